@@ -1,0 +1,1 @@
+"""The science of SemSim Studio: reconstruct, score, learn, compare."""

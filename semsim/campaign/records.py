@@ -1,0 +1,114 @@
+"""A reconstruction set on disk: the one format every attack ends in and every judge starts from.
+
+    <set>/originals/<image_id>.png         lossless
+    <set>/reconstructions/<image_id>.png   lossless; absent where the attack failed
+    <set>/manifest.parquet                 one row an image, columns `MANIFEST_COLUMNS`
+    <set>/run.json                         every setting, versions, seed, seconds, status
+    <set>/predictions.parquet              optional: an independent classifier's probabilities
+
+`predictions.parquet` has the columns image_id, subject ("original" or "reconstruction"),
+class_name, probability.
+"""
+
+import json
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from semsim.errors import DataError
+
+FORMAT = "semsim-reconstruction-set/1"
+MANIFEST_COLUMNS = (
+    "image_id",  # same id in every set that attacked the same original
+    "class_id",
+    "class_name",
+    "original",  # path relative to the set
+    "reconstruction",  # path relative to the set, None where the attack failed
+    "status",  # "ok" or "failed"
+    "error",  # why it failed, else ""
+    "objective",  # the attack's own final objective
+    "shift_x",  # what training augmentation did to the attacked image, in pixels
+    "shift_y",
+    "flipped",
+)
+
+
+@dataclass(frozen=True)
+class ReconstructionSet:
+    """One target model attacked on a list of originals."""
+
+    folder: Path
+    run: dict[str, Any]
+    manifest: pd.DataFrame
+
+    @property
+    def model(self) -> str:
+        """Name of the attacked target model, unique within a study."""
+        return str(self.run["model"])
+
+    @property
+    def pairs(self) -> pd.DataFrame:
+        """The rows whose attack succeeded, with absolute paths in `original`, `reconstruction`."""
+        rows = self.manifest[self.manifest["status"] == "ok"].reset_index(drop=True)
+        return rows.assign(
+            original=[str(self.folder / p) for p in rows["original"]],
+            reconstruction=[str(self.folder / p) for p in rows["reconstruction"]],
+        )
+
+
+def read_set(folder: Path) -> ReconstructionSet:
+    """The reconstruction set in `folder`; `DataError` says what is missing or broken."""
+    folder = Path(folder).resolve()
+    try:
+        run = json.loads((folder / "run.json").read_text())
+        manifest = pd.read_parquet(folder / "manifest.parquet")
+    except FileNotFoundError as error:
+        raise DataError(
+            f"{folder} is not a reconstruction set: {Path(str(error.filename)).name} is missing."
+        ) from error
+    except (ValueError, OSError) as error:
+        raise DataError(f"{folder} cannot be read: {error}") from error
+    if run.get("format") != FORMAT:
+        raise DataError(f"{folder}/run.json has format {run.get('format')!r}; expected {FORMAT!r}.")
+    missing = set(MANIFEST_COLUMNS) - set(manifest.columns)
+    if missing:
+        raise DataError(
+            f"{folder}/manifest.parquet lacks the columns {', '.join(sorted(missing))}."
+        )
+    return ReconstructionSet(folder, run, manifest)
+
+
+def find_sets(root: Path) -> list[ReconstructionSet]:
+    """All reconstruction sets below `root`, by folder name."""
+    return [
+        read_set(path.parent)
+        for path in sorted(Path(root).glob("**/run.json"))
+        if (path.parent / "manifest.parquet").exists()
+    ]
+
+
+def set_choices(roots: Iterable[Path]) -> list[tuple[str, Path]]:
+    """What a page offers to choose from: the name of each set below `roots`, and its folder."""
+    return [(str(found.run["name"]), found.folder) for root in roots for found in find_sets(root)]
+
+
+def write_set(folder: Path, run: Mapping[str, Any], rows: list[dict[str, Any]]) -> None:
+    """Write `manifest.parquet` and, last, `run.json`, whose presence says the set is complete."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pd.DataFrame(rows, columns=list(MANIFEST_COLUMNS)).to_parquet(
+        folder / "manifest.parquet", index=False
+    )
+    failed = sum(row["status"] != "ok" for row in rows)
+    record = {"format": FORMAT, **run, "n_ok": len(rows) - failed, "n_failed": failed}
+    (folder / "run.json").write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+
+
+def software_versions() -> dict[str, str]:
+    """Versions of what determines a result."""
+    names = ("torch", "torchvision", "numpy", "scikit-image", "pytorch-metric-learning")
+    return {"python": platform.python_version(), **{name: version(name) for name in names}}

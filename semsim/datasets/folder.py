@@ -1,0 +1,85 @@
+"""Any folder of images as a data set: <root>/<class>/<image>, or <root>/train and <root>/test."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from semsim.errors import DataError, SettingsError
+from semsim.images import is_image_file, read_images
+from semsim.types import LabelledImages
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folder:
+    """Images under `root`, one folder a class, resized to `size` × `size`.
+
+    With folders `train` and `test` below `root` these are the splits. Otherwise `test_share` of
+    the images go to the test split, chosen by a hash of each image's path, so that adding images
+    moves none of the others.
+    """
+
+    root: str = ""
+    size: int = 32
+    test_share: float = 0.2
+
+    def __call__(self, split: str) -> LabelledImages:
+        """The split "train" or "test".
+
+        Raises `SettingsError` without a root, `DataError` where there is nothing to read.
+        """
+        if split not in ("train", "test"):
+            raise ValueError(f"expected a split of ['test', 'train'], got {split!r}")
+        if not self.root:
+            raise SettingsError("The data set 'folder' needs the setting root=<path of a folder>.")
+        root = Path(self.root)
+        paths = self._paths(root, split)
+        classes = _class_names(root)
+        images = read_images(paths, (self.size, self.size))
+        return LabelledImages(
+            dataset=root.resolve().name,
+            classes=classes,
+            ids=tuple(_image_id(path, root) for path in paths),
+            images=images,
+            labels=torch.tensor([classes.index(path.parent.name) for path in paths]),
+        )
+
+    def _paths(self, root: Path, split: str) -> list[Path]:
+        if not root.is_dir():
+            raise DataError(f"No folder {root}. Expected <root>/<class>/<image>.")
+        if _has_splits(root):
+            paths = _images_below(root / split)
+        else:
+            paths = [
+                path
+                for path in _images_below(root)
+                if (_fraction(path.relative_to(root)) < self.test_share) == (split == "test")
+            ]
+        if not paths:
+            raise DataError(f"No images for the split {split!r} in {root}/<class>/.")
+        return paths
+
+
+def _has_splits(root: Path) -> bool:
+    return (root / "train").is_dir() and (root / "test").is_dir()
+
+
+def _images_below(root: Path) -> list[Path]:
+    return sorted(path for path in root.glob("*/*") if is_image_file(path))
+
+
+def _class_names(root: Path) -> tuple[str, ...]:
+    """Class folders that hold an image, over both splits, so that indices agree."""
+    tops = [root / "train", root / "test"] if _has_splits(root) else [root]
+    return tuple(sorted({path.parent.name for top in tops for path in _images_below(top)}))
+
+
+def _image_id(path: Path, root: Path) -> str:
+    """The path below `root` without its suffix, as one name."""
+    return "-".join(path.relative_to(root).with_suffix("").parts)
+
+
+def _fraction(path: Path) -> float:
+    """A number in [0, 1) that depends on the name alone."""
+    return int(hashlib.sha256(path.as_posix().encode()).hexdigest()[:8], 16) / 2**32

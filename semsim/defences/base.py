@@ -1,0 +1,46 @@
+"""What a defence may touch: the images that are trained on, and the gradients that are shared."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol
+
+import torch
+from torch import Tensor
+
+Phase = Literal["train", "attack"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Augmented:
+    """Images after augmentation, and what was done to each.
+
+    images: (N, C, H, W). shift_x, shift_y: (N,) whole pixels, right and down positive.
+    flipped: (N,) bool, mirrored left to right before the shift.
+    """
+
+    images: Tensor
+    shift_x: Tensor
+    shift_y: Tensor
+    flipped: Tensor
+
+
+class Defence(Protocol):
+    """A plug-in with two hooks; each is the identity where the defence does nothing there."""
+
+    __dataclass_fields__: ClassVar[dict]
+
+    def images(self, images: Tensor, rng: torch.Generator) -> Augmented:
+        """The images that are really trained on, which are also those an attacker can get."""
+        ...
+
+    def gradients(
+        self, gradients: Sequence[Tensor], rng: torch.Generator, phase: Phase
+    ) -> tuple[Tensor, ...]:
+        """The gradients that are used in training, or shared with the attacker."""
+        ...
+
+
+def unchanged(images: Tensor) -> Augmented:
+    """`images` as they are."""
+    still = torch.zeros(len(images), dtype=torch.long)
+    return Augmented(images=images, shift_x=still, shift_y=still, flipped=still.bool())

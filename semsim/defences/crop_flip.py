@@ -1,0 +1,41 @@
+"""Random crop after padding, and horizontal flip: augmentation as a training strategy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from semsim.defences.base import Augmented, Phase
+
+
+@dataclass(frozen=True, kw_only=True)
+class CropFlip:
+    """Mirror with probability `flip`, then shift by up to `padding` pixels each way.
+
+    The vacated border is black, as with padding by zeros before a random crop.
+    """
+
+    padding: int = 4
+    flip: float = 0.5
+
+    def images(self, images: Tensor, rng: torch.Generator) -> Augmented:
+        count, p = len(images), self.padding
+        flipped = torch.rand(count, generator=rng) < self.flip
+        shift_x, shift_y = torch.randint(-p, p + 1, (2, count), generator=rng)
+        mirrored = torch.where(flipped.view(-1, 1, 1, 1).to(images.device), images.flip(-1), images)
+        padded = F.pad(mirrored, (p, p, p, p))
+        height, width = images.shape[-2:]
+        moved = torch.stack(
+            [
+                picture[:, p - dy : p - dy + height, p - dx : p - dx + width]
+                for picture, dx, dy in zip(padded, shift_x.tolist(), shift_y.tolist(), strict=True)
+            ]
+        )
+        return Augmented(images=moved, shift_x=shift_x, shift_y=shift_y, flipped=flipped)
+
+    def gradients(
+        self, gradients: Sequence[Tensor], rng: torch.Generator, phase: Phase
+    ) -> tuple[Tensor, ...]:
+        return tuple(gradients)

@@ -1,0 +1,36 @@
+"""Errors a person can put right: each says what was expected, what came, what to do."""
+
+
+class SemsimError(Exception):
+    """Root of all errors raised by `semsim`; its message is shown to people as it is."""
+
+
+class UnknownNameError(SemsimError, KeyError):
+    """A name that no registry entry has."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError would print the repr
+
+
+class SettingsError(SemsimError, ValueError):
+    """A setting that a plug-in does not have, or a value it cannot take."""
+
+
+class DataError(SemsimError):
+    """Images or tables that are missing, broken or do not fit together."""
+
+
+class WeightsError(SemsimError):
+    """A weight file that is missing or is not the file it should be."""
+
+
+class AttackFailedError(SemsimError):
+    """An attack that diverged. It has no image; the record says why."""
+
+
+class JobError(SemsimError):
+    """A job folder that is missing or cannot be used."""
+
+
+class StopRequestedError(SemsimError):
+    """Somebody asked a running job to stop."""

@@ -1,0 +1,78 @@
+"""Plain convolutional classifiers."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from semsim.targets.layers import activation_layer
+
+
+def _convolution(inputs: int, outputs: int, activation: str) -> list[nn.Module]:
+    return [
+        nn.Conv2d(inputs, outputs, 3, padding=1),
+        nn.BatchNorm2d(outputs),
+        activation_layer(activation),
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvNet8:
+    """Eight 3×3 convolutions with batch norm, two max pools by 3 (Geiping et al. 2020, ConvNet64).
+
+    width: channels of the first layer; the others are 2× and 4× of it.
+    activation: "relu", or a smooth one, which leaks far more through its gradient.
+    """
+
+    width: int = 64
+    activation: str = "relu"
+
+    def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
+        """The extractor up to the flattened last feature map, and its number of features."""
+        w = self.width
+        plan = [w, 2 * w, 2 * w, 4 * w, 4 * w, 4 * w, 0, 4 * w, 4 * w, 0]  # 0 is a max pool
+        layers: list[nn.Module] = []
+        inputs = channels
+        for outputs in plan:
+            if outputs == 0:
+                layers.append(nn.MaxPool2d(3))
+            else:
+                layers += _convolution(inputs, outputs, self.activation)
+                inputs = outputs
+        layers.append(nn.Flatten())
+        body = nn.Sequential(*layers)
+        return body, _feature_count(body, channels, size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmallCNN:
+    """A small classifier for jobs beside the attack: recognising, predicting, testing.
+
+    width: channels of the first layer, doubled at each of two poolings.
+    """
+
+    width: int = 24
+    activation: str = "relu"
+
+    def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
+        """The extractor up to the global average pool, and its 4 × `width` features."""
+        w = self.width
+        body = nn.Sequential(
+            *_convolution(channels, w, self.activation),
+            *_convolution(w, w, self.activation),
+            nn.MaxPool2d(2),
+            *_convolution(w, 2 * w, self.activation),
+            nn.MaxPool2d(2),
+            *_convolution(2 * w, 4 * w, self.activation),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+        )
+        return body, 4 * w
+
+
+def _feature_count(body: nn.Module, channels: int, size: tuple[int, int]) -> int:
+    body.eval()
+    with torch.no_grad():
+        count = body(torch.zeros(1, channels, *size)).shape[1]
+    body.train()
+    return int(count)

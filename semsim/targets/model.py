@@ -1,0 +1,115 @@
+"""A target classifier: images in [0, 1] in, logits out; normalisation and class names inside."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from semsim.errors import WeightsError
+from semsim.registry import build
+
+
+class Architecture(Protocol):
+    """Settings of a network; calling them makes it, freshly initialised.
+
+    `build(channels)` returns the feature extractor, (N, channels, H, W) to (N, width_out), and
+    width_out.
+    """
+
+    __dataclass_fields__: ClassVar[dict]
+
+    def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]: ...
+
+
+class TargetModel(nn.Module):
+    """A classifier over `classes` that takes images as they are, in [0, 1].
+
+    mean, std: of the training images, one value a channel; applied inside `features`.
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        classes: Sequence[str],
+        *,
+        mean: Sequence[float],
+        std: Sequence[float],
+        size: tuple[int, int],
+    ) -> None:
+        super().__init__()
+        self.architecture = architecture
+        self.classes = tuple(classes)
+        self.size = size
+        self.body, width = architecture.build(len(mean), size)
+        self.head = nn.Linear(width, len(self.classes))
+        self.register_buffer("mean", torch.tensor(mean).view(1, -1, 1, 1))
+        self.register_buffer("std", torch.tensor(std).view(1, -1, 1, 1))
+
+    def features(self, images: Tensor) -> Tensor:
+        """What the last layer sees: (N, C, H, W) in [0, 1] to (N, d)."""
+        return self.body((images - self.mean) / self.std)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Logits, (N, number of classes)."""
+        return self.head(self.features(images))
+
+
+def save_target(model: TargetModel, path: Path, *, name: str, facts: Mapping[str, object]) -> None:
+    """Write weights and all that is needed to load them again; `name` is its registry name."""
+    config = {
+        "name": name,
+        "settings": asdict(model.architecture),
+        "classes": model.classes,
+        "mean": model.mean.flatten().tolist(),
+        "std": model.std.flatten().tolist(),
+        "size": model.size,
+        "facts": dict(facts),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    weights = {key: value.contiguous().cpu() for key, value in model.state_dict().items()}
+    save_file(weights, str(path), metadata={"kind": "target", "config": json.dumps(config)})
+
+
+def load_target(path: Path) -> TargetModel:
+    """The classifier written by `save_target`, in eval mode on the CPU.
+
+    Raises `WeightsError` where the file is missing, broken or of another kind.
+    """
+    from semsim.targets import TARGETS
+
+    if not Path(path).is_file():
+        raise WeightsError(f"No classifier at {path}. `python -m semsim demo build` makes one.")
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            metadata = file.metadata() or {}
+        weights = load_file(str(path))
+    except (SafetensorError, OSError) as error:
+        raise WeightsError(f"{path} is not a readable weight file ({error}).") from error
+    if metadata.get("kind") != "target":
+        raise WeightsError(f"{path} holds {metadata.get('kind')!r}, not a target classifier.")
+    config = json.loads(metadata["config"])
+    model = TargetModel(
+        build(TARGETS, config["name"], config["settings"]),
+        config["classes"],
+        mean=config["mean"],
+        std=config["std"],
+        size=tuple(config["size"]),
+    )
+    model.load_state_dict(weights, strict=True)
+    return model.eval()
+
+
+def target_facts(path: Path) -> dict[str, object]:
+    """What `save_target` was told about the classifier at `path`, such as its accuracy."""
+    with safe_open(str(path), framework="pt") as file:
+        facts: dict[str, object] = json.loads(file.metadata()["config"])["facts"]
+    return facts

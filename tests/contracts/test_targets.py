@@ -1,0 +1,76 @@
+import pytest
+import torch
+
+from semsim.errors import UnknownNameError, WeightsError
+from semsim.registry import build
+from semsim.targets import TARGETS, TargetModel, load_target, save_target, target_facts
+
+SMALL = {"width": 4}
+
+
+def model(name, size=(32, 32)):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return TargetModel(
+            build(TARGETS, name, SMALL), ["a", "b", "c"], mean=[0.4] * 3, std=[0.2] * 3, size=size
+        )
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_target_gives_logits_and_features(name):
+    images = torch.rand(5, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    target = model(name).eval()
+    features = target.features(images)
+    assert target(images).shape == (5, 3)
+    assert features.ndim == 2
+    assert len(features) == 5
+    assert torch.allclose(target(images[:1]), target(images)[:1], atol=1e-5)  # no batch-mates
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_target_survives_saving(name, tmp_path):
+    target, path = model(name).eval(), tmp_path / "t.safetensors"
+    save_target(target, path, name=name, facts={"accuracy": 0.5})
+    images = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    again = load_target(path)
+    assert torch.equal(again(images), target(images))
+    assert again.classes == ("a", "b", "c")
+    assert target_facts(path) == {"accuracy": 0.5}
+
+
+def test_normalisation_is_inside_the_model():
+    target = model("cnn-small").eval()
+    images = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    assert torch.allclose(target.features(images), target.body((images - 0.4) / 0.2), atol=1e-6)
+
+
+def test_full_sizes_are_those_of_the_paper():
+    # Kernels counted by hand, layer by layer; biases and batch norm left out.
+    def kernels(name):
+        body, _ = build(TARGETS, name).build(3, (32, 32))
+        return sum(p.numel() for p in body.parameters() if p.ndim == 4)
+
+    stem, nine = 3 * 64 * 9, 9
+    stages = (
+        6 * 64 * 64 * nine
+        + (64 + 5 * 128) * 128 * nine
+        + 64 * 128
+        + (128 + 5 * 256) * 256 * nine
+        + 128 * 256
+    )
+    assert kernels("resnet20-4") == stem + stages
+    plain = 64 * 128 + 128 * 128 + 128 * 256 + 4 * 256 * 256
+    assert kernels("convnet8") == stem + plain * nine
+
+
+def test_unusable_files_are_named(tmp_path):
+    with pytest.raises(WeightsError, match=r"none\.safetensors"):
+        load_target(tmp_path / "none.safetensors")
+    (tmp_path / "bad.safetensors").write_bytes(b"version https://git-lfs.github.com/spec/v1")
+    with pytest.raises(WeightsError, match=r"bad\.safetensors"):
+        load_target(tmp_path / "bad.safetensors")
+
+
+def test_unknown_activation_lists_the_known():
+    with pytest.raises(UnknownNameError, match="relu"):
+        build(TARGETS, "resnet20-4", {"activation": "rolu"}).build(3, (32, 32))

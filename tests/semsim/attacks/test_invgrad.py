@@ -1,0 +1,68 @@
+import pytest
+import torch
+from torch import nn
+
+from semsim.attacks.invgrad import InvGrad
+from semsim.attacks.observe import observe_gradient
+from semsim.datasets.symbols import Symbols
+from semsim.defences.none import NoDefence
+from semsim.errors import AttackFailedError
+from semsim.targets.model import TargetModel
+
+
+class Wide:
+    """One smooth convolution and a linear layer: a net that leaks."""
+
+    def build(self, channels, size):
+        return nn.Sequential(
+            nn.Conv2d(channels, 12, 5, 2, 2),
+            nn.Tanh(),
+            nn.Conv2d(12, 12, 5, 2, 2),
+            nn.Tanh(),
+            nn.Flatten(),
+        ), 12 * (size[0] // 4) * (size[1] // 4)
+
+
+@pytest.fixture(scope="module")
+def leak_and_image():
+    image = Symbols(test_per_class=1, size=16)("test").images[4]
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        target = TargetModel(
+            Wide(), ["a", "b", "c", "d"], mean=[0.5] * 3, std=[0.3] * 3, size=(16, 16)
+        )
+        for parameter in target.body.parameters():
+            nn.init.uniform_(parameter, -0.5, 0.5)  # as in the DLG paper
+    leak = observe_gradient(target.eval(), image, 2, NoDefence(), torch.Generator())
+    return leak.observation, image
+
+
+def test_recovers_an_image_better_than_grey_and_better_with_more_steps(leak_and_image):
+    seen, image = leak_and_image
+
+    def error(steps):
+        found = InvGrad(steps=steps, start="grey", tv=1e-3)(
+            seen, rng=torch.Generator().manual_seed(0)
+        )
+        return (found.image - image).square().mean().item()
+
+    grey = (image - 0.5).square().mean().item()
+    assert error(150) < error(15) < grey
+
+
+def test_of_several_restarts_the_best_objective_is_kept(leak_and_image):
+    seen, _ = leak_and_image
+    one = InvGrad(steps=15)
+    rng = torch.Generator().manual_seed(5)
+    alone = [one(seen, rng=rng).objective for _ in range(3)]
+    best = InvGrad(steps=15, restarts=3)(seen, rng=torch.Generator().manual_seed(5)).objective
+    assert best == min(alone)
+
+
+def test_unknown_label_is_refused(leak_and_image):
+    seen, _ = leak_and_image
+    unlabelled = type(seen)(
+        model=seen.model, gradients=seen.gradients, shape=seen.shape, label=None
+    )
+    with pytest.raises(AttackFailedError, match="label"):
+        InvGrad(steps=1)(unlabelled, rng=torch.Generator())

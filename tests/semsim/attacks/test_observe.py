@@ -1,0 +1,53 @@
+import torch
+
+from semsim.attacks.matching import parameter_gradients
+from semsim.attacks.observe import observe_gradient
+from semsim.defences.crop_flip import CropFlip
+from semsim.defences.gradient_noise import GradientNoise
+from semsim.defences.none import NoDefence
+from semsim.targets.convnet import SmallCNN
+from semsim.targets.model import TargetModel
+from semsim.types import GradientObservation
+
+
+def target():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return TargetModel(
+            SmallCNN(width=4), ["a", "b"], mean=[0.5] * 3, std=[0.2] * 3, size=(16, 16)
+        ).eval()
+
+
+IMAGE = torch.rand(3, 16, 16, generator=torch.Generator().manual_seed(0))
+
+
+def test_without_defence_the_plain_gradient_leaks():
+    model = target()
+    seen = observe_gradient(model, IMAGE, 1, NoDefence(), torch.Generator()).observation
+    plain = parameter_gradients(model, IMAGE[None], torch.tensor([1]), differentiable=False)
+    assert all(torch.equal(a, b) for a, b in zip(seen.gradients, plain, strict=True))
+
+
+def test_the_gradient_is_that_of_the_augmented_image_and_the_shift_is_on_record():
+    model = target()
+    leak = observe_gradient(model, IMAGE, 1, CropFlip(), torch.Generator().manual_seed(1))
+    again = CropFlip().images(IMAGE[None], torch.Generator().manual_seed(1))
+    assert (leak.shift_x, leak.shift_y) == (int(again.shift_x), int(again.shift_y))
+    expected = parameter_gradients(model, again.images, torch.tensor([1]), differentiable=False)
+    assert torch.equal(leak.observation.gradients[0], expected[0])
+
+
+def test_noise_for_training_only_leaves_the_leak_clean():
+    def first(defence):
+        rng = torch.Generator().manual_seed(0)
+        return observe_gradient(target(), IMAGE, 1, defence, rng).observation.gradients[0]
+
+    clean = first(NoDefence())
+    assert torch.equal(first(GradientNoise(std=1.0, apply_at="train")), clean)
+    assert not torch.equal(first(GradientNoise(std=1.0, apply_at="attack")), clean)
+
+
+def test_an_observation_has_no_room_for_the_private_image():
+    leak = observe_gradient(target(), IMAGE, 1, NoDefence(), torch.Generator())
+    assert set(GradientObservation.__dataclass_fields__) == {"model", "gradients", "shape", "label"}
+    assert not any(torch.equal(g, IMAGE) for g in leak.observation.gradients)

@@ -1,0 +1,60 @@
+import pytest
+from PIL import Image
+
+from semsim.datasets.folder import Folder
+from semsim.errors import DataError, SettingsError
+
+
+def picture(path, colour=(10, 20, 30), size=(40, 30)):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", size, colour).save(path)
+
+
+def test_reads_train_and_test_folders(tmp_path):
+    picture(tmp_path / "train/cat/a.png", (255, 0, 0))
+    picture(tmp_path / "train/dog/b.jpg")
+    picture(tmp_path / "test/dog/c.png", (0, 0, 255))
+    data = Folder(root=str(tmp_path), size=16)
+    train, test = data("train"), data("test")
+    assert train.classes == test.classes == ("cat", "dog")
+    assert train.images.shape == (2, 3, 16, 16)
+    assert test.labels.tolist() == [1]
+    assert test.images[0, :, 3, 3].tolist() == [0, 0, 1]
+    assert test.ids == ("test-dog-c",)
+
+
+def test_splits_a_plain_folder_by_name_and_keeps_the_split_when_images_come(tmp_path):
+    for number in range(40):
+        picture(tmp_path / f"cat/{number}.png")
+    data = Folder(root=str(tmp_path), size=8, test_share=0.25)
+    before = set(data("test").ids)
+    assert set(data("train").ids).isdisjoint(before)
+    assert len(data("train")) + len(before) == 40
+    for number in range(40, 60):
+        picture(tmp_path / f"dog/{number}.png")
+    assert before <= set(data("test").ids)
+
+
+def test_hidden_and_other_files_are_no_images(tmp_path):
+    picture(tmp_path / "train/cat/a.png")
+    picture(tmp_path / "test/cat/a.png")
+    (tmp_path / "train/cat/notes.txt").write_text("x")
+    (tmp_path / "train/cat/._a.png").write_text("x")
+    assert len(Folder(root=str(tmp_path))("train")) == 1
+
+
+def test_broken_image_is_named(tmp_path):
+    (tmp_path / "train/cat").mkdir(parents=True)
+    (tmp_path / "test").mkdir()
+    (tmp_path / "train/cat/broken.png").write_bytes(b"not an image")
+    with pytest.raises(DataError, match=r"broken\.png"):
+        Folder(root=str(tmp_path))("train")
+
+
+def test_missing_root_empty_folder_and_no_setting_each_say_so(tmp_path):
+    with pytest.raises(SettingsError, match="root"):
+        Folder()("train")
+    with pytest.raises(DataError, match="nowhere"):
+        Folder(root=str(tmp_path / "nowhere"))("train")
+    with pytest.raises(DataError, match="No images"):
+        Folder(root=str(tmp_path))("train")

@@ -1,0 +1,30 @@
+import pytest
+import torch
+
+from semsim.defences.gradient_noise import GradientNoise
+
+GRADIENTS = (torch.zeros(200, 50), torch.ones(7))
+
+
+def test_noise_has_the_standard_deviation_asked_for():
+    noisy, _ = GradientNoise(std=0.02).gradients(
+        GRADIENTS, torch.Generator().manual_seed(0), "attack"
+    )
+    assert noisy.std().item() == pytest.approx(0.02, rel=0.03)  # 10,000 draws: ±0.7 %
+    assert abs(noisy.mean().item()) < 0.001
+
+
+@pytest.mark.parametrize(
+    ("apply_at", "phase", "noisy"),
+    [
+        ("train", "train", True),
+        ("train", "attack", False),
+        ("attack", "train", False),
+        ("attack", "attack", True),
+        ("both", "train", True),
+        ("both", "attack", True),
+    ],
+)
+def test_it_acts_where_it_should(apply_at, phase, noisy):
+    out = GradientNoise(apply_at=apply_at).gradients(GRADIENTS, torch.Generator(), phase)
+    assert torch.equal(out[1], GRADIENTS[1]) is not noisy
