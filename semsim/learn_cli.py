@@ -1,0 +1,158 @@
+"""`python -m semsim learn`: train SemSim from a file of labels."""
+
+import shlex
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from tqdm import tqdm
+
+from semsim.errors import SemsimError
+from semsim.jobs import Job, read_job, run_as_job
+from semsim.learning import PRESETS, TrainSettings
+from semsim.learning.orders import Order, queue_training
+from semsim.learning.session import STATE_FILE, learn, read_labels
+from semsim.progress import Progress, Report
+
+
+def learn_command(
+    labels: Annotated[Path, typer.Option(help="Parquet file of labels, exported from a study.")],
+    name: Annotated[str, typer.Option(help="Name of the checkpoint to make.")],
+    checkpoints: Annotated[Path, typer.Option(help="Folder it goes to.")] = Path("checkpoints"),
+    data_dir: Annotated[Path, typer.Option(help="Folder in which jobs are kept.")] = Path("data"),
+    job: Annotated[Path | None, typer.Option(help="Job to carry out or to resume.")] = None,
+    study: Annotated[str, typer.Option(help="Whose votes they are, for people to read.")] = "",
+    preset: Annotated[str, typer.Option(help="Settings to begin with: small, paper.")] = "small",
+    backbone: Annotated[str | None, typer.Option(help="resnet50, resnet18 or lenet.")] = None,
+    small_stem: Annotated[bool | None, typer.Option(help="Stem for images of about 32×32.")] = None,
+    input_size: Annotated[int | None, typer.Option(help="Pixels a side of the input.")] = None,
+    normalize: Annotated[bool | None, typer.Option(help="Features of length one.")] = None,
+    margin: Annotated[float | None, typer.Option(help="Margin of the triplet loss.")] = None,
+    lr: Annotated[float | None, typer.Option(help="Learning rate of SGD.")] = None,
+    lr_drops: Annotated[
+        str | None, typer.Option(help="Shares of the epochs after which it falls by ten: .5,.8")
+    ] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Triplets a step.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Number of epochs.")] = None,
+    momentum: Annotated[float | None, typer.Option(help="Momentum of SGD.")] = None,
+    nesterov: Annotated[bool | None, typer.Option(help="Nesterov's momentum.")] = None,
+    weight_decay: Annotated[float | None, typer.Option(help="Weight decay.")] = None,
+    triplets_per_original: Annotated[
+        int | None, typer.Option(help="Triplets drawn from each original in each epoch.")
+    ] = None,
+    augmentation: Annotated[str | None, typer.Option(help="crop-flip or none.")] = None,
+    validation_fraction: Annotated[
+        float | None, typer.Option(help="Share of the originals held out.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of all randomness.")] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or mps.")] = None,
+) -> None:
+    """Train SemSim on what people said; Ctrl-C leaves it so that it can be resumed."""
+    given = {
+        "backbone": backbone,
+        "small_stem": small_stem,
+        "input_size": input_size,
+        "normalize": normalize,
+        "margin": margin,
+        "lr": lr,
+        "lr_drops": None if lr_drops is None else _shares(lr_drops),
+        "batch_size": batch_size,
+        "epochs": epochs,
+        "momentum": momentum,
+        "nesterov": nesterov,
+        "weight_decay": weight_decay,
+        "triplets_per_original": triplets_per_original,
+        "augmentation": augmentation,
+        "validation_fraction": validation_fraction,
+        "seed": seed,
+        "device": device,
+    }
+    try:
+        order = Order(
+            name=name,
+            checkpoints=checkpoints.resolve(),
+            settings=settings_from(preset, given),
+            study=study,
+        )
+        table = read_labels(labels)
+        asked = queue_training(order, table, data_dir / "jobs") if job is None else read_job(job)
+        _carry_out(asked, lambda report: learn(order, table, asked.folder, report))
+    except SemsimError as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(1) from error
+
+
+def settings_from(preset: str, given: dict[str, Any]) -> TrainSettings:
+    """The settings of `preset` with those of `given` that are not None in their place."""
+    changes = {key: value for key, value in given.items() if value is not None}
+    return replace(PRESETS[preset], **changes)
+
+
+def _carry_out(job: Job, work: Callable[[Report], dict[str, Any]]) -> None:
+    try:
+        with _Terminal(job.title) as terminal:
+            outcome = run_as_job(job.folder, work, also=terminal)
+    except KeyboardInterrupt:
+        again = shlex.join([*job.argv, "--job", str(job.folder)])
+        typer.echo(f"\nStopped. To go on: python -m semsim {again}", err=True)
+        raise typer.Exit(130) from None
+    if outcome is None:
+        typer.echo("Stopped as asked; it can be resumed.", err=True)
+        return
+    (job.folder / STATE_FILE).unlink(missing_ok=True)  # the result is written: nothing to resume
+    for warning in outcome["warnings"]:
+        typer.echo(f"Warning: {warning}", err=True)
+    typer.echo(_summary(outcome))
+
+
+def _summary(outcome: dict[str, Any]) -> str:
+    votes = "simulated votes" if outcome["simulated"] else "people's votes"
+    lines = [
+        f"Wrote {outcome['checkpoint']}",
+        f"Trained on {votes}: {outcome['n_triplets']} triplets of {outcome['n_originals']} "
+        f"originals, {outcome['epochs']} epochs.",
+    ]
+    accuracy = outcome["results"].get("validation_accuracy")
+    if accuracy is not None:
+        held_out = round(outcome["results"]["n_held_out"])
+        lines.append(f"Right in {accuracy:.1%} of the triplets of {held_out} held-out originals.")
+    return "\n".join(lines)
+
+
+class _Terminal:
+    """Shows reports as a bar on a terminal, and as a line an epoch in a log."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._bar: Any = None
+        self._wrote = ""
+
+    def __enter__(self) -> Callable[[Progress], None]:
+        return self._draw if sys.stderr.isatty() else self._log
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def _draw(self, progress: Progress) -> None:
+        if self._bar is None:  # a resumed training starts its bar, and its pace, where it is
+            self._bar = tqdm(
+                desc=self._name, total=progress.total, initial=progress.done, dynamic_ncols=True
+            )
+        self._bar.n = progress.done
+        self._bar.set_postfix_str(progress.note, refresh=True)
+
+    def _log(self, progress: Progress) -> None:
+        if progress.note != self._wrote and "d_plus" in progress.values:
+            typer.echo(progress.note)
+            self._wrote = progress.note
+
+
+def _shares(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise typer.BadParameter(f"{text!r}: expected numbers with commas, such as .5,.8") from None

@@ -1,0 +1,58 @@
+"""Images as training sees them: decoded once, drawn by number, augmented by a generator."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from semsim.images import read_image
+from semsim.learning.model import resize
+
+
+def load_table(paths: Sequence[Path], side: int) -> Tensor:
+    """All images as (N, 3, side, side) uint8, a quarter of what floats would take.
+
+    They are resized as `SemSimModel` does in scoring. Raises `DataError` for one that is missing
+    or broken.
+    """
+    rows = [resize(read_image(path)[None], side)[0] for path in paths]
+    return torch.stack([(row * 255).round().byte() for row in rows])
+
+
+def take(table: Tensor, numbers: np.ndarray) -> Tensor:
+    """The numbered images of `table`, float32 in [0, 1]."""
+    return table[torch.from_numpy(numbers)].float() / 255
+
+
+def channel_statistics(table: Tensor) -> tuple[list[float], list[float]]:
+    """Mean and standard deviation of each channel of a uint8 table, in units of [0, 1]."""
+    values = table.permute(1, 0, 2, 3).flatten(1).double() / 255
+    # A channel that never changes must not be divided by nothing.
+    return values.mean(1).tolist(), values.std(1).clamp_min(1 / 255).tolist()
+
+
+def crop_and_flip(images: Tensor, rng: np.random.Generator) -> Tensor:
+    """Each image moved by up to an eighth of its side, black behind it, and maybe mirrored.
+
+    images: (N, C, S, S). The usual crop of 32×32 after padding by 4, at any size.
+    """
+    n, _, _, side = images.shape
+    pad = side // 8
+    rows = _windows(rng, n, side, pad)
+    columns = _windows(rng, n, side, pad)
+    mirrored = rng.random(n) < 0.5
+    columns[mirrored] = columns[mirrored, ::-1]
+    padded = F.pad(images, (pad, pad, pad, pad))
+    which = torch.arange(n)[:, None, None]
+    picked = padded[
+        which, :, torch.from_numpy(rows)[:, :, None], torch.from_numpy(columns)[:, None, :]
+    ]
+    return picked.permute(0, 3, 1, 2).contiguous()
+
+
+def _windows(rng: np.random.Generator, n: int, side: int, pad: int) -> np.ndarray:
+    """For each of `n` images the `side` consecutive pixels that are kept, (n, side)."""
+    return rng.integers(0, 2 * pad + 1, size=(n, 1)) + np.arange(side)

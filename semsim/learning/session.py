@@ -1,0 +1,138 @@
+"""A training as the command line and the page run it: labels in, a checkpoint out, resumable."""
+
+import hashlib
+import os
+import pickle
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from semsim.campaign.records import software_versions
+from semsim.errors import DataError, SettingsError, WeightsError
+from semsim.learning.diagnostics import EpochRecord
+from semsim.learning.model import Training, save_semsim
+from semsim.learning.orders import Order, free_checkpoint_path
+from semsim.learning.train import TrainResult, TrainState, train
+from semsim.learning.triplets import COLUMNS, is_simulated
+from semsim.progress import Report
+
+STATE_FILE = "training.pt"  # in the job's folder while it is not done
+# torch.load has no error of its own: a broken file raises whatever its parser trips on.
+_BROKEN = (
+    pickle.UnpicklingError,
+    RuntimeError,
+    OSError,
+    EOFError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+)
+
+
+def learn(order: Order, labels: pd.DataFrame, folder: Path, report: Report) -> dict[str, Any]:
+    """Carry out `order`, going on from what an earlier run left in `folder`.
+
+    labels: see `take_stock`.
+    Returns what a result page needs, ready for JSON. Raises `SettingsError` where the name is
+    taken, or the order is another than the one begun in `folder`.
+    """
+    began = time.monotonic()
+    state_path = Path(folder) / STATE_FILE
+    begun = read_state(state_path, order, labels)
+    if begun is None:
+        free_checkpoint_path(order.checkpoints, order.name)
+
+    def save(state: TrainState) -> None:
+        write_state(state_path, state, order, labels)
+
+    outcome = train(labels, order.settings, report=report, resume=begun, save=save)
+    training = _training(order, labels, outcome)
+    save_semsim(outcome.model, order.checkpoint, training)
+    return {
+        **asdict(training),
+        "name": order.name,
+        "checkpoint": str(order.checkpoint),
+        "epochs": len(outcome.records),
+        "seconds": time.monotonic() - began,
+    }
+
+
+def read_labels(path: Path) -> pd.DataFrame:
+    """The labels in a Parquet file; `DataError` where there are none to be read."""
+    try:
+        return pd.read_parquet(path)
+    except FileNotFoundError:
+        raise DataError(f"No labels at {path}. Export them from a study.") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} is not a readable Parquet file ({error}).") from error
+
+
+def write_state(path: Path, state: TrainState, order: Order, labels: pd.DataFrame) -> None:
+    """Keep what `train` needs to go on, whole or not at all."""
+    content = {
+        "model": dict(state.model),
+        "optimizer": dict(state.optimizer),
+        "records": [asdict(record) for record in state.records],
+        "settings": order.settings.result_settings(),
+        "labels": _fingerprint(labels),
+    }
+    temporary = path.with_name(f".{path.name}.part")
+    torch.save(content, temporary)
+    os.replace(temporary, path)
+
+
+def read_state(path: Path, order: Order, labels: pd.DataFrame) -> TrainState | None:
+    """What `write_state` kept, or None where nothing was.
+
+    Raises `WeightsError` where it is broken, `SettingsError` where it belongs to another order.
+    """
+    if not path.exists():
+        return None
+    try:
+        content = torch.load(path, weights_only=True, map_location="cpu")
+        kept, of = content["settings"], content["labels"]
+        state = TrainState(
+            model=content["model"],
+            optimizer=content["optimizer"],
+            records=tuple(EpochRecord(**record) for record in content["records"]),
+        )
+    except _BROKEN as error:
+        raise WeightsError(f"{path} cannot be resumed from ({error}); start again.") from error
+    wanted = order.settings.result_settings()
+    changed = [name for name in wanted if wanted[name] != kept.get(name)]
+    if changed:
+        raise SettingsError(
+            f"The training in {path.parent} began with {changed[0]}={kept.get(changed[0])!r}, not "
+            f"{wanted[changed[0]]!r}. Resume it with its own settings, or start another."
+        )
+    if of != _fingerprint(labels):
+        raise SettingsError(
+            f"The training in {path.parent} began with other labels. Start another for these."
+        )
+    return state
+
+
+def _training(order: Order, labels: pd.DataFrame, outcome: TrainResult) -> Training:
+    last = outcome.records[-1].values()
+    return Training(
+        n_originals=len(outcome.training),
+        n_triplets=outcome.n_triplets,
+        simulated=is_simulated(labels),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions=software_versions(),
+        settings=order.settings.result_settings(),
+        study=order.study,
+        warnings=list(outcome.warnings),
+        results={**last, "n_held_out": float(len(outcome.held_out))},
+    )
+
+
+def _fingerprint(labels: pd.DataFrame) -> str:
+    rows = labels[list(COLUMNS)].astype(str).sort_values(list(COLUMNS))
+    return hashlib.sha256(rows.to_csv(index=False).encode()).hexdigest()

@@ -1,0 +1,109 @@
+"""Reports of progress on disk, one JSON object a line, and the pace they tell."""
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from semsim.progress import Progress
+
+_THIN = 0.2  # seconds between two reports of the same sort that are worth keeping
+_RECENT = 64 * 1024  # bytes at the end of the file that tell the present pace
+_PACE = 60.0  # seconds of work by which the time left is judged
+
+
+@dataclass(frozen=True)
+class TimedProgress(Progress):
+    """A progress report and when it was made, in seconds since the epoch."""
+
+    at: float = 0.0
+
+
+class ProgressWriter:
+    """Appends reports to an open file.
+
+    Of reports with the same note and the same names of values only one each 0.2 s is kept, so
+    a report that says something new, such as the end of an epoch, is never lost.
+    """
+
+    def __init__(self, file: IO[bytes], clock: Callable[[], float] = time.time) -> None:
+        self._file = file
+        self._clock = clock
+        self._last: tuple[str, frozenset[str]] | None = None
+        self._last_at = 0.0
+        _end_line(file)
+
+    def __call__(self, progress: Progress) -> None:
+        now = self._clock()
+        sort = (progress.note, frozenset(progress.values))
+        ends = progress.done >= progress.total
+        if ends or sort != self._last or now - self._last_at >= _THIN:
+            self._write(progress, now)
+            self._last, self._last_at = sort, now
+
+    def _write(self, progress: Progress, now: float) -> None:
+        values = {name: float(value) for name, value in progress.values.items()}
+        line = {"done": progress.done, "total": progress.total, "note": progress.note}
+        text = json.dumps({**line, "values": values, "at": now}, ensure_ascii=False)
+        self._file.write(text.encode() + b"\n")
+        self._file.flush()
+
+
+def read_progress(path: Path) -> list[TimedProgress]:
+    """All reports in the file at `path`, oldest first; none where there is no file."""
+    return _parse(read_end(path, None))
+
+
+def read_recent(path: Path) -> list[TimedProgress]:
+    """The reports at the end of the file at `path`: enough to know where it is and its pace."""
+    return _parse(read_end(path, _RECENT))
+
+
+def read_end(path: Path, limit: int | None = _RECENT) -> str:
+    """The last `limit` bytes of a text file, all of it for None, "" where it is missing."""
+    try:
+        with open(path, "rb") as file:
+            if limit is not None:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - limit))
+            return file.read().decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def seconds_left(points: Sequence[TimedProgress]) -> float | None:
+    """Seconds from the last of `points` to its total at the pace of the minute before it.
+
+    None while no pace is known.
+    """
+    if not points:
+        return None
+    last = points[-1]
+    if last.done >= last.total:
+        return 0.0
+    recent = [p for p in points if last.at - p.at <= _PACE and p.total == last.total]
+    steps, seconds = last.done - recent[0].done, last.at - recent[0].at
+    if steps <= 0 or seconds <= 0:
+        return None
+    return (last.total - last.done) * seconds / steps
+
+
+def _end_line(file: IO[bytes]) -> None:
+    """Close a line that a killed run left half written, so that the next starts on its own."""
+    if file.seek(0, os.SEEK_END) == 0:
+        return
+    file.seek(-1, os.SEEK_END)
+    if file.read(1) != b"\n":
+        file.write(b"\n")
+
+
+def _parse(text: str) -> list[TimedProgress]:
+    points = []
+    for line in text.splitlines():
+        # A line may be half there: a run was killed, or is writing it, or the tail cut it.
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            points.append(TimedProgress(**json.loads(line)))
+    return points

@@ -1,0 +1,214 @@
+"""The panel through which a page watches a job: bar, time left, stop, resume, log.
+
+A page lays the panel out with `build`, ties it to a component that holds a job's id with `wire`,
+and hands what `wire` returns to its own load and start handlers. Nothing is kept in the page: a
+reload, a second browser and a restarted server show the same.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from semsim import jobs
+from semsim.errors import JobError, SemsimError
+from semsim.jobs import Job, JobState
+from semsim.progress import Progress
+
+TICK = 1.0  # seconds between two looks at a live job
+_LIVE = {JobState.QUEUED, JobState.RUNNING}
+_RESUMABLE = {JobState.STOPPED, JobState.FAILED, JobState.LOST, JobState.QUEUED}
+_WORDS = {
+    JobState.QUEUED: "Waiting to start",
+    JobState.RUNNING: "Running",
+    JobState.DONE: "Done",
+    JobState.FAILED: "Failed",
+    JobState.STOPPED: "Stopped. Resume goes on from where it was saved.",
+    JobState.LOST: (
+        "Its process has gone without a word (was the computer restarted?). "
+        "Resume goes on from where it was saved."
+    ),
+}
+_BAR = (
+    "height:.7rem;border-radius:.35rem;overflow:hidden;"
+    "background:var(--border-color-primary);margin:.5rem 0"
+)
+_FILL = "height:100%;background:var(--color-accent)"
+_TROUBLE = "white-space:pre-wrap;color:var(--error-text-color, #b91c1c)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobPanel:
+    """The components of one panel."""
+
+    status: gr.HTML
+    stop: gr.Button
+    resume: gr.Button
+    details: gr.Accordion
+    log: gr.Textbox
+    timer: gr.Timer
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What `show` returns a value for, in that order."""
+        return [self.status, self.stop, self.resume, self.details, self.log, self.timer]
+
+
+def build(elem_id: str = "job") -> JobPanel:
+    """Lay a panel out where the caller stands; `elem_id` begins the ids of its parts."""
+    status = gr.HTML(elem_id=f"{elem_id}-status")
+    with gr.Row():
+        stop = gr.Button("Cancel", variant="stop", visible=False, elem_id=f"{elem_id}-stop")
+        resume = gr.Button("Resume", visible=False, elem_id=f"{elem_id}-resume")
+    with gr.Accordion("Log", open=False, visible=False) as details:
+        log = gr.Textbox(
+            lines=8, max_lines=20, show_label=False, interactive=False, elem_id=f"{elem_id}-log"
+        )
+    timer = gr.Timer(TICK, active=False)
+    return JobPanel(status=status, stop=stop, resume=resume, details=details, log=log, timer=timer)
+
+
+def show(job: Job | None) -> list[Any]:
+    """New values for `JobPanel.outputs`; the timer runs only while the job lives."""
+    if job is None:
+        hidden = gr.Accordion(visible=False)
+        return ["", _button(False), _button(False), hidden, "", gr.Timer(active=False)]
+    state = jobs.state(job)
+    return [
+        job_html(job),
+        _button(state in _LIVE),
+        _button(state in _RESUMABLE),
+        gr.Accordion(visible=True),
+        jobs.log_tail(job),
+        gr.Timer(active=state in _LIVE),
+    ]
+
+
+def wire(
+    panel: JobPanel,
+    job_id: gr.components.Component,
+    root: Path,
+    *,
+    also: Callable[[Job | None], list[Any]] = lambda job: [],
+    also_outputs: Sequence[Any] = (),
+) -> Callable[[str | None], list[Any]]:
+    """Tie the panel to the job whose id `job_id` holds, below `root`.
+
+    also: what else to draw of the job on every look, one value for each of `also_outputs`.
+    Returns the look itself: a job's id to values for `panel.outputs` and `also_outputs`.
+    """
+
+    def look(chosen: str | None) -> list[Any]:
+        job = find(root, chosen)
+        return [*show(job), *also(job)]
+
+    def act(chosen: str | None, action: Callable[[Job], None]) -> list[Any]:
+        try:
+            action(jobs.open_job(root, chosen or ""))
+        except SemsimError as error:
+            status, *rest = look(chosen)
+            return [alert_html(error) + status, *rest]
+        return look(chosen)
+
+    outputs = [*panel.outputs, *also_outputs]
+    quietly: dict[str, Any] = {"queue": False, "api_visibility": "private"}
+    panel.timer.tick(look, job_id, outputs, show_progress="hidden", **quietly)
+    panel.stop.click(lambda chosen: act(chosen, jobs.request_stop), job_id, outputs, **quietly)
+    panel.resume.click(lambda chosen: act(chosen, jobs.resume), job_id, outputs, **quietly)
+    return look
+
+
+def find(root: Path, job_id: str | None) -> Job | None:
+    """The job with this id, or None where none is chosen or its folder was removed."""
+    if not job_id:
+        return None
+    try:
+        return jobs.open_job(root, job_id)
+    except JobError:  # a page left open outlives a folder that somebody deleted
+        return None
+
+
+@contextmanager
+def errors_shown() -> Iterator[None]:
+    """Show what goes wrong inside as a toast; for queued events only, see `alert_html`."""
+    try:
+        yield
+    except SemsimError as error:
+        raise gr.Error(escape(str(error)), duration=None, print_exception=False) from error
+
+
+def alert_html(error: SemsimError) -> str:
+    """What went wrong, as HTML.
+
+    An event that is not queued has no toast, and would mark every component it draws.
+    """
+    return f'<div role="alert" style="{_TROUBLE}">{escape(str(error))}</div>'
+
+
+def job_html(job: Job) -> str:
+    """The job's title, bar, note and time left, or what became of it, as HTML."""
+    return status_html(
+        title=job.title,
+        state=jobs.state(job),
+        stopping=jobs.stop_requested(job),
+        progress=jobs.latest(job),
+        seconds=jobs.eta_seconds(job),
+        error=jobs.error_text(job),
+    )
+
+
+def status_html(
+    *,
+    title: str,
+    state: JobState,
+    stopping: bool,
+    progress: Progress | None,
+    seconds: float | None,
+    error: str,
+) -> str:
+    """The state of a job as HTML; every text is escaped."""
+    running = state is JobState.RUNNING
+    words = "Stopping after the present step" if running and stopping else _WORDS[state]
+    parts = [f"<strong>{escape(title)}</strong>", f'<div role="status">{escape(words)}</div>']
+    if progress is not None:
+        parts += [_bar_html(progress), _note_html(progress, seconds if running else None)]
+    if state is JobState.FAILED:
+        what = error.split("\n\n", 1)[0]  # the traceback below it is for error.txt
+        parts.append(f'<div style="{_TROUBLE}">{escape(what)}</div>')
+    return f'<div data-state="{state.value}">{"".join(parts)}</div>'
+
+
+def words_for_seconds(seconds: float) -> str:
+    """A span of time the way people say it, such as "2 min 5 s"."""
+    whole = max(0, round(seconds))
+    hours, minutes, rest = whole // 3600, whole % 3600 // 60, whole % 60
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _bar_html(progress: Progress) -> str:
+    share = round(100 * _share(progress))
+    return (
+        f'<div role="progressbar" aria-label="progress" aria-valuemin="0" aria-valuemax="100" '
+        f'aria-valuenow="{share}" style="{_BAR}"><div style="{_FILL};width:{share}%"></div></div>'
+    )
+
+
+def _note_html(progress: Progress, seconds: float | None) -> str:
+    words = [f"{round(100 * _share(progress))} %", progress.note]
+    if seconds is not None:
+        words.append(f"about {words_for_seconds(seconds)} left")
+    return f"<div>{escape(' · '.join(word for word in words if word))}</div>"
+
+
+def _share(progress: Progress) -> float:
+    return min(1.0, progress.done / progress.total) if progress.total > 0 else 0.0
+
+
+def _button(visible: bool) -> Any:
+    return gr.Button(visible=visible)

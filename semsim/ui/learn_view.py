@@ -1,0 +1,226 @@
+"""What the page Train SemSim draws: plain values in, HTML and Plotly figures out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+from urllib.parse import quote
+
+import plotly.graph_objects as go
+
+from semsim.jobs import JobState
+from semsim.learning.diagnostics import last_by_epoch
+from semsim.learning.orders import Facts
+from semsim.learning.triplets import Inventory, JudgedOriginal
+from semsim.progress import Progress
+
+SIMULATED = (
+    '<span style="background:#fde68a;color:#713f12;border-radius:.3rem;padding:0 .4rem;'
+    'font-size:.85em;font-weight:600">simulated</span>'
+)
+_TABLE = "border-collapse:collapse;width:100%"
+_CELL = (
+    "text-align:left;padding:.3rem .6rem;border:0;"
+    "border-bottom:1px solid var(--border-color-primary)"
+)
+_SHOWN_IDS = 12  # originals named in a list before the rest is only counted
+_CURVE_POINTS = 600  # more than a curve has pixels
+_GREY = "#7a7a7a"  # read on white and on black alike
+_LINES = {"plus": "#2563eb", "minus": "#ea580c"}
+_EMPTY_TRAININGS = "No SemSim has been trained here yet. The first one will be listed here."
+_STATE_WORDS = {
+    JobState.QUEUED: "waiting",
+    JobState.RUNNING: "running",
+    JobState.DONE: "done",
+    JobState.FAILED: "failed",
+    JobState.STOPPED: "stopped, can be resumed",
+    JobState.LOST: "interrupted, can be resumed",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingRow:
+    """One line of the list of trainings. result: empty until it is done."""
+
+    created: str
+    facts: Facts
+    state: JobState
+    result: Mapping[str, Any]
+
+
+def stock_html(inventory: Inventory, simulated: bool) -> str:
+    """How many originals of a study can be learned from, and what the others lack."""
+    parts = [
+        f"<p><strong>{len(inventory.usable)} of {inventory.n_originals} originals</strong> have "
+        "both a reconstruction people recognise and one they do not. They make "
+        f"{inventory.n_triplets} triplets.</p>"
+    ]
+    lacking = (
+        ("have no unrecognisable reconstruction", inventory.only_recognisable),
+        ("have no recognisable reconstruction", inventory.only_unrecognisable),
+        ("have no reconstruction on which a majority agrees yet", inventory.undecided),
+    )
+    rows = [_lacking_html(words, originals) for words, originals in lacking if originals]
+    if rows:
+        parts.append(f"<ul>{''.join(rows)}</ul>")
+    if not inventory.usable:
+        parts.append(
+            "<p>There is nothing to learn from yet. Collect more votes on the page Studies, or "
+            "add reconstructions from stronger and weaker attacks to the study.</p>"
+        )
+    if simulated:
+        parts.append(
+            f"<p>{SIMULATED} These votes were made by a program, not by people. A SemSim trained "
+            "on them shows how the page works and says nothing about people.</p>"
+        )
+    return "".join(parts)
+
+
+def result_html(result: Mapping[str, Any]) -> str:
+    """What a finished training made, how good it is on held-out originals, and where it lies."""
+    trained_on = SIMULATED + " votes" if result["simulated"] else "people's votes"
+    parts = [
+        f"<p><strong>{escape(result['name'])}</strong> is trained on {trained_on}: "
+        f"{result['n_triplets']} triplets of {result['n_originals']} originals, "
+        f"{result['epochs']} epochs.</p>",
+        f"<p>{_held_out_words(result['results'])}</p>",
+        f"<p>Checkpoint: <code>{escape(result['checkpoint'])}</code></p>",
+        *(f'<p role="alert">⚠ {escape(warning)}</p>' for warning in result["warnings"]),
+        f'<p><a href="compare?semsim={quote(result["name"])}">Use it in Compare</a></p>',
+    ]
+    return "".join(parts)
+
+
+def trainings_html(rows: Sequence[TrainingRow]) -> str:
+    """All trainings, newest first, as a table."""
+    if not rows:
+        return f"<p>{_EMPTY_TRAININGS}</p>"
+    names = ("Started (UTC)", "Name", "Study", "State", "Held-out triplets right", "Epochs")
+    head = "".join(f'<th scope="col" style="{_CELL}">{name}</th>' for name in names)
+    body = "".join(_training_html(row) for row in rows)
+    table = f'<table style="{_TABLE}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<div style="overflow-x:auto">{table}</div>'
+
+
+def when(created: str) -> str:
+    """A time in ISO 8601 as "2026-01-31 14:05"."""
+    return created[:16].replace("T", " ")
+
+
+def loss_figure(history: Sequence[Progress], job_id: str) -> go.Figure:
+    """The loss of each batch against epochs."""
+    points = _thinned(_own_course(history))
+    figure = _figure("Loss", "loss", job_id)
+    figure.add_scatter(
+        x=[p.values["epoch"] for p in points],
+        y=[p.values["loss"] for p in points],
+        mode="lines",
+        name="loss of a batch",
+        line={"color": _LINES["plus"], "width": 1.5},
+    )
+    return figure
+
+
+def distance_figure(history: Sequence[Progress], job_id: str) -> go.Figure:
+    """Mean distance to recognisable (d+) and unrecognisable (d−) ones, each epoch.
+
+    Solid on training originals, dashed on those held out.
+    """
+    epochs = last_by_epoch([p.values for p in history])
+    figure = _figure("Mean distance to the original", "distance", job_id)
+    if epochs:
+        figure.update_yaxes(range=[0, 1.15 * _highest(epochs)])
+    curves = (
+        ("d_plus", "d+ recognisable", "plus", "solid"),
+        ("d_minus", "d− unrecognisable", "minus", "solid"),
+        ("validation_d_plus", "d+ held out", "plus", "dash"),
+        ("validation_d_minus", "d− held out", "minus", "dash"),
+    )
+    for key, name, colour, dash in curves:
+        known = [row for row in epochs if key in row]
+        if known:
+            figure.add_scatter(
+                x=[row["epoch"] for row in known],
+                y=[row[key] for row in known],
+                mode="lines+markers",
+                name=name,
+                line={"color": _LINES[colour], "dash": dash},
+            )
+    return figure
+
+
+def _lacking_html(words: str, originals: Sequence[JudgedOriginal]) -> str:
+    ids = [original.image_id for original in originals[:_SHOWN_IDS]]
+    rest = len(originals) - len(ids)
+    named = ", ".join(escape(i) for i in ids) + (f" and {rest} more" if rest else "")
+    return f"<li>{len(originals)} {words}: {named}</li>"
+
+
+def _held_out_words(results: Mapping[str, float]) -> str:
+    accuracy = results.get("validation_accuracy")
+    if accuracy is None:
+        return "No original was held out, so nothing is known about images it has not seen."
+    return (
+        f"On {round(results['n_held_out'])} originals it never saw, the recognisable "
+        f"reconstruction is nearer to the original in <strong>{accuracy:.0%}</strong> of "
+        "triplets (guessing gives 50%)."
+    )
+
+
+def _training_html(row: TrainingRow) -> str:
+    results = row.result.get("results", {})
+    accuracy = results.get("validation_accuracy")
+    badge = f" {SIMULATED}" if row.facts.simulated else ""
+    warned = " ⚠" if row.result.get("warnings") else ""
+    cells = (
+        escape(when(row.created)),
+        escape(row.facts.name) + warned,
+        escape(row.facts.study) + badge,
+        _STATE_WORDS[row.state],
+        "" if accuracy is None else f"{accuracy:.0%}",
+        str(row.result.get("epochs", "")),
+    )
+    return "<tr>" + "".join(f'<td style="{_CELL}">{cell}</td>' for cell in cells) + "</tr>"
+
+
+def _own_course(history: Sequence[Progress]) -> list[Progress]:
+    """Reports of batches, without what a stop undid and a resume did again."""
+    course: list[Progress] = []
+    for point in history:
+        if "loss" not in point.values or "d_plus" in point.values:
+            continue
+        while course and course[-1].done >= point.done:
+            course.pop()
+        course.append(point)
+    return course
+
+
+def _thinned(points: list[Progress]) -> list[Progress]:
+    step = -(-len(points) // _CURVE_POINTS) or 1
+    return points[::step]
+
+
+def _highest(epochs: Sequence[Mapping[str, float]]) -> float:
+    """The top of the axis: in the first epochs, before batch normalisation's averages have
+    settled, held-out distances may be far above it and would flatten all else."""
+    trained = [row[key] for row in epochs for key in ("d_plus", "d_minus")]
+    held_out = [epochs[-1].get(key, 0.0) for key in ("validation_d_plus", "validation_d_minus")]
+    return max(*trained, *held_out)
+
+
+def _figure(title: str, y: str, job_id: str) -> go.Figure:
+    axis = {"gridcolor": "rgba(122,122,122,.25)", "zeroline": False, "rangemode": "tozero"}
+    return go.Figure(
+        layout={
+            "title": {"text": title, "font": {"size": 14}},
+            "xaxis": {**axis, "title": {"text": "epoch"}},
+            "yaxis": {**axis, "title": {"text": y}},
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "font": {"color": _GREY},
+            "legend": {"orientation": "h", "y": -0.25},
+            "margin": {"l": 50, "r": 10, "t": 40, "b": 40},
+            "height": 300,
+            "uirevision": job_id,  # a zoom outlives the next look
+        }
+    )

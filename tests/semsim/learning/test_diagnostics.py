@@ -1,0 +1,80 @@
+"""The signs of a training that does not work."""
+
+import pytest
+import torch
+
+from semsim.learning.diagnostics import (
+    Distances,
+    EpochRecord,
+    distances,
+    last_by_epoch,
+    warnings_about,
+)
+
+GOOD = {"epoch": 3, "loss": 0.2, "d_plus": 1.0, "d_minus": 3.0, "violated": 0.1, "norm": 5.0}
+
+
+def record(**changes):
+    return EpochRecord(**(GOOD | changes))
+
+
+def test_a_good_training_has_no_warnings():
+    assert warnings_about([record(validation_accuracy=0.9)], 1.0) == ()
+    assert warnings_about([record()], 1.0) == ()
+    assert warnings_about([], 1.0) == ()
+
+
+@pytest.mark.parametrize(
+    "collapsed",
+    [
+        {"loss": 1.0, "d_plus": 1e-9, "d_minus": 1e-9, "norm": 1e-6},
+        {"loss": 1.0, "d_plus": 2.0, "d_minus": 2.0},
+        {"loss": 0.9, "d_plus": 1e-5, "d_minus": 1e-4, "norm": 30.0},
+    ],
+)
+def test_a_collapse_is_reported(collapsed):
+    (warning,) = warnings_about([record(), record(**collapsed)], 1.0)
+    assert "collapsed" in warning
+    assert "lower learning rate" in warning
+
+
+def test_a_collapse_is_seen_at_any_margin():
+    assert warnings_about([record(loss=0.2)], 0.2)
+    assert not warnings_about([record(loss=1.0)], 0.2)
+
+
+@pytest.mark.parametrize("accuracy", [0.5, 0.1])
+def test_guessing_on_held_out_originals_is_reported(accuracy):
+    (warning,) = warnings_about([record(validation_accuracy=accuracy)], 1.0)
+    assert "held-out" in warning
+
+
+def test_distances_are_euclidean():
+    measured = distances(
+        torch.zeros(2, 2), torch.tensor([[3.0, 4], [0, 0]]), torch.tensor([[0.0, 1], [6, 8]])
+    )
+    assert measured.plus.tolist() == [5, 0]
+    assert measured.minus.tolist() == [1, 10]
+    assert measured.norm == pytest.approx((5 + 1 + 10) / 6)
+    assert measured.violated(1.0) == 0.5
+    assert measured.accuracy() == 0.5
+
+
+def test_ties_are_half_right():
+    same = Distances(plus=torch.ones(4), minus=torch.ones(4), norm=1.0)
+    assert same.accuracy() == 0.5
+
+
+def test_an_epoch_done_again_counts_as_it_ended():
+    rows = [
+        {"epoch": 0.5, "loss": 9.0},
+        {"epoch": 1.0, "d_plus": 1.0},
+        {"epoch": 2.0, "d_plus": 2.0},
+        {"epoch": 2.0, "d_plus": 3.0},
+    ]
+    assert last_by_epoch(rows) == [rows[1], rows[3]]
+
+
+def test_what_is_not_known_is_left_out():
+    assert "validation_accuracy" not in record().values()
+    assert record(validation_accuracy=0.7).values()["validation_accuracy"] == 0.7

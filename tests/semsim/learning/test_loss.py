@@ -1,0 +1,71 @@
+"""The loss is the triplet loss, checked against a loop and against torch's."""
+
+import pytest
+import torch
+
+from semsim.learning.loss import TripletLoss
+
+
+def features(n=16, d=32, seed=0, scale=1.0):
+    generator = torch.Generator().manual_seed(seed)
+    return [scale * torch.randn(n, d, generator=generator) for _ in range(3)]
+
+
+def slow_loss(anchors, positives, negatives, margin):
+    total = 0.0
+    for a, p, n in zip(anchors.double(), positives.double(), negatives.double(), strict=True):
+        d_plus = sum((x - y) ** 2 for x, y in zip(a, p, strict=True)) ** 0.5
+        d_minus = sum((x - y) ** 2 for x, y in zip(a, n, strict=True)) ** 0.5
+        total += max(float(d_plus - d_minus) + margin, 0.0)
+    return total / len(anchors)
+
+
+@pytest.mark.parametrize("margin", [0.2, 1.0, 3.0])
+@pytest.mark.parametrize("n", [1, 16, 40])
+def test_equals_the_definition(n, margin):
+    parts = features(n)
+    expected = slow_loss(*parts, margin)
+    assert TripletLoss(margin=margin)(*parts).item() == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
+def test_equals_torch_in_value_and_gradient(scale):
+    ours = [part.requires_grad_() for part in features(40, scale=scale)]
+    theirs = [part.requires_grad_() for part in features(40, scale=scale)]
+    loss = TripletLoss(margin=1.0)(*ours)
+    reference = torch.nn.TripletMarginLoss(margin=1.0, p=2)(*theirs)
+    loss.backward()
+    reference.backward()
+    # torch adds 1e-6 to each coordinate's difference; that is all that may differ.
+    torch.testing.assert_close(loss, reference, atol=1e-5, rtol=1e-5)
+    for mine, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(mine.grad, other.grad, atol=1e-5, rtol=1e-4)
+
+
+def test_satisfied_triplets_count_as_zero_and_are_not_left_out():
+    anchor = torch.zeros(2, 4)
+    positive = torch.zeros(2, 4)
+    negative = torch.tensor([[5.0, 0, 0, 0], [0.5, 0, 0, 0]])
+    assert TripletLoss(margin=1.0)(anchor, positive, negative).item() == pytest.approx(0.25)
+
+
+def test_features_are_not_normalised_behind_the_back():
+    anchor, positive, negative = features()
+    small = TripletLoss(margin=1.0)(anchor, positive, negative)
+    large = TripletLoss(margin=1.0)(10 * anchor, 10 * positive, 10 * negative)
+    assert large > 3 * small
+
+
+def test_another_original_is_never_a_negative():
+    # Rows far apart in everything but their own triplet: a loss over other pairs would be 0 or 1.
+    offsets = 1000 * torch.arange(4.0)[:, None]
+    anchor = offsets + torch.zeros(4, 2)
+    positive = offsets + torch.tensor([3.0, 0.0])
+    negative = offsets + torch.tensor([0.0, 1.0])
+    assert TripletLoss(margin=1.0)(anchor, positive, negative).item() == pytest.approx(3.0)
+
+
+def test_identical_images_give_a_finite_gradient():
+    anchor = torch.ones(3, 5, requires_grad=True)
+    TripletLoss()(anchor, anchor.clone(), anchor.clone()).backward()
+    assert anchor.grad.isfinite().all()

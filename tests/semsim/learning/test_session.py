@@ -1,0 +1,98 @@
+"""A training from labels to a checkpoint, interrupted on the way."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from semsim.errors import DataError, SettingsError, StopRequestedError, WeightsError
+from semsim.learning.model import load_semsim, read_training
+from semsim.learning.orders import Order
+from semsim.learning.session import STATE_FILE, learn, read_labels
+from semsim.progress import silent
+
+
+@pytest.fixture
+def order(tmp_path, quick):
+    return Order(name="mine", checkpoints=tmp_path / "checkpoints", settings=quick, study="Toy")
+
+
+def stop_after(reports):
+    left = [reports]
+
+    def report(progress):
+        left[0] -= 1
+        if left[0] == 0:
+            raise StopRequestedError("enough")
+
+    return report
+
+
+@pytest.fixture
+def begun(order, labels, tmp_path):
+    with pytest.raises(StopRequestedError):
+        learn(order, labels, tmp_path, stop_after(6))
+    return tmp_path / STATE_FILE
+
+
+def test_the_outcome_and_the_checkpoint_tell_the_same_story(order, labels, tmp_path):
+    outcome = learn(order, labels, tmp_path, silent)
+    training = read_training(order.checkpoint)
+    assert outcome["checkpoint"] == str(order.checkpoint)
+    assert (training.n_originals, training.n_triplets, training.simulated) == (8, 32, True)
+    assert training.settings == order.settings.result_settings()
+    assert training.study == "Toy"
+    assert training.results["n_held_out"] == 2
+    assert 0 <= training.results["validation_accuracy"] <= 1
+    assert training.versions["torch"]
+    for name in ("n_originals", "n_triplets", "simulated", "created", "results", "warnings"):
+        assert outcome[name] == getattr(training, name)
+    assert load_semsim(order.checkpoint).settings.backbone == "lenet"
+
+
+def test_a_resumed_training_writes_the_same_checkpoint(order, labels, tmp_path, begun):
+    learn(order, labels, tmp_path, silent)
+    whole = replace(order, checkpoints=tmp_path / "whole")
+    (tmp_path / "other").mkdir()
+    learn(whole, labels, tmp_path / "other", silent)
+    resumed, straight = (load_semsim(o.checkpoint).state_dict() for o in (order, whole))
+    assert all(torch.equal(resumed[name], straight[name]) for name in straight)
+
+
+def test_what_is_kept_needs_no_pickle(begun):
+    content = torch.load(begun, weights_only=True)
+    assert len(content["records"]) == 1
+    assert [path.name for path in begun.parent.glob(f".{STATE_FILE}*")] == []
+
+
+def test_other_settings_cannot_go_on(order, labels, tmp_path, begun):
+    changed = replace(order, settings=replace(order.settings, lr=0.5))
+    with pytest.raises(SettingsError, match=r"began with lr=0.005, not 0.5"):
+        learn(changed, labels, tmp_path, silent)
+
+
+def test_other_labels_cannot_go_on(order, labels, tmp_path, begun):
+    with pytest.raises(SettingsError, match="other labels"):
+        learn(order, labels[labels.image_id != "0"], tmp_path, silent)
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-200], lambda b: b"", lambda b: b"text"])
+def test_a_broken_state_is_named(order, labels, tmp_path, begun, damage):
+    begun.write_bytes(damage(begun.read_bytes()))
+    with pytest.raises(WeightsError, match=r"training\.pt"):
+        learn(order, labels, tmp_path, silent)
+
+
+def test_a_finished_name_is_not_overwritten(order, labels, tmp_path):
+    learn(order, labels, tmp_path, silent)
+    (tmp_path / "second").mkdir()
+    with pytest.raises(SettingsError, match="another name"):
+        learn(order, labels, tmp_path / "second", silent)
+
+
+def test_labels_that_cannot_be_read_are_named(tmp_path):
+    with pytest.raises(DataError, match=r"No labels at .*a\.parquet"):
+        read_labels(tmp_path / "a.parquet")
+    (tmp_path / "a.parquet").write_text("text")
+    with pytest.raises(DataError, match="not a readable Parquet"):
+        read_labels(tmp_path / "a.parquet")

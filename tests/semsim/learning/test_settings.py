@@ -1,0 +1,64 @@
+"""What a training may be told."""
+
+from dataclasses import replace
+
+import pytest
+
+from semsim.errors import SettingsError
+from semsim.learning import BACKBONES, PRESETS, TrainSettings
+
+
+def test_the_paper_preset_is_the_papers():
+    paper = PRESETS["paper"]
+    assert (paper.backbone, paper.lr, paper.batch_size, paper.epochs, paper.margin) == (
+        "resnet50",
+        0.1,
+        128,
+        200,
+        1.0,
+    )
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_names_a_backbone(name):
+    assert PRESETS[name].backbone in BACKBONES
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("epochs", 0),
+        ("batch_size", 0),
+        ("input_size", 0),
+        ("triplets_per_original", 0),
+        ("margin", 0.0),
+        ("lr", -0.1),
+        ("lr", float("nan")),
+        ("momentum", 1.0),
+        ("weight_decay", -1.0),
+        ("validation_fraction", 1.0),
+        ("seed", -1),
+        ("augmentation", "rotate"),
+    ],
+)
+def test_a_value_out_of_range_is_named(setting, value):
+    with pytest.raises(SettingsError, match=setting):
+        TrainSettings(**{setting: value})
+
+
+def test_nesterov_needs_momentum():
+    with pytest.raises(SettingsError, match="nesterov"):
+        TrainSettings(momentum=0)
+    assert TrainSettings(momentum=0, nesterov=False).momentum == 0
+
+
+def test_the_rate_drops_by_ten_at_its_shares():
+    settings = TrainSettings(lr=1.0, epochs=10, lr_drops=(0.5, 0.8))
+    rates = [settings.lr_at(epoch) for epoch in range(10)]
+    assert rates == pytest.approx([1] * 5 + [0.1] * 3 + [0.01] * 2)
+
+
+def test_the_device_does_not_determine_the_result():
+    settings = TrainSettings()
+    assert settings.result_settings() == replace(settings, device="cpu").result_settings()
+    assert settings.result_settings() != replace(settings, seed=1).result_settings()

@@ -1,0 +1,158 @@
+"""Triplets come from one original each, and no original is on both sides of a split."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semsim.errors import DataError
+from semsim.learning.triplets import (
+    ImageIndex,
+    is_simulated,
+    require_usable,
+    split,
+    take_stock,
+)
+
+# One study: for each original, the verdicts on its reconstructions.
+STUDIES = st.dictionaries(
+    st.tuples(st.sampled_from(["symbols", "faces"]), st.integers(0, 9).map(str)),
+    st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=6),
+    min_size=1,
+    max_size=12,
+)
+SEEDS = st.integers(0, 2**16)
+
+
+def study(verdicts):
+    rows = [
+        {
+            "dataset": dataset,
+            "image_id": image,
+            "original": f"/{dataset}/{image}/original.png",
+            "reconstruction": f"/{dataset}/{image}/{verdict}-{number}.png",
+            "recognisable": verdict,
+        }
+        for (dataset, image), answers in verdicts.items()
+        for number, verdict in enumerate(answers)
+    ]
+    return pd.DataFrame(rows).astype({"recognisable": "boolean"})
+
+
+def named(index, triplets):
+    return [[index.paths[number] for number in row] for row in triplets]
+
+
+def check_kinds(a, p, n):
+    assert a.name == "original.png"
+    assert p.name.startswith("True")
+    assert n.name.startswith("False")
+    assert a.parent == p.parent == n.parent  # one data set, one original
+
+
+@given(STUDIES)
+def test_every_original_is_sorted_once_by_the_kinds_it_has(verdicts):
+    stock = take_stock(study(verdicts))
+    assert stock.n_originals == len(verdicts)
+    assert {o.key for o in stock.usable} == {
+        key for key, answers in verdicts.items() if {True, False} <= set(answers)
+    }
+    assert {o.key for o in stock.only_recognisable} == {
+        key for key, answers in verdicts.items() if True in answers and False not in answers
+    }
+    assert {o.key for o in stock.only_unrecognisable} == {
+        key for key, answers in verdicts.items() if False in answers and True not in answers
+    }
+    assert {o.key for o in stock.undecided} == {
+        key for key, answers in verdicts.items() if set(answers) == {None}
+    }
+    undecided = sum(answers.count(None) for answers in verdicts.values())
+    parts = (stock.usable, stock.only_recognisable, stock.only_unrecognisable, stock.undecided)
+    assert sum(o.undecided for part in parts for o in part) == undecided
+
+
+@given(STUDIES)
+def test_all_triplets_are_those_of_the_loop(verdicts):
+    stock = take_stock(study(verdicts))
+    index = ImageIndex(stock.usable)
+    found = [tuple(row) for row in named(index, index.every(stock.usable))]
+    for row in found:
+        check_kinds(*row)
+    assert len(found) == len(set(found)) == stock.n_triplets
+    assert stock.n_triplets == sum(a.count(True) * a.count(False) for a in verdicts.values())
+
+
+@given(STUDIES, st.integers(1, 9), SEEDS)
+def test_sampled_triplets_are_valid_and_balanced(verdicts, per_original, seed):
+    usable = take_stock(study(verdicts)).usable
+    index = ImageIndex(usable)
+    triplets = index.sample(usable, per_original, np.random.default_rng(seed))
+    assert triplets.shape == (len(usable) * per_original, 3)
+    for row in named(index, triplets):
+        check_kinds(*row)
+    for column in (1, 2):
+        for original in usable:
+            kind = (original.recognisable, original.unrecognisable)[column - 1]
+            rows = named(index, triplets)
+            uses = [sum(row[column] == path for row in rows) for path in kind]
+            assert sum(uses) == per_original
+            assert max(uses) - min(uses) <= 1
+
+
+@given(STUDIES, SEEDS)
+def test_the_same_seed_draws_the_same_triplets_whatever_the_order_of_the_labels(verdicts, seed):
+    labels = study(verdicts)
+    shuffled = labels.sample(frac=1, random_state=seed)
+    drawn = []
+    for table in (labels, shuffled):
+        usable = take_stock(table).usable
+        index = ImageIndex(usable)
+        drawn.append(named(index, index.sample(usable, 4, np.random.default_rng(seed))))
+    assert drawn[0] == drawn[1]
+
+
+@given(STUDIES, st.floats(0, 0.99), SEEDS)
+def test_no_original_is_on_both_sides_of_a_split(verdicts, fraction, seed):
+    usable = take_stock(study(verdicts)).usable
+    training, held_out = split(usable, fraction, np.random.default_rng(seed))
+    assert {o.key for o in training}.isdisjoint(o.key for o in held_out)
+    assert {o.key for o in training} | {o.key for o in held_out} == {o.key for o in usable}
+    images = {p for o in training for p in (o.image, *o.recognisable, *o.unrecognisable)}
+    assert images.isdisjoint(o.image for o in held_out)
+    if len(usable) >= 2:
+        assert training
+        assert bool(held_out) == (fraction > 0)
+
+
+def test_different_seeds_split_differently():
+    usable = take_stock(study({("symbols", str(i)): [True, False] for i in range(20)})).usable
+    splits = {split(usable, 0.3, np.random.default_rng(seed))[1] for seed in range(5)}
+    assert len(splits) > 1
+    assert {len(held_out) for held_out in splits} == {6}
+
+
+def test_two_data_sets_may_use_the_same_id():
+    both = study({("symbols", "7"): [True], ("faces", "7"): [False]})
+    assert take_stock(both).usable == ()
+
+
+def test_nothing_usable_says_what_is_needed():
+    stock = take_stock(study({("s", "1"): [True], ("s", "2"): [False], ("s", "3"): [None]}))
+    with pytest.raises(DataError) as caught:
+        require_usable(stock)
+    text = str(caught.value)
+    for part in ("Of 3 originals none", "1 have only recognisable", "1 only unrec", "more votes"):
+        assert part in text
+
+
+def test_missing_columns_are_named():
+    with pytest.raises(DataError, match="image_id, recognisable"):
+        take_stock(pd.DataFrame({"dataset": [], "original": [], "reconstruction": []}))
+
+
+def test_simulated_votes_are_told_or_refused():
+    assert is_simulated(pd.DataFrame({"simulated": [False, True]}))
+    assert not is_simulated(pd.DataFrame({"simulated": [False, False]}))
+    with pytest.raises(DataError, match="simulated"):
+        is_simulated(pd.DataFrame({"item": [1]}))

@@ -1,0 +1,172 @@
+"""What the panel says of a job in each of its states."""
+
+import os
+from html.parser import HTMLParser
+
+import gradio as gr
+import psutil
+import pytest
+
+from semsim import jobs
+from semsim.errors import JobError
+from semsim.jobs import JobState
+from semsim.progress import Progress
+from semsim.ui import jobpanel
+from semsim.ui.jobpanel import status_html, words_for_seconds
+
+
+class Page(HTMLParser):
+    """Text and tags of a piece of HTML."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.words = [], []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(self.words)
+
+    def bar(self):
+        (bar,) = [attrs for _, attrs in self.tags if attrs.get("role") == "progressbar"]
+        return bar["aria-valuenow"]
+
+
+def draw(**changes):
+    plain = {
+        "title": "Train a",
+        "state": JobState.RUNNING,
+        "stopping": False,
+        "progress": Progress(1, 4, "epoch 1"),
+        "seconds": 125.0,
+        "error": "",
+    }
+    return Page(status_html(**(plain | changes)))
+
+
+@pytest.fixture
+def job(tmp_path):
+    return jobs.create(tmp_path, kind="test", title="A job", argv=[])
+
+
+def visible(updates):
+    """Which of stop, resume and log are shown, and whether the page goes on looking."""
+    _, stop, resume, details, _, timer = updates
+    return stop.visible, resume.visible, details.visible, timer.active
+
+
+def test_a_running_job_shows_its_share_and_the_time_left():
+    page = draw()
+    assert page.bar() == "25"
+    assert "25 % · epoch 1 · about 2 min 5 s left" in page.text
+    assert "Running" in page.text
+
+
+def test_a_job_that_is_to_stop_says_so():
+    assert "Stopping" in draw(stopping=True).text
+    assert "Stopping" not in draw(stopping=True, state=JobState.STOPPED).text
+
+
+@pytest.mark.parametrize("state", [JobState.DONE, JobState.STOPPED, JobState.FAILED, JobState.LOST])
+def test_a_job_that_does_not_run_has_no_time_left(state):
+    assert "left" not in draw(state=state).text
+
+
+def test_a_failed_job_shows_the_message_and_not_the_traceback():
+    text = draw(state=JobState.FAILED, error="No image at x.png.\n\nTraceback (most").text
+    assert "No image at x.png." in text
+    assert "Traceback" not in text
+
+
+@pytest.mark.parametrize("state", JobState)
+def test_nothing_a_person_wrote_becomes_html(state):
+    evil = "<script>alert(1)</script>"
+    page = draw(title=evil, progress=Progress(1, 2, evil), error=evil, state=state)
+    assert "script" not in [tag for tag, _ in page.tags]
+    assert evil in page.text
+
+
+@pytest.mark.parametrize(
+    ("progress", "share"), [(Progress(0, 0), "0"), (Progress(9, 4), "100"), (Progress(4, 4), "100")]
+)
+def test_the_bar_stays_between_nothing_and_all(progress, share):
+    assert draw(progress=progress).bar() == share
+
+
+def test_before_the_first_report_there_is_no_bar():
+    assert "progressbar" not in str(draw(progress=None).tags)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.2, "0 s"), (59.6, "1 min 0 s"), (125, "2 min 5 s"), (7322, "2 h 2 min"), (-3, "0 s")],
+)
+def test_time_is_told_the_way_people_do(seconds, words):
+    assert words_for_seconds(seconds) == words
+
+
+def test_no_job_shows_nothing():
+    updates = jobpanel.show(None)
+    assert updates[0] == ""
+    assert visible(updates) == (False, False, False, False)
+
+
+def test_buttons_and_timer_follow_the_state(job):
+    assert visible(jobpanel.show(job)) == (True, True, True, True)  # queued
+    me = psutil.Process()
+    jobs.write_json(job.folder / "pid.json", {"pid": me.pid, "started": me.create_time()})
+    assert visible(jobpanel.show(job)) == (True, False, True, True)  # running
+    jobs.write_json(job.folder / "pid.json", {"pid": os.getpid(), "started": 0.0})
+    assert visible(jobpanel.show(job)) == (False, True, True, False)  # lost
+    (job.folder / "error.txt").write_text("bad\n\nTraceback")
+    assert visible(jobpanel.show(job)) == (False, True, True, False)  # failed
+    jobs.write_json(job.folder / "result.json", {})
+    assert visible(jobpanel.show(job)) == (False, False, True, False)  # done
+
+
+def test_an_id_of_a_folder_that_has_gone_is_no_job(job, tmp_path):
+    assert jobpanel.find(tmp_path, job.id) == job
+    assert jobpanel.find(tmp_path, "gone") is None
+    assert jobpanel.find(tmp_path, "../" + tmp_path.name) is None
+    assert jobpanel.find(tmp_path, None) is None
+
+
+def test_errors_reach_the_page_escaped():
+    error = JobError("<b>broken</b>")
+    assert "&lt;b&gt;broken&lt;/b&gt;" in jobpanel.alert_html(error)
+    with pytest.raises(gr.Error) as caught, jobpanel.errors_shown():
+        raise error
+    assert caught.value.message == "&lt;b&gt;broken&lt;/b&gt;"
+
+
+def test_the_panel_and_what_is_drawn_beside_it_get_one_value_each(job, tmp_path):
+    with gr.Blocks() as page:
+        chosen, beside = gr.Textbox(), gr.HTML()
+        panel = jobpanel.build()
+        look = jobpanel.wire(
+            panel,
+            chosen,
+            tmp_path,
+            also=lambda job: [job.title if job else "none"],
+            also_outputs=[beside],
+        )
+    assert len(look(job.id)) == len(panel.outputs) + 1
+    assert look(job.id)[-1] == "A job"
+    assert look("gone")[-1] == "none"
+    look_, stop, resume = (fn.fn for fn in page.fns.values())
+    assert look_ is look
+    assert "no spec.json" in stop("gone")[0]
+    jobs.write_json(job.folder / "result.json", {})
+    told = resume(job.id)
+    assert told[0].startswith('<div role="alert"')
+    assert "nothing to resume" in told[0]
+    assert told[1:][-1] == "A job"
+    outputs = [len(fn.outputs) for fn in page.fns.values()]
+    assert outputs == [len(panel.outputs) + 1] * 3
+    assert all(fn.api_visibility == "private" for fn in page.fns.values())

@@ -1,0 +1,209 @@
+"""What the page Train SemSim draws from plain values."""
+
+from pathlib import Path
+
+import pytest
+
+from semsim.jobs import JobState
+from semsim.learning.orders import Facts
+from semsim.learning.triplets import Inventory, JudgedOriginal
+from semsim.progress import Progress
+from semsim.ui.learn_view import (
+    TrainingRow,
+    distance_figure,
+    loss_figure,
+    result_html,
+    stock_html,
+    trainings_html,
+    when,
+)
+
+EVIL = "<script>alert(1)</script>"
+RESULT = {
+    "name": "mine",
+    "checkpoint": "/there/mine.safetensors",
+    "simulated": False,
+    "n_triplets": 162,
+    "n_originals": 19,
+    "epochs": 40,
+    "warnings": [],
+    "results": {"validation_accuracy": 0.914, "n_held_out": 5.0},
+}
+
+
+def original(image_id, plus=2, minus=3):
+    return JudgedOriginal(
+        dataset="symbols",
+        image_id=image_id,
+        image=Path("o.png"),
+        recognisable=(Path("p.png"),) * plus,
+        unrecognisable=(Path("n.png"),) * minus,
+        undecided=0,
+    )
+
+
+def stock(usable=(), plus=(), minus=(), undecided=()):
+    return Inventory(
+        usable=tuple(usable),
+        only_recognisable=tuple(plus),
+        only_unrecognisable=tuple(minus),
+        undecided=tuple(undecided),
+    )
+
+
+def batch(epoch, done, loss):
+    return Progress(done, 100, "epoch", {"epoch": epoch, "loss": loss})
+
+
+def end(epoch, **values):
+    return Progress(epoch * 10, 100, "end", {"epoch": epoch, "loss": 1.0, **values})
+
+
+def row(**changes):
+    facts = {"name": "mine", "study": "Demo", "simulated": False}
+    return TrainingRow(
+        created="2026-01-31T14:05:59+00:00",
+        facts=Facts(**(facts | {k: v for k, v in changes.items() if k in facts})),
+        state=changes.get("state", JobState.DONE),
+        result=changes.get("result", RESULT),
+    )
+
+
+def test_counts_and_what_is_missing_are_in_plain_words():
+    html = stock_html(
+        stock(usable=[original("1"), original("2")], plus=[original("cat 7")]), simulated=False
+    )
+    assert "2 of 3 originals" in html
+    assert "12 triplets" in html
+    assert "1 have no unrecognisable reconstruction: cat 7" in html
+    assert "no recognisable" not in html
+    assert "simulated" not in html
+
+
+def test_a_long_list_of_originals_is_cut_and_counted():
+    html = stock_html(stock(undecided=[original(f"img{i}") for i in range(20)]), simulated=False)
+    assert "20 have no reconstruction on which a majority agrees" in html
+    assert "img11 and 8 more" in html
+
+
+def test_nothing_usable_says_what_to_do():
+    html = stock_html(stock(minus=[original("1")]), simulated=False)
+    assert "0 of 1 originals" in html
+    assert "Collect more votes" in html
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        stock_html(stock(usable=[original("1")]), simulated=True),
+        result_html({**RESULT, "simulated": True}),
+        trainings_html([row(simulated=True)]),
+    ],
+)
+def test_simulated_votes_are_marked_everywhere(html):
+    assert ">simulated</span>" in html
+
+
+def test_votes_of_people_are_not_marked():
+    assert "simulated" not in result_html(RESULT)
+    assert "simulated" not in trainings_html([row()])
+
+
+def test_a_result_says_how_good_it_is_where_it_is_and_what_next():
+    html = result_html(RESULT)
+    assert "5 originals it never saw" in html
+    assert "<strong>91%</strong>" in html
+    assert "/there/mine.safetensors" in html
+    assert 'href="compare?semsim=mine"' in html
+
+
+def test_a_result_without_held_out_originals_claims_nothing():
+    html = result_html({**RESULT, "results": {"loss": 0.0, "n_held_out": 0.0}})
+    assert "nothing is known about images it has not seen" in html
+
+
+def test_a_warning_of_the_training_is_shown():
+    html = result_html({**RESULT, "warnings": ["The features collapsed"]})
+    assert 'role="alert"' in html
+    assert "The features collapsed" in html
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        stock_html(stock(plus=[original(EVIL)]), simulated=False),
+        result_html({**RESULT, "name": EVIL, "checkpoint": EVIL, "warnings": [EVIL]}),
+        trainings_html([row(name=EVIL, study=EVIL)]),
+    ],
+)
+def test_nothing_a_person_wrote_becomes_html(html):
+    assert "<script" not in html
+    assert "&lt;script" in html
+
+
+def test_the_list_shows_each_training_in_words():
+    html = trainings_html(
+        [
+            row(name="b", state=JobState.RUNNING, result={}),
+            row(name="a", result={**RESULT, "warnings": ["x"]}),
+            row(name="c", state=JobState.LOST, result={}),
+        ]
+    )
+    assert html.index(">b<") < html.index(">a ⚠<") < html.index(">c<")
+    assert "2026-01-31 14:05" in html
+    assert "91%" in html
+    assert "interrupted, can be resumed" in html
+    assert html.count("<tr>") == 4
+
+
+def test_no_training_yet_is_said():
+    assert "No SemSim has been trained" in trainings_html([])
+
+
+def test_the_loss_curve_is_that_of_the_batches():
+    (curve,) = loss_figure([batch(0.5, 5, 2.0), end(1, d_plus=1.0), batch(1.5, 15, 1.0)], "j").data
+    assert list(curve.x) == [0.5, 1.5]
+    assert list(curve.y) == [2.0, 1.0]
+
+
+def test_what_a_resume_did_again_is_drawn_once():
+    history = [batch(i / 10, i, float(i)) for i in range(1, 16)]  # stopped in the second epoch
+    again = [batch(i / 10, i, 100.0 + i) for i in range(11, 21)]
+    (curve,) = loss_figure([*history, *again], "j").data
+    assert list(curve.x) == sorted(set(curve.x))
+    assert list(curve.y) == [*map(float, range(1, 11)), *(100.0 + i for i in range(11, 21))]
+
+
+def test_a_long_curve_is_thinned():
+    history = [Progress(i, 9999, "e", {"epoch": i / 10, "loss": 1.0}) for i in range(1, 9999)]
+    (curve,) = loss_figure(history, "j").data
+    assert 300 <= len(curve.x) <= 600
+
+
+def test_distances_are_drawn_for_training_and_held_out():
+    history = [
+        batch(0.5, 5, 1.0),
+        end(1, d_plus=1.0, d_minus=2.0, validation_d_plus=90.0, validation_d_minus=91.0),
+        end(2, d_plus=1.5, d_minus=4.0, validation_d_plus=1.2, validation_d_minus=5.0),
+    ]
+    figure = distance_figure(history, "j")
+    assert [list(curve.y) for curve in figure.data] == [[1, 1.5], [2, 4], [90, 1.2], [91, 5]]
+    # The held-out distances of the first epoch would flatten the rest.
+    assert figure.layout.yaxis.range[1] == pytest.approx(5.75)
+
+
+def test_without_held_out_originals_two_curves_are_left():
+    assert len(distance_figure([end(1, d_plus=1.0, d_minus=2.0)], "j").data) == 2
+
+
+def test_before_the_first_report_the_figures_are_empty():
+    assert not distance_figure([], "j").data
+    assert not loss_figure([], "j").data[0].x
+
+
+def test_a_zoom_stays_while_the_job_stays():
+    assert loss_figure([], "j").layout.uirevision == "j"
+
+
+def test_times_are_short():
+    assert when("2026-01-31T14:05:59+00:00") == "2026-01-31 14:05"
