@@ -1,0 +1,5 @@
+"""`python -m semsim`."""
+
+from semsim.cli import app
+
+app()

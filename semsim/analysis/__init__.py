@@ -1,0 +1,1 @@
+"""Statistics: how well metrics agree with people. Tables and arrays in, tables out."""

@@ -1,0 +1,78 @@
+"""Does a metric rank models as people do?"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from semsim.errors import DataError
+
+FEW_MODELS = 10  # below this a rank correlation can hardly tell metrics apart
+_Z = 1.959963984540054  # 97.5 % quantile of the standard normal
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankAgreement:
+    """Rank correlations of a metric with people over `n` models.
+
+    rho, tau: Spearman's ρ and Kendall's τ-b, oriented so that positive agrees with people.
+    rho_interval: 95 %, after Bonett and Wright; None below four models and for |ρ| = 1.
+    undefined: why there is no number, or None where there is.
+    """
+
+    n: int
+    rho: float | None = None
+    tau: float | None = None
+    rho_interval: tuple[float, float] | None = None
+    undefined: str | None = None
+
+
+def rank_agreement(
+    human: np.ndarray, metric: np.ndarray, higher_means_more_leakage: bool
+) -> RankAgreement:
+    """How well `metric` ranks models the way people do.
+
+    human: (M,), how much people recognise in each model's reconstructions; higher is more.
+    metric: (M,), its value for each model; infinite values rank last or first.
+    higher_means_more_leakage: of the metric; where it is False the sign is turned round.
+    Undefined, with the reason, for fewer than three models, a missing value, or a constant.
+    Raises `DataError` where the two differ in length.
+    """
+    people, values = (np.asarray(side, dtype=np.float64) for side in (human, metric))
+    if people.ndim != 1 or people.shape != values.shape:
+        raise DataError(f"Got {people.shape} human and {values.shape} metric values; need (M,).")
+    n = len(people)
+    why = _why_undefined(people, values)
+    if why is not None:
+        return RankAgreement(n=n, undefined=why)
+    # Ranks first: an infinite value has a rank, and scipy's own check for constants stays quiet.
+    ranks = stats.rankdata(people), stats.rankdata(values)
+    sign = 1.0 if higher_means_more_leakage else -1.0
+    # Rounded: equal rankings come out as 0.9999999999999999, which is no correlation below 1.
+    rho = sign * round(float(stats.pearsonr(*ranks).statistic), 12)
+    tau = sign * float(stats.kendalltau(*ranks, variant="b").statistic)
+    return RankAgreement(n=n, rho=rho, tau=tau, rho_interval=bonett_wright(rho, n))
+
+
+def bonett_wright(rho: float, n: int) -> tuple[float, float] | None:
+    """95 % interval of Spearman's ρ over `n` models, or None where it has none.
+
+    Bonett and Wright 2000, "Sample size requirements for estimating Pearson, Kendall and
+    Spearman correlations": Fisher's z with variance (1 + ρ²/2) / (n − 3).
+    """
+    if n < 4 or abs(rho) >= 1:
+        return None
+    half = _Z * np.sqrt((1 + rho**2 / 2) / (n - 3))
+    centre = np.arctanh(rho)
+    return float(np.tanh(centre - half)), float(np.tanh(centre + half))
+
+
+def _why_undefined(people: np.ndarray, values: np.ndarray) -> str | None:
+    if len(people) < 3:
+        return f"{len(people)} models; a ranking needs at least 3"
+    for side, name in ((people, "people"), (values, "metric")):
+        if np.isnan(side).any():
+            return f"{name}: {int(np.isnan(side).sum())} models without a value"
+        if np.ptp(stats.rankdata(side)) == 0:
+            return f"{name}: the same value for every model"
+    return None

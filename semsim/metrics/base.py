@@ -1,0 +1,164 @@
+"""What every metric is: its facts, the pairs of images it judges, and what it answers."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from semsim.errors import DataError
+from semsim.weights import CHECKPOINTS, REPOSITORY
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricSpec:
+    """The facts of a metric.
+
+    higher_means_more_leakage: whether a larger value means that the reconstruction shows more.
+    per_image: one value a pair; otherwise one value a set.
+    weights: names in `checkpoints/manifest.json` of the files it cannot do without.
+    smallest_side: of an image it can judge, in pixels.
+    """
+
+    name: str
+    title: str
+    unit: str = ""
+    higher_means_more_leakage: bool
+    per_image: bool
+    weights: tuple[str, ...] = ()
+    smallest_side: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources:
+    """Where a metric finds its weights and where it computes.
+
+    classifiers: folders searched, after `checkpoints`, for the product's own classifiers.
+    """
+
+    checkpoints: Path = CHECKPOINTS
+    classifiers: tuple[Path, ...] = (REPOSITORY / "data" / "demo",)
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs:
+    """Originals and their reconstructions, image by image.
+
+    originals, reconstructions: (N, 3, H, W) float32 RGB in [0, 1], checked on creation.
+    class_names: what each original shows, or None where nobody said.
+    """
+
+    originals: Tensor
+    reconstructions: Tensor
+    class_names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        check_pairs(self.originals, self.reconstructions)
+        if self.class_names is not None and len(self.class_names) != len(self):
+            raise DataError(f"{len(self)} images came with {len(self.class_names)} class names.")
+
+    def __len__(self) -> int:
+        return len(self.originals)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scores:
+    """What a metric answers.
+
+    values: float64, (N,) for a metric of images, (1,) for a metric of a set.
+    standard_error: of the one value of a set, where the metric knows it.
+    notes: what a reader of the numbers must be told.
+    """
+
+    values: np.ndarray
+    standard_error: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """A column of scores in a line; infinite values are counted and kept out of mean and sd.
+
+    mean: of the finite values, None where there is none; sd: with n - 1, None below two.
+    """
+
+    n: int
+    n_inf: int
+    mean: float | None
+    sd: float | None
+
+
+Judge = Callable[[Pairs], Scores]
+
+
+class Metric(Protocol):
+    """A metric is its settings: a frozen dataclass that makes a judge of pairs."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def spec(self) -> MetricSpec: ...
+
+    def files(self, resources: Resources) -> tuple[Path, ...]:
+        """The weight files it would use, checked; `WeightsError` where one is not usable."""
+        ...
+
+    def prepare(self, resources: Resources) -> Judge:
+        """Load what it needs and return the judge; `WeightsError` as `files`.
+
+        The judge raises `DataError` for pairs it cannot judge, saying why.
+        """
+        ...
+
+
+def check_pairs(originals: Tensor, reconstructions: Tensor) -> None:
+    """Raise `DataError` unless both are (N, 3, H, W) float32 in [0, 1] of one shape, N ≥ 1."""
+    for name, images in (("originals", originals), ("reconstructions", reconstructions)):
+        if images.ndim != 4 or images.shape[1] != 3 or 0 in images.shape:
+            raise DataError(f"{name} must be (N, 3, H, W); got {tuple(images.shape)}.")
+        if images.dtype != torch.float32:
+            raise DataError(f"{name} must be float32 in [0, 1]; got {images.dtype}.")
+        low, high = (float(bound) for bound in images.aminmax())
+        if not (low >= 0 and high <= 1):  # also where either is NaN
+            raise DataError(f"{name} must lie in [0, 1]; got values from {low:g} to {high:g}.")
+    if originals.shape != reconstructions.shape:
+        raise DataError(
+            f"Originals are {tuple(originals.shape)} but reconstructions "
+            f"{tuple(reconstructions.shape)}; they must pair image by image."
+        )
+
+
+def check_side(images: Tensor, spec: MetricSpec, why: str) -> None:
+    """Raise `DataError` where an image is smaller than the metric can judge."""
+    side = min(images.shape[2:])
+    if side < spec.smallest_side:
+        raise DataError(
+            f"{spec.title} needs images of at least {spec.smallest_side} pixels a side ({why}); "
+            f"got {images.shape[3]}×{images.shape[2]}."
+        )
+
+
+def summarise(values: np.ndarray) -> Summary:
+    """Mean and spread of the finite `values`, and how many are infinite.
+
+    Raises `DataError` where one is NaN: no metric answers that.
+    """
+    if np.isnan(values).any():
+        raise DataError(f"{int(np.isnan(values).sum())} of {len(values)} scores are NaN.")
+    finite = values[np.isfinite(values)]
+    return Summary(
+        n=len(values),
+        n_inf=len(values) - len(finite),
+        mean=float(finite.mean()) if len(finite) else None,
+        sd=float(finite.std(ddof=1)) if len(finite) > 1 else None,
+    )
+
+
+def batches(images: Tensor, size: int, device: torch.device) -> Iterator[Tensor]:
+    """`images` in parts of at most `size`, on `device`."""
+    for part in images.split(size):
+        yield part.to(device)

@@ -1,0 +1,49 @@
+"""SemSim: the distance of features that were trained on what people recognise."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from semsim.errors import WeightsError
+from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores
+from semsim.metrics.classifier import check_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class SemSimDistance:
+    """SemSim of a trained checkpoint, `checkpoints/<checkpoint>.safetensors`."""
+
+    checkpoint: str
+
+    def __post_init__(self) -> None:
+        check_name(self.checkpoint)
+
+    @property
+    def spec(self) -> MetricSpec:
+        return MetricSpec(
+            name=f"semsim:{self.checkpoint}",
+            title=f"SemSim ({self.checkpoint})",
+            higher_means_more_leakage=False,
+            per_image=True,
+        )
+
+    def files(self, resources: Resources) -> tuple[Path, ...]:
+        path = resources.checkpoints / f"{self.checkpoint}.safetensors"
+        if not path.is_file():
+            raise WeightsError(
+                f"No SemSim called {self.checkpoint!r}: {path} is missing. Train one on the "
+                "Train SemSim page, or copy its file there."
+            )
+        return (path,)
+
+    def prepare(self, resources: Resources) -> Judge:
+        from semsim.learning.model import load_semsim, semsim_distance
+
+        model = load_semsim(self.files(resources)[0]).to(resources.device)
+
+        def judge(pairs: Pairs) -> Scores:
+            distances = semsim_distance(model, pairs.originals, pairs.reconstructions)
+            return Scores(values=distances.numpy().astype(np.float64))
+
+        return judge

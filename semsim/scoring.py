@@ -1,0 +1,308 @@
+"""Scores of reconstruction sets, on disk: a (set, metric) that is done is never computed again.
+
+    <scores>/<key>.parquet   image_id and value, one row an image (one row in all for a metric of
+                             sets); beside the table, as Parquet metadata, what made it
+
+The key is a hash of the set's images, the metric's settings and its weight files, so a score is
+found again by what it was computed from, never by a name. A pair of set and metric that cannot be
+judged, such as images too small for it, is kept the same way: an empty table with the reason.
+"""
+
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from semsim.campaign.records import ReconstructionSet, read_set, software_versions
+from semsim.errors import DataError, WeightsError
+from semsim.images import read_images
+from semsim.metrics import Judge, Metric, Pairs, Resources, find_metric
+from semsim.progress import Progress, Report, silent
+from semsim.weights import sha256_of
+
+FORMAT = "semsim-scores/1"
+SCORE_COLUMNS = ("dataset", "attack", "model", "metric", "image_id", "value")
+FACT_COLUMNS = ("dataset", "attack", "model", "metric", "n", "standard_error", "notes")
+PAIR_COLUMNS = ("image_id", "class_name", "original", "reconstruction")
+_LABEL_COLUMNS = ("dataset", "attack", "model", *PAIR_COLUMNS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairSet:
+    """The pairs of images of one attacked model.
+
+    pairs: one row an image, columns `PAIR_COLUMNS`; paths are absolute, class_name may be None.
+    """
+
+    dataset: str
+    attack: str
+    model: str
+    pairs: pd.DataFrame
+
+    @property
+    def title(self) -> str:
+        return f"{self.model} on {self.dataset} by {self.attack}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreBook:
+    """What is known of some sets under some metrics.
+
+    scores: columns `SCORE_COLUMNS`; image_id is None in the one row of a metric of sets.
+    facts: columns `FACT_COLUMNS`, one row a (set, metric) that has scores.
+    unavailable: metrics without their weights, with the reason.
+    refused: (set title, metric) that cannot be judged, with the reason.
+    missing: (set title, metric) still to be computed.
+    """
+
+    scores: pd.DataFrame
+    facts: pd.DataFrame
+    unavailable: dict[str, str]
+    refused: dict[tuple[str, str], str]
+    missing: tuple[tuple[str, str], ...]
+
+
+def pair_set(source: ReconstructionSet) -> PairSet:
+    """The pairs of a reconstruction set; images whose attack failed are not among them."""
+    pairs = source.pairs
+    if pairs.empty:
+        raise DataError(f"{source.folder} has no image that was reconstructed.")
+    return PairSet(
+        dataset=_name(source.run.get("dataset")),
+        attack=_name(source.run.get("attack")),
+        model=source.model,
+        pairs=_ordered(pairs),
+    )
+
+
+def pair_sets_of_folders(folders: Iterable[Path]) -> list[PairSet]:
+    """The pairs of each reconstruction set; `DataError` where two are called the same."""
+    sets = [pair_set(read_set(folder)) for folder in folders]
+    titles = [one.title for one in sets]
+    twice = sorted({title for title in titles if titles.count(title) > 1})
+    if twice:
+        raise DataError(f"Two sets are both {twice[0]}; give each model one set.")
+    return sets
+
+
+def pair_sets_of_labels(labels: pd.DataFrame) -> list[PairSet]:
+    """The pairs of every model in a study's table of labels, in order of name."""
+    absent = sorted(set(_LABEL_COLUMNS) - set(labels.columns))
+    if absent:
+        raise DataError(f"The table of labels lacks the columns {', '.join(absent)}.")
+    groups = labels.groupby(["dataset", "attack", "model"], sort=True, dropna=False)
+    return [
+        PairSet(dataset=str(dataset), attack=str(attack), model=str(model), pairs=_ordered(rows))
+        for (dataset, attack, model), rows in groups
+    ]
+
+
+def score_sets(
+    sets: Sequence[PairSet],
+    names: Sequence[str],
+    resources: Resources,
+    folder: Path,
+    report: Report = silent,
+) -> ScoreBook:
+    """Compute what is not yet in `folder`, then read all of it.
+
+    names: of metrics, as in the registry. One report a (set, metric). Raises
+    `UnknownNameError` for a name no metric has, `DataError` for an image file that is gone.
+    """
+    total = len(sets) * len(names)
+    report(Progress(0, total, "looking for what is known"))
+    hashes = [content_hash(one.pairs) for one in sets]
+    for done, name in enumerate(names):
+        metric = find_metric(name)
+        todo = _unknown(metric, sets, hashes, resources, folder)
+        known = (done + 1) * len(sets) - len(todo)
+        judge = _judge(metric, resources)
+        for step, (one, path) in enumerate(todo, start=1):
+            _write(path, _judged(metric, one, judge, resources))
+            report(Progress(known + step, total, f"{metric.spec.title}: {one.model}"))
+        report(Progress(known + len(todo), total, metric.spec.title))
+    return read_scores(sets, names, resources, folder)
+
+
+def read_scores(
+    sets: Sequence[PairSet], names: Sequence[str], resources: Resources, folder: Path
+) -> ScoreBook:
+    """What `folder` knows of `sets` under the metrics `names`; computes nothing."""
+    tables, facts, missing = [], [], []
+    unavailable: dict[str, str] = {}
+    refused: dict[tuple[str, str], str] = {}
+    hashes = [content_hash(one.pairs) for one in sets]
+    for name in names:
+        try:
+            paths = _paths(find_metric(name), hashes, resources, folder)
+        except WeightsError as error:
+            unavailable[name] = str(error)
+            continue
+        for one, path in zip(sets, paths, strict=True):
+            found = _read(path)
+            if found is None:
+                missing.append((one.title, name))
+            elif "refused" in found.attrs:
+                refused[one.title, name] = str(found.attrs["refused"])
+            else:
+                facts.append(_facts(found, one, name))
+                tables.append(_scores(found, one, name))
+    empty = pd.DataFrame(columns=list(SCORE_COLUMNS))
+    return ScoreBook(
+        scores=pd.concat(tables, ignore_index=True) if tables else empty,
+        facts=pd.DataFrame(facts, columns=list(FACT_COLUMNS)),
+        unavailable=unavailable,
+        refused=refused,
+        missing=tuple(missing),
+    )
+
+
+def read_pairs(pairs: pd.DataFrame) -> Pairs:
+    """The images of a table with the columns `PAIR_COLUMNS`; `DataError` names a broken one."""
+    names = pairs["class_name"]
+    return Pairs(
+        originals=read_images([Path(path) for path in pairs["original"]]),
+        reconstructions=read_images([Path(path) for path in pairs["reconstruction"]]),
+        class_names=None if names.isna().any() else tuple(str(name) for name in names),
+    )
+
+
+def score_key(metric: Metric, images: str, resources: Resources) -> str:
+    """What scores depend on, as a hash; `images` is the `content_hash` of the set.
+
+    Raises `WeightsError` where the metric's weights are not usable.
+    """
+    settings = {
+        "format": FORMAT,
+        "metric": metric.spec.name,
+        "settings": asdict(metric),
+        "weights": [sha256_of(path) for path in metric.files(resources)],
+        "images": images,
+    }
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:40]
+
+
+def content_hash(pairs: pd.DataFrame) -> str:
+    """A hash of the images, ids and classes of a set, wherever its files lie."""
+    digest = hashlib.sha256()
+    for image_id, class_name, *files in pairs[list(PAIR_COLUMNS)].astype(str).to_numpy():
+        row = [image_id, class_name, *(_digest(path) for path in files)]
+        digest.update(json.dumps(row).encode())
+    return digest.hexdigest()
+
+
+def _paths(metric: Metric, hashes: Sequence[str], resources: Resources, folder: Path) -> list[Path]:
+    return [folder / f"{score_key(metric, images, resources)}.parquet" for images in hashes]
+
+
+def _unknown(
+    metric: Metric,
+    sets: Sequence[PairSet],
+    hashes: Sequence[str],
+    resources: Resources,
+    folder: Path,
+) -> list[tuple[PairSet, Path]]:
+    """The sets whose scores are not on disk, and where they belong; none without weights."""
+    try:
+        paths = _paths(metric, hashes, resources, folder)
+    except WeightsError:  # reading the scores afterwards finds it again, with its reason
+        return []
+    return [(one, path) for one, path in zip(sets, paths, strict=True) if _read(path) is None]
+
+
+def _judged(metric: Metric, one: PairSet, judge: Judge, resources: Resources) -> pd.DataFrame:
+    """The scores of one set, or an empty table that says why it cannot be judged."""
+    try:
+        scores = judge(read_pairs(one.pairs))
+    except (DataError, WeightsError) as error:
+        table = pd.DataFrame({"image_id": [], "value": []})
+        record: dict[str, Any] = {"refused": str(error)}
+    else:
+        ids = one.pairs["image_id"].astype(str).tolist() if metric.spec.per_image else [None]
+        table = pd.DataFrame({"image_id": ids, "value": scores.values})
+        record = {"standard_error": scores.standard_error, "notes": list(scores.notes)}
+    record |= {**provenance(metric, resources), "n": len(one.pairs)}
+    table.attrs.update(record)
+    return table
+
+
+def provenance(metric: Metric, resources: Resources) -> dict[str, Any]:
+    """What made a score: settings, sha256 of each weight file, versions."""
+    return {
+        "format": FORMAT,
+        "metric": metric.spec.name,
+        "settings": asdict(metric),
+        "weights": {path.name: sha256_of(path) for path in metric.files(resources)},
+        "versions": software_versions(),
+    }
+
+
+def _judge(metric: Metric, resources: Resources) -> Judge:
+    """The metric's judge, loaded when the first set asks for it."""
+    loaded = functools.cache(lambda: metric.prepare(resources))
+    return lambda pairs: loaded()(pairs)
+
+
+def _write(path: Path, table: pd.DataFrame) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    table.to_parquet(temporary, index=False)
+    os.replace(temporary, path)  # a reader sees a whole file or none
+
+
+def _read(path: Path) -> pd.DataFrame | None:
+    try:
+        return pd.read_parquet(path)
+    except FileNotFoundError:
+        return None
+    except pa.ArrowInvalid:  # a full disk cut it short: computed again
+        return None
+
+
+def _scores(found: pd.DataFrame, one: PairSet, metric: str) -> pd.DataFrame:
+    # Built anew: the attributes of the file differ from set to set and are read elsewhere.
+    return pd.DataFrame(
+        {
+            "dataset": one.dataset,
+            "attack": one.attack,
+            "model": one.model,
+            "metric": metric,
+            "image_id": found["image_id"].astype(object),
+            "value": found["value"].astype(float),
+        }
+    )
+
+
+def _facts(found: pd.DataFrame, one: PairSet, metric: str) -> dict[str, Any]:
+    return {
+        "dataset": one.dataset,
+        "attack": one.attack,
+        "model": one.model,
+        "metric": metric,
+        "n": found.attrs["n"],
+        "standard_error": found.attrs["standard_error"],
+        "notes": "; ".join(found.attrs["notes"]),
+    }
+
+
+def _ordered(pairs: pd.DataFrame) -> pd.DataFrame:
+    return pairs[list(PAIR_COLUMNS)].sort_values("image_id", ignore_index=True)
+
+
+def _digest(path: str) -> str:
+    try:
+        return sha256_of(Path(path))
+    except FileNotFoundError:
+        raise DataError(f"No image at {path}.") from None
+
+
+def _name(setting: Any) -> str:
+    """The name in a record that is either the name or a mapping that has it."""
+    return str(setting["name"] if isinstance(setting, Mapping) else setting)

@@ -1,0 +1,205 @@
+"""Weight files of other people: which they are, where they lie, and whether they are genuine.
+
+`checkpoints/manifest.json` names them. Nothing here uses the network except `download`.
+"""
+
+import functools
+import hashlib
+import http.client
+import json
+import os
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from semsim.errors import UnknownNameError, WeightsError
+from semsim.progress import Progress, Report, silent
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+CHECKPOINTS = REPOSITORY / "checkpoints"
+MANIFEST = "manifest.json"
+FORMAT = "semsim-weights/1"
+_CHUNK = 1 << 20
+_TIMEOUT = 30.0  # seconds without a byte after which a download gives up
+_LFS = b"version https://git-lfs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightFile:
+    """One entry of the manifest.
+
+    sha256_prefix: the first hex digits of the sha256, where the whole of it is not known; the
+        check then covers only those. `bytes` may be unknown too.
+    """
+
+    name: str
+    file: str
+    url: str
+    source: str
+    licence: str
+    used_by: str
+    bytes: int | None = None
+    sha256: str | None = None
+    sha256_prefix: str | None = None
+
+    @property
+    def digest_start(self) -> str:
+        """As much of the sha256 as is known; a manifest entry without any is refused."""
+        return self.sha256 or self.sha256_prefix or ""
+
+
+def read_manifest(checkpoints: Path = CHECKPOINTS) -> dict[str, WeightFile]:
+    """The weight files that `checkpoints/manifest.json` names.
+
+    A folder without a manifest gets the product's own. Raises `WeightsError` where the manifest
+    is broken.
+    """
+    path = Path(checkpoints) / MANIFEST
+    if not path.is_file():
+        path = CHECKPOINTS / MANIFEST
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["format"] != FORMAT:
+            raise WeightsError(
+                f"{path} has format {content['format']!r}; expected {FORMAT!r}. "
+                "Take the manifest that belongs to this version."
+            )
+        return {name: _entry(name, entry, path) for name, entry in content["files"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise WeightsError(f"{path} is not a manifest of weights ({error!r}).") from error
+
+
+def weight_file(name: str, checkpoints: Path = CHECKPOINTS) -> WeightFile:
+    """The manifest entry called `name`; `UnknownNameError` names the others on a miss."""
+    manifest = read_manifest(checkpoints)
+    if name not in manifest:
+        known = ", ".join(sorted(manifest))
+        raise UnknownNameError(f"No weight file is called {name!r}. Known: {known}.")
+    return manifest[name]
+
+
+def search_folders(checkpoints: Path = CHECKPOINTS) -> tuple[Path, Path]:
+    """Where a weight file is looked for, in this order."""
+    return Path(checkpoints), Path(torch.hub.get_dir()) / "checkpoints"
+
+
+def locate(name: str, checkpoints: Path = CHECKPOINTS) -> Path:
+    """The genuine file called `name`, its sha256 checked.
+
+    The first file of that name found is the one judged. Raises `WeightsError` where it is
+    missing, cut short, a Git LFS pointer or another file, saying what to do.
+    """
+    entry = weight_file(name, checkpoints)
+    folders = search_folders(checkpoints)
+    for folder in folders:
+        path = folder / entry.file
+        if path.is_file():
+            _check(path, entry)
+            return path
+    looked = " and ".join(str(folder) for folder in folders)
+    raise WeightsError(
+        f"{entry.file} is missing; it was looked for in {looked}. {_remedy(entry, checkpoints)}"
+    )
+
+
+def sha256_of(path: Path) -> str:
+    """The sha256 of a file, in hex; read again only after the file has changed."""
+    facts = Path(path).stat()
+    return _sha256(os.path.abspath(path), facts.st_size, facts.st_mtime_ns)
+
+
+def download(name: str, checkpoints: Path = CHECKPOINTS, report: Report = silent) -> Path:
+    """Fetch the weight file `name` into `checkpoints`; progress is in bytes.
+
+    A genuine file that is already there is not fetched again. The file gets its name only after
+    its sha256 has been checked. Raises `WeightsError` where the network or the check fails.
+    """
+    entry = weight_file(name, checkpoints)
+    target = Path(checkpoints) / entry.file
+    if target.is_file() and _fault(target, entry) is None:
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{entry.file}.{os.getpid()}.part")
+    try:
+        _fetch(entry, partial, report)
+        fault = _fault(partial, entry)
+        if fault is not None:
+            raise WeightsError(f"What {entry.url} sent {fault}. Nothing was kept.")
+        os.replace(partial, target)
+    except (OSError, http.client.HTTPException) as error:  # urllib's URLError is an OSError
+        raise WeightsError(
+            f"{entry.url} could not be fetched ({error}). On another machine, fetch it and copy "
+            f"it to {target}."
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def _entry(name: str, entry: Mapping[str, Any], path: Path) -> WeightFile:
+    known = {field.name for field in fields(WeightFile)}
+    unknown = sorted(set(entry) - known)
+    if unknown:
+        raise WeightsError(f"{path}: {name!r} has an unknown key {unknown[0]!r}.")
+    made = WeightFile(name=name, **entry)
+    if len(made.digest_start) < 8:
+        raise WeightsError(f"{path}: {name!r} needs a sha256, or 8 hex digits of it.")
+    if Path(made.file).name != made.file:
+        raise WeightsError(f"{path}: {name!r} has file {made.file!r}; expected a plain file name.")
+    return made
+
+
+def _check(path: Path, entry: WeightFile) -> None:
+    fault = _fault(path, entry)
+    if fault is not None:
+        raise WeightsError(f"{path} {fault}. Remove it. {_remedy(entry, path.parent)}")
+
+
+def _fault(path: Path, entry: WeightFile) -> str | None:
+    """What is wrong with the file, or None; cheap signs first, then the sha256."""
+    size = path.stat().st_size
+    with open(path, "rb") as file:
+        start = file.read(len(_LFS))
+    if start == _LFS:
+        return "is a Git LFS pointer, not the weights themselves (git lfs was not installed)"
+    if entry.bytes is not None and size < entry.bytes:
+        return f"is cut short: {size} of {entry.bytes} bytes"
+    digest = sha256_of(path)
+    if not digest.startswith(entry.digest_start):
+        return (
+            f"is another file: its sha256 is {digest}, expected "
+            f"{entry.digest_start}{'' if entry.sha256 else '…'}"
+        )
+    return None
+
+
+def _remedy(entry: WeightFile, checkpoints: Path) -> str:
+    size = "" if entry.bytes is None else f", {entry.bytes / 1e6:.0f} MB"
+    return (
+        f"It comes from {entry.url} ({entry.source}{size}). Fetch it with "
+        f"`python -m semsim weights {entry.name} --download`, or put it at "
+        f"{Path(checkpoints) / entry.file} by hand."
+    )
+
+
+@functools.lru_cache(maxsize=65536)
+def _sha256(path: str, size: int, mtime_ns: int) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _fetch(entry: WeightFile, partial: Path, report: Report) -> None:
+    with (
+        urllib.request.urlopen(entry.url, timeout=_TIMEOUT) as reply,
+        open(partial, "wb") as file,
+    ):
+        total = int(reply.headers.get("Content-Length") or entry.bytes or 0)
+        done = 0
+        while chunk := reply.read(_CHUNK):
+            file.write(chunk)
+            done += len(chunk)
+            report(Progress(done, max(total, done), f"{entry.file}, bytes"))

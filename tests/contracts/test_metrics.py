@@ -1,0 +1,111 @@
+"""What every metric promises, whatever it is."""
+
+import functools
+
+import numpy as np
+import pytest
+import torch
+from made_weights import CLASSES, make_checkpoints, make_inception, put_in_manifest
+
+from semsim.errors import UnknownNameError, WeightsError
+from semsim.metrics import METRICS, Pairs, Resources, all_metrics, find_metric
+from semsim.metrics.fid import INCEPTION
+from semsim.weights import read_manifest
+
+NAMES = [*METRICS, "semsim:tiny"]
+# Their backbones weigh 244 and 553 MB: what they share with the small one is tested there.
+HEAVY = {"lpips-alex", "lpips-vgg"}
+RUNNABLE = [name for name in NAMES if name not in HEAVY]
+
+
+@pytest.fixture(scope="module")
+def resources(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("weights")
+    made = make_checkpoints(folder)
+    make_inception(folder / "inception.pth")
+    files = {"squeezenet1_1": folder / "squeeze.pth", INCEPTION: folder / "inception.pth"}
+    put_in_manifest(folder, files)
+    return made
+
+
+@pytest.fixture(scope="module")
+def judge(resources):
+    """The judge of a metric by name; loaded once, as Inception takes seconds."""
+    return functools.cache(lambda name: find_metric(name).prepare(resources))
+
+
+@pytest.fixture(autouse=True)
+def _no_torch_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+
+
+def pairs(noise):
+    generator = torch.Generator().manual_seed(0)
+    x, other = torch.rand(2, 4, 3, 20, 20, generator=generator)
+    return Pairs(originals=x, reconstructions=(1 - noise) * x + noise * other, class_names=CLASSES)
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_shape_dtype_repeatability_and_images_left_alone(name, judge):
+    given, before = pairs(0.5), pairs(0.5)
+    scores = judge(name)(given)
+    assert scores.values.shape == ((4,) if find_metric(name).spec.per_image else (1,))
+    assert scores.values.dtype == np.float64
+    assert np.isfinite(scores.values).all()
+    assert np.array_equal(scores.values, judge(name)(pairs(0.5)).values)
+    assert torch.equal(given.originals, before.originals)
+    assert torch.equal(given.reconstructions, before.reconstructions)
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_no_image_leaks_more_than_itself(name, judge):
+    """The orientation a metric claims is the one it has."""
+    spec = find_metric(name).spec
+    perfect, poor = (judge(name)(pairs(noise)).values for noise in (0.0, 0.8))
+    if name == "recogniser":  # an untrained one has no opinion worth ordering
+        assert set(perfect) <= {0.0, 1.0}
+    elif spec.higher_means_more_leakage:
+        assert (perfect > poor).all()
+    else:
+        assert perfect == pytest.approx(np.zeros(len(perfect)), abs=1e-9)
+        assert (poor > perfect).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_name_finds_the_metric_and_the_spec_is_complete(name):
+    spec = find_metric(name).spec
+    assert spec.name == name
+    assert spec.title
+    assert set(spec.weights) <= set(read_manifest())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_its_weights_a_metric_is_an_error_that_names_the_file(name, tmp_path):
+    metric, bare = find_metric(name), Resources(checkpoints=tmp_path, classifiers=())
+    if name in {"mse", "psnr", "ssim", "ssim-uniform"}:
+        assert metric.files(bare) == ()
+        return
+    file = {"semsim:tiny": "tiny.safetensors"}.get(name, "recogniser.safetensors")
+    for weights in metric.spec.weights:
+        file = read_manifest()[weights].file
+    for attempt in (metric.files, metric.prepare):
+        with pytest.raises(WeightsError, match=file):
+            attempt(bare)
+
+
+def test_trained_checkpoints_are_metrics_too(resources):
+    found = all_metrics(resources)
+    assert list(found)[: len(METRICS)] == list(METRICS)
+    assert found["semsim:tiny"].spec.per_image
+    assert not found["fd:recogniser"].spec.per_image
+
+
+def test_files_that_are_no_checkpoints_are_no_metrics(tmp_path):
+    (tmp_path / "half.safetensors").write_bytes(b"\x00" * 10)
+    assert list(all_metrics(Resources(checkpoints=tmp_path))) == list(METRICS)
+
+
+@pytest.mark.parametrize("name", ["mes", "semsim:", "colour:x", ""])
+def test_an_unknown_metric_names_the_known_ones(name):
+    with pytest.raises(UnknownNameError, match=r"Known: mse, psnr.*semsim:<checkpoint>"):
+        find_metric(name)

@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+import torch
+
+from semsim.errors import DataError
+from semsim.metrics.base import MetricSpec, Pairs, batches, check_pairs, check_side, summarise
+
+GOOD = torch.full((2, 3, 8, 8), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (GOOD[0], r"\(N, 3, H, W\); got \(3, 8, 8\)"),
+        (GOOD[:, :1], r"got \(2, 1, 8, 8\)"),
+        (GOOD[:0], r"got \(0, 3, 8, 8\)"),
+        (GOOD.double(), "float32 in .0, 1.; got torch.float64"),
+        ((GOOD * 255).byte(), "got torch.uint8"),
+        (GOOD + 0.6, "values from 1.1 to 1.1"),
+        (GOOD - 0.6, "values from -0.1"),
+        (GOOD * float("nan"), "values from nan to nan"),
+    ],
+)
+def test_images_that_are_not_what_they_should_be_are_refused(bad, words):
+    with pytest.raises(DataError, match="originals.*" + words):
+        check_pairs(bad, GOOD)
+    with pytest.raises(DataError, match="reconstructions.*" + words):
+        check_pairs(GOOD, bad)
+
+
+def test_pairs_must_pair():
+    with pytest.raises(DataError, match=r"\(2, 3, 8, 8\) but reconstructions \(1, 3, 8, 8\)"):
+        check_pairs(GOOD, GOOD[:1])
+    with pytest.raises(DataError, match="2 images came with 1 class names"):
+        Pairs(originals=GOOD, reconstructions=GOOD, class_names=("cat",))
+
+
+def test_pairs_count_themselves():
+    assert len(Pairs(originals=GOOD, reconstructions=GOOD)) == 2
+
+
+def test_a_small_image_is_refused_with_the_reason():
+    spec = MetricSpec(
+        name="m", title="M", higher_means_more_leakage=True, per_image=True, smallest_side=9
+    )
+    with pytest.raises(DataError, match=r"M needs images of at least 9 pixels.*because.; got 8×8"):
+        check_side(GOOD, spec, "because")
+    check_side(torch.zeros(1, 3, 9, 9), spec, "because")
+
+
+def test_summary_counts_infinities_and_keeps_them_out():
+    found = summarise(np.array([1.0, 3.0, np.inf]))
+    assert (found.n, found.n_inf, found.mean) == (3, 1, 2.0)
+    assert found.sd == pytest.approx(np.std([1, 3], ddof=1))
+
+
+def test_summary_of_nothing_finite_has_no_mean():
+    found = summarise(np.array([np.inf, np.inf]))
+    assert (found.n_inf, found.mean, found.sd) == (2, None, None)
+
+
+def test_summary_refuses_nan():
+    with pytest.raises(DataError, match="1 of 2 scores are NaN"):
+        summarise(np.array([1.0, np.nan]))
+
+
+def test_batches_cover_everything_in_order():
+    parts = list(batches(torch.arange(5.0), 2, torch.device("cpu")))
+    assert [len(part) for part in parts] == [2, 2, 1]
+    assert torch.equal(torch.cat(parts), torch.arange(5.0))

@@ -1,0 +1,53 @@
+import pytest
+import torch
+from made_weights import make_inception, put_in_manifest
+from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorInceptionV3
+
+from semsim.errors import WeightsError
+from semsim.metrics import Pairs, Resources
+from semsim.metrics.fid import INCEPTION, Fid, Kid, inception_features
+from semsim.metrics.frechet import frechet_distance
+from semsim.metrics.kid import kernel_distance
+
+
+@pytest.fixture(scope="module")
+def resources(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("weights")
+    make_inception(folder / "inception.pth")
+    put_in_manifest(folder, {INCEPTION: folder / "inception.pth"})
+    return Resources(checkpoints=folder)
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    x, y = torch.rand(2, 3, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    return Pairs(originals=x, reconstructions=y)
+
+
+@pytest.fixture(scope="module")
+def inception(resources):
+    return inception_features(resources.checkpoints / "inception.pth", torch.device("cpu"))
+
+
+def test_features_are_torch_fidelitys_of_rounded_bytes(resources, inception, pairs):
+    path = resources.checkpoints / "inception.pth"
+    features = inception(pairs.originals)
+    network = FeatureExtractorInceptionV3("x", ["2048"], feature_extractor_weights_path=str(path))
+    expected = network((pairs.originals * 255).round().byte())[0].numpy()
+    assert features.shape == (3, 2048)
+    assert features == pytest.approx(expected, rel=1e-5, abs=1e-7)
+
+
+def test_fid_and_kid_are_distances_of_those_features(resources, inception, pairs):
+    clouds = inception(pairs.originals), inception(pairs.reconstructions)
+    fid, kid = (metric.prepare(resources)(pairs) for metric in (Fid(), Kid()))
+    assert fid.values == pytest.approx([frechet_distance(*clouds)], rel=1e-4)
+    assert "3 images for 2048 feature dimensions" in fid.notes[0]
+    assert kid.values == pytest.approx([kernel_distance(*clouds).value], rel=1e-4)
+    assert kid.standard_error == pytest.approx(kernel_distance(*clouds).standard_error, rel=1e-4)
+
+
+def test_a_file_without_inception_is_refused(tmp_path):
+    torch.save({"conv.weight": torch.zeros(1)}, tmp_path / "x.pth")
+    with pytest.raises(WeightsError, match="does not hold Inception"):
+        inception_features(tmp_path / "x.pth", torch.device("cpu"))

@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semsim.errors import DataError
+from semsim.metrics.frechet import check_clouds, few_images_note, frechet_distance
+
+STEADY = settings(deadline=None, derandomize=True, max_examples=50)
+
+SHAPES = st.tuples(st.integers(2, 12), st.integers(1, 12))
+
+
+def clouds(seed, shape, count=2):
+    draw = np.random.default_rng(seed)
+    return [draw.normal(size=shape) @ np.diag(draw.uniform(0, 3, shape[1])) for _ in range(count)]
+
+
+def test_one_dimension_by_hand():
+    # means 1 and 4, standard deviations 1 and 2: (4 − 1)² + (2 − 1)²
+    x = np.array([[0.0], [1.0], [2.0]])
+    assert frechet_distance(x, 2 * x + 2) == pytest.approx(9 + 1)
+
+
+@STEADY
+@given(st.integers(0, 2**31), SHAPES)
+def test_a_cloud_is_at_no_distance_from_itself(seed, shape):
+    (x,) = clouds(seed, shape, 1)
+    assert abs(frechet_distance(x, x)) < 1e-9
+
+
+@STEADY
+@given(st.integers(0, 2**31), SHAPES)
+def test_symmetric_and_blind_to_the_order_of_images(seed, shape):
+    x, y = clouds(seed, shape)
+    distance = frechet_distance(x, y)
+    assert distance >= 0
+    assert frechet_distance(y, x) == pytest.approx(distance, abs=1e-9)
+    assert frechet_distance(x[::-1], y) == pytest.approx(distance, abs=1e-9)
+
+
+@STEADY
+@given(st.integers(0, 2**31), SHAPES)
+def test_a_shift_counts_as_its_square(seed, shape):
+    (x,) = clouds(seed, shape, 1)
+    assert frechet_distance(x, x + 0.5) == pytest.approx(0.25 * shape[1], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "words"),
+    [
+        (np.zeros((3, 2)), np.zeros((4, 2)), "equal counts; got 3 and 4"),
+        (np.zeros((3, 2)), np.zeros((3, 4)), "one shape"),
+        (np.zeros((1, 2)), np.zeros((1, 2)), "at least 2 rows"),
+        (np.zeros(3), np.zeros(3), r"\(N, d\)"),
+        (np.full((3, 2), np.nan), np.zeros((3, 2)), "finite"),
+    ],
+)
+def test_clouds_that_cannot_be_compared_are_refused(x, y, words):
+    with pytest.raises(DataError, match=words):
+        check_clouds(x, y)
+
+
+def test_few_images_are_warned_of():
+    assert few_images_note(10, 10) == ()
+    assert "9 images for 10 feature dimensions: biased upward" in few_images_note(9, 10)[0]
