@@ -1,0 +1,1 @@
+"""The human study: reconstruction sets go in, what people recognise in them comes out."""

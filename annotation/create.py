@@ -1,0 +1,177 @@
+"""Making a study: everything is read and checked before anything is written."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from annotation import images as kept
+from annotation.domain import NONE, Study, StudySpec, Task
+from annotation.errors import StudyError
+from annotation.sets import SetFolder, SetImage, read_set
+from annotation.store import Store, studies
+from annotation.tasks.plan import Original, Reconstruction, StudyPlan, plan_study
+
+T = TypeVar("T")
+
+MOST_PROBLEMS_SHOWN = 30
+
+
+def create_study(store: Store, spec: StudySpec, sets: Sequence[Path], images: Path) -> Study:
+    """A running study over the reconstruction sets in the folders `sets`.
+
+    Images are copied into the folder `images`; the sets are not needed afterwards. Raises
+    `StudyError` that names every problem found; then nothing has been stored.
+    """
+    reading = _Reading()
+    folders = [f for f in (reading.attempt(partial(read_set, folder)) for folder in sets) if f]
+    reading.problems += _problems_between(folders, sets)
+    reading.problems += _problems_of_task(spec, folders)
+    for folder in folders:
+        reading.read_images(folder)
+    if not reading.reconstructions and not reading.problems:
+        reading.problems.append("The sets hold no reconstruction whose attack succeeded.")
+    if reading.problems:
+        raise StudyError(_listed(reading.problems))
+    plan = _plan(spec, folders, reading)
+    for content in reading.content.values():
+        kept.keep(images, content)
+    now = datetime.now(UTC)
+    return store.write(lambda tx: studies.add_study(tx, plan, images.resolve(), now))
+
+
+@dataclass
+class _Reading:
+    """What has been read of the sets so far, and what was wrong with it."""
+
+    problems: list[str] = field(default_factory=list)
+    originals: dict[str, Original] = field(default_factory=dict)
+    reconstructions: list[Reconstruction] = field(default_factory=list)
+    content: dict[str, bytes] = field(default_factory=dict)  # PNG by SHA-256
+
+    def attempt(self, work: Callable[[], T]) -> T | None:
+        try:
+            return work()
+        except StudyError as error:
+            self.problems.append(str(error))
+            return None
+
+    def read_images(self, folder: SetFolder) -> None:
+        for image in folder.images:
+            self.attempt(partial(self._read_pair, folder, image))
+
+    def _read_pair(self, folder: SetFolder, image: SetImage) -> None:
+        original = self.attempt(partial(kept.read_pixels, image.original))
+        shown = self.attempt(partial(kept.read_pixels, image.reconstruction))
+        if original is None or shown is None:
+            return
+        if original.shape != shown.shape:
+            raise StudyError(
+                f"{image.reconstruction} is {_size(shown)}, its original {_size(original)}; "
+                "expected the same size."
+            )
+        self._add_original(folder, image, self._hold(original))
+        self.reconstructions.append(
+            Reconstruction(
+                image_id=image.image_id,
+                class_name=image.class_name,
+                model=folder.model,
+                attack=folder.attack,
+                sha256=self._hold(shown),
+                error=kept.mean_squared_error(original, shown),
+                probabilities=folder.predicted_reconstructions.get(image.image_id),
+            )
+        )
+
+    def _hold(self, pixels: np.ndarray) -> str:
+        content = kept.encode(pixels)
+        digest = kept.sha256(content)
+        self.content[digest] = content
+        return digest
+
+    def _add_original(self, folder: SetFolder, image: SetImage, digest: str) -> None:
+        predicted = folder.predicted_originals.get(image.image_id, {})
+        ranking = tuple(sorted(predicted, key=lambda name: (-predicted[name], name)))
+        new = Original(
+            image_id=image.image_id, class_name=image.class_name, sha256=digest, ranking=ranking
+        )
+        known = self.originals.setdefault(image.image_id, new)
+        if not known.ranking and ranking:
+            self.originals[image.image_id] = new
+        if (known.class_name, known.sha256) != (new.class_name, new.sha256):
+            raise StudyError(
+                f"{image.original} (class {image.class_name!r}) is not the image that another set "
+                f"calls {image.image_id!r} (class {known.class_name!r}); one id must mean one "
+                "original in all sets."
+            )
+
+
+def _plan(spec: StudySpec, folders: Sequence[SetFolder], reading: _Reading) -> StudyPlan:
+    return plan_study(
+        spec,
+        dataset=folders[0].dataset,
+        classes=folders[0].classes,
+        originals=list(reading.originals.values()),
+        reconstructions=reading.reconstructions,
+        n_failed=sum(folder.n_failed for folder in folders),
+    )
+
+
+def _problems_between(folders: Sequence[SetFolder], sets: Sequence[Path]) -> list[str]:
+    problems = [] if sets else ["A study needs at least one reconstruction set; got none."]
+    for model, count in Counter(folder.model for folder in folders).items():
+        if count > 1:
+            where = ", ".join(str(f.folder) for f in folders if f.model == model)
+            problems.append(f"{count} sets are of model {model!r}; expected one each: {where}.")
+    problems += [
+        f"{folder.folder} is of data set {folder.dataset!r} with {len(folder.classes)} classes, "
+        f"{folders[0].folder} of {folders[0].dataset!r} with {len(folders[0].classes)}; "
+        "expected one data set with one list of classes."
+        for folder in folders[1:]
+        if (folder.dataset, folder.classes) != (folders[0].dataset, folders[0].classes)
+    ]
+    return problems + [problem for folder in folders for problem in _problems_within(folder)]
+
+
+def _problems_within(folder: SetFolder) -> list[str]:
+    counts = Counter(image.image_id for image in folder.images)
+    twice = [f"{folder.folder} has {n} rows for image {i!r}." for i, n in counts.items() if n > 1]
+    unknown = sorted({image.class_name for image in folder.images} - set(folder.classes))
+    return twice + [
+        f"{folder.folder} has images of class {name!r}, which its run.json does not list."
+        for name in unknown
+    ]
+
+
+def _problems_of_task(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]:
+    if spec.task is not Task.RECOGNITION:
+        return []
+    problems = [
+        f"{folder.folder} has a class called {NONE!r}, which is an answer; rename the class."
+        for folder in folders
+        if NONE in folder.classes
+    ]
+    for folder in folders if spec.simulated else ():
+        lacking = [i for i in folder.images if i.image_id not in folder.predicted_reconstructions]
+        if lacking:
+            problems.append(
+                f"{folder.folder} lacks predictions for {len(lacking)} reconstructions; simulated "
+                "annotators answer from predictions.parquet."
+            )
+    return problems
+
+
+def _size(pixels: np.ndarray) -> str:
+    return f"{pixels.shape[1]}×{pixels.shape[0]}"
+
+
+def _listed(problems: Sequence[str]) -> str:
+    shown = list(problems[:MOST_PROBLEMS_SHOWN])
+    if len(problems) > len(shown):
+        shown.append(f"… and {len(problems) - len(shown)} more.")
+    return "\n".join(shown)

@@ -1,0 +1,33 @@
+"""Errors a person can put right: each says what was expected, what came, what to do."""
+
+
+class AnnotationError(Exception):
+    """Root of all errors raised by `annotation`; its message is shown to people as it is."""
+
+
+class StudyError(AnnotationError):
+    """A study that cannot be made or used as asked; the message lists every problem found."""
+
+
+class NotFoundError(AnnotationError):
+    """A study, link, item, image or vote that does not exist."""
+
+
+class SignInError(AnnotationError):
+    """A name or password that does not open the study."""
+
+
+class NotAllowedError(AnnotationError):
+    """An item or image that was never given to this annotator."""
+
+
+class AnswerError(AnnotationError):
+    """An answer that the item does not offer."""
+
+
+class ConflictError(AnnotationError):
+    """A request that contradicts what has already been stored."""
+
+
+class StoreError(AnnotationError):
+    """A database that cannot be opened or does not answer."""

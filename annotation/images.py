@@ -1,0 +1,57 @@
+"""Images as a study keeps them: plain RGB PNG files named by the SHA-256 of their content."""
+
+import hashlib
+import io
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from annotation.errors import StudyError
+
+
+def read_pixels(path: Path) -> np.ndarray:
+    """The image at `path` as (H, W, 3) uint8; raises `StudyError` if there is none to read."""
+    try:
+        with Image.open(path) as image:
+            return np.asarray(image.convert("RGB"))
+    except FileNotFoundError:
+        raise StudyError(f"{path} is missing.") from None
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+        raise StudyError(f"{path} is not a readable image: {error}") from error
+
+
+def encode(pixels: np.ndarray) -> bytes:
+    """`pixels`, (H, W, 3) uint8, as PNG with nothing in it but the pixels: no name, no EXIF."""
+    buffer = io.BytesIO()
+    Image.fromarray(pixels, "RGB").save(buffer, format="PNG", optimize=True)
+    return buffer.getvalue()
+
+
+def sha256(content: bytes) -> str:
+    """Hexadecimal SHA-256 of `content`."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def path_of(folder: Path, digest: str) -> Path:
+    """Where the image with that SHA-256 lies."""
+    return folder / f"{digest}.png"
+
+
+def keep(folder: Path, content: bytes) -> Path:
+    """Write `content` under its SHA-256, whole or not at all; nothing to do if it is there."""
+    path = path_of(folder, sha256(content))
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, suffix=".part", delete=False) as file:
+            file.write(content)
+        os.chmod(file.name, 0o644)  # temporary files are private; a kept image is not
+        os.replace(file.name, path)
+    return path
+
+
+def mean_squared_error(a: np.ndarray, b: np.ndarray) -> float:
+    """MSE of two (H, W, 3) uint8 images of the same size, on the scale [0, 1]."""
+    return float(np.mean((a.astype(np.float64) - b.astype(np.float64)) ** 2) / 255**2)

@@ -1,0 +1,61 @@
+"""The only door to the database, and the only place that knows SQL.
+
+`store.read` and `store.write` run a function in one transaction. What may be done inside one
+lies in `studies` (studies and their items), `people` (annotators, sessions), `slots` (claiming
+and voting) and `reports` (what researchers look at).
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from sqlalchemy import make_url
+from sqlalchemy.exc import DatabaseError
+from sqlalchemy.orm import Session
+
+from annotation.errors import StoreError
+from annotation.store import engine as engines
+from annotation.store.migrate import upgrade
+
+T = TypeVar("T")
+
+
+class Store:
+    """An open, up-to-date database; safe to share between threads.
+
+    Raises `StoreError` if `url` is no address of a database that can be used.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._engine = engines.open_engine(url)
+        self._reader = engines.reader(self._engine)
+        self._writer = engines.writer(self._engine)
+        if self._engine.dialect.name == "sqlite":
+            Path(str(make_url(url).database)).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            upgrade(self._engine)
+        except DatabaseError as error:
+            self.close()
+            raise StoreError(
+                f"The database {self._engine.url} cannot be used: {error.orig}. "
+                "Check the address, the rights and that the server runs."
+            ) from error
+
+    def read(self, work: Callable[[Session], T]) -> T:
+        """`work` on one unchanging snapshot of the database."""
+        return engines.run(self._reader, work)
+
+    def write(self, work: Callable[[Session], T]) -> T:
+        """`work` in one transaction, durable when this returns, run anew after a lost race."""
+        return engines.run(self._writer, work)
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self._engine.dispose()
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()

@@ -1,0 +1,95 @@
+"""Opening a database so that writers queue instead of failing and a commit survives a power cut."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.orm import Session
+
+from annotation.errors import StoreError
+
+T = TypeVar("T")
+
+BUSY_MS = 30_000
+# uvicorn runs handlers on 40 threads; a smaller pool would make them wait for a connection.
+POOL = {"pool_size": 24, "max_overflow": 40, "pool_timeout": 30}
+# Serialization failure, deadlock, and a key another transaction has just inserted.
+RETRY_STATES = frozenset({"40001", "40P01", "23505"})
+ATTEMPTS = 8
+
+
+def open_engine(url: str) -> Engine:
+    """An engine on `url` (sqlite:///file or postgresql+psycopg://…); raises `StoreError`."""
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise StoreError(
+            f"{url!r} is no database address. Expected sqlite:///<file> or "
+            "postgresql+psycopg://user:password@host/database."
+        ) from error
+    if parsed.get_backend_name() == "sqlite":
+        return _open_sqlite(parsed)
+    if parsed.drivername == "postgresql+psycopg":
+        return create_engine(parsed, **POOL, pool_pre_ping=True)
+    raise StoreError(
+        f"Databases of kind {parsed.drivername!r} are not supported. "
+        "Use sqlite:///<file> or postgresql+psycopg://…"
+    )
+
+
+def _open_sqlite(url: URL) -> Engine:
+    if url.database in (None, "", ":memory:"):
+        raise StoreError("A study needs a database file; an in-memory database loses every vote.")
+    engine = create_engine(url, **POOL, connect_args={"timeout": BUSY_MS / 1000})
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection, record) -> None:  # type: ignore[no-untyped-def]
+    # Python's driver must not begin transactions by itself: it would begin them too late.
+    connection.isolation_level = None
+    for pragma in (
+        f"busy_timeout = {BUSY_MS}",
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "foreign_keys = ON",
+        "cache_size = -32768",  # 32 MiB: a large study's indices stay in memory
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A writer takes the write lock before it reads, so that what it read stays true.
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def writer(engine: Engine) -> Engine:
+    """The same pool, for transactions that write."""
+    return engine.execution_options(writes=True)
+
+
+def reader(engine: Engine) -> Engine:
+    """The same pool, for transactions that see one unchanging snapshot."""
+    if engine.dialect.name == "postgresql":
+        return engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+    return engine
+
+
+def run(engine: Engine, work: Callable[[Session], T], attempts: int = ATTEMPTS) -> T:
+    """`work` in one transaction, from the start again when the database says it lost a race."""
+    for attempt in range(1, attempts + 1):
+        try:
+            with Session(engine, expire_on_commit=False) as session, session.begin():
+                return work(session)
+        except DBAPIError as error:
+            if getattr(error.orig, "sqlstate", None) in RETRY_STATES and attempt < attempts:
+                time.sleep(0.005 * 2**attempt)
+            elif isinstance(error, OperationalError):
+                raise StoreError(f"The database could not do this: {error.orig}") from error
+            else:
+                raise
+    raise StoreError(f"The database refused a transaction {attempts} times.")

@@ -1,0 +1,49 @@
+"""Bringing a database up to the tables of this version, each time it is opened."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from sqlalchemy import Connection, Engine, text
+
+from annotation.errors import StoreError
+from annotation.store.engine import writer
+
+SCRIPTS = Path(__file__).parent / "migrations"
+LOCK = 726_001  # any number, the same in every process: two servers must not migrate at once
+
+
+def upgrade(engine: Engine) -> None:
+    """Upgrade in one transaction; `StoreError` if the database is newer than this program."""
+    with engine.connect() as connection:
+        if _version(connection) == _script().get_current_head():
+            return
+    with writer(engine).begin() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
+        try:
+            command.upgrade(_config(connection), "head")
+        except CommandError as error:
+            raise StoreError(
+                f"The database has version {_version(connection)!r}, which this program does not "
+                "know. It was made by a newer one: update the program, or use another database."
+            ) from error
+
+
+def _version(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def _config(connection: Connection | None = None) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    return config
+
+
+def _script() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_config())

@@ -1,0 +1,25 @@
+"""Passwords, kept so that the database does not tell them (scrypt, RFC 7914)."""
+
+import hashlib
+import hmac
+import secrets
+
+
+def protect(password: str | None) -> tuple[str | None, str | None]:
+    """A fresh salt and the hash of `password`, both hexadecimal; (None, None) for None."""
+    if password is None:
+        return None, None
+    salt = secrets.token_bytes(16)
+    return salt.hex(), _scrypt(password, salt).hex()
+
+
+def matches(password: str | None, salt: str | None, digest: str | None) -> bool:
+    """Whether `password` is the one that was protected; anything opens what has none."""
+    if salt is None or digest is None:
+        return True
+    given = _scrypt(password or "", bytes.fromhex(salt))
+    return hmac.compare_digest(given, bytes.fromhex(digest))
+
+
+def _scrypt(password: str, salt: bytes) -> bytes:
+    return hashlib.scrypt(password.encode(), salt=salt, n=2**14, r=8, p=1)

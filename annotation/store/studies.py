@@ -1,0 +1,208 @@
+"""Inside one transaction: studies and the items they consist of."""
+
+import secrets
+import uuid
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import insert, select
+from sqlalchemy.orm import Session
+
+from annotation.domain import SlotState, StimulusKind, Study, StudySpec, StudyStatus, Task
+from annotation.errors import NotFoundError
+from annotation.store import passwords
+from annotation.store.tables import (
+    CandidateListRow,
+    EventRow,
+    SlotRow,
+    SourceRow,
+    StimulusRow,
+    StudyRow,
+    Table,
+)
+from annotation.tasks.assignment import salts
+from annotation.tasks.plan import StudyPlan
+
+BATCH = 5_000  # rows in memory at once when a study has a hundred thousand slots
+
+
+def add_study(tx: Session, plan: StudyPlan, images: Path, now: datetime) -> Study:
+    """Store a planned study with all its items and K free slots for each."""
+    row = _study_row(plan, images, now)
+    tx.add(row)
+    tx.flush()
+    source_ids = {original.image_id: str(uuid.uuid4()) for original in plan.originals}
+    _insert(tx, SourceRow, _sources(plan, row.id, source_ids))
+    _insert(tx, CandidateListRow, _lists(plan, source_ids))
+    stimuli = list(_stimuli(plan, row.id, source_ids))
+    _insert(tx, StimulusRow, iter(stimuli))
+    _insert(tx, SlotRow, _slots(plan, row.id, [stimulus["id"] for stimulus in stimuli]))
+    _log(tx, row.id, "study_created", now, protocol=plan.protocol, n_failed=plan.n_failed)
+    return _value(row)
+
+
+def _study_row(plan: StudyPlan, images: Path, now: datetime) -> StudyRow:
+    spec = asdict(plan.spec)
+    salt, digest = passwords.protect(spec.pop("password"))
+    return StudyRow(
+        id=str(uuid.uuid4()),
+        name=plan.spec.name,
+        task=plan.spec.task,
+        status=StudyStatus.RUNNING,
+        token=secrets.token_urlsafe(16),
+        seed=plan.spec.seed,
+        votes_per_item=plan.spec.votes_per_item,
+        simulated=plan.spec.simulated,
+        spec=spec,
+        password_salt=salt,
+        password_hash=digest,
+        dataset=plan.dataset,
+        models=list(plan.models),
+        images=str(images),
+        n_items=len(plan.items),
+        n_decoys=sum(item.kind is StimulusKind.DECOY for item in plan.items),
+        n_failed=plan.n_failed,
+        protocol=plan.protocol,
+        created=now,
+    )
+
+
+def _insert(tx: Session, table: type[Table], rows: Iterator[dict[str, Any]]) -> None:
+    batch: list[dict[str, Any]] = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == BATCH:
+            tx.execute(insert(table), batch)
+            batch = []
+    if batch:
+        tx.execute(insert(table), batch)
+
+
+def _sources(plan: StudyPlan, study: str, ids: dict[str, str]) -> Iterator[dict[str, Any]]:
+    for original in plan.originals:
+        yield {
+            "id": ids[original.image_id],
+            "study_id": study,
+            "image_id": original.image_id,
+            "class_name": original.class_name,
+            "sha256": original.sha256,
+        }
+
+
+def _lists(plan: StudyPlan, ids: dict[str, str]) -> Iterator[dict[str, Any]]:
+    for image_id, candidates in plan.candidates.items():
+        yield {
+            "id": str(uuid.uuid4()),
+            "source_id": ids[image_id],
+            "classes": list(candidates.classes),
+            "true_position": candidates.true_position,
+            "true_rank": candidates.true_rank,
+            "forced": candidates.forced,
+            "sha256": candidates.sha256,
+        }
+
+
+def _stimuli(plan: StudyPlan, study: str, ids: dict[str, str]) -> Iterator[dict[str, Any]]:
+    pair = plan.spec.task is Task.PAIR
+    for item in plan.items:
+        yield {
+            "id": secrets.token_hex(16),
+            "study_id": study,
+            "source_id": ids[item.image_id],
+            "kind": item.kind,
+            "model": item.shown.model,
+            "attack": item.shown.attack,
+            "shown_image_id": item.shown.image_id,
+            "shown_class": item.shown.class_name,
+            "sha256": item.shown.sha256,
+            "token": secrets.token_hex(16),
+            "original_token": secrets.token_hex(16) if pair else None,
+            "quality": item.quality,
+            "probabilities": item.shown.probabilities if plan.spec.simulated else None,
+        }
+
+
+def _slots(plan: StudyPlan, study: str, stimuli: list[str]) -> Iterator[dict[str, Any]]:
+    salted = list(zip(stimuli, salts(plan.spec.seed, len(stimuli)), strict=True))
+    for k in range(plan.spec.votes_per_item):
+        for stimulus, salt in salted:
+            yield {
+                "study_id": study,
+                "stimulus_id": stimulus,
+                "k": k,
+                "salt": salt,
+                "state": SlotState.FREE,
+                "tab": "",
+            }
+
+
+def all_studies(tx: Session) -> list[Study]:
+    """All studies, newest first."""
+    query = select(StudyRow).order_by(StudyRow.created.desc(), StudyRow.id)
+    return [_value(row) for row in tx.scalars(query)]
+
+
+def study_of(tx: Session, study_id: str) -> Study:
+    """One study; raises `NotFoundError`."""
+    return _value(_row(tx, study_id))
+
+
+def study_of_token(tx: Session, token: str) -> Study:
+    """The study a join link leads to; raises `NotFoundError`."""
+    return _value(_row_of_token(tx, token))
+
+
+def secret_of_token(tx: Session, token: str) -> tuple[str | None, str | None]:
+    """Salt and hash of the password of the study a join link leads to, (None, None) if open."""
+    row = _row_of_token(tx, token)
+    return row.password_salt, row.password_hash
+
+
+def put_status(tx: Session, study_id: str, status: StudyStatus, now: datetime) -> Study:
+    """Run, pause or close a study."""
+    row = _row(tx, study_id)
+    if row.status != status:
+        _log(tx, study_id, "status", now, before=row.status, after=status)
+        row.status = status
+    return _value(row)
+
+
+def _row(tx: Session, study_id: str) -> StudyRow:
+    row = tx.get(StudyRow, study_id)
+    if row is None:
+        raise NotFoundError(f"There is no study {study_id!r}.")
+    return row
+
+
+def _row_of_token(tx: Session, token: str) -> StudyRow:
+    row = tx.scalar(select(StudyRow).where(StudyRow.token == token))
+    if row is None:
+        raise NotFoundError("This link leads to no study. Ask whoever sent it for a new one.")
+    return row
+
+
+def _log(tx: Session, study_id: str, kind: str, now: datetime, **data: Any) -> None:
+    tx.add(EventRow(study_id=study_id, kind=kind, at=now, data=data))
+
+
+def _value(row: StudyRow) -> Study:
+    return Study(
+        id=row.id,
+        name=row.name,
+        task=Task(row.task),
+        status=StudyStatus(row.status),
+        spec=StudySpec(**row.spec),
+        token=row.token,
+        created=row.created,
+        protected=row.password_hash is not None,
+        dataset=row.dataset,
+        models=tuple(row.models),
+        n_items=row.n_items,
+        n_decoys=row.n_decoys,
+        n_failed=row.n_failed,
+        images=Path(row.images),
+        protocol=row.protocol,
+    )

@@ -1,0 +1,238 @@
+"""The tables. Rules that must never be broken are constraints here, not code elsewhere.
+
+No over-count: a slot has at most one counted vote and an item exactly K slots. No second vote:
+an annotator has at most one slot and one counted vote on an item.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, MetaData, String, Text, text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from annotation.store.types import Json, RowId, UtcDateTime
+
+
+class Table(DeclarativeBase):
+    """Base of all tables; constraint names follow one scheme so that migrations know them."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+
+
+Id = String(36)
+Word = String(32)
+
+
+class StudyRow(Table):
+    """One study and the settings it was frozen with."""
+
+    __tablename__ = "study"
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    name: Mapped[str] = mapped_column(Text)
+    task: Mapped[str] = mapped_column(Word)
+    status: Mapped[str] = mapped_column(Word)
+    token: Mapped[str] = mapped_column(Id, unique=True)
+    seed: Mapped[int] = mapped_column(RowId)
+    votes_per_item: Mapped[int]
+    simulated: Mapped[bool]
+    spec: Mapped[dict[str, Any]] = mapped_column(Json)
+    password_salt: Mapped[str | None] = mapped_column(Text)
+    password_hash: Mapped[str | None] = mapped_column(Text)
+    dataset: Mapped[str] = mapped_column(Text)
+    models: Mapped[list[str]] = mapped_column(Json)
+    images: Mapped[str] = mapped_column(Text)
+    n_items: Mapped[int]
+    n_decoys: Mapped[int]
+    n_failed: Mapped[int]
+    protocol: Mapped[str] = mapped_column(String(64))
+    created: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class SourceRow(Table):
+    """One original image of a study."""
+
+    __tablename__ = "source"
+    __table_args__ = (Index("uq_source_study_id_image_id", "study_id", "image_id", unique=True),)
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    study_id: Mapped[str] = mapped_column(ForeignKey("study.id"))
+    image_id: Mapped[str] = mapped_column(Text)
+    class_name: Mapped[str] = mapped_column(Text)
+    sha256: Mapped[str] = mapped_column(String(64))
+
+
+class CandidateListRow(Table):
+    """The classes offered for one original, the same for every model that was attacked on it."""
+
+    __tablename__ = "candidate_list"
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    source_id: Mapped[str] = mapped_column(ForeignKey("source.id"), unique=True)
+    classes: Mapped[list[str]] = mapped_column(Json)
+    true_position: Mapped[int]
+    true_rank: Mapped[int | None]  # by the independent classifier, 1 = first
+    forced: Mapped[bool]  # the classifier alone would have left the true class out
+    sha256: Mapped[str] = mapped_column(String(64))
+
+
+class StimulusRow(Table):
+    """One item: a reconstruction, and in the pair task the original it is shown beside.
+
+    `source_id` is the original the question is about; for a decoy `shown_image_id` and
+    `shown_class` tell whose reconstruction is shown instead.
+    """
+
+    __tablename__ = "stimulus"
+    __table_args__ = (Index("ix_stimulus_study_id", "study_id"),)
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    study_id: Mapped[str] = mapped_column(ForeignKey("study.id"))
+    source_id: Mapped[str] = mapped_column(ForeignKey("source.id"))
+    kind: Mapped[str] = mapped_column(Word)
+    model: Mapped[str] = mapped_column(Text)
+    attack: Mapped[str] = mapped_column(Text)
+    shown_image_id: Mapped[str] = mapped_column(Text)
+    shown_class: Mapped[str] = mapped_column(Text)
+    sha256: Mapped[str] = mapped_column(String(64))
+    token: Mapped[str] = mapped_column(Id, unique=True)  # address of the reconstruction
+    original_token: Mapped[str | None] = mapped_column(Id, unique=True)
+    quality: Mapped[int | None]  # stratum, 0 = closest to its own original
+    probabilities: Mapped[dict[str, float] | None] = mapped_column(Json)
+
+
+class AnnotatorRow(Table):
+    """One person in one study; signing in again under the same name is the same person."""
+
+    __tablename__ = "annotator"
+    __table_args__ = (Index("uq_annotator_study_id_name_key", "study_id", "name_key", unique=True),)
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    study_id: Mapped[str] = mapped_column(ForeignKey("study.id"))
+    name: Mapped[str] = mapped_column(Text)
+    name_key: Mapped[str] = mapped_column(Text)
+    simulated: Mapped[bool]
+    created: Mapped[datetime] = mapped_column(UtcDateTime)
+    last_seen: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class SessionRow(Table):
+    """A signed-in browser; whoever reads this table cannot sign in with it."""
+
+    __tablename__ = "session"
+
+    token_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    annotator_id: Mapped[str] = mapped_column(ForeignKey("annotator.id"), index=True)
+    created: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class SlotRow(Table):
+    """Room for the k-th vote on an item. Slots of an item are taken in the order of k."""
+
+    __tablename__ = "slot"
+    __table_args__ = (
+        Index("uq_slot_stimulus_id_k", "stimulus_id", "k", unique=True),
+        Index("uq_slot_stimulus_id_annotator_id", "stimulus_id", "annotator_id", unique=True),
+        Index(
+            "ix_slot_free",
+            "study_id",
+            "k",
+            "stimulus_id",
+            # The rest so that an annotator's next items are found without touching the table.
+            "salt",
+            "state",
+            sqlite_where=text("state = 'free'"),
+            postgresql_where=text("state = 'free'"),
+        ),
+        Index(
+            "ix_slot_leased",
+            "study_id",
+            "lease_until",
+            sqlite_where=text("state = 'leased'"),
+            postgresql_where=text("state = 'leased'"),
+        ),
+        Index("ix_slot_annotator_id_state", "annotator_id", "state"),
+        CheckConstraint("state IN ('free', 'leased', 'done')", name="state"),
+        CheckConstraint("(state = 'free') = (annotator_id IS NULL)", name="holder"),
+        CheckConstraint("(state = 'leased') = (lease_until IS NOT NULL)", name="lease"),
+    )
+
+    id: Mapped[int] = mapped_column(RowId, primary_key=True, autoincrement=True)
+    study_id: Mapped[str] = mapped_column(ForeignKey("study.id"))
+    stimulus_id: Mapped[str] = mapped_column(ForeignKey("stimulus.id"))
+    k: Mapped[int]
+    salt: Mapped[int] = mapped_column(RowId)  # of the item; annotators' orders come from it
+    state: Mapped[str] = mapped_column(Word)
+    annotator_id: Mapped[str | None] = mapped_column(ForeignKey("annotator.id"))
+    lease_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    tab: Mapped[str] = mapped_column(Text)
+
+
+class VoteRow(Table):
+    """One answer, kept for ever; only its status changes."""
+
+    __tablename__ = "vote"
+    __table_args__ = (
+        Index(
+            "uq_vote_counted_slot",
+            "slot_id",
+            unique=True,
+            sqlite_where=text("status = 'counted'"),
+            postgresql_where=text("status = 'counted'"),
+        ),
+        Index(
+            "uq_vote_counted_annotator",
+            "stimulus_id",
+            "annotator_id",
+            unique=True,
+            sqlite_where=text("status = 'counted'"),
+            postgresql_where=text("status = 'counted'"),
+        ),
+        Index("ix_vote_study_id_server_ts", "study_id", "server_ts"),
+        Index("ix_vote_annotator_id_status", "annotator_id", "status"),
+        CheckConstraint("status IN ('counted', 'superseded', 'surplus')", name="status"),
+        CheckConstraint("status != 'counted' OR slot_id IS NOT NULL", name="counted_has_slot"),
+    )
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    study_id: Mapped[str] = mapped_column(ForeignKey("study.id"))
+    stimulus_id: Mapped[str] = mapped_column(ForeignKey("stimulus.id"))
+    slot_id: Mapped[int | None] = mapped_column(ForeignKey("slot.id"))
+    annotator_id: Mapped[str] = mapped_column(ForeignKey("annotator.id"))
+    answer: Mapped[str] = mapped_column(Text)
+    reason: Mapped[str | None] = mapped_column(Word)
+    recognised: Mapped[bool]
+    rt_ms: Mapped[float | None]
+    client_ts: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    server_ts: Mapped[datetime] = mapped_column(UtcDateTime)
+    display: Mapped[dict[str, Any]] = mapped_column(Json)
+    tab: Mapped[str] = mapped_column(Text)
+    status: Mapped[str] = mapped_column(Word)
+
+
+class EventRow(Table):
+    """What happened, in order; rows are only ever added (a trigger refuses anything else)."""
+
+    __tablename__ = "event"
+    __table_args__ = (
+        Index("uq_event_vote_id_kind", "vote_id", "kind", unique=True),
+        Index("ix_event_stimulus_id_annotator_id", "stimulus_id", "annotator_id"),
+        Index("ix_event_study_id", "study_id"),
+    )
+
+    id: Mapped[int] = mapped_column(RowId, primary_key=True, autoincrement=True)
+    study_id: Mapped[str] = mapped_column(ForeignKey("study.id"))
+    kind: Mapped[str] = mapped_column(Word)
+    annotator_id: Mapped[str | None] = mapped_column(ForeignKey("annotator.id"))
+    stimulus_id: Mapped[str | None] = mapped_column(ForeignKey("stimulus.id"))
+    vote_id: Mapped[str | None] = mapped_column(ForeignKey("vote.id"))
+    at: Mapped[datetime] = mapped_column(UtcDateTime)
+    data: Mapped[dict[str, Any]] = mapped_column(Json)

@@ -1,0 +1,72 @@
+"""Who gets which item next: an order of their own for each annotator, and one slot of an item.
+
+An order is not stored. Every item has a random salt; an annotator's rank of an item is
+(factor · salt + offset) mod a prime, a universal hash (Carter and Wegman 1979), so that the order
+of two annotators is unrelated and the database can sort by it.
+"""
+
+import hashlib
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from annotation.domain import SlotState
+
+PRIME = 2**31 - 1  # the largest whose products still fit the databases' 64-bit integers
+
+
+@dataclass(frozen=True)
+class Order:
+    """The order in which one annotator sees the items of a study."""
+
+    factor: int
+    offset: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slot:
+    """Room for one vote on an item, as the database has it."""
+
+    id: int
+    k: int
+    state: SlotState
+    annotator: str | None = None
+    lease_until: datetime | None = None
+
+
+def salts(seed: int, n: int) -> list[int]:
+    """`n` different random salts below `PRIME`, one an item."""
+    return random.Random(f"salts/{seed}").sample(range(1, PRIME), n)
+
+
+def order_of(seed: int, annotator: str) -> Order:
+    """The order of `annotator` (any text that names the person) in a study seeded with `seed`."""
+    digest = hashlib.sha256(f"{seed}/{annotator}".encode()).digest()
+    factor, offset = (int.from_bytes(part, "big") for part in (digest[:16], digest[16:]))
+    return Order(1 + factor % (PRIME - 1), offset % PRIME)
+
+
+def rank(order: Order, salt: int) -> int:
+    """Where an item with `salt` stands in `order`; lower comes first."""
+    return (order.factor * salt + order.offset) % PRIME
+
+
+def slot_for(slots: Sequence[Slot], annotator: str, now: datetime) -> Slot | None:
+    """The slot of one item that `annotator` may hold now, or None.
+
+    That is their own while it waits for an answer, else the first free one, else the one whose
+    lease ran out first. Who has answered the item gets no slot of it.
+    """
+    own = [slot for slot in slots if slot.annotator == annotator]
+    if own:
+        return own[0] if own[0].state is SlotState.LEASED else None
+    free = [slot for slot in slots if slot.state is SlotState.FREE]
+    if free:
+        return min(free, key=lambda slot: slot.k)
+    expired = [
+        (slot.lease_until, slot.k, slot)
+        for slot in slots
+        if slot.state is SlotState.LEASED and slot.lease_until and slot.lease_until < now
+    ]
+    return min(expired)[2] if expired else None

@@ -1,0 +1,64 @@
+"""Decoys for the pair task: an original beside the reconstruction of something else."""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from annotation.errors import StudyError
+
+STRATA = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """A reconstruction that could be shown beside its own original."""
+
+    image_id: str
+    label: str  # what "same" means: class or identity
+    model: str
+    stratum: int  # quality within its model, 0 = best
+
+
+def quality_strata(errors: Sequence[float], n_strata: int = STRATA) -> list[int]:
+    """Which quantile group each error falls in, 0 = smallest; equal errors share a group."""
+    ordered = sorted(errors)
+    first = {error: ordered.index(error) for error in set(errors)}
+    return [first[error] * n_strata // len(errors) for error in errors]
+
+
+def decoys(pairs: Sequence[Pair], rate: float, *, rng: random.Random) -> list[tuple[int, int]]:
+    """Decoys for `rate` of the pairs of each model, as (whose original, whose reconstruction).
+
+    The reconstruction shown has another label (never only another image id), comes from the same
+    model and lies in the nearest quality stratum, so that quality gives nothing away; among equals
+    the one shown least so far. Raises `StudyError` where a model has only one label.
+    """
+    by_model: dict[str, list[int]] = defaultdict(list)
+    for index, pair in enumerate(pairs):
+        by_model[pair.model].append(index)
+    chosen: list[tuple[int, int]] = []
+    for members in by_model.values():
+        chosen += _decoys_of_model(pairs, members, rate, rng)
+    return chosen
+
+
+def _decoys_of_model(
+    pairs: Sequence[Pair], members: list[int], rate: float, rng: random.Random
+) -> list[tuple[int, int]]:
+    used: Counter[int] = Counter()
+    chosen = []
+    for index in sorted(rng.sample(members, int(rate * len(members) + 0.5))):
+        others = [other for other in members if pairs[other].label != pairs[index].label]
+        if not others:
+            raise StudyError(
+                f"Decoys need reconstructions of at least two classes; model "
+                f"{pairs[index].model!r} has only {pairs[index].label!r}."
+            )
+        shown = min(
+            rng.sample(others, len(others)),
+            key=lambda other: (abs(pairs[other].stratum - pairs[index].stratum), used[other]),
+        )
+        used[shown] += 1
+        chosen.append((index, shown))
+    return chosen

@@ -1,0 +1,58 @@
+"""The web application: routes, static files, and pages with a navigation bar."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gradio as gr
+from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import RedirectResponse
+from fastapi.staticfiles import StaticFiles
+
+from annotation.api import researcher_router, router
+from annotation.store import Store
+from annotation.ui import STATIC, STATIC_URL
+from annotation.ui.theme import mount_settings
+
+
+class Page(NamedTuple):
+    """A page: its title, its address below the mount, its module, what its `render` is given.
+
+    `module.render(context)` draws the page and returns what to run when it opens, as
+    (function, outputs).
+    """
+
+    title: str
+    address: str
+    module: Any
+    context: Any
+
+
+def web_app(store: Store, images: Path) -> FastAPI:
+    """Everything but the Gradio pages: what the widget talks to, downloads, static files."""
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    # With a CORS rule in front, Gradio's own stands down; its would let any site read answers.
+    app.add_middleware(CORSMiddleware, allow_origins=[])
+    app.include_router(router(store, images))
+    app.include_router(researcher_router(store, images))
+    app.mount(STATIC_URL, StaticFiles(directory=STATIC))
+    app.add_api_route("/", lambda: RedirectResponse("/studio/"), methods=["GET"])
+    return app
+
+
+def mount(app: FastAPI, path: str, pages: Sequence[Page]) -> None:
+    """Mount `pages` at `path`, the first one as the main page."""
+    with gr.Blocks(title="SemSim Studio", analytics_enabled=False) as demo:
+        _draw(demo, pages[0], pages)
+    for page in pages[1:]:
+        with demo.route(page.title, page.address):
+            _draw(demo, page, pages)
+    gr.mount_gradio_app(app, demo, path=path, **mount_settings())
+
+
+def _draw(demo: gr.Blocks, page: Page, pages: Sequence[Page]) -> None:
+    if len(pages) > 1:
+        gr.Navbar(main_page_name=pages[0].title)  # repeated on every page, or it says "Home"
+    for load, outputs in page.module.render(page.context):
+        demo.load(load, None, outputs, queue=False, api_visibility="private")

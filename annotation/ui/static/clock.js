@@ -1,0 +1,74 @@
+// How long a person looked before answering, from the first painted frame to the key.
+
+export class StimulusClock {
+  #run = 0;
+  #paintedAt = null;
+  #hiddenAtPaint = 0;
+  #hiddenAtShow = 0;
+  #hidden = 0;
+  #hiddenSince = document.hidden ? performance.now() : null;
+
+  #onVisibility = () => {
+    const now = performance.now();
+    if (document.hidden) this.#hiddenSince = now;
+    else if (this.#hiddenSince !== null) {
+      this.#hidden += now - this.#hiddenSince;
+      this.#hiddenSince = null;
+    }
+  };
+
+  constructor() {
+    document.addEventListener("visibilitychange", this.#onVisibility);
+  }
+
+  close() {
+    document.removeEventListener("visibilitychange", this.#onVisibility);
+  }
+
+  // Call when a decoded picture has been put in place. The callback of the second frame runs
+  // after the first one, with the picture in it, has been handed to the screen.
+  start() {
+    const run = ++this.#run;
+    this.#paintedAt = null;
+    this.#hiddenAtShow = this.#hiddenUntil(performance.now());
+    requestAnimationFrame(() => requestAnimationFrame((now) => {
+      if (run !== this.#run) return;
+      this.#paintedAt = now;
+      this.#hiddenAtPaint = this.#hiddenUntil(now);
+    }));
+  }
+
+  // rt_ms is null for an answer that came before the picture was painted.
+  read(now) {
+    const hidden = this.#hiddenUntil(now);
+    const looked = now - this.#paintedAt - (hidden - this.#hiddenAtPaint);
+    return {
+      rt_ms: this.#paintedAt === null || looked < 0 ? null : Math.round(looked * 10) / 10,
+      hidden_ms: Math.round(hidden - this.#hiddenAtShow),
+    };
+  }
+
+  #hiddenUntil(now) {
+    return this.#hidden + (this.#hiddenSince === null ? 0 : Math.max(0, now - this.#hiddenSince));
+  }
+}
+
+// The middle of the latest spans between answers; pauses longer than a minute say nothing.
+export class Pace {
+  #spans = [];
+  #last = null;
+
+  note(now) {
+    const span = this.#last === null ? Infinity : now - this.#last;
+    this.#last = now;
+    if (span > 60000) return;
+    this.#spans.push(span);
+    if (this.#spans.length > 50) this.#spans.shift();
+  }
+
+  // Milliseconds an item, from a few answers on; before that what the server remembers.
+  perItem(remembered) {
+    if (this.#spans.length < 3) return remembered;
+    return [...this.#spans].sort((a, b) => a - b)[this.#spans.length >> 1];
+  }
+}

@@ -1,0 +1,51 @@
+// Which physical key gives which answer. Codes, not letters: the block of keys has the same
+// shape on every keyboard, whatever is printed on it.
+
+export const COLUMNS = 5;
+
+// Four rows of five; the buttons on the screen lie the same way.
+export const CANDIDATE_CODES = [
+  "Digit1", "Digit2", "Digit3", "Digit4", "Digit5",
+  "KeyQ", "KeyW", "KeyE", "KeyR", "KeyT",
+  "KeyA", "KeyS", "KeyD", "KeyF", "KeyG",
+  "KeyZ", "KeyX", "KeyC", "KeyV", "KeyB",
+];
+
+export const NONE_CODES = {
+  Space: null,
+  Digit6: "cannot_make_out",
+  Digit7: "not_in_list",
+};
+
+export const PAIR_CODES = { KeyF: "same", KeyJ: "different" };
+
+// What the key is called on a US keyboard, for browsers that do not tell the real layout.
+export function usualLetter(code) {
+  return code === "Space" ? "Space" : code.replace(/^(Digit|Key)/, "");
+}
+
+// A function from code to the letter printed on this person's key.
+export async function keyLetters() {
+  if (!navigator.keyboard?.getLayoutMap) return usualLetter;
+  try {
+    const layout = await navigator.keyboard.getLayoutMap();
+    return (code) => layout.get(code)?.toUpperCase() ?? usualLetter(code);
+  } catch {
+    return usualLetter; // refused in a frame; the answer to a key does not depend on it
+  }
+}
+
+const TYPING = "input, textarea, select, [contenteditable]:not([contenteditable='false'])";
+const PRESSABLE = "button, a[href], summary, [role='button']";
+
+// Whether a key press can be meant as an answer.
+export function isShortcut(event) {
+  if (event.repeat || event.isComposing || event.altKey) return false;
+  // Focus may linger in a dialog that has just been closed.
+  const hidden = event.target instanceof Element && event.target.closest("dialog:not([open])");
+  const target = event.target instanceof Element && !hidden ? event.target : null;
+  if (target?.closest(TYPING)) return false;
+  // Somebody who tabbed to a button presses it with Space or Enter.
+  const pressing = event.code === "Space" || event.code === "Enter";
+  return !(pressing && target?.closest(PRESSABLE)?.matches(":focus-visible"));
+}

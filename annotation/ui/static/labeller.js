@@ -1,0 +1,379 @@
+// <semsim-labeller>: shows pictures one after the other and sends what people see in them.
+//
+// An answer is one key; the next picture comes from memory at once, and the answer goes to the
+// server behind it (outbox.js). Nothing here knows which answer is right.
+
+import { Pace, StimulusClock } from "./clock.js";
+import { Feed, SignedOut, getJson } from "./feed.js";
+import { isShortcut, keyLetters, NONE_CODES } from "./keys.js";
+import { Outbox, uuid } from "./outbox.js";
+import { openTab, recall, remember } from "./tabs.js";
+import { View } from "./view.js";
+
+const STEPS_BACK = 10;
+const HEARTBEAT_MS = 30000;
+const USUAL_MS = 3000; // an item, until this person's own pace is known
+const BETWEEN_MS = 400; // what an answer takes beyond looking
+
+const WORDS = {
+  loading: ["Getting the pictures …", ""],
+  finished: ["All done, thank you!", "There is nothing left for you to answer. You can close this page."],
+  paused: ["The study is paused", "The researcher has paused it. This page goes on by itself when it continues."],
+  closed: ["The study is closed", "Thank you for your help. You can close this page."],
+  waiting: [
+    "Nothing free right now",
+    "Others are looking at the rest. If something becomes free it appears here by itself.",
+  ],
+};
+
+class SemsimLabeller extends HTMLElement {
+  #done = 0;
+  #total = 0;
+  #remembered = USUAL_MS;
+  #history = []; // [{item, vote}], the latest last
+  #shown = null; // the item on the screen
+  #display = {};
+  #was = null; // the answer just taken back
+  #useKeys = true;
+  #noticeHidden = false;
+  #uncertain = false; // whether `done` is a guess
+
+  connectedCallback() {
+    if (this.#leave) return;
+    const ended = new AbortController();
+    this.#leave = () => ended.abort();
+    this.#listen(ended.signal);
+    this.#begin(ended.signal);
+  }
+
+  disconnectedCallback() {
+    this.#leave?.();
+    this.#leave = null;
+    clearInterval(this.#beat);
+    this.#clock?.close();
+    this.#feed?.close();
+    this.#tab?.close();
+  }
+
+  #leave = null;
+  #beat = null;
+  #clock = null;
+  #feed = null;
+  #outbox = null;
+  #tab = null;
+  #view = null;
+  #study = null;
+  #pace = new Pace();
+
+  #listen(signal) {
+    const on = (target, type, handler) => target.addEventListener(type, handler, { signal });
+    on(document, "keydown", (event) => this.#onKey(event));
+    on(document, "keyup", (event) => {
+      if (event.code === "Space" && this.#swallowKeyup) event.preventDefault();
+      this.#swallowKeyup = false;
+    });
+    on(window, "resize", () => {
+      if (this.#shown) this.#display = this.#view.fit(this.#shown);
+    });
+    on(window, "beforeunload", (event) => {
+      if (this.#outbox?.size) event.preventDefault();
+    });
+    on(document, "visibilitychange", () => {
+      if (!document.hidden && this.#outbox) this.#comeBack();
+    });
+    on(window, "focus", () => this.#outbox?.signedOut && this.#comeBack());
+  }
+
+  #swallowKeyup = false;
+
+  async #begin(signal) {
+    this.#view = new View(this);
+    this.#view.message("loading", ...WORDS.loading);
+    const study = await this.#getStudy(signal);
+    if (!study || signal.aborted) return;
+    this.#study = study;
+    const tab = await openTab(study.key, uuid);
+    if (signal.aborted) return tab.close();
+    this.#tab = tab;
+    this.#build();
+    const left = this.#outbox.adopt(tab.isAlive);
+    this.#uncertain = left.length > 0;
+    const votes = left.filter((entry) => entry.path === "/api/vote");
+    const undone = new Set(left.filter((e) => e.path === "/api/undo").map((e) => e.body.id));
+    this.#feed.skip(votes.filter((e) => !undone.has(e.body.id)).map((e) => e.body.item));
+    this.#setProgress(study.progress, votes.length - undone.size);
+    this.#history = JSON.parse(recall(`semsim:${study.key}:history`) ?? "[]");
+    this.#beat = setInterval(() => this.#heartbeat(), HEARTBEAT_MS);
+    this.#view.setLetters(await keyLetters());
+    this.#update();
+    this.#feed.refill();
+  }
+
+  async #getStudy(signal) {
+    for (let wait = 500; !signal.aborted; wait = Math.min(8000, wait * 2)) {
+      try {
+        return await getJson("/api/study");
+      } catch (error) {
+        if (error instanceof SignedOut) {
+          this.#sayWhoAreYou();
+          await new Promise((resolve) => addEventListener("focus", resolve, { once: true, signal }));
+          continue;
+        }
+        this.#view.message("trouble", "The server does not answer", "Trying again by itself …");
+        await new Promise((resolve) => setTimeout(resolve, wait));
+      }
+    }
+    return null;
+  }
+
+  #build() {
+    const update = () => this.#update();
+    const signedOut = () => {
+      this.#outbox.signedOut = true;
+      this.#update();
+    };
+    this.#clock = new StimulusClock();
+    this.#outbox = new Outbox({
+      who: this.#study.key,
+      tab: this.#tab.name,
+      onChange: update,
+      onSent: () => this.#outbox.size === 0 && this.#emptied(),
+      onRefused: (entry) => {
+        this.#noticeHidden = false;
+        if (entry.body.item) this.#feed.release(entry.body.item);
+        if (entry.path === "/api/vote") this.#done -= 1;
+      },
+    });
+    this.#feed = new Feed({
+      tab: this.#tab.name,
+      who: this.#study.key,
+      outbox: this.#outbox,
+      onChange: update,
+      onProgress: (progress) => this.#setProgress(progress, 0),
+      onSignedOut: signedOut,
+    });
+    this.#view.build(this.#study, (code, event) => this.#press(code, event));
+    const on = (selector, handler) => this.#view.$(selector).addEventListener("click", handler);
+    on(".sl-undo", () => this.#undo());
+    on(".sl-help-open", () => this.#help());
+    this.#view.$("dialog").addEventListener("close", () => this.#focusStage());
+    on(".sl-again", () => this.#outbox.sendRefusedAgain());
+    on(".sl-hide", () => {
+      this.#noticeHidden = true;
+      this.#update();
+    });
+    this.#useKeys = localStorageFlag("semsim:keys");
+    const box = this.#view.$(".sl-shortcuts");
+    box.checked = this.#useKeys;
+    box.addEventListener("change", () => {
+      this.#useKeys = box.checked;
+      localStorageFlag("semsim:keys", box.checked);
+    });
+  }
+
+  #emptied() {
+    if (this.#uncertain) this.#recount();
+    if (!this.#shown) this.#feed.refill();
+  }
+
+  // After a reload nobody knows which of the answers left over had already arrived.
+  async #recount() {
+    const { calm } = this.#outbox;
+    this.#uncertain = false;
+    try {
+      const { progress } = await getJson("/api/study", this.#study.key);
+      if (calm === this.#outbox.calm) this.#setProgress(progress, 0);
+    } catch {
+      // The next refill counts again.
+    }
+  }
+
+  #onKey(event) {
+    if (!this.#feed || this.#view.$("dialog").open || !isShortcut(event)) return;
+    const command = event.ctrlKey || event.metaKey;
+    if (event.code === "Backspace" && !command) return this.#did(event, () => this.#undo());
+    // Undo goes by the letter, as everywhere else on the computer.
+    if (command && !event.shiftKey && event.key.toLowerCase() === "z") {
+      return this.#did(event, () => this.#undo());
+    }
+    if (command) return;
+    if (event.key === "?") return this.#did(event, () => this.#help());
+    if (event.shiftKey || !this.#useKeys || this.#view.answerOf(event.code) === undefined) return;
+    this.#did(event, () => this.#press(event.code, event));
+  }
+
+  #did(event, action) {
+    event.preventDefault(); // Space would scroll, Backspace might go back
+    this.#swallowKeyup = event.code === "Space";
+    action();
+  }
+
+  #press(code, event) {
+    const answer = this.#view.answerOf(code);
+    if (!this.#shown || this.#shown !== this.#feed.current || answer === undefined) return;
+    const pointed = event.type === "click" && event.detail > 0;
+    const reason = answer === "none" ? NONE_CODES[code] : null;
+    const { rt_ms, hidden_ms } = this.#clock.read(event.timeStamp);
+    const vote = {
+      id: uuid(),
+      item: this.#shown.item,
+      answer,
+      reason,
+      rt_ms,
+      client_ts: new Date().toISOString(),
+      tab: this.#tab.name,
+      display: {
+        ...this.#display,
+        hidden_ms,
+        dpr: devicePixelRatio,
+        viewport: [innerWidth, innerHeight],
+        input: pointed ? "pointer" : "key",
+        again: this.#was !== null,
+      },
+    };
+    this.#pace.note(event.timeStamp);
+    this.#was = null;
+    this.#done += 1;
+    this.#outbox.add("/api/vote", vote);
+    this.#remember({ item: this.#feed.take(), vote: { id: vote.id, answer, reason } });
+    this.#view.flash(code);
+    // A later Space must not press the button that was clicked.
+    if (pointed) this.#focusStage();
+    this.#update();
+  }
+
+  #focusStage() {
+    this.#view.$(".sl-stage").focus({ preventScroll: true });
+  }
+
+  #remember(step) {
+    this.#history.push(step);
+    if (this.#history.length > STEPS_BACK) this.#history.shift();
+    this.#saveHistory();
+  }
+
+  #saveHistory() {
+    const steps = this.#history.map(({ item, vote }) => ({ item: plain(item), vote }));
+    remember(`semsim:${this.#study.key}:history`, JSON.stringify(steps));
+  }
+
+  #undo() {
+    const last = this.#history.pop();
+    if (!last) return;
+    this.#saveHistory();
+    this.#outbox.add("/api/undo", { id: last.vote.id });
+    this.#done -= 1;
+    this.#was = last.vote;
+    this.#shown = null;
+    this.#feed.putBack(last.item);
+    this.#update();
+  }
+
+  #help() {
+    const dialog = this.#view.$("dialog");
+    if (dialog.open) dialog.close();
+    else dialog.showModal();
+  }
+
+  #comeBack() {
+    const out = this.#outbox.signedOut;
+    this.#outbox.retryNow();
+    this.#heartbeat();
+    if (out || !this.#feed.current) this.#feed.refill();
+    this.#update();
+  }
+
+  async #heartbeat() {
+    const body = JSON.stringify({ tab: this.#tab.name, items: this.#feed.tokens.slice(0, 100) });
+    const headers = { "Content-Type": "application/json", "X-Annotator": this.#study.key };
+    try {
+      await fetch("/api/heartbeat", { method: "POST", headers, body });
+    } catch {
+      // No server: the outbox says so where there is anything to save.
+    }
+  }
+
+  #setProgress(progress, unsent) {
+    this.#done = progress.done + unsent;
+    this.#total = progress.total;
+    if (progress.median_rt_ms !== null) this.#remembered = progress.median_rt_ms + BETWEEN_MS;
+    this.#update();
+  }
+
+  // Make the screen say what is the case.
+  #update() {
+    if (!this.#feed) return;
+    this.#updateStatus();
+    const done = Math.max(0, this.#done);
+    const total = Math.max(this.#total, done);
+    const minutes = ((total - done) * this.#pace.perItem(this.#remembered)) / 60000;
+    const left = total === done ? "" : minutes < 1 ? "under a minute left" : `about ${Math.round(minutes)} min left`;
+    this.#view.progress(done, total, left);
+    this.#view.$(".sl-undo").disabled = this.#history.length === 0;
+    const item = this.#feed.current;
+    if (this.#outbox.signedOut) return this.#sayWhoAreYou();
+    if (!item) return this.#sayWhyNothing();
+    if (item.ready) this.#showItem(item, done + 1, total);
+    else if (this.#shown) {
+      this.#shown = null;
+      this.#view.blank();
+    }
+  }
+
+  #showItem(item, position, total) {
+    if (this.#shown === item) return;
+    this.#shown = item;
+    this.#display = this.#view.show(item, position, Math.max(total, position), this.#was);
+    this.#clock.start();
+  }
+
+  #updateStatus() {
+    const { size, failing, signedOut, refused, survivesReload } = this.#outbox;
+    this.dataset.unsaved = size;
+    const how = signedOut ? "sign in again" : failing ? "retrying" : "saving";
+    const keep = survivesReload ? "" : ", keep this page open";
+    const trouble = signedOut || failing;
+    if (size) this.#view.status(`${size} unsaved — ${how}${keep}`, trouble ? "trouble" : "busy");
+    else if (this.#feed.trouble) this.#view.status(`${this.#feed.trouble} Retrying`, "trouble");
+    else this.#view.status("Saved ✓", "saved");
+    const some = refused.length && !this.#noticeHidden;
+    const answers = refused.length === 1 ? "One answer was" : `${refused.length} answers were`;
+    this.#view.notice(some ? `${answers} not accepted: ${refused.at(-1).problem.message} Kept in this browser.` : "");
+  }
+
+  #sayWhyNothing() {
+    this.#shown = null;
+    const { state, trouble, broken } = this.#feed;
+    if (trouble) return this.#view.message("trouble", trouble, "Trying again by itself …");
+    if (state === "waiting" && broken.size) {
+      const what = broken.size === 1 ? "One picture" : `${broken.size} pictures`;
+      return this.#view.message("trouble", `${what} cannot be shown`, "Please tell the researcher who gave you the link.");
+    }
+    return this.#view.message(state, ...(WORDS[state] ?? WORDS.loading));
+  }
+
+  #sayWhoAreYou() {
+    this.#shown = null;
+    const kept = this.#outbox?.size;
+    const why = kept
+      ? `${kept === 1 ? "One answer is" : `${kept} answers are`} kept in this browser and will be saved once you have signed in.`
+      : "Please open the link of your study again.";
+    this.#view.message("trouble", "You are signed out", why, this.#study?.sign_in);
+  }
+}
+
+// An item without its pictures, which come from the cache after a reload.
+function plain({ item, images, candidates }) {
+  return { item, images, candidates };
+}
+
+function localStorageFlag(key, value) {
+  try {
+    if (value !== undefined) localStorage.setItem(key, value ? "on" : "off");
+    return localStorage.getItem(key) !== "off";
+  } catch {
+    return value ?? true;
+  }
+}
+
+customElements.define("semsim-labeller", SemsimLabeller);

@@ -1,0 +1,239 @@
+// What the labelling widget looks like: builds its elements once and changes their text.
+
+import { CANDIDATE_CODES, COLUMNS, NONE_CODES, PAIR_CODES, usualLetter } from "./keys.js";
+
+const TEMPLATE = `
+<header class="sl-bar">
+  <div class="sl-title"><h1></h1></div>
+  <div class="sl-progress">
+    <div class="sl-track" role="progressbar" aria-label="Your progress" aria-valuemin="0"><i></i></div>
+    <p class="sl-count"></p>
+  </div>
+  <p class="sl-status" role="status" aria-live="polite"></p>
+  <div class="sl-tools">
+    <button type="button" class="sl-undo" aria-keyshortcuts="Backspace Control+Z">
+      <span aria-hidden="true">↶</span> Undo</button>
+    <button type="button" class="sl-help-open" aria-label="Keyboard help" aria-keyshortcuts="?">?</button>
+  </div>
+</header>
+<div class="sl-notice" role="alert" hidden>
+  <p></p>
+  <button type="button" class="sl-again">Try again</button>
+  <button type="button" class="sl-hide">Hide</button>
+</div>
+<div class="sl-work">
+  <div class="sl-stage" tabindex="-1">
+    <div class="sl-pictures"></div>
+    <p class="sl-was" aria-live="polite"></p>
+  </div>
+  <div class="sl-panel">
+    <h2 class="sl-question"></h2>
+    <div class="sl-answers" role="group" aria-label="Answers"></div>
+    <p class="sl-hint">Press the key on the button, or click. <kbd>?</kbd> shows all keys.</p>
+  </div>
+</div>
+<div class="sl-message" tabindex="-1" hidden>
+  <p class="sl-mark" aria-hidden="true"></p><h2></h2><p class="sl-why"></p>
+  <a class="sl-link" hidden>Sign in again</a>
+</div>
+<footer class="sl-foot">
+  <span class="sl-who"></span>
+  <form method="post" action="/sign-out"><button type="submit">Sign out</button></form>
+</footer>
+<dialog class="sl-help" aria-labelledby="sl-help-title">
+  <h2 id="sl-help-title">Keys</h2>
+  <dl></dl>
+  <label><input type="checkbox" class="sl-shortcuts" checked> Answer with single keys</label>
+  <form method="dialog"><button class="sl-close" autofocus>Close</button></form>
+</dialog>`;
+
+const MARKS = { finished: "✓", paused: "❚❚", closed: "✓", waiting: "…", loading: "", trouble: "!" };
+
+const NONE_LABELS = {
+  Space: ["none", "None of these"],
+  Digit6: ["none", "I can’t make it out"],
+  Digit7: ["none", "It is not in the list"],
+};
+const PAIR_LABELS = { KeyF: "Same", KeyJ: "Different" };
+
+// A class name as people read it.
+export const readable = (name) => name.replaceAll("_", " ");
+
+export class View {
+  #letter = usualLetter;
+  #buttons = new Map(); // code → button
+
+  constructor(host) {
+    host.innerHTML = TEMPLATE;
+    this.host = host;
+    this.$ = (selector) => host.querySelector(selector);
+  }
+
+  // onAnswer(code, event): a button was pressed.
+  build(study, onAnswer) {
+    this.$("h1").textContent = study.name;
+    this.$(".sl-question").textContent = study.question;
+    this.$(".sl-who").textContent = `Signed in as ${study.annotator}`;
+    this.scale = study.image_scale;
+    this.host.dataset.task = study.task;
+    const answers = this.$(".sl-answers");
+    const add = (codes, name) => {
+      const box = document.createElement("div");
+      box.className = name;
+      box.append(...codes.map((code) => this.#button(code, onAnswer)));
+      answers.append(box);
+    };
+    if (study.task === "pair") add(Object.keys(PAIR_CODES), "sl-pair");
+    else {
+      add(CANDIDATE_CODES, "sl-grid");
+      add(Object.keys(NONE_CODES), "sl-none");
+      this.$(".sl-grid").style.setProperty("--columns", COLUMNS);
+    }
+    for (const [code, label] of Object.entries(PAIR_LABELS)) this.#say(code, PAIR_CODES[code], label);
+    for (const [code, [answer, label]] of Object.entries(NONE_LABELS)) this.#say(code, answer, label);
+    this.#listKeys(study.task);
+  }
+
+  #button(code, onAnswer) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.dataset.code = code;
+    button.innerHTML = "<kbd></kbd><span></span>";
+    button.addEventListener("click", (event) => onAnswer(code, event));
+    this.#buttons.set(code, button);
+    return button;
+  }
+
+  #say(code, answer, label) {
+    const button = this.#buttons.get(code);
+    if (!button) return;
+    button.dataset.answer = answer;
+    button.lastChild.textContent = label;
+    button.hidden = !label;
+    button.setAttribute("aria-keyshortcuts", this.#letter(code));
+  }
+
+  setLetters(letter) {
+    this.#letter = letter;
+    for (const [code, button] of this.#buttons) {
+      button.firstChild.textContent = letter(code);
+      button.setAttribute("aria-keyshortcuts", letter(code));
+    }
+    this.#listKeys(this.host.dataset.task);
+  }
+
+  #listKeys(task) {
+    const letters = (codes) => codes.map(this.#letter).join(" ");
+    const rows = task === "pair"
+      ? Object.entries(PAIR_LABELS).map(([code, label]) => [this.#letter(code), label])
+      : [
+        ...[0, 1, 2, 3].map((row) => [
+          letters(CANDIDATE_CODES.slice(row * COLUMNS, (row + 1) * COLUMNS)),
+          `row ${row + 1} of the answers`,
+        ]),
+        ...Object.entries(NONE_LABELS).map(([code, [, label]]) => [this.#letter(code), label]),
+      ];
+    rows.push(["Backspace", "Undo, up to 10 back (also Ctrl+Z)"], ["?", "This help"]);
+    this.$("dl").replaceChildren(...rows.flatMap(([keys, what]) => {
+      const [dt, dd] = [document.createElement("dt"), document.createElement("dd")];
+      dt.append(...keys.split(" ").map((key) => Object.assign(document.createElement("kbd"), { textContent: key })));
+      dd.textContent = what;
+      return [dt, dd];
+    }));
+  }
+
+  answerOf(code) {
+    const button = this.#buttons.get(code);
+    return button && !button.hidden ? button.dataset.answer : undefined;
+  }
+
+  // Returns what is on the screen, in CSS pixels, for the record.
+  show(item, position, total, was) {
+    this.$(".sl-work").hidden = false;
+    this.$(".sl-message").hidden = true;
+    this.$(".sl-hint").hidden = false;
+    CANDIDATE_CODES.forEach((code, i) => {
+      if (item.images.length === 1) this.#say(code, item.candidates[i] ?? "", readable(item.candidates[i] ?? ""));
+    });
+    const parts = item.pictures.length > 1 ? ["original", "reconstruction"] : [""];
+    item.pictures.forEach((picture, i) => {
+      picture.alt = `Stimulus ${position} of ${total}${parts[i] && `, ${parts[i]}`}`;
+      picture.draggable = false;
+    });
+    this.$(".sl-pictures").replaceChildren(...item.pictures);
+    this.#markFormer(was);
+    return this.fit(item);
+  }
+
+  #markFormer(was) {
+    for (const button of this.#buttons.values()) {
+      const former = Boolean(was) && button.dataset.answer === was.answer && !button.hidden
+        && (was.answer !== "none" || (NONE_CODES[button.dataset.code] ?? null) === (was.reason ?? null));
+      button.classList.toggle("sl-former", former);
+    }
+    this.$(".sl-was").textContent = was ? `You answered “${readable(was.answer)}”. Answer again.` : "";
+  }
+
+  // Whole multiples (or whole fractions) of the picture's own pixels only: anything else would
+  // change what people see. `available` leaves room for every picture side by side.
+  fit(item) {
+    const stage = this.$(".sl-stage");
+    const gap = 16;
+    const count = item.pictures.length;
+    const width = (stage.clientWidth - gap * (count + 1)) / count;
+    const height = stage.clientHeight - gap * 2;
+    const [natural] = item.pictures;
+    const room = Math.min(width / natural.naturalWidth, height / natural.naturalHeight, this.scale);
+    const scale = room >= 1 ? Math.floor(room) : 1 / Math.ceil(1 / room);
+    for (const picture of item.pictures) {
+      picture.style.width = `${picture.naturalWidth * scale}px`;
+      picture.style.height = `${picture.naturalHeight * scale}px`;
+    }
+    return { scale, css_px: [natural.naturalWidth * scale, natural.naturalHeight * scale] };
+  }
+
+  blank() {
+    this.$(".sl-pictures").replaceChildren();
+  }
+
+  flash(code) {
+    const button = this.#buttons.get(code);
+    button.classList.remove("sl-pressed");
+    requestAnimationFrame(() => button.classList.add("sl-pressed"));
+    setTimeout(() => button.classList.remove("sl-pressed"), 160);
+  }
+
+  message(kind, title, why, link) {
+    this.blank();
+    this.$(".sl-work").hidden = true;
+    const box = this.$(".sl-message");
+    box.hidden = false;
+    box.dataset.kind = kind;
+    box.querySelector(".sl-mark").textContent = MARKS[kind] ?? "";
+    box.querySelector("h2").textContent = title;
+    box.querySelector(".sl-why").textContent = why;
+    const anchor = box.querySelector(".sl-link");
+    anchor.hidden = !link;
+    if (link) anchor.href = link;
+  }
+
+  progress(done, total, left) {
+    const track = this.$(".sl-track");
+    track.setAttribute("aria-valuemax", total);
+    track.setAttribute("aria-valuenow", done);
+    track.firstChild.style.width = `${total ? (100 * done) / total : 0}%`;
+    this.$(".sl-count").textContent = `${done} of ${total}${left && ` · ${left}`}`;
+  }
+
+  status(text, kind) {
+    const line = this.$(".sl-status");
+    if (line.textContent !== text) line.textContent = text;
+    line.dataset.kind = kind;
+  }
+
+  notice(text) {
+    const box = this.$(".sl-notice");
+    box.hidden = !text;
+    box.querySelector("p").textContent = text;
+  }
+}

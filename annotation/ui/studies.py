@@ -1,0 +1,394 @@
+"""The Studies page: make a study, follow it, start and stop it, take the votes out."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from annotation import study as studies
+from annotation.domain import MAX_LIST_SIZE, Study, StudyProgress, StudySpec, StudyStatus, Task
+from annotation.errors import AnnotationError, StudyError
+from annotation.sets import read_set
+from annotation.ui import StudyContext, study_view
+
+TICK = 5.0  # seconds between two looks
+QUIETLY: dict[str, Any] = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
+TASKS = [
+    ("Recognition: which of these classes is it?", Task.RECOGNITION.value),
+    ("Pair: do both show the same?", Task.PAIR.value),
+]
+# Rows of the table are buttons; a press reaches Python as the event "pick".
+PICK = """element.addEventListener('click', (event) => {
+  const button = event.target.closest('[data-study]');
+  if (button) trigger('pick', {study: button.dataset.study});
+});"""
+
+Loads = list[tuple[Callable[..., Any], list[Any]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Panel:
+    """The components that show studies; `chosen` holds a study's id, `seen` what is on screen."""
+
+    chosen: gr.Textbox
+    seen: gr.Textbox
+    table: gr.HTML
+    details: gr.Column
+    head: gr.HTML
+    link: gr.Textbox
+    start: gr.Button
+    pause: gr.Button
+    close: gr.Button
+    coverage: gr.Plot
+    people: gr.HTML
+    files: gr.HTML
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What `_look` returns a value for, in that order."""
+        return [
+            self.chosen,
+            self.seen,
+            self.table,
+            self.details,
+            self.head,
+            self.link,
+            self.start,
+            self.pause,
+            self.close,
+            self.coverage,
+            self.people,
+            self.files,
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Form:
+    """The components of the form for a new study, in the order `spec_of` takes their values."""
+
+    sets: gr.CheckboxGroup
+    name: gr.Textbox
+    task: gr.Radio
+    votes: gr.Number
+    list_size: gr.Slider
+    decoy_rate: gr.Slider
+    seed: gr.Number
+    scale: gr.Number
+    password: gr.Textbox
+    preview: gr.HTML
+    create: gr.Button
+    problems: gr.HTML
+
+    @property
+    def inputs(self) -> list[Any]:
+        return [
+            self.sets,
+            self.name,
+            self.task,
+            self.votes,
+            self.list_size,
+            self.decoy_rate,
+            self.seed,
+            self.scale,
+            self.password,
+        ]
+
+
+def render(context: StudyContext) -> Loads:
+    """Draw the page and tie it to the store; returns what to run when it opens."""
+    gr.Markdown("# Studies")
+    panel = _draw_panel()
+    with gr.Accordion("New study", open=False, elem_id="new-study"):
+        form = _draw_form()
+    _wire_panel(context, panel)
+    _wire_form(context, panel, form)
+
+    def open_page(request: gr.Request) -> list[Any]:
+        return _look(context, request.query_params.get("study", ""), "", request)
+
+    def open_form() -> Any:
+        choices = [(label, str(folder)) for label, folder in context.find_sets()]
+        return gr.CheckboxGroup(choices=choices, info=None if choices else _NO_SETS)
+
+    return [(open_page, panel.outputs), (open_form, [form.sets])]
+
+
+_NO_SETS = "There is no reconstruction set in the data folder yet; make one first."
+
+
+_SMALL: dict[str, Any] = {"scale": 0, "min_width": 110}
+
+
+def _html(elem_id: str, *, js_on_load: str = "", **settings: Any) -> gr.HTML:
+    # Gradio's own rules for text would box every table.
+    return gr.HTML(elem_id=elem_id, js_on_load=js_on_load, apply_default_css=False, **settings)
+
+
+def _draw_panel() -> _Panel:
+    chosen = gr.Textbox(visible=False, elem_id="study-chosen")
+    seen = gr.Textbox(visible=False)
+    table = _html("studies-table", js_on_load=PICK, container=True, padding=True)
+    with gr.Column(visible=False) as details:
+        with gr.Row(elem_classes="st-study"):
+            head = _html("study-head", min_width=320)
+            start = gr.Button("Start", variant="primary", elem_id="study-start", **_SMALL)
+            pause = gr.Button("Pause", elem_id="study-pause", **_SMALL)
+            close = gr.Button("Close", variant="stop", elem_id="study-close", **_SMALL)
+        link = gr.Textbox(
+            label="Link for annotators",
+            interactive=False,
+            buttons=["copy"],
+            elem_id="study-link",
+        )
+        with gr.Row():
+            with gr.Column(min_width=320):
+                coverage = gr.Plot(show_label=False, elem_id="study-coverage")
+            with gr.Column(min_width=320):
+                people = _html("study-people", container=True, padding=True)
+                files = _html("study-files", container=True, padding=True)
+    return _Panel(
+        chosen=chosen,
+        seen=seen,
+        table=table,
+        details=details,
+        head=head,
+        link=link,
+        start=start,
+        pause=pause,
+        close=close,
+        coverage=coverage,
+        people=people,
+        files=files,
+    )
+
+
+def _draw_form() -> _Form:
+    sets = gr.CheckboxGroup(choices=[], label="Reconstruction sets", elem_id="new-sets")
+    with gr.Row():
+        name = gr.Textbox(label="Name", max_lines=1, elem_id="new-name")
+        task = gr.Radio(TASKS, value=Task.RECOGNITION.value, label="Task", elem_id="new-task")
+    with gr.Row():
+        votes = gr.Number(
+            5, precision=0, minimum=1, label="Votes per item (K)", elem_id="new-votes"
+        )
+        list_size = gr.Slider(
+            2, MAX_LIST_SIZE, MAX_LIST_SIZE, step=1, label="Candidates per item", elem_id="new-list"
+        )
+        decoy_rate = gr.Slider(
+            0, 1, 0.5, step=0.05, label="Decoys per matched item", visible=False, elem_id="new-rate"
+        )
+    with gr.Row():
+        seed = gr.Number(0, precision=0, label="Seed", elem_id="new-seed")
+        scale = gr.Number(
+            8, precision=0, minimum=1, label="Screen pixels per image pixel", elem_id="new-scale"
+        )
+        password = gr.Textbox(
+            label="Password (optional)", type="password", max_lines=1, elem_id="new-password"
+        )
+    preview = _html("new-preview", value=preview_of([], Task.RECOGNITION.value, 5, 0.0))
+    problems = _html("new-problems")
+    create = gr.Button("Create study", variant="primary", elem_id="new-create")
+    return _Form(
+        sets=sets,
+        name=name,
+        task=task,
+        votes=votes,
+        list_size=list_size,
+        decoy_rate=decoy_rate,
+        seed=seed,
+        scale=scale,
+        password=password,
+        preview=preview,
+        create=create,
+        problems=problems,
+    )
+
+
+def _wire_panel(context: StudyContext, panel: _Panel) -> None:
+    def pick(event: gr.EventData, request: gr.Request) -> list[Any]:
+        return _look(context, event.study, "", request)
+
+    def tick(chosen: str, seen: str, request: gr.Request) -> list[Any]:
+        return _look(context, chosen, seen, request)
+
+    def put(status: StudyStatus) -> Callable[..., list[Any]]:
+        def handler(chosen: str, request: gr.Request) -> list[Any]:
+            try:
+                studies.set_status(context.store, chosen, status)
+            except AnnotationError as error:
+                raise gr.Error(escape(str(error)), print_exception=False) from error
+            return _look(context, chosen, "", request)
+
+        return handler
+
+    panel.table.pick(pick, None, panel.outputs, **QUIETLY)
+    gr.Timer(TICK).tick(tick, [panel.chosen, panel.seen], panel.outputs, **QUIETLY)
+    panel.start.click(put(StudyStatus.RUNNING), panel.chosen, panel.outputs, **QUIETLY)
+    panel.pause.click(put(StudyStatus.PAUSED), panel.chosen, panel.outputs, **QUIETLY)
+    panel.close.click(put(StudyStatus.CLOSED), panel.chosen, panel.outputs, **QUIETLY)
+
+
+def _wire_form(context: StudyContext, panel: _Panel, form: _Form) -> None:
+    def create(request: gr.Request, sets: list[str], *values: Any) -> list[Any]:
+        try:
+            folders = known_folders(context, sets)
+            made = studies.create_study(context.store, spec_of(*values), folders, context.images)
+        except AnnotationError as error:
+            return [study_view.problems(str(error)), gr.skip(), *_unchanged(panel)]
+        return ["", "", *_look(context, made.id, "", request)]
+
+    def look_ahead(sets: list[str], *values: Any) -> str:
+        try:
+            return preview_of(known_folders(context, sets), *values)
+        except AnnotationError as error:
+            return study_view.problems(str(error))
+
+    def by_task(task: str) -> list[Any]:
+        pair = task == Task.PAIR.value
+        return [gr.Slider(visible=not pair), gr.Slider(visible=pair)]
+
+    form.task.change(by_task, form.task, [form.list_size, form.decoy_rate], **QUIETLY)
+    gr.on(
+        [field.change for field in (form.sets, form.task, form.votes, form.decoy_rate)],
+        look_ahead,
+        [form.sets, form.task, form.votes, form.decoy_rate],
+        form.preview,
+        **QUIETLY,
+    )
+    form.create.click(
+        create,
+        form.inputs,
+        [form.problems, form.name, *panel.outputs],
+        api_visibility="private",
+        concurrency_limit=1,
+    )
+
+
+def spec_of(
+    name: str,
+    task: str,
+    votes: float | None,
+    list_size: float,
+    decoy_rate: float,
+    seed: float | None,
+    scale: float | None,
+    password: str,
+) -> StudySpec:
+    """The study that a filled-in form asks for; `StudyError` says what to put right."""
+    numbers = {
+        "Votes per item": votes,
+        "Seed": seed,
+        "Screen pixels per image pixel": scale,
+    }
+    empty = [f"{label} is empty; give a whole number." for label, n in numbers.items() if n is None]
+    if votes is None or seed is None or scale is None:
+        raise StudyError("\n".join(empty))
+    return StudySpec(
+        name=name.strip(),
+        task=Task(task),
+        votes_per_item=int(votes),
+        list_size=int(list_size),
+        decoy_rate=float(decoy_rate) if task == Task.PAIR.value else 0.0,
+        seed=int(seed),
+        image_scale=int(scale),
+        password=password or None,
+    )
+
+
+def known_folders(context: StudyContext, chosen: Sequence[str]) -> list[Path]:
+    """The folders of the sets chosen on the page; `StudyError` for any other folder.
+
+    What comes from a browser must not make the server read wherever it likes.
+    """
+    known = {str(folder): folder for _, folder in context.find_sets()}
+    gone = [name for name in chosen if name not in known]
+    if gone:
+        raise StudyError(f"No such reconstruction set (any more): {', '.join(gone)}. Reload.")
+    return [known[name] for name in chosen]
+
+
+def preview_of(folders: Sequence[Path], task: str, votes: float | None, decoy_rate: float) -> str:
+    """What the form as it stands would mean; `StudyError` for a set that cannot be read."""
+    sets = [read_set(folder) for folder in folders]
+    return study_view.preview(
+        task=Task(task),
+        n_reconstructions=sum(len(one.images) for one in sets),
+        n_models=len({one.model for one in sets}),
+        votes_per_item=int(votes or 0),
+        decoy_rate=decoy_rate,
+    )
+
+
+def _look(context: StudyContext, chosen: str, seen: str, request: gr.Request) -> list[Any]:
+    """New values for `_Panel.outputs`; none where what is on screen (`seen`) still holds."""
+    rows = [(one, studies.progress(context.store, one.id)) for one in _all(context)]
+    now = datetime.now(UTC)
+    current = _current(rows, chosen)
+    if current is None:
+        return [
+            "",
+            "",
+            study_view.studies_table([], ""),
+            gr.Column(visible=False),
+            *[gr.skip()] * 8,
+        ]
+    study, progress = current
+    texts = [
+        study_view.studies_table(rows, study.id),
+        study_view.study_head(study),
+        study_view.people_table(progress.annotators, now),
+    ]
+    digest = sha256("\n".join(texts).encode()).hexdigest()
+    if digest == seen:
+        return [gr.skip()] * 12
+    table, head, people = texts
+    shown = [study.id, digest, table, gr.Column(visible=True), head]
+    shown += [_link(study, context.base_url or _base_url(request)), *_buttons(study)]
+    return [*shown, study_view.coverage_figure(progress), people, study_view.downloads(study.id)]
+
+
+def _current(
+    rows: list[tuple[Study, StudyProgress]], chosen: str
+) -> tuple[Study, StudyProgress] | None:
+    """The chosen study, else the newest one answered by people, else the newest one."""
+    order = sorted(rows, key=lambda row: (row[0].id != chosen, row[0].spec.simulated))
+    return order[0] if order else None
+
+
+def _all(context: StudyContext) -> list[Study]:
+    return studies.list_studies(context.store)
+
+
+def _unchanged(panel: _Panel) -> list[Any]:
+    return [gr.skip()] * len(panel.outputs)
+
+
+def _base_url(request: gr.Request) -> str:
+    host = request.headers.get("host", "")
+    scheme = request.headers.get("x-forwarded-proto", request.request.url.scheme)
+    return f"{scheme}://{host}"
+
+
+def _link(study: Study, base_url: str) -> Any:
+    joinable = not study.spec.simulated
+    return gr.Textbox(
+        value=f"{base_url.rstrip('/')}/join/{study.token}" if joinable else "–",
+        info=study_view.link_note(study),
+    )
+
+
+def _buttons(study: Study) -> list[Any]:
+    status = study.status
+    return [
+        gr.Button(
+            "Reopen" if status is StudyStatus.CLOSED else "Start",
+            visible=status is not StudyStatus.RUNNING,
+        ),
+        gr.Button(visible=status is StudyStatus.RUNNING),
+        gr.Button(visible=status is not StudyStatus.CLOSED),
+    ]

@@ -1,0 +1,237 @@
+"""What the Studies page shows, as pure functions of domain values. Every text is escaped."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from html import escape
+
+import plotly.graph_objects as go
+
+from annotation.domain import AnnotatorRow, Study, StudyProgress, StudyStatus, Task
+
+SECONDS_PER_VOTE = 3.0  # what a practised person takes
+BAR_COLOUR = "#23949a"
+_TASK_WORDS = {Task.RECOGNITION: "recognition", Task.PAIR: "pair (same or different)"}
+
+
+def studies_table(rows: Sequence[tuple[Study, StudyProgress]], chosen: str) -> str:
+    """All studies, newest first, the one with id `chosen` marked."""
+    if not rows:
+        return (
+            '<p class="st-empty">No study yet. Make one below from the reconstruction sets in the '
+            "data folder.</p>"
+        )
+    body = "".join(_study_row(study, progress, study.id == chosen) for study, progress in rows)
+    head = _heads(("Study", False), ("Status", False), ("Task", False), ("Items", True))
+    return _table("Studies", head + _heads(("Votes", True), ("Progress", False)), body)
+
+
+def _study_row(study: Study, progress: StudyProgress, chosen: bool) -> str:
+    done, wanted = votes_done(progress), votes_wanted(progress)
+    mark = ' aria-current="true"' if chosen else ""
+    name = (
+        f'<button type="button" class="st-pick" data-study="{escape(study.id)}">'
+        f"{escape(study.name)}</button>"
+    )
+    return (
+        f"<tr{mark}><td>{name}</td><td>{chips(study)}</td>"
+        f"<td>{study.task.value}</td>{_number(study.n_items)}"
+        f"{_number(f'{done} / {wanted}')}<td>{_bar(study.name, done, wanted)}</td></tr>"
+    )
+
+
+def chips(study: Study) -> str:
+    """The study's status, and whether its annotators are simulated."""
+    status = study.status.value
+    simulated = (
+        ' <span class="st-chip" data-kind="simulated">simulated</span>'
+        if study.spec.simulated
+        else ""
+    )
+    return f'<span class="st-chip" data-kind="{status}">{status}</span>{simulated}'
+
+
+def votes_wanted(progress: StudyProgress) -> int:
+    """K votes for each item."""
+    return progress.n_items * (len(progress.coverage) - 1)
+
+
+def votes_done(progress: StudyProgress) -> int:
+    """Counted votes so far."""
+    return sum(votes * items for votes, items in enumerate(progress.coverage))
+
+
+def study_head(study: Study) -> str:
+    """Name, marks and settings of one study."""
+    spec = study.spec
+    facts = [
+        f"Task {_TASK_WORDS[study.task]}",
+        f"data set {study.dataset}",
+        f"{study.n_items} items of {_count(len(study.models), 'target model')}",
+        f"{spec.votes_per_item} votes each",
+    ]
+    if study.task is Task.RECOGNITION:
+        facts.append(f"up to {spec.list_size} candidates")
+    if study.n_decoys:
+        facts.append(f"{study.n_decoys} of them decoys")
+    if study.n_failed:
+        facts.append(f"{study.n_failed} failed reconstructions left out")
+    facts += [f"seed {spec.seed}", f"made {study.created:%Y-%m-%d %H:%M} UTC"]
+    return (
+        f'<div class="st-head"><h2>{escape(study.name)}</h2>{chips(study)}</div>'
+        f'<p class="st-facts">{escape(" · ".join(facts))}</p>'
+    )
+
+
+def people_table(people: Sequence[AnnotatorRow], now: datetime) -> str:
+    """How far each annotator is."""
+    if not people:
+        return (
+            '<p class="st-empty">Nobody has joined yet. Send people the link above; they appear '
+            "here when they sign in.</p>"
+        )
+    head = _heads(("Annotator", False), ("Votes", True), ("Median time", True))
+    head += _heads(("None", True), ("Last seen", False))
+    return _table("Annotators", head, "".join(_person_row(row, now) for row in people))
+
+
+def _person_row(row: AnnotatorRow, now: datetime) -> str:
+    pace = "–" if row.median_rt_ms is None else f"{row.median_rt_ms / 1000:.1f} s"
+    none = "–" if row.none_rate is None else f"{row.none_rate:.0%}"
+    mark = ' <span class="st-chip" data-kind="simulated">simulated</span>' if row.simulated else ""
+    return (
+        f"<tr><td>{escape(row.name)}{mark}</td>{_number(row.done)}{_number(pace)}{_number(none)}"
+        f"<td>{when(row.last_seen, now)}</td></tr>"
+    )
+
+
+def when(then: datetime, now: datetime) -> str:
+    """A past moment in words that change at most once a minute."""
+    minutes = int((now - then).total_seconds() // 60)
+    if minutes < 1:
+        return "just now"
+    if minutes < 60:
+        return f"{minutes} min ago"
+    return f"{then:%Y-%m-%d %H:%M} UTC"
+
+
+def coverage_figure(progress: StudyProgress) -> go.Figure:
+    """How many items have 0, 1, … K votes, as bars."""
+    votes = [str(n) for n in range(len(progress.coverage))]
+    bars = go.Bar(
+        x=votes,
+        y=progress.coverage,
+        text=progress.coverage,
+        textposition="outside",
+        cliponaxis=False,
+        marker_color=BAR_COLOUR,
+        hovertemplate="%{y} items with %{x} votes<extra></extra>",
+    )
+    figure = go.Figure(bars)
+    figure.update_layout(
+        title={"text": "Items by number of votes", "font": {"size": 15}},
+        xaxis={"title": "votes", "type": "category"},
+        yaxis={"title": "items", "rangemode": "tozero"},
+        margin={"l": 55, "r": 15, "t": 50, "b": 50},
+        height=300,
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"family": "system-ui, sans-serif"},
+    )
+    return figure
+
+
+def downloads(study_id: str) -> str:
+    """Links to everything the study has collected."""
+    links = "".join(
+        f'<li><a href="/studio/download/{escape(study_id)}/{table}.{form}" download>'
+        f"{words} ({name})</a></li>"
+        for table, words in (("votes", "Every vote"), ("labels", "Majority labels"))
+        for form, name in (("csv", "CSV"), ("parquet", "Parquet"))
+    )
+    return f'<h3 class="st-title">Download</h3><ul class="st-downloads">{links}</ul>'
+
+
+def preview(
+    *, task: Task, n_reconstructions: int, n_models: int, votes_per_item: int, decoy_rate: float
+) -> str:
+    """What a study of that size means in items, votes and people's time."""
+    if not n_reconstructions:
+        return _preview("Choose at least one reconstruction set to see how large the study is.")
+    n_decoys = round(n_reconstructions * decoy_rate) if task is Task.PAIR else 0
+    items = n_reconstructions + n_decoys
+    votes = items * votes_per_item
+    decoys = f" and {_count(n_decoys, 'decoy')}" if n_decoys else ""
+    return _preview(
+        f"{_count(n_reconstructions, 'reconstruction')} of {_count(n_models, 'target model')}"
+        f"{decoys}: {_count(items, 'item')}. With {_count(votes_per_item, 'vote')} each that is "
+        f"{_count(votes, 'vote')}, about {duration(votes * SECONDS_PER_VOTE)} of work in all. Each "
+        f"of {_count(votes_per_item, 'person', 'people')} sees every item once and needs about "
+        f"{duration(items * SECONDS_PER_VOTE)} at {SECONDS_PER_VOTE:g} seconds an item."
+    )
+
+
+def duration(seconds: float) -> str:
+    """A span of work the way people say it."""
+    minutes = seconds / 60
+    if minutes < 90:
+        return _count(max(1, round(minutes)), "minute")
+    return f"{minutes / 60:,.1f} hours"
+
+
+def problems(text: str) -> str:
+    """What has to be put right, one line each; nothing if `text` is empty."""
+    lines = [escape(line) for line in text.splitlines() if line.strip()]
+    if not lines:
+        return ""
+    if len(lines) == 1:
+        return f'<div class="st-problem" role="alert"><p>{lines[0]}</p></div>'
+    listed = "".join(f"<li>{line}</li>" for line in lines)
+    return f'<div class="st-problem" role="alert"><ul>{listed}</ul></div>'
+
+
+def link_note(study: Study) -> str:
+    """What the researcher should know about the study's link."""
+    if study.spec.simulated:
+        return "People cannot join: this study is answered by simulated annotators."
+    protected = " and the password" if study.protected else ""
+    notes = {
+        StudyStatus.RUNNING: f"Whoever has this link{protected} can take part.",
+        StudyStatus.PAUSED: "Paused: people keep their place and wait; nothing is handed out.",
+        StudyStatus.CLOSED: "Closed: votes that still arrive are kept but do not count.",
+    }
+    return notes[study.status]
+
+
+def _preview(text: str) -> str:
+    return f'<p class="st-preview" role="status">{escape(text)}</p>'
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _heads(*columns: tuple[str, bool]) -> str:
+    return "".join(
+        f'<th scope="col"{" class=st-number" if is_number else ""}>{name}</th>'
+        for name, is_number in columns
+    )
+
+
+def _table(name: str, head: str, body: str) -> str:
+    return (
+        f'<div class="st-scroll" role="region" aria-label="{name}" tabindex="0">'
+        f'<table class="st-table" aria-label="{name}">'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _number(value: object) -> str:
+    return f'<td class="st-number">{value}</td>'
+
+
+def _bar(name: str, done: int, wanted: int) -> str:
+    share = 100 * done / wanted if wanted else 0
+    return (
+        f'<div class="st-bar" role="progressbar" aria-label="{escape(name)}" aria-valuemin="0" '
+        f'aria-valuemax="{wanted}" aria-valuenow="{done}"><i style="width:{share:.1f}%"></i></div>'
+    )

@@ -1,0 +1,1 @@
+"""What votes mean: pure functions of values and tables."""

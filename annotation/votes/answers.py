@@ -1,0 +1,26 @@
+"""What may be answered, and which answers say that a person recognised the image."""
+
+from collections.abc import Sequence
+
+from annotation.domain import DIFFERENT, NONE, SAME, Answer, NoneReason, Task
+from annotation.errors import AnswerError
+
+
+def check_answer(task: Task, candidates: Sequence[str], answer: Answer) -> None:
+    """Raise `AnswerError` unless the item offers `answer`."""
+    allowed = (*candidates, NONE) if task is Task.RECOGNITION else (SAME, DIFFERENT)
+    if answer.answer not in allowed:
+        raise AnswerError(
+            f"The answer {answer.answer!r} is not offered; expected one of {allowed}."
+        )
+    if answer.reason is not None and answer.answer != NONE:
+        raise AnswerError(f"Only the answer {NONE!r} has a reason; got one with {answer.answer!r}.")
+    if answer.reason is not None and answer.reason not in set(NoneReason):
+        raise AnswerError(f"Unknown reason {answer.reason!r}; expected {', '.join(NoneReason)}.")
+    if answer.rt_ms is not None and not 0 <= answer.rt_ms < float("inf"):
+        raise AnswerError(f"A response time cannot be {answer.rt_ms} ms; expected 0 or more.")
+
+
+def is_recognised(task: Task, true_class: str, answer: str) -> bool:
+    """Whether `answer` names the true class, or says "same"."""
+    return answer == (true_class if task is Task.RECOGNITION else SAME)

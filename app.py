@@ -1,0 +1,75 @@
+"""SemSim Studio: open the store, mount the pages, serve. `python app.py --help` explains."""
+
+import argparse
+import os
+from pathlib import Path
+
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # before gradio is imported
+
+import pandas as pd
+import uvicorn
+
+from annotation.builtin import ensure_demo
+from annotation.errors import AnnotationError
+from annotation.guard import Guard, researcher_key
+from annotation.store import Store
+from annotation.study import export_labels, list_studies
+from annotation.ui import StudyContext, label, studies
+from annotation.ui.mount import Page, mount, web_app
+from semsim.campaign.records import set_choices
+from semsim.errors import DataError
+from semsim.ui import ScienceContext, StudyChoice, compare, learn
+
+ROOT = Path(__file__).resolve().parent
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def create_app(store: Store, options: argparse.Namespace, key: str | None) -> Guard:
+    """The whole product as one ASGI application; `key` opens the researchers' pages."""
+    data, images = options.data_dir, options.data_dir / "images"
+    roots = [ROOT / "data/demo/sets", data / "runs"]
+
+    def labels(study: str) -> pd.DataFrame:
+        try:
+            return export_labels(store, study, images)
+        except AnnotationError as error:  # the two halves know only errors of their own
+            raise DataError(str(error)) from error
+
+    people = StudyContext(store=store, images=images, find_sets=lambda: set_choices(roots))
+    science = ScienceContext(
+        data=data,
+        checkpoints=options.checkpoints,
+        studies=lambda: [StudyChoice(s.id, s.name, s.spec.simulated) for s in list_studies(store)],
+        labels=labels,
+        device=options.device,
+    )
+    ensure_demo(store, [folder for _, folder in set_choices(roots[:1])], images)
+    app = web_app(store, images)
+    mount(app, "/label", [Page("Label", "label", label, people)])
+    pages = [Page("Studies", "studies", studies, people)]
+    pages += [Page("Train SemSim", "train", learn, science)]
+    pages += [Page("Compare", "compare", compare, science)]
+    mount(app, "/studio", pages)
+    return Guard(app, key)
+
+
+def serve(options: argparse.Namespace) -> None:
+    """Open everything, say where it is, and serve until stopped."""
+    options.data_dir.mkdir(parents=True, exist_ok=True)
+    key = None if options.host in LOOPBACK else researcher_key(options.data_dir / "researcher.key")
+    store = Store(options.database or f"sqlite:///{options.data_dir.resolve() / 'studies.db'}")
+    app = create_app(store, options, key)
+    address = f"http://{options.host}:{options.port}/studio/" + (f"?key={key}" if key else "")
+    print(f"SemSim Studio: {address}", flush=True)
+    uvicorn.run(app, host=options.host, port=options.port, log_level="warning")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--port", type=int, default=7860, help="port to listen on")
+    parser.add_argument("--data-dir", type=Path, default=ROOT / "data", help="where all data lies")
+    parser.add_argument("--database", help="SQLAlchemy URL; default: SQLite in the data folder")
+    parser.add_argument("--checkpoints", type=Path, default=ROOT / "checkpoints", help="weights")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
+    serve(parser.parse_args())

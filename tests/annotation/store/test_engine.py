@@ -1,0 +1,105 @@
+"""Databases are opened safely; what is lost in a race is tried again."""
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from annotation.errors import StoreError
+from annotation.store import Store
+from annotation.store.engine import ATTEMPTS, open_engine, run
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("nonsense", "no database address"),
+        ("mysql://host/db", "not supported"),
+        ("postgresql://host/db", "not supported"),
+        ("sqlite://", "needs a database file"),
+        ("sqlite:///:memory:", "needs a database file"),
+    ],
+)
+def test_addresses_that_cannot_be_used(url, message):
+    with pytest.raises(StoreError, match=message):
+        open_engine(url)
+
+
+def test_a_server_that_does_not_answer():
+    with pytest.raises(StoreError, match="cannot be used"):
+        Store("postgresql+psycopg://nobody@127.0.0.1:1/none")
+
+
+def test_a_file_that_is_no_database(tmp_path):
+    (tmp_path / "studies.db").write_text("these are not the tables you are looking for" * 99)
+    with pytest.raises(StoreError, match="cannot be used"):
+        Store(f"sqlite:///{tmp_path / 'studies.db'}")
+
+
+def test_sqlite_survives_a_power_cut_and_checks_references(store):
+    def pragma(name):
+        return store.read(lambda tx: tx.scalar(text(f"PRAGMA {name}")))
+
+    assert pragma("journal_mode") == "wal"
+    assert pragma("synchronous") == 2  # FULL
+    assert pragma("foreign_keys") == 1
+    assert pragma("busy_timeout") == 30_000
+
+
+def test_a_reader_sees_one_snapshot_while_others_write(store):
+    def read(tx):
+        before = tx.scalar(text("SELECT count(*) FROM marks"))
+        store.write(lambda other: other.execute(text("INSERT INTO marks VALUES (1)")))
+        return before, tx.scalar(text("SELECT count(*) FROM marks"))
+
+    store.write(lambda tx: tx.execute(text("CREATE TABLE marks (n INTEGER)")))
+    assert store.read(read) == (0, 0)
+    assert store.read(lambda tx: tx.scalar(text("SELECT count(*) FROM marks"))) == 1
+
+
+def test_an_error_leaves_nothing_behind(store):
+    def fail(tx):
+        tx.execute(text("INSERT INTO marks VALUES (1)"))
+        raise ValueError
+
+    store.write(lambda tx: tx.execute(text("CREATE TABLE marks (n INTEGER)")))
+    with pytest.raises(ValueError):
+        store.write(fail)
+    assert store.read(lambda tx: tx.scalar(text("SELECT count(*) FROM marks"))) == 0
+
+
+class LostRaceError(Exception):
+    sqlstate = "40001"
+
+
+def losing(times, error=LostRaceError):
+    left = iter([True] * times + [False] * 99)
+
+    def work(tx):
+        if next(left):
+            raise DBAPIError("UPDATE slot", {}, error())
+        return "done"
+
+    return work
+
+
+def test_a_lost_race_is_run_again(store):
+    assert store.write(losing(2)) == "done"
+
+
+def test_only_lost_races_are_run_again(store):
+    with pytest.raises(DBAPIError):
+        store.write(losing(1, error=Exception))
+
+
+def test_a_race_that_is_always_lost_ends(store):
+    with pytest.raises(DBAPIError):
+        run(store._writer, losing(ATTEMPTS), attempts=2)
+
+
+def test_only_trouble_with_the_database_itself_becomes_a_store_error(store):
+    store.write(lambda tx: tx.execute(text("CREATE TABLE marks (n INTEGER UNIQUE)")))
+    store.write(lambda tx: tx.execute(text("INSERT INTO marks VALUES (1)")))
+    with pytest.raises(IntegrityError):
+        store.write(lambda tx: tx.execute(text("INSERT INTO marks VALUES (1)")))
+    with pytest.raises(StoreError, match="could not do this"):
+        store.write(lambda tx: tx.execute(text("INSERT INTO nowhere VALUES (1)")))

@@ -1,0 +1,44 @@
+"""Annotators are told apart by name within a study; sessions by a secret."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from annotation.store import people
+from annotation.store.tables import EventRow
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def study(make_study):
+    return make_study()
+
+
+def named(store, study, name):
+    return store.write(lambda tx: people.annotator_named(tx, study.id, name, NOW))
+
+
+def test_letter_case_does_not_make_another_person(store, study):
+    assert named(store, study, "Straße") == named(store, study, "STRASSE")
+    assert named(store, study, "Strasse B") != named(store, study, "Strasse")
+
+
+def test_joining_is_told_once(store, study):
+    for _ in range(2):
+        anna = named(store, study, "Anna")
+    (event,) = store.read(lambda tx: tx.query(EventRow).filter_by(kind="joined").all())
+    assert (event.annotator_id, event.data["name"]) == (anna.id, "Anna")
+
+
+def test_every_session_has_a_secret_of_its_own(store, study):
+    anna = named(store, study, "Anna")
+    one, two = (store.write(lambda tx: people.open_session(tx, anna, NOW)) for _ in range(2))
+    assert one.session_token != two.session_token
+    store.write(lambda tx: people.close_session(tx, one.session_token))
+    owners = [
+        store.read(lambda tx, s=signed_in: people.session_owner(tx, s.session_token))
+        for signed_in in (one, two)
+    ]
+    assert owners == [None, anna]
+    assert one.session_token not in repr(one)

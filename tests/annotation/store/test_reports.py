@@ -1,0 +1,58 @@
+"""Reports of a study leave out other studies."""
+
+import uuid
+from datetime import UTC, datetime
+
+import pytest
+
+from annotation.domain import Answer, Task
+from annotation.store import reports
+from annotation.study import join, next_items, progress, progress_of, vote
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def answer_some(store, study, name, n, text):
+    person = join(store, study.token, name).annotator
+    for item in next_items(store, person, "tab", n, NOW):
+        vote(store, person, Answer(id=str(uuid.uuid4()), item=item.item, answer=text), NOW)
+    return person
+
+
+@pytest.fixture(autouse=True)
+def noise(store, make_study):
+    """Another study with votes, so that a missing condition shows."""
+    answer_some(store, make_study("noise", votes_per_item=1), "Anna", 8, "none")
+
+
+def test_progress_is_of_one_study(store, make_study):
+    study = make_study(votes_per_item=2)
+    anna = answer_some(store, study, "Anna", 2, "Cat")
+    now = progress(store, study.id)
+    assert now.coverage == [6, 2, 0]
+    assert [(row.name, row.done, row.none_rate) for row in now.annotators] == [("Anna", 2, 0.0)]
+    assert (progress_of(store, anna).done, progress_of(store, anna).left) == (2, 6)
+
+
+def test_the_pair_task_has_no_none_rate(store, make_study):
+    study = make_study(task=Task.PAIR)
+    answer_some(store, study, "Anna", 1, "same")
+    assert [row.none_rate for row in progress(store, study.id).annotators] == [None]
+
+
+def test_rows_are_of_one_study(store, make_study):
+    study = make_study(votes_per_item=2)
+    answer_some(store, study, "Anna", 2, "Cat")
+    assert len(store.read(lambda tx: reports.vote_rows(tx, study))) == 2
+    rows = store.read(lambda tx: reports.item_rows(tx, study))
+    assert [(row["model"], row["image_id"]) for row in rows] == [
+        (model, f"image-{i:03d}") for model in ("convnet8", "resnet20-4") for i in range(4)
+    ]
+
+
+def test_only_simulated_studies_have_probabilities(store, make_study):
+    people, simulated = make_study("people"), make_study("simulated", simulated=True)
+    assert store.read(lambda tx: reports.stimuli(tx, people.id)) == {}
+    stimuli = store.read(lambda tx: reports.stimuli(tx, simulated.id))
+    assert len(stimuli) == 8
+    assert all(max(s.probabilities.values()) == 0.8 for s in stimuli.values())

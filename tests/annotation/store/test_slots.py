@@ -1,0 +1,142 @@
+"""Claiming, as the database sees it; `tests/contracts/test_store.py` has the races."""
+
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import text, update
+from study_factory import fresh_database, write_set
+
+from annotation.create import create_study
+from annotation.domain import StudySpec, StudyStatus, Task
+from annotation.errors import NotFoundError
+from annotation.store import Store, people, slots, studies
+from annotation.store.tables import EventRow, SlotRow
+from annotation.study import join, next_items
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+LATER = NOW + timedelta(hours=1)
+
+
+@pytest.fixture
+def study(make_study):
+    return make_study(votes_per_item=2)
+
+
+@pytest.fixture
+def anna(store, study):
+    return join(store, study.token, "Anna").annotator
+
+
+@pytest.fixture
+def ben(store, study):
+    return join(store, study.token, "Ben").annotator
+
+
+def open_items(store, person, now=NOW, n=100):
+    return store.read(lambda tx: slots.open_items(tx, person, n, now))
+
+
+def test_interrupted_items_come_before_started_and_fresh_ones(store, anna, ben):
+    started = {i.item for i in next_items(store, anna, "tab", 2, LATER)}
+    expired = {i.item for i in next_items(store, anna, "other", 2, NOW)}
+    order = open_items(store, ben, LATER)
+    assert set(order[:2]) == expired
+    assert set(order[2:4]) == started
+    assert len(order) == len(set(order)) == 8
+    assert open_items(store, ben, LATER, n=3) == order[:3]
+
+
+def test_own_expired_items_can_be_continued(store, anna):
+    mine = {i.item for i in next_items(store, anna, "tab", 8, NOW)}
+    assert open_items(store, anna) == []
+    assert set(open_items(store, anna, LATER)) == mine
+
+
+def test_nothing_is_open_unless_the_study_runs(store, study, anna):
+    store.write(lambda tx: studies.put_status(tx, study.id, StudyStatus.PAUSED, NOW))
+    assert open_items(store, anna) == []
+
+
+def test_items_gone_since_they_were_read_are_not_given_out(store, study, anna, ben):
+    cleo = join(store, study.token, "Cleo").annotator
+    stale = open_items(store, cleo)
+    for person in (anna, ben):
+        next_items(store, person, "tab", 7, NOW)
+    got = store.write(lambda tx: slots.lease(tx, cleo, "tab", stale, 8, NOW, last_try=False))
+    assert len(got) == 1
+
+
+def test_a_takeover_is_on_record(store, study, anna, ben):
+    for person in (anna, ben):
+        next_items(store, person, "tab", 8, NOW)
+    cleo = join(store, study.token, "Cleo").annotator
+    next_items(store, cleo, "tab", 1, LATER)
+    (event,) = store.read(lambda tx: tx.query(EventRow).filter_by(kind="lease_lost").all())
+    assert event.annotator_id in (anna.id, ben.id)
+    assert event.data == {"taken_by": cleo.id}
+
+
+def test_a_heartbeat_brings_items_along_to_its_tab(store, anna):
+    (item,) = next_items(store, anna, "old", 1, NOW)
+    store.write(lambda tx: slots.heartbeat(tx, anna, "new", [item.item, "nothing"], LATER))
+    (row,) = store.read(lambda tx: tx.query(SlotRow).filter_by(state="leased").all())
+    assert (row.tab, row.lease_until) == ("new", LATER + timedelta(seconds=600))
+
+
+def test_somebody_who_is_gone_is_told_so(store, study):
+    stranger = store.write(lambda tx: people.annotator_named(tx, study.id, "Dora", NOW))
+    store.write(lambda tx: tx.execute(text("DROP TRIGGER event_no_delete")))
+    store.write(lambda tx: tx.execute(text("DELETE FROM event WHERE annotator_id IS NOT NULL")))
+    store.write(lambda tx: tx.execute(text("DELETE FROM annotator")))
+    with pytest.raises(NotFoundError, match="Open its link again"):
+        next_items(store, stranger, "tab", 1, NOW)
+
+
+def test_large_numbers_of_slots_use_the_partial_index(store, study, anna):
+    """A study has 100,000 slots; choosing the next must not look at all of them."""
+    query = slots._in_order(slots._fresh(anna), slots.order_of(0, "anna")).limit(5)
+    sql = str(query.compile(store._engine, compile_kwargs={"literal_binds": True}))
+    plan = store.read(lambda tx: tx.execute(text(f"EXPLAIN QUERY PLAN {sql}")).all())
+    assert "COVERING INDEX ix_slot_free" in str(plan)
+
+
+def test_who_finds_all_items_being_claimed_waits_for_the_outcome(tmp_path):
+    """PostgreSQL only: on SQLite writers always take turns."""
+    spec = StudySpec(name="s", task=Task.RECOGNITION, votes_per_item=1)
+    folder = write_set(tmp_path / "set", labels=["Cat"])
+    with fresh_database("postgresql", tmp_path) as url, Store(url) as store:
+        study = create_study(store, spec, [folder], tmp_path / "images")
+        anna = join(store, study.token, "Anna").annotator
+        got = []
+
+        def hold(tx):
+            (slot,) = tx.query(SlotRow).all()
+            slots.lock_slots(tx, [slot.stimulus_id])
+            waiting.start()
+            until(lambda: got or somebody_waits(tx))
+            tx.execute(update(SlotRow).values(tab="kept"))
+
+        waiting = threading.Thread(
+            target=lambda: got.append(next_items(store, anna, "tab", 1, NOW))
+        )
+        store.write(hold)
+        waiting.join(timeout=30)
+        assert [len(items) for items in got] == [1]
+
+
+def until(condition):
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+
+
+def somebody_waits(tx):
+    """Whether another transaction waits for the end of this one."""
+    return tx.scalar(
+        text(
+            "SELECT count(*) FROM pg_locks"
+            " WHERE NOT granted AND transactionid = pg_current_xact_id()::xid"
+        )
+    )

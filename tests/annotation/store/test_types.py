@@ -1,0 +1,32 @@
+"""Times keep their meaning, whatever the database does with zones."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from sqlalchemy.dialects import postgresql, sqlite
+
+from annotation.errors import StoreError
+from annotation.store.types import UtcDateTime
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+ELSEWHERE = NOON.astimezone(timezone(timedelta(hours=5)))
+
+
+@pytest.mark.parametrize("dialect", [sqlite.dialect(), postgresql.dialect()])
+@pytest.mark.parametrize("value", [NOON, ELSEWHERE, None])
+def test_there_and_back(dialect, value):
+    kind = UtcDateTime()
+    stored = kind.process_bind_param(value, dialect)
+    assert stored is None or stored.utcoffset() == timedelta(0)
+    assert kind.process_result_value(stored, dialect) == value
+
+
+def test_what_comes_back_without_a_zone_is_utc():
+    back = UtcDateTime().process_result_value(NOON.replace(tzinfo=None), sqlite.dialect())
+    assert back == NOON
+    assert back.tzinfo is UTC
+
+
+def test_times_without_a_zone_are_refused():
+    with pytest.raises(StoreError, match="time zone"):
+        UtcDateTime().process_bind_param(NOON.replace(tzinfo=None), sqlite.dialect())

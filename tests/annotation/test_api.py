@@ -1,0 +1,309 @@
+"""The HTTP interface of the study, over a real store."""
+
+import io
+import json
+import uuid
+
+import pandas as pd
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from study_factory import CLASSES
+
+from annotation import study as studies
+from annotation.api import researcher_router, router
+from annotation.domain import StudyStatus, Task
+
+MODELS = ("resnet20-4", "convnet8")
+
+
+@pytest.fixture
+def app(store, images):
+    made = FastAPI()
+    made.include_router(router(store, images))
+    made.include_router(researcher_router(store, images))
+    return made
+
+
+@pytest.fixture
+def join(app):
+    def sign_in(study, name="Ada", password=""):
+        browser = TestClient(app, follow_redirects=False)
+        form = {"name": name, "password": password}
+        reply = browser.post(f"/join/{study.token}", data=form)
+        assert reply.status_code == 303, reply.text
+        return browser
+
+    return sign_in
+
+
+def next_items(browser, n=3, tab="tab"):
+    return browser.get("/api/next", params={"tab": tab, "n": n}).json()
+
+
+def vote_body(item, answer="none", **changes):
+    return {"id": str(uuid.uuid4()), "item": item, "answer": answer, "tab": "tab", **changes}
+
+
+def test_signing_in_leads_to_the_labelling_page_with_a_private_cookie(app, make_study):
+    browser = TestClient(app, follow_redirects=False)
+    reply = browser.post(f"/join/{make_study().token}", data={"name": "Ada"})
+    assert (reply.status_code, reply.headers["location"]) == (303, "/label")
+    cookie = reply.headers["set-cookie"].lower()
+    assert "semsim_session=" in cookie
+    assert "httponly" in cookie
+    assert "samesite=lax" in cookie
+    assert "secure" not in cookie  # plain http here
+
+
+def test_the_cookie_stays_on_https_where_there_is_https(app, make_study):
+    browser = TestClient(app, follow_redirects=False, base_url="https://lab")
+    reply = browser.post(f"/join/{make_study().token}", data={"name": "Ada"})
+    assert "secure" in reply.headers["set-cookie"].lower()
+
+
+def test_a_wrong_password_is_said_and_guessing_is_slow(app, make_study):
+    study = make_study(password="right")
+    browser = TestClient(app, follow_redirects=False)
+
+    def attempt(password):
+        return browser.post(f"/join/{study.token}", data={"name": "Ada", "password": password})
+
+    replies = [attempt("wrong") for _ in range(5)]
+    assert {reply.status_code for reply in replies} == {403}
+    assert "The password is not the one of this study." in replies[0].text
+    assert attempt("right").status_code == 429
+    assert "set-cookie" not in attempt("right").headers
+
+
+def test_an_empty_name_is_said(app, make_study):
+    reply = TestClient(app).post(f"/join/{make_study().token}", data={"name": " "})
+    assert reply.status_code == 403
+    assert "name" in reply.text
+
+
+def test_a_link_to_no_study_says_so(app):
+    reply = TestClient(app).get("/join/nowhere")
+    assert reply.status_code == 404
+    assert "No such study" in reply.text
+
+
+def test_the_join_page_knows_who_is_signed_in(app, join, make_study):
+    study = make_study()
+    browser = join(study)
+    assert "Continue as Ada" in browser.get(f"/join/{study.token}").text
+    assert "Continue as" not in browser.get(f"/join/{make_study('other').token}").text
+
+
+def test_signing_out_ends_the_session_on_the_server(join, make_study):
+    browser = join(make_study())
+    token = browser.cookies["semsim_session"]
+    assert browser.post("/sign-out").headers["location"] == "/signed-out"
+    browser.cookies.set("semsim_session", token)
+    assert browser.get("/api/study").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/api/study", None),
+        ("GET", "/api/next?tab=t", None),
+        ("GET", "/api/image/x", None),
+        ("POST", "/api/vote", vote_body("x")),
+        ("POST", "/api/undo", {"id": str(uuid.uuid4())}),
+        ("POST", "/api/heartbeat", {"tab": "t", "items": []}),
+    ],
+)
+def test_nothing_is_told_to_or_taken_from_strangers(app, make_study, method, path, body):
+    make_study()
+    reply = TestClient(app).request(method, path, json=body)
+    assert reply.status_code == 401
+    assert "not signed in" in reply.json()["error"]
+
+
+def test_the_study_is_described_for_its_annotator(join, make_study):
+    study = make_study(image_scale=6)
+    about = join(study).get("/api/study").json()
+    assert about["name"] == "symbols"
+    assert about["task"] == "recognition"
+    assert about["image_scale"] == 6
+    assert about["annotator"] == "Ada"
+    assert about["sign_in"] == f"/join/{study.token}"
+    assert about["progress"] == {"done": 0, "left": 8, "total": 8, "median_rt_ms": None}
+
+
+def test_items_come_with_candidates_and_opaque_images(join, make_study):
+    reply = next_items(join(make_study()))
+    assert reply["state"] == "ready"
+    assert len(reply["items"]) == 3
+    for item in reply["items"]:
+        assert set(item) == {"item", "images", "candidates", "lease_until"}
+        assert set(item["candidates"]) <= set(CLASSES)
+        assert len(item["images"]) == 1
+
+
+def test_a_pair_has_two_images_and_no_candidates(join, make_study):
+    item = next_items(join(make_study(task=Task.PAIR)))["items"][0]
+    assert (len(item["images"]), item["candidates"]) == (2, [])
+
+
+def test_a_vote_is_stored_once_however_often_it_is_sent(join, store, make_study):
+    study = make_study()
+    browser = join(study)
+    body = vote_body(
+        next_items(browser)["items"][0]["item"],
+        rt_ms=812.5,
+        client_ts="2026-03-01T12:00:00+01:00",
+        reason="cannot_make_out",
+        display={"scale": 8, "css_px": [48, 48], "hidden_ms": 0},
+    )
+    replies = [browser.post("/api/vote", json=body) for _ in range(3)]
+    assert {reply.status_code for reply in replies} == {200}
+    assert [reply.json() for reply in replies] == [{"id": body["id"], "status": "counted"}] * 3
+    votes = studies.export_votes(store, study.id)
+    assert list(votes["vote_id"]) == [body["id"]]
+    assert votes["rt_ms"].item() == 812.5
+    assert votes["reason"].item() == "cannot_make_out"
+    assert votes["client_ts"].item() == pd.Timestamp("2026-03-01T11:00:00Z")
+
+
+def test_an_id_used_for_another_answer_is_a_conflict(join, make_study):
+    browser = join(make_study())
+    body = vote_body(next_items(browser)["items"][0]["item"])
+    browser.post("/api/vote", json=body)
+    reply = browser.post("/api/vote", json={**body, "answer": "sun"})
+    assert reply.status_code in (409, 422)
+    assert reply.json()["error"]
+
+
+def test_undo_gives_the_item_back(join, store, make_study):
+    study = make_study()
+    browser = join(study)
+    body = vote_body(next_items(browser)["items"][0]["item"])
+    browser.post("/api/vote", json=body)
+    reply = browser.post("/api/undo", json={"id": body["id"]})
+    assert reply.json()["id"] == body["id"]
+    assert reply.json()["item"]["item"] == body["item"]
+    again = vote_body(body["item"])
+    assert browser.post("/api/vote", json=again).json()["status"] == "counted"
+    assert list(studies.export_votes(store, study.id)["status"]) == ["superseded", "counted"]
+
+
+def test_a_heartbeat_is_accepted(join, make_study):
+    browser = join(make_study())
+    items = [item["item"] for item in next_items(browser)["items"]]
+    assert browser.post("/api/heartbeat", json={"tab": "tab", "items": items}).json()["ok"]
+
+
+def test_what_cannot_be_right_is_refused_with_a_reason(join, make_study):
+    browser = join(make_study())
+    item = next_items(browser)["items"][0]["item"]
+    wrong = {
+        "an answer not offered": (vote_body(item, "zebra"), 422),
+        "an unknown item": (vote_body("nothing"), 404),
+        "no UUID": (vote_body(item, id="17"), 422),
+        "a negative time": (vote_body(item, rt_ms=-1), 422),
+        "endless": (vote_body(item, "x" * 1000), 422),
+        "no zone": (vote_body(item, client_ts="2026-03-01T12:00:00"), 422),
+    }
+    for what, (body, status) in wrong.items():
+        reply = browser.post("/api/vote", json=body)
+        assert reply.status_code == status, what
+        assert set(reply.json()) == {"error"}, what
+    assert "id" in browser.post("/api/vote", json=vote_body(item, id="17")).json()["error"]
+    assert browser.post("/api/undo", json={"id": str(uuid.uuid4())}).status_code == 404
+
+
+def test_items_of_others_cannot_be_answered_or_looked_at(join, make_study):
+    study = make_study()
+    ada, grace = join(study, "Ada"), join(study, "Grace")
+    hers = next_items(ada, 1)["items"][0]
+    assert grace.post("/api/vote", json=vote_body(hers["item"])).status_code == 403
+    assert grace.get(hers["images"][0]).status_code == 403
+    assert ada.get(hers["images"][0]).status_code == 200
+    assert ada.get("/api/image/unknown").status_code == 404
+
+
+def test_an_image_says_nothing_but_its_pixels(join, make_study):
+    browser = join(make_study())
+    reply = browser.get(next_items(browser)["items"][0]["images"][0])
+    assert reply.content.startswith(b"\x89PNG")
+    assert reply.headers["cache-control"] == "private, max-age=86400, immutable"
+    assert reply.headers["x-content-type-options"] == "nosniff"
+    assert not {"content-disposition", "last-modified", "etag"} & set(reply.headers)
+
+
+def test_no_answer_names_a_model_or_the_true_class(join, make_study):
+    browser = join(make_study())
+    item = next_items(browser, 1)["items"][0]
+    body = vote_body(item["item"])
+    replies = [
+        browser.get("/api/study").json(),
+        {key: value for key, value in item.items() if key != "candidates"},
+        browser.post("/api/vote", json=body).json(),
+        {
+            key: value
+            for key, value in browser.post("/api/undo", json={"id": body["id"]}).json().items()
+            if key != "item"
+        },
+    ]
+    told = json.dumps(replies).lower()
+    assert not [word for word in (*MODELS, *CLASSES, "invgrad", "image-0") if word.lower() in told]
+
+
+@pytest.mark.parametrize("headers", [{"Origin": "http://evil"}, {"Sec-Fetch-Site": "cross-site"}])
+@pytest.mark.parametrize("path", ["/api/vote", "/api/undo", "/api/heartbeat", "/sign-out"])
+def test_other_sites_cannot_act_for_somebody_signed_in(join, make_study, path, headers):
+    browser = join(make_study())
+    reply = browser.post(path, json=vote_body("x"), headers=headers)
+    assert reply.status_code == 403
+    assert "another site" in reply.json()["error"]
+    assert browser.get("/api/study").status_code == 200
+
+
+def test_a_page_opened_by_somebody_else_is_told_so(join, make_study):
+    study = make_study()
+    ada, grace = join(study, "Ada"), join(study, "Grace")
+    key = ada.get("/api/study").json()["key"]
+    assert ada.get("/api/next?tab=t", headers={"X-Annotator": key}).status_code == 200
+    reply = grace.get("/api/next?tab=t", headers={"X-Annotator": key})
+    assert reply.status_code == 401
+    assert "Grace" in reply.json()["error"]
+
+
+def test_the_page_learns_why_there_is_nothing_to_do(join, store, make_study):
+    study = make_study(votes_per_item=1)
+    ada, grace = join(study, "Ada"), join(study, "Grace")
+    assert len(next_items(ada, 100)["items"]) == 8
+    assert next_items(grace)["state"] == "waiting"  # Ada holds the only slot of each
+    for item in next_items(ada, 100)["items"]:
+        ada.post("/api/vote", json=vote_body(item["item"]))
+    assert next_items(ada)["state"] == "finished"
+    assert next_items(grace)["state"] == "finished"
+    studies.set_status(store, study.id, StudyStatus.PAUSED)
+    assert next_items(ada)["state"] == "paused"
+    studies.set_status(store, study.id, StudyStatus.CLOSED)
+    assert next_items(ada)["state"] == "closed"
+
+
+@pytest.mark.parametrize("table", ["votes", "labels"])
+def test_downloads_hold_what_the_export_holds(app, join, store, images, make_study, table):
+    study = make_study(name='Näme "x"/..')
+    browser = join(study)
+    browser.post("/api/vote", json=vote_body(next_items(browser)["items"][0]["item"]))
+    address = f"/studio/download/{study.id}/{table}"
+    expected = (
+        studies.export_votes(store, study.id)
+        if table == "votes"
+        else studies.export_labels(store, study.id, images)
+    )
+    parquet = TestClient(app).get(f"{address}.parquet")
+    pd.testing.assert_frame_equal(pd.read_parquet(io.BytesIO(parquet.content)), expected)
+    csv = TestClient(app).get(f"{address}.csv")
+    assert list(pd.read_csv(io.BytesIO(csv.content))["item"]) == list(expected["item"])
+    assert csv.headers["content-disposition"] == f'attachment; filename="n-me-x-{table}.csv"'
+
+
+def test_a_download_of_nothing_says_so(app):
+    assert TestClient(app).get("/studio/download/none/votes.csv").status_code == 404
+    assert TestClient(app).get("/studio/download/none/secrets.csv").status_code == 422

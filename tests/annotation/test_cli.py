@@ -1,0 +1,69 @@
+"""The command line, in process; `test_main` runs the real one."""
+
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+from study_factory import write_set
+from typer.testing import CliRunner
+
+from annotation.cli import app
+
+SURE = {"reconstruction": {"TRUE": 0.9}}
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(*arguments):
+        return CliRunner().invoke(app, [*map(str, arguments), "--data-dir", str(tmp_path)])
+
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_set(tmp_path / "set", probabilities=SURE)
+
+
+def test_from_sets_to_tables(run, folder, tmp_path):
+    made = run("create", "demo", "--set", folder, "--simulated", "--votes-per-item", "3")
+    assert made.exit_code == 0
+    assert "4 items" in made.output
+    assert "demo  recognition running simulated  4 items" in run("studies").output
+    assert run("simulate", "demo", "--annotators", "3").exit_code == 0
+    shown = run("progress", "demo").output
+    assert "4 of 4 items have 3 votes" in shown
+    assert "4 votes by Simulated 1  simulated" in shown
+    assert run("export", "demo", "--out", tmp_path / "votes.csv").exit_code == 0
+    assert run("labels", "demo", "--out", tmp_path / "labels.parquet").exit_code == 0
+    assert len(pd.read_csv(tmp_path / "votes.csv")) == 12
+    assert len(pd.read_parquet(tmp_path / "labels.parquet")) == 4
+
+
+def test_pairs(run, folder):
+    assert "6 items (2 decoys)" in run(
+        "create", "p", "--set", folder, "--task", "pair", "--decoy-rate", "0.5"
+    ).output  # fmt: skip
+
+
+def test_mistakes_are_explained_and_fail(run, folder, tmp_path):
+    unknown = run("progress", "demo")
+    assert unknown.exit_code == 1
+    assert "No study is called 'demo'" in unknown.output
+    for _ in range(2):
+        run("create", "demo", "--set", folder)
+    assert "Several studies are called 'demo'" in run("progress", "demo").output
+    nowhere = run("create", "x", "--set", tmp_path / "nowhere")
+    assert (nowhere.exit_code, "run.json is missing" in nowhere.output) == (1, True)
+    bad = run("create", "x", "--set", folder, "--votes-per-item", "0")
+    assert (bad.exit_code, "Votes per item" in bad.output) == (1, True)
+    database = run("studies", "--database", "mysql://x/y")
+    assert (database.exit_code, "not supported" in database.output) == (1, True)
+
+
+def test_main(tmp_path):
+    command = [sys.executable, "-m", "annotation", "studies", "--data-dir", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (tmp_path / "studies.db").exists()

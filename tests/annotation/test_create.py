@@ -1,0 +1,147 @@
+"""Nothing is stored unless everything fits."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from study_factory import CLASSES, picture, save_png, write_run, write_set
+
+from annotation.create import create_study
+from annotation.domain import StudySpec, StudyStatus, Task
+from annotation.errors import StudyError
+from annotation.store import studies
+from annotation.store.tables import CandidateListRow, SlotRow, StimulusRow
+from annotation.study import export_labels
+
+SPEC = StudySpec(name="symbols", task=Task.RECOGNITION, votes_per_item=3, list_size=4)
+
+
+def problems(store, sets, images, spec=SPEC):
+    with pytest.raises(StudyError) as caught:
+        create_study(store, spec, sets, images)
+    assert store.read(studies.all_studies) == []
+    assert not images.exists()
+    return str(caught.value).splitlines()
+
+
+def test_a_study(store, tmp_path, images):
+    sets = [write_set(tmp_path / m, model=m, failed=[3]) for m in ("a", "b")]
+    study = create_study(store, SPEC, sets, images)
+    assert (study.n_items, study.n_decoys, study.n_failed) == (6, 0, 2)
+    assert study.models == ("a", "b")
+    assert study.status is StudyStatus.RUNNING
+    assert study.spec == SPEC
+    assert len(list(images.iterdir())) == 3 + 6
+    slots = store.read(lambda tx: tx.query(SlotRow).all())
+    assert len(slots) == 6 * 3
+    assert {(slot.state, slot.annotator_id) for slot in slots} == {("free", None)}
+
+
+def test_one_list_an_original_shared_by_all_models(store, tmp_path, images):
+    sets = [write_set(tmp_path / m, model=m) for m in ("a", "b")]
+    create_study(store, SPEC, sets, images)
+    lists = store.read(lambda tx: tx.query(CandidateListRow).all())
+    assert len(lists) == 4
+    assert {len(row.classes) for row in lists} == {4}
+
+
+def test_the_classifier_on_the_original_chooses_the_distractors(store, tmp_path, images):
+    ranked = {"original": {"sun": 0.4, "heart": 0.3, "star": 0.2, "umbrella": 0.1}}
+    first = write_set(tmp_path / "a", model="a", labels=["Cat"])
+    second = write_set(tmp_path / "b", model="b", labels=["Cat"], probabilities=ranked)
+    create_study(store, SPEC, [first, second], images)
+    (row,) = store.read(lambda tx: tx.query(CandidateListRow).all())
+    assert row.classes == ["Cat", "heart", "star", "sun"]
+    assert row.forced
+    assert row.true_rank is None
+
+
+def test_the_same_seed_makes_the_same_protocol(store, tmp_path, images):
+    folder = write_set(tmp_path / "a")
+    one, two = (create_study(store, SPEC, [folder], images) for _ in range(2))
+    assert one.protocol == two.protocol
+    assert one.token != two.token
+
+
+def test_decoys_show_another_class_of_the_same_model(store, tmp_path, images):
+    sets = [write_set(tmp_path / m, model=m) for m in ("a", "b")]
+    study = create_study(store, StudySpec(name="p", task=Task.PAIR, decoy_rate=0.5), sets, images)
+    assert (study.n_items, study.n_decoys) == (12, 4)
+    rows = store.read(lambda tx: tx.query(StimulusRow).all())
+    tokens = [token for row in rows for token in (row.token, row.original_token)]
+    assert len(set(tokens)) == 2 * 12
+    assert len(export_labels(store, study.id, images)) == 8
+
+
+def test_images_do_not_depend_on_the_sets_afterwards(store, tmp_path, images):
+    folder = write_set(tmp_path / "a")
+    study = create_study(store, SPEC, [folder], images)
+    (folder / "originals/image-000.png").unlink()
+    row = export_labels(store, study.id, images).iloc[0]
+    with open(row["original"], "rb") as file:
+        assert file.read(4) == b"\x89PNG"
+
+
+def test_every_problem_is_named_at_once(store, tmp_path, images):
+    good, bad = write_set(tmp_path / "a", model="a"), write_set(tmp_path / "b", model="b")
+    (bad / "originals/image-000.png").unlink()
+    (bad / "reconstructions/image-001.png").write_bytes(b"?")
+    save_png(bad / "reconstructions/image-002.png", picture(0, size=8))
+    save_png(bad / "originals/image-003.png", np.zeros((6, 6, 3), np.uint8))
+    text = problems(store, [good, bad, tmp_path / "nowhere"], images)
+    assert len(text) == 5
+    for part in ("nowhere", "image-000.png is missing", "image-001.png is not a readable",
+                 "is 8×8, its original 6×6", "one id must mean one original"):  # fmt: skip
+        assert any(part in line for line in text), part
+
+
+def test_two_sets_of_one_model(store, tmp_path, images):
+    sets = [write_set(tmp_path / name) for name in ("a", "b")]
+    (line,) = problems(store, sets, images)
+    assert "2 sets are of model 'resnet20-4/none'" in line
+
+
+def test_sets_of_two_data_sets(store, tmp_path, images):
+    sets = [write_set(tmp_path / d, model=d, dataset=d) for d in ("symbols", "faces")]
+    assert "expected one data set" in problems(store, sets, images)[0]
+
+
+def test_one_id_with_two_classes(store, tmp_path, images):
+    sets = [write_set(tmp_path / label, model=label, labels=[label]) for label in ("Cat", "cow")]
+    assert "(class 'cow') is not the image" in problems(store, sets, images)[0]
+
+
+def test_no_sets_and_no_images(store, tmp_path, images):
+    assert "at least one reconstruction set" in problems(store, [], images)[0]
+    failed = write_set(tmp_path / "a", labels=["Cat"], failed=[0])
+    assert "no reconstruction whose attack succeeded" in problems(store, [failed], images)[0]
+
+
+def test_a_class_that_is_not_listed(store, tmp_path, images):
+    folder = write_set(tmp_path / "a", labels=["Cat", "wolf"])
+    assert "class 'wolf'" in problems(store, [folder], images)[0]
+
+
+def test_an_image_listed_twice(store, tmp_path, images):
+    folder = write_set(tmp_path / "a")
+    manifest = pd.read_parquet(folder / "manifest.parquet")
+    pd.concat([manifest, manifest[:1]]).to_parquet(folder / "manifest.parquet")
+    assert "2 rows for image 'image-000'" in problems(store, [folder], images)[0]
+
+
+def test_a_class_called_like_an_answer(store, tmp_path, images):
+    folder = write_set(tmp_path / "a")
+    write_run(folder, classes=[*CLASSES, "none"])
+    assert "rename the class" in problems(store, [folder], images)[0]
+
+
+def test_simulated_annotators_need_predictions(store, tmp_path, images):
+    spec = StudySpec(name="s", task=Task.RECOGNITION, simulated=True)
+    folder = write_set(tmp_path / "a")
+    assert "lacks predictions for 4" in problems(store, [folder], images, spec)[0]
+
+
+def test_probabilities_are_kept_for_simulated_studies_only(make_study, store):
+    make_study(simulated=True)
+    make_study("people")
+    kept = store.read(lambda tx: [row.probabilities for row in tx.query(StimulusRow)])
+    assert sum(p is not None for p in kept) == 8

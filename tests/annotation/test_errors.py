@@ -1,0 +1,10 @@
+"""Whatever goes wrong is an `AnnotationError`, which is what pages and commands catch."""
+
+from annotation import errors
+
+
+def test_one_root():
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    assert len(kinds) > 5
+    assert all(issubclass(kind, errors.AnnotationError) for kind in kinds)
+    assert all(kind.__doc__ for kind in kinds)

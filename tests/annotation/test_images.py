@@ -1,0 +1,52 @@
+"""Images are kept as their pixels and nothing else."""
+
+import numpy as np
+import pytest
+from PIL import Image, PngImagePlugin
+from study_factory import picture, save_png
+
+from annotation.errors import StudyError
+from annotation.images import encode, keep, mean_squared_error, read_pixels, sha256
+
+
+def test_a_kept_image_has_the_same_pixels_and_its_hash_as_name(tmp_path):
+    pixels = picture(1)
+    path = keep(tmp_path / "new" / "images", encode(pixels))
+    assert path.name == f"{sha256(path.read_bytes())}.png"
+    assert np.array_equal(read_pixels(path), pixels)
+
+
+def test_keeping_twice_leaves_one_file(tmp_path):
+    content = encode(picture(1))
+    assert keep(tmp_path, content) == keep(tmp_path, content)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_metadata_does_not_survive(tmp_path):
+    info = PngImagePlugin.PngInfo()
+    info.add_text("class", "chess_knight")
+    Image.fromarray(picture(1)).save(tmp_path / "a.png", pnginfo=info)
+    assert encode(read_pixels(tmp_path / "a.png")) == encode(picture(1))
+    assert b"knight" not in encode(read_pixels(tmp_path / "a.png"))
+
+
+def test_grey_images_become_rgb(tmp_path):
+    save_png(tmp_path / "a.png", picture(1)[..., 0])
+    assert read_pixels(tmp_path / "a.png").shape == (6, 6, 3)
+
+
+def test_missing_and_broken_files_are_named(tmp_path):
+    (tmp_path / "broken.png").write_bytes(b"not a picture")
+    (tmp_path / "short.png").write_bytes(encode(picture(1))[:-60])
+    with pytest.raises(StudyError, match=r"gone\.png is missing"):
+        read_pixels(tmp_path / "gone.png")
+    for name in ("broken", "short"):
+        with pytest.raises(StudyError, match=rf"{name}\.png is not a readable image"):
+            read_pixels(tmp_path / f"{name}.png")
+
+
+def test_mean_squared_error():
+    black, white = np.zeros((2, 2, 3), np.uint8), np.full((2, 2, 3), 255, np.uint8)
+    assert mean_squared_error(black, white) == 1.0
+    assert mean_squared_error(white, black) == 1.0
+    assert mean_squared_error(white, white) == 0.0

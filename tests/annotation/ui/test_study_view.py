@@ -1,0 +1,218 @@
+"""What the Studies page shows, from values made here."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from annotation.domain import AnnotatorRow, Study, StudyProgress, StudySpec, StudyStatus, Task
+from annotation.ui import study_view
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+NASTY = "<img src=x onerror=alert(1)>"
+
+
+def study(**changes) -> Study:
+    spec = StudySpec(name="Symbols", task=Task.RECOGNITION, seed=7)
+    made = Study(
+        id="s1",
+        name="Symbols",
+        task=Task.RECOGNITION,
+        status=StudyStatus.RUNNING,
+        spec=spec,
+        token="link",
+        created=NOW,
+        protected=False,
+        dataset="symbols",
+        models=("resnet20-4/none", "convnet8/none"),
+        n_items=48,
+        n_decoys=0,
+        n_failed=0,
+        images=Path("images"),
+        protocol="abc",
+    )
+    return replace(made, **changes)
+
+
+def annotator(**changes) -> AnnotatorRow:
+    row = AnnotatorRow(
+        name="Ada", done=12, median_rt_ms=2345.0, none_rate=0.25, last_seen=NOW, simulated=False
+    )
+    return replace(row, **changes)
+
+
+PROGRESS = StudyProgress(n_items=48, coverage=[40, 5, 2, 0, 0, 1], annotators=[annotator()])
+
+
+class Text(HTMLParser):
+    """A page's words, and its tags."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.tags: list[tuple[str, dict]] = []
+        self.feed(html)
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def __str__(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def test_votes_are_counted_from_the_coverage():
+    assert study_view.votes_done(PROGRESS) == 5 * 1 + 2 * 2 + 1 * 5
+    assert study_view.votes_wanted(PROGRESS) == 48 * 5
+
+
+def test_a_row_of_the_table_is_a_button_with_status_and_progress():
+    html = study_view.studies_table([(study(), PROGRESS)], "s1")
+    text = Text(html)
+    assert ("button", {"type": "button", "class": "st-pick", "data-study": "s1"}) in text.tags
+    assert ("tr", {"aria-current": "true"}) in text.tags
+    assert "running" in str(text)
+    assert "14 / 240" in str(text)
+    assert next(a for _, a in text.tags if a.get("role") == "progressbar")["aria-valuenow"] == "14"
+
+
+def test_only_the_chosen_study_is_marked():
+    html = study_view.studies_table([(study(), PROGRESS)], "another")
+    assert "aria-current" not in html
+
+
+def test_no_study_is_said_in_words():
+    assert "No study yet" in study_view.studies_table([], "")
+
+
+def test_simulated_studies_and_people_are_marked():
+    simulated = study(spec=replace(study().spec, simulated=True))
+    assert "simulated" in study_view.studies_table([(simulated, PROGRESS)], "")
+    assert "simulated" in study_view.study_head(simulated)
+    assert "simulated" in study_view.people_table([annotator(simulated=True)], NOW)
+    assert "simulated" not in study_view.studies_table([(study(), PROGRESS)], "")
+
+
+def test_the_head_states_the_settings():
+    text = str(Text(study_view.study_head(study(n_failed=2))))
+    for words in ("48 items of 2 target models", "5 votes each", "seed 7", "2 failed"):
+        assert words in text
+
+
+def test_decoys_and_candidates_belong_to_one_task_each():
+    pair = study(task=Task.PAIR, n_decoys=16)
+    assert "16 of them decoys" in study_view.study_head(pair)
+    assert "candidates" not in study_view.study_head(pair)
+    assert "up to 20 candidates" in study_view.study_head(study())
+
+
+def test_people_are_shown_with_pace_and_none_rate():
+    text = str(Text(study_view.people_table([annotator()], NOW)))
+    assert "Ada 12 2.3 s 25% just now" in text
+
+
+def test_what_is_not_known_is_a_dash():
+    row = annotator(median_rt_ms=None, none_rate=None)
+    assert "Ada 12 – – just now" in str(Text(study_view.people_table([row], NOW)))
+
+
+def test_nobody_yet_is_said_in_words():
+    assert "Nobody has joined yet" in study_view.people_table([], NOW)
+
+
+@pytest.mark.parametrize(
+    ("ago", "words"),
+    [
+        (timedelta(seconds=59), "just now"),
+        (timedelta(minutes=1), "1 min ago"),
+        (timedelta(minutes=59, seconds=59), "59 min ago"),
+        (timedelta(hours=1), "2026-03-01 11:00 UTC"),
+    ],
+)
+def test_times_change_at_most_once_a_minute(ago, words):
+    assert study_view.when(NOW - ago, NOW) == words
+
+
+def test_every_text_from_people_is_escaped():
+    nasty = study(name=NASTY, dataset=NASTY, token=NASTY)
+    html = (
+        study_view.studies_table([(nasty, PROGRESS)], "")
+        + study_view.study_head(nasty)
+        + study_view.people_table([annotator(name=NASTY)], NOW)
+        + study_view.problems(NASTY)
+        + study_view.problems(f"{NASTY}\n{NASTY}")
+        + study_view.downloads(NASTY)
+    )
+    assert not [tag for tag, _ in Text(html).tags if tag == "img"]
+
+
+def test_the_bars_are_the_coverage():
+    bars = study_view.coverage_figure(PROGRESS).data[0]
+    assert list(bars.x) == ["0", "1", "2", "3", "4", "5"]
+    assert list(bars.y) == PROGRESS.coverage
+
+
+def test_there_is_a_link_for_each_download():
+    links = [a["href"] for tag, a in Text(study_view.downloads("s1")).tags if tag == "a"]
+    assert links == [
+        f"/studio/download/s1/{table}.{form}"
+        for table in ("votes", "labels")
+        for form in ("csv", "parquet")
+    ]
+
+
+def test_the_preview_counts_items_votes_and_hours():
+    text = study_view.preview(
+        task=Task.PAIR, n_reconstructions=8400, n_models=14, votes_per_item=5, decoy_rate=0.5
+    )
+    for words in ("8,400 reconstructions", "4,200 decoys", "12,600 items", "63,000 votes"):
+        assert words in text
+    assert "about 52.5 hours of work in all" in text
+    assert "Each of 5 people" in text
+
+
+def test_decoys_do_not_count_for_recognition():
+    text = study_view.preview(
+        task=Task.RECOGNITION, n_reconstructions=1, n_models=1, votes_per_item=1, decoy_rate=0.5
+    )
+    assert "1 reconstruction of 1 target model: 1 item. With 1 vote each" in text
+    assert "Each of 1 person" in text
+
+
+def test_an_empty_preview_says_what_to_do():
+    text = study_view.preview(
+        task=Task.PAIR, n_reconstructions=0, n_models=0, votes_per_item=5, decoy_rate=0.5
+    )
+    assert "Choose at least one" in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(3, "1 minute"), (150, "2 minutes"), (5340, "89 minutes"), (5400, "1.5 hours")],
+)
+def test_durations_are_said_like_people_say_them(seconds, words):
+    assert study_view.duration(seconds) == words
+
+
+def test_problems_are_announced_one_line_each():
+    assert study_view.problems("") == ""
+    assert study_view.problems("One.").count("<li>") == 0
+    assert study_view.problems("One.\nTwo.").count("<li>") == 2
+    assert 'role="alert"' in study_view.problems("One.")
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({}, "Whoever has this link can"),
+        ({"protected": True}, "and the password"),
+        ({"status": StudyStatus.PAUSED}, "Paused"),
+        ({"status": StudyStatus.CLOSED}, "do not count"),
+    ],
+)
+def test_the_link_says_what_it_does(changes, word):
+    assert word in study_view.link_note(study(**changes))

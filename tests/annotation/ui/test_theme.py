@@ -1,0 +1,63 @@
+"""The look is legible: the colours that carry text have the contrast WCAG AA asks for."""
+
+import inspect
+
+import gradio as gr
+import pytest
+
+from annotation.ui.theme import mount_settings, theme
+
+PAIRS = [
+    ("body_text_color", "body_background_fill"),
+    ("body_text_color", "block_background_fill"),
+    ("body_text_color_subdued", "body_background_fill"),
+    ("body_text_color_subdued", "background_fill_secondary"),
+    ("block_info_text_color", "block_background_fill"),
+    ("block_label_text_color", "block_background_fill"),
+    ("link_text_color", "body_background_fill"),
+    ("link_text_color", "background_fill_secondary"),
+    ("button_primary_text_color", "button_primary_background_fill"),
+    ("button_primary_text_color", "button_primary_background_fill_hover"),
+    ("button_cancel_text_color", "button_cancel_background_fill"),
+    ("input_placeholder_color", "input_background_fill"),
+    ("error_text_color", "block_background_fill"),
+]
+
+
+def luminance(colour: str) -> float:
+    def linear(value: int) -> float:
+        share = value / 255
+        return share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
+
+    red, green, blue = (linear(int(colour[i : i + 2], 16)) for i in (1, 3, 5))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def colour_of(name: str, dark: bool) -> str:
+    look = theme()
+    value = getattr(look, f"{name}_dark" if dark else name, None) or getattr(look, name)
+    while value.startswith("*"):
+        value = getattr(look, value[1:])
+    return {"white": "#ffffff", "black": "#000000"}.get(value, value)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(("text", "ground"), PAIRS)
+def test_text_stands_out_from_its_ground(text, ground, dark):
+    one, two = sorted(luminance(colour_of(name, dark)) for name in (text, ground))
+    assert (two + 0.05) / (one + 0.05) >= 4.5
+
+
+def test_fonts_are_those_of_the_system():
+    css = theme()._get_theme_css()
+    assert "system-ui" in css
+    assert "@import" not in css
+    assert "http" not in css.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_the_settings_are_ones_gradio_has_and_switch_off_what_is_not_needed():
+    settings = mount_settings()
+    assert set(settings) <= set(inspect.signature(gr.mount_gradio_app).parameters)
+    for name in ("run_history", "ssr_mode", "enable_monitoring", "mcp_server"):
+        assert settings[name] is False
+    assert settings["footer_links"] == []

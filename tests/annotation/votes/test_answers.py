@@ -1,0 +1,55 @@
+"""Only what an item offers may be answered."""
+
+import pytest
+
+from annotation.domain import Answer, Task
+from annotation.errors import AnswerError
+from annotation.votes.answers import check_answer, is_recognised
+
+CANDIDATES = ("cat", "cow")
+
+
+def answer(text, reason=None, rt_ms=None):
+    return Answer(id="x", item="i", answer=text, reason=reason, rt_ms=rt_ms)
+
+
+@pytest.mark.parametrize(
+    ("task", "given"),
+    [
+        (Task.RECOGNITION, answer("cat", rt_ms=0)),
+        (Task.RECOGNITION, answer("none")),
+        (Task.RECOGNITION, answer("none", "cannot_make_out")),
+        (Task.RECOGNITION, answer("none", "not_in_list")),
+        (Task.PAIR, answer("same", rt_ms=812.5)),
+        (Task.PAIR, answer("different")),
+    ],
+)
+def test_offered(task, given):
+    check_answer(task, CANDIDATES if task is Task.RECOGNITION else (), given)
+
+
+@pytest.mark.parametrize(
+    ("task", "given", "message"),
+    [
+        (Task.RECOGNITION, answer("dog"), "'dog' is not offered"),
+        (Task.RECOGNITION, answer("same"), "not offered"),
+        (Task.PAIR, answer("none"), "not offered"),
+        (Task.PAIR, answer("cat"), "not offered"),
+        (Task.RECOGNITION, answer("cat", "not_in_list"), "Only the answer 'none'"),
+        (Task.PAIR, answer("same", "not_in_list"), "Only the answer 'none'"),
+        (Task.RECOGNITION, answer("none", "bored"), "Unknown reason 'bored'"),
+        (Task.RECOGNITION, answer("cat", rt_ms=-1), "-1 ms"),
+        (Task.RECOGNITION, answer("cat", rt_ms=float("nan")), "nan ms"),
+    ],
+)
+def test_not_offered(task, given, message):
+    with pytest.raises(AnswerError, match=message):
+        check_answer(task, CANDIDATES if task is Task.RECOGNITION else (), given)
+
+
+def test_recognised_is_the_true_class_or_same():
+    assert is_recognised(Task.RECOGNITION, "cat", "cat")
+    assert not is_recognised(Task.RECOGNITION, "cat", "cow")
+    assert not is_recognised(Task.RECOGNITION, "cat", "none")
+    assert is_recognised(Task.PAIR, "cat", "same")
+    assert not is_recognised(Task.PAIR, "cat", "different")

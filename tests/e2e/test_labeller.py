@@ -1,0 +1,364 @@
+"""The labelling widget in a real browser against a real server."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from e2e.label_server import LabelServer, browser, until
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+from study_factory import CLASSES, write_set
+
+from annotation import study as studies
+from annotation.domain import Study, StudySpec, Task
+from annotation.store import Store
+
+pytestmark = pytest.mark.e2e
+
+KEYS = "12345qwe"
+ANSWERS = dict(zip(KEYS, sorted(CLASSES, key=str.casefold), strict=True))
+TWENTY = [KEYS[i % len(KEYS)] for i in range(20)]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelServer]:
+    data = tmp_path_factory.mktemp("labelling")
+    labels = [CLASSES[i % len(CLASSES)] for i in range(24)]
+    write_set(data / "sets" / "resnet20-4", model="resnet20-4", labels=labels)
+    running = LabelServer(data)
+    running.start()
+    yield running
+    running.kill()
+
+
+@pytest.fixture
+def store(server: LabelServer) -> Iterator[Store]:
+    with Store(f"sqlite:///{server.data / 'studies.db'}") as opened:
+        yield opened
+
+
+@pytest.fixture
+def new_study(store: Store, server: LabelServer) -> Callable[..., Study]:
+    def make(task: Task = Task.RECOGNITION, **spec: object) -> Study:
+        made = StudySpec(name="Symbols", task=task, list_size=8, **spec)  # type: ignore[arg-type]
+        folder = server.data / "sets" / "resnet20-4"
+        return studies.create_study(store, made, [folder], server.data / "images")
+
+    return make
+
+
+@pytest.fixture
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    opened = chromium.new_context(viewport={"width": 1366, "height": 768})
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    opened = context.new_page()
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    yield opened
+    assert errors == []
+
+
+def join(page: Page, server: LabelServer, study: Study, name: str = "Ada") -> None:
+    page.goto(f"{server.url}/join/{study.token}")
+    page.get_by_label("Your name").fill(name)
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator(".sl-pictures img").first).to_be_visible(timeout=30_000)
+
+
+def saved(page: Page) -> None:
+    expect(page.locator(".sl-status")).to_have_text("Saved ✓", timeout=30_000)
+    expect(page.locator("semsim-labeller")).to_have_attribute("data-unsaved", "0")
+
+
+def answers(store: Store, study: Study, *, status: str = "counted") -> list[str]:
+    votes = studies.export_votes(store, study.id)
+    return list(votes[votes["status"] == status]["answer"])
+
+
+def type_fast(page: Page, keys: list[str]) -> None:
+    page.keyboard.type("".join(keys), delay=15)
+
+
+def test_twenty_keys_15_ms_apart_are_all_saved_in_order(page, server, store, new_study) -> None:
+    study = new_study()
+    join(page, server, study)
+    type_fast(page, TWENTY)
+    saved(page)
+    assert answers(store, study) == [ANSWERS[key] for key in TWENTY]
+    expect(page.locator(".sl-count")).to_contain_text("20 of 24")
+
+
+def test_undo_goes_back_one_item_at_a_time(page, server, store, new_study) -> None:
+    study = new_study()
+    join(page, server, study)
+    for key in "123":
+        page.keyboard.press(key)
+    page.keyboard.press("Backspace")
+    page.keyboard.press("Control+z")
+    expect(page.locator(".sl-was")).to_contain_text(ANSWERS["2"])
+    page.keyboard.press("q")
+    page.keyboard.press("w")
+    saved(page)
+    votes = studies.export_votes(store, study.id)
+    assert answers(store, study) == [ANSWERS[key] for key in "1qw"]
+    assert answers(store, study, status="superseded") == [ANSWERS[key] for key in "23"]
+    again = votes[votes["answer"] == ANSWERS["q"]]["item"].item()
+    assert again == votes[votes["answer"] == ANSWERS["2"]]["item"].item()
+
+
+def test_undo_still_works_after_a_reload(page, server, store, new_study) -> None:
+    study = new_study()
+    join(page, server, study)
+    page.keyboard.press("1")
+    saved(page)
+    page.reload()
+    expect(page.locator(".sl-pictures img").first).to_be_visible()
+    page.keyboard.press("Backspace")
+    expect(page.locator(".sl-was")).to_contain_text(ANSWERS["1"])
+    page.keyboard.press("2")
+    saved(page)
+    assert answers(store, study) == [ANSWERS["2"]]
+
+
+def test_answers_given_while_the_server_is_dead_arrive_when_it_is_back(
+    page, server, store, new_study
+) -> None:
+    study = new_study()
+    join(page, server, study)
+    type_fast(page, ["1", "2"])
+    saved(page)
+    server.kill()
+    type_fast(page, ["3", "4", "5"])
+    expect(page.locator(".sl-status")).to_have_text("3 unsaved — retrying")
+    server.start()
+    saved(page)
+    assert answers(store, study) == [ANSWERS[key] for key in "12345"]
+
+
+def test_a_closed_browser_loses_nothing_either(context, server, store, new_study) -> None:
+    study = new_study()
+    first = context.new_page()
+    join(first, server, study)
+    server.kill()
+    type_fast(first, ["1", "2", "3"])
+    first.close()
+    server.start()
+    second = context.new_page()
+    second.goto(f"{server.url}/label")
+    until(lambda: len(answers(store, study)) == 3)
+    saved(second)
+    assert answers(store, study) == [ANSWERS[key] for key in "123"]
+    # The items answered in the lost page are not shown again.
+    for number in range(4, 25):
+        expect(second.get_by_alt_text(f"Stimulus {number} of ")).to_be_visible()
+        second.keyboard.press("1")
+    expect(second.get_by_role("heading", name="All done, thank you!")).to_be_visible()
+    saved(second)
+    votes = studies.export_votes(store, study.id)
+    assert votes["item"].is_unique
+    assert len(votes) == 24
+
+
+def test_typing_in_a_field_labels_nothing(page, server, store, new_study) -> None:
+    study = new_study()
+    join(page, server, study)
+    page.evaluate("document.body.append(document.createElement('input'))")
+    field = page.locator("body > input")
+    field.focus()
+    type_fast(page, TWENTY)
+    field.evaluate("field => field.remove()")
+    page.keyboard.press("Control+1")
+    page.keyboard.press("Shift+q")
+    page.keyboard.press("e")
+    saved(page)
+    assert answers(store, study) == [ANSWERS["e"]]
+
+
+def test_space_is_none_and_a_clicked_button_does_not_catch_it(
+    page, server, store, new_study
+) -> None:
+    study = new_study()
+    join(page, server, study)
+    page.get_by_role("button", name="umbrella").click()
+    page.keyboard.press("Space")
+    page.keyboard.press("6")
+    page.keyboard.press("7")
+    saved(page)
+    votes = studies.export_votes(store, study.id)
+    assert list(votes["answer"]) == ["umbrella", "none", "none", "none"]
+    assert list(votes["reason"].fillna("")) == ["", "", "cannot_make_out", "not_in_list"]
+
+
+def test_a_signed_out_page_keeps_its_answers_until_somebody_signs_in_again(
+    context, page, server, store, new_study
+) -> None:
+    study = new_study()
+    join(page, server, study)
+    cookies = context.cookies()
+    context.clear_cookies()
+    page.keyboard.press("1")
+    expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+    expect(page.locator(".sl-status")).to_contain_text("1 unsaved")
+    context.add_cookies(cookies)
+    page.evaluate("window.dispatchEvent(new Event('focus'))")
+    saved(page)
+    assert answers(store, study) == [ANSWERS["1"]]
+
+
+def test_answers_of_one_person_are_never_sent_under_the_name_of_another(
+    context, page, server, store, new_study
+) -> None:
+    study = new_study()
+    join(page, server, study, "Ada")
+    other = context.new_page()
+    join(other, server, study, "Grace")
+    page.keyboard.press("1")
+    expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+    other.keyboard.press("2")
+    saved(other)
+    votes = studies.export_votes(store, study.id)
+    assert list(zip(votes["annotator"], votes["answer"], strict=True)) == [("Grace", ANSWERS["2"])]
+
+
+def test_two_tabs_of_one_person_show_different_items(
+    context, page, server, store, new_study
+) -> None:
+    study = new_study()
+    join(page, server, study)
+    other = context.new_page()
+    other.goto(f"{server.url}/label")
+    expect(other.locator(".sl-pictures img").first).to_be_visible()
+    for key in "1234":
+        page.keyboard.press(key)
+        other.keyboard.press(key)
+    saved(page)
+    saved(other)
+    votes = studies.export_votes(store, study.id)
+    assert votes["item"].is_unique
+    assert len(votes) == 8
+
+
+def test_an_answer_that_can_never_be_saved_is_shown_and_kept(
+    page, server, store, new_study
+) -> None:
+    study = new_study()
+    join(page, server, study)
+
+    def refuse(route: Route) -> None:
+        route.fulfill(status=422, json={"error": "Not an answer."})
+
+    page.route("**/api/vote", refuse)
+    page.keyboard.press("1")
+    expect(page.locator(".sl-notice")).to_contain_text(
+        "One answer was not accepted: Not an answer."
+    )
+    page.unroute("**/api/vote", refuse)
+    page.reload()
+    expect(page.locator(".sl-notice")).to_be_visible()
+    page.get_by_role("button", name="Try again").click()
+    until(lambda: answers(store, study) == [ANSWERS["1"]])
+    expect(page.locator(".sl-notice")).to_be_hidden()
+
+
+def test_the_end_and_a_pause_are_said(page, server, store, new_study) -> None:
+    study = new_study(task=Task.PAIR)
+    join(page, server, study)
+    type_fast(page, ["f", "j"] * 12)
+    expect(page.get_by_role("heading", name="All done, thank you!")).to_be_visible()
+    saved(page)
+    assert answers(store, study) == ["same", "different"] * 12
+    studies.set_status(store, study.id, "paused")
+    page.reload()
+    expect(page.get_by_role("heading", name="The study is paused")).to_be_visible()
+
+
+def test_the_record_says_how_long_and_how_large_the_picture_was_seen(
+    page, server, store, new_study
+) -> None:
+    study = new_study(image_scale=9)
+    join(page, server, study)
+    sent: list[dict] = []
+    page.on("request", lambda r: sent.append(r.post_data_json) if "vote" in r.url else None)
+    picture = page.locator(".sl-pictures img")
+    expect(picture).to_have_css("width", "54px")
+    expect(picture).to_have_css("image-rendering", "pixelated")
+    expect(picture).to_have_attribute("alt", "Stimulus 1 of 24")
+    # Two frames after the picture, the clock runs.
+    page.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
+    page.keyboard.press("1")
+    saved(page)
+    assert 0 <= sent[0]["rt_ms"] < 60_000
+    assert sent[0]["display"]["css_px"] == [54, 54]
+    assert sent[0]["display"]["scale"] == 9
+    assert sent[0]["display"]["viewport"] == [1366, 768]
+    assert sent[0]["display"]["hidden_ms"] == 0
+
+
+def test_it_fits_a_phone_and_answers_to_touch(chromium, server, store, new_study) -> None:
+    study = new_study(image_scale=64)
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
+    page = context.new_page()
+    join(page, server, study)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    width = page.locator(".sl-pictures img").bounding_box()["width"]
+    assert width % 6 == 0  # a whole multiple of the picture's 6 pixels
+    assert width < 390
+    page.get_by_role("button", name="Cat").tap()
+    saved(page)
+    assert answers(store, study) == ["Cat"]
+    context.close()
+
+
+def test_nothing_in_the_page_tells_what_is_right(page, server, store, new_study) -> None:
+    study = new_study()
+    seen: list[str] = []
+    page.on("response", lambda r: seen.append(r.url + str(r.headers)))
+    join(page, server, study)
+    told = page.content() + "".join(seen)
+    assert "resnet" not in told
+    assert not any(name in "".join(seen) for name in CLASSES if name not in ("star", "sun"))
+
+
+def test_the_help_opens_with_a_key_and_keys_can_be_switched_off(
+    page, server, store, new_study
+) -> None:
+    study = new_study()
+    join(page, server, study)
+    page.keyboard.press("?")
+    page.get_by_role("checkbox", name="Answer with single keys").uncheck()
+    page.keyboard.press("1")
+    page.keyboard.press("Escape")
+    page.keyboard.press("2")
+    page.get_by_role("button", name="star").click()
+    saved(page)
+    assert answers(store, study) == ["star"]
+
+
+def test_unsaved_answers_are_not_left_behind_unnoticed(page, server, new_study) -> None:
+    study = new_study()
+    join(page, server, study)
+    page.route("**/api/vote", lambda route: route.abort())
+    page.keyboard.press("1")
+    expect(page.locator(".sl-status")).to_contain_text("1 unsaved")
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    page.close(run_before_unload=True)
+    until(lambda: bool(page.evaluate("1") and asked))
+    assert asked == ["beforeunload"]
+
+
+def test_no_request_leaves_the_server(page, server, new_study) -> None:
+    hosts: set[str] = set()
+    page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
+    join(page, server, new_study())
+    assert hosts == {Path(server.url).name}

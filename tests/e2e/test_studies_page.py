@@ -1,0 +1,107 @@
+"""The Studies page in a real browser against a real server."""
+
+import io
+from collections.abc import Iterator
+
+import pandas as pd
+import pytest
+from e2e.label_server import LabelServer, browser, until
+from playwright.sync_api import Browser, Page, expect
+from study_factory import write_set
+
+from annotation import study as studies
+from annotation.domain import StudySpec, Task
+from annotation.store import Store
+
+pytestmark = pytest.mark.e2e
+SLOW = 30_000  # milliseconds; two busy cores
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelServer]:
+    data = tmp_path_factory.mktemp("studies")
+    for model in ("convnet8", "resnet20-4"):
+        write_set(data / "sets" / model, model=model)
+    running = LabelServer(data)
+    running.start()
+    yield running
+    running.kill()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as opened:
+        yield opened
+
+
+@pytest.fixture
+def store(server: LabelServer) -> Iterator[Store]:
+    with Store(f"sqlite:///{server.data / 'studies.db'}") as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(chromium: Browser, server: LabelServer) -> Iterator[Page]:
+    opened = chromium.new_context(viewport={"width": 1366, "height": 768}).new_page()
+    opened.set_default_timeout(SLOW)
+    expect.set_options(timeout=SLOW)
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.goto(f"{server.url}/studio/")
+    yield opened
+    opened.context.close()
+    expect.set_options(timeout=5000)
+    assert errors == []
+
+
+def test_a_study_is_made_followed_and_paused(page, server, store) -> None:
+    expect(page.locator("#studies-table")).to_contain_text("No study yet")
+    page.get_by_role("button", name="New study").click()
+    page.get_by_role("button", name="Create study").click()
+    expect(page.locator("#new-problems")).to_contain_text("A study needs a name")
+    page.get_by_role("checkbox", name="convnet8").check()
+    page.get_by_role("checkbox", name="resnet20-4").check()
+    expect(page.locator("#new-preview")).to_contain_text("8 items. With 5 votes each that is 40")
+    page.get_by_label("Name").fill("First <b>study</b>")
+    page.get_by_role("button", name="Create study").click()
+    expect(page.locator("#study-head")).to_contain_text("First <b>study</b>")
+    expect(page.locator("#study-people")).to_contain_text("Nobody has joined yet")
+    expect(page.locator("#study-coverage .js-plotly-plot")).to_be_visible()
+    expect(page.locator("#new-problems")).to_be_empty()
+
+    (study,) = studies.list_studies(store)
+    link = page.locator("#study-link").get_by_role("textbox")
+    expect(link).to_have_value(f"{server.url}/join/{study.token}")
+
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#study-head")).to_contain_text("paused")
+    until(lambda: studies.get_study(store, study.id).status == "paused")
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator("#study-head")).to_contain_text("running")
+
+    # Nobody touches the page; it notices by itself that somebody has joined.
+    studies.join(store, study.token, "Ada & <i>Eve</i>")
+    expect(page.locator("#study-people")).to_contain_text("Ada & <i>Eve</i>")
+
+
+def test_a_study_is_chosen_and_its_votes_taken_out(page, server, store) -> None:
+    folder = [server.data / "sets" / "convnet8"]
+    for name in ("Older", "Newer"):
+        spec = StudySpec(name=name, task=Task.PAIR)
+        studies.create_study(store, spec, folder, server.data / "images")
+    page.reload()
+    page.get_by_role("button", name="Older").click()
+    expect(page.locator("#study-head h2")).to_have_text("Older")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Majority labels (Parquet)").click()
+    labels = pd.read_parquet(io.BytesIO(download.value.path().read_bytes()))
+    assert download.value.suggested_filename == "older-labels.parquet"
+    assert list(labels["study"]) == ["Older"] * 4
+
+
+def test_the_page_fits_a_phone(chromium, server) -> None:
+    page = chromium.new_context(viewport={"width": 390, "height": 844}).new_page()
+    page.goto(f"{server.url}/studio/")
+    expect(page.locator("#studies-table")).not_to_be_empty(timeout=SLOW)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.context.close()

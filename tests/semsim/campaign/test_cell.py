@@ -1,0 +1,64 @@
+import math
+
+import pytest
+import torch
+
+from semsim.campaign.cell import Plugin, TargetPlan, attack_image, train_plan
+from semsim.datasets.symbols import Symbols
+from semsim.targets import load_target, save_target
+from semsim.targets.train import TrainSettings
+
+PLAN = TargetPlan(
+    label="toy",
+    dataset=Plugin(name="symbols", settings={"train_per_class": 1, "test_per_class": 1}),
+    architecture=Plugin(name="cnn-small", settings={"width": 4, "activation": "tanh"}),
+    defence=Plugin(name="crop-flip"),
+    train=TrainSettings(epochs=1),
+)
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    path = tmp_path_factory.mktemp("target") / "toy.safetensors"
+    model, share = train_plan(PLAN)
+    assert 0 <= share <= 1
+    save_target(model, path, name="cnn-small", facts={})
+    return path
+
+
+def attacked(weights, attack, seed=0):
+    image = Symbols(test_per_class=1)("test").pick([3])
+    return attack_image(weights, image, PLAN.defence, attack, seed)
+
+
+def test_one_attack_gives_a_picture_and_the_shift_it_has(weights):
+    quick = Plugin(name="invgrad", settings={"steps": 3})
+    found = attacked(weights, quick)
+    assert found.picture.shape == (32, 32, 3)
+    assert found.error == ""
+    assert math.isfinite(found.objective)
+    again = attacked(weights, quick)
+    assert (again.picture == found.picture).all()
+    assert (again.shift_x, again.shift_y, again.flipped) == (
+        found.shift_x,
+        found.shift_y,
+        found.flipped,
+    )
+    shifts = {(r.shift_x, r.shift_y) for r in (attacked(weights, quick, s) for s in range(4))}
+    assert len(shifts) > 1
+
+
+def test_a_diverged_attack_has_a_reason_and_no_picture(weights, tmp_path):
+    broken = load_target(weights)
+    torch.nn.init.constant_(broken.head.weight, math.nan)
+    save_target(broken, tmp_path / "nan.safetensors", name="cnn-small", facts={})
+    found = attacked(tmp_path / "nan.safetensors", Plugin(name="invgrad", settings={"steps": 3}))
+    assert found.picture is None
+    assert "step 1 of 3" in found.error
+    assert math.isnan(found.objective)
+
+
+def test_attack_settings_reach_the_attack(weights):
+    few = attacked(weights, Plugin(name="invgrad", settings={"steps": 1}))
+    more = attacked(weights, Plugin(name="invgrad", settings={"steps": 30}))
+    assert more.objective < few.objective

@@ -1,0 +1,114 @@
+"""The demo that is committed, and, on a toy scale, the builder that made it."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from semsim.campaign.demo import DemoSettings, build_demo
+from semsim.campaign.records import find_sets
+from semsim.datasets.symbols import Symbols
+from semsim.images import read_image, to_uint8
+from semsim.targets import load_target
+
+DEMO = Path(__file__).resolve().parents[3] / "data/demo"
+
+
+@pytest.fixture(scope="module")
+def sets():
+    return find_sets(DEMO / "sets")
+
+
+def test_six_models_24_images_each_the_same_originals(sets):
+    assert sorted(found.model for found in sets) == sorted(
+        f"{architecture}/{strategy}"
+        for architecture in ("resnet20-4", "convnet8")
+        for strategy in ("none", "crop-flip", "gradient-noise")
+    )
+    for found in sets:
+        assert len(found.manifest) == 24
+        assert found.manifest["class_name"].nunique() == 24
+        assert set(found.manifest["image_id"]) == set(sets[0].manifest["image_id"])
+
+
+def test_fits_three_megabytes():
+    assert sum(path.stat().st_size for path in DEMO.rglob("*") if path.is_file()) <= 3_000_000
+
+
+def test_originals_are_the_data_set_to_the_pixel(sets):
+    test = Symbols()("test")
+    for row in sets[0].pairs.itertuples():
+        expected = test.images[test.ids.index(row.image_id)]
+        assert (to_uint8(read_image(Path(row.original))) == to_uint8(expected)).all()
+
+
+def test_records_say_how_they_were_made(sets):
+    for found in sets:
+        run = found.run
+        assert run["attack"]["name"] == "invgrad"
+        assert run["attack"]["settings"]["steps"] == run["demo"]["steps"]
+        assert 0 <= run["target"]["accuracy"] <= 1
+        assert len(run["target"]["weights_sha256"]) == 64
+        assert run["versions"]["torch"]
+        assert run["seconds"] > 0
+    moved = {found.model: bool(found.manifest["shift_x"].any()) for found in sets}
+    assert {model for model, m in moved.items() if m} == {
+        "convnet8/crop-flip",
+        "resnet20-4/crop-flip",
+    }
+
+
+def test_quality_spans_from_clear_to_hopeless(sets):
+    errors = [
+        (read_image(Path(r.original)) - read_image(Path(r.reconstruction))).square().mean().item()
+        for found in sets
+        for r in found.pairs.itertuples()
+    ]
+    assert min(errors) < 0.01  # 20 dB
+    assert max(errors) > 0.1  # 10 dB
+
+
+def test_the_recogniser_knows_clean_images_and_is_not_the_predictor(sets):
+    recogniser = load_target(DEMO / "recogniser.safetensors")
+    test = Symbols()("test")
+    share = (recogniser(test.images).argmax(1) == test.labels).float().mean()
+    assert share > 0.9
+    assert all(found.run["predictor"]["architecture"]["name"] != "cnn-small" for found in sets)
+
+
+def test_predictions_are_probabilities_over_all_classes(sets):
+    table = pd.read_parquet(sets[0].folder / "predictions.parquet")
+    assert set(table["subject"]) == {"original", "reconstruction"}
+    totals = table.groupby(["image_id", "subject"])["probability"].sum()
+    assert len(totals) == 48
+    assert ((totals - 1).abs() < 1e-3).all()  # rounded to six digits
+
+
+TOY = DemoSettings(
+    images=2, train_per_class=1, steps=2, judge_epochs=1, judge_per_class=1, workers=1
+)
+
+
+def test_an_interrupted_build_goes_on_and_ends_in_the_same_files(tmp_path):
+    # Judges on 5,640 images would take minutes; one image a class says as much about the builder.
+    build_demo(tmp_path / "out", tmp_path / "work", TOY)
+    for path in sorted((tmp_path / "work/attacks").iterdir())[::2]:
+        path.unlink()
+    steps = []
+    folders = build_demo(tmp_path / "again", tmp_path / "work", TOY, report=steps.append)
+    assert len(folders) == 6
+    assert digest(tmp_path / "again") == digest(tmp_path / "out")
+    assert steps[-1].done == steps[-1].total == 2 + 6 + 12
+
+
+def digest(folder: Path) -> dict[str, str]:
+    """Of every file but the time a build took."""
+    found = {}
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        content = path.read_bytes()
+        if path.name == "run.json":
+            content = json.dumps({**json.loads(content), "seconds": 0}).encode()
+        found[str(path.relative_to(folder))] = hashlib.sha256(content).hexdigest()
+    return found

@@ -1,0 +1,54 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from semsim.errors import DataError
+from semsim.images import is_image_file, read_image, read_images, to_uint8, write_png
+
+
+@settings(deadline=None, derandomize=True, max_examples=20)
+@given(st.lists(st.integers(0, 255), min_size=12, max_size=12))
+def test_writing_and_reading_loses_nothing(tmp_path_factory, values):
+    path = tmp_path_factory.mktemp("png") / "a.png"
+    image = torch.tensor(values, dtype=torch.float32).reshape(3, 2, 2) / 255
+    write_png(image, path)
+    assert torch.equal(read_image(path), image)
+
+
+def test_rounds_to_nearest_and_clips():
+    image = torch.tensor([-0.2, 0.5 / 255 - 1e-4, 0.5 / 255 + 1e-4, 1.7]).reshape(1, 2, 2)
+    assert to_uint8(image)[..., 0].tolist() == [[0, 0], [1, 255]]
+
+
+def test_grey_becomes_rgb_and_size_is_changed(tmp_path):
+    Image.new("L", (10, 6), 128).save(tmp_path / "g.png")
+    image = read_image(tmp_path / "g.png", size=(3, 5))
+    assert image.shape == (3, 3, 5)
+    assert torch.allclose(image, torch.full_like(image, 128 / 255))
+
+
+def test_png_has_no_metadata(tmp_path):
+    write_png(torch.zeros(3, 4, 4), tmp_path / "a.png")
+    with Image.open(tmp_path / "a.png") as file:
+        assert file.info == {}
+
+
+def test_missing_broken_and_unequal_images_are_named(tmp_path):
+    with pytest.raises(DataError, match=r"none\.png"):
+        read_image(tmp_path / "none.png")
+    (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nrest is missing")
+    with pytest.raises(DataError, match=r"broken\.png"):
+        read_image(tmp_path / "broken.png")
+    write_png(torch.zeros(3, 4, 4), tmp_path / "small.png")
+    write_png(torch.zeros(3, 8, 4), tmp_path / "large.png")
+    with pytest.raises(DataError, match=r"large\.png is 4×8 but .*small\.png is 4×4"):
+        read_images([tmp_path / "small.png", tmp_path / "large.png"])
+    with pytest.raises(DataError, match="No images"):
+        read_images([])
+
+
+def test_only_images_that_are_not_hidden_count(tmp_path):
+    names = ["a.png", "b.JPG", "c.txt", "._d.png"]
+    assert [is_image_file(tmp_path / name) for name in names] == [True, True, False, False]

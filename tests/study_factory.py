@@ -1,0 +1,143 @@
+"""Small reconstruction sets and fresh databases for tests of the human study."""
+
+import json
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pandas as pd
+import psycopg
+from helpers import skip_or_fail
+from PIL import Image
+
+CLASSES = ("anchor", "Cat", "chess_knight", "cow", "heart", "star", "sun", "umbrella")
+POSTGRES = os.environ.get(
+    "SEMSIM_TEST_POSTGRES", "postgresql+psycopg://postgres@127.0.0.1:5432/test"
+)
+DATABASES = ("sqlite", "postgresql")
+
+
+@contextmanager
+def fresh_database(kind: str, folder: Path) -> Iterator[str]:
+    """The address of an empty database: a new file, or a schema dropped afterwards."""
+    if kind == "sqlite":
+        yield f"sqlite:///{folder / 'studies.db'}"
+        return
+    schema = f"t{uuid.uuid4().hex}"
+    server = POSTGRES.replace("+psycopg", "")
+    try:
+        connection = psycopg.connect(server, autocommit=True, connect_timeout=5)
+    except psycopg.OperationalError as error:
+        skip_or_fail(f"no PostgreSQL answers at {POSTGRES}: {error}")
+    with connection:
+        connection.execute(f"CREATE SCHEMA {schema}")
+        try:
+            yield f"{POSTGRES}?options=-csearch_path%3D{schema}"
+        finally:
+            connection.execute(f"DROP SCHEMA {schema} CASCADE")
+
+
+def picture(seed: int, size: int = 6) -> np.ndarray:
+    """A small random colour image, (size, size, 3) uint8."""
+    return np.random.default_rng(seed).integers(0, 256, (size, size, 3), dtype=np.uint8)
+
+
+def save_png(path: Path, pixels: np.ndarray) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(pixels).save(path)
+
+
+def write_set(
+    folder: Path,
+    *,
+    model: str = "resnet20-4/none",
+    labels: Sequence[str] = ("Cat", "cow", "star", "sun"),
+    classes: Sequence[str] = CLASSES,
+    failed: Sequence[int] = (),
+    noise: int = 40,
+    dataset: str = "symbols",
+    probabilities: dict[str, dict[str, float]] | None = None,
+) -> Path:
+    """A set whose i-th original shows `labels[i]`; originals are the same for every model.
+
+    `probabilities`, by subject ("original" or "reconstruction") and class of the image shown,
+    become predictions.parquet: class → probability.
+    """
+    rows = []
+    for index, label in enumerate(labels):
+        image_id = f"image-{index:03d}"
+        original = picture(index)
+        spread = np.random.default_rng([index, crc32(model.encode())]).integers(
+            -noise, noise + 1, (6, 6, 3)
+        )
+        blurred = np.clip(original.astype(int) + spread, 0, 255).astype(np.uint8)
+        save_png(folder / f"originals/{image_id}.png", original)
+        if index not in failed:
+            save_png(folder / f"reconstructions/{image_id}.png", blurred)
+        rows.append(_manifest_row(image_id, label, classes, ok=index not in failed))
+    pd.DataFrame(rows).to_parquet(folder / "manifest.parquet", index=False)
+    write_run(folder, model=model, classes=classes, dataset=dataset)
+    if probabilities is not None:
+        _predictions(rows, probabilities).to_parquet(folder / "predictions.parquet", index=False)
+    return folder
+
+
+def write_run(
+    folder: Path,
+    *,
+    model: str = "resnet20-4/none",
+    classes: Sequence[str] = CLASSES,
+    dataset: str = "symbols",
+    **changes: Any,
+) -> None:
+    run = {
+        "format": "semsim-reconstruction-set/1",
+        "name": folder.name,
+        "model": model,
+        "dataset": {"name": dataset, "classes": list(classes), "size": [6, 6]},
+        "attack": {"name": "invgrad", "iterations": 10},
+        "status": "ok",
+        **changes,
+    }
+    (folder / "run.json").write_text(json.dumps(run))
+
+
+def _manifest_row(image_id: str, label: str, classes: Sequence[str], *, ok: bool) -> dict[str, Any]:
+    return {
+        "image_id": image_id,
+        "class_id": list(classes).index(label) if label in classes else -1,
+        "class_name": label,
+        "original": f"originals/{image_id}.png",
+        "reconstruction": f"reconstructions/{image_id}.png" if ok else None,
+        "status": "ok" if ok else "failed",
+        "error": "" if ok else "diverged",
+        "objective": 0.1,
+        "shift_x": 0,
+        "shift_y": 0,
+        "flipped": False,
+    }
+
+
+def _predictions(
+    rows: list[dict[str, Any]], probabilities: dict[str, dict[str, float]]
+) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "image_id": row["image_id"],
+                "subject": subject,
+                "class_name": row["class_name"] if name == "TRUE" else name,
+                "probability": probability,
+            }
+            for row in rows
+            for subject, of_class in probabilities.items()
+            for name, probability in of_class.items()
+            if row["status"] == "ok" or subject == "original"
+        ],
+        columns=["image_id", "subject", "class_name", "probability"],
+    )
