@@ -31,7 +31,7 @@ types: .venv/test.stamp
 	$(BIN)/mypy
 
 test: lint types
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
 demo: .venv/run.stamp
 	$(BIN)/python -m semsim demo build

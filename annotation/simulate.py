@@ -34,13 +34,17 @@ class Person:
 
 
 def cast(n: int, rng: np.random.Generator) -> list[Person]:
-    """`n` people who differ in how sharply they see and how sure they want to be."""
+    """`n` people who differ in how sharply they see and how sure they want to be.
+
+    The ranges make them answer none about as often, and about as unequally, as the annotators
+    whose votes were published with the SemSim paper: 19 % to 51 %.
+    """
     return [
         Person(
             name=f"Simulated {number + 1}",
-            temperature=float(rng.uniform(0.8, 1.4)),
+            temperature=float(rng.uniform(0.9, 1.5)),
             noise=float(rng.uniform(0.3, 0.9)),
-            strictness=float(rng.uniform(0.25, 0.5)),
+            strictness=float(rng.uniform(0.45, 0.8)),
         )
         for number in range(n)
     ]

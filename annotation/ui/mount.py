@@ -1,5 +1,6 @@
 """The web application: routes, static files, and pages with a navigation bar."""
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -7,7 +8,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
-from fastapi.responses import RedirectResponse
+from fastapi.responses import FileResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
 from annotation.api import researcher_router, router
@@ -37,6 +38,7 @@ def web_app(store: Store, images: Path) -> FastAPI:
     app.include_router(router(store, images))
     app.include_router(researcher_router(store, images))
     app.mount(STATIC_URL, StaticFiles(directory=STATIC))
+    app.add_api_route("/favicon.ico", lambda: FileResponse(STATIC / "icon.svg"), methods=["GET"])
     app.add_api_route("/", lambda: RedirectResponse("/studio/"), methods=["GET"])
     return app
 
@@ -48,7 +50,10 @@ def mount(app: FastAPI, path: str, pages: Sequence[Page]) -> None:
     for page in pages[1:]:
         with demo.route(page.title, page.address):
             _draw(demo, page, pages)
-    gr.mount_gradio_app(app, demo, path=path, **mount_settings())
+    with warnings.catch_warnings():
+        # Said although server-side rendering is switched off already.
+        warnings.filterwarnings("ignore", message="SSR mode is not supported")
+        gr.mount_gradio_app(app, demo, path=path, **mount_settings())
 
 
 def _draw(demo: gr.Blocks, page: Page, pages: Sequence[Page]) -> None:

@@ -9,8 +9,10 @@ import json
 import multiprocessing
 import shutil
 import time
+from collections.abc import Mapping
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -57,16 +59,17 @@ class DemoSettings:
 
     images: originals attacked, each of another class. train_per_class: training images of the
     targets. steps, tv: of InvGrad. noise_std: standard deviation of the gradient-noise strategy,
-    in training and in what leaks. judge_epochs: of the two classifiers that judge. workers:
-    processes.
+    in training and in what leaks. judge_epochs, judge_per_class: of the two
+    classifiers that judge. workers: processes.
     """
 
     images: int = 24
     train_per_class: int = 20
     steps: int = 250
     tv: float = 1e-2
-    noise_std: float = 3e-3
+    noise_std: float = 5e-2
     judge_epochs: int = 10
+    judge_per_class: int = 120
     seed: int = 0
     workers: int = 2
 
@@ -97,8 +100,10 @@ def build_demo(
     started = time.monotonic()
     plans = target_plans(settings)
     chosen = _chosen_images(settings)
-    steps = iter(range(1, 2 + len(plans) * (1 + len(chosen)) + 1))
-    total = 2 + len(plans) * (1 + len(chosen))
+    paths = [_attack_path(plan, name, settings, work) for plan in plans for name in chosen.ids]
+    reused = sum(path.exists() for path in paths)
+    total = len(JUDGES) + len(plans) + len(paths)
+    steps = iter(range(1, total + 1))
 
     def tell(note: str) -> None:
         report(Progress(next(steps), total, note))
@@ -124,11 +129,11 @@ def build_demo(
             results[attacks[attack]] = attack.result()
             tell("attacked {1} on {0}".format(*attacks[attack]))
     shutil.rmtree(out / "sets", ignore_errors=True)
-    seconds = time.monotonic() - started
+    cost = {"seconds": round(time.monotonic() - started, 1), "attacks_reused": reused}
     for plan in plans:
         mine = [results[plan.label, image_id] for image_id in chosen.ids]
         folder = out / "sets" / plan.label.replace("/", "__")
-        _write_set(folder, plan, trained[plan.label], chosen, mine, settings, seconds)
+        _write_set(folder, plan, trained[plan.label], chosen, mine, settings, cost)
         _write_predictions(folder, judged["predictor"], chosen)
     shutil.copyfile(judged["recogniser"], out / "recogniser.safetensors")
     return sorted((out / "sets").iterdir())
@@ -138,6 +143,7 @@ def _symbols(train_per_class: int) -> Plugin:
     return Plugin(name="symbols", settings={"train_per_class": train_per_class})
 
 
+@cache
 def _chosen_images(settings: DemoSettings) -> LabelledImages:
     """The first test image of `settings.images` classes drawn by the seed, in class order."""
     test = build(DATASETS, "symbols")("test")
@@ -174,7 +180,7 @@ def _train_target(plan: TargetPlan, work: Path) -> Path:
 
 def _train_judge(name: str, settings: DemoSettings, work: Path) -> Path:
     """A classifier that has nothing to do with the targets and has seen bad pictures."""
-    judge, data = JUDGES[name], _symbols(120)
+    judge, data = JUDGES[name], _symbols(settings.judge_per_class)
     # Judges differ from the targets, and from each other, in seed as well as in architecture.
     train = TrainSettings(
         epochs=settings.judge_epochs, lr=0.05, seed=1000 + list(JUDGES).index(name) + settings.seed
@@ -200,19 +206,23 @@ def _invgrad(settings: DemoSettings) -> Plugin:
     )
 
 
+def _attack_path(plan: TargetPlan, image_id: str, settings: DemoSettings, work: Path) -> Path:
+    key = _key(plan, _invgrad(settings), image_id, settings.seed)
+    return work / "attacks" / f"{key}.npz"
+
+
 def _attack(
     plan: TargetPlan, weights: Path, image_id: str, settings: DemoSettings, work: Path
 ) -> AttackResult:
     """One attack, or what an earlier build found with the same settings."""
-    attack = _invgrad(settings)
-    path = work / "attacks" / f"{_key(plan, attack, image_id, settings.seed)}.npz"
+    path = _attack_path(plan, image_id, settings, work)
     if path.exists():
         return _read_result(path)
     images = _chosen_images(settings)
     place = images.ids.index(image_id)
     # Without a seed of its own, every image would get the same shift and the same noise.
     seed = settings.seed * 100_003 + place
-    result = attack_image(weights, images.pick([place]), plan.defence, attack, seed)
+    result = attack_image(weights, images.pick([place]), plan.defence, _invgrad(settings), seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     _write_result(path, result)
     return result
@@ -240,7 +250,7 @@ def _write_set(
     images: LabelledImages,
     results: list[AttackResult],
     settings: DemoSettings,
-    seconds: float,
+    cost: Mapping[str, float],
 ) -> None:
     rows = []
     for place, (image_id, result) in enumerate(zip(images.ids, results, strict=True)):
@@ -267,7 +277,7 @@ def _write_set(
                 "flipped": result.flipped,
             }
         )
-    write_set(folder, _run_record(plan, weights, images, settings, seconds), rows)
+    write_set(folder, _run_record(plan, weights, images, settings, cost), rows)
 
 
 def _run_record(
@@ -275,7 +285,7 @@ def _run_record(
     weights: Path,
     images: LabelledImages,
     settings: DemoSettings,
-    seconds: float,
+    cost: Mapping[str, float],
 ) -> dict[str, Any]:
     """Everything that decided the set, for run.json."""
     return {
@@ -298,7 +308,7 @@ def _run_record(
         "demo": asdict(settings),
         "seed": settings.seed,
         "status": "ok",
-        "seconds": round(seconds, 1),
+        **cost,  # of the whole build that wrote this set
         "versions": software_versions(),
     }
 

@@ -64,13 +64,12 @@ class ReconstructionSet:
 def read_set(folder: Path) -> ReconstructionSet:
     """The reconstruction set in `folder`; `DataError` says what is missing or broken."""
     folder = Path(folder).resolve()
+    for name in ("run.json", "manifest.parquet"):
+        if not (folder / name).is_file():
+            raise DataError(f"{folder} is not a reconstruction set: {name} is missing.")
     try:
-        run = json.loads((folder / "run.json").read_text())
+        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         manifest = pd.read_parquet(folder / "manifest.parquet")
-    except FileNotFoundError as error:
-        raise DataError(
-            f"{folder} is not a reconstruction set: {Path(str(error.filename)).name} is missing."
-        ) from error
     except (ValueError, OSError) as error:
         raise DataError(f"{folder} cannot be read: {error}") from error
     if run.get("format") != FORMAT:

@@ -62,8 +62,9 @@ def build(elem_id: str = "job") -> JobPanel:
     """Lay a panel out where the caller stands; `elem_id` begins the ids of its parts."""
     status = gr.HTML(elem_id=f"{elem_id}-status")
     with gr.Row():
-        stop = gr.Button("Cancel", variant="stop", visible=False, elem_id=f"{elem_id}-stop")
-        resume = gr.Button("Resume", visible=False, elem_id=f"{elem_id}-resume")
+        small: dict[str, Any] = {"visible": False, "scale": 0, "min_width": 120}
+        stop = gr.Button("Cancel", variant="stop", elem_id=f"{elem_id}-stop", **small)
+        resume = gr.Button("Resume", elem_id=f"{elem_id}-resume", **small)
     with gr.Accordion("Log", open=False, visible=False) as details:
         log = gr.Textbox(
             lines=8, max_lines=20, show_label=False, interactive=False, elem_id=f"{elem_id}-log"

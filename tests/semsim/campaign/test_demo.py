@@ -86,6 +86,7 @@ def test_predictions_are_probabilities_over_all_classes(sets):
     assert ((totals - 1).abs() < 1e-3).all()  # rounded to six digits
 
 
+COST = ("seconds", "attacks_reused")
 TOY = DemoSettings(
     images=2, train_per_class=1, steps=2, judge_epochs=1, judge_per_class=1, workers=1
 )
@@ -100,15 +101,16 @@ def test_an_interrupted_build_goes_on_and_ends_in_the_same_files(tmp_path):
     folders = build_demo(tmp_path / "again", tmp_path / "work", TOY, report=steps.append)
     assert len(folders) == 6
     assert digest(tmp_path / "again") == digest(tmp_path / "out")
+    assert find_sets(tmp_path / "again")[0].run["attacks_reused"] == 6
     assert steps[-1].done == steps[-1].total == 2 + 6 + 12
 
 
 def digest(folder: Path) -> dict[str, str]:
-    """Of every file but the time a build took."""
+    """Of every file, but for what a build cost."""
     found = {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         content = path.read_bytes()
         if path.name == "run.json":
-            content = json.dumps({**json.loads(content), "seconds": 0}).encode()
+            content = json.dumps({**json.loads(content), **dict.fromkeys(COST)}).encode()
         found[str(path.relative_to(folder))] = hashlib.sha256(content).hexdigest()
     return found

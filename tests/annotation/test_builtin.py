@@ -1,0 +1,64 @@
+from pathlib import Path
+
+import pytest
+
+from annotation import builtin
+from annotation.builtin import PEOPLE, SIMULATED, ensure_demo
+from annotation.store import Store
+from annotation.study import export_labels, export_votes, list_studies
+
+SETS = sorted((Path(__file__).resolve().parents[2] / "data/demo/sets").iterdir())
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(f"sqlite:///{tmp_path / 'studies.db'}") as store:
+        yield store
+
+
+@pytest.fixture
+def demo(store, tmp_path):
+    ensure_demo(store, SETS, tmp_path / "images")
+    return {study.name: study for study in list_studies(store)}
+
+
+def test_people_start_with_an_empty_study_and_programs_with_a_marked_one(demo, store):
+    assert set(demo) == {PEOPLE, SIMULATED}
+    assert export_votes(store, demo[PEOPLE].id).empty
+    assert not demo[PEOPLE].spec.simulated
+    votes = export_votes(store, demo[SIMULATED].id)
+    assert demo[SIMULATED].spec.simulated
+    assert votes["simulated"].all()
+    assert votes.groupby("item").size().tolist() == [5] * 144
+
+
+def test_simulated_people_disagree_and_differ_as_real_ones_do(demo, store, tmp_path):
+    votes = export_votes(store, demo[SIMULATED].id)
+    none = votes.assign(none=votes["answer"] == "none").groupby("annotator")["none"].mean()
+    assert 0.1 < none.min() < none.max() < 0.7
+    labels = export_labels(store, demo[SIMULATED].id, tmp_path / "images")
+    assert labels["simulated"].all()
+    rates = labels.groupby("model")["mean_response"].mean()
+    assert rates.nunique() == 6
+    assert rates.max() - rates.min() > 0.2
+
+
+def test_a_second_start_adds_nothing(demo, store, tmp_path):
+    ensure_demo(store, SETS, tmp_path / "images")
+    assert len(list_studies(store)) == 2
+    assert len(export_votes(store, demo[SIMULATED].id)) == 720
+
+
+def test_a_simulation_cut_short_is_finished(store, tmp_path, monkeypatch):
+    simulate = builtin.simulate
+    monkeypatch.setattr(builtin, "simulate", lambda store, study, _: simulate(store, study, 2))
+    ensure_demo(store, SETS, tmp_path / "images")
+    monkeypatch.undo()
+    ensure_demo(store, SETS, tmp_path / "images")
+    study = next(s for s in list_studies(store) if s.name == SIMULATED)
+    assert len(export_votes(store, study.id)) == 720
+
+
+def test_where_there_are_studies_or_no_sets_nothing_is_made(store, tmp_path):
+    ensure_demo(store, [], tmp_path / "images")
+    assert list_studies(store) == []
