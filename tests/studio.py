@@ -1,4 +1,4 @@
-"""A real SemSim Studio in a process of its own, for end-to-end tests."""
+"""Real servers in processes of their own and a real browser, for end-to-end tests."""
 
 import os
 import shutil
@@ -7,11 +7,13 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from helpers import skip_or_fail
+from playwright.sync_api import Browser, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM_FLAGS = (
@@ -35,45 +37,77 @@ def find_chromium() -> str:
     return str(path)
 
 
-class Studio:
-    """Starts, kills and restarts `app.py` on one data folder and one port."""
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """A headless Chromium."""
+    path = find_chromium()
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=list(CHROMIUM_FLAGS))
+        yield chromium
+        chromium.close()
 
-    def __init__(self, data: Path, checkpoints: Path) -> None:
+
+def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Wait until `holds()`; fails after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"still not so after {seconds} s: {holds}")
+        time.sleep(0.02)
+
+
+class Server:
+    """A server process that can be killed and started again on the same port.
+
+    command: what follows `python`; "{port}" in it becomes the port.
+    """
+
+    def __init__(self, data: Path, command: Sequence[str]) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        self.data, self.checkpoints = data, checkpoints
+        self.data = data
         self.url = f"http://127.0.0.1:{self.port}"
-        self.process: subprocess.Popen | None = None
+        self._command = [part.replace("{port}", str(self.port)) for part in command]
+        self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the server and wait until it answers."""
-        command = [sys.executable, "app.py", "--port", str(self.port), "--data-dir", str(self.data)]
-        command += ["--checkpoints", str(self.checkpoints), "--device", "cpu"]
+        """Start and wait until it answers."""
         self.data.mkdir(parents=True, exist_ok=True)
-        with open(self.data / "server.log", "ab") as log:
-            self.process = subprocess.Popen(
-                command,
-                cwd=ROOT,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, "GRADIO_TEMP_DIR": str(self.data / "gradio")},
+        environment = {
+            **os.environ,
+            "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}",
+            "GRADIO_ANALYTICS_ENABLED": "False",
+            "GRADIO_TEMP_DIR": str(self.data / "gradio"),
+        }
+        with (self.data / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, *self._command], env=environment, stdout=log, stderr=log
             )
-        deadline = time.monotonic() + START_SECONDS
-        while not self._answers():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError((self.data / "server.log").read_text())
-            time.sleep(0.2)
+        until(self._answers, START_SECONDS)
 
     def kill(self) -> None:
         """SIGKILL: no goodbye, no clean-up."""
-        if self.process is not None:
-            self.process.send_signal(signal.SIGKILL)
-            self.process.wait()
+        if self._process is not None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+            self._process = None
 
     def _answers(self) -> bool:
+        if self._process is None or self._process.poll() is not None:
+            raise AssertionError((self.data / "server.log").read_text())
         try:
-            with urllib.request.urlopen(f"{self.url}/signed-out", timeout=5) as reply:
-                return bool(reply.status == 200)
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            urllib.request.urlopen(f"{self.url}/signed-out", timeout=2).close()
+        except OSError:
             return False
+        return True
+
+
+class Studio(Server):
+    """The whole product, as `python app.py` serves it."""
+
+    def __init__(self, data: Path, checkpoints: Path) -> None:
+        self.checkpoints = checkpoints
+        options = ["--port", "{port}", "--data-dir", str(data), "--device", "cpu"]
+        command = [str(ROOT / "app.py"), *options, "--checkpoints", str(checkpoints)]
+        super().__init__(data, command)

@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from semsim import jobs
-from semsim.errors import DataError
+from semsim.errors import DataError, SemsimError
 from semsim.jobs import Job, JobState
 from semsim.ui import ScienceContext, StudyChoice, compare_view, jobpanel
 from semsim.ui.compare_data import (
@@ -37,6 +37,7 @@ new MutationObserver(attach).observe(document.body, {childList: true, subtree: t
 attach();
 """
 _QUIET: dict[str, Any] = {"queue": False, "api_visibility": "private"}
+_TELLING: dict[str, Any] = {"api_visibility": "private"}  # queued: its errors come as a message
 _ENDED = {JobState.DONE, JobState.FAILED, JobState.STOPPED, JobState.LOST}
 
 
@@ -98,7 +99,9 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     refresh = _wire(context, page, scoring, fetching)
 
     def load(request: gr.Request) -> list[Any]:
-        return refresh(dict(request.query_params).get("study"))
+        asked = dict(request.query_params)
+        learned = asked.get("semsim")  # the link from a finished training
+        return refresh(asked.get("study"), f"semsim:{learned}" if learned else None)
 
     return [(load, [*page.outputs, *scoring.outputs, *fetching.outputs])]
 
@@ -162,8 +165,11 @@ def _wire(
     everything = [*page.outputs, *scoring.outputs, *fetching.outputs]
 
     def refresh(*choices: str | None) -> list[Any]:
-        with errors_shown():
+        try:
             values, job = page_values(context, Chosen(*choices))
+        except SemsimError as error:
+            notice = jobpanel.alert_html(error)
+            values, job = {"notice": notice, "body": gr.Column(visible=False)}, None
         download = live_download(context)
         values |= {"job": job.id if job else "", "download": download.id if download else ""}
         drawn = [values.get(field.name, gr.skip()) for field in fields(page)]
@@ -187,11 +193,11 @@ def _wire(
         return [job.id, *jobpanel.show(job)]
 
     page.study.input(refresh, page.study, everything, **_QUIET)
-    page.metric.input(show_metric, page.choices, page.plot, **_QUIET)
-    page.model.input(show_model, page.choices, page.model_images, **_QUIET)
-    page.image.input(show_gallery, page.choices, page.gallery, **_QUIET)
-    page.order.input(show_gallery, page.choices, page.gallery, **_QUIET)
-    page.fetch.click(fetch, page.weights, [page.download, *fetching.outputs], **_QUIET)
+    page.metric.input(show_metric, page.choices, page.plot, **_TELLING)
+    page.model.input(show_model, page.choices, page.model_images, **_TELLING)
+    page.image.input(show_gallery, page.choices, page.gallery, **_TELLING)
+    page.order.input(show_gallery, page.choices, page.gallery, **_TELLING)
+    page.fetch.click(fetch, page.weights, [page.download, *fetching.outputs], **_TELLING)
     _wire_clicks(context, page)
     for panel, job in ((scoring, page.job), (fetching, page.download)):
         _when_it_ends(context, panel, job).change(refresh, page.choices, everything, **_QUIET)
@@ -206,7 +212,7 @@ def _wire_clicks(context: ScienceContext, page: _Page) -> None:
         comparison, chosen = _read(context, (study, None, str(event.model)))
         return chosen.model, compare_view.model_images_html(comparison, chosen.model)
 
-    bridge.point(clicked, page.study, [page.model, page.model_images], **_QUIET)
+    bridge.point(clicked, page.study, [page.model, page.model_images], **_TELLING)
 
 
 def _when_it_ends(context: ScienceContext, panel: JobPanel, job: gr.Textbox) -> gr.Textbox:
@@ -294,9 +300,9 @@ def _read(context: ScienceContext, choices: Sequence[str | None]) -> tuple[Compa
 
 
 def _pick(studies: Sequence[StudyChoice], wanted: str | None) -> StudyChoice | None:
-    """The study with this id, else the first, else None."""
+    """The study with this id or, as in links from a training, this name; else the first."""
     for study in studies:
-        if study.id == wanted:
+        if wanted in (study.id, study.name):
             return study
     return studies[0] if studies else None
 

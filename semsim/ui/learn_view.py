@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 import plotly.graph_objects as go
 
@@ -86,9 +86,13 @@ def result_html(result: Mapping[str, Any]) -> str:
         f"<p>{_held_out_words(result['results'])}</p>",
         f"<p>Checkpoint: <code>{escape(result['checkpoint'])}</code></p>",
         *(f'<p role="alert">⚠ {escape(warning)}</p>' for warning in result["warnings"]),
-        f'<p><a href="compare?semsim={quote(result["name"])}">Use it in Compare</a></p>',
+        f'<p><a href="compare?{_query(result)}">Use it in Compare</a></p>',
     ]
     return "".join(parts)
+
+
+def _query(result: Mapping[str, Any]) -> str:
+    return escape(urlencode({"study": result["study"], "semsim": result["name"]}))
 
 
 def trainings_html(rows: Sequence[TrainingRow]) -> str:

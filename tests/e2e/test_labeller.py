@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from e2e.label_server import LabelServer, browser, until
+from e2e.label_server import LabelServer
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+from studio import browser, until
 from study_factory import CLASSES, write_set
 
 from annotation import study as studies

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 import pytest
-from e2e.label_server import LabelServer, browser, until
+from e2e.label_server import LabelServer
 from playwright.sync_api import Browser, Page, expect
+from studio import browser, until
 from study_factory import write_set
 
 from annotation import study as studies

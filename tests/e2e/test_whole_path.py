@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 from scipy import stats
 from skimage.io import imread
 from skimage.metrics import mean_squared_error, peak_signal_noise_ratio
-from studio import CHROMIUM_FLAGS, Studio, find_chromium
+from studio import Studio, browser
 
 from annotation.domain import StudySpec, Task
 from annotation.store import Store
@@ -25,7 +25,6 @@ MODELS = {"clear": 0.03, "good": 0.08, "poor": 0.15, "bad": 0.3}  # name → noi
 IMAGES = 5
 KEYS = [f"Digit{n}" for n in range(1, 6)] + [f"Key{c}" for c in "QWERTASDFGZXCVB"]
 LONG = 120_000  # milliseconds: two busy cores
-expect.set_options(timeout=LONG)
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +63,7 @@ def sets(tmp_path_factory):
 
 
 def test_five_people_label_train_and_compare(tmp_path, sets):
+    expect.set_options(timeout=LONG)
     data = tmp_path / "data"
     studio = Studio(data, tmp_path / "checkpoints")
     with Store(f"sqlite:///{data / 'studies.db'}") as store:
@@ -71,24 +71,22 @@ def test_five_people_label_train_and_compare(tmp_path, sets):
         study = create_study(store, spec, sets, data / "images")
         try:
             studio.start()
-            with sync_playwright() as playwright:
-                browser = playwright.chromium.launch(
-                    executable_path=find_chromium(), args=list(CHROMIUM_FLAGS)
-                )
-                pressed = label_everything(browser, studio, store, study)
+            with browser() as chromium:
+                pressed = label_everything(chromium, studio, store, study)
                 check_votes(store, study, pressed)
-                train(browser, studio)
-                compare(browser, studio, export_labels(store, study.id, data / "images"), study)
-                browser.close()
+                train(chromium, studio)
+                compare(chromium, studio, export_labels(store, study.id, data / "images"), study)
         finally:
             studio.kill()
 
 
-def label_everything(browser, studio: Studio, store: Store, study) -> dict[tuple[str, str], str]:
+def label_everything(
+    chromium: Browser, studio: Studio, store: Store, study
+) -> dict[tuple[str, str], str]:
     """Five people answer every item by key; the server is killed and restarted in between."""
     labels = export_labels(store, study.id, studio.data / "images")
     people = [
-        Person(browser, studio, study, name, number, labels) for number, name in enumerate(PEOPLE)
+        Person(chromium, studio, study, name, number, labels) for number, name in enumerate(PEOPLE)
     ]
     for person in people:
         person.answer(8)
@@ -108,8 +106,8 @@ def label_everything(browser, studio: Studio, store: Store, study) -> dict[tuple
 class Person:
     """One annotator in a browser context of their own."""
 
-    def __init__(self, browser, studio, study, name, number, labels) -> None:
-        self.page: Page = browser.new_context().new_page()
+    def __init__(self, chromium, studio, study, name, number, labels) -> None:
+        self.page: Page = chromium.new_context().new_page()
         self.page.set_default_timeout(LONG)
         self.name, self.number = name, number
         self.truth = labels.set_index("item")
@@ -168,9 +166,9 @@ def check_votes(store: Store, study, pressed: dict[tuple[str, str], str]) -> Non
     assert not votes["simulated"].any()
 
 
-def train(browser, studio: Studio) -> None:
+def train(chromium: Browser, studio: Studio) -> None:
     """Two epochs from the page, and a reload in between."""
-    page = browser.new_page()
+    page = chromium.new_page()
     page.set_default_timeout(LONG)
     page.goto(f"{studio.url}/studio/train")
     # The first picture was recognised on every model, the last one on none.
@@ -187,9 +185,9 @@ def train(browser, studio: Studio) -> None:
     page.close()
 
 
-def compare(browser, studio: Studio, labels: pd.DataFrame, study) -> None:
+def compare(chromium: Browser, studio: Studio, labels: pd.DataFrame, study) -> None:
     """The page's numbers are those scipy and scikit-image give on the exported data."""
-    page = browser.new_page()
+    page = chromium.new_page()
     page.set_default_timeout(LONG)
     page.goto(f"{studio.url}/studio/compare?study={study.id}")
     table = page.locator("#compare-agreement table")

@@ -21,6 +21,7 @@ from semsim.ui.learn_view import (
 EVIL = "<script>alert(1)</script>"
 RESULT = {
     "name": "mine",
+    "study": "The demo",
     "checkpoint": "/there/mine.safetensors",
     "simulated": False,
     "n_triplets": 162,
@@ -114,7 +115,7 @@ def test_a_result_says_how_good_it_is_where_it_is_and_what_next():
     assert "5 originals it never saw" in html
     assert "<strong>91%</strong>" in html
     assert "/there/mine.safetensors" in html
-    assert 'href="compare?semsim=mine"' in html
+    assert 'href="compare?study=The+demo&amp;semsim=mine"' in html
 
 
 def test_a_result_without_held_out_originals_claims_nothing():
