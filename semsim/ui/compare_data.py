@@ -1,8 +1,10 @@
 """What the Compare page shows, gathered once from labels and scores."""
 
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pandas as pd
 
@@ -13,8 +15,9 @@ from semsim.analysis.tables import (
     metric_means,
     model_table,
 )
-from semsim.errors import SemsimError
+from semsim.errors import SemsimError, WeightsError
 from semsim.jobs import Job, JobState
+from semsim.learning.model import read_training
 from semsim.metrics import MetricSpec, Resources, all_metrics
 from semsim.scoring import ScoreBook, pair_sets_of_labels, read_scores
 from semsim.ui import ScienceContext, StudyChoice
@@ -33,6 +36,7 @@ class Comparison:
     specs: of the metrics that have scores or are waiting for them, in the registry's order.
     unavailable: of the others, with the reason.
     models, means, agreement: as `semsim.analysis.tables` makes them.
+    remarks: by metric, what a reader must know before believing its number.
     """
 
     study: StudyChoice
@@ -43,6 +47,7 @@ class Comparison:
     models: pd.DataFrame
     means: pd.DataFrame
     agreement: pd.DataFrame
+    remarks: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def n_votes(self) -> int:
@@ -90,7 +95,27 @@ def read_comparison(context: ScienceContext, study: StudyChoice) -> Comparison:
     book = read_scores(
         pair_sets_of_labels(labels), list(metrics), resources, context.data / "scores"
     )
-    return compare(study, labels, book, [metric.spec for metric in metrics.values()])
+    found = compare(study, labels, book, [metric.spec for metric in metrics.values()])
+    return replace(found, remarks=training_remarks(found, context.checkpoints))
+
+
+def training_remarks(comparison: Comparison, checkpoints: Path) -> dict[str, str]:
+    """Of each SemSim: whether programs voted for it, and whether it learned from this very study.
+
+    A file that cannot be read has no remark; it has no number either.
+    """
+    remarks = {}
+    for spec in comparison.specs:
+        family, _, checkpoint = spec.name.partition(":")
+        if family != "semsim":
+            continue
+        with suppress(WeightsError):
+            training = read_training(checkpoints / f"{checkpoint}.safetensors")
+            said = ["trained on simulated votes"] if training.simulated else []
+            if training.study == comparison.study.name:
+                said.append("in-sample: learned from this study")
+            remarks[spec.name] = "; ".join(said)
+    return remarks
 
 
 def scoring_job(context: ScienceContext, comparison: Comparison) -> Job | None:

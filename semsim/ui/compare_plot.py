@@ -63,4 +63,5 @@ def _trace(comparison: Comparison, points: pd.DataFrame, spec: MetricSpec) -> go
         customdata=[model_key(row) for _, row in points.iterrows()],
         text=texts,
         hovertemplate="%{text}<extra></extra>",
+        hoverlabel={"bgcolor": "#1f2937", "font": {"color": "#ffffff"}},
     )

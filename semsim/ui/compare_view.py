@@ -77,7 +77,10 @@ def notice_html(comparison: Comparison) -> str:
 def agreement_html(comparison: Comparison) -> str:
     """|ρ| and |τ| of every metric against people, with signed values and an interval."""
     header = ["Metric", "|ρ|", "|τ|", "ρ", "τ", "95 % interval of ρ", "models", ""]
-    rows = [_agreement_cells(row) for _, row in comparison.agreement.iterrows()]
+    rows = [
+        _agreement_cells(row, comparison.remarks.get(row["metric"], ""))
+        for _, row in comparison.agreement.iterrows()
+    ]
     caption = (
         "Rank correlation over models of each metric with the share of reconstructions people "
         "recognise. ρ is Spearman's, τ Kendall's τ-b; a negative sign means that the metric "
@@ -247,14 +250,14 @@ def image_source(path: str) -> str:
     return "data:image/png;base64," + base64.b64encode(content).decode()
 
 
-def _agreement_cells(row: pd.Series) -> list[str]:
+def _agreement_cells(row: pd.Series, remark: str) -> list[str]:
     if row["undefined"] is not None and not pd.isna(row["undefined"]):
         return [row["title"], *("–",) * 5, str(row["n"]), f"undefined: {row['undefined']}"]
     interval = "–"
     if not pd.isna(row["rho_low"]):
         interval = f"{number(row['rho_low'], 2)} to {number(row['rho_high'], 2)}"
     values = [number(row[name]) for name in ("abs_rho", "abs_tau", "rho", "tau")]
-    return [row["title"], *values, interval, str(row["n"]), ""]
+    return [row["title"], *values, interval, str(row["n"]), remark]
 
 
 def _share(row: pd.Series) -> str:

@@ -5,6 +5,7 @@ import pytest
 from made_study import MODELS, make_labels
 
 from semsim import jobs
+from semsim.learning.model import ModelSettings, SemSimModel, Training, save_semsim
 from semsim.metrics import METRICS, Resources
 from semsim.scoring import pair_sets_of_labels, score_sets
 from semsim.ui import ScienceContext, StudyChoice
@@ -119,3 +120,25 @@ def test_a_model_is_named_with_its_data_set_where_there_are_several(labels):
     models.loc[1, "dataset"] = "faces"
     assert model_name(row, models) == "resnet/none · symbols"
     assert model_key(models.iloc[1]) == "faces\ninvgrad\nresnet/crop"
+
+
+@pytest.mark.parametrize(
+    ("simulated", "study", "remark"),
+    [
+        (True, "Made", "trained on simulated votes; in-sample: learned from this study"),
+        (False, "Another", ""),
+    ],
+)
+def test_a_semsim_says_whom_it_learned_from(context, simulated, study, remark):
+    training = Training(
+        n_originals=1,
+        n_triplets=1,
+        simulated=simulated,
+        created="",
+        versions={},
+        settings={},
+        study=study,
+    )
+    model = SemSimModel(ModelSettings(backbone="lenet"), mean=[0.5] * 3, std=[0.2] * 3)
+    save_semsim(model, context.checkpoints / "mine.safetensors", training)
+    assert read_comparison(context, STUDY).remarks == {"semsim:mine": remark}

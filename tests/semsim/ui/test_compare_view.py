@@ -1,5 +1,6 @@
 import base64
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -53,6 +54,13 @@ def test_votes_without_a_majority_are_said_to_be_so(tmp_path):
 
     notice = compare_view.notice_html(comparison(tmp_path, simulated=False, change=undecided))
     assert "no reconstruction has a majority yet" in notice
+
+
+def test_remarks_stand_beside_their_numbers(tmp_path):
+    found = replace(comparison(tmp_path), remarks={"mse": "in-sample <b>"})
+    rows = {row[0]: row for row in texts(compare_view.agreement_html(found))}
+    assert rows["MSE"][-1] == "in-sample &lt;b&gt;"
+    assert rows["PSNR"][-1] == ""
 
 
 def test_agreement_shows_absolute_and_signed_values_and_the_interval(tmp_path):
