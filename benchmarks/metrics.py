@@ -1,6 +1,6 @@
 """What the metrics cost over scikit-image's own functions called in a loop.
 
-python benchmarks/metrics.py [images]
+python -m benchmarks.metrics [images]
 """
 
 import sys

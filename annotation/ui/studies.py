@@ -18,6 +18,8 @@ from annotation.ui import StudyContext, study_view
 
 TICK = 5.0  # seconds between two looks
 QUIETLY: dict[str, Any] = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
+# Queued, since only then does an error come as a message.
+TELLING: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 TASKS = [
     ("Recognition: which of these classes is it?", Task.RECOGNITION.value),
     ("Pair: do both show the same?", Task.PAIR.value),
@@ -228,9 +230,9 @@ def _wire_panel(context: StudyContext, panel: _Panel) -> None:
 
     panel.table.pick(pick, None, panel.outputs, **QUIETLY)
     gr.Timer(TICK).tick(tick, [panel.chosen, panel.seen], panel.outputs, **QUIETLY)
-    panel.start.click(put(StudyStatus.RUNNING), panel.chosen, panel.outputs, **QUIETLY)
-    panel.pause.click(put(StudyStatus.PAUSED), panel.chosen, panel.outputs, **QUIETLY)
-    panel.close.click(put(StudyStatus.CLOSED), panel.chosen, panel.outputs, **QUIETLY)
+    panel.start.click(put(StudyStatus.RUNNING), panel.chosen, panel.outputs, **TELLING)
+    panel.pause.click(put(StudyStatus.PAUSED), panel.chosen, panel.outputs, **TELLING)
+    panel.close.click(put(StudyStatus.CLOSED), panel.chosen, panel.outputs, **TELLING)
 
 
 def _wire_form(context: StudyContext, panel: _Panel, form: _Form) -> None:

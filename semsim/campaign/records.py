@@ -92,8 +92,19 @@ def find_sets(root: Path) -> list[ReconstructionSet]:
 
 
 def set_choices(roots: Iterable[Path]) -> list[tuple[str, Path]]:
-    """What a page offers to choose from: the name of each set below `roots`, and its folder."""
-    return [(str(found.run["name"]), found.folder) for root in roots for found in find_sets(root)]
+    """What a page offers to choose from: the name of each set below `roots`, and its folder.
+
+    A set that cannot be read is offered as such; whoever chooses it learns why.
+    """
+    folders = [path.parent for root in roots for path in sorted(Path(root).glob("**/run.json"))]
+    return [(_name_of(folder), folder.resolve()) for folder in folders]
+
+
+def _name_of(folder: Path) -> str:
+    try:
+        return str(read_set(folder).run.get("name", folder.name))
+    except DataError:
+        return f"{folder.name} (cannot be read)"
 
 
 def write_set(folder: Path, run: Mapping[str, Any], rows: list[dict[str, Any]]) -> None:

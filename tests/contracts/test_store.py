@@ -195,8 +195,6 @@ def test_no_interleaving_breaks_the_invariants(kind, tmp_path):
 
         @settings(
             max_examples=20 if kind == "sqlite" else 12,
-            deadline=None,
-            derandomize=True,
             database=None,
             suppress_health_check=[HealthCheck.too_slow],
         )

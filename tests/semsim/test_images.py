@@ -8,7 +8,7 @@ from semsim.errors import DataError
 from semsim.images import is_image_file, read_image, read_images, to_uint8, write_png
 
 
-@settings(deadline=None, derandomize=True, max_examples=20)
+@settings(max_examples=20)
 @given(st.lists(st.integers(0, 255), min_size=12, max_size=12))
 def test_writing_and_reading_loses_nothing(tmp_path_factory, values):
     path = tmp_path_factory.mktemp("png") / "a.png"

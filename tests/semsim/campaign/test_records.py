@@ -53,6 +53,16 @@ def test_sets_are_found_below_a_root(folder, tmp_path):
     assert set_choices([tmp_path, tmp_path / "nothing"]) == [("demo/one", folder)]
 
 
+def test_a_broken_set_hides_no_other_and_is_offered_as_broken(folder, tmp_path):
+    broken = tmp_path / "sets/broken"
+    broken.mkdir()
+    (broken / "run.json").write_text("{")
+    assert set_choices([tmp_path]) == [
+        ("broken (cannot be read)", broken),
+        ("demo/one", folder),
+    ]
+
+
 def test_a_folder_without_manifest_is_no_set_and_says_what_is_missing(folder):
     (folder / "manifest.parquet").unlink()
     assert find_sets(folder.parent) == []

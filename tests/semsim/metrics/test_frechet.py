@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from semsim.errors import DataError
 from semsim.metrics.frechet import check_clouds, few_images_note, frechet_distance
 
-STEADY = settings(deadline=None, derandomize=True, max_examples=50)
+STEADY = settings(max_examples=50)
 
 SHAPES = st.tuples(st.integers(2, 12), st.integers(1, 12))
 

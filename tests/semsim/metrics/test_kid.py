@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from semsim.errors import DataError
 from semsim.metrics.kid import kernel_distance
 
-STEADY = settings(deadline=None, derandomize=True, max_examples=50)
+STEADY = settings(max_examples=50)
 
 
 @STEADY

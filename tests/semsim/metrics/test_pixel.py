@@ -8,7 +8,7 @@ from semsim.errors import DataError
 from semsim.metrics import Pairs, Resources
 from semsim.metrics.pixel import Psnr, mse, psnr
 
-STEADY = settings(deadline=None, derandomize=True, max_examples=50)
+STEADY = settings(max_examples=50)
 
 
 def constant(*values):

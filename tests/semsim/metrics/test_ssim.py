@@ -8,7 +8,7 @@ from semsim.errors import DataError
 from semsim.metrics import Pairs, Resources
 from semsim.metrics.ssim import Ssim, ssim
 
-STEADY = settings(deadline=None, derandomize=True, max_examples=20)
+STEADY = settings(max_examples=20)
 
 WINDOWS = ("gaussian", "uniform")
 
