@@ -2,6 +2,8 @@
 
 import argparse
 import os
+import socket
+from contextlib import suppress
 from pathlib import Path
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # before gradio is imported
@@ -21,7 +23,6 @@ from semsim.errors import DataError
 from semsim.ui import ScienceContext, StudyChoice, compare, learn
 
 ROOT = Path(__file__).resolve().parent
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def create_app(store: Store, options: argparse.Namespace, key: str | None) -> Guard:
@@ -44,23 +45,27 @@ def create_app(store: Store, options: argparse.Namespace, key: str | None) -> Gu
         device=options.device,
     )
     ensure_demo(store, [folder for _, folder in set_choices(roots[:1])], images)
-    app = web_app(store, images)
-    mount(app, "/label", [Page("Label", "label", label, people)])
+    mount(app := web_app(store, images), "/label", [Page("Label", "label", label, people)])
     pages = [Page("Studies", "studies", studies, people)]
     pages += [Page("Train SemSim", "train", learn, science)]
-    pages += [Page("Compare", "compare", compare, science)]
-    mount(app, "/studio", pages)
+    mount(app, "/studio", [*pages, Page("Compare", "compare", compare, science)])
     return Guard(app, key)
 
 
 def serve(options: argparse.Namespace) -> None:
     """Open everything, say where it is, and serve until stopped."""
+    with suppress(OSError), socket.create_connection((options.host, options.port), timeout=1):
+        raise SystemExit(f"Port {options.port} is taken; choose another one with --port.")
     options.data_dir.mkdir(parents=True, exist_ok=True)
-    key = None if options.host in LOOPBACK else researcher_key(options.data_dir / "researcher.key")
-    store = Store(options.database or f"sqlite:///{options.data_dir.resolve() / 'studies.db'}")
-    app = create_app(store, options, key)
-    address = f"http://{options.host}:{options.port}/studio/" + (f"?key={key}" if key else "")
-    print(f"SemSim Studio: {address}", flush=True)
+    local = options.host in ("127.0.0.1", "localhost", "::1")
+    key = None if local else researcher_key(options.data_dir / "researcher.key")
+    try:
+        store = Store(options.database or f"sqlite:///{options.data_dir.resolve() / 'studies.db'}")
+        app = create_app(store, options, key)
+    except AnnotationError as error:
+        raise SystemExit(str(error)) from None
+    where = f"{options.host}:{options.port}/studio/" + (f"?key={key}" if key else "")
+    print(f"SemSim Studio: http://{where}", flush=True)
     uvicorn.run(app, host=options.host, port=options.port, log_level="warning")
 
 
