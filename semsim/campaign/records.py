@@ -82,15 +82,6 @@ def read_set(folder: Path) -> ReconstructionSet:
     return ReconstructionSet(folder, run, manifest)
 
 
-def find_sets(root: Path) -> list[ReconstructionSet]:
-    """All reconstruction sets below `root`, by folder name."""
-    return [
-        read_set(path.parent)
-        for path in sorted(Path(root).glob("**/run.json"))
-        if (path.parent / "manifest.parquet").exists()
-    ]
-
-
 def set_choices(roots: Iterable[Path]) -> list[tuple[str, Path]]:
     """What a page offers to choose from: the name of each set below `roots`, and its folder.
 

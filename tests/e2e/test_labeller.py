@@ -76,6 +76,19 @@ def join(page: Page, server: LabelServer, study: Study, name: str = "Ada") -> No
     expect(page.locator(".sl-pictures img").first).to_be_visible(timeout=30_000)
 
 
+def in_memory(page: Page, pictures: int) -> None:
+    """Wait until the browser holds `pictures`: a key can only answer a picture that is there."""
+    page.wait_for_function(
+        """(count) => performance.getEntriesByType('resource')
+            .filter((entry) => entry.name.includes('/api/image/') && entry.responseEnd > 0)
+            .length >= count""",
+        arg=pictures,
+        timeout=30_000,
+    )
+    # Decoding follows the last answer from the network at once; two frames later it is done.
+    page.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
+
+
 def saved(page: Page) -> None:
     expect(page.locator(".sl-status")).to_have_text("Saved ✓", timeout=30_000)
     expect(page.locator("semsim-labeller")).to_have_attribute("data-unsaved", "0")
@@ -93,6 +106,7 @@ def type_fast(page: Page, keys: list[str]) -> None:
 def test_twenty_keys_15_ms_apart_are_all_saved_in_order(page, server, store, new_study) -> None:
     study = new_study()
     join(page, server, study)
+    in_memory(page, 20)
     type_fast(page, TWENTY)
     saved(page)
     assert answers(store, study) == [ANSWERS[key] for key in TWENTY]
@@ -136,6 +150,7 @@ def test_answers_given_while_the_server_is_dead_arrive_when_it_is_back(
 ) -> None:
     study = new_study()
     join(page, server, study)
+    in_memory(page, 20)
     type_fast(page, ["1", "2"])
     saved(page)
     server.kill()
@@ -150,6 +165,7 @@ def test_a_closed_browser_loses_nothing_either(context, server, store, new_study
     study = new_study()
     first = context.new_page()
     join(first, server, study)
+    in_memory(first, 20)
     server.kill()
     type_fast(first, ["1", "2", "3"])
     first.close()
@@ -274,7 +290,10 @@ def test_an_answer_that_can_never_be_saved_is_shown_and_kept(
 def test_the_end_and_a_pause_are_said(page, server, store, new_study) -> None:
     study = new_study(task=Task.PAIR)
     join(page, server, study)
-    type_fast(page, ["f", "j"] * 12)
+    in_memory(page, 2 * 20)
+    type_fast(page, ["f", "j"] * 10)
+    in_memory(page, 2 * 24)
+    type_fast(page, ["f", "j"] * 2)
     expect(page.get_by_role("heading", name="All done, thank you!")).to_be_visible()
     saved(page)
     assert answers(store, study) == ["same", "different"] * 12

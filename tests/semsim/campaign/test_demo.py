@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from semsim.campaign.demo import DemoSettings, build_demo
-from semsim.campaign.records import find_sets
+from semsim.campaign.records import read_set
 from semsim.datasets.symbols import Symbols
 from semsim.images import read_image, to_uint8
 from semsim.targets import load_target
@@ -18,7 +18,7 @@ DEMO = Path(__file__).resolve().parents[3] / "data/demo"
 
 @pytest.fixture(scope="module")
 def sets():
-    return find_sets(DEMO / "sets")
+    return [read_set(folder) for folder in sorted((DEMO / "sets").iterdir())]
 
 
 def test_six_models_24_images_each_the_same_originals(sets):
@@ -101,7 +101,7 @@ def test_an_interrupted_build_goes_on_and_ends_in_the_same_files(tmp_path):
     folders = build_demo(tmp_path / "again", tmp_path / "work", TOY, report=steps.append)
     assert len(folders) == 6
     assert digest(tmp_path / "again") == digest(tmp_path / "out")
-    assert find_sets(tmp_path / "again")[0].run["attacks_reused"] == 6
+    assert read_set(folders[0]).run["attacks_reused"] == 6
     assert steps[-1].done == steps[-1].total == 2 + 6 + 12
 
 

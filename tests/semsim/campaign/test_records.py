@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from semsim.campaign.records import find_sets, read_set, set_choices, write_set
+from semsim.campaign.records import read_set, set_choices, write_set
 from semsim.errors import DataError
 from semsim.images import write_png
 
@@ -49,7 +49,6 @@ def test_pairs_leave_failed_attacks_out_and_point_to_files(folder):
 
 
 def test_sets_are_found_below_a_root(folder, tmp_path):
-    assert [found.folder for found in find_sets(tmp_path)] == [folder]
     assert set_choices([tmp_path, tmp_path / "nothing"]) == [("demo/one", folder)]
 
 
@@ -65,7 +64,6 @@ def test_a_broken_set_hides_no_other_and_is_offered_as_broken(folder, tmp_path):
 
 def test_a_folder_without_manifest_is_no_set_and_says_what_is_missing(folder):
     (folder / "manifest.parquet").unlink()
-    assert find_sets(folder.parent) == []
     with pytest.raises(DataError, match=r"manifest\.parquet is missing"):
         read_set(folder)
 
