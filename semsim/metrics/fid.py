@@ -26,16 +26,10 @@ class Fid:
 
     @property
     def spec(self) -> MetricSpec:
-        return MetricSpec(
-            name="fid",
-            title="FID",
-            higher_means_more_leakage=False,
-            per_image=False,
-            weights=(INCEPTION,),
-        )
+        return _spec("fid", "FID")
 
     def files(self, resources: Resources) -> tuple[Path, ...]:
-        return (locate(INCEPTION, resources.checkpoints),)
+        return _files(resources)
 
     def prepare(self, resources: Resources) -> Judge:
         features = inception_features(self.files(resources)[0], resources.device)
@@ -48,16 +42,10 @@ class Kid:
 
     @property
     def spec(self) -> MetricSpec:
-        return MetricSpec(
-            name="kid",
-            title="KID",
-            higher_means_more_leakage=False,
-            per_image=False,
-            weights=(INCEPTION,),
-        )
+        return _spec("kid", "KID")
 
     def files(self, resources: Resources) -> tuple[Path, ...]:
-        return (locate(INCEPTION, resources.checkpoints),)
+        return _files(resources)
 
     def prepare(self, resources: Resources) -> Judge:
         features = inception_features(self.files(resources)[0], resources.device)
@@ -67,6 +55,20 @@ class Kid:
             return Scores(values=np.array([found.value]), standard_error=found.standard_error)
 
         return judge
+
+
+def _spec(name: str, title: str) -> MetricSpec:
+    return MetricSpec(
+        name=name,
+        title=title,
+        higher_means_more_leakage=False,
+        per_image=False,
+        weights=(INCEPTION,),
+    )
+
+
+def _files(resources: Resources) -> tuple[Path, ...]:
+    return (locate(INCEPTION, resources.checkpoints),)
 
 
 def frechet_scores(features: Features, pairs: Pairs) -> Scores:
