@@ -10,6 +10,7 @@ from study_factory import fresh_database, write_set
 from annotation.create import create_study
 from annotation.domain import Study, StudySpec, Task
 from annotation.store import Store
+from annotation.study import join
 
 
 @pytest.fixture
@@ -42,3 +43,18 @@ SURE = {
     "original": {"TRUE": 0.9, "heart": 0.1},
     "reconstruction": {"TRUE": 0.8, "heart": 0.2},
 }
+
+
+@pytest.fixture
+def study(make_study):
+    return make_study(votes_per_item=2)
+
+
+@pytest.fixture
+def anna(store, study):
+    return join(store, study.token, "Anna").annotator
+
+
+@pytest.fixture
+def ben(store, study):
+    return join(store, study.token, "Ben").annotator

@@ -41,21 +41,6 @@ def answer(item, text="none", **fields):
 
 
 @pytest.fixture
-def study(make_study):
-    return make_study(votes_per_item=2)
-
-
-@pytest.fixture
-def anna(store, study):
-    return join(store, study.token, "Anna").annotator
-
-
-@pytest.fixture
-def ben(store, study):
-    return join(store, study.token, "Ben").annotator
-
-
-@pytest.fixture
 def cleo(store, study):
     return join(store, study.token, "Cleo").annotator
 

@@ -19,21 +19,6 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
 
 
-@pytest.fixture
-def study(make_study):
-    return make_study(votes_per_item=2)
-
-
-@pytest.fixture
-def anna(store, study):
-    return join(store, study.token, "Anna").annotator
-
-
-@pytest.fixture
-def ben(store, study):
-    return join(store, study.token, "Ben").annotator
-
-
 def open_items(store, person, now=NOW, n=100):
     return store.read(lambda tx: slots.open_items(tx, person, n, now))
 
