@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from annotation import exports, study
-from annotation.domain import Study, StudySpec, Task
+from annotation.domain import HeadlineRule, Study, StudySpec, Task
 from annotation.errors import AnnotationError, NotFoundError
 from annotation.store import Store
 
@@ -70,6 +70,9 @@ def create(
     votes_per_item: Annotated[int, typer.Option(help="People who judge each item.")] = 5,
     list_size: Annotated[int, typer.Option(help="Recognition: classes offered.")] = 20,
     decoy_rate: Annotated[float, typer.Option(help="Pair: decoys per matched item.")] = 0.0,
+    headline: Annotated[
+        HeadlineRule, typer.Option(help="Human score that metrics are judged by.")
+    ] = HeadlineRule.MAJORITY,
     seed: Annotated[int, typer.Option(help="Decides lists, decoys and orders.")] = 0,
     simulated: Annotated[bool, typer.Option(help="For simulated annotators only.")] = False,
     password: Annotated[str | None, typer.Option(help="Asked for when people join.")] = None,
@@ -84,6 +87,7 @@ def create(
             votes_per_item=votes_per_item,
             list_size=list_size,
             decoy_rate=decoy_rate,
+            headline=headline,
             seed=seed,
             simulated=simulated,
             password=password,

@@ -29,6 +29,15 @@ class Task(StrEnum):
     PAIR = "pair"  # do these two show the same?
 
 
+class HeadlineRule(StrEnum):
+    """How votes become the human score that metrics are judged by; fixed before the first vote."""
+
+    MAJORITY = "majority"  # more than half of the K votes recognised it
+    MEAN_RESPONSE = "mean-response"  # the share of votes that recognised it
+    IGNORING_NONE = "ignoring-none"  # that share among the votes that named a class
+    DAWID_SKENE = "dawid-skene"  # annotators weighted by how reliable they seem
+
+
 class StudyStatus(StrEnum):
     """Whether a study hands out items; a closed one also counts no more votes."""
 
@@ -79,6 +88,7 @@ class StudySpec:
     votes_per_item: int = 5  # K: how many people judge each item
     list_size: int = MAX_LIST_SIZE  # recognition: candidate classes offered, true one included
     decoy_rate: float = 0.0  # pair: decoys per matched item; 0.5 is one decoy to two matched
+    headline: HeadlineRule = HeadlineRule.MAJORITY
     seed: int = 0
     simulated: bool = False  # answered by simulated annotators only
     image_scale: int = 8  # CSS pixels per image pixel on screen
@@ -87,6 +97,7 @@ class StudySpec:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "task", Task(self.task))
+        object.__setattr__(self, "headline", HeadlineRule(self.headline))
         problems = [message for wrong, message in self._checks() if wrong]
         if problems:
             raise StudyError("\n".join(problems))

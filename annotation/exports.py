@@ -32,6 +32,8 @@ VOTE_COLUMNS: Mapping[str, str] = {
     "status": "str",
     "vote_id": "str",
     "simulated": "bool",
+    "votes_per_item": "int64",
+    "headline": "str",
 }
 
 

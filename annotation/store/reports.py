@@ -225,8 +225,14 @@ def vote_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
     return [{**row, **_constants(study)} for row in rows.mappings()]
 
 
-def _constants(study: Study) -> dict[str, str]:
-    return {"study": study.name, "task": study.task.value, "dataset": study.dataset}
+def _constants(study: Study) -> dict[str, Any]:
+    return {
+        "study": study.name,
+        "task": study.task.value,
+        "dataset": study.dataset,
+        "votes_per_item": study.spec.votes_per_item,
+        "headline": study.spec.headline.value,
+    }
 
 
 def stimuli(tx: Session, study_id: str) -> dict[str, Stimulus]:

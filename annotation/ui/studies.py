@@ -1,29 +1,24 @@
 """The Studies page: make a study, follow it, start and stop it, take the votes out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from annotation import study as studies
-from annotation.domain import MAX_LIST_SIZE, Study, StudyProgress, StudySpec, StudyStatus, Task
-from annotation.errors import AnnotationError, StudyError
-from annotation.sets import read_set
-from annotation.ui import StudyContext, study_view
+from annotation.domain import Study, StudyProgress, StudyStatus, Task
+from annotation.errors import AnnotationError
+from annotation.ui import StudyContext, study_form, study_view
+from annotation.ui.study_form import StudyForm, html
 
 TICK = 5.0  # seconds between two looks
 QUIETLY: dict[str, Any] = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
 # Queued, since only then does an error come as a message.
 TELLING: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-TASKS = [
-    ("Recognition: which of these classes is it?", Task.RECOGNITION.value),
-    ("Pair: do both show the same?", Task.PAIR.value),
-]
 # Rows of the table are buttons; a press reaches Python as the event "pick".
 PICK = """element.addEventListener('click', (event) => {
   const button = event.target.closest('[data-study]');
@@ -69,44 +64,12 @@ class _Panel:
         ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Form:
-    """The components of the form for a new study, in the order `spec_of` takes their values."""
-
-    sets: gr.CheckboxGroup
-    name: gr.Textbox
-    task: gr.Radio
-    votes: gr.Number
-    list_size: gr.Slider
-    decoy_rate: gr.Slider
-    seed: gr.Number
-    scale: gr.Number
-    password: gr.Textbox
-    preview: gr.HTML
-    create: gr.Button
-    problems: gr.HTML
-
-    @property
-    def inputs(self) -> list[Any]:
-        return [
-            self.sets,
-            self.name,
-            self.task,
-            self.votes,
-            self.list_size,
-            self.decoy_rate,
-            self.seed,
-            self.scale,
-            self.password,
-        ]
-
-
 def render(context: StudyContext) -> Loads:
     """Draw the page and tie it to the store; returns what to run when it opens."""
     gr.Markdown("# Studies")
     panel = _draw_panel()
     with gr.Accordion("New study", open=False, elem_id="new-study"):
-        form = _draw_form()
+        form = study_form.draw()
     _wire_panel(context, panel)
     _wire_form(context, panel, form)
 
@@ -126,18 +89,13 @@ _NO_SETS = "There is no reconstruction set in the data folder yet; make one firs
 _SMALL: dict[str, Any] = {"scale": 0, "min_width": 110}
 
 
-def _html(elem_id: str, *, js_on_load: str = "", **settings: Any) -> gr.HTML:
-    # Gradio's own rules for text would box every table.
-    return gr.HTML(elem_id=elem_id, js_on_load=js_on_load, apply_default_css=False, **settings)
-
-
 def _draw_panel() -> _Panel:
     chosen = gr.Textbox(visible=False, elem_id="study-chosen")
     seen = gr.Textbox(visible=False)
-    table = _html("studies-table", js_on_load=PICK, container=True, padding=True)
+    table = html("studies-table", js_on_load=PICK, container=True, padding=True)
     with gr.Column(visible=False) as details:
         with gr.Row(elem_classes="st-study"):
-            head = _html("study-head", min_width=320)
+            head = html("study-head", min_width=320)
             start = gr.Button("Start", variant="primary", elem_id="study-start", **_SMALL)
             pause = gr.Button("Pause", elem_id="study-pause", **_SMALL)
             close = gr.Button("Close", variant="stop", elem_id="study-close", **_SMALL)
@@ -151,8 +109,8 @@ def _draw_panel() -> _Panel:
             with gr.Column(min_width=320):
                 coverage = gr.Plot(show_label=False, elem_id="study-coverage")
             with gr.Column(min_width=320):
-                people = _html("study-people", container=True, padding=True)
-                files = _html("study-files", container=True, padding=True)
+                people = html("study-people", container=True, padding=True)
+                files = html("study-files", container=True, padding=True)
     return _Panel(
         chosen=chosen,
         seen=seen,
@@ -166,48 +124,6 @@ def _draw_panel() -> _Panel:
         coverage=coverage,
         people=people,
         files=files,
-    )
-
-
-def _draw_form() -> _Form:
-    sets = gr.CheckboxGroup(choices=[], label="Reconstruction sets", elem_id="new-sets")
-    with gr.Row():
-        name = gr.Textbox(label="Name", max_lines=1, elem_id="new-name")
-        task = gr.Radio(TASKS, value=Task.RECOGNITION.value, label="Task", elem_id="new-task")
-    with gr.Row():
-        votes = gr.Number(
-            5, precision=0, minimum=1, label="Votes per item (K)", elem_id="new-votes"
-        )
-        list_size = gr.Slider(
-            2, MAX_LIST_SIZE, MAX_LIST_SIZE, step=1, label="Candidates per item", elem_id="new-list"
-        )
-        decoy_rate = gr.Slider(
-            0, 1, 0.5, step=0.05, label="Decoys per matched item", visible=False, elem_id="new-rate"
-        )
-    with gr.Row():
-        seed = gr.Number(0, precision=0, label="Seed", elem_id="new-seed")
-        scale = gr.Number(
-            8, precision=0, minimum=1, label="Screen pixels per image pixel", elem_id="new-scale"
-        )
-        password = gr.Textbox(
-            label="Password (optional)", type="password", max_lines=1, elem_id="new-password"
-        )
-    preview = _html("new-preview", value=preview_of([], Task.RECOGNITION.value, 5, 0.0))
-    problems = _html("new-problems")
-    create = gr.Button("Create study", variant="primary", elem_id="new-create")
-    return _Form(
-        sets=sets,
-        name=name,
-        task=task,
-        votes=votes,
-        list_size=list_size,
-        decoy_rate=decoy_rate,
-        seed=seed,
-        scale=scale,
-        password=password,
-        preview=preview,
-        create=create,
-        problems=problems,
     )
 
 
@@ -235,18 +151,20 @@ def _wire_panel(context: StudyContext, panel: _Panel) -> None:
     panel.close.click(put(StudyStatus.CLOSED), panel.chosen, panel.outputs, **TELLING)
 
 
-def _wire_form(context: StudyContext, panel: _Panel, form: _Form) -> None:
+def _wire_form(context: StudyContext, panel: _Panel, form: StudyForm) -> None:
     def create(request: gr.Request, sets: list[str], *values: Any) -> list[Any]:
         try:
-            folders = known_folders(context, sets)
-            made = studies.create_study(context.store, spec_of(*values), folders, context.images)
+            folders = study_form.known_folders(context, sets)
+            made = studies.create_study(
+                context.store, study_form.spec_of(*values), folders, context.images
+            )
         except AnnotationError as error:
             return [study_view.problems(str(error)), gr.skip(), *_unchanged(panel)]
         return ["", "", *_look(context, made.id, "", request)]
 
     def look_ahead(sets: list[str], *values: Any) -> str:
         try:
-            return preview_of(known_folders(context, sets), *values)
+            return study_form.preview_of(study_form.known_folders(context, sets), *values)
         except AnnotationError as error:
             return study_view.problems(str(error))
 
@@ -268,61 +186,6 @@ def _wire_form(context: StudyContext, panel: _Panel, form: _Form) -> None:
         [form.problems, form.name, *panel.outputs],
         api_visibility="private",
         concurrency_limit=1,
-    )
-
-
-def spec_of(
-    name: str,
-    task: str,
-    votes: float | None,
-    list_size: float,
-    decoy_rate: float,
-    seed: float | None,
-    scale: float | None,
-    password: str,
-) -> StudySpec:
-    """The study that a filled-in form asks for; `StudyError` says what to put right."""
-    numbers = {
-        "Votes per item": votes,
-        "Seed": seed,
-        "Screen pixels per image pixel": scale,
-    }
-    empty = [f"{label} is empty; give a whole number." for label, n in numbers.items() if n is None]
-    if votes is None or seed is None or scale is None:
-        raise StudyError("\n".join(empty))
-    return StudySpec(
-        name=name.strip(),
-        task=Task(task),
-        votes_per_item=int(votes),
-        list_size=int(list_size),
-        decoy_rate=float(decoy_rate) if task == Task.PAIR.value else 0.0,
-        seed=int(seed),
-        image_scale=int(scale),
-        password=password or None,
-    )
-
-
-def known_folders(context: StudyContext, chosen: Sequence[str]) -> list[Path]:
-    """The folders of the sets chosen on the page; `StudyError` for any other folder.
-
-    What comes from a browser must not make the server read wherever it likes.
-    """
-    known = {str(folder): folder for _, folder in context.find_sets()}
-    gone = [name for name in chosen if name not in known]
-    if gone:
-        raise StudyError(f"No such reconstruction set (any more): {', '.join(gone)}. Reload.")
-    return [known[name] for name in chosen]
-
-
-def preview_of(folders: Sequence[Path], task: str, votes: float | None, decoy_rate: float) -> str:
-    """What the form as it stands would mean; `StudyError` for a set that cannot be read."""
-    sets = [read_set(folder) for folder in folders]
-    return study_view.preview(
-        task=Task(task),
-        n_reconstructions=sum(len(one.images) for one in sets),
-        n_models=len({one.model for one in sets}),
-        votes_per_item=int(votes or 0),
-        decoy_rate=decoy_rate,
     )
 
 

@@ -75,6 +75,7 @@ def study_head(study: Study) -> str:
         facts.append(f"{study.n_decoys} of them decoys")
     if study.n_failed:
         facts.append(f"{study.n_failed} failed reconstructions left out")
+    facts.append(f"headline human score: {spec.headline.value}")
     facts += [f"seed {spec.seed}", f"made {study.created:%Y-%m-%d %H:%M} UTC"]
     return (
         f'<div class="st-head"><h2>{escape(study.name)}</h2>{chips(study)}</div>'

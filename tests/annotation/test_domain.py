@@ -2,13 +2,14 @@
 
 import pytest
 
-from annotation.domain import StudySpec, Task
+from annotation.domain import HeadlineRule, StudySpec, Task
 from annotation.errors import StudyError
 
 
 def test_defaults_are_the_papers():
     spec = StudySpec(name="s", task=Task.RECOGNITION)
     assert (spec.votes_per_item, spec.list_size) == (5, 20)
+    assert spec.headline is HeadlineRule.MAJORITY
 
 
 def test_a_task_may_be_given_by_name():
