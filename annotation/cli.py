@@ -109,7 +109,9 @@ def simulate(
 ) -> None:
     """Let simulated annotators answer a study that was created with --simulated."""
     with _opened(database, data_dir) as store:
-        study.simulate(store, _find(store, name).id, annotators, seed)
+        found = _find(store, name)
+        study.simulate(store, found.id, annotators, seed)
+        typer.echo(f"{len(study.export_votes(store, found.id))} simulated votes in {found.name!r}")
 
 
 @app.command()

@@ -70,11 +70,8 @@ class _Reading:
         shown = self.attempt(partial(kept.read_pixels, image.reconstruction))
         if original is None or shown is None:
             return
-        if original.shape != shown.shape:
-            raise StudyError(
-                f"{image.reconstruction} is {_size(shown)}, its original {_size(original)}; "
-                "expected the same size."
-            )
+        _check_size(image.reconstruction, shown, original)
+        attacked = self._read_attacked(image, original)
         self._add_original(folder, image, self._hold(original))
         self.reconstructions.append(
             Reconstruction(
@@ -84,9 +81,17 @@ class _Reading:
                 attack=folder.attack,
                 sha256=self._hold(shown),
                 error=kept.mean_squared_error(original, shown),
+                attacked_sha256=attacked,
                 probabilities=folder.predicted_reconstructions.get(image.image_id),
             )
         )
+
+    def _read_attacked(self, image: SetImage, original: np.ndarray) -> str | None:
+        if image.attacked is None:
+            return None
+        pixels = kept.read_pixels(image.attacked)
+        _check_size(image.attacked, pixels, original)
+        return self._hold(pixels)
 
     def _hold(self, pixels: np.ndarray) -> str:
         content = kept.encode(pixels)
@@ -164,6 +169,13 @@ def _problems_of_task(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str
                 "annotators answer from predictions.parquet."
             )
     return problems
+
+
+def _check_size(path: Path, pixels: np.ndarray, original: np.ndarray) -> None:
+    if pixels.shape != original.shape:
+        raise StudyError(
+            f"{path} is {_size(pixels)}, its original {_size(original)}; expected the same size."
+        )
 
 
 def _size(pixels: np.ndarray) -> str:

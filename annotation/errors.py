@@ -1,5 +1,8 @@
 """Errors a person can put right: each says what was expected, what came, what to do."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class AnnotationError(Exception):
     """Root of all errors raised by `annotation`; its message is shown to people as it is."""
@@ -31,3 +34,12 @@ class ConflictError(AnnotationError):
 
 class StoreError(AnnotationError):
     """A database that cannot be opened or does not answer."""
+
+
+@contextmanager
+def told_as(kind: type[Exception]) -> Iterator[None]:
+    """Raise our errors as `kind`, for a caller that knows only errors of its own."""
+    try:
+        yield
+    except AnnotationError as error:
+        raise kind(str(error)) from error

@@ -49,8 +49,8 @@ def export_votes(store: Store, study_id: str) -> pd.DataFrame:
 def export_labels(store: Store, study_id: str, images: Path) -> pd.DataFrame:
     """One row a reconstruction with `aggregate.LABEL_COLUMNS`; decoys are not in it.
 
-    `images` is the folder the study's images lie in; `original` and `reconstruction` are absolute
-    paths of PNG files in it. Raises `NotFoundError`.
+    `images` is the folder the study's images lie in; `original`, `reconstruction` and, where it is
+    known, `attacked` are absolute paths of PNG files in it. Raises `NotFoundError`.
     """
 
     def read(tx: Any) -> tuple[Study, list[dict[str, Any]], list[dict[str, Any]]]:
@@ -85,6 +85,7 @@ def _votes(rows: list[dict[str, Any]]) -> pd.DataFrame:
 
 def _items(rows: list[dict[str, Any]], images: Path) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=list(aggregate.ITEM_COLUMNS)).astype("str")
-    for column in ("original", "reconstruction"):
-        table[column] = [str(path_of(images, digest)) for digest in table[column]]
+    for column in ("original", "reconstruction", "attacked"):
+        paths = [None if pd.isna(d) else str(path_of(images, d)) for d in table[column]]
+        table[column] = pd.Series(paths, dtype="str")
     return table

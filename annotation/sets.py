@@ -19,12 +19,16 @@ Probabilities = Mapping[str, Mapping[str, float]]  # image_id → class → prob
 
 @dataclass(frozen=True, kw_only=True)
 class SetImage:
-    """One original and what the attack made of it."""
+    """One original and what the attack made of it.
+
+    attacked: the original as training augmentation left it, None where the set does not have it.
+    """
 
     image_id: str
     class_name: str
     original: Path
     reconstruction: Path
+    attacked: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +52,7 @@ def read_set(folder: Path) -> SetFolder:
     run = _read_run(folder)
     manifest = _read_table(folder / "manifest.parquet", COLUMNS)
     ok = manifest[manifest["status"] == "ok"]
+    attacked = ok.get("attacked", pd.Series(index=ok.index, dtype=object))
     predictions = _read_predictions(folder)
     return SetFolder(
         folder=folder,
@@ -61,9 +66,10 @@ def read_set(folder: Path) -> SetFolder:
                 class_name=str(class_name),
                 original=_inside(folder, original),
                 reconstruction=_inside(folder, reconstruction),
+                attacked=None if pd.isna(changed) else _inside(folder, changed),
             )
-            for image_id, class_name, original, reconstruction in zip(
-                *(ok[column] for column in COLUMNS[:4]), strict=True
+            for image_id, class_name, original, reconstruction, changed in zip(
+                *(ok[column] for column in COLUMNS[:4]), attacked, strict=True
             )
         ),
         n_failed=len(manifest) - len(ok),

@@ -1,13 +1,19 @@
-"""What the metrics cost over scikit-image's own functions called in a loop.
+"""What the metrics cost: an image beside other libraries, and a whole study.
 
-python -m benchmarks.metrics [images]
+python -m benchmarks.metrics [images] [models]
 """
 
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
 
 import numpy as np
+import pandas as pd
 import torch
 from skimage.metrics import (
     mean_squared_error,
@@ -16,65 +22,123 @@ from skimage.metrics import (
 )
 from torch import Tensor
 
+from semsim.images import write_png
+from semsim.metrics import Resources
 from semsim.metrics.pixel import mse, psnr
+from semsim.metrics.registered import psnr_registered, ssim_registered
 from semsim.metrics.ssim import ssim
+from semsim.scoring import pair_sets_of_labels, score_sets
 
 WANG = {"gaussian_weights": True, "sigma": 1.5, "use_sample_covariance": False}
-REPEATS = 5
+REPEATS = 7
+SIDE = 32
+PER_MODEL = 600  # images of a model in the paper's CIFAR-100 study
+
+Work = Callable[[Tensor, Tensor], object]
 
 
-def best_seconds(work: Callable[[], object]) -> float:
-    """The fastest of some runs: what is slower is other programs."""
-    times = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
+def seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
 
 
-def compare(name: str, ours: Callable[[], object], theirs: Callable[[], object], n: int) -> None:
-    a, b = best_seconds(ours), best_seconds(theirs)
-    print(f"{name:14}{a / n * 1e3:10.4f} ms{b / n * 1e3:12.4f} ms{(a / b - 1) * 100:+10.1f} %")
-
-
-def loop(score: Callable[..., float], x: np.ndarray, y: np.ndarray, **settings: object) -> list:
-    return [score(a, b, **settings) for a, b in zip(x, y, strict=True)]
+def loop(score: Callable[..., float], **settings: object) -> Work:
+    """scikit-image's function called pair by pair; turning the tensors round is part of it."""
+    return lambda x, y: [score(a, b, **settings) for a, b in zip(arrays(x), arrays(y), strict=True)]
 
 
 def arrays(images: Tensor) -> np.ndarray:
     return images.permute(0, 2, 3, 1).double().numpy()
 
 
+def of_torchmetrics() -> dict[str, Work]:
+    """What torchmetrics has of the same, one value a pair, in float32; nothing without it."""
+    if find_spec("torchmetrics") is None:
+        return {}
+    from torchmetrics.functional.image import (
+        peak_signal_noise_ratio,
+        structural_similarity_index_measure,
+    )
+
+    each = {"reduction": "none", "data_range": 1.0}
+    return {
+        "psnr": partial(peak_signal_noise_ratio, dim=(1, 2, 3), **each),
+        "ssim": partial(structural_similarity_index_measure, **each),
+        "ssim-uniform": partial(
+            structural_similarity_index_measure, gaussian_kernel=False, kernel_size=7, **each
+        ),
+    }
+
+
+CONTESTS: dict[str, tuple[Work, Work | None]] = {
+    "mse": (mse, loop(mean_squared_error)),
+    "psnr": (psnr, loop(peak_signal_noise_ratio, data_range=1.0)),
+    "ssim": (ssim, loop(structural_similarity, channel_axis=-1, data_range=1.0, **WANG)),
+    "ssim-uniform": (
+        partial(ssim, window="uniform"),
+        loop(structural_similarity, channel_axis=-1, data_range=1.0),
+    ),
+    "psnr-registered": (partial(psnr_registered, shift=4, flip=True), None),
+    "ssim-registered": (partial(ssim_registered, shift=4, flip=True), None),
+}
+
+
+def contest(x: Tensor, y: Tensor) -> None:
+    """One line a metric, of some rounds in which every library has its turn.
+
+    Times are the fastest of the rounds; what is over is the median of the rounds' ratios, as other
+    programs slow both sides of a round alike.
+    """
+    others = of_torchmetrics()
+    print(f"{'':16}{'semsim':>12}{'scikit-image':>16}{'over':>10}{'torchmetrics':>16}")
+    for name, (ours, theirs) in CONTESTS.items():
+        works = {"semsim": ours, "scikit-image": theirs, "torchmetrics": others.get(name)}
+        rounds = [
+            {who: seconds(partial(work, x, y)) for who, work in works.items() if work is not None}
+            for _ in range(REPEATS)
+        ]
+        best = {who: min(times[who] for times in rounds) / len(x) * 1e3 for who in rounds[0]}
+        cells = [f"{best['semsim']:9.4f} ms", "", "", ""]
+        if "scikit-image" in best:
+            over = (median(t["semsim"] / t["scikit-image"] for t in rounds) - 1) * 100
+            cells[1:3] = [f"{best['scikit-image']:.4f} ms", f"{over:+.1f} %"]
+        if "torchmetrics" in best:
+            cells[3] = f"{best['torchmetrics']:.4f} ms"
+        print(f"{name:16}{cells[0]:>12}{cells[1]:>16}{cells[2]:>10}{cells[3]:>16}")
+
+
+def study(folder: Path, models: int) -> pd.DataFrame:
+    """Labels of `models` models with `PER_MODEL` noisy images each, written to `folder`."""
+    rng = torch.Generator().manual_seed(0)
+    rows = []
+    for i in range(PER_MODEL):
+        original = torch.rand(3, SIDE, SIDE, generator=rng)
+        first = folder / "originals" / f"{i}.png"
+        write_png(original, first)
+        for model in range(models):
+            noise = torch.rand(3, SIDE, SIDE, generator=rng)
+            second = folder / f"{model}" / f"{i}.png"
+            write_png(0.7 * original + 0.3 * noise, second)
+            rows.append(("d", "a", str(model), str(i), "c", str(first), str(second)))
+    columns = ["dataset", "attack", "model", "image_id", "class_name", "original"]
+    return pd.DataFrame(rows, columns=[*columns, "reconstruction"])
+
+
 def main() -> None:
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 512
-    x, y = torch.rand(2, n, 3, 32, 32, generator=torch.Generator().manual_seed(0))
-    # The images are given as tensors to both: turning them round is part of a loop, too.
-    print(
-        f"{n} pairs of 32×32 RGB, an image\n{'':14}{'semsim':>13}{'scikit-image':>15}{'over':>12}"
-    )
-    compare("mse", lambda: mse(x, y), lambda: loop(mean_squared_error, arrays(x), arrays(y)), n)
-    compare(
-        "psnr",
-        lambda: psnr(x, y),
-        lambda: loop(peak_signal_noise_ratio, arrays(x), arrays(y), data_range=1.0),
-        n,
-    )
-    for name, window in (("ssim", WANG), ("ssim-uniform", {})):
-        ours = "gaussian" if window else "uniform"
-        compare(
-            name,
-            lambda ours=ours: ssim(x, y, ours),
-            lambda window=window: loop(
-                structural_similarity,
-                arrays(x),
-                arrays(y),
-                channel_axis=-1,
-                data_range=1.0,
-                **window,
-            ),
-            n,
-        )
+    given = [int(word) for word in sys.argv[1:]]
+    n, models = [*given, *(512, 14)[len(given) :]]
+    rng = torch.Generator().manual_seed(0)
+    x, y = torch.randint(0, 256, (2, n, 3, SIDE, SIDE), generator=rng).float() / 255
+    print(f"{n} pairs of {SIDE}×{SIDE} RGB with {torch.get_num_threads()} threads, an image")
+    contest(x, y)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        sets = pair_sets_of_labels(study(folder / "images", models))
+        print(f"\n{models * PER_MODEL} pairs from disk to disk")
+        for metrics in (["mse", "psnr", "ssim"], ["psnr-registered"], ["ssim-registered"]):
+            took = seconds(partial(score_sets, sets, metrics, Resources(), folder / "scores"))
+            print(f"{', '.join(metrics):24}{took:8.1f} s")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ class FolderPairs:
     """What two folders have in common.
 
     pairs: one row a pair that can be judged, columns as `semsim.scoring.PAIR_COLUMNS`; the class
-        is the name of the image's own folder, None for an image at the top.
+        is the name of the image's own folder, None for an image at the top; attacked is None.
     problems: a sentence for every file that was left out, naming it.
     """
 
@@ -45,8 +45,10 @@ def match_folders(originals: Path, reconstructions: Path) -> FolderPairs:
     if not kept:
         listed = "\n".join(f"  {problem}" for problem in problems[:_SHOWN])
         raise DataError(f"No pair of images in {originals} and {reconstructions}:\n{listed}")
-    rows = [(name, _class(name), str(left[name]), str(right[name])) for name in kept]
-    table = pd.DataFrame(rows, columns=list(PAIR_COLUMNS)).astype({"class_name": object})
+    rows = [(name, _class(name), str(left[name]), str(right[name]), None) for name in kept]
+    table = pd.DataFrame(rows, columns=list(PAIR_COLUMNS)).astype(
+        {"class_name": object, "attacked": object}
+    )
     return FolderPairs(pairs=table, problems=tuple(problems))
 
 

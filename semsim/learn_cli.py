@@ -14,8 +14,9 @@ from semsim.errors import SemsimError
 from semsim.jobs import Job, read_job, run_as_job
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.orders import Order, queue_training
-from semsim.learning.session import STATE_FILE, learn, read_labels
+from semsim.learning.session import STATE_FILE, learn
 from semsim.progress import Progress, Report
+from semsim.scoring import read_labels
 
 
 def learn_command(

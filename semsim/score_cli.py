@@ -4,6 +4,7 @@ Exit codes of `score`: 0 when all that was asked for was computed, 1 when a metr
 or an image was left out, 2 when nothing could be done.
 """
 
+import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +20,15 @@ from semsim import jobs
 from semsim.device import pick_device
 from semsim.errors import DataError, SemsimError, SettingsError, WeightsError
 from semsim.folder_pairs import FolderPairs, match_folders
-from semsim.metrics import Metric, Pairs, Resources, all_metrics, find_metric, summarise
+from semsim.metrics import (
+    Metric,
+    Pairs,
+    Reference,
+    Resources,
+    all_metrics,
+    find_metric,
+    summarise,
+)
 from semsim.progress import Progress, Report, silent
 from semsim.scoring import (
     FORMAT,
@@ -27,7 +36,9 @@ from semsim.scoring import (
     pair_sets_of_folders,
     pair_sets_of_labels,
     provenance,
+    read_labels,
     read_pairs,
+    referenced,
     score_sets,
 )
 from semsim.weights import CHECKPOINTS, REPOSITORY, download, locate, read_manifest
@@ -53,7 +64,11 @@ def score(
         Path | None, typer.Option(help="A study's labels (Parquet), instead of folders.")
     ] = None,
     metrics: Annotated[
-        str, typer.Option(help="Names with commas between, or 'all'.")
+        str,
+        typer.Option(
+            help="Names with commas between, or 'all'. <name>@attacked compares with the image "
+            "that was really attacked."
+        ),
     ] = "mse,psnr,ssim",
     out: Annotated[
         Path | None,
@@ -124,8 +139,8 @@ def folder_scores(
     `attrs` of the table, which Parquet keeps: for every metric its summary and what made it, or
     the reason why it is unavailable; metrics of sets have only that.
     """
-    pairs = read_pairs(found.pairs)
-    table, records = found.pairs.copy(), {}
+    pairs = functools.cache(lambda reference: read_pairs(referenced(found.pairs, reference)))
+    table, records = referenced(found.pairs, "clean").copy(), {}
     for step, metric in enumerate(metrics, start=1):
         column, records[metric.spec.name] = _column(metric, pairs, resources)
         if column is not None and metric.spec.per_image:
@@ -136,18 +151,19 @@ def folder_scores(
 
 
 def _column(
-    metric: Metric, pairs: Pairs, resources: Resources
+    metric: Metric, pairs: Callable[[Reference], Pairs], resources: Resources
 ) -> tuple[np.ndarray | None, dict[str, Any]]:
     """A metric's values and their record; no values, and the reason, where it is unavailable."""
     try:
-        scores = metric.prepare(resources)(pairs)
+        judged = pairs(metric.spec.reference)
+        scores = metric.prepare(resources)(judged)
         summary = summarise(scores.values)
     except (WeightsError, DataError) as error:
         return None, {"unavailable": str(error)}
     record = {
         "mean": summary.mean,
         "sd": summary.sd,
-        "n": len(pairs),
+        "n": len(judged),
         "n_inf": summary.n_inf,
         "standard_error": scores.standard_error,
         "notes": list(scores.notes),
@@ -190,7 +206,7 @@ def _sets_work(
     scores: Path,
 ) -> Callable[[Report], ScoreBook]:
     pair_sets = (
-        pair_sets_of_folders(sets) if labels is None else pair_sets_of_labels(_read_labels(labels))
+        pair_sets_of_folders(sets) if labels is None else pair_sets_of_labels(read_labels(labels))
     )
     return lambda report: score_sets(pair_sets, names, resources, scores, report)
 
@@ -265,13 +281,6 @@ def _weight_state(name: str, checkpoints: Path) -> str:
         return f"ok       {locate(name, checkpoints)}"
     except SemsimError as error:
         return f"missing  {error}"
-
-
-def _read_labels(path: Path) -> pd.DataFrame:
-    try:
-        return pd.read_parquet(path)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} is not a readable Parquet table ({error}).") from error
 
 
 def _write_table(table: pd.DataFrame, path: Path) -> None:

@@ -6,13 +6,14 @@
 The key is a hash of the set's images, the metric's settings and its weight files, so a score is
 found again by what it was computed from, never by a name. A pair of set and metric that cannot be
 judged, such as images too small for it, is kept the same way: an empty table with the reason.
+What is hashed is the reference image really used: the clean original or the attacked one.
 """
 
 import functools
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,22 +24,26 @@ import pyarrow as pa
 from semsim.campaign.records import ReconstructionSet, read_set, software_versions
 from semsim.errors import DataError, WeightsError
 from semsim.images import read_images
-from semsim.metrics import Judge, Metric, Pairs, Resources, find_metric
+from semsim.metrics import Judge, Metric, Pairs, Reference, Resources, find_metric
 from semsim.progress import Progress, Report, silent
 from semsim.weights import sha256_of
 
-FORMAT = "semsim-scores/1"
+FORMAT = "semsim-scores/2"  # 1 had PSNR from single precision
 SCORE_COLUMNS = ("dataset", "attack", "model", "metric", "image_id", "value")
 FACT_COLUMNS = ("dataset", "attack", "model", "metric", "n", "standard_error", "notes")
-PAIR_COLUMNS = ("image_id", "class_name", "original", "reconstruction")
-_LABEL_COLUMNS = ("dataset", "attack", "model", *PAIR_COLUMNS)
+PAIR_COLUMNS = ("image_id", "class_name", "original", "reconstruction", "attacked")
+_JUDGED = ("image_id", "class_name", "original", "reconstruction")
+_LABEL_COLUMNS = ("dataset", "attack", "model", *_JUDGED)
+
+Hashes = Callable[[Reference], list[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairSet:
     """The pairs of images of one attacked model.
 
-    pairs: one row an image, columns `PAIR_COLUMNS`; paths are absolute, class_name may be None.
+    pairs: one row an image, columns `PAIR_COLUMNS`; paths are absolute; class_name, and attacked
+        where the attacked image is not known, may be None.
     """
 
     dataset: str
@@ -93,7 +98,10 @@ def pair_sets_of_folders(folders: Iterable[Path]) -> list[PairSet]:
 
 
 def pair_sets_of_labels(labels: pd.DataFrame) -> list[PairSet]:
-    """The pairs of every model in a study's table of labels, in order of name."""
+    """The pairs of every model in a study's table of labels, in order of name.
+
+    The column `attacked` may be absent; `DataError` where another is.
+    """
     absent = sorted(set(_LABEL_COLUMNS) - set(labels.columns))
     if absent:
         raise DataError(f"The table of labels lacks the columns {', '.join(absent)}.")
@@ -118,7 +126,7 @@ def score_sets(
     """
     total = len(sets) * len(names)
     report(Progress(0, total, "looking for what is known"))
-    hashes = [content_hash(one.pairs) for one in sets]
+    hashes = _hashes(sets)
     for done, name in enumerate(names):
         metric = find_metric(name)
         todo = _unknown(metric, sets, hashes, resources, folder)
@@ -138,7 +146,7 @@ def read_scores(
     tables, facts, missing = [], [], []
     unavailable: dict[str, str] = {}
     refused: dict[tuple[str, str], str] = {}
-    hashes = [content_hash(one.pairs) for one in sets]
+    hashes = _hashes(sets)
     for name in names:
         try:
             paths = _paths(find_metric(name), hashes, resources, folder)
@@ -164,8 +172,26 @@ def read_scores(
     )
 
 
+def referenced(pairs: pd.DataFrame, reference: Reference) -> pd.DataFrame:
+    """`pairs` with the reference image in the column `original`, "" where there is none.
+
+    Takes the columns `PAIR_COLUMNS` and returns all of them but `attacked`.
+    """
+    table = pairs[list(_JUDGED)]
+    return table if reference == "clean" else table.assign(original=pairs["attacked"].fillna(""))
+
+
 def read_pairs(pairs: pd.DataFrame) -> Pairs:
-    """The images of a table with the columns `PAIR_COLUMNS`; `DataError` names a broken one."""
+    """The images of a table as `referenced` makes it.
+
+    Raises `DataError` that names a broken image, or says how many have no reference.
+    """
+    lacking = int((pairs["original"] == "").sum())
+    if lacking:
+        raise DataError(
+            f"{lacking} of {len(pairs)} images come without the attacked image that was to be the "
+            "reference. Use the metric without @attacked, or sets that record what was attacked."
+        )
     names = pairs["class_name"]
     return Pairs(
         originals=read_images([Path(path) for path in pairs["original"]]),
@@ -174,8 +200,18 @@ def read_pairs(pairs: pd.DataFrame) -> Pairs:
     )
 
 
+def read_labels(path: Path) -> pd.DataFrame:
+    """The labels in a Parquet file; `DataError` where there are none to be read."""
+    try:
+        return pd.read_parquet(path)
+    except FileNotFoundError:
+        raise DataError(f"No labels at {path}. Export them from a study.") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} is not a readable Parquet file ({error}).") from error
+
+
 def score_key(metric: Metric, images: str, resources: Resources) -> str:
-    """What scores depend on, as a hash; `images` is the `content_hash` of the set.
+    """What scores depend on, as a hash; `images` is the `content_hash` of the pairs judged.
 
     Raises `WeightsError` where the metric's weights are not usable.
     """
@@ -190,22 +226,30 @@ def score_key(metric: Metric, images: str, resources: Resources) -> str:
 
 
 def content_hash(pairs: pd.DataFrame) -> str:
-    """A hash of the images, ids and classes of a set, wherever its files lie."""
+    """A hash of the images, ids and classes of a `referenced` table, wherever its files lie."""
     digest = hashlib.sha256()
-    for image_id, class_name, *files in pairs[list(PAIR_COLUMNS)].astype(str).to_numpy():
+    for image_id, class_name, *files in pairs[list(_JUDGED)].astype(str).to_numpy():
         row = [image_id, class_name, *(_digest(path) for path in files)]
         digest.update(json.dumps(row).encode())
     return digest.hexdigest()
 
 
-def _paths(metric: Metric, hashes: Sequence[str], resources: Resources, folder: Path) -> list[Path]:
-    return [folder / f"{score_key(metric, images, resources)}.parquet" for images in hashes]
+def _hashes(sets: Sequence[PairSet]) -> Hashes:
+    """Of the pairs of each set as each reference makes them, computed when first asked for."""
+    return functools.cache(
+        lambda reference: [content_hash(referenced(one.pairs, reference)) for one in sets]
+    )
+
+
+def _paths(metric: Metric, hashes: Hashes, resources: Resources, folder: Path) -> list[Path]:
+    keys = [score_key(metric, images, resources) for images in hashes(metric.spec.reference)]
+    return [folder / f"{key}.parquet" for key in keys]
 
 
 def _unknown(
     metric: Metric,
     sets: Sequence[PairSet],
-    hashes: Sequence[str],
+    hashes: Hashes,
     resources: Resources,
     folder: Path,
 ) -> list[tuple[PairSet, Path]]:
@@ -220,7 +264,7 @@ def _unknown(
 def _judged(metric: Metric, one: PairSet, judge: Judge, resources: Resources) -> pd.DataFrame:
     """The scores of one set, or an empty table that says why it cannot be judged."""
     try:
-        scores = judge(read_pairs(one.pairs))
+        scores = judge(read_pairs(referenced(one.pairs, metric.spec.reference)))
     except (DataError, WeightsError) as error:
         table = pd.DataFrame({"image_id": [], "value": []})
         record: dict[str, Any] = {"refused": str(error)}
@@ -234,13 +278,14 @@ def _judged(metric: Metric, one: PairSet, judge: Judge, resources: Resources) ->
 
 
 def provenance(metric: Metric, resources: Resources) -> dict[str, Any]:
-    """What made a score: settings, sha256 of each weight file, versions."""
+    """What made a score: settings, reference, sha256 of each weight file, versions."""
     return {
         "format": FORMAT,
         "metric": metric.spec.name,
+        "reference": metric.spec.reference,
         "settings": asdict(metric),
         "weights": {path.name: sha256_of(path) for path in metric.files(resources)},
-        "versions": software_versions(),
+        "versions": software_versions(*metric.spec.libraries),
     }
 
 
@@ -293,12 +338,13 @@ def _facts(found: pd.DataFrame, one: PairSet, metric: str) -> dict[str, Any]:
 
 
 def _ordered(pairs: pd.DataFrame) -> pd.DataFrame:
-    return pairs[list(PAIR_COLUMNS)].sort_values("image_id", ignore_index=True)
+    known = pairs.reindex(columns=list(PAIR_COLUMNS)).astype({"attacked": object})
+    return known.sort_values("image_id", ignore_index=True)
 
 
 def _digest(path: str) -> str:
     try:
-        return sha256_of(Path(path))
+        return sha256_of(Path(path)) if path else ""
     except FileNotFoundError:
         raise DataError(f"No image at {path}.") from None
 

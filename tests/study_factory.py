@@ -61,10 +61,12 @@ def write_set(
     failed: Sequence[int] = (),
     noise: int = 40,
     dataset: str = "symbols",
+    mirrored: Sequence[int] | None = None,
     probabilities: dict[str, dict[str, float]] | None = None,
 ) -> Path:
     """A set whose i-th original shows `labels[i]`; originals are the same for every model.
 
+    `mirrored` images were attacked in mirror writing; None leaves out what was attacked.
     `probabilities`, by subject ("original" or "reconstruction") and class of the image shown,
     become predictions.parquet: class → probability.
     """
@@ -80,6 +82,11 @@ def write_set(
         if index not in failed:
             save_png(folder / f"reconstructions/{image_id}.png", blurred)
         rows.append(_manifest_row(image_id, label, classes, ok=index not in failed))
+        if mirrored is not None:
+            rows[-1]["attacked"] = rows[-1]["original"]
+        if index in (mirrored or ()):
+            rows[-1]["attacked"] = f"attacked/{image_id}.png"
+            save_png(folder / f"attacked/{image_id}.png", original[:, ::-1])
     pd.DataFrame(rows).to_parquet(folder / "manifest.parquet", index=False)
     write_run(folder, model=model, classes=classes, dataset=dataset)
     if probabilities is not None:

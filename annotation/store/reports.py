@@ -185,6 +185,7 @@ def item_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
             SourceRow.class_name,
             SourceRow.sha256.label("original"),
             StimulusRow.sha256.label("reconstruction"),
+            StimulusRow.attacked_sha256.label("attacked"),
         )
         .join(SourceRow, SourceRow.id == StimulusRow.source_id)
         .where(StimulusRow.study_id == study.id, StimulusRow.kind == StimulusKind.RECONSTRUCTION)

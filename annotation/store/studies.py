@@ -118,6 +118,7 @@ def _stimuli(plan: StudyPlan, study: str, ids: dict[str, str]) -> Iterator[dict[
             "shown_image_id": item.shown.image_id,
             "shown_class": item.shown.class_name,
             "sha256": item.shown.sha256,
+            "attacked_sha256": item.shown.attacked_sha256,
             "token": secrets.token_hex(16),
             "original_token": secrets.token_hex(16) if pair else None,
             "quality": item.quality,

@@ -88,7 +88,8 @@ class StimulusRow(Table):
     """One item: a reconstruction, and in the pair task the original it is shown beside.
 
     `source_id` is the original the question is about; for a decoy `shown_image_id` and
-    `shown_class` tell whose reconstruction is shown instead.
+    `shown_class` tell whose reconstruction is shown instead. The attacked image, where it is
+    known, has no address: nobody is shown it.
     """
 
     __tablename__ = "stimulus"
@@ -103,6 +104,7 @@ class StimulusRow(Table):
     shown_image_id: Mapped[str] = mapped_column(Text)
     shown_class: Mapped[str] = mapped_column(Text)
     sha256: Mapped[str] = mapped_column(String(64))
+    attacked_sha256: Mapped[str | None] = mapped_column(String(64))
     token: Mapped[str] = mapped_column(Id, unique=True)  # address of the reconstruction
     original_token: Mapped[str | None] = mapped_column(Id, unique=True)
     quality: Mapped[int | None]  # stratum, 0 = closest to its own original

@@ -23,7 +23,11 @@ class Original:
 
 @dataclass(frozen=True, kw_only=True)
 class Reconstruction:
-    """What one attack on one model made of one original; `error` is the MSE between the two."""
+    """What one attack on one model made of one original; `error` is the MSE between the two.
+
+    `attacked_sha256` is of the original as training augmentation left it. It is kept for those
+    who compare metrics; no annotator sees it, so the protocol does not depend on it.
+    """
 
     image_id: str
     class_name: str
@@ -31,6 +35,7 @@ class Reconstruction:
     attack: str
     sha256: str
     error: float
+    attacked_sha256: str | None = None
     probabilities: Mapping[str, float] | None = None
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import FileResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
@@ -30,13 +30,16 @@ class Page(NamedTuple):
     context: Any
 
 
-def web_app(store: Store, images: Path) -> FastAPI:
-    """Everything but the Gradio pages: what the widget talks to, downloads, static files."""
+def web_app(store: Store, images: Path, *more: APIRouter) -> FastAPI:
+    """Everything but the Gradio pages: what the widget talks to, downloads, static files.
+
+    more: routes of others, which stand before the pages.
+    """
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     # With a CORS rule in front, Gradio's own stands down; its would let any site read answers.
     app.add_middleware(CORSMiddleware, allow_origins=[])
-    app.include_router(router(store, images))
-    app.include_router(researcher_router(store, images))
+    for routes in (router(store, images), researcher_router(store, images), *more):
+        app.include_router(routes)
     app.mount(STATIC_URL, StaticFiles(directory=STATIC))
     app.add_api_route("/favicon.ico", lambda: FileResponse(STATIC / "icon.svg"), methods=["GET"])
     app.add_api_route("/", lambda: RedirectResponse("/studio/"), methods=["GET"])

@@ -6,6 +6,7 @@ import pandas as pd
 ITEM_COLUMNS = (
     "study",
     "task",
+    "headline",
     "item",
     "model",
     "dataset",
@@ -14,6 +15,7 @@ ITEM_COLUMNS = (
     "class_name",
     "original",
     "reconstruction",
+    "attacked",  # missing where the study does not have it
 )
 LABEL_COLUMNS = (
     *ITEM_COLUMNS,

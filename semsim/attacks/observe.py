@@ -13,9 +13,13 @@ from semsim.types import GradientObservation
 
 @dataclass(frozen=True, kw_only=True)
 class Leak:
-    """What leaks, and, for the record only, what the defence did to the attacked image."""
+    """What leaks, and, for the record only, what the defence did to the attacked image.
+
+    attacked: (C, H, W) in [0, 1], the image the gradient belongs to.
+    """
 
     observation: GradientObservation
+    attacked: Tensor
     shift_x: int
     shift_y: int
     flipped: bool
@@ -41,6 +45,7 @@ def observe_gradient(
     shape = (image.shape[0], image.shape[1], image.shape[2])
     return Leak(
         observation=GradientObservation(model=model, gradients=shared, shape=shape, label=label),
+        attacked=attacked.images[0],
         shift_x=int(attacked.shift_x[0]),
         shift_y=int(attacked.shift_y[0]),
         flipped=bool(attacked.flipped[0]),

@@ -44,10 +44,12 @@ class TargetPlan:
 class AttackResult:
     """One attacked image: a picture, or the reason why there is none.
 
-    picture: (H, W, 3) uint8, or None.
+    picture: (H, W, 3) uint8, or None. attacked: (H, W, 3) uint8, the original as training
+    augmentation left it, which is what the attack could get back at best.
     """
 
     picture: np.ndarray | None
+    attacked: np.ndarray
     error: str
     objective: float
     shift_x: int
@@ -88,6 +90,7 @@ def attack_image(
         error = str(failure)
     return AttackResult(
         picture=picture,
+        attacked=to_uint8(leak.attacked),
         error=error,
         objective=objective,
         shift_x=leak.shift_x,

@@ -23,10 +23,10 @@ from PIL import Image
 from torch.nn.functional import softmax
 
 from semsim.campaign.cell import AttackResult, Plugin, TargetPlan, attack_image, train_plan
-from semsim.campaign.records import software_versions, write_set
+from semsim.campaign.records import ATTACKED, software_versions, write_set
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
-from semsim.images import read_image, write_png
+from semsim.images import read_image, to_uint8, write_png
 from semsim.progress import Progress, Report, silent
 from semsim.registry import build
 from semsim.targets import TARGETS, load_target, save_target, target_facts
@@ -47,6 +47,7 @@ TARGETS_OF_DEMO = (
     ),
 )
 STRATEGIES = ("none", "crop-flip", "gradient-noise")
+_RESULT = "attack/2"  # of the work folder: results without the attacked image are not used again
 JUDGES = {
     "recogniser": Plugin(name="cnn-small"),
     "predictor": Plugin(name="convnet8", settings={"width": 12}),
@@ -207,7 +208,7 @@ def _invgrad(settings: DemoSettings) -> Plugin:
 
 
 def _attack_path(plan: TargetPlan, image_id: str, settings: DemoSettings, work: Path) -> Path:
-    key = _key(plan, _invgrad(settings), image_id, settings.seed)
+    key = _key(_RESULT, plan, _invgrad(settings), image_id, settings.seed)
     return work / "attacks" / f"{key}.npz"
 
 
@@ -229,18 +230,19 @@ def _attack(
 
 
 def _write_result(path: Path, result: AttackResult) -> None:
-    facts = {**asdict(result), "picture": None}
+    facts = {**asdict(result), "picture": None, "attacked": None}
     picture = np.empty(0, np.uint8) if result.picture is None else result.picture
     temporary = path.with_suffix(".part.npz")
-    np.savez(temporary, picture=picture, facts=json.dumps(facts))
+    np.savez(temporary, picture=picture, attacked=result.attacked, facts=json.dumps(facts))
     temporary.rename(path)
 
 
 def _read_result(path: Path) -> AttackResult:
     with np.load(path) as stored:
-        picture = stored["picture"]
+        picture, attacked = stored["picture"], stored["attacked"]
         facts = json.loads(str(stored["facts"]))
-    return AttackResult(**{**facts, "picture": picture if picture.size else None})
+    known = {"picture": picture if picture.size else None, "attacked": attacked}
+    return AttackResult(**{**facts, **known})
 
 
 def _write_set(
@@ -255,20 +257,23 @@ def _write_set(
     rows = []
     for place, (image_id, result) in enumerate(zip(images.ids, results, strict=True)):
         label = int(images.labels[place])
-        write_png(images.images[place], folder / "originals" / f"{image_id}.png")
-        reconstruction = None
+        original = f"originals/{image_id}.png"
+        write_png(images.images[place], folder / original)
+        reconstruction, attacked = None, original
         if result.picture is not None:
             reconstruction = f"reconstructions/{image_id}.png"
-            path = folder / reconstruction
-            path.parent.mkdir(parents=True, exist_ok=True)
-            Image.fromarray(result.picture).save(path, optimize=True)
+            _save(result.picture, folder / reconstruction)
+        if not np.array_equal(result.attacked, to_uint8(images.images[place])):
+            attacked = f"attacked/{image_id}.png"
+            _save(result.attacked, folder / attacked)
         rows.append(
             {
                 "image_id": image_id,
                 "class_id": label,
                 "class_name": images.classes[label],
-                "original": f"originals/{image_id}.png",
+                "original": original,
                 "reconstruction": reconstruction,
+                ATTACKED: attacked,
                 "status": "ok" if result.picture is not None else "failed",
                 "error": result.error,
                 "objective": result.objective,
@@ -278,6 +283,11 @@ def _write_set(
             }
         )
     write_set(folder, _run_record(plan, weights, images, settings, cost), rows)
+
+
+def _save(picture: np.ndarray, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(picture).save(path, optimize=True)
 
 
 def _run_record(

@@ -2,10 +2,14 @@
 
     <set>/originals/<image_id>.png         lossless
     <set>/reconstructions/<image_id>.png   lossless; absent where the attack failed
+    <set>/attacked/<image_id>.png          optional: what was really attacked, where training
+                                           augmentation had changed the original
     <set>/manifest.parquet                 one row an image, columns `MANIFEST_COLUMNS`
     <set>/run.json                         every setting, versions, seed, seconds, status
     <set>/predictions.parquet              optional: an independent classifier's probabilities
 
+`manifest.parquet` may have one more column, `attacked`: the path of the attacked image relative to
+the set, equal to `original` where nothing was changed, None where it is not known.
 `predictions.parquet` has the columns image_id, subject ("original" or "reconstruction"),
 class_name, probability.
 """
@@ -36,6 +40,7 @@ MANIFEST_COLUMNS = (
     "shift_y",
     "flipped",
 )
+ATTACKED = "attacked"
 
 
 @dataclass(frozen=True)
@@ -53,11 +58,20 @@ class ReconstructionSet:
 
     @property
     def pairs(self) -> pd.DataFrame:
-        """The rows whose attack succeeded, with absolute paths in `original`, `reconstruction`."""
+        """The rows whose attack succeeded, with absolute paths of their images.
+
+        `original` and `reconstruction` always have one; `attacked` is None where it is not known.
+        """
         rows = self.manifest[self.manifest["status"] == "ok"].reset_index(drop=True)
+        attacked = rows.get(ATTACKED, pd.Series(index=rows.index, dtype=object))
         return rows.assign(
             original=[str(self.folder / p) for p in rows["original"]],
             reconstruction=[str(self.folder / p) for p in rows["reconstruction"]],
+            attacked=pd.Series(
+                [None if pd.isna(p) else str(self.folder / p) for p in attacked],
+                index=rows.index,
+                dtype=object,
+            ),
         )
 
 
@@ -99,17 +113,19 @@ def _name_of(folder: Path) -> str:
 
 
 def write_set(folder: Path, run: Mapping[str, Any], rows: list[dict[str, Any]]) -> None:
-    """Write `manifest.parquet` and, last, `run.json`, whose presence says the set is complete."""
+    """Write `manifest.parquet` and, last, `run.json`, whose presence says the set is complete.
+
+    The column `attacked` is written where a row has it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame(rows, columns=list(MANIFEST_COLUMNS)).to_parquet(
-        folder / "manifest.parquet", index=False
-    )
+    columns = [*MANIFEST_COLUMNS, *([ATTACKED] if any(ATTACKED in row for row in rows) else [])]
+    pd.DataFrame(rows, columns=columns).to_parquet(folder / "manifest.parquet", index=False)
     failed = sum(row["status"] != "ok" for row in rows)
     record = {"format": FORMAT, **run, "n_ok": len(rows) - failed, "n_failed": failed}
     (folder / "run.json").write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
-def software_versions() -> dict[str, str]:
-    """Versions of what determines a result."""
-    names = ("torch", "torchvision", "numpy", "scikit-image", "pytorch-metric-learning")
+def software_versions(*libraries: str) -> dict[str, str]:
+    """Versions of what determines every result, and of the named `libraries`."""
+    names = ("torch", "torchvision", "numpy", "scikit-image", "pytorch-metric-learning", *libraries)
     return {"python": platform.python_version(), **{name: version(name) for name in names}}

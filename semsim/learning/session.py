@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 
 from semsim.campaign.records import software_versions
-from semsim.errors import DataError, SettingsError, WeightsError
+from semsim.errors import SettingsError, WeightsError
 from semsim.learning.diagnostics import EpochRecord
 from semsim.learning.model import Training, save_semsim
 from semsim.learning.orders import Order, free_checkpoint_path
@@ -61,16 +61,6 @@ def learn(order: Order, labels: pd.DataFrame, folder: Path, report: Report) -> d
         "epochs": len(outcome.records),
         "seconds": time.monotonic() - began,
     }
-
-
-def read_labels(path: Path) -> pd.DataFrame:
-    """The labels in a Parquet file; `DataError` where there are none to be read."""
-    try:
-        return pd.read_parquet(path)
-    except FileNotFoundError:
-        raise DataError(f"No labels at {path}. Export them from a study.") from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} is not a readable Parquet file ({error}).") from error
 
 
 def write_state(path: Path, state: TrainState, order: Order, labels: pd.DataFrame) -> None:

@@ -11,6 +11,7 @@ from semsim.metrics.base import (
     Metric,
     MetricSpec,
     Pairs,
+    Reference,
     Resources,
     Scores,
     Summary,
@@ -19,7 +20,10 @@ from semsim.metrics.base import (
 from semsim.metrics.classifier import ClassifierDistance, Recogniser
 from semsim.metrics.fid import Fid, Kid
 from semsim.metrics.lpips import Lpips
+from semsim.metrics.ms_ssim import MsSsim
 from semsim.metrics.pixel import Mse, Psnr
+from semsim.metrics.reference import SUFFIX, AgainstAttacked
+from semsim.metrics.registered import PsnrRegistered, SsimRegistered
 from semsim.metrics.semsim import SemSimDistance
 from semsim.metrics.ssim import Ssim
 from semsim.registry import Registry
@@ -31,6 +35,9 @@ METRICS: Registry[Metric] = Registry(
         "psnr": Psnr(),
         "ssim": Ssim(),
         "ssim-uniform": Ssim(window="uniform"),
+        "psnr-registered": PsnrRegistered(),
+        "ssim-registered": SsimRegistered(),
+        "ms-ssim": MsSsim(),
         "lpips-alex": Lpips(net="alex"),
         "lpips-squeeze": Lpips(net="squeeze"),
         "lpips-vgg": Lpips(net="vgg"),
@@ -55,15 +62,21 @@ _FAMILY_OF_KIND = {"semsim": "semsim", "target": "fd"}
 def find_metric(name: str) -> Metric:
     """The metric called `name`, of the registry or of a family.
 
-    Raises `UnknownNameError` that names the alternatives.
+    `<name>@attacked` is the same metric with the attacked image as reference. Raises
+    `UnknownNameError` that names the alternatives.
     """
-    if name in METRICS:
-        return METRICS[name]
-    family, _, checkpoint = name.partition(":")
-    if checkpoint and family in FAMILIES:
-        return FAMILIES[family](checkpoint)
-    known = ", ".join([*METRICS, *(f"{family}:<checkpoint>" for family in FAMILIES)])
-    raise UnknownNameError(f"No metric is called {name!r}. Known: {known}.")
+    plain = name.removesuffix(SUFFIX)
+    family, _, checkpoint = plain.partition(":")
+    if plain in METRICS:
+        metric = METRICS[plain]
+    elif checkpoint and family in FAMILIES:
+        metric = FAMILIES[family](checkpoint)
+    else:
+        known = ", ".join([*METRICS, *(f"{family}:<checkpoint>" for family in FAMILIES)])
+        raise UnknownNameError(
+            f"No metric is called {name!r}. Known: {known}; and each with {SUFFIX}."
+        )
+    return metric if plain == name else AgainstAttacked(metric=metric)
 
 
 def all_metrics(resources: Resources) -> dict[str, Metric]:
@@ -93,6 +106,7 @@ __all__ = [
     "Metric",
     "MetricSpec",
     "Pairs",
+    "Reference",
     "Resources",
     "Scores",
     "Summary",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import torch
@@ -12,6 +12,13 @@ from torch import Tensor
 from semsim.errors import DataError
 from semsim.weights import CHECKPOINTS, REPOSITORY
 
+Reference = Literal["clean", "attacked"]
+_TYPES = {
+    torch.uint8: "uint8",
+    torch.float32: "float32 in [0, 1]",
+    torch.float64: "float64 in [0, 1]",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class MetricSpec:
@@ -19,7 +26,10 @@ class MetricSpec:
 
     higher_means_more_leakage: whether a larger value means that the reconstruction shows more.
     per_image: one value a pair; otherwise one value a set.
+    reference: what a reconstruction is compared with: the clean original, or the image that was
+        really attacked, which training may have shifted or mirrored.
     weights: names in `checkpoints/manifest.json` of the files it cannot do without.
+    libraries: distributions that compute it, besides those every result depends on.
     smallest_side: of an image it can judge, in pixels.
     """
 
@@ -28,7 +38,9 @@ class MetricSpec:
     unit: str = ""
     higher_means_more_leakage: bool
     per_image: bool
+    reference: Reference = "clean"
     weights: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
     smallest_side: int = 1
 
 
@@ -115,15 +127,24 @@ class Metric(Protocol):
         ...
 
 
-def check_pairs(originals: Tensor, reconstructions: Tensor) -> None:
-    """Raise `DataError` unless both are (N, 3, H, W) float32 in [0, 1] of one shape, N ≥ 1."""
+def check_pairs(
+    originals: Tensor,
+    reconstructions: Tensor,
+    *,
+    channels: tuple[int, ...] = (3,),
+    dtypes: tuple[torch.dtype, ...] = (torch.float32,),
+) -> None:
+    """Raise `DataError` unless both are (N, C, H, W) of one shape, N ≥ 1, floats in [0, 1]."""
     for name, images in (("originals", originals), ("reconstructions", reconstructions)):
-        if images.ndim != 4 or images.shape[1] != 3 or 0 in images.shape:
-            raise DataError(f"{name} must be (N, 3, H, W); got {tuple(images.shape)}.")
-        if images.dtype != torch.float32:
-            raise DataError(f"{name} must be float32 in [0, 1]; got {images.dtype}.")
+        if images.ndim != 4 or images.shape[1] not in channels or 0 in images.shape:
+            allowed = " or ".join(map(str, channels))
+            raise DataError(f"{name} must be (N, {allowed}, H, W); got {tuple(images.shape)}.")
+        if images.dtype not in dtypes:
+            allowed = " or ".join(_TYPES[dtype] for dtype in dtypes)
+            raise DataError(f"{name} must be {allowed}; got {images.dtype}.")
         low, high = (float(bound) for bound in images.aminmax())
-        if not (low >= 0 and high <= 1):  # also where either is NaN
+        # Negated, so that NaN is refused too.
+        if images.is_floating_point() and not (low >= 0 and high <= 1):
             raise DataError(f"{name} must lie in [0, 1]; got values from {low:g} to {high:g}.")
     if originals.shape != reconstructions.shape:
         raise DataError(

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from semsim.errors import DataError, SettingsError, WeightsError
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches
-from semsim.metrics.fid import frechet_scores
+from semsim.metrics.fid import frechet_judge
 
 _BATCH = 128
 _NAME = re.compile(r"[\w.-]+")
@@ -116,7 +116,7 @@ class ClassifierDistance:
 
     def prepare(self, resources: Resources) -> Judge:
         classifier = load_classifier(self.files(resources)[0], resources.device)
-        return lambda pairs: frechet_scores(classifier.features, pairs)
+        return frechet_judge(classifier.features)
 
 
 def recognised(classifier: Classifier, pairs: Pairs) -> np.ndarray:

@@ -37,6 +37,7 @@ class Lpips:
             higher_means_more_leakage=False,
             per_image=True,
             weights=(_BACKBONES[self.net],),
+            libraries=("lpips",),
             smallest_side=_SIDES[self.net],
         )
 

@@ -10,7 +10,7 @@ from skimage.metrics import structural_similarity
 from torch import Tensor
 
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, check_side
-from semsim.metrics.pixel import each_pair
+from semsim.metrics.pixel import exact_chunks
 
 Window = Literal["gaussian", "uniform"]
 _WINDOWS: dict[Window, dict[str, Any]] = {
@@ -56,11 +56,17 @@ class Ssim:
 
 
 def ssim(originals: Tensor, reconstructions: Tensor, window: Window = "gaussian") -> np.ndarray:
-    """Structural similarity of each pair, the mean over RGB channels, data range 1.
+    """Structural similarity of each pair, the mean over channels.
 
-    originals, reconstructions: (N, 3, H, W) float32 in [0, 1]; sides of 11 pixels or more for
-    the Gaussian window, 7 for the uniform one. Returns (N,) float64 in [-1, 1].
+    originals, reconstructions: (N, 1 or 3, H, W), uint8, or float32 or float64 in [0, 1]; sides
+    of 11 pixels or more for the Gaussian window, 7 for the uniform one. Returns (N,) float64 in
+    [-1, 1].
     Wang, Bovik, Sheikh and Simoncelli 2004, "Image quality assessment", equation 13.
     """
     score = partial(structural_similarity, data_range=1.0, channel_axis=-1, **_WINDOWS[window])
-    return each_pair(score, originals, reconstructions)
+    values = [
+        score(x, y)
+        for a, b in exact_chunks(originals, reconstructions)
+        for x, y in zip(np.moveaxis(a, 1, 3), np.moveaxis(b, 1, 3), strict=True)
+    ]
+    return np.array(values, dtype=np.float64)

@@ -1,5 +1,7 @@
 """Nothing is stored unless everything fits."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from study_factory import CLASSES, picture, save_png, write_run, write_set
 from annotation.create import create_study
 from annotation.domain import StudySpec, StudyStatus, Task
 from annotation.errors import StudyError
+from annotation.images import read_pixels
 from annotation.store import studies
 from annotation.store.tables import CandidateListRow, SlotRow, StimulusRow
 from annotation.study import export_labels
@@ -79,6 +82,30 @@ def test_images_do_not_depend_on_the_sets_afterwards(store, tmp_path, images):
     row = export_labels(store, study.id, images).iloc[0]
     with open(row["original"], "rb") as file:
         assert file.read(4) == b"\x89PNG"
+
+
+def test_attacked_images_are_kept_and_belong_to_the_labels_alone(store, tmp_path, images):
+    sets = [
+        write_set(tmp_path / "a", model="a", mirrored=[1]),
+        write_set(tmp_path / "b", model="b"),
+    ]
+    study = create_study(store, SPEC, sets, images)
+    plain = create_study(store, SPEC, [write_set(tmp_path / m, model=m) for m in "ab"], images)
+    assert study.protocol == plain.protocol  # people see the same
+    table = export_labels(store, study.id, images).set_index(["model", "image_id"])
+    assert table.loc["b", "attacked"].isna().all()
+    of_a = table.loc["a"]
+    assert (of_a["attacked"] == of_a["original"]).tolist() == [True, False, True, True]
+    assert np.array_equal(read_pixels(Path(of_a["attacked"].iloc[1])), picture(1)[:, ::-1])
+
+
+def test_an_attacked_image_that_does_not_fit_is_named(store, tmp_path, images):
+    folder = write_set(tmp_path / "a", mirrored=[0, 1])
+    (folder / "attacked/image-000.png").unlink()
+    save_png(folder / "attacked/image-001.png", picture(0, size=8))
+    missing, large = problems(store, [folder], images)
+    assert "attacked/image-000.png is missing" in missing
+    assert "attacked/image-001.png is 8×8, its original 6×6" in large
 
 
 def test_every_problem_is_named_at_once(store, tmp_path, images):

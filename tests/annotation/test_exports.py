@@ -86,12 +86,14 @@ def test_other_endings_are_refused(tmp_path):
         write_table(pd.DataFrame(), tmp_path / "a.xlsx")
 
 
-def test_votes_carry_the_rule_that_was_fixed_with_the_study(store, make_study):
+def test_votes_and_labels_carry_the_rule_that_was_fixed_with_the_study(store, make_study, images):
     study = make_study(votes_per_item=3, headline="dawid-skene")
     answer_all(store, study, "Anna", "Cat")
     votes = export_votes(store, study.id)
     assert (votes["headline"] == "dawid-skene").all()
     assert (votes["votes_per_item"] == 3).all()
+    labels = export_labels(store, study.id, images)
+    assert (labels["headline"] == "dawid-skene").all()
 
 
 def test_an_unknown_study(store, images):

@@ -27,6 +27,20 @@ def test_a_set(tmp_path):
     assert "image-001" not in got.predicted_reconstructions
 
 
+def test_attacked_images_are_optional(tmp_path):
+    assert [i.attacked for i in read_set(write_set(tmp_path / "old")).images] == [None] * 4
+    folder = write_set(tmp_path / "new", mirrored=[1])
+    manifest = pd.read_parquet(folder / "manifest.parquet")
+    manifest.loc[2, "attacked"] = None
+    manifest.to_parquet(folder / "manifest.parquet")
+    assert [image.attacked for image in read_set(folder).images] == [
+        folder / "originals/image-000.png",
+        folder / "attacked/image-001.png",
+        None,
+        folder / "originals/image-003.png",
+    ]
+
+
 def test_predictions_are_optional(tmp_path):
     assert read_set(write_set(tmp_path / "s")).predicted_originals == {}
 
@@ -51,8 +65,8 @@ def broken(folder, how):
         (folder / "manifest.parquet").write_text("image_id")
     elif how == "column":
         manifest.drop(columns=["class_name"]).to_parquet(folder / "manifest.parquet")
-    elif how == "outside":
-        manifest["original"] = "../../secret.png"
+    elif how in ("outside", "attacked outside"):
+        manifest["attacked" if "attacked" in how else "original"] = "../../secret.png"
         manifest.to_parquet(folder / "manifest.parquet")
     return folder
 
@@ -69,6 +83,7 @@ def broken(folder, how):
         ("no parquet", "manifest.parquet cannot be read"),
         ("column", "lacks the columns class_name"),
         ("outside", "points outside of its folder"),
+        ("attacked outside", "points outside of its folder"),
     ],
 )
 def test_broken_sets(tmp_path, how, message):

@@ -1,15 +1,23 @@
 """Metrics against the libraries that define them and against slow, obvious loops."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.ndimage
+import skimage.filters
 import skimage.metrics
 import torch
 from torch_fidelity.metric_kid import kernel_poly, mmd2
+from torchmetrics.functional import mean_squared_error
+from torchmetrics.functional.image import peak_signal_noise_ratio
 
 from semsim.metrics.frechet import frechet_distance
 from semsim.metrics.kid import kernel_distance
+from semsim.metrics.ms_ssim import ms_ssim
 from semsim.metrics.pixel import mse, psnr
+from semsim.metrics.registered import psnr_registered, ssim_registered
 from semsim.metrics.ssim import ssim
 
 SSIM = {
@@ -38,6 +46,129 @@ def test_mse_and_psnr_equal_a_loop_and_scikit_image_on_bytes():
     assert psnr(x, y) == pytest.approx(expected, abs=1e-6)
 
 
+OF_LIBRARY = {
+    "mse": (mse, skimage.metrics.mean_squared_error, {}),
+    "psnr": (psnr, skimage.metrics.peak_signal_noise_ratio, {}),
+    "ssim": (ssim, skimage.metrics.structural_similarity, SSIM["gaussian"]),
+    "ssim-uniform": (partial(ssim, window="uniform"), skimage.metrics.structural_similarity, {}),
+}
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
+@pytest.mark.parametrize("name", OF_LIBRARY)
+def test_bytes_and_floats_in_colour_and_grey_equal_scikit_image(name, dtype, channels):
+    ours, theirs, settings = OF_LIBRARY[name]
+    draw = np.random.default_rng(7)
+    first = draw.random((4, 24, 20, channels))
+    second = (first + draw.normal(0, 0.1, first.shape)).clip(0, 1)
+    if dtype is np.uint8:
+        first, second = 255 * first, 255 * second
+    first, second = first.astype(dtype), second.astype(dtype)
+    top = 255 if dtype is np.uint8 else 1
+    keywords = {**settings, "data_range": top} if name != "mse" else {}
+    if name.startswith("ssim"):
+        keywords["channel_axis"] = -1
+    # scikit-image would compute in float32 for float32, and be the less exact of the two
+    given = (x.astype(np.float64) if dtype is np.float32 else x for x in (first, second))
+    expected = [theirs(a, b, **keywords) for a, b in zip(*given, strict=True)]
+    if name == "mse":
+        expected = [value / top**2 for value in expected]  # ours is of [0, 1] for bytes too
+    tensors = (torch.from_numpy(x).permute(0, 3, 1, 2) for x in (first, second))
+    assert ours(*tensors) == pytest.approx(expected, abs=1e-6)
+
+
+def test_psnr_of_bytes_that_differ_by_one_grey_level_equals_scikit_image_to_the_last_digit():
+    first = np.random.default_rng(8).integers(0, 255, (50, 8, 8, 3), dtype=np.uint8)
+    second = first.copy()
+    second[:, 3, 4, 1] += 1
+    expected = [
+        skimage.metrics.peak_signal_noise_ratio(a, b) for a, b in zip(first, second, strict=True)
+    ]
+    x, y = (torch.from_numpy(a).permute(0, 3, 1, 2).float() / 255 for a in (first, second))
+    assert psnr(x, y) == pytest.approx(expected, abs=1e-9)
+
+
+def registrations(a, b, shift, flip):
+    """Every overlap of b, shifted and maybe mirrored, with a, worked out pixel by pixel."""
+    height, width, _ = a.shape
+    for candidate in (b, b[:, ::-1]) if flip else (b,):
+        for dy in range(-shift, shift + 1):
+            for dx in range(-shift, shift + 1):
+                rows = [y for y in range(height) if 0 <= y - dy < height]
+                columns = [x for x in range(width) if 0 <= x - dx < width]
+                yield (
+                    a[np.ix_(rows, columns)],
+                    candidate[np.ix_([y - dy for y in rows], [x - dx for x in columns])],
+                )
+
+
+@pytest.mark.parametrize(("shift", "flip"), [(0, False), (0, True), (2, False), (2, True)])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_registered_metrics_equal_the_best_of_scikit_image_in_a_loop(shift, flip, channels):
+    draw = np.random.default_rng(9)
+    base = skimage.filters.gaussian(draw.random((3, 20, 18, channels)), sigma=(0, 2, 2, 0))
+    first = (base * 255).astype(np.uint8)
+    moved = [first[0][:, ::-1], np.roll(first[1], 2, axis=0), np.roll(first[2], (-1, 1), (0, 1))]
+    second = np.clip(np.stack(moved) + draw.normal(0, 10, first.shape), 0, 255).astype(np.uint8)
+    expected = {"psnr": [], "ssim": []}
+    for a, b in zip(first, second, strict=True):
+        overlaps = list(registrations(a, b, shift, flip))
+        expected["psnr"].append(
+            max(skimage.metrics.peak_signal_noise_ratio(p, q) for p, q in overlaps)
+        )
+        expected["ssim"].append(
+            max(
+                skimage.metrics.structural_similarity(p, q, channel_axis=-1, **SSIM["gaussian"])
+                for p, q in overlaps
+            )
+        )
+    x, y = (torch.from_numpy(i).permute(0, 3, 1, 2) for i in (first, second))
+    assert psnr_registered(x, y, shift, flip) == pytest.approx(expected["psnr"], abs=1e-6)
+    assert ssim_registered(x, y, shift, flip) == pytest.approx(expected["ssim"], abs=1e-6)
+
+
+def test_mse_and_psnr_equal_torchmetrics():
+    (x, y), _ = images(3)
+    errors = [
+        mean_squared_error(a.reshape(-1), b.reshape(-1)).item() for a, b in zip(x, y, strict=True)
+    ]
+    assert mse(x, y) == pytest.approx(errors, rel=1e-5)  # it computes in float32
+    levels = peak_signal_noise_ratio(y, x, data_range=1.0, reduction="none", dim=(1, 2, 3))
+    assert psnr(x, y) == pytest.approx(levels.numpy(), abs=1e-4)
+
+
+def ms_ssim_by_hand(a, b):
+    """Wang, Simoncelli and Bovik 2003, equation 7, of (H, W) arrays, with scipy."""
+    blur = partial(scipy.ndimage.gaussian_filter, sigma=1.5, radius=5)
+    product = 1.0
+    for scale, weight in enumerate((0.0448, 0.2856, 0.3001, 0.2363, 0.1333)):
+        if scale:
+            height, width = (side // 2 for side in a.shape)
+            a, b = (i.reshape(height, 2, width, 2).mean(axis=(1, 3)) for i in (a, b))
+        mean_a, mean_b = blur(a), blur(b)
+        covariance = blur(a * b) - mean_a * mean_b
+        spread = blur(a * a) - mean_a**2 + blur(b * b) - mean_b**2
+        contrast = (2 * covariance + 0.03**2) / (spread + 0.03**2)
+        luminance = (2 * mean_a * mean_b + 0.01**2) / (mean_a**2 + mean_b**2 + 0.01**2)
+        inside = (slice(5, -5), slice(5, -5))
+        similarity = contrast * luminance if scale == 4 else contrast
+        product *= similarity[inside].mean() ** weight
+    return product
+
+
+def test_ms_ssim_equals_its_formula_written_out():
+    draw = np.random.default_rng(10)
+    first = draw.random((2, 3, 176, 192))
+    second = 0.6 * first + 0.4 * draw.random(first.shape)
+    expected = [
+        np.mean([ms_ssim_by_hand(p, q) for p, q in zip(a, b, strict=True)])
+        for a, b in zip(first, second, strict=True)
+    ]
+    x, y = (torch.from_numpy(i).float() for i in (first, second))
+    assert ms_ssim(x, y, torch.device("cpu")) == pytest.approx(expected, abs=1e-4)
+
+
 @pytest.mark.parametrize("window", SSIM)
 def test_ssim_equals_scikit_image(window):
     (x, y), (a, b) = images(1)
@@ -51,13 +182,13 @@ def test_ssim_equals_scikit_image(window):
 
 
 def test_ssim_equals_its_formula_written_out_at_one_pixel():
-    (x, y), _ = images(2, n=1, side=11)
+    (x, y), (first, second) = images(2, n=1, side=11)
     # an 11-pixel image has one place for an 11-pixel window
     offsets = np.arange(-5, 6)
     weights = np.exp(-(offsets**2) / (2 * 1.5**2))
     weights = np.outer(weights, weights) / np.outer(weights, weights).sum()
     channels = []
-    for a, b in zip(x[0].double().numpy(), y[0].double().numpy(), strict=True):
+    for a, b in zip(*(np.moveaxis(i[0] / 255, 2, 0) for i in (first, second)), strict=True):
         mean_a, mean_b = (weights * a).sum(), (weights * b).sum()
         var_a, var_b = (weights * a * a).sum() - mean_a**2, (weights * b * b).sum() - mean_b**2
         cov = (weights * a * b).sum() - mean_a * mean_b

@@ -28,6 +28,7 @@ def test_images_are_matched_by_path_without_suffix(tmp_path):
     assert found.pairs["class_name"].tolist()[:2] == ["cat", "cat"]
     assert found.pairs["class_name"].isna().tolist() == [False, False, True]
     assert found.pairs["reconstruction"][0] == str(right / "cat" / "1.bmp")
+    assert found.pairs["attacked"].isna().all()
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,17 @@ def test_an_unavailable_metric_has_a_reason_and_no_column(folders, tmp_path):
     assert "missing" in table.attrs["metrics"]["lpips-alex"]["unavailable"]
 
 
+def test_two_folders_have_no_attacked_images(folders, tmp_path):
+    a, b, _, _ = folders
+    done = run("score", "--originals", a, "--reconstructions", b, "--metrics", "mse,mse@attacked")
+    assert done.exit_code == 1
+    assert "4 of 4 images come without the attacked image" in done.output
+    table = pd.read_parquet(tmp_path / "b-scores.parquet")
+    assert "attacked" not in table
+    assert "mse" in table
+    assert "mse@attacked" not in table
+
+
 def test_folders_named_after_classes_feed_the_recogniser(folders, tmp_path):
     a, b, _, _ = folders
     for folder in (a, b):
@@ -121,7 +132,7 @@ def test_folders_named_after_classes_feed_the_recogniser(folders, tmp_path):
         (("--originals", "nowhere", "--reconstructions", "nowhere"), "is not a folder"),
         (("--metrics", "mes", "--originals", "a", "--reconstructions", "b"), "No metric"),
         (("--metrics", " , ", "--originals", "a", "--reconstructions", "b"), "is empty"),
-        (("--labels", "nowhere.parquet"), "not a readable Parquet"),
+        (("--labels", "nowhere.parquet"), "No labels at"),
         (("--device", "abacus", "--originals", "a", "--reconstructions", "b"), "abacus"),
     ],
 )

@@ -16,6 +16,7 @@ from semsim.scoring import (
     content_hash,
     pair_sets_of_folders,
     pair_sets_of_labels,
+    read_labels,
     read_scores,
     score_sets,
 )
@@ -61,6 +62,7 @@ def test_a_set_gives_its_pairs_in_order_of_image(tmp_path):
     assert (one.dataset, one.attack, one.model) == ("symbols", "invgrad", "net/none")
     assert one.pairs["image_id"].tolist() == ["1", "2"]
     assert Path(one.pairs["original"][0]).is_absolute()
+    assert one.pairs["attacked"].isna().all()  # a set of before there were attacked images
 
 
 def test_sets_that_cannot_be_told_apart_or_are_empty_are_refused(tmp_path):
@@ -77,6 +79,76 @@ def test_labels_give_one_set_a_model(labels):
     assert [len(one.pairs) for one in sets] == [5, 5, 5]
     with pytest.raises(DataError, match="lacks the columns original"):
         pair_sets_of_labels(labels.drop(columns="original"))
+
+
+def with_attacked(labels, folder):
+    """The same labels, with an attacked image for each: the original, upside down."""
+    paths = []
+    for row in labels.itertuples():
+        path = folder / f"{row.item}.png".replace("/", "__")
+        write_png(read_image(Path(row.original)).flip(1), path)
+        paths.append(str(path))
+    return labels.assign(attacked=paths)
+
+
+def test_the_attacked_image_takes_the_place_of_the_original(labels, resources, tmp_path):
+    labels = with_attacked(labels, tmp_path / "attacked")
+    sets = pair_sets_of_labels(labels)
+    names = ["mse", "mse@attacked", "psnr-registered@attacked"]
+    book = score_sets(sets, names, resources, tmp_path / "scores")
+    assert book.refused == {}
+    row = labels.iloc[7]
+    second = read_image(Path(row["reconstruction"]))[None]
+    for name, column in (("mse", "original"), ("mse@attacked", "attacked")):
+        mine = book.scores[
+            (book.scores["model"] == row["model"])
+            & (book.scores["image_id"] == row["image_id"])
+            & (book.scores["metric"] == name)
+        ]
+        assert mine["value"].tolist() == mse(read_image(Path(row[column]))[None], second).tolist()
+    kept = [pd.read_parquet(path).attrs for path in (tmp_path / "scores").iterdir()]
+    assert {(facts["metric"], facts["reference"]) for facts in kept} == {
+        ("mse", "clean"),
+        ("mse@attacked", "attacked"),
+        ("psnr-registered@attacked", "attacked"),
+    }
+
+
+def test_scores_depend_on_the_reference_that_was_used_and_on_no_other(labels, resources, tmp_path):
+    names, folder = ["mse", "mse@attacked"], tmp_path / "scores"
+    labels = with_attacked(labels, tmp_path / "attacked")
+    score_sets(pair_sets_of_labels(labels), names, resources, folder)
+    write_png(torch.zeros(3, 16, 16), Path(labels["attacked"][0]))
+    sets = pair_sets_of_labels(labels)
+    assert read_scores(sets, names, resources, folder).missing == (
+        (next(one for one in sets if one.model == labels["model"][0]).title, "mse@attacked"),
+    )
+
+
+def test_a_set_without_its_attacked_images_is_refused_never_judged_by_the_clean(
+    labels, resources, tmp_path
+):
+    some = with_attacked(labels, tmp_path / "attacked")
+    some.loc[some["model"] == MODELS[0], "attacked"] = None
+    some.loc[(some["model"] == MODELS[1]) & (some["image_id"] == "002"), "attacked"] = None
+    for table, lacking in ((labels, (5, 5, 5)), (some, (5, 1, 0))):
+        sets = pair_sets_of_labels(table)
+        for _ in range(2):  # computed, then read
+            book = score_sets(sets, ["mse@attacked"], resources, tmp_path / "scores")
+        for model, n in zip(MODELS[:3], lacking, strict=True):
+            (title,) = [one.title for one in sets if one.model == model]
+            reason = book.refused.get((title, "mse@attacked"), "")
+            assert reason.startswith(f"{n} of 5 images come without the attacked image") == (n > 0)
+        assert len(book.facts) == lacking.count(0)
+        assert book.missing == ()
+
+
+def test_labels_that_cannot_be_read_are_named(tmp_path):
+    with pytest.raises(DataError, match=r"No labels at .*a\.parquet"):
+        read_labels(tmp_path / "a.parquet")
+    (tmp_path / "a.parquet").write_text("text")
+    with pytest.raises(DataError, match="not a readable Parquet"):
+        read_labels(tmp_path / "a.parquet")
 
 
 def test_scores_are_the_metrics_of_the_images(labels, resources, tmp_path):

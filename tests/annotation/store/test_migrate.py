@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -12,8 +13,9 @@ from study_factory import DATABASES, fresh_database
 
 from annotation.errors import StoreError
 from annotation.store import Store
-from annotation.store.migrate import SCRIPTS
-from annotation.store.tables import EventRow, Table
+from annotation.store.engine import open_engine, writer
+from annotation.store.migrate import SCRIPTS, _config
+from annotation.store.tables import EventRow, StimulusRow, Table
 
 
 @pytest.fixture(params=DATABASES)
@@ -68,6 +70,18 @@ def test_many_may_open_an_empty_database_at_once(url):
     assert failures == []
 
 
+def test_a_database_of_the_first_version_is_upgraded_with_what_is_in_it(url):
+    engine = open_engine(url)
+    with writer(engine).begin() as connection:
+        command.upgrade(_config(connection), "0001")
+        for statement in (STUDY, SOURCE, ITEM):
+            connection.execute(text(statement))
+    engine.dispose()
+    with Store(url) as store:
+        (row,) = store.read(lambda tx: tx.query(StimulusRow).all())
+        assert (row.sha256, row.attacked_sha256) == ("r", None)
+
+
 def test_a_newer_database_is_refused(url):
     with Store(url) as store:
         store.write(lambda tx: tx.execute(text("UPDATE alembic_version SET version_num = '99'")))
@@ -84,15 +98,26 @@ def test_events_are_only_ever_added(url, tmp_path):
         assert store.read(lambda tx: tx.query(EventRow).count()) == 1
 
 
+STUDY = (
+    "INSERT INTO study (id, name, task, status, token, seed, votes_per_item, simulated, spec,"
+    " dataset, models, images, n_items, n_decoys, n_failed, protocol, created) VALUES"
+    " ('s', 's', 'pair', 'running', 't', 0, 1, '0', '{}', 'd', '[]', '', 0, 0, 0, '',"
+    " '2026-01-01')"
+)
+SOURCE = (
+    "INSERT INTO source (id, study_id, image_id, class_name, sha256) VALUES"
+    " ('o', 's', '0', 'cat', 'o')"
+)
+ITEM = (
+    "INSERT INTO stimulus (id, study_id, source_id, kind, model, attack, shown_image_id,"
+    " shown_class, sha256, token) VALUES"
+    " ('i', 's', 'o', 'reconstruction', 'm', 'a', '0', 'cat', 'r', 't')"
+)
+
+
 def add_event(store):
-    study = (
-        "INSERT INTO study (id, name, task, status, token, seed, votes_per_item, simulated, spec,"
-        " dataset, models, images, n_items, n_decoys, n_failed, protocol, created) VALUES"
-        " ('s', 's', 'pair', 'running', 't', 0, 1, '0', '{}', 'd', '[]', '', 0, 0, 0, '',"
-        " '2026-01-01')"
-    )
     event = "INSERT INTO event (study_id, kind, at, data) VALUES ('s', 'made', '2026-01-01', '{}')"
-    for statement in (study, event):
+    for statement in (STUDY, event):
         store.write(lambda tx, statement=statement: tx.execute(text(statement)))
 
 

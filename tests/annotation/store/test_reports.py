@@ -4,10 +4,13 @@ import uuid
 from datetime import UTC, datetime
 
 import pytest
+from study_factory import write_set
 
-from annotation.domain import Answer, Task
+from annotation.create import create_study
+from annotation.domain import Answer, StudySpec, Task
+from annotation.errors import NotFoundError
 from annotation.store import reports
-from annotation.study import join, next_items, progress, progress_of, vote
+from annotation.study import image_path, join, next_items, progress, progress_of, vote
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -48,6 +51,23 @@ def test_rows_are_of_one_study(store, make_study):
     assert [(row["model"], row["image_id"]) for row in rows] == [
         (model, f"image-{i:03d}") for model in ("convnet8", "resnet20-4") for i in range(4)
     ]
+
+
+@pytest.mark.parametrize("task", Task)
+def test_no_address_leads_to_an_attacked_image(store, tmp_path, images, task):
+    folder = write_set(tmp_path / "set", mirrored=range(4))
+    study = create_study(store, StudySpec(name="blind", task=task), [folder], images)
+    attacked = [row["attacked"] for row in store.read(lambda tx: reports.item_rows(tx, study))]
+    assert len(set(attacked)) == 4
+    assert all((images / f"{digest}.png").exists() for digest in attacked)
+    anna = join(store, study.token, "Anna").annotator
+    items = next_items(store, anna, "tab", 4, NOW)
+    seen = [image_path(store, anna, token).stem for item in items for token in item.images]
+    assert len(seen) == 4 * (2 if task is Task.PAIR else 1)
+    assert not set(seen) & set(attacked)
+    for digest in attacked:
+        with pytest.raises(NotFoundError):
+            image_path(store, anna, digest)
 
 
 def test_only_simulated_studies_have_probabilities(store, make_study):

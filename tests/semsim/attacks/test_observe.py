@@ -35,6 +35,7 @@ def test_the_gradient_is_that_of_the_augmented_image_and_the_shift_is_on_record(
     assert (leak.shift_x, leak.shift_y) == (int(again.shift_x), int(again.shift_y))
     expected = parameter_gradients(model, again.images, torch.tensor([1]), differentiable=False)
     assert torch.equal(leak.observation.gradients[0], expected[0])
+    assert torch.equal(leak.attacked, again.images[0])
 
 
 def test_noise_for_training_only_leaves_the_leak_clean():

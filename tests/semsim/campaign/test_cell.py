@@ -5,6 +5,8 @@ import torch
 
 from semsim.campaign.cell import Plugin, TargetPlan, attack_image, train_plan
 from semsim.datasets.symbols import Symbols
+from semsim.defences.crop_flip import CropFlip
+from semsim.images import to_uint8
 from semsim.targets import load_target, save_target
 from semsim.targets.train import TrainSettings
 
@@ -44,6 +46,9 @@ def test_one_attack_gives_a_picture_and_the_shift_it_has(weights):
         found.shift_y,
         found.flipped,
     )
+    rng = torch.Generator().manual_seed(0)
+    expected = CropFlip().images(Symbols(test_per_class=1)("test").images[3:4], rng)
+    assert (found.attacked == to_uint8(expected.images[0])).all()
     shifts = {(r.shift_x, r.shift_y) for r in (attacked(weights, quick, s) for s in range(4))}
     assert len(shifts) > 1
 

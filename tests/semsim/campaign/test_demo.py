@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 
 from semsim.campaign.demo import DemoSettings, build_demo
 from semsim.campaign.records import read_set
 from semsim.datasets.symbols import Symbols
+from semsim.defences import DEFENCES
 from semsim.images import read_image, to_uint8
+from semsim.registry import build
 from semsim.targets import load_target
 
 DEMO = Path(__file__).resolve().parents[3] / "data/demo"
@@ -60,6 +63,24 @@ def test_records_say_how_they_were_made(sets):
     }
 
 
+def test_attacked_images_are_what_the_strategy_made_of_the_originals(sets):
+    """They were worked out after the attacks; the same seed gives the shifts on record."""
+    for found in sets:
+        strategy, seed = found.run["target"]["strategy"], found.run["seed"]
+        defence = build(DEFENCES, strategy["name"], strategy["settings"])
+        for place, row in enumerate(found.pairs.itertuples()):
+            original = read_image(Path(row.original))
+            rng = torch.Generator().manual_seed(seed * 100_003 + place)
+            made = defence.images(original[None], rng)
+            assert (int(made.shift_x), int(made.shift_y)) == (row.shift_x, row.shift_y)
+            assert bool(made.flipped) == row.flipped
+            assert torch.equal(read_image(Path(row.attacked)), made.images[0])
+            changed = not torch.equal(made.images[0], original)
+            assert (row.attacked != row.original) == changed
+        files = list((found.folder / "attacked").glob("*"))
+        assert len(files) == (24 if found.model.endswith("crop-flip") else 0)
+
+
 def test_quality_spans_from_clear_to_hopeless(sets):
     errors = [
         (read_image(Path(r.original)) - read_image(Path(r.reconstruction))).square().mean().item()
@@ -102,6 +123,9 @@ def test_an_interrupted_build_goes_on_and_ends_in_the_same_files(tmp_path):
     assert len(folders) == 6
     assert digest(tmp_path / "again") == digest(tmp_path / "out")
     assert read_set(folders[0]).run["attacks_reused"] == 6
+    moved = {found.model: found.pairs for found in map(read_set, folders)}["convnet8/crop-flip"]
+    assert all(Path(path).is_file() for path in moved["attacked"])
+    assert (moved["attacked"] != moved["original"]).any()
     assert steps[-1].done == steps[-1].total == 2 + 6 + 12
 
 

@@ -48,6 +48,15 @@ def test_pairs_leave_failed_attacks_out_and_point_to_files(folder):
     assert Path(pairs["reconstruction"][0]).is_file()
 
 
+def test_attacked_images_are_optional(folder):
+    assert read_set(folder).pairs["attacked"].tolist() == [None]
+    rows = [{**row("a"), "attacked": "originals/a.png"}, {**row("b"), "attacked": None}]
+    write_set(folder, {"name": "demo/one", "model": "one"}, rows)
+    pairs = read_set(folder).pairs
+    assert pairs["attacked"][0] == pairs["original"][0]
+    assert pairs["attacked"].isna().tolist() == [False, True]
+
+
 def test_sets_are_found_below_a_root(folder, tmp_path):
     assert set_choices([tmp_path, tmp_path / "nothing"]) == [("demo/one", folder)]
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from semsim.errors import DataError, SettingsError, StopRequestedError, WeightsError
+from semsim.errors import SettingsError, StopRequestedError, WeightsError
 from semsim.learning.model import load_semsim, read_training
 from semsim.learning.orders import Order
-from semsim.learning.session import STATE_FILE, learn, read_labels
+from semsim.learning.session import STATE_FILE, learn
 from semsim.progress import silent
 
 
@@ -88,11 +88,3 @@ def test_a_finished_name_is_not_overwritten(order, labels, tmp_path):
     (tmp_path / "second").mkdir()
     with pytest.raises(SettingsError, match="another name"):
         learn(order, labels, tmp_path / "second", silent)
-
-
-def test_labels_that_cannot_be_read_are_named(tmp_path):
-    with pytest.raises(DataError, match=r"No labels at .*a\.parquet"):
-        read_labels(tmp_path / "a.parquet")
-    (tmp_path / "a.parquet").write_text("text")
-    with pytest.raises(DataError, match="not a readable Parquet"):
-        read_labels(tmp_path / "a.parquet")

@@ -1,11 +1,12 @@
+import numpy as np
 import pytest
 import torch
 from made_weights import make_inception, put_in_manifest
 from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorInceptionV3
 
 from semsim.errors import WeightsError
-from semsim.metrics import Pairs, Resources
-from semsim.metrics.fid import INCEPTION, Fid, Kid, inception_features
+from semsim.metrics import Pairs, Resources, fid
+from semsim.metrics.fid import INCEPTION, Fid, Kid, inception_features, remembered
 from semsim.metrics.frechet import frechet_distance
 from semsim.metrics.kid import kernel_distance
 
@@ -40,11 +41,43 @@ def test_features_are_torch_fidelitys_of_rounded_bytes(resources, inception, pai
 
 def test_fid_and_kid_are_distances_of_those_features(resources, inception, pairs):
     clouds = inception(pairs.originals), inception(pairs.reconstructions)
-    fid, kid = (metric.prepare(resources)(pairs) for metric in (Fid(), Kid()))
-    assert fid.values == pytest.approx([frechet_distance(*clouds)], rel=1e-4)
-    assert "3 images for 2048 feature dimensions" in fid.notes[0]
+    frechet, kid = (metric.prepare(resources)(pairs) for metric in (Fid(), Kid()))
+    assert frechet.values == pytest.approx([frechet_distance(*clouds)], rel=1e-4)
+    assert "3 images for 2048 feature dimensions" in frechet.notes[0]
     assert kid.values == pytest.approx([kernel_distance(*clouds).value], rel=1e-4)
     assert kid.standard_error == pytest.approx(kernel_distance(*clouds).standard_error, rel=1e-4)
+
+
+def test_originals_that_sets_share_are_looked_at_once(pairs):
+    asked = []
+
+    def features(images):
+        asked.append(len(images))
+        return images.flatten(1).double().numpy()
+
+    of = remembered(features)
+    first = of(pairs.originals)
+    assert of(pairs.originals.clone()) is first
+    assert asked == [3]
+    assert np.array_equal(of(pairs.reconstructions), features(pairs.reconstructions))
+    assert np.array_equal(of(pairs.originals), first)  # another set came between
+    assert of(pairs.originals.view(3, 3, 4, 16)).shape == (3, 192)  # same bytes, other images
+    assert len(asked) == 5
+
+
+@pytest.mark.parametrize("metric", [Fid, Kid])
+def test_the_judge_looks_at_shared_originals_once(metric, resources, pairs, monkeypatch):
+    seen = []
+
+    def pretend(path, device):
+        return lambda images: seen.append(images) or images.flatten(1).double().numpy()
+
+    monkeypatch.setattr(fid, "inception_features", pretend)
+    judge = metric().prepare(resources)
+    for noise in (0.0, 0.5):
+        other = Pairs(originals=pairs.originals, reconstructions=pairs.reconstructions * noise)
+        judge(other)
+    assert len(seen) == 3
 
 
 def test_a_file_without_inception_is_refused(tmp_path):

@@ -29,6 +29,13 @@ def test_a_cloud_is_at_no_distance_from_itself(seed, shape):
     assert abs(frechet_distance(x, x)) < 1e-9
 
 
+@pytest.mark.parametrize("shape", [(100, 2048), (600, 64)])  # N < d and N > d, as they come
+def test_a_cloud_of_network_features_is_at_no_distance_from_itself(shape):
+    x = np.abs(np.random.default_rng(0).normal(0.4, 0.3, shape))
+    assert abs(frechet_distance(x, x)) < 1e-9
+    assert abs(frechet_distance(x, x[::-1])) < 1e-9
+
+
 @STEADY
 @given(st.integers(0, 2**31), SHAPES)
 def test_symmetric_and_blind_to_the_order_of_images(seed, shape):
