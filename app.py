@@ -4,23 +4,23 @@ import argparse
 import os
 import socket
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # before gradio is imported
 
-import pandas as pd
 import uvicorn
 
 from annotation.builtin import ensure_demo
-from annotation.errors import AnnotationError
+from annotation.errors import AnnotationError, told_as
 from annotation.guard import Guard, researcher_key
 from annotation.store import Store
-from annotation.study import export_labels, list_studies
+from annotation.study import export_labels, export_votes, list_studies
 from annotation.ui import StudyContext, label, studies
 from annotation.ui.mount import Page, mount, web_app
 from semsim.campaign.records import set_choices
 from semsim.errors import DataError
-from semsim.ui import ScienceContext, StudyChoice, compare, learn
+from semsim.ui import ScienceContext, StudyChoice, compare, compare_files, learn
 
 ROOT = Path(__file__).resolve().parent
 
@@ -29,23 +29,20 @@ def create_app(store: Store, options: argparse.Namespace, key: str | None) -> Gu
     """The whole product as one ASGI application; `key` opens the researchers' pages."""
     data, images = options.data_dir, options.data_dir / "images"
     roots = [ROOT / "data/demo/sets", data / "runs"]
-
-    def labels(study: str) -> pd.DataFrame:
-        try:
-            return export_labels(store, study, images)
-        except AnnotationError as error:  # the two halves know only errors of their own
-            raise DataError(str(error)) from error
-
+    told = told_as(DataError)  # the two halves know only errors of their own
+    facts = attrgetter("id", "name", "spec.simulated", "spec.headline")
     people = StudyContext(store=store, images=images, find_sets=lambda: set_choices(roots))
     science = ScienceContext(
         data=data,
         checkpoints=options.checkpoints,
-        studies=lambda: [StudyChoice(s.id, s.name, s.spec.simulated) for s in list_studies(store)],
-        labels=labels,
+        studies=lambda: [StudyChoice(*facts(s)) for s in list_studies(store)],
+        labels=told(lambda study: export_labels(store, study, images)),
+        votes=told(lambda study: export_votes(store, study)),
         device=options.device,
     )
     ensure_demo(store, [folder for _, folder in set_choices(roots[:1])], images)
-    mount(app := web_app(store, images), "/label", [Page("Label", "label", label, people)])
+    app = web_app(store, images, compare_files.router(science))
+    mount(app, "/label", [Page("Label", "label", label, people)])
     pages = [Page("Studies", "studies", studies, people)]
     pages += [Page("Train SemSim", "train", learn, science)]
     mount(app, "/studio", [*pages, Page("Compare", "compare", compare, science)])

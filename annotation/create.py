@@ -161,6 +161,12 @@ def _problems_of_task(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str
         for folder in folders
         if NONE in folder.classes
     ]
+    problems += [
+        f"{folder.folder} has only the class {folder.classes[0]!r}; there is nothing to choose "
+        "from. Import it with a list of classes, or choose the pair task."
+        for folder in folders
+        if len(folder.classes) == 1
+    ]
     for folder in folders if spec.simulated else ():
         lacking = [i for i in folder.images if i.image_id not in folder.predicted_reconstructions]
         if lacking:

@@ -8,7 +8,9 @@ import typer
 from tqdm import tqdm
 
 from semsim.campaign.demo import DemoSettings, build_demo
+from semsim.compare_cli import compare, report
 from semsim.errors import SemsimError
+from semsim.import_cli import app as importing
 from semsim.learn_cli import learn_command
 from semsim.progress import Progress
 from semsim.score_cli import score, weights
@@ -16,8 +18,11 @@ from semsim.score_cli import score, weights
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 demo = typer.Typer(no_args_is_help=True, help="The built-in study.")
 app.add_typer(demo, name="demo")
-app.command("learn")(learn_command)
+app.add_typer(importing, name="import")
 app.command("score")(score)
+app.command("learn")(learn_command)
+app.command("compare")(compare)
+app.command("report")(report)
 app.command("weights")(weights)
 
 

@@ -88,7 +88,7 @@ def score(
     job: JobOption = None,
 ) -> None:
     """Score reconstructions against their originals; print a table and write Parquet."""
-    with _errors_end_with(2):
+    with errors_end_with(2):
         resources = Resources(checkpoints=checkpoints, device=pick_device(device))
         names = _names(metrics, resources)
         if fetch:
@@ -119,7 +119,7 @@ def weights(
     job: JobOption = None,
 ) -> None:
     """List the weight files metrics need, or fetch the named ones with --download."""
-    with _errors_end_with(2):
+    with errors_end_with(2):
         manifest = read_manifest(checkpoints)
         wanted = list(names or manifest)
         if fetch and not names:
@@ -354,7 +354,8 @@ def terminal_bar(unit: str) -> Iterator[Report]:
 
 
 @contextmanager
-def _errors_end_with(code: int) -> Iterator[None]:
+def errors_end_with(code: int) -> Iterator[None]:
+    """Print what goes wrong inside, and exit with `code`."""
     try:
         yield
     except SemsimError as error:

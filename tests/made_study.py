@@ -9,6 +9,10 @@ import torch
 from semsim.images import write_png
 
 MODELS = ("resnet/none", "resnet/crop", "resnet/noise", "conv/none", "conv/crop", "conv/noise")
+_VOTE_COLUMNS = (
+    *("study", "task", "item", "model", "dataset", "attack", "image_id", "class_name"),
+    *("votes_per_item", "simulated"),
+)
 CLASSES = ("cat", "cow", "mouse", "snowman")
 
 
@@ -56,3 +60,22 @@ def make_labels(
                 }
             )
     return pd.DataFrame(rows).astype({"recognisable": "boolean"})
+
+
+def make_votes(labels: pd.DataFrame) -> pd.DataFrame:
+    """The votes such labels sum up: the first of the annotators are those who recognise."""
+    rows = [
+        {
+            **{column: row[column] for column in _VOTE_COLUMNS},
+            "kind": "reconstruction",
+            "annotator": f"person {person}",
+            "answer": row["class_name"] if person < row["n_recognised"] else "none",
+            "recognised": person < row["n_recognised"],
+            "status": "counted",
+            "headline": "majority",
+        }
+        for _, row in labels.iterrows()
+        for person in range(row["n_votes"])
+    ]
+    columns = [*_VOTE_COLUMNS, "kind", "annotator", "answer", "recognised", "status", "headline"]
+    return pd.DataFrame(rows, columns=columns)

@@ -1,19 +1,24 @@
 """Pages of the science. A page is a module with `render(context)`; `app.py` composes them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 
 @dataclass(frozen=True)
 class StudyChoice:
-    """A study a page can offer; `simulated` says that no person voted in it."""
+    """A study a page can offer.
+
+    simulated: whether programs voted in it. headline: the human score its protocol fixed.
+    """
 
     id: str
     name: str
     simulated: bool
+    headline: str = "majority"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,12 +27,15 @@ class ScienceContext:
 
     data: the data folder, with jobs/ and scores/ below it.
     studies: the studies there are, newest first.
-    labels: a study's table of labels, one row a reconstruction.
+    labels, votes: a study's tables by its id, one row a reconstruction and one row a vote.
     device: name of the device jobs compute on, such as "auto".
+    kept: what pages have read, so that plots and downloads show what the page shows.
     """
 
     data: Path
     checkpoints: Path
     studies: Callable[[], list[StudyChoice]]
     labels: Callable[[str], pd.DataFrame]
+    votes: Callable[[str], pd.DataFrame]
     device: str
+    kept: dict[Any, Any] = field(default_factory=dict)

@@ -1,77 +1,39 @@
 """The page Compare: does a metric rank models as people do?"""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
 
 from semsim import jobs
-from semsim.errors import DataError, SemsimError
+from semsim.errors import SemsimError
 from semsim.jobs import Job, JobState
+from semsim.reporting import figures, tables
+from semsim.reporting.gallery import gallery
 from semsim.ui import ScienceContext, StudyChoice, compare_view, jobpanel
 from semsim.ui.compare_data import (
+    REFERENCES,
     Comparison,
+    find_study,
+    fresh,
+    held,
     image_choices,
-    live_download,
-    missing_weights,
     model_choices,
-    read_comparison,
-    scoring_job,
-    start_download,
+    origin,
+    studies_of,
+    view_of,
 )
-from semsim.ui.compare_plot import scatter
+from semsim.ui.compare_jobs import live_download, missing_weights, scoring_job, start_download
+from semsim.ui.compare_parts import Page, lay_out
+from semsim.ui.compare_plot import image_plot
 from semsim.ui.jobpanel import JobPanel, errors_shown
 from semsim.weights import WeightFile
 
-# Plotly tells its own clicks only to JavaScript; this hands the clicked model on to a handler.
-_BRIDGE = """
-function attach() {
-  const plot = document.querySelector('#compare-plot .js-plotly-plot');
-  if (plot && plot.on && !plot.__semsim) {
-    plot.__semsim = true;
-    plot.on('plotly_click', (data) => trigger('point', {model: data.points[0].customdata}));
-  }
-}
-new MutationObserver(attach).observe(document.body, {childList: true, subtree: true});
-attach();
-"""
 _QUIET: dict[str, Any] = {"queue": False, "api_visibility": "private"}
 _TELLING: dict[str, Any] = {"api_visibility": "private"}  # queued: its errors come as a message
 _ENDED = {JobState.DONE, JobState.FAILED, JobState.STOPPED, JobState.LOST}
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Page:
-    """The components that change, in the order their new values come in."""
-
-    study: gr.Dropdown
-    notice: gr.HTML
-    body: gr.Column
-    agreement: gr.HTML
-    metric: gr.Dropdown
-    plot: gr.Plot
-    model: gr.Dropdown
-    model_images: gr.HTML
-    image: gr.Dropdown
-    order: gr.Dropdown
-    gallery: gr.HTML
-    models: gr.HTML
-    unavailable: gr.HTML
-    weights_row: gr.Row
-    weights: gr.Dropdown
-    fetch: gr.Button
-    job: gr.Textbox
-    download: gr.Textbox
-
-    @property
-    def outputs(self) -> list[Any]:
-        return [getattr(self, field.name) for field in fields(self)]
-
-    @property
-    def choices(self) -> list[Any]:
-        """What a person has chosen: the inputs of every handler, as `Chosen` takes them."""
-        return [self.study, self.metric, self.model, self.image, self.order]
+_SOLID_TABLES = ("differences", "rules", "backbones")
 
 
 @dataclass(frozen=True)
@@ -79,29 +41,26 @@ class Chosen:
     """What a person has chosen on the page; None where nothing."""
 
     study: str | None = None
+    rule: str | None = None
+    reference: str | None = None
     metric: str | None = None
     model: str | None = None
     image: str | None = None
     order: str | None = None
+    several: Sequence[str] | None = None
 
 
 def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]]:
     """Lay the page out where the caller stands; returns what it does when it is loaded."""
     gr.HTML(compare_view.STYLE, apply_default_css=False)
-    gr.Markdown("# Compare\nDoes a metric rank models the way people do?")
-    study = gr.Dropdown([], label="Study", elem_id="compare-study")
-    notice = _html("notice")
-    scoring = jobpanel.build("compare-job")
-    with gr.Column(visible=False) as body:
-        parts = {**_ranking_section(), **_gallery_section(), **_models_section()}
-        weights, fetching = _weights_section()
-    page = _Page(study=study, notice=notice, body=body, **parts, **weights, **_hidden())
+    page, scoring, fetching = lay_out()
     refresh = _wire(context, page, scoring, fetching)
 
     def load(request: gr.Request) -> list[Any]:
         asked = dict(request.query_params)
         learned = asked.get("semsim")  # the link from a finished training
-        return refresh(asked.get("study"), f"semsim:{learned}" if learned else None)
+        metric = f"semsim:{learned}" if learned else None
+        return refresh(asked.get("study"), None, None, metric)
 
     return [(load, [*page.outputs, *scoring.outputs, *fetching.outputs])]
 
@@ -111,8 +70,8 @@ def page_values(context: ScienceContext, chosen: Chosen) -> tuple[dict[str, Any]
 
     Starts that job where scores are missing and nobody has tried yet.
     """
-    studies = context.studies()
-    study = _pick(studies, chosen.study)
+    studies = studies_of(context)
+    study = find_study(context, chosen.study)
     options = [(_study_label(one), one.id) for one in studies]
     select = gr.Dropdown(options, value=study.id if study else None)
     if study is None:
@@ -121,13 +80,20 @@ def page_values(context: ScienceContext, chosen: Chosen) -> tuple[dict[str, Any]
             "notice": compare_view.NO_STUDY,
             "body": gr.Column(visible=False),
         }, None
-    comparison = read_comparison(context, study)
+    comparison = fresh(context, view_of(context, study.id, chosen.rule, chosen.reference))
     job = scoring_job(context, comparison)
     missing = missing_weights(context)
     return {
         "study": select,
         "body": gr.Column(visible=True),
-        **_study_values(comparison, chosen),
+        "ranked": gr.Column(visible=comparison.n_votes > 0),
+        "notice": compare_view.notice_html(comparison, origin(context, comparison)),
+        **_view_values(comparison),
+        **_study_values(comparison),
+        **_metric_values(comparison, chosen),
+        **_choice_values(comparison, chosen),
+        "several": gr.Dropdown(options, value=[study.id], multiselect=True),
+        "table1": _table1(context, [study.id], comparison.view.reference),
         "weights_row": gr.Row(visible=bool(missing)),
         "weights": gr.Dropdown(
             [(_weight_label(entry), entry.name) for entry in missing],
@@ -136,35 +102,120 @@ def page_values(context: ScienceContext, chosen: Chosen) -> tuple[dict[str, Any]
     }, job
 
 
-def _study_values(comparison: Comparison, chosen: Chosen) -> dict[str, Any]:
-    metric, order = comparison.spec(chosen.metric), comparison.spec(chosen.order)
-    metrics = [(spec.title, spec.name) for spec in comparison.specs]
-    models, images = model_choices(comparison.models), image_choices(comparison.labels)
-    model, image = _kept(chosen.model, models), _kept(chosen.image, images)
-    if image is None and images:
-        image = images[0][1]
+def _view_values(comparison: Comparison) -> dict[str, Any]:
+    protocol = comparison.study.headline
+    rules = list(dict.fromkeys(comparison.analysis.rules["rule"])) or [protocol]
+    words = [
+        (f"{rule} (fixed by the protocol)" if rule == protocol else rule, rule) for rule in rules
+    ]
     return {
-        "notice": compare_view.notice_html(comparison),
-        "agreement": compare_view.agreement_html(comparison),
-        "metric": gr.Dropdown(metrics, value=metric.name if metric else None),
-        "plot": scatter(comparison, metric),
-        "model": gr.Dropdown(models, value=model),
-        "model_images": compare_view.model_images_html(comparison, model),
-        "image": gr.Dropdown(images, value=image),
-        "order": gr.Dropdown(metrics, value=order.name if order else None),
-        "gallery": compare_view.gallery_html(comparison, image, order),
-        "models": compare_view.models_html(comparison),
+        "rule": gr.Dropdown(words, value=comparison.view.rule),
+        "reference": gr.Dropdown(
+            [(words, key) for key, words in REFERENCES.items()], value=comparison.view.reference
+        ),
+    }
+
+
+def _study_values(comparison: Comparison) -> dict[str, Any]:
+    """What does not depend on a choice of metric, model or image."""
+    analysis, view = comparison.analysis, comparison.view
+
+    def figure(name: str) -> str:
+        return compare_view.figure_html(figures.figure(analysis, name), view)
+
+    def table(name: str) -> str:
+        return compare_view.table_html(tables.table(analysis, name), view)
+
+    def folded(name: str) -> str:
+        return compare_view.folded_html(tables.table(analysis, name).title, table(name))
+
+    return {
+        "agreement": table("agreement"),
+        "forest": figure("forest") + table("ceiling"),
+        "auc": figure("auc") + folded("auc"),
+        "solid": figure("rules") + "".join(map(folded, _SOLID_TABLES)) + figure("matrix"),
+        "models": table("models"),
+        "files": compare_view.files_html(view),
         "unavailable": compare_view.unavailable_html(comparison),
     }
 
 
+def _metric_values(comparison: Comparison, chosen: Chosen) -> dict[str, Any]:
+    """What shows the chosen metric."""
+    analysis, view = comparison.analysis, comparison.view
+    spec = comparison.spec(chosen.metric)
+    options = [(spec.title, spec.name) for spec in analysis.specs]
+    if spec is None:
+        drawn = {"scatter": "", "stability": "", "disagreement": ""}
+        return {
+            "metric": gr.Dropdown(options, value=None),
+            **drawn,
+            "images": image_plot(comparison, None),
+        }
+    of_images = spec if spec.per_image else None
+    return {
+        "metric": gr.Dropdown(options, value=spec.name),
+        **{
+            name: compare_view.figure_html(figures.figure(analysis, name, spec.name), view)
+            for name in ("scatter", "stability")
+        },
+        "images": image_plot(comparison, of_images),
+        "image_files": compare_view.links_html(view, "images", spec.name) if of_images else "",
+        "disagreement": _disagreement(comparison, spec),
+    }
+
+
+def _disagreement(comparison: Comparison, spec: Any) -> str:
+    if not spec.per_image:
+        return f"<p>{spec.title} judges whole sets, not single images.</p>"
+    if not comparison.has_images:
+        return compare_view.NO_IMAGES
+    found = gallery(comparison.analysis, spec)
+    leaks = f"{spec.title} says it leaks, people do not recognise it"
+    safe = f"People recognise it, {spec.title} says it does not leak"
+    return compare_view.disagreement_html(
+        comparison, leaks, found.metric_only
+    ) + compare_view.disagreement_html(comparison, safe, found.people_only)
+
+
+def _choice_values(comparison: Comparison, chosen: Chosen) -> dict[str, Any]:
+    """The lists of models and originals, and what is shown of the chosen ones."""
+    models, images = model_choices(comparison.analysis), image_choices(comparison.images)
+    model, image = _kept(chosen.model, models), _kept(chosen.image, images)
+    order = comparison.spec(chosen.order)
+    if image is None and images:
+        image = images[0][1]
+    return {
+        "model": gr.Dropdown(models, value=model),
+        "model_images": compare_view.model_images_html(comparison, model),
+        "image": gr.Dropdown(images, value=image),
+        "order": gr.Dropdown(
+            [(spec.title, spec.name) for spec in comparison.analysis.specs],
+            value=order.name if order else None,
+        ),
+        "gallery": compare_view.gallery_html(comparison, image, order),
+        "pair": "",
+    }
+
+
+def _table1(context: ScienceContext, studies: Sequence[str], reference: str | None) -> str:
+    """The paper's Table 1 of the chosen studies, each under the rule its protocol fixed."""
+    if not studies:
+        return "<p>Choose at least one study.</p>"
+    views = [view_of(context, study, reference=reference) for study in studies]
+    found = [held(context, one) for one in views]
+    bare = [one.study.name for one in found if not one.analysis.specs]
+    table = tables.table1([one.analysis for one in found])
+    return compare_view.bare_html(bare) + compare_view.table_html(table, views[0], studies)
+
+
 def _wire(
-    context: ScienceContext, page: _Page, scoring: JobPanel, fetching: JobPanel
+    context: ScienceContext, page: Page, scoring: JobPanel, fetching: JobPanel
 ) -> Callable[..., list[Any]]:
     """Tie the components together; returns the handler that draws everything anew."""
     everything = [*page.outputs, *scoring.outputs, *fetching.outputs]
 
-    def refresh(*choices: str | None) -> list[Any]:
+    def refresh(*choices: Any) -> list[Any]:
         try:
             values, job = page_values(context, Chosen(*choices))
         except SemsimError as error:
@@ -172,47 +223,67 @@ def _wire(
             values, job = {"notice": notice, "body": gr.Column(visible=False)}, None
         download = live_download(context)
         values |= {"job": job.id if job else "", "download": download.id if download else ""}
-        drawn = [values.get(field.name, gr.skip()) for field in fields(page)]
-        return [*drawn, *jobpanel.show(job), *jobpanel.show(download)]
-
-    def show_metric(*choices: str | None) -> Any:
-        comparison, chosen = _read(context, choices)
-        return scatter(comparison, comparison.spec(chosen.metric))
-
-    def show_model(*choices: str | None) -> str:
-        comparison, chosen = _read(context, choices)
-        return compare_view.model_images_html(comparison, chosen.model)
-
-    def show_gallery(*choices: str | None) -> str:
-        comparison, chosen = _read(context, choices)
-        return compare_view.gallery_html(comparison, chosen.image, comparison.spec(chosen.order))
+        return [*page.drawn(values), *jobpanel.show(job), *jobpanel.show(download)]
 
     def fetch(name: str | None) -> list[Any]:
         with errors_shown():
             job = start_download(context, name or "")
         return [job.id, *jobpanel.show(job)]
 
-    page.study.input(refresh, page.study, everything, **_QUIET)
-    page.metric.input(show_metric, page.choices, page.plot, **_TELLING)
-    page.model.input(show_model, page.choices, page.model_images, **_TELLING)
-    page.image.input(show_gallery, page.choices, page.gallery, **_TELLING)
-    page.order.input(show_gallery, page.choices, page.gallery, **_TELLING)
+    page.study.input(lambda study: refresh(study), page.study, everything, **_QUIET)
+    for control in (page.rule, page.reference):
+        control.input(refresh, page.choices, everything, **_QUIET)
     page.fetch.click(fetch, page.weights, [page.download, *fetching.outputs], **_TELLING)
+    _wire_choices(context, page)
     _wire_clicks(context, page)
     for panel, job in ((scoring, page.job), (fetching, page.download)):
         _when_it_ends(context, panel, job).change(refresh, page.choices, everything, **_QUIET)
     return refresh
 
 
-def _wire_clicks(context: ScienceContext, page: _Page) -> None:
-    """A click on a point of the plot chooses its model."""
-    bridge = gr.HTML("", html_template="<span></span>", js_on_load=_BRIDGE)
+def _wire_choices(context: ScienceContext, page: Page) -> None:
+    """A choice of metric, model, original or studies draws what shows it."""
 
-    def clicked(study: str | None, event: gr.EventData) -> tuple[Any, str]:
-        comparison, chosen = _read(context, (study, None, str(event.model)))
-        return chosen.model, compare_view.model_images_html(comparison, chosen.model)
+    def show_metric(*choices: Any) -> list[Any]:
+        comparison, chosen = _read(context, choices)
+        return page.drawn(_metric_values(comparison, chosen))
 
-    bridge.point(clicked, page.study, [page.model, page.model_images], **_TELLING)
+    def show_model(*choices: Any) -> str:
+        comparison, chosen = _read(context, choices)
+        return compare_view.model_images_html(comparison, chosen.model)
+
+    def show_gallery(*choices: Any) -> str:
+        comparison, chosen = _read(context, choices)
+        spec = comparison.spec(chosen.order)
+        return compare_view.gallery_html(comparison, chosen.image, spec)
+
+    def show_several(*choices: Any) -> str:
+        chosen = Chosen(*choices)
+        with errors_shown():
+            return _table1(context, chosen.several or [], chosen.reference)
+
+    page.metric.input(show_metric, page.choices, page.outputs, **_TELLING)
+    page.model.input(show_model, page.choices, page.model_images, **_TELLING)
+    for control in (page.image, page.order):
+        control.input(show_gallery, page.choices, page.gallery, **_TELLING)
+    page.several.input(show_several, page.choices, page.table1, **_TELLING)
+
+
+def _wire_clicks(context: ScienceContext, page: Page) -> None:
+    """A click on a model's point shows its images; one on an image's point shows the pair."""
+
+    def model_clicked(event: gr.EventData, *choices: Any) -> tuple[Any, str]:
+        comparison, _ = _read(context, choices)
+        return event.model, compare_view.model_images_html(comparison, str(event.model))
+
+    def image_clicked(event: gr.EventData, *choices: Any) -> str:
+        comparison, _ = _read(context, choices)
+        return compare_view.pair_html(comparison, int(event.row))
+
+    for drawing in (page.scatter, page.stability):
+        shown = [page.model, page.model_images]
+        drawing.point(model_clicked, page.choices, shown, **_TELLING)
+    page.bridge.point(image_clicked, page.choices, page.pair, **_TELLING)
 
 
 def _when_it_ends(context: ScienceContext, panel: JobPanel, job: gr.Textbox) -> gr.Textbox:
@@ -234,77 +305,12 @@ def _ending(job: Job | None) -> str:
     return f"{job.id} {jobs.state(job).value}"
 
 
-def _ranking_section() -> dict[str, Any]:
-    agreement = _html("agreement")
-    gr.Markdown("## One metric against people\nA point is a model; click it to see its images.")
-    with gr.Row():
-        metric = gr.Dropdown([], label="Metric", elem_id="compare-metric")
-        model = gr.Dropdown([], label="Images of model", elem_id="compare-model")
-    plot = gr.Plot(show_label=False, elem_id="compare-plot")
-    images = _html("model-images")
-    return {
-        "agreement": agreement,
-        "metric": metric,
-        "model": model,
-        "plot": plot,
-        "model_images": images,
-    }
-
-
-def _gallery_section() -> dict[str, Any]:
-    gr.Markdown("## One original, all its reconstructions\nMost leaking first by the metric.")
-    with gr.Row():
-        image = gr.Dropdown([], label="Original", elem_id="compare-image")
-        order = gr.Dropdown([], label="Sorted by", elem_id="compare-order")
-    return {"image": image, "order": order, "gallery": _html("gallery")}
-
-
-def _models_section() -> dict[str, Any]:
-    gr.Markdown("## Model by model")
-    return {"models": _html("models")}
-
-
-def _weights_section() -> tuple[dict[str, Any], JobPanel]:
-    """Metrics without a number, and the button that fetches a weight file."""
-    unavailable = _html("unavailable")
-    with gr.Row(visible=False, equal_height=True) as row:
-        weights = gr.Dropdown([], label="Weight file", elem_id="compare-weights", scale=3)
-        fetch = gr.Button("Download", elem_id="compare-download", scale=1)
-    return {
-        "unavailable": unavailable,
-        "weights_row": row,
-        "weights": weights,
-        "fetch": fetch,
-    }, jobpanel.build("compare-fetch")
-
-
-def _html(name: str) -> gr.HTML:
-    # Gradio's own style for HTML would repaint the tables and the verdicts.
-    return gr.HTML(elem_id=f"compare-{name}", elem_classes="cmp", apply_default_css=False)
-
-
-def _hidden() -> dict[str, gr.Textbox]:
-    """Ids of the jobs the panels watch."""
-    names = ("job", "download")
-    return {name: gr.Textbox("", visible="hidden", show_label=False) for name in names}
-
-
-def _read(context: ScienceContext, choices: Sequence[str | None]) -> tuple[Comparison, Chosen]:
-    """The comparison of the chosen study; a message on the page where it has gone."""
+def _read(context: ScienceContext, choices: Sequence[Any]) -> tuple[Comparison, Chosen]:
+    """The comparison as it is on the page; a message there where the study has gone."""
     chosen = Chosen(*choices)
     with errors_shown():
-        study = _pick(context.studies(), chosen.study)
-        if study is None:
-            raise DataError("This study is gone. Load the page again.")
-        return read_comparison(context, study), chosen
-
-
-def _pick(studies: Sequence[StudyChoice], wanted: str | None) -> StudyChoice | None:
-    """The study with this id or, as in links from a training, this name; else the first."""
-    for study in studies:
-        if wanted in (study.id, study.name):
-            return study
-    return studies[0] if studies else None
+        view = view_of(context, chosen.study or "", chosen.rule, chosen.reference)
+        return held(context, view), chosen
 
 
 def _study_label(study: StudyChoice) -> str:

@@ -1,242 +1,287 @@
-"""What the Compare page shows, gathered once from labels and scores."""
+"""What the Compare page shows: votes and scores of a study, read once and analysed."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from semsim import jobs
-from semsim.analysis.tables import (
-    MODEL_KEY,
-    agreement_table,
-    metric_means,
-    model_table,
-)
-from semsim.errors import SemsimError, WeightsError
-from semsim.jobs import Job, JobState
+from semsim.analysis.evidence import gather, model_key
+from semsim.analysis.result import Analysis, AnalysisSettings
+from semsim.analysis.run import analyse
+from semsim.campaign.records import software_versions
+from semsim.errors import DataError, WeightsError
+from semsim.importers import Imported, list_imports, read_import
 from semsim.learning.model import read_training
-from semsim.metrics import MetricSpec, Resources, all_metrics
+from semsim.metrics import Metric, MetricSpec, Resources, all_metrics, find_metric
+from semsim.reporting.figures import by_agreement
+from semsim.reporting.methods import Origin
+from semsim.reporting.notation import number
 from semsim.scoring import ScoreBook, pair_sets_of_labels, read_scores
 from semsim.ui import ScienceContext, StudyChoice
-from semsim.weights import WeightFile, locate, read_manifest, weight_file
+from semsim.weights import sha256_of
 
-SCORE_JOB = "score"
-WEIGHTS_JOB = "weights"
-_starting = threading.Lock()  # two pages opened at once start one job
-_SETTLED = {JobState.DONE, JobState.STOPPED, JobState.FAILED, JobState.LOST}
+REFERENCES = {
+    "clean": "Clean original",
+    "attacked": "Attacked image",
+    "both": "Both, side by side",
+}
+_IMPORT = "import:"
+_KEPT = 12  # comparisons in memory; one of 8,400 images takes some 20 MB
+_reading = threading.Lock()  # two pages opened at once do the work once
+_PATHS = ("original", "reconstruction")
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """How a study is looked at.
+
+    rule: the human score models are ranked by.
+    reference: what reconstructions are measured against, a key of `REFERENCES`.
+    """
+
+    study: str
+    rule: str = "majority"
+    reference: str = "clean"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """A study's votes beside its scores.
 
-    specs: of the metrics that have scores or are waiting for them, in the registry's order.
-    unavailable: of the others, with the reason.
-    models, means, agreement: as `semsim.analysis.tables` makes them.
-    remarks: by metric, what a reader must know before believing its number.
+    labels: one row a reconstruction, as the study exports them.
+    unavailable: metrics without their weights, with the reason.
     """
 
     study: StudyChoice
+    view: View
     labels: pd.DataFrame
     book: ScoreBook
     specs: tuple[MetricSpec, ...]
-    unavailable: tuple[tuple[MetricSpec, str], ...]
-    models: pd.DataFrame
-    means: pd.DataFrame
-    agreement: pd.DataFrame
-    remarks: Mapping[str, str] = field(default_factory=dict)
+    analysis: Analysis
+    unavailable: tuple[tuple[MetricSpec, str], ...] = ()
+
+    @property
+    def images(self) -> pd.DataFrame:
+        """One row a reconstruction with n_votes, n_recognised and its share of votes."""
+        recognised = self.analysis.evidence.recognised
+        n_votes = (~np.isnan(recognised)).sum(axis=1)
+        n_recognised = np.nansum(recognised, axis=1).astype(int)
+        share = np.divide(
+            n_recognised, n_votes, where=n_votes > 0, out=np.full(len(n_votes), np.nan)
+        )
+        return self.analysis.evidence.images.assign(
+            n_votes=n_votes, n_recognised=n_recognised, share=share
+        )
+
+    @property
+    def has_images(self) -> bool:
+        """Whether the pictures themselves are at hand."""
+        return set(_PATHS) <= set(self.analysis.evidence.images)
 
     @property
     def n_votes(self) -> int:
-        return int(self.labels["n_votes"].sum())
+        return int((~np.isnan(self.analysis.evidence.recognised)).sum())
 
     @property
-    def has_decisions(self) -> bool:
-        """Whether a majority has formed on any reconstruction."""
-        return bool(self.labels["recognisable"].notna().any())
+    def has_ranking(self) -> bool:
+        """Whether any model has a human score."""
+        return bool(self.analysis.models["human"].notna().any())
 
     def spec(self, name: str | None) -> MetricSpec | None:
-        """The metric called `name`, else the best of those with scores, else None."""
-        by_name = {spec.name: spec for spec in self.specs}
-        if name in by_name:
-            return by_name[name]
-        scored = [metric for metric in self.agreement["metric"] if metric in self.models]
-        return by_name[scored[0]] if scored else None
+        """The metric called `name` if it has scores, else the best that has, else None."""
+        scored = {spec.name: spec for spec in self.analysis.specs}
+        if name in scored:
+            return scored[name]
+        ranked = by_agreement(self.analysis)
+        return ranked[0] if ranked else None
 
 
-def compare(
-    study: StudyChoice, labels: pd.DataFrame, book: ScoreBook, specs: Sequence[MetricSpec]
-) -> Comparison:
-    """Tables of a study, from its labels and what is known of its scores."""
-    present = tuple(spec for spec in specs if spec.name not in book.unavailable)
-    models = model_table(labels, book.scores)
+def studies_of(context: ScienceContext) -> list[StudyChoice]:
+    """Studies of the store, newest first, then imported ones."""
+    return [*context.studies(), *_imported_choices(context.data / "imports")]
+
+
+def find_study(context: ScienceContext, wanted: str | None) -> StudyChoice | None:
+    """The study with this id or, as in links from a training, this name; else the first."""
+    studies = studies_of(context)
+    for study in studies:
+        if wanted in (study.id, study.name):
+            return study
+    return studies[0] if studies else None
+
+
+def view_of(
+    context: ScienceContext, study_id: str, rule: str | None = None, reference: str | None = None
+) -> View:
+    """The view of a study by its id, by the rule its protocol fixed unless another is given.
+
+    Raises `DataError` for a study, or a reference, that there is not.
+    """
+    study = find_study(context, study_id)
+    if study is None or study.id != study_id:
+        raise DataError("This study is gone. Load the page again.")
+    reference = reference or "clean"
+    if reference not in REFERENCES:
+        raise DataError(f"No reference is called {reference!r}. Known: {', '.join(REFERENCES)}.")
+    return View(study=study_id, rule=rule or study.headline, reference=reference)
+
+
+def fresh(context: ScienceContext, view: View) -> Comparison:
+    """The comparison as votes and scores are now."""
+    with _reading:
+        study = find_study(context, view.study)
+        if study is None or study.id != view.study:
+            raise DataError("This study is gone. Load the page again.")
+        found = read_comparison(context, study, view)
+        context.kept.pop(view, None)
+        context.kept[view] = found
+        while len(context.kept) > _KEPT:
+            context.kept.pop(next(iter(context.kept)))
+        return found
+
+
+def held(context: ScienceContext, view: View) -> Comparison:
+    """The comparison as it was last shown; read now if it never was."""
+    found: Comparison | None = context.kept.get(view)
+    return found or fresh(context, view)
+
+
+def read_comparison(context: ScienceContext, study: StudyChoice, view: View) -> Comparison:
+    """The comparison of a study as far as scores are on disk.
+
+    Raises `DataError` for a study that is gone, or tables that do not fit together.
+    """
+    resources = Resources(checkpoints=context.checkpoints)
+    imported = _imported(context, study)
+    votes = context.votes(study.id) if imported is None else imported.votes
+    labels = context.labels(study.id) if imported is None else imported.labels
+    given = None if imported is None else imported.scores
+    metrics = [] if labels is None or not set(_PATHS) <= set(labels) else _metrics(resources, view)
+    sets = pair_sets_of_labels(labels) if metrics and labels is not None else []
+    book = read_scores(
+        sets, [metric.spec.name for metric in metrics], resources, context.data / "scores"
+    )
+    specs = {metric.spec.name: metric.spec for metric in metrics}
+    scores = book.scores
+    if given is not None:
+        absent = given[~given["metric"].isin(specs)]
+        specs |= {name: find_metric(name).spec for name in dict.fromkeys(absent["metric"])}
+        scores = pd.concat([scores, absent], ignore_index=True) if len(scores) else absent
+    scored = tuple(specs[name] for name in dict.fromkeys(scores["metric"]))
+    evidence = gather(votes, scores, scored, labels=labels, name=study.name)
+    analysis = analyse(evidence, scored, AnalysisSettings(headline=view.rule))
+    remarks = [
+        *_training_remarks(scored, study, context.checkpoints),
+        *_metric_remarks(scored, book.facts),
+    ]
     return Comparison(
         study=study,
-        labels=labels,
+        view=view,
+        labels=evidence.images if labels is None else labels,
         book=book,
-        specs=present,
+        specs=tuple(spec for name, spec in specs.items() if name not in book.unavailable),
+        analysis=replace(analysis, notes=(*analysis.notes, *remarks)),
         unavailable=tuple(
-            (spec, book.unavailable[spec.name]) for spec in specs if spec.name in book.unavailable
+            (spec, book.unavailable[name])
+            for name, spec in specs.items()
+            if name in book.unavailable
         ),
-        models=models,
-        means=metric_means(labels, book.scores),
-        agreement=agreement_table(models, present),
     )
 
 
-def read_comparison(context: ScienceContext, study: StudyChoice) -> Comparison:
-    """The comparison of a study as far as scores are on disk."""
-    resources = Resources(checkpoints=context.checkpoints)
-    labels = context.labels(study.id)
-    metrics = all_metrics(resources)
-    book = read_scores(
-        pair_sets_of_labels(labels), list(metrics), resources, context.data / "scores"
-    )
-    found = compare(study, labels, book, [metric.spec for metric in metrics.values()])
-    return replace(found, remarks=training_remarks(found, context.checkpoints))
-
-
-def training_remarks(comparison: Comparison, checkpoints: Path) -> dict[str, str]:
+def _training_remarks(
+    specs: Sequence[MetricSpec], study: StudyChoice, checkpoints: Path
+) -> list[str]:
     """Of each SemSim: whether programs voted for it, and whether it learned from this very study.
 
     A file that cannot be read has no remark; it has no number either.
     """
-    remarks = {}
-    for spec in comparison.specs:
-        family, _, checkpoint = spec.name.partition(":")
+    remarks = []
+    for spec in specs:
+        family, _, checkpoint = spec.name.partition("@")[0].partition(":")
         if family != "semsim":
             continue
         with suppress(WeightsError):
             training = read_training(checkpoints / f"{checkpoint}.safetensors")
             said = ["trained on simulated votes"] if training.simulated else []
-            if training.study == comparison.study.name:
-                said.append("in-sample: learned from this study")
-            remarks[spec.name] = "; ".join(said)
+            if training.study == study.name:
+                said.append("in-sample: it learned from this study")
+            remarks += [f"{spec.title}: {'; '.join(said)}."] if said else []
     return remarks
 
 
-def scoring_job(context: ScienceContext, comparison: Comparison) -> Job | None:
-    """The job that computes what is missing, started when none has tried it yet.
-
-    The same work is not started twice: where it failed or was stopped, that job is returned for
-    a person to resume. None where nothing is missing and nothing runs.
-    """
-    with _starting:
-        job = _newest_job(context, comparison.study.id)
-        missing = [list(pair) for pair in comparison.book.missing]
-        if job is not None and jobs.state(job) not in _SETTLED:
-            return job
-        if not missing:
-            return None
-        if job is not None and _request(job)["missing"] == missing:
-            return job
-        job = _create_scoring(context, comparison)
-        jobs.start(job)
-        return job
+def _metric_remarks(specs: Sequence[MetricSpec], facts: pd.DataFrame) -> list[str]:
+    """What metrics say of themselves, and how sure those of sets are of their values."""
+    remarks = []
+    for spec in specs:
+        own = facts[facts["metric"] == spec.name]
+        remarks += [f"{spec.title}: {note}" for note in own["notes"].drop_duplicates() if note]
+        if own["standard_error"].notna().any():
+            largest = number(own["standard_error"].max())
+            remarks.append(f"{spec.title}: standard error of a model's value up to {largest}.")
+    return remarks
 
 
-def start_download(context: ScienceContext, name: str) -> Job:
-    """A running job that fetches the weight file `name`."""
-    entry = weight_file(name, context.checkpoints)
-    job = jobs.create(
-        context.data / "jobs",
-        kind=WEIGHTS_JOB,
-        title=f"Fetching {entry.file}",
-        argv=["weights", name, "--download", "--checkpoints", str(context.checkpoints)],
-    )
-    jobs.start(job)
-    return job
+def origin(context: ScienceContext, comparison: Comparison) -> Origin:
+    """Where the numbers of a comparison come from, for its report."""
+    resources = Resources(checkpoints=context.checkpoints)
+    weights: dict[str, str] = {}
+    for spec in comparison.analysis.specs:
+        with suppress(WeightsError):  # an imported score may be of weights that are not here
+            weights |= {p.name: sha256_of(p) for p in find_metric(spec.name).files(resources)}
+    return Origin(protocol=comparison.study.headline, weights=weights, versions=software_versions())
 
 
-def live_download(context: ScienceContext) -> Job | None:
-    """The newest download, while it runs or where it went wrong."""
-    newest = jobs.list_jobs(context.data / "jobs", WEIGHTS_JOB)[:1]
-    return newest[0] if newest and jobs.state(newest[0]) is not JobState.DONE else None
-
-
-def missing_weights(context: ScienceContext) -> list[WeightFile]:
-    """The weight files of the manifest that are not here, or are not what they should be."""
-    return [
-        entry
-        for name, entry in read_manifest(context.checkpoints).items()
-        if not _is_here(name, context)
-    ]
-
-
-def image_choices(labels: pd.DataFrame) -> list[tuple[str, str]]:
+def image_choices(images: pd.DataFrame) -> list[tuple[str, str]]:
     """(what the list shows, dataset and id) of every original of a study, in order."""
     keys = ["dataset", "image_id", "class_name"]
-    originals = labels[keys].astype(str).drop_duplicates().sort_values(keys)
+    originals = images[keys].astype(str).drop_duplicates().sort_values(keys)
     return [
         (f"{image_id} · {class_name}", f"{dataset}\n{image_id}")
         for dataset, image_id, class_name in originals.to_numpy()
     ]
 
 
-def model_name(row: pd.Series, models: pd.DataFrame) -> str:
-    """A model's name, with data set and attack only where the study has several."""
-    several = [key for key in ("dataset", "attack") if models[key].nunique() > 1]
-    return " · ".join([str(row["model"]), *(str(row[key]) for key in several)])
-
-
-def model_choices(models: pd.DataFrame) -> list[tuple[str, str]]:
+def model_choices(analysis: Analysis) -> list[tuple[str, str]]:
     """(name, key) of every model."""
-    return [(model_name(row, models), model_key(row)) for _, row in models.iterrows()]
-
-
-def model_key(row: pd.Series) -> str:
-    """One string for a model, which a page can carry about."""
-    return "\n".join(str(row[key]) for key in MODEL_KEY)
+    return [(row["label"], model_key(row)) for _, row in analysis.models.iterrows()]
 
 
 def rows_of_model(table: pd.DataFrame, key: str) -> pd.DataFrame:
     """The rows of a table that belong to the model `key`."""
-    wanted = dict(zip(MODEL_KEY, key.split("\n"), strict=True))
     chosen = pd.Series(True, index=table.index)
-    for column, value in wanted.items():
+    for column, value in zip(("dataset", "attack", "model"), key.split("\n"), strict=True):
         chosen &= table[column].astype(str) == value
     return table[chosen]
 
 
-def _newest_job(context: ScienceContext, study_id: str) -> Job | None:
-    for job in jobs.list_jobs(context.data / "jobs", SCORE_JOB):
-        if _request(job)["study"] == study_id:
-            return job
-    return None
+def _imported_choices(root: Path) -> list[StudyChoice]:
+    return [
+        StudyChoice(_IMPORT + folder.name, found.name, False, str(found.record["headline"]))
+        for folder, found in list_imports(root).items()
+    ]
 
 
-def _request(job: Job) -> dict[str, object]:
-    return jobs.read_json(job.folder / "request.json")
+def _imported(context: ScienceContext, study: StudyChoice) -> Imported | None:
+    if not study.id.startswith(_IMPORT):
+        return None
+    return read_import(context.data / "imports" / study.id.removeprefix(_IMPORT))
 
 
-def _create_scoring(context: ScienceContext, comparison: Comparison) -> Job:
-    columns = ["dataset", "attack", "model", "image_id", "class_name", "original", "reconstruction"]
-    names = dict.fromkeys(name for _, name in comparison.book.missing)
-    return jobs.create(
-        context.data / "jobs",
-        kind=SCORE_JOB,
-        title=f"Scoring {comparison.study.name}",
-        argv=[
-            *("score", "--labels", "{job}/labels.parquet", "--metrics", ",".join(names)),
-            *("--scores", str(context.data / "scores")),
-            *("--checkpoints", str(context.checkpoints), "--device", context.device),
-        ],
-        files={
-            "labels.parquet": comparison.labels[columns],
-            "request.json": {
-                "study": comparison.study.id,
-                "missing": [list(pair) for pair in comparison.book.missing],
-            },
-        },
-    )
+def _metrics(resources: Resources, view: View) -> list[Metric]:
+    """Every metric there is, against the reference image that was chosen.
 
-
-def _is_here(name: str, context: ScienceContext) -> bool:
-    try:
-        locate(name, context.checkpoints)
-    except SemsimError:
-        return False
-    return True
+    The recogniser looks at reconstructions alone.
+    """
+    plain = all_metrics(resources)
+    attacked = [find_metric(f"{name}@attacked") for name in plain if name != "recogniser"]
+    choice = {
+        "clean": [*plain.values()],
+        "attacked": attacked,
+        "both": [*plain.values(), *attacked],
+    }
+    return choice[view.reference]

@@ -1,33 +1,38 @@
-"""The scatter of Compare: what a metric says of a model against what people recognise."""
+"""The image plot of Compare: what a metric says of each reconstruction against what people said."""
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from semsim.metrics import MetricSpec
-from semsim.ui.compare_data import Comparison, model_key, model_name
-from semsim.ui.compare_view import heading, number
+from semsim.reporting.model_figures import heading
+from semsim.reporting.notation import number
+from semsim.ui.compare_data import Comparison
 
 _COLOUR = "#2563eb"  # readable on white and on near-black
 _GREY = "#808080"
-_HEIGHT = 420  # pixels
+_HEIGHT = 460  # pixels
+_JITTER = 0.035  # of the share of votes, so that equal answers do not hide each other
+_MANY = 3000  # points from which the browser draws them on its graphics card
 
 
-def scatter(comparison: Comparison, spec: MetricSpec | None) -> go.Figure:
-    """One point a model that has both values; a point carries its `model_key`.
+def image_plot(comparison: Comparison, spec: MetricSpec | None) -> go.Figure:
+    """One point a reconstruction that has votes and a finite score; a point carries its row.
 
-    Text and grid take their colours from the page's style sheet, so that they suit light and
-    dark; an empty figure says why it is empty.
+    Points are moved a little along the share of votes; the texts say the exact share. Text and
+    grid take their colours from the page's style sheet. An empty figure says why it is empty.
     """
-    points = comparison.models.iloc[:0]
-    if spec is not None and spec.name in comparison.models:
-        points = comparison.models.dropna(subset=["recognised_rate", spec.name])
     figure = go.Figure()
+    points = comparison.images.iloc[:0]
+    if spec is not None:
+        scored = comparison.images.assign(value=comparison.analysis.evidence.scores[spec.name])
+        points = scored[scored["share"].notna() & np.isfinite(scored["value"])]
     if spec is not None and len(points):
-        figure.add_trace(_trace(comparison, points, spec))
+        figure.add_trace(_trace(points, spec))
     else:
         figure.update_layout(xaxis_visible=False, yaxis_visible=False)
         figure.add_annotation(
-            text="No model has both a verdict of people and a score yet.",
+            text="No reconstruction has both votes and a score yet.",
             showarrow=False,
             font={"color": _GREY, "size": 15},
         )
@@ -39,28 +44,25 @@ def scatter(comparison: Comparison, spec: MetricSpec | None) -> go.Figure:
         modebar={"bgcolor": "rgba(0,0,0,0)", "color": _GREY, "activecolor": _COLOUR},
         showlegend=False,
         xaxis={"title": heading(spec) if spec is not None else "", "zeroline": False},
-        yaxis={
-            "title": "People recognise (share of reconstructions)",
-            "range": [-0.05, 1.05],
-            "zeroline": False,
-        },
+        yaxis={"title": "share of votes that recognised it", "zeroline": False},
     )
     return figure
 
 
-def _trace(comparison: Comparison, points: pd.DataFrame, spec: MetricSpec) -> go.Scatter:
-    names = [model_name(row, comparison.models) for _, row in points.iterrows()]
+def _trace(points: pd.DataFrame, spec: MetricSpec) -> go.Scatter | go.Scattergl:
+    kind = go.Scattergl if len(points) > _MANY else go.Scatter
+    moved = np.random.default_rng(0).uniform(-_JITTER, _JITTER, len(points))
     texts = [
-        f"{name}<br>{spec.title}: {number(row[spec.name])}<br>"
-        f"people recognise {row['n_recognisable']} of {row['n_decided']}"
-        for name, (_, row) in zip(names, points.iterrows(), strict=True)
+        f"{row['model']}<br>{row['class_name']} ({row['image_id']})<br>{spec.title}: "
+        f"{number(row['value'])}<br>{row['n_recognised']} of {row['n_votes']} recognised it"
+        for _, row in points.iterrows()
     ]
-    return go.Scatter(
-        x=points[spec.name],
-        y=points["recognised_rate"],
+    return kind(
+        x=points["value"].tolist(),
+        y=(points["share"] + moved).tolist(),
         mode="markers",
-        marker={"size": 14, "color": _COLOUR, "line": {"width": 1.5, "color": "#ffffff"}},
-        customdata=[model_key(row) for _, row in points.iterrows()],
+        marker={"size": 7, "color": _COLOUR, "opacity": 0.45},
+        customdata=points.index.tolist(),
         text=texts,
         hovertemplate="%{text}<extra></extra>",
         hoverlabel={"bgcolor": "#1f2937", "font": {"color": "#ffffff"}},

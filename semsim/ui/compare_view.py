@@ -1,33 +1,55 @@
 """The Compare page as HTML: pure functions of a `Comparison`. Every text is escaped."""
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.correlation import FEW_MODELS
-from semsim.analysis.tables import MODEL_KEY
+from semsim.analysis.evidence import MODEL_KEY
 from semsim.metrics import MetricSpec
-from semsim.ui.compare_data import Comparison, model_key, model_name, rows_of_model
+from semsim.reporting.export import svg
+from semsim.reporting.figures import Figure
+from semsim.reporting.gallery import Entry
+from semsim.reporting.methods import SIMULATED, Origin, warnings
+from semsim.reporting.model_figures import heading
+from semsim.reporting.notation import number
+from semsim.reporting.tables import Table
+from semsim.reporting.writing import html
+from semsim.ui.compare_data import Comparison, View, rows_of_model
+from semsim.ui.compare_files import address
 
 STYLE = """<style>
 .cmp {color: var(--body-text-color); line-height: 1.5}
 .cmp a {color: var(--link-text-color); text-decoration: underline}
 .cmp ul {list-style: disc; padding-left: 1.3rem; margin: .3rem 0}
-.cmp-scroll {overflow-x: auto}
-.cmp-scroll table {border-collapse: collapse; width: 100%; font-size: .92rem}
+.semsim-scroll {overflow-x: auto}
+.semsim-table {border-collapse: collapse; width: 100%; font-size: .92rem}
 .cmp-caption {margin: .3rem 0 .5rem; max-width: 60rem; opacity: .85}
-.cmp-scroll th, .cmp-scroll td {padding: .35rem .7rem; text-align: right; white-space: nowrap;
+.semsim-table th, .semsim-table td {padding: .35rem .7rem; text-align: right; white-space: nowrap;
   border-bottom: 1px solid var(--border-color-primary); font-variant-numeric: tabular-nums}
-.cmp-scroll th:first-child, .cmp-scroll td:first-child {text-align: left}
-.cmp-scroll thead th {font-weight: 600; border-bottom-width: 2px}
-.cmp-scroll tbody th {font-weight: 500}
+.semsim-table th:first-child, .semsim-table td:first-child {text-align: left}
+.semsim-table thead th {font-weight: 600; border-bottom-width: 2px}
+.semsim-table tbody th {font-weight: 500}
+.semsim-best {font-weight: 700}
 .cmp-note {overflow-wrap: anywhere; padding: .6rem .9rem; border-radius: .4rem; margin: .3rem 0;
   border: 1px solid var(--border-color-primary); background: var(--background-fill-secondary)}
 .cmp-simulated {border: 2px solid #b45309; font-weight: 600}
+.cmp-figure {max-width: 62rem; margin: 0}
+.cmp-figure > div {overflow-x: auto}
+.cmp-figure svg {display: block; width: 100%; min-width: 34rem; height: auto}
+.cmp-figure [data-key] {cursor: pointer}
+.cmp-figure text {pointer-events: none}
+.cmp-files {font-size: .85rem; margin: .2rem 0 1rem; display: flex; flex-wrap: wrap; gap: 0 .8rem}
+.cmp-contents {display: flex; flex-wrap: wrap; gap: .2rem 1rem}
+.cmp h2 {font-size: 1.4rem; font-weight: 600; margin-top: 1.6rem}
+.cmp h3 {font-size: 1.1rem; font-weight: 600; margin: 1.2rem 0 .2rem}
+.cmp h4 {font-weight: 600; margin: .8rem 0 .3rem}
+.cmp summary {cursor: pointer; padding: .3rem 0; font-weight: 500}
+.cmp-button {display: inline-block; padding: .4rem .9rem; margin-right: .6rem; border-radius: .4rem;
+  border: 1px solid var(--border-color-primary)}
 .cmp-cards {display: flex; flex-wrap: wrap; gap: .9rem; margin: .4rem 0}
 .cmp-cards figure {margin: 0; width: 8.6rem; font-size: .8rem; line-height: 1.35}
 .cmp-cards img {image-rendering: pixelated; width: 8.5rem; height: 8.5rem; object-fit: contain;
@@ -40,20 +62,22 @@ STYLE = """<style>
 .cmp-yes {background: #166534; color: #fff}
 .cmp-no {background: #991b1b; color: #fff}
 .cmp-open {background: #525252; color: #fff}
-#compare-plot .xtick text, #compare-plot .ytick text, #compare-plot .g-xtitle text,
-#compare-plot .g-ytitle text {fill: var(--body-text-color) !important}
-#compare-plot .gridlayer path {stroke: var(--border-color-primary) !important}
+#compare-images .xtick text, #compare-images .ytick text, #compare-images .g-xtitle text,
+#compare-images .g-ytitle text {fill: var(--body-text-color) !important}
+#compare-images .gridlayer path {stroke: var(--border-color-primary) !important}
 </style>"""
 
-_LEAKIEST = ["recognised_rate", "mean_response"]
 NO_STUDY = (
     '<div class="cmp-note">There is no study yet. <a href="./">Make one on the page Studies</a>, '
     "have its reconstructions labelled, then come back.</div>"
 )
+NO_IMAGES = (
+    '<div class="cmp-note">The pictures of this study are not at hand, only its numbers.</div>'
+)
 
 
-def notice_html(comparison: Comparison) -> str:
-    """What a reader must know before any number: simulated votes, none, or none decided."""
+def notice_html(comparison: Comparison, origin: Origin) -> str:
+    """What a reader must know before any number: simulated votes, none, few models and so on."""
     parts = []
     if comparison.study.simulated:
         parts.append(
@@ -66,70 +90,82 @@ def notice_html(comparison: Comparison) -> str:
             'compare metrics with. <a href="./">Studies</a> has the link annotators sign in '
             "with. Scores are computed meanwhile.</div>"
         )
-    elif not comparison.has_decisions:
+    elif not comparison.has_ranking:
         parts.append(
             f'<div class="cmp-note">{comparison.n_votes} votes so far, but no reconstruction has '
-            "a majority yet. Rankings appear with the first ones.</div>"
+            "a human score yet. Rankings appear with the first ones.</div>"
         )
+    said = [text for text in warnings(comparison.analysis, origin) if text != SIMULATED]
+    if comparison.n_votes and said:
+        notes = "".join(f"<li>{escape(text)}</li>" for text in said)
+        parts.append(f'<div class="cmp-note" role="note"><ul>{notes}</ul></div>')
     return "".join(parts)
 
 
-def agreement_html(comparison: Comparison) -> str:
-    """|ρ| and |τ| of every metric against people, with signed values and an interval."""
-    header = ["Metric", "|ρ|", "|τ|", "ρ", "τ", "95 % interval of ρ", "models", ""]
-    rows = [
-        _agreement_cells(row, comparison.remarks.get(row["metric"], ""))
-        for _, row in comparison.agreement.iterrows()
-    ]
-    caption = (
-        "Rank correlation over models of each metric with the share of reconstructions people "
-        "recognise. ρ is Spearman's, τ Kendall's τ-b; a negative sign means that the metric "
-        "ranks models the wrong way round."
-    )
-    return few_models_html(comparison) + table_html(header, rows, "Agreement with people", caption)
-
-
-def few_models_html(comparison: Comparison) -> str:
-    """A plain warning where the study has too few models to rank metrics by."""
-    n = int(comparison.models["recognised_rate"].notna().sum())
-    if n == 0 or n >= FEW_MODELS:
-        return ""
+def figure_html(figure: Figure, view: View) -> str:
+    """A figure in the page's colours, its caption, and links to its files."""
+    links = links_html(view, figure.name, figure.metric)
     return (
-        f'<div class="cmp-note" role="note">Only {n} models: with fewer than {FEW_MODELS} a rank '
-        "correlation can hardly tell one metric from another. Read the intervals, not the order."
-        "</div>"
+        f"<h3>{escape(figure.title)}</h3>"
+        f'<figure class="cmp-figure"><div>{svg(figure, live=True)}</div>'
+        f'<figcaption class="cmp-caption">{escape(figure.caption)}</figcaption></figure>{links}'
     )
 
 
-def models_html(comparison: Comparison) -> str:
-    """Model by model: what people recognised, and the mean of every metric."""
-    specs = [spec for spec in comparison.specs if spec.name in comparison.models]
-    header = ["Model", "People recognise", "Mean response", *(heading(spec) for spec in specs)]
-    rows = [
-        [
-            model_name(row, comparison.models),
-            _share(row),
-            number(row["mean_response"]),
-            *(_mean_cell(row, spec, comparison.means) for spec in specs),
-        ]
-        for _, row in comparison.models.sort_values(_LEAKIEST, ascending=False).iterrows()
-    ]
-    caption = (
-        "People recognise: the share of decided reconstructions that a majority recognised. "
-        "Mean response: the share of all votes that did. ↑ a higher value means that more leaks, "
-        "↓ a lower one."
+def links_html(view: View, name: str, metric: str | None = None) -> str:
+    """Links to the files of a figure."""
+    return _links(view, name, ("png", "svg", "csv"), metric)
+
+
+def files_html(view: View) -> str:
+    """Links to the report and to everything at once, and how to make both without the page."""
+    report, everything = address(view, "report", "html"), address(view, "everything", "zip")
+    return (
+        f'<p><a class="cmp-button" href="{escape(report)}" download>Report (HTML)</a> one file '
+        "with methods, settings, figures, tables and images; it opens offline.</p>"
+        f'<p><a class="cmp-button" href="{escape(everything)}" download>Everything (ZIP)</a> the '
+        "report, and each figure as PNG, SVG and CSV, each table as CSV, LaTeX and Markdown; it "
+        "takes a minute.</p><p>Without this page: <code>python -m semsim compare votes.parquet "
+        "scores.parquet --out folder</code>.</p>"
     )
-    return table_html(header, rows, "Model by model", caption) + _notes_html(comparison)
+
+
+def table_html(table: Table, view: View, studies: Sequence[str] = ()) -> str:
+    """A table that scrolls sideways on a narrow screen, and links to its files."""
+    links = _links(view, table.name, ("csv", "tex", "md"), None, studies)
+    return (
+        f'<h3>{escape(table.title)}</h3><p class="cmp-caption">{escape(table.caption)}</p>'
+        f"{html(table)}{links}"
+    )
+
+
+def bare_html(names: Sequence[str]) -> str:
+    """Which of the chosen studies have no scores; empty where all have some."""
+    if not names:
+        return ""
+    listed = escape(", ".join(names))
+    return (
+        f'<div class="cmp-note">No scores yet: {listed}. Choose it as the study above; its scores '
+        "are then computed.</div>"
+    )
+
+
+def folded_html(title: str, content: str) -> str:
+    """Something long behind its title, opened by a press."""
+    return f"<details><summary>Table: {escape(title)}</summary>{content}</details>"
 
 
 def unavailable_html(comparison: Comparison) -> str:
     """Metrics without a number, and why; empty where all have one."""
     reasons = [(spec.title, reason) for spec, reason in comparison.unavailable]
     titles = {spec.name: spec.title for spec in comparison.specs}
-    reasons += [
-        (f"{titles[name]}, {title}", reason)
-        for (title, name), reason in comparison.book.refused.items()
-    ]
+    refused: dict[tuple[str, str], list[str]] = {}
+    for (title, name), reason in comparison.book.refused.items():
+        refused.setdefault((name, reason), []).append(title)
+    every = len(comparison.analysis.models)
+    for (name, reason), sets in refused.items():
+        where = "every model" if len(sets) == every else ", ".join(sets)
+        reasons.append((f"{titles[name]} ({where})", reason))
     if not reasons:
         return ""
     shared: dict[str, list[str]] = {}
@@ -149,9 +185,11 @@ def gallery_html(comparison: Comparison, image: str | None, spec: MetricSpec | N
     """
     if not image:
         return ""
+    if not comparison.has_images:
+        return NO_IMAGES
     dataset, image_id = image.split("\n")
-    labels = comparison.labels
-    mine = labels[(labels["dataset"] == dataset) & (labels["image_id"].astype(str) == image_id)]
+    images = comparison.images
+    mine = images[(images["dataset"] == dataset) & (images["image_id"] == image_id)]
     if mine.empty:
         return ""
     rows = sorted_by_metric(comparison, mine, spec)
@@ -161,7 +199,7 @@ def gallery_html(comparison: Comparison, image: str | None, spec: MetricSpec | N
             [(first["original"], "original")], [f"<b>Original</b>: {_text(first, 'class_name')}"]
         )
     ]
-    cards += [_reconstruction_card(comparison, row, spec) for _, row in rows.iterrows()]
+    cards += [_reconstruction_card(row, spec) for _, row in rows.iterrows()]
     return f'<div class="cmp-cards">{"".join(cards)}</div>'
 
 
@@ -169,29 +207,56 @@ def model_images_html(comparison: Comparison, key: str | None) -> str:
     """Every pair of one model's images with people's verdict."""
     if not key:
         return ""
-    rows = rows_of_model(comparison.labels, key).sort_values("image_id")
-    cards = [
-        _figure(
-            [(row["original"], "original"), (row["reconstruction"], "reconstruction")],
-            [_text(row, "class_name"), verdict_html(row)],
-        )
-        for _, row in rows.iterrows()
-    ]
+    if not comparison.has_images:
+        return NO_IMAGES
+    rows = rows_of_model(comparison.images, key).sort_values("image_id")
+    cards = [_pair_card(row, [_text(row, "class_name")]) for _, row in rows.iterrows()]
     return f'<div class="cmp-cards">{"".join(cards)}</div>'
+
+
+def pair_html(comparison: Comparison, row: int) -> str:
+    """One pair with every metric's value and what people said."""
+    image = comparison.images.iloc[row]
+    lines = [
+        f"<b>{_text(image, 'model')}</b>",
+        f"{_text(image, 'class_name')} ({_text(image, 'image_id')})",
+    ]
+    lines += [
+        f"{escape(heading(spec))} {number(comparison.analysis.evidence.scores[spec.name][row])}"
+        for spec in comparison.analysis.specs
+        if spec.per_image
+    ]
+    if not comparison.has_images:
+        return f'<div class="cmp-note">{"<br>".join([*lines, verdict_html(image)])}</div>'
+    return f'<div class="cmp-cards">{_pair_card(image, lines)}</div>'
+
+
+def disagreement_html(comparison: Comparison, title: str, entries: Sequence[Entry]) -> str:
+    """Images that a metric and people judge most differently, one way."""
+    images = comparison.images
+    cards = [
+        _pair_card(
+            images.iloc[entry.row],
+            [escape(entry.label), escape(entry.class_name), f"metric {number(entry.value)}"],
+        )
+        for entry in entries
+    ]
+    shown = f'<div class="cmp-cards">{"".join(cards)}</div>' if cards else "<p>No such image.</p>"
+    return f"<h4>{escape(title)}</h4>{shown}"
 
 
 def sorted_by_metric(
     comparison: Comparison, rows: pd.DataFrame, spec: MetricSpec | None
 ) -> pd.DataFrame:
-    """`rows` of labels with the metric in the column `score`, most leaking first."""
+    """`rows` of images with the metric in the column `score`, most leaking first."""
     if spec is None:
         return rows.assign(score=np.nan)
-    scores = comparison.book.scores
-    mine = scores[scores["metric"] == spec.name]
-    keys = [*MODEL_KEY, "image_id"] if spec.per_image else MODEL_KEY
-    values = mine[[*keys, "value"]].astype(dict.fromkeys(keys, str))
-    joined = rows.astype(dict.fromkeys(keys, str)).merge(values, on=keys, how="left")
-    return joined.rename(columns={"value": "score"}).sort_values(
+    if spec.per_image:
+        scores = comparison.analysis.evidence.scores[spec.name][rows.index]
+    else:
+        models = comparison.analysis.models.set_index(MODEL_KEY)[spec.name]
+        scores = models.reindex(pd.MultiIndex.from_frame(rows[MODEL_KEY])).to_numpy()
+    return rows.assign(score=scores).sort_values(
         "score", ascending=not spec.higher_means_more_leakage, kind="stable"
     )
 
@@ -201,44 +266,8 @@ def verdict_html(row: pd.Series) -> str:
     if row["n_votes"] == 0:
         return '<span class="cmp-open">no votes yet</span>'
     words = f"{int(row['n_recognised'])} of {int(row['n_votes'])} recognised"
-    if pd.isna(row["recognisable"]):
-        return f'<span class="cmp-open">{words}, undecided</span>'
-    return f'<span class="{"cmp-yes" if row["recognisable"] else "cmp-no"}">{words}</span>'
-
-
-def heading(spec: MetricSpec) -> str:
-    """A metric's title with its unit and which way leakage lies."""
-    unit = f" ({spec.unit})" if spec.unit else ""
-    return f"{spec.title}{unit} {'↑' if spec.higher_means_more_leakage else '↓'}"
-
-
-def table_html(
-    header: Sequence[str], rows: Iterable[Sequence[str]], label: str, caption: str
-) -> str:
-    """A table that scrolls sideways on a narrow screen; the first cell of a row heads it."""
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
-    body = "".join(
-        f'<tr><th scope="row">{escape(first)}</th>'
-        + "".join(f"<td>{escape(cell)}</td>" for cell in rest)
-        + "</tr>"
-        for first, *rest in rows
-    )
-    return (
-        f'<p class="cmp-caption">{escape(caption)}</p>'
-        f'<div class="cmp-scroll" tabindex="0" role="region" aria-label="{escape(label)}"><table>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
-
-
-def number(value: float, digits: int = 3) -> str:
-    """A number for a table; a dash where there is none."""
-    if pd.isna(value):
-        return "–"
-    if np.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    small = 0 < abs(value) < 10.0**-digits
-    text = f"{value:.{digits}g}" if small or abs(value) >= 1000 else f"{value:.{digits}f}"
-    return text.replace("-", "−")
+    kind = "cmp-yes" if row["share"] > 0.5 else "cmp-no" if row["share"] < 0.5 else "cmp-open"
+    return f'<span class="{kind}">{words}</span>'
 
 
 def image_source(path: str) -> str:
@@ -250,54 +279,27 @@ def image_source(path: str) -> str:
     return "data:image/png;base64," + base64.b64encode(content).decode()
 
 
-def _agreement_cells(row: pd.Series, remark: str) -> list[str]:
-    if row["undefined"] is not None and not pd.isna(row["undefined"]):
-        return [row["title"], *("–",) * 5, str(row["n"]), f"undefined: {row['undefined']}"]
-    interval = "–"
-    if not pd.isna(row["rho_low"]):
-        interval = f"{number(row['rho_low'], 2)} to {number(row['rho_high'], 2)}"
-    values = [number(row[name]) for name in ("abs_rho", "abs_tau", "rho", "tau")]
-    return [row["title"], *values, interval, str(row["n"]), remark]
+def _links(
+    view: View, name: str, endings: Sequence[str], metric: str | None, studies: Sequence[str] = ()
+) -> str:
+    links = "".join(
+        f'<a href="{escape(address(view, name, ending, metric, studies))}" download>'
+        f"{ending.upper()}</a>"
+        for ending in endings
+    )
+    return f'<div class="cmp-files">{links}</div>'
 
 
-def _share(row: pd.Series) -> str:
-    if row["n_decided"] == 0:
-        return "–"
-    undecided = f", {row['n_undecided']} undecided" if row["n_undecided"] else ""
-    counts = f"{row['n_recognisable']} of {row['n_decided']}{undecided}"
-    return f"{number(row['recognised_rate'], 2)} ({counts})"
-
-
-def _mean_cell(row: pd.Series, spec: MetricSpec, means: pd.DataFrame) -> str:
-    mine = rows_of_model(means[means["metric"] == spec.name], model_key(row))
-    infinite = int(mine["n_inf"].sum())
-    if infinite and np.isfinite(row[spec.name]):
-        return f"{number(row[spec.name])} (and {infinite} × ∞)"
-    return number(row[spec.name])
-
-
-def _notes_html(comparison: Comparison) -> str:
-    """What metrics of sets say about themselves, once a metric."""
-    facts = comparison.book.facts
-    titles = {spec.name: spec.title for spec in comparison.specs}
-    notes = facts.loc[facts["notes"] != "", ["metric", "notes"]].drop_duplicates()
-    lines = [f"{titles[metric]}: {note}" for metric, note in notes.to_numpy()]
-    errors = facts.dropna(subset=["standard_error"]).groupby("metric")["standard_error"]
-    lines += [
-        f"{titles[str(name)]}: standard error up to {number(largest)}"
-        for name, largest in errors.max().items()
-    ]
-    if not lines:
-        return ""
-    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    return f"<ul>{items}</ul>"
-
-
-def _reconstruction_card(comparison: Comparison, row: pd.Series, spec: MetricSpec | None) -> str:
-    lines = [f"<b>{escape(model_name(row, comparison.models))}</b>"]
+def _reconstruction_card(row: pd.Series, spec: MetricSpec | None) -> str:
+    lines = [f"<b>{_text(row, 'model')}</b>"]
     if spec is not None:
         lines.append(f"{escape(heading(spec))} {number(row['score'])}")
     return _figure([(row["reconstruction"], "reconstruction")], [*lines, verdict_html(row)])
+
+
+def _pair_card(row: pd.Series, lines: Sequence[str]) -> str:
+    pictures = [(row["original"], "original"), (row["reconstruction"], "reconstruction")]
+    return _figure(pictures, [*lines, verdict_html(row)])
 
 
 def _figure(images: Sequence[tuple[str, str]], lines: Sequence[str]) -> str:

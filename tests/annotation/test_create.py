@@ -161,6 +161,14 @@ def test_a_class_called_like_an_answer(store, tmp_path, images):
     assert "rename the class" in problems(store, [folder], images)[0]
 
 
+def test_a_single_class_leaves_nothing_to_choose(store, tmp_path, images):
+    folder = write_set(tmp_path / "a", labels=["Cat"])
+    write_run(folder, classes=["Cat"])
+    assert "nothing to choose" in problems(store, [folder], images)[0]
+    spec = StudySpec(name="s", task=Task.PAIR)
+    assert create_study(store, spec, [folder], images).n_items == 1
+
+
 def test_simulated_annotators_need_predictions(store, tmp_path, images):
     spec = StudySpec(name="s", task=Task.RECOGNITION, simulated=True)
     folder = write_set(tmp_path / "a")

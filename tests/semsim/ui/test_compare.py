@@ -2,34 +2,25 @@ import time
 
 import gradio as gr
 import pytest
-from made_study import make_labels
 from scipy import stats
 
 from semsim import jobs
 from semsim.ui import ScienceContext, StudyChoice, compare
 from semsim.ui.compare import Chosen, page_values
+from semsim.ui.compare_data import View, held
 
 STUDIES = [StudyChoice("1", "First", True), StudyChoice("2", "Second, simulated", True)]
 
 
-@pytest.fixture(autouse=True)
-def _no_torch_home(tmp_path, monkeypatch):
-    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch-home"))
-
-
 @pytest.fixture
-def context(tmp_path):
-    labels = make_labels(tmp_path / "images", n_images=4)
+def context(made_context):
     draw = [0, 2, 1, 3, 5, 4]  # people do not quite see what the metrics see
-    labels["n_recognised"] = [draw[i % 6] for i in range(len(labels))]
-    labels["recognisable"] = labels["n_recognised"] * 2 > 5
-    return ScienceContext(
-        data=tmp_path / "data",
-        checkpoints=tmp_path / "checkpoints",
-        studies=lambda: STUDIES,
-        labels=lambda study: labels,
-        device="cpu",
-    )
+
+    def change(labels):
+        return labels.assign(n_recognised=[draw[i % 6] for i in range(len(labels))])
+
+    made = made_context(n_images=4, change=change, scored=())
+    return ScienceContext(**{**vars(made), "studies": lambda: STUDIES})
 
 
 def test_a_product_without_studies_says_what_to_do(context):
@@ -55,7 +46,7 @@ def test_the_page_lays_out_and_loads_what_it_promises(context):
 
 def test_scores_start_by_themselves_and_the_page_then_shows_scipys_numbers(context):
     values, job = page_values(context, Chosen(study="1"))
-    assert "no scores yet" in values["agreement"]
+    assert "nothing to compare" in values["forest"]
     deadline = time.monotonic() + 60
     while jobs.state(job) in {jobs.JobState.QUEUED, jobs.JobState.RUNNING}:
         assert time.monotonic() < deadline, jobs.log_tail(job)
@@ -63,10 +54,31 @@ def test_scores_start_by_themselves_and_the_page_then_shows_scipys_numbers(conte
     assert jobs.state(job) is jobs.JobState.DONE, jobs.error_text(job)
     values, job = page_values(context, Chosen(study="1", metric="ssim", order="psnr"))
     assert job is None
-    comparison = compare.read_comparison(context, STUDIES[0])
-    expected = stats.spearmanr(comparison.models["recognised_rate"], comparison.models["ssim"])
-    assert f"<td>{abs(expected.statistic):.3f}</td>" in values["agreement"]
-    assert list(values["plot"].data[0].x) == comparison.models["ssim"].tolist()
+    models = held(context, View(study="1")).analysis.models
+    expected = stats.spearmanr(models["human"], models["ssim"]).statistic
+    assert f"{abs(expected):.3f}" in values["agreement"]
+    assert f"ρ = {expected:.2f}".replace("-", "−") in values["scatter"]
     assert (values["metric"].value, values["order"].value) == ("ssim", "psnr")
     assert "alexnet-owt-7be5be79.pth is missing" in values["unavailable"]
     assert values["weights_row"].visible
+    assert "Second" not in values["table1"]
+
+
+def test_a_study_without_votes_shows_its_pictures_but_no_ranking(made_context):
+    context = made_context(n_images=2, votes=0)
+    values, job = page_values(context, Chosen())
+    assert values["ranked"].visible is False
+    assert values["body"].visible is True
+    assert values["gallery"].count("<img") == 7
+    if job is not None:
+        jobs.request_stop(job)
+
+
+def test_several_studies_stand_in_one_table(context, made_context):
+    shown = compare._table1(context, ["1", "2"], None)
+    assert "No scores yet: First, Second, simulated" in shown
+    scored = ScienceContext(**{**vars(made_context(n_images=2)), "studies": lambda: STUDIES})
+    shown = compare._table1(scored, ["1", "2"], None)
+    assert "No scores" not in shown
+    assert shown.count('<th scope="row">First') == shown.count('<th scope="row">Second') > 0
+    assert "at least one study" in compare._table1(scored, [], None)

@@ -1,135 +1,129 @@
-import shutil
-import time
+"""What the page shows is what votes and scores say, read once and kept."""
 
+import numpy as np
+import pandas as pd
 import pytest
-from made_study import MODELS, make_labels
+from made_study import MODELS, make_labels, make_votes
+from scipy import stats
 
-from semsim import jobs
+from semsim.errors import DataError
 from semsim.learning.model import ModelSettings, SemSimModel, Training, save_semsim
-from semsim.metrics import METRICS, Resources
-from semsim.scoring import pair_sets_of_labels, score_sets
-from semsim.ui import ScienceContext, StudyChoice
+from semsim.ui import StudyChoice
 from semsim.ui.compare_data import (
-    compare,
+    View,
+    find_study,
+    fresh,
+    held,
     image_choices,
-    live_download,
-    missing_weights,
     model_choices,
-    model_key,
-    model_name,
-    read_comparison,
+    origin,
     rows_of_model,
-    scoring_job,
-    start_download,
+    studies_of,
 )
-from semsim.weights import read_manifest
 
-STUDY = StudyChoice("1", "Made", True)
-SPECS = [METRICS[name].spec for name in ("mse", "psnr", "fid")]
+VIEW = View(study="1")
 
 
-@pytest.fixture(autouse=True)
-def _no_torch_home(tmp_path, monkeypatch):
-    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch-home"))
+def test_metrics_are_split_by_whether_they_have_weights(made_context):
+    found = fresh(made_context(n_images=3), VIEW)
+    assert {"mse", "psnr", "ssim"} == {spec.name for spec in found.analysis.specs}
+    unavailable = {spec.name for spec, _ in found.unavailable}
+    assert {"fid", "kid", "lpips-alex"} <= unavailable
+    assert not unavailable & {spec.name for spec in found.specs}
 
 
-@pytest.fixture
-def labels(tmp_path):
-    return make_labels(tmp_path / "images", models=MODELS[:4], n_images=3)
+def test_the_agreement_is_scipys(made_context):
+    found = fresh(made_context(n_images=3), VIEW)
+    row = found.analysis.agreement.set_index("metric").loc["ssim"]
+    people, ssim = found.analysis.models["human"], found.analysis.models["ssim"]
+    assert row["rho"] == pytest.approx(stats.spearmanr(people, ssim).statistic, abs=1e-12)
+    assert row["tau"] == pytest.approx(stats.kendalltau(people, ssim).statistic, abs=1e-12)
 
 
-@pytest.fixture
-def context(labels, tmp_path):
-    return ScienceContext(
-        data=tmp_path / "data",
-        checkpoints=tmp_path / "checkpoints",
-        studies=lambda: [STUDY],
-        labels=lambda study: labels,
-        device="cpu",
-    )
+def test_what_was_shown_is_kept_until_it_is_read_anew(made_context):
+    context = made_context(n_images=2)
+    first = fresh(context, VIEW)
+    assert held(context, VIEW) is first
+    assert fresh(context, VIEW) is not first
+    other = View(study="1", rule="mean-response")
+    assert held(context, other).analysis.settings.headline == "mean-response"
+    with pytest.raises(DataError, match="gone"):
+        fresh(context, View(study="2"))
 
 
-def ended(job, seconds=60):
-    deadline = time.monotonic() + seconds
-    while jobs.state(job) in {jobs.JobState.QUEUED, jobs.JobState.RUNNING}:
-        assert time.monotonic() < deadline, jobs.log_tail(job)
-        time.sleep(0.05)
-    return jobs.state(job)
+def test_only_so_many_comparisons_are_kept(made_context, monkeypatch):
+    monkeypatch.setattr("semsim.ui.compare_data._KEPT", 2)
+    context = made_context(n_images=2)
+    views = [View(study="1", rule=rule) for rule in ("majority", "mean-response", "dawid-skene")]
+    for view in views:
+        fresh(context, view)
+    assert list(context.kept) == views[1:]
 
 
-def test_a_comparison_splits_metrics_by_whether_they_have_weights(labels, tmp_path):
-    resources = Resources(checkpoints=tmp_path)
-    names = [spec.name for spec in SPECS]
-    book = score_sets(pair_sets_of_labels(labels), names, resources, tmp_path / "scores")
-    found = compare(STUDY, labels, book, SPECS)
-    assert [spec.name for spec in found.specs] == ["mse", "psnr"]
-    assert [spec.name for spec, _ in found.unavailable] == ["fid"]
-    assert found.agreement["metric"].tolist() == ["mse", "psnr"]
-    assert (found.agreement["rho"] > 0.8).all()  # made so; people tie where metrics do not
+def test_an_unknown_choice_of_metric_becomes_the_best(made_context):
+    found = fresh(made_context(n_images=3), VIEW)
     assert found.spec("psnr").name == "psnr"
-    assert found.spec("fid").name == "mse"  # gone: the best of those with scores
-    assert found.has_decisions
-    assert found.n_votes == 60
+    ranked = found.analysis.agreement.sort_values("rho", ascending=False, kind="stable")
+    assert found.spec("fid").name == ranked["metric"].iloc[0]
+    assert fresh(made_context(n_images=2, scored=()), VIEW).spec(None) is None
 
 
-def test_missing_scores_are_computed_by_one_job_that_is_not_repeated(context):
-    before = read_comparison(context, STUDY)
-    assert {name for _, name in before.book.missing} >= {"mse", "psnr", "ssim"}
-    assert before.spec(None) is None
-    job = scoring_job(context, before)
-    assert scoring_job(context, before).id == job.id  # a second page finds it
-    assert ended(job) is jobs.JobState.DONE, jobs.error_text(job)
-    after = read_comparison(context, STUDY)
-    assert after.book.missing == ()
-    assert scoring_job(context, after) is None
-    shutil.rmtree(context.data / "scores")
-    # it was tried and the scores are not there: a person decides, not a loop
-    assert scoring_job(context, before).id == job.id
-    assert len(jobs.list_jobs(context.data / "jobs")) == 1
+def test_images_carry_their_votes(made_context):
+    found = fresh(made_context(n_images=2), VIEW)
+    best = rows_of_model(found.images, f"symbols\ninvgrad\n{MODELS[0]}")
+    assert best["n_recognised"].tolist() == [5, 5]
+    assert best["share"].tolist() == [1.0, 1.0]
+    silent = fresh(made_context(n_images=2, votes=0), VIEW)
+    assert silent.n_votes == 0
+    assert not silent.has_ranking
+    assert silent.images["share"].isna().all()
 
 
-def test_a_download_is_a_job_and_its_failure_stays_visible(context, monkeypatch):
-    assert live_download(context) is None
-    assert {entry.name for entry in missing_weights(context)} == set(read_manifest())
-    # no web server answers at a proxy that is not there: nothing leaves this machine
-    for name in ("http_proxy", "https_proxy"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    job = start_download(context, "squeezenet1_1")
-    assert ended(job) is jobs.JobState.FAILED
-    assert "could not be fetched" in jobs.error_text(job)
-    assert live_download(context).id == job.id
+def test_the_attacked_image_is_a_reference_of_its_own(made_context):
+    both = fresh(made_context(n_images=2), View(study="1", reference="both"))
+    missing = {name for _, name in both.book.missing} | {s.name for s, _ in both.unavailable}
+    assert "mse@attacked" in missing
+    assert {"mse", "psnr"} <= {spec.name for spec in both.analysis.specs}
+    attacked = fresh(made_context(n_images=2), View(study="1", reference="attacked"))
+    assert attacked.analysis.specs == ()
+    assert all(spec.name.endswith("@attacked") for spec in attacked.specs)
 
 
-def test_lists_name_every_original_and_model_once(labels):
-    assert image_choices(labels) == [
+def test_lists_name_every_original_and_model_once(made_context):
+    found = fresh(made_context(models=MODELS[:4], n_images=3), VIEW)
+    assert image_choices(found.images) == [
         ("000 · cat", "symbols\n000"),
         ("001 · cow", "symbols\n001"),
         ("002 · mouse", "symbols\n002"),
     ]
-    models = labels[["dataset", "attack", "model"]].drop_duplicates()
-    choices = dict(model_choices(models))
+    choices = dict(model_choices(found.analysis))
     assert choices["resnet/none"] == "symbols\ninvgrad\nresnet/none"
-    mine = rows_of_model(labels, choices["resnet/none"])
-    assert mine["model"].tolist() == ["resnet/none"] * 3
+    assert len(choices) == 4
 
 
-def test_a_model_is_named_with_its_data_set_where_there_are_several(labels):
-    models = labels[["dataset", "attack", "model"]].drop_duplicates(ignore_index=True)
-    row = models.iloc[0]
-    assert model_name(row, models) == "resnet/none"
-    models.loc[1, "dataset"] = "faces"
-    assert model_name(row, models) == "resnet/none · symbols"
-    assert model_key(models.iloc[1]) == "faces\ninvgrad\nresnet/crop"
+def test_studies_are_found_by_id_and_by_name(made_context):
+    context = made_context(n_images=2)
+    assert [study.name for study in studies_of(context)] == ["Made"]
+    assert find_study(context, "Made").id == "1"
+    assert find_study(context, "unknown").id == "1"
+
+
+def test_the_report_knows_the_protocol_and_the_versions(made_context):
+    context = made_context(n_images=2)
+    found = origin(context, fresh(context, VIEW))
+    assert found.protocol == "majority"
+    assert found.weights == {}
+    assert "torch" in found.versions
 
 
 @pytest.mark.parametrize(
-    ("simulated", "study", "remark"),
+    ("simulated", "study", "remarks"),
     [
-        (True, "Made", "trained on simulated votes; in-sample: learned from this study"),
-        (False, "Another", ""),
+        (True, "Made", [": trained on simulated votes; in-sample: it learned from this study."]),
+        (False, "Another", []),
     ],
 )
-def test_a_semsim_says_whom_it_learned_from(context, simulated, study, remark):
+def test_a_semsim_says_whom_it_learned_from(made_context, simulated, study, remarks):
     training = Training(
         n_originals=1,
         n_triplets=1,
@@ -139,6 +133,40 @@ def test_a_semsim_says_whom_it_learned_from(context, simulated, study, remark):
         settings={},
         study=study,
     )
+    context = made_context(n_images=2)
     model = SemSimModel(ModelSettings(backbone="lenet"), mean=[0.5] * 3, std=[0.2] * 3)
     save_semsim(model, context.checkpoints / "mine.safetensors", training)
-    assert read_comparison(context, STUDY).remarks == {"semsim:mine": remark}
+    again = made_context(n_images=2, scored=("mse", "semsim:mine"))
+    found = fresh(again, VIEW)
+    title = found.spec("semsim:mine").title
+    said = [note for note in found.analysis.notes if note.startswith(f"{title}: ")]
+    assert [note.removeprefix(title) for note in said if "resample" not in note] == remarks
+
+
+def test_imported_labels_are_a_study_without_pictures(made_context, tmp_path):
+    context = made_context(n_images=2)
+    labels = make_labels(tmp_path / "others", n_images=4, simulated=False)
+    scores = labels[["dataset", "attack", "model", "image_id"]].assign(
+        metric="psnr", value=np.linspace(30, 10, len(labels))
+    )
+    tables = {"votes": make_votes(labels), "scores": scores}
+    tables["labels"] = labels.drop(columns=["original", "reconstruction"])
+    write_import(context.data / "imports" / "theirs", tables)
+    study = studies_of(context)[-1]
+    assert study == StudyChoice("import:theirs", "Their labels", False, "majority")
+    found = fresh(context, View(study=study.id))
+    assert not found.has_images
+    assert [spec.name for spec in found.analysis.specs] == ["psnr"]
+    assert found.book.missing == ()
+    assert found.n_votes == len(labels) * 5
+
+
+def write_import(folder, tables: dict[str, pd.DataFrame]) -> None:
+    """Imported labels as the importers leave them."""
+    folder.mkdir(parents=True)
+    (folder / "import.json").write_text(
+        '{"format": "semsim-import/1", "name": "Their labels", "source": "a test", '
+        '"kind": "table", "headline": "majority", "simulated": false, "counts": {}, "unread": []}'
+    )
+    for name, table in tables.items():
+        table.to_parquet(folder / f"{name}.parquet", index=False)

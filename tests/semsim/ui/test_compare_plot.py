@@ -1,38 +1,37 @@
+import numpy as np
+import plotly.graph_objects as go
 import pytest
-from made_study import MODELS, make_labels
 
-from semsim.metrics import METRICS, Resources
-from semsim.scoring import pair_sets_of_labels, score_sets
-from semsim.ui import StudyChoice
-from semsim.ui.compare_data import compare
-from semsim.ui.compare_plot import scatter
-
-MSE = METRICS["mse"].spec
+from semsim.ui.compare_data import View, fresh
+from semsim.ui.compare_plot import image_plot
 
 
-@pytest.fixture
-def made(tmp_path):
-    def make(votes=5):
-        labels = make_labels(tmp_path / "images", n_images=2, votes=votes)
-        sets = pair_sets_of_labels(labels)
-        book = score_sets(sets, ["mse"], Resources(), tmp_path / "scores")
-        return compare(StudyChoice("1", "Made", True), labels, book, [MSE])
-
-    return make
-
-
-def test_one_point_a_model_at_its_values(made):
-    found = made()
-    (trace,) = scatter(found, MSE).data
-    assert list(trace.x) == found.models["mse"].tolist()
-    assert list(trace.y) == found.models["recognised_rate"].tolist()
-    assert len(trace.x) == len(MODELS)
-    best = list(trace.x).index(0.0)
-    assert trace.customdata[best] == "symbols\ninvgrad\nresnet/none"
-    assert trace.text[best] == "resnet/none<br>MSE: 0.000<br>people recognise 2 of 2"
+def test_one_point_an_image_at_its_value_near_its_share_of_votes(made_context):
+    found = fresh(made_context(n_images=3), View(study="1"))
+    (trace,) = image_plot(found, found.spec("mse")).data
+    rows = list(trace.customdata)
+    assert rows == list(range(18))
+    assert list(trace.x) == found.analysis.evidence.scores["mse"].tolist()
+    assert np.abs(np.array(trace.y) - found.images["share"]).max() < 0.04
+    assert trace.text[0].endswith("recognised it")
+    assert isinstance(trace, go.Scatter)
 
 
-def test_without_votes_or_scores_the_figure_says_why_it_is_empty(made):
-    for figure in (scatter(made(votes=0), MSE), scatter(made(), None)):
-        assert figure.data == ()
-        assert "No model has both" in figure.layout.annotations[0].text
+def test_infinite_scores_are_not_drawn(made_context):
+    found = fresh(made_context(n_images=3), View(study="1"))
+    (trace,) = image_plot(found, found.spec("psnr")).data
+    assert len(trace.x) == 15  # the first model gave three perfect reconstructions
+
+
+def test_thousands_of_points_are_drawn_by_the_graphics_card(made_context, monkeypatch):
+    monkeypatch.setattr("semsim.ui.compare_plot._MANY", 10)
+    found = fresh(made_context(n_images=3), View(study="1"))
+    assert isinstance(image_plot(found, found.spec("mse")).data[0], go.Scattergl)
+
+
+@pytest.mark.parametrize("votes", [0, 5])
+def test_without_votes_or_scores_the_figure_says_why_it_is_empty(made_context, votes):
+    found = fresh(made_context(n_images=2, votes=votes), View(study="1"))
+    figure = image_plot(found, found.spec("mse") if votes == 0 else None)
+    assert figure.data == ()
+    assert "No reconstruction has both" in figure.layout.annotations[0].text

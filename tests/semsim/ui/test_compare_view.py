@@ -1,182 +1,175 @@
 import base64
 import re
-from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import pytest
-from made_study import MODELS, make_labels
+from made_study import MODELS
 
-from semsim.metrics import METRICS, Resources
-from semsim.scoring import pair_sets_of_labels, score_sets
-from semsim.ui import StudyChoice, compare_view
-from semsim.ui.compare_data import compare
+from semsim.metrics import METRICS
+from semsim.reporting import figures, tables
+from semsim.reporting.gallery import gallery
+from semsim.ui import compare_view
+from semsim.ui.compare_data import View, fresh, origin
 
-SPECS = [METRICS[name].spec for name in ("mse", "psnr", "fd:recogniser")]
-
-
-@pytest.fixture(autouse=True)
-def _no_torch_home(tmp_path, monkeypatch):
-    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch-home"))
+VIEW = View(study="1")
 
 
-def comparison(tmp_path, *, simulated=True, change=lambda labels: labels, **made):
-    labels = change(make_labels(tmp_path / "images", n_images=3, **made))
-    resources = Resources(checkpoints=tmp_path, classifiers=())
-    names = [spec.name for spec in SPECS]
-    book = score_sets(pair_sets_of_labels(labels), names, resources, tmp_path / "scores")
-    return compare(StudyChoice("1", "Made", simulated), labels, book, SPECS)
+@pytest.fixture
+def comparison(made_context):
+    return lambda **made: fresh(made_context(**{"n_images": 3, **made}), VIEW)
 
 
-def texts(html):
-    """The cells of a table, row by row, without tags."""
-    rows = re.findall(r"<tr>(.*?)</tr>", html, flags=re.DOTALL)
-    return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
+@pytest.fixture
+def notice(made_context):
+    def make(view=VIEW, **made):
+        context = made_context(**{"n_images": 3, **made})
+        found = fresh(context, view)
+        return compare_view.notice_html(found, origin(context, found))
+
+    return make
 
 
-def test_simulated_votes_are_marked_and_human_ones_are_not(tmp_path):
-    assert "not human data" in compare_view.notice_html(comparison(tmp_path))
-    assert compare_view.notice_html(comparison(tmp_path, simulated=False)) == ""
+def test_simulated_votes_are_marked_once_and_human_ones_are_not(notice):
+    assert notice().count("imulated votes") == 1
+    assert "imulated" not in notice(simulated=False)
 
 
-def test_a_study_without_votes_says_what_to_do(tmp_path):
-    found = comparison(tmp_path, simulated=False, votes=0)
-    notice = compare_view.notice_html(found)
-    assert "Nobody has voted" in notice
-    assert 'href="./"' in notice
-    assert "people: 6 models without a value" not in compare_view.agreement_html(found)
-    assert "no votes yet" in compare_view.gallery_html(found, "symbols\n000", SPECS[0])
+def test_a_study_without_votes_says_what_to_do(notice, comparison):
+    said = notice(simulated=False, votes=0)
+    assert "Nobody has voted" in said
+    assert 'href="./"' in said
+    shown = compare_view.gallery_html(comparison(votes=0), "symbols\n000", METRICS["mse"].spec)
+    assert "no votes yet" in shown
 
 
-def test_votes_without_a_majority_are_said_to_be_so(tmp_path):
-    def undecided(labels):
-        return labels.assign(recognisable=pd.array([pd.NA] * len(labels), dtype="boolean"))
-
-    notice = compare_view.notice_html(comparison(tmp_path, simulated=False, change=undecided))
-    assert "no reconstruction has a majority yet" in notice
-
-
-def test_remarks_stand_beside_their_numbers(tmp_path):
-    found = replace(comparison(tmp_path), remarks={"mse": "in-sample <b>"})
-    rows = {row[0]: row for row in texts(compare_view.agreement_html(found))}
-    assert rows["MSE"][-1] == "in-sample &lt;b&gt;"
-    assert rows["PSNR"][-1] == ""
+def test_fewer_than_ten_models_and_another_rule_are_warned_of(notice):
+    said = notice(View(study="1", rule="mean-response"))
+    assert "fewer than 10" in said
+    assert "mean-response" in said
+    many = tuple(f"m{i}/x" for i in range(10))
+    assert "fewer than 10" not in notice(models=many, n_images=2)
 
 
-def test_agreement_shows_absolute_and_signed_values_and_the_interval(tmp_path):
-    found = comparison(tmp_path)
-    header, *rows = texts(compare_view.agreement_html(found))
-    assert header[:7] == ["Metric", "|ρ|", "|τ|", "ρ", "τ", "95 % interval of ρ", "models"]
-    by_name = {row[0]: row[1:] for row in rows}
-    assert set(by_name) == {"MSE", "PSNR"}
-    rho = found.agreement.set_index("metric").loc["mse", "rho"]
-    assert by_name["MSE"][:3:2] == [compare_view.number(rho)] * 2
-    assert by_name["MSE"][5] == "6"
+def test_what_metrics_say_of_themselves_is_told_before_their_numbers(notice):
+    assert "3 of 3 reconstructions equal their original" in notice()
 
 
-def test_fewer_than_ten_models_are_warned_of(tmp_path):
-    assert "Only 6 models" in compare_view.few_models_html(comparison(tmp_path))
-    many = comparison(tmp_path / "many", models=tuple(f"m{i}" for i in range(10)))
-    assert compare_view.few_models_html(many) == ""
+def test_a_figure_has_its_caption_and_its_files(comparison):
+    found = comparison()
+    shown = compare_view.figure_html(figures.figure(found.analysis, "scatter", "mse"), VIEW)
+    assert shown.count("<svg") == 1
+    assert shown.count("data-key=") == len(MODELS)
+    for ending in ("png", "svg", "csv"):
+        assert (
+            f"/studio/compare-files/scatter.{ending}?study=1&amp;reference=clean&amp;rule=majority"
+            in shown
+        )
+    assert "currentColor" in shown
 
 
-def test_an_undefined_correlation_is_a_reason_and_dashes(tmp_path):
-    found = comparison(tmp_path, models=MODELS[:2])
-    row = texts(compare_view.agreement_html(found))[1]
-    assert row[1:6] == ["–"] * 5
-    assert row[7] == "undefined: 2 models; a ranking needs at least 3"
+def test_a_table_has_its_caption_and_its_files(comparison):
+    found = comparison()
+    shown = compare_view.table_html(tables.table(found.analysis, "agreement"), VIEW)
+    assert shown.count("<tr>") == 4  # heading and three metrics
+    assert re.findall(r"agreement\.(\w+)\?", shown) == ["csv", "tex", "md"]
 
 
-def test_models_have_their_share_counts_and_means(tmp_path):
-    found = comparison(tmp_path)
-    header, *rows = texts(compare_view.models_html(found))
-    assert header == ["Model", "People recognise", "Mean response", "MSE ↓", "PSNR (dB) ↑"]
-    assert rows[0][:3] == ["resnet/none", "1.00 (3 of 3)", "1.000"]
-    assert rows[0][3:] == ["0.000", "∞"]  # reconstructed without a fault
-    assert rows[-1][1].startswith("0.00 (0 of 3")
-    assert "3 of 3 reconstructions equal their original" in compare_view.models_html(found)
+def test_unavailable_metrics_name_their_file_and_refused_ones_their_reason(comparison):
+    found = comparison(scored=("mse", "ms-ssim"))
+    shown = compare_view.unavailable_html(found)
+    assert "inception" in shown
+    assert "MS-SSIM (every model)" in shown
 
 
-def test_unavailable_metrics_name_their_file(tmp_path):
-    html = compare_view.unavailable_html(comparison(tmp_path))
-    assert "Fréchet distance (recogniser)" in html
-    assert "recogniser.safetensors is missing" in html
-
-
-@pytest.mark.parametrize(("spec", "first"), [(SPECS[0], "resnet/none"), (SPECS[1], "resnet/none")])
-def test_the_gallery_has_the_original_then_the_most_leaking_first(tmp_path, spec, first):
-    found = comparison(tmp_path)
-    html = compare_view.gallery_html(found, "symbols\n001", spec)
-    names = re.findall(r"<b>(.*?)</b>", html)
-    assert names[:2] == ["Original", first]
-    assert names[1:] == list(MODELS)  # made so that every later model leaks less
-    assert html.count("<img") == 7
-    assert "5 of 5 recognised" in html
+@pytest.mark.parametrize("metric", ["mse", "psnr"])
+def test_the_gallery_has_the_original_then_the_most_leaking_first(comparison, metric):
+    found, spec = comparison(), METRICS[metric].spec
+    shown = compare_view.gallery_html(found, "symbols\n001", spec)
+    names = re.findall(r"<b>(.*?)</b>", shown)
+    assert names == ["Original", *MODELS]  # made so that every later model leaks less
+    assert shown.count("<img") == 7
+    assert "5 of 5 recognised" in shown
     assert compare_view.gallery_html(found, None, spec) == ""
     assert compare_view.gallery_html(found, "symbols\n999", spec) == ""
 
 
-def test_images_are_the_files_themselves(tmp_path):
-    found = comparison(tmp_path)
-    html = compare_view.gallery_html(found, "symbols\n000", SPECS[0])
-    sent = base64.b64decode(re.search(r'src="data:image/png;base64,([^"]+)"', html)[1])
-    assert sent == (tmp_path / "images" / "originals" / "000.png").read_bytes()
+def test_a_metric_of_sets_sorts_by_its_models(comparison):
+    found = comparison(scored=("mse", "fd:recogniser"))
+    if "fd:recogniser" not in {spec.name for spec in found.analysis.specs}:
+        spec = METRICS["mse"].spec
+    else:
+        spec = METRICS["fd:recogniser"].spec
+    rows = compare_view.sorted_by_metric(found, found.images, spec)
+    assert rows["score"].is_monotonic_increasing
+
+
+def test_images_are_the_files_themselves(comparison, image_bytes, tmp_path):
+    shown = compare_view.gallery_html(comparison(), "symbols\n000", METRICS["mse"].spec)
+    sent = base64.b64decode(re.search(r'src="data:image/png;base64,([^"]+)"', shown)[1])
+    assert sent == image_bytes("originals/000.png")
     assert compare_view.image_source(str(tmp_path / "gone.png")) == ""
 
 
-def test_the_images_of_a_model_are_all_there(tmp_path):
-    found = comparison(tmp_path)
-    html = compare_view.model_images_html(found, "symbols\ninvgrad\nconv/crop")
-    assert html.count("<figure") == 3
-    assert html.count("<img") == 6
-    assert html.count("1 of 5 recognised") == 3
+def test_the_images_of_a_model_are_all_there(comparison):
+    found = comparison()
+    shown = compare_view.model_images_html(found, "symbols\ninvgrad\nconv/crop")
+    assert shown.count("<figure") == 3
+    assert shown.count("<img") == 6
+    assert shown.count("1 of 5 recognised") == 3
     assert compare_view.model_images_html(found, None) == ""
 
 
+def test_a_pair_has_every_metric_and_what_people_said(comparison):
+    found = comparison()
+    row = int(found.images.index[found.images["model"] == "resnet/none"][0])
+    shown = compare_view.pair_html(found, row)
+    assert shown.count("<img") == 2
+    for text in ("MSE ↓ 0.000", "PSNR (dB) ↑ ∞", "5 of 5 recognised"):
+        assert text in shown
+
+
+def test_the_disagreement_gallery_shows_pairs(comparison):
+    def swap(labels):  # people recognise what the metric calls worst, and nothing else
+        worst = labels["model"] == MODELS[-1]
+        return labels.assign(n_recognised=worst.map({True: 5, False: 0}))
+
+    found = comparison(change=swap)
+    picked = gallery(found.analysis, METRICS["mse"].spec)
+    shown = compare_view.disagreement_html(found, "People only", picked.people_only)
+    assert shown.count("<figure") == len(picked.people_only) > 0
+    assert "5 of 5 recognised" in shown
+    assert "No such image" in compare_view.disagreement_html(found, "None", ())
+
+
 @pytest.mark.parametrize(
-    ("votes", "recognised", "verdict", "words"),
+    ("votes", "recognised", "share", "words"),
     [
-        (5, 4, True, 'cmp-yes">4 of 5 recognised'),
-        (5, 1, False, 'cmp-no">1 of 5 recognised'),
-        (2, 1, pd.NA, "1 of 2 recognised, undecided"),
-        (0, 0, pd.NA, "no votes yet"),
+        (5, 4, 0.8, 'cmp-yes">4 of 5 recognised'),
+        (5, 1, 0.2, 'cmp-no">1 of 5 recognised'),
+        (2, 1, 0.5, 'cmp-open">1 of 2 recognised'),
+        (0, 0, float("nan"), "no votes yet"),
     ],
 )
-def test_verdicts(votes, recognised, verdict, words):
-    row = pd.Series({"n_votes": votes, "n_recognised": recognised, "recognisable": verdict})
+def test_verdicts(votes, recognised, share, words):
+    row = pd.Series({"n_votes": votes, "n_recognised": recognised, "share": share})
     assert words in compare_view.verdict_html(row)
 
 
-def test_names_cannot_bring_html(tmp_path):
+def test_names_cannot_bring_html(comparison, made_context):
     evil = "<script>alert(1)</script>"
 
     def poison(labels):
         return labels.assign(model=labels["model"] + evil, class_name=evil)
 
-    found = comparison(tmp_path, change=poison)
+    found = comparison(change=poison)
     key = f"symbols\ninvgrad\n{MODELS[0]}{evil}"
-    for html in (
-        compare_view.models_html(found),
-        compare_view.agreement_html(found),
-        compare_view.gallery_html(found, "symbols\n000", SPECS[0]),
+    for shown in (
+        compare_view.figure_html(figures.figure(found.analysis, "scatter", "mse"), VIEW),
+        compare_view.table_html(tables.table(found.analysis, "models"), VIEW),
+        compare_view.gallery_html(found, "symbols\n000", METRICS["mse"].spec),
         compare_view.model_images_html(found, key),
+        compare_view.pair_html(found, 0),
+        compare_view.files_html(View(study=evil)),
     ):
-        assert html
-        assert "<script" not in html
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (np.nan, "–"),
-        (np.inf, "∞"),
-        (-np.inf, "−∞"),
-        (0.12345, "0.123"),
-        (-0.5, "−0.500"),
-        (0.00012345, "0.000123"),
-        (12345.6, "1.23e+04"),
-        (0.0, "0.000"),
-    ],
-)
-def test_numbers_for_tables(value, text):
-    assert compare_view.number(value) == text
+        assert shown
+        assert "<script" not in shown

@@ -34,6 +34,7 @@ def context(tmp_path, tables):
         checkpoints=tmp_path / "checkpoints",
         studies=lambda: STUDIES,
         labels=tables.__getitem__,
+        votes=tables.__getitem__,  # this page never asks for them
         device="cpu",
     )
 

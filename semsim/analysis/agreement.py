@@ -1,0 +1,81 @@
+"""How well each metric ranks models as people do, and how sure that is."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from semsim.analysis.correlation import kendall_rows, rank_agreement, spearman_rows
+from semsim.analysis.influence import leave_one_out
+from semsim.analysis.measures import Measure, both_have
+from semsim.analysis.permutation import permutation_p
+from semsim.analysis.resampling import Resamples, interval
+from semsim.analysis.result import AGREEMENT_COLUMNS
+
+_CORRELATIONS = (("rho", spearman_rows), ("tau", kendall_rows))
+
+
+def agreement_table(
+    people: Measure, metrics: list[Measure], labels: list[str], resamples: Resamples
+) -> pd.DataFrame:
+    """One row a metric, the one that agrees best first; columns `AGREEMENT_COLUMNS`.
+
+    labels: what each model is called. A model counts for a metric where both people and the metric
+    have a value. A metric of sets is held fixed in the cluster bootstrap: its value for resampled
+    images is not known. That bootstrap adds the noise of the images once more, so its intervals
+    lean towards 0 where models lie close together.
+    """
+    rows = [agreement_row(people, metric, labels, resamples) for metric in metrics]
+    table = pd.DataFrame(rows).reindex(columns=list(AGREEMENT_COLUMNS))
+    return table.sort_values("rho", ascending=False, kind="stable", ignore_index=True)
+
+
+def agreement_row(
+    people: Measure, metric: Measure, labels: list[str], resamples: Resamples
+) -> dict[str, Any]:
+    """One row of `agreement_table`; only n and the reason where there is no correlation."""
+    models = both_have([people, metric])
+    x, y = people.oriented[models], metric.oriented[models]
+    found = rank_agreement(x, y)
+    row: dict[str, Any] = {
+        "metric": metric.name,
+        "title": metric.title,
+        "n": found.n,
+        "undefined": found.undefined,
+    }
+    if found.rho is None or found.tau is None:
+        return row
+    low, high = found.rho_interval or (np.nan, np.nan)
+    p = permutation_p(x, y, resamples)
+    return {
+        **row,
+        **{"rho": found.rho, "tau": found.tau},
+        **{"abs_rho": abs(found.rho), "abs_tau": abs(found.tau)},
+        **{"p_rho": p.rho, "p_tau": p.tau, "p_kind": p.kind},
+        **{"rho_bw_low": low, "rho_bw_high": high},
+        **_over_models(x, y, resamples),
+        **_over_images(people, metric, models),
+        **leave_one_out(x, y, [labels[model] for model in models]),
+    }
+
+
+def _over_models(x: np.ndarray, y: np.ndarray, resamples: Resamples) -> dict[str, float]:
+    """Intervals of the bootstrap over models, and how many resamples had no ranking."""
+    picks = resamples.picks(len(x))
+    return _intervals(x[picks], y[picks], "models", resamples.n)
+
+
+def _over_images(people: Measure, metric: Measure, models: np.ndarray) -> dict[str, float]:
+    """Intervals of the cluster bootstrap over originals."""
+    x, y = people.oriented_resampled[:, models], metric.oriented_resampled[:, models]
+    return _intervals(x, y, "images", len(x))
+
+
+def _intervals(x: np.ndarray, y: np.ndarray, kind: str, asked: int) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for name, correlate in _CORRELATIONS:
+        draws = np.full(asked, np.nan)
+        draws[: len(x)] = correlate(x, y)
+        found[f"{name}_{kind}_low"], found[f"{name}_{kind}_high"] = interval(draws)
+        found[f"left_out_{kind}"] = int(np.isnan(draws).sum())
+    return found

@@ -1,0 +1,301 @@
+"""What people said and what metrics say of the same reconstructions, as arrays in step."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from semsim.errors import DataError
+from semsim.metrics.base import MetricSpec
+
+MODEL_KEY = ["dataset", "attack", "model"]
+IMAGE_KEY = [*MODEL_KEY, "image_id"]
+GIVEN = "human:"  # begins the columns of labels that came with the data
+NONE_ANSWER = "none"
+_VOTE_COLUMNS = (*IMAGE_KEY, "annotator", "answer", "recognised")
+_SCORE_COLUMNS = (*IMAGE_KEY, "metric", "value")
+_FILES = ("original", "reconstruction", "attacked")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """One study: R reconstructions, A annotators.
+
+    name: of the study. simulated: whether programs voted.
+    images: R rows, columns dataset, attack, model, image_id, class_name (strings) and, where
+        images are at hand, original, reconstruction and attacked (paths).
+    annotators: A names.
+    recognised: (R, A) float64: 1 recognised, 0 not, NaN where the annotator has no counted vote.
+    none: (R, A) bool: whether the answer was "none".
+    votes_per_item: K, the votes each reconstruction is to get.
+    given: labels that came with the data, by name, each (R,) float64 in [0, 1] or NaN.
+    scores: by name of a metric of images, (R,) float64, NaN where there is none.
+    set_scores: by name of a metric of sets, one row a model: dataset, attack, model, value.
+    notes: what was found on one side only, and what had to be supposed.
+    """
+
+    name: str
+    simulated: bool
+    images: pd.DataFrame
+    annotators: tuple[str, ...]
+    recognised: np.ndarray
+    none: np.ndarray
+    votes_per_item: int
+    given: Mapping[str, np.ndarray]
+    scores: Mapping[str, np.ndarray]
+    set_scores: Mapping[str, pd.DataFrame]
+    notes: tuple[str, ...] = ()
+
+
+def gather(
+    votes: pd.DataFrame,
+    scores: pd.DataFrame,
+    specs: Iterable[MetricSpec],
+    *,
+    labels: pd.DataFrame | None = None,
+    name: str | None = None,
+) -> Evidence:
+    """Bring votes, scores and labels of one study in step; the order of their rows is no matter.
+
+    votes: one row a vote: dataset, attack, model, image_id, annotator, answer, recognised; where
+        it has kind and status, only counted votes on reconstructions count.
+    scores: dataset, attack, model, metric, image_id (missing for a metric of sets), value.
+    specs: of the metrics wanted; scores of others are left out, and a note says so.
+    labels: one row a reconstruction, also such as nobody has voted on yet; its columns
+        `human:<name>` are labels that came with the data, true, false or a share, or missing.
+    name: of the study, where it is not to be read from the tables.
+    Raises `DataError` for absent columns, a missing key, a value that is no answer, two counted
+    votes of one annotator on one image, and two scores of one image by one metric.
+    """
+    counted = _counted(votes)
+    known = None if labels is None else _keyed(labels, IMAGE_KEY, "labels")
+    images = _images(counted, known)
+    places = pd.MultiIndex.from_frame(images[IMAGE_KEY])
+    annotators, recognised, none = _answers(counted, places)
+    of_images, of_sets, notes = _scored(scores, tuple(specs), images, places)
+    tables = [table for table in (counted, known) if table is not None]
+    k, supposed = _votes_per_item(tables, recognised)
+    return Evidence(
+        name=name if name is not None else str(_constant(tables, "study", "study")),
+        simulated=any(bool(t["simulated"].any()) for t in tables if "simulated" in t),
+        images=images,
+        annotators=annotators,
+        recognised=recognised,
+        none=none,
+        votes_per_item=k,
+        given={} if known is None else _given(known, places),
+        scores=of_images,
+        set_scores=of_sets,
+        notes=(*supposed, *notes),
+    )
+
+
+def model_key(row: pd.Series) -> str:
+    """One string for a model, which a page or a file can carry about."""
+    return "\n".join(str(row[key]) for key in MODEL_KEY)
+
+
+def short_labels(images: pd.DataFrame) -> dict[str, str]:
+    """Model key → its name, with data set and attack only where `images` have several."""
+    models = images[MODEL_KEY].drop_duplicates().sort_values(MODEL_KEY)
+    several = [key for key in ("dataset", "attack") if models[key].nunique() > 1]
+    return {
+        model_key(row): " · ".join(str(row[key]) for key in ("model", *several))
+        for _, row in models.iterrows()
+    }
+
+
+def _counted(votes: pd.DataFrame) -> pd.DataFrame:
+    """The counted votes on reconstructions, their keys as strings."""
+    _check_columns(votes, _VOTE_COLUMNS, "votes")
+    kept = votes
+    for column, value in (("status", "counted"), ("kind", "reconstruction")):
+        if column in kept:
+            kept = kept[kept[column] == value]
+    kept = _keyed(kept, [*IMAGE_KEY, "annotator"], "votes")
+    try:
+        said = kept["recognised"].astype("boolean")
+    except (TypeError, ValueError) as error:
+        raise DataError(f"Votes: recognised must be true or false; {error}.") from None
+    if said.isna().any():
+        raise DataError(f"{int(said.isna().sum())} counted votes do not say if they recognised.")
+    kept["recognised"] = said.astype(float)
+    _refuse_twice(kept, [*IMAGE_KEY, "annotator"], "counted votes")
+    return kept
+
+
+def _keyed(table: pd.DataFrame, keys: list[str], what: str) -> pd.DataFrame:
+    """A copy whose keys are strings; `DataError` where one is absent or missing."""
+    _check_columns(table, keys, what)
+    for key in keys:
+        if table[key].isna().any():
+            raise DataError(f"{int(table[key].isna().sum())} rows of the {what} have no {key}.")
+    return table.assign(**{key: _text(table[key]) for key in keys}).reset_index(drop=True)
+
+
+def _text(keys: pd.Series) -> pd.Series:
+    """Keys as strings; whole numbers that a missing value beside them made 7.0 are 7 again."""
+    if pd.api.types.is_float_dtype(keys) and (keys % 1 == 0).all():
+        return keys.astype("int64").astype(str)
+    return keys.astype(str)
+
+
+def _check_columns(table: pd.DataFrame, columns: Iterable[str], what: str) -> None:
+    absent = [column for column in columns if column not in table]
+    if absent:
+        raise DataError(
+            f"The table of {what} lacks the columns {', '.join(absent)}. "
+            f"It has: {', '.join(map(str, table.columns)) or 'none'}."
+        )
+
+
+def _refuse_twice(table: pd.DataFrame, keys: list[str], what: str) -> None:
+    twice = table[table.duplicated(keys)]
+    if len(twice):
+        first = ", ".join(f"{key} {twice.iloc[0][key]}" for key in keys)
+        raise DataError(f"Two {what} are of the same {first}; {len(twice)} rows too many in all.")
+
+
+def _images(votes: pd.DataFrame, labels: pd.DataFrame | None) -> pd.DataFrame:
+    """Every reconstruction that somebody judged or that the labels list, in order of its key."""
+    columns = [*IMAGE_KEY, "class_name"]
+    sides = [side.reindex(columns=columns) for side in (labels, votes) if side is not None]
+    table = pd.concat(sides)
+    table["class_name"] = table["class_name"].astype(object).fillna("").astype(str)
+    # Of two names the later in the alphabet stays: any name beats none, whoever came first.
+    table = table.sort_values([*IMAGE_KEY, "class_name"]).drop_duplicates(IMAGE_KEY, keep="last")
+    if table.empty:
+        raise DataError("No counted vote on a reconstruction, and no labels: nothing to compare.")
+    if labels is not None:
+        _refuse_twice(labels, IMAGE_KEY, "labels")
+        files = labels[[*IMAGE_KEY, *_present(labels, _FILES)]]
+        table = table.merge(files, on=IMAGE_KEY, how="left")
+    return table.reset_index(drop=True)
+
+
+def _present(table: pd.DataFrame, columns: Iterable[str]) -> list[str]:
+    return [column for column in columns if column in table]
+
+
+def _answers(
+    votes: pd.DataFrame, places: pd.MultiIndex
+) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+    """The annotators, and what each said of each image, (R, A)."""
+    who, names = pd.factorize(votes["annotator"], sort=True)
+    rows = places.get_indexer(pd.MultiIndex.from_frame(votes[IMAGE_KEY]))
+    recognised = np.full((len(places), len(names)), np.nan)
+    none = np.zeros(recognised.shape, dtype=bool)
+    recognised[rows, who] = votes["recognised"].to_numpy()
+    none[rows, who] = votes["answer"].isin([NONE_ANSWER]).to_numpy()
+    return tuple(str(name) for name in names), recognised, none
+
+
+def _votes_per_item(
+    tables: list[pd.DataFrame], recognised: np.ndarray
+) -> tuple[int, tuple[str, ...]]:
+    """K, and a note where no table says it."""
+    stated = _constant(tables, "votes_per_item", None)
+    if stated is not None:
+        return int(stated), ()
+    most = int(np.isfinite(recognised).sum(axis=1).max(initial=0))
+    if most == 0:
+        return 0, ()
+    return most, (f"No table says how many votes an image was to get; taken as {most}, the most.",)
+
+
+def _constant(tables: list[pd.DataFrame], column: str, otherwise: Any) -> Any:
+    """The one value of a column; `DataError` where there are several."""
+    found = pd.concat([table[column] for table in tables if column in table] or [pd.Series()])
+    values = found.dropna().unique()
+    if len(values) > 1:
+        several = ", ".join(sorted(map(str, values)))
+        raise DataError(f"{column} must be one for a study; got {several}. Compare one at a time.")
+    return values[0] if len(values) else otherwise
+
+
+def _given(labels: pd.DataFrame, places: pd.MultiIndex) -> dict[str, np.ndarray]:
+    """The labels that came with the data, by name, each (R,)."""
+    rows = places.get_indexer(pd.MultiIndex.from_frame(labels[IMAGE_KEY]))
+    given = {}
+    for column in (str(column) for column in labels if str(column).startswith(GIVEN)):
+        values = np.full(len(places), np.nan)
+        try:
+            values[rows] = pd.to_numeric(labels[column].astype("object")).astype(float)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"Labels: {column} must be true, false or a number; {error}.") from None
+        if (values < 0).any() or (values > 1).any():
+            raise DataError(f"Labels: {column} must lie in [0, 1].")
+        given[column.removeprefix(GIVEN)] = values
+    return given
+
+
+def _scored(
+    scores: pd.DataFrame,
+    specs: tuple[MetricSpec, ...],
+    images: pd.DataFrame,
+    places: pd.MultiIndex,
+) -> tuple[dict[str, np.ndarray], dict[str, pd.DataFrame], list[str]]:
+    """Scores of images (R,) and of sets by name of the metric, and what was left out."""
+    _check_columns(scores, _SCORE_COLUMNS, "scores")
+    keyed = _keyed(scores, [*MODEL_KEY, "metric"], "scores")
+    try:
+        keyed["value"] = keyed["value"].astype(float)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"Scores: value must be a number; {error}.") from None
+    others = sorted(set(keyed["metric"]) - {spec.name for spec in specs})
+    notes = [f"Scores of {', '.join(others)} are left out: not asked for."] if others else []
+    of_images, of_sets = {}, {}
+    for spec in specs:
+        own = keyed[keyed["metric"] == spec.name]
+        if own.empty:
+            continue
+        _check_kind(own, spec)
+        if spec.per_image:
+            of_images[spec.name], said = _image_scores(own, spec, places)
+        else:
+            of_sets[spec.name], said = _set_scores(own, spec, images)
+        notes += said
+    return of_images, of_sets, notes
+
+
+def _check_kind(own: pd.DataFrame, spec: MetricSpec) -> None:
+    of_sets = int(own["image_id"].isna().sum())
+    wrong = of_sets if spec.per_image else len(own) - of_sets
+    if wrong:
+        has = "every score has an image_id" if spec.per_image else "no score has an image_id"
+        raise DataError(f"{spec.title}: {has}; got {wrong} of {len(own)} scores that differ.")
+
+
+def _image_scores(
+    own: pd.DataFrame, spec: MetricSpec, places: pd.MultiIndex
+) -> tuple[np.ndarray, list[str]]:
+    own = own.assign(image_id=_text(own["image_id"]))
+    _refuse_twice(own, IMAGE_KEY, f"scores of {spec.title}")
+    rows = places.get_indexer(pd.MultiIndex.from_frame(own[IMAGE_KEY]))
+    values = np.full(len(places), np.nan)
+    values[rows[rows >= 0]] = own["value"].to_numpy()[rows >= 0]
+    unknown, without = int((rows < 0).sum()), int(np.isnan(values).sum())
+    notes = []
+    if unknown:
+        notes.append(f"{spec.title}: {unknown} scores are of images nobody was asked about.")
+    if without:
+        notes.append(f"{spec.title}: {without} of {len(values)} images have no score.")
+    return values, notes
+
+
+def _set_scores(
+    own: pd.DataFrame, spec: MetricSpec, images: pd.DataFrame
+) -> tuple[pd.DataFrame, list[str]]:
+    _refuse_twice(own, MODEL_KEY, f"scores of {spec.title}")
+    models = images[MODEL_KEY].drop_duplicates()
+    kept = models.merge(own[[*MODEL_KEY, "value"]], on=MODEL_KEY, how="left")
+    unknown = len(own) - int(own[MODEL_KEY].merge(models, on=MODEL_KEY).shape[0])
+    without = int(kept["value"].isna().sum())
+    notes = []
+    if unknown:
+        notes.append(f"{spec.title}: {unknown} scores are of models nobody was asked about.")
+    if without:
+        notes.append(f"{spec.title}: {without} of {len(kept)} models have no score.")
+    return kept, notes

@@ -1,0 +1,94 @@
+"""Which model and which original each reconstruction belongs to, and means over both."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from semsim.analysis.evidence import MODEL_KEY, model_key, short_labels
+
+_BACKBONE_ENDS = "[_/·| ]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """R reconstructions of O originals by M models.
+
+    models: M rows in order of their key: dataset, attack, model, label, model_key, backbone.
+    model, original: (R,) int, the row of `models` and the number of the original.
+    dataset: (O,) int, the data set of each original; an original is a (dataset, image_id).
+    """
+
+    models: pd.DataFrame
+    model: np.ndarray
+    original: np.ndarray
+    dataset: np.ndarray
+
+    @property
+    def n_models(self) -> int:
+        return len(self.models)
+
+    @property
+    def n_originals(self) -> int:
+        return len(self.dataset)
+
+    def cells(self, values: np.ndarray) -> np.ndarray:
+        """(O, M): the sum of `values`, (R,), over the images of an original by a model."""
+        place = self.original * self.n_models + self.model
+        size = self.n_originals * self.n_models
+        return np.bincount(place, values, size).reshape(self.n_originals, self.n_models)
+
+    def counts(self, chosen: np.ndarray) -> np.ndarray:
+        """(M,) int: how many of the images `chosen`, (R,) bool, each model has."""
+        return np.bincount(self.model[chosen], minlength=self.n_models)
+
+
+def layout_of(images: pd.DataFrame) -> Layout:
+    """The layout of a table of images as `Evidence.images` is."""
+    models = images[MODEL_KEY].drop_duplicates().sort_values(MODEL_KEY, ignore_index=True)
+    labels = short_labels(images)
+    models["model_key"] = [model_key(row) for _, row in models.iterrows()]
+    models["label"] = models["model_key"].map(labels)
+    models["backbone"] = [backbone(name) for name in models["model"]]
+    by_original = images.groupby(["dataset", "image_id"], sort=True)
+    original = by_original.ngroup().to_numpy()
+    datasets = by_original.size().reset_index()["dataset"]
+    return Layout(
+        models=models,
+        model=images.groupby(MODEL_KEY, sort=True).ngroup().to_numpy(),
+        original=original,
+        dataset=pd.factorize(datasets)[0],
+    )
+
+
+def backbone(model: str) -> str:
+    """The architecture in a model's name: what stands before the first of _ / · | and space."""
+    return re.split(_BACKBONE_ENDS, model, maxsplit=1)[0] or model
+
+
+def model_means(layout: Layout, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(B, M): each model's mean of `values` when originals count as `weights` says.
+
+    values: (R,), NaN where there is none. weights: (B, O). Infinite values are kept out of the
+    mean, except of a model that has no others and all of one sign: its mean is infinite. NaN
+    where a model has no value at all.
+    """
+    finite = np.isfinite(values)
+    sums = weights @ layout.cells(np.where(finite, values, 0.0))
+    counts = weights @ layout.cells(finite.astype(float))
+    means = np.divide(sums, counts, out=np.full(counts.shape, np.nan), where=counts > 0)
+    for sign in (np.inf, -np.inf):
+        same = layout.counts(values == sign)
+        only = (same > 0) & (same == layout.counts(~np.isnan(values)))
+        means[:, only] = sign
+    return _settled(means)
+
+
+def _settled(means: np.ndarray) -> np.ndarray:
+    """Rounded to 40 bits, some 12 digits: equal means must tie, in whatever order they were summed.
+
+    Two models whose images got the same votes would else differ in the last bit and be ranked.
+    """
+    fraction, exponent = np.frexp(means)
+    return np.ldexp(np.round(np.ldexp(fraction, 40)), exponent - 40)

@@ -1,0 +1,100 @@
+"""What a reader must be told before any number."""
+
+import numpy as np
+import pandas as pd
+
+from semsim.analysis.correlation import FEW_MODELS
+from semsim.analysis.evidence import Evidence
+from semsim.analysis.human import judged
+from semsim.analysis.layout import Layout
+from semsim.analysis.measures import Measure
+from semsim.analysis.result import AnalysisSettings
+
+
+def notes_of(
+    evidence: Evidence,
+    settings: AnalysisSettings,
+    layout: Layout,
+    metrics: list[Measure],
+    agreement: pd.DataFrame,
+) -> tuple[str, ...]:
+    """Plain sentences, the gravest first."""
+    notes = [
+        *_of_votes(evidence, settings),
+        *_of_models(layout),
+        *_of_metrics(metrics),
+        *_of_resamples(agreement, settings),
+        *evidence.notes,
+    ]
+    return tuple(notes)
+
+
+def _of_votes(evidence: Evidence, settings: AnalysisSettings) -> list[str]:
+    notes = []
+    score = judged(evidence, settings.headline)
+    undecided = int(np.isnan(score.values).sum())
+    if score.undefined:
+        notes.append(f"The human score {settings.headline!r} is undefined: {score.undefined}.")
+    elif undecided:
+        notes.append(
+            f"{undecided} of {len(score.values)} images are undecided under the rule "
+            f"{settings.headline!r} and left out."
+        )
+    half = int((score.values == 0.5).sum())
+    if half:
+        notes.append(f"{half} images have a human score of exactly one half; AUC leaves them out.")
+    return notes
+
+
+def _of_models(layout: Layout) -> list[str]:
+    notes = []
+    n, backbones = layout.n_models, layout.models["backbone"].nunique()
+    if n < FEW_MODELS:
+        notes.append(
+            f"Only {n} models: with fewer than {FEW_MODELS} a rank correlation can hardly tell "
+            "metrics apart. Look at the intervals, and at the AUC of images."
+        )
+    for key, what in (("dataset", "data sets"), ("attack", "attacks")):
+        several = layout.models[key].nunique()
+        if several > 1:
+            notes.append(
+                f"Models of {several} {what} are ranked together: a metric also gains or loses by "
+                f"how it ranks the {what}."
+            )
+    if 0 < backbones < n:
+        notes.append(
+            f"The {n} models have {backbones} backbones between them and are not independent: "
+            "intervals over models are narrower than they should be."
+        )
+    return notes
+
+
+def _of_metrics(metrics: list[Measure]) -> list[str]:
+    notes = [
+        f"{metric.title}: {int(metric.n_inf.sum())} infinite scores are counted and kept out of "
+        "the means; among images they rank first or last."
+        for metric in metrics
+        if metric.n_inf.any()
+    ]
+    fixed = [metric.title for metric in metrics if not metric.of_images]
+    if fixed:
+        notes.append(
+            f"{', '.join(fixed)}: one value a set of images, so the cluster bootstrap holds it "
+            "fixed and resamples people only."
+        )
+    return notes
+
+
+def _of_resamples(agreement: pd.DataFrame, settings: AnalysisSettings) -> list[str]:
+    notes = []
+    for kind, what in (("models", "models"), ("images", "originals")):
+        # Mostly every metric loses the same resamples: those that drew too few models.
+        left_out = agreement[f"left_out_{kind}"].to_numpy(dtype=float)
+        for count in np.unique(left_out[left_out > 0]):
+            titles = agreement.loc[left_out == count, "title"]
+            who = "All metrics" if len(titles) == len(agreement) else ", ".join(titles)
+            notes.append(
+                f"{who}: {int(count)} of {settings.bootstraps} resamples of {what} gave no ranking "
+                "and are left out of the intervals."
+            )
+    return notes

@@ -1,0 +1,77 @@
+"""Resamples that all metrics share, so that their numbers are paired, and intervals from them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from semsim.analysis.layout import Layout
+
+_LEVEL = (2.5, 97.5)  # per cent: the ends of a 95 % interval
+_FEWEST_DISTINCT = 3
+_ORIGINALS, _MODELS, _SHUFFLES, _SPLITS = range(4)  # streams of random numbers, one a purpose
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resamples:
+    """B bootstrap resamples of originals and of models.
+
+    originals: (B, O), how often each original is drawn, within its data set.
+    models: (B, M) uniform numbers that say which models are drawn, see `picks`.
+    permutations: how many shuffles a permutation test takes where all are too many.
+    """
+
+    originals: np.ndarray
+    models: np.ndarray
+    permutations: int
+    seed: int
+
+    def picks(self, n: int) -> np.ndarray:
+        """(B', n) int: resamples of n models with at least three different ones, B' ≤ B."""
+        drawn = (self.models[:, :n] * n).astype(int)
+        ordered = np.sort(drawn, axis=1)
+        distinct = 1 + (np.diff(ordered, axis=1) > 0).sum(axis=1)
+        return drawn[distinct >= _FEWEST_DISTINCT]
+
+    @property
+    def n(self) -> int:
+        return len(self.models)
+
+    def shuffles(self, n: int) -> np.ndarray:
+        """(permutations, n) int: random orders of n models."""
+        orders = np.tile(np.arange(n), (self.permutations, 1))
+        return _stream(self.seed, _SHUFFLES, n).permuted(orders, axis=1)
+
+    def splits(self) -> np.random.Generator:
+        """What chooses splits of annotators where all are too many."""
+        return _stream(self.seed, _SPLITS)
+
+
+def resample(layout: Layout, bootstraps: int, permutations: int, seed: int) -> Resamples:
+    """The resamples of a study; the same seed gives the same ones."""
+    draw = _stream(seed, _ORIGINALS)
+    originals = np.zeros((bootstraps, layout.n_originals))
+    for one in range(int(layout.dataset.max(initial=-1)) + 1):
+        own = np.flatnonzero(layout.dataset == one)
+        originals[:, own] = draw.multinomial(len(own), np.full(len(own), 1 / len(own)), bootstraps)
+    models = _stream(seed, _MODELS).random((bootstraps, layout.n_models))
+    return Resamples(originals=originals, models=models, permutations=permutations, seed=seed)
+
+
+def interval(draws: np.ndarray) -> tuple[float, float]:
+    """The 95 % percentile interval of (B,) resampled statistics; NaN stands for "none".
+
+    Resamples without a number are left out; where they are more than half, there is no interval
+    and both ends are NaN.
+    """
+    numbers = draws[~np.isnan(draws)]
+    if not len(numbers) or 2 * len(numbers) < len(draws):
+        return np.nan, np.nan
+    if np.isinf(numbers).any():  # between two infinite values there is nothing to interpolate
+        low, high = np.percentile(numbers, _LEVEL, method="closest_observation")
+    else:
+        low, high = np.percentile(numbers, _LEVEL)
+    return float(low), float(high)
+
+
+def _stream(seed: int, *purpose: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=purpose))

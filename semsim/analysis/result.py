@@ -1,0 +1,108 @@
+"""What a comparison of metrics with people consists of: settings in, tables out."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from semsim.analysis.evidence import Evidence
+from semsim.metrics.base import MetricSpec
+
+# One row a model. `human` is the model's mean human score under the headline rule. For every
+# metric there are four more columns: <name>, <name>:low, <name>:high, <name>:n_inf.
+MODEL_COLUMNS = (
+    *("dataset", "attack", "model", "label", "backbone", "n_images", "n_decided", "n_undecided"),
+    *("human", "human_low", "human_high"),
+)
+# One row a metric, the one that agrees best first. Intervals are 95 %: `bw` Bonett-Wright,
+# `models` bootstrap over models, `images` cluster bootstrap over originals. `loo` leaves one model
+# out. `p_kind` is "exact" or "Monte Carlo". `left_out` counts resamples without a ranking, which
+# the interval leaves out.
+AGREEMENT_COLUMNS = (
+    *("metric", "title", "n", "rho", "tau", "abs_rho", "abs_tau", "p_rho", "p_tau", "p_kind"),
+    *("rho_bw_low", "rho_bw_high", "rho_models_low", "rho_models_high"),
+    *("tau_models_low", "tau_models_high", "rho_images_low", "rho_images_high"),
+    *("tau_images_low", "tau_images_high", "loo_rho_min", "loo_rho_max", "loo_tau_min"),
+    *("loo_tau_max", "loo_model_min", "loo_model_max"),
+    *("left_out_models", "left_out_images", "undefined"),
+)
+# One row a metric and backbone left out.
+BACKBONE_COLUMNS = ("metric", "title", "left_out", "n", "rho", "tau", "undefined")
+# One row a pair of metrics; `difference` is ρ of a minus ρ of b, and p_holm is p after Holm.
+DIFFERENCE_COLUMNS = (
+    *("metric_a", "title_a", "metric_b", "title_b", "n", "difference", "low", "high"),
+    *("p", "p_holm", "undefined"),
+)
+# One row a metric and scope: "pooled", "within model", "within original".
+AUC_COLUMNS = (
+    *("metric", "title", "scope", "auc", "low", "high", "n_positive", "n_negative", "n_groups"),
+    "undefined",
+)
+# One row a human score and metric.
+RULE_COLUMNS = ("rule", "metric", "title", "n", "rho", "tau", "n_images", "n_left_out", "undefined")
+# One row a model and measure ("people" or a metric): its rank, 1 leaks most, and its 95 % range
+# under the cluster bootstrap.
+STABILITY_COLUMNS = ("measure", "title", "label", "model_key", "rank", "low", "high")
+# One row an image and metric of images: both as rank shares, 0 leaks least and 1 most.
+DISAGREEMENT_COLUMNS = (*("metric", "row", "human", "value", "human_share", "metric_share", "gap"),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalysisSettings:
+    """What decides the numbers besides the data; the same settings give the same numbers.
+
+    headline: the human score models are ranked by, see `semsim.analysis.human.RULES`.
+    bootstraps, permutations: how many resamples and, where an exact test is too long, shuffles.
+    """
+
+    headline: str = "majority"
+    bootstraps: int = 1000
+    permutations: int = 9999
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ceiling:
+    """How well annotators predict each other's ranking of the models.
+
+    rho, tau: mean over `n_splits` splits of the annotators into two groups of `sizes` people.
+    rho_low, rho_high, tau_low, tau_high: 95 %, cluster bootstrap over originals.
+    undefined: why there are no numbers, or None.
+    """
+
+    n_annotators: int = 0
+    sizes: tuple[int, int] = (0, 0)
+    n_splits: int = 0
+    rho: float | None = None
+    tau: float | None = None
+    rho_low: float | None = None
+    rho_high: float | None = None
+    tau_low: float | None = None
+    tau_high: float | None = None
+    undefined: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analysis:
+    """Everything Compare, the report and the command line show of one study.
+
+    specs: the metrics that have scores, in the order they were given.
+    matrix: Spearman's ρ over models, people and metrics by people and metrics, each oriented so
+        that more means more leakage; index and columns are titles.
+    notes: what a reader must be told before any number.
+    The other tables have the columns named above, numbers being NaN where undefined says why.
+    """
+
+    evidence: Evidence
+    settings: AnalysisSettings
+    specs: tuple[MetricSpec, ...]
+    models: pd.DataFrame
+    agreement: pd.DataFrame
+    ceiling: Ceiling
+    backbones: pd.DataFrame
+    differences: pd.DataFrame
+    auc: pd.DataFrame
+    rules: pd.DataFrame
+    stability: pd.DataFrame
+    disagreement: pd.DataFrame
+    matrix: pd.DataFrame
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,159 @@
+"""Image by image: does a metric tell what people recognise from what they do not?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from semsim.analysis.evidence import Evidence
+from semsim.analysis.layout import Layout
+from semsim.analysis.measures import sign_of
+from semsim.analysis.resampling import Resamples, interval
+from semsim.analysis.result import AUC_COLUMNS
+from semsim.metrics.base import MetricSpec
+
+_AT_ONCE = 32  # bootstraps whose weights are held in memory at once
+_BOTH = "has both images that people recognise and images that they do not"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contest:
+    """Images of G groups sorted by group and value, P recognised against N that are not.
+
+    winners: (P,), losers: (N,) int, the original each image is of.
+    below, upto: (P,) int, how many losers lie before a winner: those of earlier groups and of
+        smaller values, and also those of the same value.
+    first_winner, first_loser: (G,) int, where each group begins; every group has both.
+    """
+
+    winners: np.ndarray
+    losers: np.ndarray
+    below: np.ndarray
+    upto: np.ndarray
+    first_winner: np.ndarray
+    first_loser: np.ndarray
+
+    @property
+    def n_groups(self) -> int:
+        return len(self.first_winner)
+
+
+def auc_table(
+    specs: Sequence[MetricSpec],
+    evidence: Evidence,
+    human: np.ndarray,
+    layout: Layout,
+    resamples: Resamples,
+) -> pd.DataFrame:
+    """ROC-AUC of every metric of images: one row a metric and scope, columns `AUC_COLUMNS`.
+
+    human: (R,); above one half is recognised, below is not, one half and NaN are left out.
+    Above 0.5 agrees with people; ties count a half. "within model" and "within original" are means
+    over the models and the originals that have images of both kinds, so that a metric gains
+    nothing by telling models, or originals, apart. Intervals: cluster bootstrap over originals.
+    """
+    rows = []
+    for spec in (spec for spec in specs if spec.per_image):
+        values = sign_of(spec) * evidence.scores[spec.name]
+        used = ~np.isnan(values) & ~np.isnan(human) & (human != 0.5)
+        model, original = layout.model[used], layout.original[used]
+        for scope, groups, why in (
+            ("pooled", np.zeros_like(model), f"no study {_BOTH}"),
+            ("within model", model, f"no model {_BOTH}"),
+            ("within original", original, f"no original {_BOTH}"),
+        ):
+            contest = contest_of(values[used], human[used] > 0.5, groups, original)
+            found = _numbers(contest, scope == "within original", resamples, why)
+            rows.append({"metric": spec.name, "title": spec.title, "scope": scope, **found})
+    return pd.DataFrame(rows, columns=list(AUC_COLUMNS))
+
+
+def contest_of(
+    values: np.ndarray, recognised: np.ndarray, groups: np.ndarray, original: np.ndarray
+) -> Contest:
+    """Sort images into a contest, without the groups that have only one kind.
+
+    values, recognised, groups, original: one an image; values may be infinite but not NaN.
+    """
+    n = np.bincount(groups)
+    wins = np.bincount(groups[recognised], minlength=len(n))
+    kept = np.flatnonzero(((wins > 0) & (wins < n))[groups])
+    rows = kept[np.lexsort((values[kept], groups[kept]))]
+    value, group, won = values[rows], groups[rows], recognised[rows]
+    new = np.append(True, (group[1:] != group[:-1]) | (value[1:] != value[:-1]))[: len(rows)]
+    edges = np.append(np.flatnonzero(new), len(rows))  # of runs of equal values
+    run = (np.cumsum(new) - 1)[won]
+    losers_before = np.append(0, np.cumsum(~won))
+    return Contest(
+        winners=original[rows[won]],
+        losers=original[rows[~won]],
+        below=losers_before[edges[run]],
+        upto=losers_before[edges[run + 1]],
+        first_winner=np.unique(group[won], return_index=True)[1],
+        first_loser=np.unique(group[~won], return_index=True)[1],
+    )
+
+
+def grouped_auc(contest: Contest, weights: np.ndarray) -> np.ndarray:
+    """(B, G): the AUC of each group when originals count as `weights`, (B, O), says.
+
+    The weighted share of pairs of a recognised and another image in which the recognised one has
+    the larger value. NaN where a group has no weight of one kind.
+    """
+    lost = np.zeros((len(weights), len(contest.losers) + 1))
+    np.cumsum(weights[:, contest.losers], axis=1, out=lost[:, 1:])
+    won = weights[:, contest.winners]
+    # Half of what lies below, half of what lies below or is equal: ties count a half.
+    beaten = (np.take(lost, contest.below, axis=1) + np.take(lost, contest.upto, axis=1)) / 2
+    pairs_won = np.add.reduceat(won * beaten, contest.first_winner, axis=1)
+    winners = np.add.reduceat(won, contest.first_winner, axis=1)
+    edges = lost[:, np.append(contest.first_loser, len(contest.losers))]
+    # What lies in earlier groups was counted as beaten, too.
+    pairs_won -= edges[:, :-1] * winners
+    pairs = winners * np.diff(edges, axis=1)
+    return np.divide(pairs_won, pairs, out=np.full(pairs.shape, np.nan), where=pairs > 0)
+
+
+def _numbers(
+    contest: Contest, one_original_each: bool, resamples: Resamples, why: str
+) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        **{"auc": np.nan, "low": np.nan, "high": np.nan},
+        "n_positive": len(contest.winners),
+        "n_negative": len(contest.losers),
+        "n_groups": contest.n_groups,
+        "undefined": None if contest.n_groups else why,
+    }
+    if not contest.n_groups:
+        return row
+    once = grouped_auc(contest, np.ones((1, resamples.originals.shape[1])))[0]
+    draws = (
+        _of_whole_originals(once, contest, resamples)
+        if one_original_each
+        else _resampled(contest, resamples)
+    )
+    low, high = interval(draws)
+    return {**row, "auc": float(once.mean()), "low": low, "high": high}
+
+
+def _resampled(contest: Contest, resamples: Resamples) -> np.ndarray:
+    """(B,): the mean AUC of the groups that have both kinds in a resample of originals."""
+    means = np.full(resamples.n, np.nan)
+    for start in range(0, resamples.n, _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        auc = grouped_auc(contest, resamples.originals[part])
+        defined = ~np.isnan(auc)
+        means[part] = _mean(np.where(defined, auc, 0.0).sum(axis=1), defined.sum(axis=1))
+    return means
+
+
+def _of_whole_originals(once: np.ndarray, contest: Contest, resamples: Resamples) -> np.ndarray:
+    """(B,): as `_resampled`, where a group is an original: its AUC stays, drawn or not."""
+    times = resamples.originals[:, contest.winners[contest.first_winner]]
+    return _mean(times @ once, times.sum(axis=1))
+
+
+def _mean(total: np.ndarray, count: np.ndarray) -> np.ndarray:
+    return np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)

@@ -1,0 +1,68 @@
+"""From evidence to everything a comparison shows."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from semsim.analysis.agreement import agreement_table
+from semsim.analysis.ceiling import human_ceiling
+from semsim.analysis.differences import difference_table
+from semsim.analysis.evidence import Evidence
+from semsim.analysis.human import human_score
+from semsim.analysis.influence import backbone_table
+from semsim.analysis.layout import layout_of
+from semsim.analysis.measures import metric_measure, people_measure
+from semsim.analysis.model_tables import matrix_table, model_table, rule_table
+from semsim.analysis.notes import notes_of
+from semsim.analysis.ranks import disagreement_table, stability_table
+from semsim.analysis.resampling import resample
+from semsim.analysis.result import Analysis, AnalysisSettings
+from semsim.analysis.roc import auc_table
+from semsim.metrics.base import MetricSpec
+from semsim.progress import Progress, Report, silent
+
+DEFAULTS = AnalysisSettings()
+
+
+def analyse(
+    evidence: Evidence,
+    specs: Iterable[MetricSpec],
+    settings: AnalysisSettings = DEFAULTS,
+    report: Report = silent,
+) -> Analysis:
+    """Judge every metric that has scores by how well it agrees with people.
+
+    specs: in the order the tables shall have; those without scores are left out. The same evidence
+    and settings give the same numbers, and no metric's numbers depend on which others there are,
+    but for p_holm, which corrects for their number. Raises `UnknownNameError` for a headline that
+    is no human score of this study.
+    """
+    scored = tuple(spec for spec in specs if _has_scores(spec, evidence))
+    human = human_score(evidence, settings.headline)
+    layout = layout_of(evidence.images)
+    labels, backbones = layout.models["label"].tolist(), layout.models["backbone"].tolist()
+    drawn = resample(layout, settings.bootstraps, settings.permutations, settings.seed)
+    people = people_measure(human, layout, drawn)
+    metrics = [metric_measure(spec, evidence, human, layout, drawn) for spec in scored]
+    stages: dict[str, Callable[[], Any]] = {
+        "models": lambda: model_table(people, metrics, human, layout),
+        "agreement": lambda: agreement_table(people, metrics, labels, drawn),
+        "ceiling": lambda: human_ceiling(evidence.recognised, layout, drawn),
+        "backbones": lambda: backbone_table(people, metrics, backbones),
+        "differences": lambda: difference_table(people, metrics, drawn),
+        "auc": lambda: auc_table(scored, evidence, human, layout, drawn),
+        "rules": lambda: rule_table(scored, evidence, layout),
+        "stability": lambda: stability_table([people, *metrics], layout),
+        "disagreement": lambda: disagreement_table(scored, evidence),
+        "matrix": lambda: matrix_table([people, *metrics]),
+    }
+    found = {}
+    for done, (name, work) in enumerate(stages.items()):
+        report(Progress(done, len(stages), name))
+        found[name] = work()
+    report(Progress(len(stages), len(stages)))
+    notes = notes_of(evidence, settings, layout, metrics, found["agreement"])
+    return Analysis(evidence=evidence, settings=settings, specs=scored, notes=notes, **found)
+
+
+def _has_scores(spec: MetricSpec, evidence: Evidence) -> bool:
+    return spec.name in (evidence.scores if spec.per_image else evidence.set_scores)

@@ -1,0 +1,314 @@
+"""`python -m semsim compare` and `report`: which metric agrees with people, from a terminal.
+
+Exit codes: 0 when the comparison was made, 2 when it could not be.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from semsim.analysis.evidence import gather
+from semsim.analysis.result import Analysis, AnalysisSettings
+from semsim.analysis.run import analyse
+from semsim.errors import DataError, SettingsError, UnknownNameError
+from semsim.importers import read_import
+from semsim.metrics import MetricSpec, find_metric
+from semsim.reporting.bundle import write_bundle
+from semsim.reporting.canvas import DOUBLE, SINGLE
+from semsim.reporting.methods import Origin, warnings
+from semsim.reporting.notation import NONE, p_value, reason, with_interval
+from semsim.reporting.report import report_html
+from semsim.score_cli import errors_end_with, terminal_bar, text_table
+
+_DEFAULTS = AnalysisSettings()
+_TEXTS = ("study", "dataset", "attack", "model", "image_id", "class_name", "annotator", "answer")
+
+VotesArgument = Annotated[
+    Path, typer.Argument(help="Votes (Parquet or CSV), or the folder of an import.")
+]
+ScoresArgument = Annotated[
+    Path | None, typer.Argument(help="Scores (Parquet or CSV); an import may have its own.")
+]
+LabelsOption = Annotated[
+    Path | None,
+    typer.Option(help="Labels: image files, and columns human:<name> of given labels."),
+]
+HeadlineOption = Annotated[
+    str | None,
+    typer.Option(help="Human score to rank by; left out, the one the study's protocol fixed."),
+]
+BootstrapsOption = Annotated[int, typer.Option(min=1, help="Resamples for intervals.")]
+PermutationsOption = Annotated[
+    int, typer.Option(min=1, help="Random permutations, where all of them are too many.")
+]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of all of them.")]
+HigherOption = Annotated[
+    list[str] | None,
+    typer.Option(help="A metric of your own whose higher values leak more; may be repeated."),
+]
+LowerOption = Annotated[
+    list[str] | None,
+    typer.Option(help="A metric of your own whose lower values leak more; may be repeated."),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to compare: files, the human score, and the directions of foreign metrics."""
+
+    votes: Path
+    scores: Path | None
+    labels: Path | None
+    headline: str | None
+    settings: AnalysisSettings
+    higher: tuple[str, ...]
+    lower: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """The tables of one study.
+
+    protocol: the human score the study fixed. name, collection: of an import, which says them.
+    """
+
+    votes: pd.DataFrame
+    scores: pd.DataFrame
+    labels: pd.DataFrame | None
+    protocol: str | None
+    name: str | None = None
+    collection: str = ""
+
+
+def compare(
+    votes: VotesArgument,
+    scores: ScoresArgument = None,
+    labels: LabelsOption = None,
+    headline: HeadlineOption = None,
+    bootstraps: BootstrapsOption = _DEFAULTS.bootstraps,
+    permutations: PermutationsOption = _DEFAULTS.permutations,
+    seed: SeedOption = _DEFAULTS.seed,
+    higher_leaks: HigherOption = None,
+    lower_leaks: LowerOption = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write report, tables and figures into.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option(help="Replace an older bundle in --out.")] = False,
+    width: Annotated[
+        float, typer.Option(min=SINGLE, help="Of figures, in mm: 89 is one column, 183 two.")
+    ] = DOUBLE,
+) -> None:
+    """Print how well each metric agrees with people; with --out write everything about it."""
+    with errors_end_with(2):
+        request = Request(
+            votes=votes,
+            scores=scores,
+            labels=labels,
+            headline=headline,
+            settings=_settings(bootstraps, permutations, seed),
+            higher=tuple(higher_leaks or ()),
+            lower=tuple(lower_leaks or ()),
+        )
+        analysis, origin = judge(request)
+        typer.echo(agreement_text(analysis, origin))
+        if out is not None:
+            with terminal_bar("figure") as bar:
+                write_bundle(analysis, out, origin, overwrite=overwrite, width_mm=width, report=bar)
+            typer.echo(f"Wrote {out}")
+
+
+def report(
+    votes: VotesArgument,
+    scores: ScoresArgument = None,
+    labels: LabelsOption = None,
+    headline: HeadlineOption = None,
+    bootstraps: BootstrapsOption = _DEFAULTS.bootstraps,
+    permutations: PermutationsOption = _DEFAULTS.permutations,
+    seed: SeedOption = _DEFAULTS.seed,
+    higher_leaks: HigherOption = None,
+    lower_leaks: LowerOption = None,
+    out: Annotated[Path, typer.Option(help="HTML file to write.")] = Path("report.html"),
+) -> None:
+    """Write one HTML file about the comparison, ready to go with a paper; it opens offline."""
+    with errors_end_with(2):
+        request = Request(
+            votes=votes,
+            scores=scores,
+            labels=labels,
+            headline=headline,
+            settings=_settings(bootstraps, permutations, seed),
+            higher=tuple(higher_leaks or ()),
+            lower=tuple(lower_leaks or ()),
+        )
+        _write(out, report_html(*judge(request)))
+        typer.echo(f"Wrote {out}")
+
+
+def judge(request: Request) -> tuple[Analysis, Origin]:
+    """Read the tables, gather and analyse; `SemsimError` says what does not fit."""
+    tables = _tables(request)
+    specs = specs_of(tables.scores, request.higher, request.lower)
+    headline = request.headline or tables.protocol or _DEFAULTS.headline
+    settings = replace(request.settings, headline=headline)
+    evidence = gather(tables.votes, tables.scores, specs, labels=tables.labels, name=tables.name)
+    with terminal_bar("step") as bar:
+        analysis = analyse(evidence, specs, settings, bar)
+    return analysis, Origin(protocol=tables.protocol, collection=tables.collection)
+
+
+def specs_of(
+    scores: pd.DataFrame, higher: Sequence[str] = (), lower: Sequence[str] = ()
+) -> list[MetricSpec]:
+    """The facts of every metric in a table of scores, in the order they come.
+
+    higher, lower: names of metrics the product does not know, by the direction of leakage. Raises
+    `SettingsError` where a direction is missing, given twice, or contradicts a known metric.
+    """
+    if "metric" not in scores:
+        raise DataError(f"The table of scores has no column metric; it has {list(scores)}.")
+    names = [str(name) for name in scores["metric"].dropna().unique()]
+    absent = sorted({*higher, *lower} - set(names))
+    if absent:
+        raise SettingsError(
+            f"No scores of {', '.join(absent)}, whose direction was given. The scores have: "
+            f"{', '.join(names)}."
+        )
+    twice = sorted(set(higher) & set(lower))
+    if twice:
+        raise SettingsError(f"{', '.join(twice)} cannot leak more both ways; give one direction.")
+    directions = dict.fromkeys(higher, True) | dict.fromkeys(lower, False)
+    found = {name: _spec(name, scores, directions) for name in names}
+    unknown = [name for name, spec in found.items() if spec is None]
+    if unknown:
+        raise SettingsError(
+            f"The scores have metrics that are not known here: {', '.join(unknown)}. Say of each "
+            "whether higher or lower values leak more: --higher-leaks NAME or --lower-leaks NAME."
+        )
+    return [spec for spec in found.values() if spec is not None]
+
+
+def agreement_text(analysis: Analysis, origin: Origin) -> str:
+    """What a terminal shows: notes, the agreement of every metric, and the human ceiling."""
+    ordered = analysis.agreement.sort_values("rho", ascending=False, kind="stable")
+    rows = [_agreement_line(row) for _, row in ordered.iterrows()]
+    header = ["metric", "n", "|ρ|", "|τ|", "ρ [95 %]", "p", "τ [95 %]", "p", ""]
+    ceiling = analysis.ceiling
+    limit = (
+        f"undefined: {ceiling.undefined}"
+        if ceiling.undefined is not None
+        else f"ρ {_limit(ceiling.rho, ceiling.rho_low, ceiling.rho_high)}, "
+        f"τ {_limit(ceiling.tau, ceiling.tau_low, ceiling.tau_high)}"
+    )
+    return "\n".join(
+        [
+            *(f"Note: {note}" for note in warnings(analysis, origin)),
+            f"Agreement with people in {analysis.evidence.name}, human score "
+            f"'{analysis.settings.headline}':",
+            text_table(header, rows),
+            f"Human ceiling: {limit}",
+            "Signed values agree with people where positive. Intervals: bootstrap over models.",
+        ]
+    )
+
+
+def _agreement_line(row: pd.Series) -> list[str]:
+    why = reason(row["undefined"])
+    if why is not None:
+        return [row["title"], str(row["n"]), *[NONE] * 6, f"undefined: {why}"]
+    return [
+        *(row["title"], str(row["n"])),
+        *(f"{row['abs_rho']:.4f}", f"{row['abs_tau']:.4f}"),
+        with_interval(row["rho"], row["rho_models_low"], row["rho_models_high"]),
+        p_value(row["p_rho"]),
+        with_interval(row["tau"], row["tau_models_low"], row["tau_models_high"]),
+        p_value(row["p_tau"]),
+        str(row["p_kind"]),
+    ]
+
+
+def _limit(*values: float | None) -> str:
+    value, low, high = (float("nan") if one is None else one for one in values)
+    return with_interval(value, low, high)
+
+
+def _settings(bootstraps: int, permutations: int, seed: int) -> AnalysisSettings:
+    return AnalysisSettings(bootstraps=bootstraps, permutations=permutations, seed=seed)
+
+
+def _tables(request: Request) -> Tables:
+    labels = None if request.labels is None else read_table(request.labels)
+    if request.votes.is_dir():
+        return _imported(request, labels)
+    if request.scores is None:
+        raise SettingsError("Give a table of scores after the votes: VOTES SCORES.")
+    votes, scores = read_table(request.votes), read_table(request.scores)
+    return Tables(votes=votes, scores=scores, labels=labels, protocol=_protocol(votes))
+
+
+def _imported(request: Request, labels: pd.DataFrame | None) -> Tables:
+    found = read_import(request.votes)
+    scores = found.scores if request.scores is None else read_table(request.scores)
+    if scores is None:
+        raise SettingsError(f"{request.votes} came without scores; give a table of them after it.")
+    return Tables(
+        votes=found.votes,
+        scores=scores,
+        labels=found.labels if labels is None else labels,
+        protocol=str(found.record["headline"]),
+        name=found.name,
+        collection=f"The votes were brought in by the importer '{found.record['kind']}'.",
+    )
+
+
+def _spec(name: str, scores: pd.DataFrame, directions: dict[str, bool]) -> MetricSpec | None:
+    try:
+        spec = find_metric(name).spec
+    except UnknownNameError:
+        if name not in directions:
+            return None
+        return MetricSpec(
+            name=name,
+            title=name,
+            higher_means_more_leakage=directions[name],
+            per_image=bool(scores.loc[scores["metric"] == name, "image_id"].notna().any()),
+        )
+    if directions.get(name, spec.higher_means_more_leakage) != spec.higher_means_more_leakage:
+        way = "higher" if spec.higher_means_more_leakage else "lower"
+        raise SettingsError(f"{name} is known: its {way} values leak more. Leave it out.")
+    return spec
+
+
+def _protocol(votes: pd.DataFrame) -> str | None:
+    """The human score the study's protocol fixed, where its votes say so."""
+    if "headline" not in votes:
+        return None
+    fixed = votes["headline"].dropna().unique()
+    if len(fixed) > 1:
+        raise DataError(f"The votes name several human scores: {', '.join(map(str, fixed))}.")
+    return str(fixed[0]) if len(fixed) else None
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """A table of Parquet or CSV; ids and names stay texts. `DataError` where it is not readable."""
+    try:
+        if path.suffix == ".parquet":
+            return pd.read_parquet(path)
+        if path.suffix == ".csv":
+            # Only an empty cell is missing: a model may be called "None" and an image "007".
+            texts = dict.fromkeys(_TEXTS, str)
+            return pd.read_csv(path, dtype=texts, keep_default_na=False, na_values=[""])
+    except (OSError, ValueError) as error:  # parsing errors of pandas and pyarrow are ValueErrors
+        raise DataError(f"{path} is not a readable table ({error}).") from error
+    raise DataError(f"{path} should be a table ending in .parquet or .csv.")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{path} cannot be written ({error}). Choose another --out.") from error

@@ -1,0 +1,188 @@
+"""Answers in files a person or a mapping, beside images named `<id>_<label>`.
+
+An image is `[<model>/]<id>_<label>[_rec|_ori|_gt][.<suffix>]`; the label is the number of its true
+class. An answer is the number of a class, -1 or "none", or a class by its name where the list of
+classes is known. The source is a file, or a folder of files, of these kinds:
+
+    <annotator>.csv            columns image and answer: all answers of one person
+    <model>.json, .pkl         {image: [answer of person 0, of person 1, …]}
+    [<model>/]<image>_gt.txt   the answers of person 0, 1, … with spaces, commas or lines between
+
+Where an image does not say its model it is that of `model`, or else the name of the mapping.
+Pickles are read by `pickles.load_plain`, which runs nothing in them.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pandas as pd
+
+from semsim.analysis.evidence import NONE_ANSWER
+from semsim.errors import DataError
+from semsim.importers.class_names import class_name, read_class_names
+from semsim.importers.file_names import below, hidden_note, id_and_label
+from semsim.importers.findings import Findings, Unread
+from semsim.importers.pickles import PickledArray, load_plain
+from semsim.importers.text_table import read_text_table
+from semsim.importers.vote_findings import votes_found
+from semsim.importers.vote_rows import Sieve, counted_votes, named
+from semsim.progress import Progress, Report, silent
+
+_LONGEST = 1000  # more answers for one image than this are something else
+_NONE = {"-1", NONE_ANSWER}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnotatorFiles:
+    """Files of answers: a CSV a person, a JSON or pickle mapping, or a text file an image."""
+
+    model: str = field(
+        default="", metadata={"help": "Model, where neither image nor file name says it."}
+    )
+    dataset: str = field(default="unknown", metadata={"help": "Name of the data set."})
+    attack: str = field(default="unknown", metadata={"help": "Name of the attack."})
+    classes: Path | None = field(
+        default=None, metadata={"help": "Text file of class names, one a line, from class 0 on."}
+    )
+    votes_per_item: int | None = field(
+        default=None, metadata={"help": "Votes each reconstruction was to get."}
+    )
+    headline: str = field(default="majority", metadata={"help": "Human score to rank by."})
+
+    def __call__(self, source: Path, name: str, report: Report = silent) -> Findings:
+        """The votes in the files."""
+        names = read_class_names(self.classes)
+        read = _Answers(model=self.model, names=names)
+        files = [source] if source.is_file() else _files(source)
+        shown = [path for path in files if not path.name.startswith(".")]
+        for done, path in enumerate(shown, start=1):
+            read.file(path, source if source.is_dir() else source.parent)
+            report(Progress(done, len(shown), "reading files"))
+        if not read.rows:
+            first = "".join(f" First problem: {one}." for one in read.unread[:1])
+            raise DataError(f"{source} holds no answer that can be read.{first}")
+        rows = pd.DataFrame(read.rows).assign(dataset=self.dataset, attack=self.attack)
+        found = votes_found(
+            counted_votes(Sieve(rows=rows, unread=tuple(read.unread))),
+            name=name,
+            headline=self.headline,
+            votes_per_item=self.votes_per_item,
+        )
+        return replace(found, notes=(*found.notes, *hidden_note(len(files) - len(shown))))
+
+
+def _files(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        raise DataError(f"{folder} is neither a file nor a folder.")
+    return sorted(path for path in folder.rglob("*") if not path.is_dir())
+
+
+class _Answers:
+    """Rows that have been read so far, and what could not be."""
+
+    def __init__(self, model: str, names: tuple[str, ...]) -> None:
+        self.rows: list[dict[str, str]] = []
+        self.unread: list[Unread] = []
+        self._model = model
+        self._names = names
+
+    def file(self, path: Path, root: Path) -> None:
+        """Read one file; a broken one is left out as a whole."""
+        where = below(path, root)
+        readers: dict[str, Callable[[Path, str], None]] = {
+            ".csv": self._person,
+            ".json": lambda file, place: self._mapping(_read_json(file), file, place),
+            ".pkl": lambda file, place: self._mapping(load_plain(file), file, place),
+            ".pickle": lambda file, place: self._mapping(load_plain(file), file, place),
+            ".txt": lambda file, place: self._image_file(file, root, place),
+        }
+        reader = readers.get(path.suffix.lower())
+        if reader is None:
+            self.unread.append(Unread(where, f"expected a file ending in {', '.join(readers)}"))
+            return
+        try:
+            reader(path, where)
+        except (DataError, OSError, UnicodeDecodeError) as error:
+            self.unread.append(Unread(where, str(error)))
+
+    def _person(self, path: Path, where: str) -> None:
+        table = read_text_table(path)
+        rows = table.columns("image", "answer")
+        self.unread += table.unread
+        for place, image, answer in zip(rows.index, *(rows[c] for c in rows), strict=True):
+            self._add(f"{where} {place}", image or "", path.stem, answer, "")
+
+    def _mapping(self, mapping: Any, path: Path, where: str) -> None:
+        if not isinstance(mapping, Mapping):
+            raise DataError(f"holds a {type(mapping).__name__}, expected {{image: [answers]}}")
+        for image, answers in mapping.items():
+            self._add_all(f"{where}: {image}", str(image), answers, path.stem)
+
+    def _image_file(self, path: Path, root: Path, where: str) -> None:
+        answers = re.split(r"[\s,;]+", path.read_text(encoding="utf-8-sig").strip())
+        self._add_all(where, path.relative_to(root).as_posix(), answers, "")
+
+    def _add_all(self, where: str, image: str, answers: Any, model: str) -> None:
+        cells = list(_cells(answers))
+        if not cells or len(cells) > _LONGEST:
+            self.unread.append(Unread(where, "expected a list of answers, one a person"))
+            return
+        for person, answer in enumerate(cells):
+            self._add(where, image, f"ann{person}", answer, model)
+
+    def _add(
+        self, where: str, image: str, annotator: str, answer: str | None, otherwise: str
+    ) -> None:
+        """Take one answer, unless something about it cannot be understood."""
+        path = PurePosixPath(image.replace("\\", "/"))
+        image_id, label = id_and_label(path.stem)
+        model = path.parent.name or self._model or otherwise
+        true = None if label is None else class_name(label, self._names)
+        said = NONE_ANSWER if answer in _NONE else self._class(answer)
+        problems = [
+            (true is None, f"{image!r} does not say a known class; expected <id>_<label>"),
+            (not model, f"{image!r} does not say its model; give it with --model"),
+            (said is None, f"{annotator} answered {answer!r}, which is no class"),
+        ]
+        why = next((reason for wrong, reason in problems if wrong), None)
+        if why is not None:
+            self.unread.append(Unread(where, why))
+            return
+        self.rows.append(
+            {
+                "where": f"{where}, {annotator}",
+                "model": model,
+                "image_id": image_id,
+                "class_name": str(true),
+                "annotator": annotator,
+                "answer": str(said),
+            }
+        )
+
+    def _class(self, answer: str | None) -> str | None:
+        if answer is None or (not self._names and not answer.isdecimal()):
+            return None
+        return named(answer, self._names)
+
+
+def _cells(answers: Any) -> Iterator[str]:
+    """The answers of one image as text; nothing where it is no list of numbers or words."""
+    values = answers.values.ravel().tolist() if isinstance(answers, PickledArray) else answers
+    if not isinstance(values, list | tuple):
+        return
+    for value in values:
+        if isinstance(value, float) and value.is_integer():
+            yield str(int(value))
+        else:
+            yield str(value).strip()
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"is not readable JSON ({error})") from error

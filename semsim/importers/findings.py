@@ -1,0 +1,125 @@
+"""What an importer found in a source: what can be imported, and what was left out and why."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import pandas as pd
+
+from semsim.progress import Report
+
+FORMAT = "semsim-import/1"
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A file, row or image that is left out: where it is, and why."""
+
+    where: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.why}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """One image of one model. Without a reconstruction, `error` says why there is none."""
+
+    model: str
+    image_id: str
+    class_name: str
+    original: Path | None
+    reconstruction: Path | None
+    attacked: Path | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundSet:
+    """A reconstruction set to be written.
+
+    folder: its name below the folder of all sets. size: (H, W) of every image that can be read.
+    """
+
+    folder: str
+    model: str
+    dataset: str
+    attack: str
+    classes: tuple[str, ...]
+    size: tuple[int, int]
+    pairs: tuple[Pair, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HumanTables:
+    """Votes, labels and scores in the form a study exports them.
+
+    Paths in `labels` are relative to the folder of all sets; where no images came with the data,
+    the columns of paths are absent. `scores` is None where none came with it.
+    """
+
+    votes: pd.DataFrame
+    labels: pd.DataFrame
+    scores: pd.DataFrame | None
+    headline: str
+    simulated: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """What an importer can import, how much of it there is, and all that it leaves out."""
+
+    sets: tuple[FoundSet, ...] = ()
+    tables: HumanTables | None = None
+    counts: Mapping[str, int]
+    unread: tuple[Unread, ...]
+    notes: tuple[str, ...] = ()
+
+
+class Importer(Protocol):
+    """A way to read one layout of published data: a dataclass whose fields are its settings."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def __call__(self, source: Path, name: str, report: Report) -> Findings:
+        """Read `source`, for an import called `name`, and write nothing.
+
+        Raises `DataError` where nothing can be imported, `SettingsError` for settings that do
+        not fit the source.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportPlan:
+    """Everything an import is going to write, and where it comes from."""
+
+    name: str
+    kind: str
+    source: Path
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    found: Findings
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left out."""
+        return not self.found.unread
+
+    def text(self) -> str:
+        """The report, for a terminal: counts, notes, then every file or row left out."""
+        width = max(len(name) for name in self.found.counts)
+        return "\n".join(
+            [
+                f"{self.kind} from {self.source}",
+                *(f"  {name:{width}}  {n:,}" for name, n in self.found.counts.items()),
+                *(f"Note: {note}" for note in self.found.notes),
+                *_left_out(self.found.unread),
+            ]
+        )
+
+
+def _left_out(unread: Sequence[Unread]) -> list[str]:
+    if not unread:
+        return ["Nothing is left out."]
+    return [f"Left out: {len(unread):,}", *(f"  {one}" for one in unread)]

@@ -1,0 +1,159 @@
+"""Votes and labels of other people in the form in which a study exports its own."""
+
+import json
+import uuid
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from semsim.analysis.evidence import GIVEN, IMAGE_KEY, Evidence, gather
+from semsim.analysis.human import human_score, rules_of
+from semsim.errors import SettingsError
+from semsim.importers.findings import HumanTables
+from semsim.scoring import SCORE_COLUMNS
+
+# As a study exports votes; what a source does not say is empty, NaN or NaT.
+VOTE_TYPES: Mapping[str, str] = {
+    **dict.fromkeys(("study", "task", "item", "kind", "model", "dataset", "attack"), "str"),
+    **dict.fromkeys(("image_id", "class_name", "annotator", "answer", "reason"), "str"),
+    "recognised": "bool",
+    "rt_ms": "float64",
+    **dict.fromkeys(("client_ts", "server_ts"), "datetime64[us, UTC]"),
+    **dict.fromkeys(("status", "vote_id"), "str"),
+    "simulated": "bool",
+    "votes_per_item": "int64",
+    "headline": "str",
+}
+# As a study exports labels, but for paths where no image came with the data.
+_LABEL_ORDER = (
+    *("study", "task", "headline", "item", "model", "dataset", "attack", "image_id", "class_name"),
+    *("original", "reconstruction", "attacked", "n_votes", "n_recognised", "mean_response"),
+    *("recognisable", "votes_per_item", "simulated"),
+)
+_NO_SCORES = pd.DataFrame(columns=list(SCORE_COLUMNS))
+SAME, DIFFERENT = "same", "different"
+_VOTE = uuid.UUID("6f0d2c1e-5b0a-4d0e-9a53-2f3c7e0b8d41")  # namespace of ids made here
+
+
+def vote_table(rows: pd.DataFrame, *, name: str, headline: str, k: int) -> pd.DataFrame:
+    """`rows` with the columns `VOTE_TYPES`; ids are the same each time the same votes come.
+
+    rows: dataset, attack, model, image_id, annotator, recognised, and of the others those that
+        are known; a missing value is taken as one that is not known.
+    """
+    table = rows.copy()
+    key = table[[*IMAGE_KEY, "annotator"]].astype(str)
+    table["study"] = name
+    table["votes_per_item"], table["headline"] = k, headline
+    known = {
+        "task": "pair" if _is_pair_task(rows) else "recognition",
+        "item": key[IMAGE_KEY].agg("/".join, axis=1) if len(key) else "",
+        "kind": "reconstruction",
+        "status": "counted",
+        "simulated": False,
+        "vote_id": _vote_ids(key, name),
+        **dict.fromkeys(("class_name", "answer", "reason"), ""),
+        **dict.fromkeys(("rt_ms", "client_ts", "server_ts"), None),
+    }
+    for column, value in known.items():
+        default = pd.Series(value, index=table.index, dtype=object)
+        given = table.get(column, default)
+        table[column] = given.astype(object).where(given.notna(), default)
+    return table[list(VOTE_TYPES)].astype(dict(VOTE_TYPES)).reset_index(drop=True)
+
+
+def _vote_ids(key: pd.DataFrame, name: str) -> list[str]:
+    again = key.groupby(list(key)).cumcount()  # a superseded vote and the one in its place
+    rows = key.assign(again=again).to_numpy().tolist()
+    return [str(uuid.uuid5(_VOTE, json.dumps([name, *row]))) for row in rows]
+
+
+def _is_pair_task(rows: pd.DataFrame) -> bool:
+    answers = set(rows["answer"].dropna()) if "answer" in rows else set()
+    return bool(answers) and answers <= {SAME, DIFFERENT}
+
+
+def tables_of_votes(
+    votes: pd.DataFrame,
+    facts: pd.DataFrame,
+    scores: pd.DataFrame | None,
+    *,
+    name: str,
+    headline: str,
+) -> HumanTables:
+    """Votes and, from them, one label a reconstruction.
+
+    votes: as from `vote_table`. facts: one row a reconstruction with its key and what else is
+        known of it: labels that came with it (`human:<name>`), paths. Raises `SettingsError` for
+        a headline that is no rule and no label.
+    """
+    labels = _label_table(votes, facts, name=name, headline=headline)
+    return HumanTables(
+        votes=votes,
+        labels=labels,
+        scores=None if scores is None else scores[list(SCORE_COLUMNS)],
+        headline=headline,
+        simulated=bool(labels["simulated"].any()),
+    )
+
+
+def tables_of_labels(rows: pd.DataFrame, *, name: str, headline: str) -> HumanTables:
+    """Labels that came without votes; `rows` as `facts` of `tables_of_votes`."""
+    nobody = pd.DataFrame(columns=[*IMAGE_KEY, "annotator", "recognised"], dtype=object)
+    votes = vote_table(nobody, name=name, headline=headline, k=0)
+    return tables_of_votes(votes, rows, None, name=name, headline=headline)
+
+
+def _label_table(
+    votes: pd.DataFrame, facts: pd.DataFrame, *, name: str, headline: str
+) -> pd.DataFrame:
+    evidence = gather(votes, _NO_SCORES, (), labels=facts, name=name)
+    if headline not in rules_of(evidence):
+        known = ", ".join(rules_of(evidence))
+        raise SettingsError(f"No human score is called {headline!r} here. Known: {known}.")
+    n_votes = np.isfinite(evidence.recognised).sum(axis=1)
+    n_recognised = np.nansum(evidence.recognised, axis=1).astype(np.int64)
+    known_tasks = votes["task"].unique()
+    table = evidence.images.assign(
+        study=name,
+        task=known_tasks[0] if len(known_tasks) else "recognition",
+        item=_items(evidence.images, votes),
+        n_votes=n_votes,
+        n_recognised=n_recognised,
+        mean_response=np.divide(
+            n_recognised, n_votes, out=np.full(len(n_votes), np.nan), where=n_votes > 0
+        ),
+        recognisable=_verdict(human_score(evidence, headline)),
+        votes_per_item=evidence.votes_per_item,
+        simulated=evidence.simulated,
+        headline=headline,
+        **_given(evidence),
+    )
+    given = [GIVEN + label for label in evidence.given]
+    return table[[*(column for column in _LABEL_ORDER if column in table), *given]]
+
+
+def _items(images: pd.DataFrame, votes: pd.DataFrame) -> pd.Series:
+    """The item each image is in the votes, else its key."""
+    real = votes[votes["kind"] == "reconstruction"].drop_duplicates(IMAGE_KEY)
+    found = images[IMAGE_KEY].merge(real[[*IMAGE_KEY, "item"]], on=IMAGE_KEY, how="left")["item"]
+    return found.fillna(images[IMAGE_KEY].agg("/".join, axis=1)).astype("str")
+
+
+def _verdict(human: np.ndarray) -> pd.Series:
+    """Nullable boolean: above one half, below it, or missing where people are in two minds."""
+    verdict = pd.Series(pd.NA, index=range(len(human)), dtype="boolean")
+    verdict[human > 0.5] = True
+    verdict[human < 0.5] = False
+    return verdict
+
+
+def _given(evidence: Evidence) -> dict[str, pd.Series]:
+    """Labels that came with the data: boolean where each is yes or no, else shares."""
+    columns = {}
+    for name, values in evidence.given.items():
+        column = pd.Series(values)
+        yes_or_no = column.dropna().isin([0.0, 1.0]).all()
+        columns[GIVEN + name] = column.astype("boolean") if yes_or_no else column
+    return columns

@@ -1,0 +1,255 @@
+"""From pairs of files to reconstruction sets: every image is looked at before any is copied."""
+
+import hashlib
+import json
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from semsim.campaign.records import ATTACKED, software_versions, write_set
+from semsim.errors import DataError
+from semsim.images import read_image, write_png
+from semsim.importers.findings import FoundSet, Pair, Unread
+from semsim.progress import Progress, Report
+from semsim.weights import sha256_of
+
+_MODES = {"1", "L", "P", "RGB", "CMYK", "YCbCr"}  # 8 bits a channel and nothing to see through
+_EVERY = 100  # images between two reports
+Size = tuple[int, int]
+
+
+def find_sets(
+    pairs: Sequence[Pair],
+    *,
+    dataset: str,
+    attack: str,
+    classes: tuple[str, ...],
+    report: Report,
+) -> tuple[tuple[FoundSet, ...], tuple[Unread, ...]]:
+    """One set a model, in order of name, with every pair that has been asked for.
+
+    A pair that cannot be judged stays in its set without a reconstruction: an image is missing,
+    broken, of more than 8 bits a channel or partly transparent, of another size than its original,
+    or than most. Raises `DataError` where no pair is left.
+    """
+    sizes = _sizes(pairs, report)
+    known = [size for size in sizes.values() if not isinstance(size, str)]
+    if not known:
+        raise DataError("None of the images can be read." + _first(sizes.values()))
+    usual = Counter(known).most_common(1)[0][0]
+    checked = [_checked(pair, sizes, usual) for pair in pairs]
+    unread = tuple(
+        Unread(f"image {pair.image_id} of {pair.model}", pair.error)
+        for pair in checked
+        if pair.error
+    )
+    models = sorted({pair.model for pair in checked if not pair.error})
+    if not models:
+        raise DataError("No image has both an original and a reconstruction." + _first(unread))
+    folders = _folder_names(models)
+    sets = tuple(
+        FoundSet(
+            folder=folders[model],
+            model=model,
+            dataset=dataset,
+            attack=attack,
+            classes=classes,
+            size=usual,
+            pairs=tuple(sorted((p for p in checked if p.model == model), key=lambda p: p.image_id)),
+        )
+        for model in models
+    )
+    return sets, unread
+
+
+def _first(reasons: Iterable[object]) -> str:
+    return "".join(f" First: {reason}." for reason in list(reasons)[:1])
+
+
+def _sizes(pairs: Sequence[Pair], report: Report) -> dict[Path, Size | str]:
+    """(H, W) of every file the pairs name, or why it cannot be used."""
+    files = dict.fromkeys(path for pair in pairs for path in _files(pair).values())
+    sizes: dict[Path, Size | str] = {}
+    for done, path in enumerate(files, start=1):
+        sizes[path] = _size(path)
+        if done % _EVERY == 0 or done == len(files):
+            report(Progress(done, len(files), "looking at images"))
+    return sizes
+
+
+def _size(path: Path) -> Size | str:
+    try:
+        shape = read_image(path).shape
+        return _unusable(path) or (int(shape[1]), int(shape[2]))
+    except DataError as error:
+        return str(error)
+
+
+def _unusable(path: Path) -> str | None:
+    with Image.open(path) as file:
+        clear = file.has_transparency_data
+        if clear and np.asarray(file.convert("RGBA"))[..., 3].min() < 255:
+            return f"{path} is partly transparent"
+        if not clear and file.mode not in _MODES:
+            return f"{path} has pixels of kind {file.mode}; expected 8 bits a channel"
+    return None
+
+
+def _files(pair: Pair) -> dict[str, Path]:
+    """The files of a pair by the folder of the set they go to."""
+    files = {
+        "originals": pair.original,
+        "reconstructions": pair.reconstruction,
+        "attacked": pair.attacked,
+    }
+    return {folder: path for folder, path in files.items() if path is not None}
+
+
+def _checked(pair: Pair, sizes: Mapping[Path, Size | str], usual: Size) -> Pair:
+    """The pair as it is where it can be judged, else without what cannot be used, and why."""
+    reasons = {path: _reason(path, sizes[path], usual) for path in _files(pair).values()}
+    wrong = [reason for reason in reasons.values() if reason]
+    error = pair.error or "; ".join(wrong)
+    original = None if pair.original is None or reasons[pair.original] else pair.original
+    if not error:
+        return pair
+    return replace(pair, error=error, original=original, reconstruction=None, attacked=None)
+
+
+def _reason(path: Path, size: Size | str, usual: Size) -> str:
+    if isinstance(size, str):
+        return size
+    if size != usual:
+        return f"{path} is {size[1]}×{size[0]} but most images are {usual[1]}×{usual[0]}"
+    return ""
+
+
+def _folder_names(models: Iterable[str]) -> dict[str, str]:
+    """A folder name for each model; `DataError` where two would share one."""
+    names = {model: slug(model) for model in models}
+    taken: dict[str, str] = {}
+    for model, name in names.items():
+        other = taken.setdefault(name.lower(), model)  # some file systems ignore case
+        if other != model:
+            raise DataError(f"Models {other!r} and {model!r} would share a folder; rename one.")
+    return names
+
+
+def slug(text: str) -> str:
+    """`text` as the name of a folder: letters, digits and _ + - . only, the rest as _."""
+    return re.sub(r"[^A-Za-z0-9_+.-]+", "_", text).lstrip(".") or "_"
+
+
+def copy_set(found: FoundSet, folder: Path, name: str, record: Mapping[str, Any]) -> None:
+    """Write `found` as a reconstruction set called `name`; its images become PNG, unchanged.
+
+    record: where the set comes from. Raises `DataError` for an image that has gone since.
+    """
+    digest = hashlib.sha256()
+    kinds: Counter[str] = Counter()
+    rows = []
+    for pair in found.pairs:
+        for kind, path in _files(pair).items():
+            kinds[_copy(path, folder / kind / f"{pair.image_id}.png")] += 1
+            digest.update(f"{kind}/{pair.image_id} {sha256_of(path)}\n".encode())
+        rows.append(_row(pair, found))
+    run = {
+        "name": name,
+        "model": found.model,
+        "dataset": {"name": found.dataset, "classes": found.classes, "size": found.size},
+        "attack": {"name": found.attack},
+        "status": "ok",
+        "import": {
+            **record,
+            "source_formats": dict(sorted(kinds.items())),
+            "conversion": _conversion(kinds),
+            "source_sha256": digest.hexdigest(),  # of "<kind>/<image_id> <sha256>" lines
+        },
+        "versions": software_versions(),
+    }
+    write_set(folder, run, rows)
+
+
+def _copy(source: Path, target: Path) -> str:
+    """Copy an image: PNG byte for byte, another format by its decoded pixels; returns which."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with Image.open(source) as file:
+            kind = str(file.format)
+    except OSError as error:
+        raise DataError(f"{source} could be read before and now cannot ({error}).") from error
+    if kind == "PNG":
+        shutil.copyfile(source, target)
+    else:
+        write_png(read_image(source), target)
+    return kind
+
+
+def _conversion(kinds: Iterable[str]) -> str:
+    others = sorted(set(kinds) - {"PNG"})
+    if not others:
+        return "none: PNG files copied byte for byte"
+    return f"{', '.join(others)} decoded as RGB and stored as PNG; what it had lost stays lost"
+
+
+def _row(pair: Pair, found: FoundSet) -> dict[str, Any]:
+    files = {kind: f"{kind}/{pair.image_id}.png" for kind in _files(pair)}
+    return {
+        "image_id": pair.image_id,
+        "class_id": found.classes.index(pair.class_name),
+        "class_name": pair.class_name,
+        "original": files.get("originals"),
+        "reconstruction": files.get("reconstructions"),
+        "status": "failed" if pair.error else "ok",
+        "error": pair.error,
+        ATTACKED: files.get("attacked"),
+    }
+
+
+def labelled_paths(sets: Sequence[FoundSet]) -> list[dict[str, str | None]]:
+    """One row a reconstruction that is there, with its paths below the folder of all sets."""
+    return [
+        {
+            "dataset": found.dataset,
+            "attack": found.attack,
+            "model": found.model,
+            "image_id": pair.image_id,
+            "class_name": pair.class_name,
+            **_paths_below(pair, found.folder),
+        }
+        for found in sets
+        for pair in found.pairs
+        if not pair.error
+    ]
+
+
+def _paths_below(pair: Pair, folder: str) -> dict[str, str | None]:
+    names = {"originals": "original", "reconstructions": "reconstruction", "attacked": "attacked"}
+    files = _files(pair)
+    return {
+        name: f"{folder}/{kind}/{pair.image_id}.png" if kind in files else None
+        for kind, name in names.items()
+    }
+
+
+def count_sets(sets: Sequence[FoundSet]) -> dict[str, int]:
+    """How much there is in `sets`, for a report."""
+    pairs = [pair for found in sets for pair in found.pairs]
+    return {
+        "models": len(sets),
+        "originals": len({pair.image_id for pair in pairs if not pair.error}),
+        "reconstructions": sum(not pair.error for pair in pairs),
+        "failed or missing": sum(bool(pair.error) for pair in pairs),
+    }
+
+
+def as_json(value: Any) -> str:
+    """`value` as a record is written."""
+    return json.dumps(value, indent=1, sort_keys=True, default=str, ensure_ascii=False) + "\n"

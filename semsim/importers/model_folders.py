@@ -1,0 +1,215 @@
+"""A folder of reconstructions a model: `<model>/<id>_<label>_rec.png`, as attacks write them.
+
+Originals are `<id>_<label>_ori.png` in the same folder or in `<model>_ori/`. Those are what was
+attacked, which training augmentation may have changed; with a folder of clean originals they
+are kept as the attacked images.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from semsim.errors import DataError
+from semsim.importers.class_names import all_classes, class_name, read_class_names
+from semsim.importers.file_names import below, hidden_note, id_and_label, image_name, listing
+from semsim.importers.findings import Findings, Pair, Unread
+from semsim.importers.image_sets import count_sets, find_sets
+from semsim.progress import Report, silent
+from semsim.weights import sha256_of
+
+Key = tuple[str, int]  # id and class number
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFolders:
+    """A folder a model of <id>_<label>_rec images, with _ori images or a folder of originals."""
+
+    originals: Path | None = field(
+        default=None,
+        metadata={"help": "Folder of clean originals; _ori images are then the attacked ones."},
+    )
+    dataset: str = field(default="unknown", metadata={"help": "Name of the data set."})
+    attack: str = field(default="unknown", metadata={"help": "Name of the attack."})
+    classes: Path | None = field(
+        default=None, metadata={"help": "Text file of class names, one a line, from class 0 on."}
+    )
+
+    def __call__(self, source: Path, name: str, report: Report = silent) -> Findings:
+        """One reconstruction set a model."""
+        names = read_class_names(self.classes)
+        if self.originals is not None and not self.originals.is_dir():
+            raise DataError(f"{self.originals} is not a folder of originals.")
+        tree = _read(source, self.originals)
+        clean = None if self.originals is None else _clean(self.originals, tree)
+        _drop_contradictions(tree, clean or {})
+        disputed = _disputed(tree) if clean is None else {}
+        keys = dict.fromkeys(key for files in tree.models.values() for key in files)
+        pairs = [
+            _pair(model, key, known, tree, clean, disputed)
+            for model in tree.models
+            for key in dict.fromkeys([*keys, *tree.shown[model]])
+            if (known := _class_of(key, model, tree, names)) is not None
+        ]
+        if not pairs:
+            raise DataError(
+                f"{source} holds no <model>/<id>_<label>_rec image that can be used."
+                + "".join(f" First problem: {one}." for one in tree.unread[:1])
+            )
+        sets, unread = find_sets(
+            pairs,
+            dataset=self.dataset,
+            attack=self.attack,
+            classes=all_classes(names, {pair.class_name for pair in pairs}),
+            report=report,
+        )
+        return Findings(
+            sets=sets,
+            counts=count_sets(sets),
+            unread=(*tree.unread, *unread),
+            notes=(*hidden_note(tree.hidden), *_unused_note(clean or {}, keys)),
+        )
+
+
+@dataclass(kw_only=True)
+class _Tree:
+    """What has been read so far: by model, the files of each key."""
+
+    root: Path
+    models: dict[str, dict[Key, Path]] = field(default_factory=dict)
+    shown: dict[str, dict[Key, Path]] = field(default_factory=dict)  # _ori images
+    unread: list[Unread] = field(default_factory=list)
+    hidden: int = 0
+
+    def leave_out(self, path: Path, why: str) -> None:
+        self.unread.append(Unread(below(path, self.root), why))
+
+
+def _read(source: Path, originals: Path | None) -> _Tree:
+    tree = _Tree(root=source)
+    top = listing(source, source)
+    tree.unread += [*top.unread, *(Unread(path.name, "not in a folder") for path in top.images)]
+    tree.hidden += top.hidden
+    names = {folder.name for folder in top.folders}
+    for folder in top.folders:
+        base = folder.name.removesuffix("_ori")
+        if base != folder.name and base in names:
+            _read_folder(folder, base, tree)
+        elif originals is None or not folder.samefile(originals) or _has_reconstruction(folder):
+            _read_folder(folder, folder.name, tree)
+    for model in [model for model, files in tree.models.items() if not files]:
+        tree.leave_out(source / model, "holds no <id>_<label>_rec image")
+        del tree.models[model], tree.shown[model]
+    return tree
+
+
+def _has_reconstruction(folder: Path) -> bool:
+    names = (image_name(path) for path in folder.iterdir())
+    return any(name is not None and not name.is_original for name in names)
+
+
+def _read_folder(folder: Path, model: str, tree: _Tree) -> None:
+    inside = listing(folder, tree.root)
+    tree.unread += inside.unread
+    tree.hidden += inside.hidden
+    for deep in inside.folders:
+        tree.leave_out(deep, "a folder in a folder")
+    reconstructions = tree.models.setdefault(model, {})
+    shown = tree.shown.setdefault(model, {})
+    for path in inside.images:
+        name = image_name(path)
+        if name is None or name.model_index is not None:
+            tree.leave_out(path, "expected <id>_<label>_rec or <id>_<label>_ori as its name")
+            continue
+        place = shown if name.is_original else reconstructions
+        kept = place.setdefault((name.image_id, name.label), path)
+        if kept != path:
+            tree.leave_out(path, f"{below(kept, tree.root)} is the same image")
+
+
+def _clean(folder: Path, tree: _Tree) -> dict[str, Path]:
+    """Clean originals by id: `<id>[_<label>][_ori]`; reconstructions among them are passed over."""
+    inside = listing(folder, tree.root)
+    found: dict[str, Path] = {}
+    for path in inside.images:
+        name = image_name(path)
+        if name is not None and not name.is_original:
+            continue
+        kept = found.setdefault(id_and_label(path.stem)[0], path)
+        if kept != path:
+            tree.leave_out(path, f"{below(kept, tree.root)} has the same id")
+    if folder.name not in tree.models:  # else its other files have been named already
+        tree.unread += inside.unread
+        for deep in inside.folders:
+            tree.leave_out(deep, "a folder in the folder of originals")
+    return found
+
+
+def _drop_contradictions(tree: _Tree, clean: Mapping[str, Path]) -> None:
+    """Leave out every image of an id that has two class numbers."""
+    places = [*tree.models.values(), *tree.shown.values()]
+    labels: dict[str, set[int]] = {}
+    for key in (key for files in places for key in files):
+        labels.setdefault(key[0], set()).add(key[1])
+    for image_id, path in clean.items():
+        label = id_and_label(path.stem)[1]
+        if label is not None:
+            labels.setdefault(image_id, set()).add(label)
+    for files in places:
+        for key in [key for key in files if len(labels[key[0]]) > 1]:
+            numbers = ", ".join(map(str, sorted(labels[key[0]])))
+            tree.leave_out(files.pop(key), f"image {key[0]} has the classes {numbers}")
+
+
+def _class_of(key: Key, model: str, tree: _Tree, names: tuple[str, ...]) -> str | None:
+    """The name of the class; a model's files of a class the list does not have are left out."""
+    name = class_name(key[1], names)
+    for files in (tree.models[model], tree.shown[model]) if name is None else ():
+        if key in files:
+            tree.leave_out(files[key], f"the list of classes has no class {key[1]}")
+    return name
+
+
+def _pair(
+    model: str,
+    key: Key,
+    name: str,
+    tree: _Tree,
+    clean: Mapping[str, Path] | None,
+    disputed: Mapping[str, str],
+) -> Pair:
+    own = tree.shown[model].get(key)
+    original = own if clean is None else clean.get(key[0])
+    reconstruction = tree.models[model].get(key)
+    return Pair(
+        model=model,
+        image_id=key[0],
+        class_name=name,
+        original=original,
+        reconstruction=reconstruction,
+        attacked=None if clean is None else own,
+        error=disputed.get(key[0]) or _lacking(original, reconstruction),
+    )
+
+
+def _lacking(original: Path | None, reconstruction: Path | None) -> str:
+    if reconstruction is None:
+        return "no reconstruction in the source"
+    return "no original in the source" if original is None else ""
+
+
+def _unused_note(clean: Mapping[str, Path], keys: Iterable[Key]) -> list[str]:
+    unused = len(set(clean) - {image_id for image_id, _ in keys})
+    return [f"{unused} of {len(clean)} originals have no reconstruction."] if unused else []
+
+
+def _disputed(tree: _Tree) -> dict[str, str]:
+    """Ids whose _ori images differ between models: they cannot all be the clean original."""
+    files: dict[str, set[tuple[int, str]]] = {}
+    for shown in tree.shown.values():
+        for (image_id, label), path in shown.items():
+            files.setdefault(image_id, set()).add((label, sha256_of(path)))
+    why = (
+        "the _ori images of it differ between models, so they are what was attacked and not the "
+        "original; give the clean ones with --originals"
+    )
+    return {image_id: why for image_id, versions in files.items() if len(versions) > 1}

@@ -1,0 +1,229 @@
+"""Votes, labels and scores in one CSV or Parquet file.
+
+Long: one row a vote, with the columns model, image_id, annotator and answer or recognised.
+Wide: one row a reconstruction, with a column of answers for each annotator.
+Further columns are named by the settings; the tables a study exports need none.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pandas as pd
+
+from semsim.analysis.evidence import NONE_ANSWER
+from semsim.errors import DataError, SettingsError
+from semsim.importers.class_names import read_class_names
+from semsim.importers.findings import Findings
+from semsim.importers.human_tables import VOTE_TYPES
+from semsim.importers.table_facts import facts_of, scores_of
+from semsim.importers.text_table import TextTable, read_text_table
+from semsim.importers.vote_findings import votes_found
+from semsim.importers.vote_rows import YES, Row, Sieve, counted_votes, with_names
+from semsim.metrics import find_metric
+from semsim.progress import Progress, Report, silent
+
+_CONSTANT = ("study", "votes_per_item", "headline")  # the same in every row of an export
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """One CSV or Parquet file: a row a vote, or a row a reconstruction and a column a person."""
+
+    model: str = field(default="model", metadata={"help": "Column of the model's name."})
+    image_id: str = field(default="image_id", metadata={"help": "Column of the original's id."})
+    class_name: str = field(default="class_name", metadata={"help": "Column of the true class."})
+    annotator: str = field(default="annotator", metadata={"help": "Column of who voted."})
+    answer: str = field(default="answer", metadata={"help": "Column of what they answered."})
+    recognised: str = field(
+        default="recognised", metadata={"help": "Column of true or false; else answer = class."}
+    )
+    annotators: str = field(
+        default="",
+        metadata={"help": "Columns of answers, one a person, with commas; makes the table wide."},
+    )
+    none: str = field(default=NONE_ANSWER, metadata={"help": "The answer that means none."})
+    given: str = field(
+        default="",
+        metadata={"help": "Labels that came with the data, as name=column with commas."},
+    )
+    scores: str = field(
+        default="", metadata={"help": "Scores, as metric=column or metric=column/number."}
+    )
+    flags: str = field(
+        default="", metadata={"help": "Columns of 0 and 1 whose ones the report counts."}
+    )
+    classes: Path | None = field(
+        default=None, metadata={"help": "Text file of class names, one a line, from class 0 on."}
+    )
+    dataset: str = field(
+        default="unknown", metadata={"help": "Data set, where no column dataset says it."}
+    )
+    attack: str = field(
+        default="unknown", metadata={"help": "Attack, where no column attack says it."}
+    )
+    votes_per_item: int | None = field(
+        default=None, metadata={"help": "Votes each reconstruction was to get."}
+    )
+    headline: str = field(
+        default="", metadata={"help": "Human score to rank by: a rule or a given label."}
+    )
+
+    def __call__(self, source: Path, name: str, report: Report = silent) -> Findings:
+        """The votes of the table, and the labels and scores its settings name."""
+        given, scored = _assignments("given", self.given), self._score_columns()
+        table = read_text_table(source)
+        table.columns(self.model, self.image_id, *given.values(), *(c for c, _ in scored.values()))
+        constant = _constants(table)
+        rows, blank = self._wide(table) if self.annotators else (self._long(table), 0)
+        kept = self._votes(rows)
+        key = self._keyed(table)
+        facts, unclear = facts_of(key, table.cells, given)
+        scores, unscored = scores_of(key, table.cells, scored)
+        report(Progress(1, 1, "reading rows"))
+        found = votes_found(
+            kept,
+            name=name,
+            headline=self.headline or constant.get("headline") or "majority",
+            votes_per_item=self.votes_per_item or _whole_number(constant.get("votes_per_item")),
+            facts=facts,
+            scores=scores,
+        )
+        empty = (f"{blank} empty cells are no votes.",) if blank else ()
+        return replace(
+            found,
+            counts={**found.counts, **self._flagged(table)},
+            unread=(*table.unread, *found.unread, *unclear, *unscored),
+            notes=(*found.notes, *empty),
+        )
+
+    def _flagged(self, table: TextTable) -> dict[str, int]:
+        names = _names(self.flags)
+        return {name: int(table.columns(name)[name].isin(YES).sum()) for name in names}
+
+    def _long(self, table: TextTable) -> pd.DataFrame:
+        columns = {
+            "model": self.model,
+            "image_id": self.image_id,
+            "class_name": self.class_name,
+            "annotator": self.annotator,
+            "answer": self.answer,
+            "recognised": self.recognised,
+        }
+        table.columns(self.annotator)
+        if self.answer not in table.cells and self.recognised not in table.cells:
+            table.columns(self.answer, self.recognised)
+        others = [name for name in VOTE_TYPES if name not in (*columns, *_CONSTANT)]
+        wanted = {**columns, **{name: name for name in others}}
+        found = {name: column for name, column in wanted.items() if column in table.cells}
+        rows = table.cells[list(found.values())].set_axis(list(found), axis=1)
+        rows = rows.assign(where=f"{table.path.name} " + rows.index.to_series())
+        return rows.reset_index(drop=True)
+
+    def _wide(self, table: TextTable) -> tuple[pd.DataFrame, int]:
+        """One row a vote, and how many cells are empty."""
+        people = _names(self.annotators)
+        table.columns(self.class_name, *people)
+        named = {"model": self.model, "image_id": self.image_id, "class_name": self.class_name}
+        named |= {name: name for name in ("dataset", "attack") if name in table.cells}
+        wide = pd.DataFrame({name: table.cells[column] for name, column in named.items()})
+        wide["where"] = f"{table.path.name} " + wide.index.to_series()
+        rows = pd.concat(
+            [wide.assign(annotator=person, answer=table.cells[person]) for person in people]
+        )
+        voted = rows.dropna(subset="answer").reset_index(drop=True)
+        voted["where"] += ", " + voted["annotator"]
+        return voted, len(rows) - len(voted)
+
+    def _votes(self, rows: pd.DataFrame) -> Sieve:
+        classes = read_class_names(self.classes)
+        for name, otherwise in (("dataset", self.dataset), ("attack", self.attack)):
+            rows[name] = rows[name].fillna(otherwise) if name in rows else otherwise
+        if "answer" in rows:
+            rows["answer"] = rows["answer"].replace({self.none: NONE_ANSWER})
+        sieve = _parsed(Sieve(rows=rows))
+        if "class_name" in rows:
+            sieve = with_names(sieve, "class_name", classes, ())
+        if "answer" in rows:
+            sieve = with_names(sieve, "answer", classes, (NONE_ANSWER, "same", "different"))
+        return counted_votes(sieve)
+
+    def _keyed(self, table: TextTable) -> pd.DataFrame:
+        """The key of every row about a reconstruction; rows without a whole key are left out."""
+        cells = table.cells
+        key = pd.DataFrame({"model": cells[self.model], "image_id": cells[self.image_id]})
+        for name, otherwise in (("dataset", self.dataset), ("attack", self.attack)):
+            key[name] = cells[name].fillna(otherwise) if name in cells else otherwise
+        if "kind" in cells:
+            key = key[cells["kind"].isna() | (cells["kind"] == "reconstruction")]
+        return key.dropna()
+
+    def _score_columns(self) -> dict[str, tuple[str, float]]:
+        """Column and divisor by metric; `UnknownNameError` for a metric there is not."""
+        columns = {}
+        for metric, source in _assignments("scores", self.scores).items():
+            column, _, divisor = source.partition("/")
+            if not re.fullmatch(r"[0-9.]*[1-9][0-9.]*", divisor or "1"):
+                raise SettingsError(f"scores: {source!r} should be column/number.")
+            columns[find_metric(metric).spec.name] = (column, float(divisor or 1))
+        return columns
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _assignments(setting: str, text: str) -> dict[str, str]:
+    """`a=b,c=d` as a dict; `SettingsError` for anything else."""
+    pairs = [[side.strip() for side in part.split("=")] for part in _names(text)]
+    if any(len(pair) != 2 or not all(pair) for pair in pairs):
+        raise SettingsError(f"{setting} should be name=column, with commas; got {text!r}.")
+    return dict(pairs)
+
+
+def _constants(table: TextTable) -> dict[str, str]:
+    """What an export says in every row; `DataError` where rows say different things."""
+    values = {
+        name: table.cells[name].dropna().unique() for name in _CONSTANT if name in table.cells
+    }
+    for name, found in values.items():
+        if len(found) > 1:
+            raise DataError(
+                f"{table.path} has several values of {name}: {', '.join(sorted(found))}. "
+                "Import one study at a time."
+            )
+    return {name: str(found[0]) for name, found in values.items() if len(found)}
+
+
+def _whole_number(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not text.isdecimal():
+        raise DataError(f"votes_per_item should be a whole number; got {text!r}.")
+    return int(text)
+
+
+def _parsed(sieve: Sieve) -> Sieve:
+    """Times, durations and truth values of an export; rows with one that is none are left out."""
+    parsers = {
+        "rt_ms": lambda cells: pd.to_numeric(cells, errors="coerce"),
+        "client_ts": _times,
+        "server_ts": _times,
+        "simulated": lambda cells: cells.str.lower().map({"true": True, "false": False}),
+    }
+    for column, parse in parsers.items():
+        if column in sieve.rows:
+            cells = sieve.rows[column]
+            values = parse(cells.astype("str"))
+            known = sieve.without(cells.notna() & values.isna(), _cannot_be_read(column))
+            sieve = known.replacing(column, values[known.rows.index])
+    return sieve
+
+
+def _cannot_be_read(column: str) -> Callable[[Row], str]:
+    return lambda row: f"{column} cannot be read: {row[column]}"
+
+
+def _times(cells: pd.Series) -> pd.Series:
+    return pd.to_datetime(cells, utc=True, format="ISO8601", errors="coerce")

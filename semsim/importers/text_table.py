@@ -1,0 +1,100 @@
+"""A CSV or Parquet file as text: every cell a string or missing, every row with its place."""
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from semsim.errors import DataError
+from semsim.importers.findings import Unread
+
+_DELIMITERS = ",;\t"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextTable:
+    """cells: object columns of str or None; its index says where a row is, such as "line 7".
+
+    unread: rows that do not have as many cells as the header.
+    """
+
+    path: Path
+    cells: pd.DataFrame
+    unread: tuple[Unread, ...] = ()
+
+    def columns(self, *names: str) -> pd.DataFrame:
+        """Those columns; `DataError` names the absent ones and those there are."""
+        absent = [name for name in names if name not in self.cells]
+        if absent:
+            raise DataError(
+                f"{self.path} lacks the columns {', '.join(absent)}. "
+                f"It has: {', '.join(map(str, self.cells))}."
+            )
+        return self.cells[list(names)]
+
+
+def read_text_table(path: Path) -> TextTable:
+    """The table in `path`; CSV may be separated by commas, semicolons or tabs.
+
+    White space around a cell is no part of it, and an empty cell is missing. Raises `DataError`
+    for a file that is neither CSV nor Parquet by its name, or cannot be read.
+    """
+    readers = {".csv": _read_csv, ".txt": _read_csv, ".tsv": _read_csv, ".parquet": _read_parquet}
+    if path.suffix.lower() not in readers:
+        raise DataError(f"{path} should end in .csv, .tsv, .txt or .parquet.")
+    try:
+        table = readers[path.suffix.lower()](path)
+    except (OSError, ValueError, csv.Error, pa.ArrowException) as error:
+        raise DataError(f"{path} is not a readable table ({error}).") from error
+    if table.cells.empty and not table.unread:
+        raise DataError(f"{path} holds no row.")
+    return table
+
+
+def _read_csv(path: Path) -> TextTable:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        first = file.readline()
+        file.seek(0)
+        reader = csv.reader(file, delimiter=max(_DELIMITERS, key=first.count), strict=True)
+        header = [name.strip() for name in next(reader, [])]
+        numbered = [(reader.line_num, row) for row in reader if row]
+    _check_header(path, header)
+    whole = [(line, row) for line, row in numbered if len(row) == len(header)]
+    cells = pd.DataFrame(
+        [[cell.strip() or None for cell in row] for _, row in whole],
+        columns=header,
+        index=pd.Index([f"line {line}" for line, _ in whole], dtype=object),
+        dtype=object,
+    )
+    unread = tuple(
+        Unread(f"{path.name} line {line}", f"has {len(row)} cells, the header has {len(header)}")
+        for line, row in numbered
+        if len(row) != len(header)
+    )
+    return TextTable(path=path, cells=cells, unread=unread)
+
+
+def _check_header(path: Path, header: list[str]) -> None:
+    if len(set(header)) < len(header) or "" in header:
+        raise DataError(f"{path}: columns need a name each; the header is {', '.join(header)!r}.")
+
+
+def _read_parquet(path: Path) -> TextTable:
+    table = pd.read_parquet(path)
+    cells = pd.DataFrame({str(name): table[name].map(_text).astype(object) for name in table})
+    cells.index = pd.Index([f"row {row}" for row in range(1, len(table) + 1)], dtype=object)
+    return TextTable(path=path, cells=cells.where(cells.notna(), None))
+
+
+def _text(value: Any) -> str | None:
+    """A cell as CSV would have it; 3.0 is 3, as a column with gaps makes floats of integers."""
+    if not pd.api.types.is_scalar(value):
+        raise ValueError(f"a cell holds {type(value).__name__}, not one value")
+    if pd.isna(value):
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip() or None

@@ -1,0 +1,136 @@
+"""Carrying an import out: everything lies in a temporary folder before anything gets its name.
+
+<tables>/import.json       what came from where, and what was left out
+<tables>/votes.parquet     as a study exports them
+<tables>/labels.parquet    likewise, and `human:<name>` for labels that came with the data
+<tables>/scores.parquet    where scores came with the data
+<sets>/<model>/            one reconstruction set a model
+<sets>/import.json
+"""
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from semsim.campaign.records import software_versions
+from semsim.errors import DataError, SettingsError
+from semsim.importers.findings import FORMAT, HumanTables, ImportPlan
+from semsim.importers.image_sets import as_json, copy_set
+from semsim.progress import Progress, Report, silent
+from semsim.weights import sha256_of
+
+RECORD = "import.json"
+_PATHS = ("original", "reconstruction", "attacked")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """Where an import goes: the folder of its tables and the folder of all its sets."""
+
+    tables: Path
+    sets: Path
+
+
+def places_of(name: str, data: Path, out: Path | None = None) -> Places:
+    """`<data>/imports/<name>` and `<data>/runs/<name>`, or `out` for both."""
+    if out is not None:
+        return Places(tables=out, sets=out)
+    return Places(tables=data / "imports" / name, sets=data / "runs" / name)
+
+
+def carry_out(plan: ImportPlan, places: Places, report: Report = silent) -> tuple[Path, ...]:
+    """Write what `plan` found, all or nothing; returns the folders it made.
+
+    Raises `SettingsError` where a folder is there already, `DataError` where one cannot be
+    written or an image has gone since it was looked at.
+    """
+    finals = _folders(plan, places)
+    taken = [folder for folder in finals if folder.exists()]
+    if taken:
+        raise SettingsError(f"{taken[0]} is there already; choose another --name or --out.")
+    staged = {folder: folder.with_name(f".{folder.name}.{os.getpid()}") for folder in finals}
+    named: list[Path] = []
+    try:
+        _write(plan, places, staged, report)
+        for folder, temporary in staged.items():
+            os.rename(temporary, folder)
+            named.append(folder)
+    except OSError as error:
+        _remove(named)
+        raise DataError(f"Nothing was imported: {error}.") from error
+    finally:
+        _remove(staged.values())
+    return finals
+
+
+def _folders(plan: ImportPlan, places: Places) -> tuple[Path, ...]:
+    wanted = [places.sets] if plan.found.sets else []
+    wanted += [places.tables] if plan.found.tables is not None else []
+    return tuple(dict.fromkeys(folder.resolve() for folder in wanted))
+
+
+def _remove(folders: Any) -> None:
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write(plan: ImportPlan, places: Places, staged: Mapping[Path, Path], report: Report) -> None:
+    for temporary in staged.values():
+        temporary.mkdir(parents=True)
+        (temporary / RECORD).write_text(as_json(record_of(plan)), encoding="utf-8")
+    total = len(plan.found.sets) + (plan.found.tables is not None)
+    for done, found in enumerate(plan.found.sets, start=1):
+        folder = staged[places.sets.resolve()] / found.folder
+        copy_set(found, folder, f"{plan.name}/{found.model}", _origin(plan))
+        report(Progress(done, total, "copying images"))
+    if plan.found.tables is not None:
+        _write_tables(plan.found.tables, staged[places.tables.resolve()], places.sets.resolve())
+        report(Progress(total, total, "writing tables"))
+
+
+def _write_tables(tables: HumanTables, folder: Path, sets: Path) -> None:
+    labels = tables.labels.copy()
+    for column in (column for column in _PATHS if column in labels):
+        there = labels[column].notna()
+        labels.loc[there, column] = [str(sets / path) for path in labels.loc[there, column]]
+    tables.votes.to_parquet(folder / "votes.parquet", index=False)
+    labels.to_parquet(folder / "labels.parquet", index=False)
+    if tables.scores is not None:
+        tables.scores.to_parquet(folder / "scores.parquet", index=False)
+
+
+def record_of(plan: ImportPlan) -> dict[str, Any]:
+    """Everything there is to say about an import, ready for JSON."""
+    tables = plan.found.tables
+    return {
+        "format": FORMAT,
+        "name": plan.name,
+        **_origin(plan),
+        "headline": None if tables is None else tables.headline,
+        "simulated": False if tables is None else tables.simulated,
+        "counts": dict(plan.found.counts),
+        "unread": [
+            {"where": one.where, "why": one.why.replace(f"{plan.source}{os.sep}", "")}
+            for one in plan.found.unread
+        ],
+        "notes": list(plan.found.notes),
+        "sets": [found.folder for found in plan.found.sets],
+        "versions": software_versions(),
+    }
+
+
+def _origin(plan: ImportPlan) -> dict[str, Any]:
+    """Where an import comes from; folders of this machine are nobody else's business."""
+    source = plan.source
+    return {
+        "kind": plan.kind,
+        "source": source.resolve().name,
+        **({"sha256": sha256_of(source)} if source.is_file() else {}),
+        "settings": {
+            key: value.name if isinstance(value, Path) else value
+            for key, value in plan.settings.items()
+        },
+    }

@@ -1,0 +1,86 @@
+"""An analysis as a folder: the report, every table and every figure in every form.
+
+<folder>/report.html   settings.json
+         tables/<name>.csv .tex .md
+         figures/<name>[-<metric>].svg .png .csv
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+from semsim.analysis.result import Analysis
+from semsim.errors import DataError
+from semsim.progress import Progress, Report, silent
+from semsim.reporting import canvas, writing
+from semsim.reporting.export import png, svg
+from semsim.reporting.figures import Figure, figures
+from semsim.reporting.methods import Origin
+from semsim.reporting.report import report_html, settings_record
+from semsim.reporting.tables import Table, tables
+
+_OURS = ("report.html", "settings.json", "tables", "figures")
+
+
+def write_bundle(
+    analysis: Analysis,
+    folder: Path,
+    origin: Origin | None = None,
+    *,
+    overwrite: bool = False,
+    width_mm: float = canvas.DOUBLE,
+    report: Report = silent,
+) -> Path:
+    """Write everything about an analysis into `folder` and return it.
+
+    overwrite: replace an older bundle there; other files in the folder are left alone.
+    width_mm: of the figures; 89 is one column of a journal, 183 two.
+    Raises `DataError` for a folder that is not empty, or cannot be written.
+    """
+    origin = origin or Origin()
+    try:
+        _clear(folder, overwrite)
+        drawn = figures(analysis)
+        for step, figure in enumerate(drawn):
+            report(Progress(step, len(drawn) + 1, figure.title))
+            _write_figure(figure, folder / "figures", width_mm)
+        for table in tables(analysis):
+            _write_table(table, folder / "tables")
+        report(Progress(len(drawn), len(drawn) + 1, "report"))
+        record = settings_record(analysis, origin)
+        _write(folder / "settings.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        _write(folder / "report.html", report_html(analysis, origin))
+    except OSError as error:
+        raise DataError(f"{folder} cannot be written ({error}). Choose another folder.") from error
+    report(Progress(len(drawn) + 1, len(drawn) + 1, "done"))
+    return folder
+
+
+def _clear(folder: Path, overwrite: bool) -> None:
+    """Make the folder, without the files of an older bundle where those may be replaced."""
+    if folder.exists() and any(folder.iterdir()) and not overwrite:
+        raise DataError(f"{folder} is not empty. Choose another folder, or ask to overwrite it.")
+    for name in _OURS:
+        old = folder / name
+        if old.is_dir():
+            shutil.rmtree(old)
+        else:
+            old.unlink(missing_ok=True)
+    for name in ("tables", "figures"):
+        (folder / name).mkdir(parents=True)
+
+
+def _write_figure(figure: Figure, folder: Path, width_mm: float) -> None:
+    _write(folder / f"{figure.stem}.svg", svg(figure, live=False, width_mm=width_mm))
+    (folder / f"{figure.stem}.png").write_bytes(png(figure, width_mm=width_mm))
+    _write(folder / f"{figure.stem}.csv", figure.data().to_csv(index=False, lineterminator="\n"))
+
+
+def _write_table(table: Table, folder: Path) -> None:
+    _write(folder / f"{table.name}.csv", writing.csv(table))
+    _write(folder / f"{table.name}.tex", writing.latex(table))
+    _write(folder / f"{table.name}.md", writing.markdown(table))
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")

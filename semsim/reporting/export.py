@@ -1,0 +1,95 @@
+"""Figures as files and as parts of a page: the same figure gives the same bytes."""
+
+import hashlib
+import io
+import re
+import threading
+from html import escape
+
+import matplotlib
+import pandas as pd
+
+from semsim.reporting import canvas
+from semsim.reporting.figures import Figure
+
+# matplotlib takes these two settings from its global state only, so one figure is written at a
+# time, and the state is put back.
+_WRITING = threading.Lock()
+_SALT = "semsim"
+_RASTER_DPI = 200  # of clouds of points inside an SVG
+_NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+
+
+def svg(figure: Figure, live: bool, width_mm: float = canvas.DOUBLE) -> str:
+    """The figure as SVG.
+
+    live: for inlining in a page. Text stays text, takes the page's colour (`currentColor`) and
+        stands on its background; no fixed size; ids are unique to the figure; points of models
+        have `data-key` (data set, attack and model, a line each) and a tooltip. Otherwise a file
+        on white, letters drawn as outlines so that it looks the same everywhere.
+    """
+    written = _write_svg(figure, width_mm, text="none" if live else "path", on_white=not live)
+    return _live(written, figure) if live else written
+
+
+def png(figure: Figure, dpi: int = 300, width_mm: float = canvas.DOUBLE) -> bytes:
+    """The figure on white as PNG with `dpi` dots an inch."""
+    with _WRITING:
+        file = io.BytesIO()
+        drawing = figure.draw(width_mm)
+        drawing.savefig(file, format="png", dpi=dpi, facecolor="white", metadata={"Software": None})
+        return file.getvalue()
+
+
+def _write_svg(figure: Figure, width_mm: float, *, text: str, on_white: bool) -> str:
+    settings = {"svg.fonttype": text, "svg.hashsalt": _SALT}
+    with _WRITING, matplotlib.rc_context(settings):
+        file = io.StringIO()
+        drawing = figure.draw(width_mm)
+        colour = "white" if on_white else "none"
+        drawing.savefig(
+            file, format="svg", facecolor=colour, metadata=_NO_METADATA, dpi=_RASTER_DPI
+        )
+        return file.getvalue()
+
+
+def _live(written: str, figure: Figure) -> str:
+    body = written[written.index("<svg") :]
+    # The style sheet matplotlib puts inside would reach every drawing of the page.
+    body = re.sub(r"<style[^>]*>.*?</style>", "", body, flags=re.DOTALL)
+    body = body.replace(canvas.INK, "currentColor")
+    body = _name_points(body, figure)
+    body = _unique_ids(body)
+    head = re.search(r'viewBox="[^"]*"', body)
+    view = head.group() if head else ""
+    opening = (
+        f'<svg {view} role="img" aria-label="{escape(figure.title)}" class="semsim-figure" '
+        'style="stroke-linejoin: round; stroke-linecap: butt" '
+        'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
+    )
+    return re.sub(r"<svg[^>]*>", lambda _: opening, body, count=1).strip()
+
+
+def _name_points(body: str, figure: Figure) -> str:
+    """Give each point of a model its key and its tooltip."""
+    frame, tooltip = figure.drawn.frame, figure.drawn.tooltip
+
+    def named(match: re.Match[str]) -> str:
+        row = frame.iloc[int(match.group(1))]
+        said = "" if tooltip is None else f"<title>{escape(tooltip(row))}</title>"
+        return f'<g id="{match.group(1)}-point" data-key="{_attribute(row)}">{said}'
+
+    return re.sub(r'<g id="row-(\d+)">', named, body)
+
+
+def _attribute(row: pd.Series) -> str:
+    # A line break survives in an attribute only as a character reference.
+    return escape(str(row["model_key"])).replace("\n", "&#10;")
+
+
+def _unique_ids(body: str) -> str:
+    """Put a hash of the drawing before every id, so that several can stand in one page."""
+    prefix = f"f{hashlib.sha256(body.encode()).hexdigest()[:10]}-"
+    body = re.sub(r'\bid="', f'id="{prefix}', body)
+    body = re.sub(r'href="#', f'href="#{prefix}', body)
+    return body.replace("url(#", f"url(#{prefix}")

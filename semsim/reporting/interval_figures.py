@@ -1,0 +1,260 @@
+"""Figures of estimates with intervals, a row each: agreement, AUC, and the human scores."""
+
+from textwrap import wrap
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from semsim.analysis.result import Analysis, Ceiling
+from semsim.reporting import canvas
+from semsim.reporting.canvas import Bars
+from semsim.reporting.drawn import Drawn
+from semsim.reporting.notation import interval, number, reason
+
+_ROW = 6.5  # mm of height a row
+_MARGIN = 17.0  # mm for axis and legend
+_FOREST = [
+    *("kind", "metric", "title", "n", "rho", "rho_models_low", "rho_models_high"),
+    *("rho_bw_low", "rho_bw_high", "tau", "tau_models_low", "tau_models_high", "undefined"),
+]
+_CHANCE = 0.5
+_WORDS = 36  # letters of a reason in a line: it ends before a high ceiling
+_BESIDE = 60.0  # mm that the texts on both sides of a panel need
+_RULE_COLUMNS = ("rule", "rho", "low", "high")
+
+
+def forest(analysis: Analysis) -> Drawn:
+    """ρ and τ of every metric with people, best first, against the human ceiling."""
+    rows = analysis.agreement.assign(kind="metric")
+    rows = rows.sort_values("rho", ascending=False, na_position="last", kind="stable")
+    frame = pd.DataFrame([*rows[_FOREST].to_dict("records"), _ceiling_row(analysis.ceiling)])
+    return Drawn(
+        title="Agreement of each metric with people",
+        caption=(
+            "Rank correlation over models between each metric, oriented so that positive agrees "
+            f"with people, and the human score '{analysis.settings.headline}'. Left Spearman's ρ, "
+            f"right Kendall's τ-b, {_models(rows['n'])}. Thick lines: 95 % interval of "
+            f"{analysis.settings.bootstraps} bootstraps over models; thin lines: Bonett-Wright "
+            f"95 % interval of ρ. {_ceiling_words(analysis.ceiling)}"
+        ),
+        frame=frame[_FOREST],
+        paint=_paint_forest,
+    )
+
+
+def auc(analysis: Analysis) -> Drawn:
+    """AUC of every metric for the verdict of people on single images, by scope."""
+    scopes = list(dict.fromkeys(analysis.auc["scope"]))
+    return Drawn(
+        title="Single images: does the metric know which ones people recognise?",
+        caption=(
+            "Area under the ROC curve of each metric of images for the binary label people gave "
+            f"(score '{analysis.settings.headline}' above one half; exactly one half is left out)"
+            f": {', '.join(scopes) or 'no scope'}. Lines: 95 % interval of "
+            f"{analysis.settings.bootstraps} cluster bootstraps over originals. 0.5 is chance."
+        ),
+        frame=analysis.auc.reset_index(drop=True),
+        paint=_paint_auc,
+    )
+
+
+def rules(analysis: Analysis) -> Drawn:
+    """ρ of every metric under each human score, side by side."""
+    names = list(dict.fromkeys(analysis.rules["rule"]))
+    return Drawn(
+        title="Does the choice of the human score matter?",
+        caption=(
+            "Spearman's ρ over models of each metric with people, when people are summed up by "
+            f"{', '.join(names) or 'no score'}. The headline score is "
+            f"'{analysis.settings.headline}', fixed before; the others show how far it matters. "
+            f"Each over {_models(analysis.rules['n'])}."
+        ),
+        frame=analysis.rules.reset_index(drop=True),
+        paint=_paint_rules,
+    )
+
+
+def _ceiling_row(ceiling: Ceiling) -> dict[str, object]:
+    values = (ceiling.rho, ceiling.rho_low, ceiling.rho_high)
+    taus = (ceiling.tau, ceiling.tau_low, ceiling.tau_high)
+    rho, low, high, tau, tau_low, tau_high = (
+        np.nan if value is None else value for value in (*values, *taus)
+    )
+    return {
+        **{"kind": "ceiling", "metric": "", "title": "Human ceiling", "n": ceiling.n_annotators},
+        **{"rho": rho, "rho_models_low": low, "rho_models_high": high},
+        **{"rho_bw_low": np.nan, "rho_bw_high": np.nan},
+        **{"tau": tau, "tau_models_low": tau_low, "tau_models_high": tau_high},
+        "undefined": ceiling.undefined,
+    }
+
+
+def _ceiling_words(ceiling: Ceiling) -> str:
+    if ceiling.undefined is not None:
+        return f"The human ceiling is undefined: {ceiling.undefined}."
+    first, second = ceiling.sizes
+    return (
+        "Dashed line and band: the human ceiling, how well the ranking by "
+        f"{first} annotators agrees with that by {second} others (mean of {ceiling.n_splits} "
+        "splits; band: 95 % of cluster bootstraps over originals)."
+    )
+
+
+def _models(n: pd.Series) -> str:
+    """ "n = 14 models", or the range where metrics differ."""
+    if n.empty:
+        return "no models"
+    low, high = int(n.min()), int(n.max())
+    return f"n = {low} models" if low == high else f"n = {low} to {high} models"
+
+
+def _paint_forest(frame: pd.DataFrame, width: float) -> Figure:
+    rows = frame[frame["kind"] == "metric"].reset_index(drop=True)
+    ceiling = frame[frame["kind"] == "ceiling"].iloc[0]
+    if rows.empty:
+        return canvas.empty(width, "No metric has scores, so there is nothing to compare.")
+    whys = [reason(why) for why in rows["undefined"]]
+    lines = [len(_why_lines(why)) for why in whys if why is not None]
+    height = len(rows) * _row_height(lines) + _MARGIN
+    stacked = width < canvas.NARROW
+    figure = canvas.blank(width, 2 * height if stacked else height)
+    shape = (2, 1) if stacked else (1, 2)
+    panels = figure.subplots(*shape, sharey=not stacked)
+    _forest_panel(panels[0], rows, ceiling, "rho", "Spearman's ρ")
+    _forest_panel(panels[1], rows, ceiling, "tau", "Kendall's τ-b")
+    if not stacked:
+        panels[1].tick_params(labelleft=False)
+    return figure
+
+
+def _forest_panel(
+    axes: Axes, rows: pd.DataFrame, ceiling: pd.Series, statistic: str, name: str
+) -> None:
+    canvas.quiet(axes)
+    axes.set_xlim(-1.03, 1.03)
+    canvas.rows_axis(axes, _row_names(rows), width=24)
+    _draw_ceiling(axes, ceiling, statistic)
+    axes.axvline(0, color=canvas.INK, lw=0.8)
+    for y, row in enumerate(rows.to_dict("records")):
+        low, high = row[f"{statistic}_models_low"], row[f"{statistic}_models_high"]
+        canvas.estimate(axes, y, (row[statistic], low, high), Bars(colour=canvas.METRIC))
+        if statistic == "rho":
+            thin = [row["rho_bw_low"], row["rho_bw_high"]]
+            axes.plot(thin, [y + 0.26] * 2, color=canvas.INK, lw=0.7)
+        why = reason(row["undefined"])
+        if why is None:
+            canvas.beside(axes, y, _found(row[statistic], low, high))
+        else:
+            _reason(axes, y, _why_lines(why))
+    shared = f" over {_models(rows['n'])}" if rows["n"].nunique() == 1 else ""
+    canvas.label(axes, x=f"{name}{shared}")
+
+
+def _row_names(rows: pd.DataFrame) -> list[str]:
+    """Titles, with n where it differs between metrics."""
+    if rows["n"].nunique() == 1:
+        return [str(title) for title in rows["title"]]
+    return [f"{title}, n = {n}" for title, n in zip(rows["title"], rows["n"], strict=True)]
+
+
+def _draw_ceiling(axes: Axes, ceiling: pd.Series, statistic: str) -> None:
+    if not np.isfinite(ceiling[statistic]):
+        return
+    low, high = ceiling[f"{statistic}_models_low"], ceiling[f"{statistic}_models_high"]
+    if np.isfinite([low, high]).all():
+        axes.axvspan(low, high, color=canvas.PEOPLE, alpha=0.16, lw=0)
+    axes.axvline(ceiling[statistic], color=canvas.PEOPLE, lw=1.2, ls=(0, (4, 2)))
+    where = {"transform": axes.get_xaxis_transform(), "va": "bottom", "ha": "right"}
+    text = f"human ceiling {number(ceiling[statistic], 2)}"
+    canvas.note(axes, 1.03, 1.02, text, **where)
+
+
+def _paint_auc(frame: pd.DataFrame, width: float) -> Figure:
+    if frame.empty:
+        return canvas.empty(width, "No metric gives a value to every image, so there is no AUC.")
+    figure, axes = _dodged(frame, width, ("scope", "auc", "low", "high"))
+    drawn = frame[["auc", "low", "high"]].to_numpy(dtype=float)
+    low, high = np.nanmin([*drawn.ravel(), _CHANCE]), np.nanmax([*drawn.ravel(), _CHANCE])
+    axes.axvline(_CHANCE, color=canvas.INK, lw=0.8)
+    axes.set_xlim(max(0, low - 0.03), min(1.005, high + 0.03))
+    canvas.label(axes, x="Area under the ROC curve (0.5 is chance)")
+    return figure
+
+
+def _paint_rules(frame: pd.DataFrame, width: float) -> Figure:
+    if frame.empty:
+        return canvas.empty(width, "No human score can be compared with a metric.")
+    figure, axes = _dodged(frame.assign(low=np.nan, high=np.nan), width, _RULE_COLUMNS)
+    axes.axvline(0, color=canvas.INK, lw=0.8)
+    axes.set_xlim(-1.03, 1.03)
+    canvas.label(axes, x="Spearman's ρ with people")
+    return figure
+
+
+def _dodged(
+    frame: pd.DataFrame, width: float, columns: tuple[str, str, str, str]
+) -> tuple[Figure, Axes]:
+    """A row a metric, in it a line a series; columns: of series, value, low, high."""
+    by, value, low, high = columns
+    titles = frame.drop_duplicates("metric")["title"].tolist()
+    metrics, series = list(frame["metric"].unique()), list(frame[by].unique())
+    said = {metric: _undefined_lines(rows, by, width) for metric, rows in frame.groupby("metric")}
+    height = _row_height([len(series), *(len(lines) for lines in said.values())])
+    figure = canvas.blank(width, len(titles) * height + _MARGIN + 5)
+    axes = figure.add_subplot()
+    canvas.quiet(axes)
+    canvas.rows_axis(axes, titles, width=24)
+    for at, name in enumerate(series):
+        style = _style(at)
+        shift = (at - (len(series) - 1) / 2) * 0.8 / len(series)
+        for row in frame[frame[by] == name].to_dict("records"):
+            y = metrics.index(row["metric"]) + shift
+            found = row[value], row[low], row[high]
+            canvas.estimate(axes, y, found, style)
+            if reason(row["undefined"]) is None:
+                canvas.beside(axes, y, _found(*found))
+        axes.plot([], [], style.marker, color=style.colour, ms=style.size, mew=0, label=name)
+    for y, metric in enumerate(metrics):
+        _reason(axes, y, said[metric])
+    canvas.legend(figure, axes, width)
+    return figure, axes
+
+
+def _undefined_lines(rows: pd.DataFrame, by: str, width: float) -> list[str]:
+    """Why some or all lines of a metric's row are not drawn, wrapped to fit into the row."""
+    whys = rows["undefined"].map(reason)
+    absent = rows.assign(why=whys)[whys.notna()]
+    lines = []
+    for why, part in absent.groupby("why", sort=False):
+        which = "" if len(part) == len(rows) else f"{', '.join(part[by])} "
+        lines += wrap(f"{which}undefined: {why}", int((width - _BESIDE) / canvas.LETTER))
+    return lines
+
+
+def _why_lines(why: str) -> list[str]:
+    return wrap(f"undefined: {why}", _WORDS)
+
+
+def _row_height(lines: list[int]) -> float:
+    """mm for every row, when the fullest has that many lines of small text."""
+    return max(_ROW, 3.1 * max(lines, default=1) + 1.5)
+
+
+def _reason(axes: Axes, y: float, lines: list[str]) -> None:
+    across = {"transform": axes.get_yaxis_transform(), "ha": "left", "style": "italic"}
+    canvas.note(axes, 0.01, y, "\n".join(lines), **across)
+
+
+def _found(value: float, low: float, high: float) -> str:
+    return number(value, 2) if np.isnan(low) else f"{number(value, 2)} {interval(low, high)}"
+
+
+def _style(at: int) -> Bars:
+    return Bars(
+        colour=canvas.SERIES[at % len(canvas.SERIES)],
+        marker=canvas.MARKERS[at % len(canvas.MARKERS)],
+        size=4.5,
+        width=1.6,
+    )

@@ -1,0 +1,225 @@
+"""The methods text of a report: what was measured, how, and where each method comes from."""
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+
+import numpy as np
+import pandas as pd
+
+from semsim.analysis.human import RULES
+from semsim.analysis.permutation import EXACT_UP_TO
+from semsim.analysis.result import Analysis
+from semsim.errors import UnknownNameError
+from semsim.metrics import find_metric
+from semsim.metrics.base import MetricSpec
+from semsim.reporting.tables import Table
+
+SIMULATED = "Simulated votes: not human data. The numbers below say nothing about people."
+SOURCES = (
+    "Kendall 1945, The treatment of ties in ranking problems, Biometrika 33 (τ-b).",
+    "Bonett and Wright 2000, Sample size requirements for estimating Pearson, Kendall and "
+    "Spearman correlations, Psychometrika 65.",
+    "Phipson and Smyth 2010, Permutation p-values should never be zero, Statistical Applications "
+    "in Genetics and Molecular Biology 9.",
+    "Efron and Tibshirani 1993, An Introduction to the Bootstrap, Chapman and Hall.",
+    "Holm 1979, A simple sequentially rejective multiple test procedure, Scandinavian Journal of "
+    "Statistics 6.",
+    "Dawid and Skene 1979, Maximum likelihood estimation of observer error-rates using the EM "
+    "algorithm, Applied Statistics 28.",
+    "Hanley and McNeil 1982, The meaning and use of the area under a receiver operating "
+    "characteristic curve, Radiology 143.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where an analysis comes from, as far as it is known.
+
+    protocol: the human score the study's protocol fixed. collection: how votes were collected.
+    weights: sha256 of the weight files that were used, by file. versions: of the software.
+    """
+
+    protocol: str | None = None
+    collection: str = ""
+    weights: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=lambda: analysis_versions())
+
+
+def analysis_versions() -> dict[str, str]:
+    """Versions of what computes the statistics and draws the figures."""
+    names = ("numpy", "scipy", "pandas", "matplotlib")
+    return {"python": platform.python_version(), **{name: version(name) for name in names}}
+
+
+def warnings(analysis: Analysis, origin: Origin) -> list[str]:
+    """What a reader must know before any number, the worst first."""
+    said = [SIMULATED] if analysis.evidence.simulated else []
+    headline = analysis.settings.headline
+    if origin.protocol is not None and origin.protocol != headline:
+        said.append(
+            f"The protocol fixed the human score '{origin.protocol}'; this analysis departs from "
+            f"it and ranks by '{headline}'."
+        )
+    return [*said, *analysis.notes]
+
+
+def facts(analysis: Analysis) -> dict[str, str]:
+    """The study in numbers, by what they count."""
+    evidence = analysis.evidence
+    images = evidence.images
+    votes = int(np.isfinite(evidence.recognised).sum())
+    given = ", ".join(evidence.given) or "none"
+    return {
+        "Study": evidence.name,
+        "Votes by": "programs (simulated)" if evidence.simulated else "people",
+        "Reconstructions": str(len(images)),
+        "Originals": str(len(images[["dataset", "image_id"]].drop_duplicates())),
+        "Models": str(len(analysis.models)),
+        "Data sets": ", ".join(sorted(images["dataset"].astype(str).unique())),
+        "Attacks": ", ".join(sorted(images["attack"].astype(str).unique())),
+        "Annotators": str(len(evidence.annotators)),
+        "Counted votes": str(votes),
+        "Votes asked for each reconstruction": str(evidence.votes_per_item),
+        "Answers 'none'": str(int(evidence.none.sum())),
+        "Labels that came with the data": given,
+        "Human score": analysis.settings.headline,
+        "Metrics": ", ".join(spec.title for spec in analysis.specs) or "none",
+    }
+
+
+def sections(analysis: Analysis, origin: Origin) -> list[tuple[str, list[str]]]:
+    """The methods text: headings, each with its paragraphs."""
+    return [
+        ("Votes", _votes(analysis, origin)),
+        ("Human score", _human_score(analysis)),
+        ("Agreement over models", _agreement(analysis)),
+        ("Human ceiling", _ceiling(analysis)),
+        ("Single images", _images(analysis)),
+        ("Chance and seeds", _chance(analysis)),
+    ]
+
+
+def metric_table(analysis: Analysis) -> Table:
+    """What each metric is: direction, unit of judgement, reference image, every setting."""
+    rows = [_metric_row(spec) for spec in analysis.specs]
+    columns = ["Metric", "Name", "More leakage", "Judges", "Compared with", "Settings"]
+    cells = pd.DataFrame(rows, columns=columns)
+    return Table(
+        name="metrics",
+        title="The metrics and their settings",
+        caption=(
+            "Compared with: the clean original, or the attacked image, which training may have "
+            "shifted, mirrored or changed before the attack saw its gradient."
+        ),
+        frame=cells,
+        cells=cells,
+    )
+
+
+def _metric_row(spec: MetricSpec) -> list[str]:
+    try:
+        settings = json.dumps(asdict(find_metric(spec.name)), sort_keys=True, default=str)
+    except UnknownNameError:
+        settings = "not known: the values came with the scores"
+    return [
+        f"{spec.title} ({spec.unit})" if spec.unit else spec.title,
+        spec.name,
+        "higher" if spec.higher_means_more_leakage else "lower",
+        "each image" if spec.per_image else "a whole set",
+        "attacked image" if spec.reference == "attacked" else "clean original",
+        "defaults" if settings == "{}" else settings,
+    ]
+
+
+def _votes(analysis: Analysis, origin: Origin) -> list[str]:
+    found = facts(analysis)
+    said = (
+        f"{found['Annotators']} annotators gave {found['Counted votes']} counted votes on "
+        f"{found['Reconstructions']} reconstructions of {found['Originals']} originals by "
+        f"{found['Models']} models; {found['Votes asked for each reconstruction']} votes were "
+        "asked for each. A vote recognises a reconstruction when it names the true class, or, in "
+        "the pair task, calls original and reconstruction the same. Superseded, surplus and "
+        "excluded votes and decoys are not counted."
+    )
+    return [said, origin.collection] if origin.collection else [said]
+
+
+def _human_score(analysis: Analysis) -> list[str]:
+    headline = analysis.settings.headline
+    meanings = [
+        f"'{name}' is {RULES[name].meaning if name in RULES else 'a label that came with the data'}"
+        for name in dict.fromkeys([headline, *analysis.rules["rule"]])
+    ]
+    return [
+        f"The human score of an image is '{headline}'. The score of a model is the mean over its "
+        "images that have one; undecided images are left out and counted.",
+        f"{'; '.join(meanings)}.",
+    ]
+
+
+def _agreement(analysis: Analysis) -> list[str]:
+    boots, shuffles = analysis.settings.bootstraps, analysis.settings.permutations
+    return [
+        "A metric's value of a model is its mean over the images with a human score; infinite "
+        "values (a perfect PSNR) are left out of the mean and counted. A metric of sets has one "
+        "value a model. The sign of a metric whose lower values mean more leakage is turned, so "
+        "that a positive correlation agrees with people.",
+        "Agreement is Spearman's ρ (average ranks for ties) and Kendall's τ-b over models, given "
+        f"signed and absolute. p values are two-sided: up to {EXACT_UP_TO} models from all "
+        f"permutations of the models (exact), above from {shuffles} random ones (Monte Carlo, "
+        "after Phipson and Smyth, so that p is never 0). A metric or "
+        "a human score that is the same for all models has no correlation and is called "
+        "undefined.",
+        f"Intervals are at 95 %: percentiles of {boots} bootstraps over models; for ρ also "
+        "Fisher's z with the variance of Bonett and Wright; and percentiles of "
+        f"{boots} cluster bootstraps over originals, which keep all reconstructions of one "
+        "together and draw within each data set; the annotators stay the same. Resamples that give "
+        "no ranking are left out and counted. The first two say how far other models might change "
+        "the result, the third how far other images might. The leave-one-out range drops each "
+        "model in turn, the table of backbones every model of one architecture: models that share "
+        "one are not independent.",
+        "Two metrics are compared by the difference of their ρ in a paired bootstrap over models: "
+        "p is twice the smaller share of resamples on one side of 0, and the p values of all pairs "
+        "are corrected after Holm.",
+    ]
+
+
+def _ceiling(analysis: Analysis) -> list[str]:
+    if analysis.ceiling.undefined is not None:
+        return [f"Undefined: {analysis.ceiling.undefined}."]
+    first, second = analysis.ceiling.sizes
+    return [
+        f"The {analysis.ceiling.n_annotators} annotators are split into {first} and {second}; the "
+        "models are ranked by the mean response of either group over the images both have judged, "
+        "and the two rankings are correlated. The ceiling is the "
+        f"mean over {analysis.ceiling.n_splits} splits, its interval a cluster bootstrap over "
+        "originals. A metric that reaches it agrees with people as well as people with each "
+        "other; as either group has fewer votes than all annotators together, a metric compared "
+        "with all of them may come out a little above."
+    ]
+
+
+def _images(analysis: Analysis) -> list[str]:
+    return [
+        f"The binary label of an image is whether '{analysis.settings.headline}' is above one "
+        "half; exactly one half is undecided and left out. AUC is the probability that a metric "
+        "puts a recognised image above one that was not (ties count one half): pooled over all "
+        "images, and as the mean over the models, or over the originals, that have images of both "
+        "kinds, so that a metric gains nothing by telling models or originals apart. "
+        "Intervals: 95 %, cluster bootstrap over originals.",
+        "In the gallery, images are ordered by the metric and by the share of votes that "
+        "recognised them, both as rank shares from 0 (leaks least) to 1 (leaks most); the images "
+        "with the widest gap are shown, at most two of one original each way.",
+    ]
+
+
+def _chance(analysis: Analysis) -> list[str]:
+    settings = analysis.settings
+    return [
+        f"{settings.bootstraps} bootstraps and {settings.permutations} permutations, drawn from "
+        f"NumPy's default generator with seed {settings.seed}: the same data and settings give "
+        "the same numbers."
+    ]

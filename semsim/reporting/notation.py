@@ -1,0 +1,50 @@
+"""How numbers are written for people: no more digits than they deserve, a reason for none."""
+
+import math
+
+import pandas as pd
+
+NONE = "–"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number with `digits` decimals, fewer for large ones; a dash for NaN; ∞ as such."""
+    if pd.isna(value):
+        return NONE
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if 0 < abs(value) < 10.0**-digits:
+        text = f"{value:.2g}"
+    else:
+        text = f"{value:.{max(0, digits + 1 - len(str(int(abs(value)))))}f}"
+    return text.replace("-", "−")
+
+
+def interval(low: float, high: float, digits: int = 2) -> str:
+    """An interval such as "[0.21, 0.87]", or a dash where there is none."""
+    if pd.isna(low) or pd.isna(high):
+        return NONE
+    return f"[{number(low, digits)}, {number(high, digits)}]"
+
+
+def with_interval(value: float, low: float, high: float, digits: int = 2) -> str:
+    """A value and its interval, such as "0.670 [0.21, 0.87]"; a dash where there is no value."""
+    if pd.isna(value):
+        return NONE
+    return number(value) if pd.isna(low) else f"{number(value)} {interval(low, high, digits)}"
+
+
+def p_value(p: float) -> str:
+    """A p value: three decimals, "< 0.001" below."""
+    return "< 0.001" if p < 0.001 else number(p)
+
+
+def reason(undefined: object) -> str | None:
+    """Why there is no number, or None where there is one; tables keep None as NaN."""
+    return None if undefined is None or undefined != undefined else str(undefined)
+
+
+def undefined_text(undefined: object) -> str:
+    """ "undefined: why", or an empty text."""
+    why = reason(undefined)
+    return "" if why is None else f"undefined: {why}"

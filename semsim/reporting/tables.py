@@ -1,0 +1,373 @@
+"""The tables of an analysis: raw numbers to compute with, and cells to be read."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from semsim.analysis.result import Analysis
+from semsim.analysis.tables import table_one
+from semsim.errors import UnknownNameError
+from semsim.reporting.model_figures import heading
+from semsim.reporting.notation import (
+    NONE,
+    interval,
+    number,
+    p_value,
+    undefined_text,
+    with_interval,
+)
+
+_TABLE1_HEADINGS = ("Study", "Data set", "Human score", "Models", "")
+Cells = Mapping[str, Callable[[pd.Series], str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table.
+
+    frame: the raw numbers in full precision.
+    cells: what is printed, texts under their headings.
+    best: (row, column) of the cells that are best, marked when printed.
+    """
+
+    name: str
+    title: str
+    caption: str
+    frame: pd.DataFrame
+    cells: pd.DataFrame
+    best: frozenset[tuple[int, int]] = frozenset()
+
+
+def tables(analysis: Analysis) -> tuple[Table, ...]:
+    """Every table of an analysis, the most asked for first."""
+    return tuple(make(analysis) for make in _TABLES.values())
+
+
+def table(analysis: Analysis, name: str) -> Table:
+    """The table `name` of an analysis; raises `UnknownNameError` that names the others."""
+    if name not in _TABLES:
+        raise UnknownNameError(f"No table is called {name!r}. Known: {', '.join(_TABLES)}.")
+    return _TABLES[name](analysis)
+
+
+def table1(analyses: Sequence[Analysis]) -> Table:
+    """The form of the paper's Table 1: data sets as rows, metrics as columns.
+
+    Each data set has four lines: |ρ| and |τ| as the paper prints them, the best in bold, and
+    under each the signed value with its 95 % interval.
+    """
+    frame = table_one(analyses)
+    titles = {str(row["metric"]): str(row["title"]) for _, row in frame.iterrows()}
+    lines: list[list[str]] = []
+    best: set[tuple[int, int]] = set()
+    for key, part in frame.groupby(["study", "dataset", "rule"], sort=False, dropna=False):
+        rows = {str(row["metric"]): row for _, row in part.iterrows()}
+        named = [*(str(name) for name in key), _n_range(part["n"])]
+        nameless = [""] * len(named)
+        for statistic, symbol in (("rho", "ρ"), ("tau", "τ")):
+            found = [rows.get(metric) for metric in titles]
+            best |= {
+                (len(lines), len(named) + 1 + place)
+                for place, row in enumerate(found)
+                if row is not None and row[f"best_{statistic}"]
+            }
+            heads = named if statistic == "rho" else nameless
+            lines.append([*heads, f"|{symbol}|", *(_absolute(row, statistic) for row in found)])
+            signed = (_signed(row, statistic) for row in found)
+            lines.append([*nameless, f"{symbol} [95 %]", *signed])
+    return Table(
+        name="table1",
+        title="Agreement of metrics with people, by data set",
+        caption=(
+            "Absolute rank correlations over models as in Table 1 of the paper, Spearman's |ρ| "
+            "and Kendall's |τ-b|; marked is the metric that agrees best, which is not one that "
+            "ranks backwards; below each the signed value, positive "
+            "where the metric agrees with people, with its 95 % bootstrap interval over models."
+        ),
+        frame=frame,
+        cells=pd.DataFrame(lines, columns=[*_TABLE1_HEADINGS, *titles.values()]),
+        best=frozenset(best),
+    )
+
+
+def _n_range(n: pd.Series) -> str:
+    low, high = int(n.min()), int(n.max())
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _absolute(row: pd.Series | None, statistic: str) -> str:
+    if row is None:
+        return NONE
+    return undefined_text(row["undefined"]) or number(row[f"abs_{statistic}"])
+
+
+def _signed(row: pd.Series | None, statistic: str) -> str:
+    if row is None:
+        return NONE
+    return with_interval(row[statistic], row[f"{statistic}_low"], row[f"{statistic}_high"])
+
+
+def _agreement(analysis: Analysis) -> Table:
+    frame = analysis.agreement
+    cells: Cells = {
+        "Metric": lambda row: str(row["title"]),
+        "n": lambda row: str(row["n"]),
+        "|ρ|": lambda row: number(row["abs_rho"]),
+        "|τ|": lambda row: number(row["abs_tau"]),
+        "ρ [95 %, models]": lambda row: (
+            undefined_text(row["undefined"]) or _estimate("rho", "rho_models")(row)
+        ),
+        "ρ [95 %, Bonett-Wright]": lambda row: interval(row["rho_bw_low"], row["rho_bw_high"]),
+        "ρ [95 %, images]": lambda row: interval(row["rho_images_low"], row["rho_images_high"]),
+        "p of ρ": lambda row: _p(row, "p_rho"),
+        "τ [95 %, models]": _estimate("tau", "tau_models"),
+        "τ [95 %, images]": lambda row: interval(row["tau_images_low"], row["tau_images_high"]),
+        "p of τ": lambda row: _p(row, "p_tau"),
+        "ρ, one model left out": lambda row: _range(row, "loo_rho"),
+        "τ, one model left out": lambda row: _range(row, "loo_tau"),
+    }
+    shown = _cells(frame, cells)
+    best = _best(frame, shown, {"|ρ|": "rho", "|τ|": "tau"})
+    return Table(
+        name="agreement",
+        title="Agreement of each metric with people",
+        caption=(
+            f"Rank correlation over models with the human score '{analysis.settings.headline}'. "
+            "Signed values are oriented: positive agrees with people. Intervals: bootstrap over "
+            "models, Bonett-Wright, and cluster bootstrap over originals. p: two-sided, exact or "
+            f"by {analysis.settings.permutations} random permutations, not corrected for the "
+            "number of metrics. Last columns: smallest and largest value when one model is left "
+            "out. Marked: the metric that agrees best, which is not one that ranks backwards."
+        ),
+        frame=frame,
+        cells=shown,
+        best=best,
+    )
+
+
+def _p(row: pd.Series, column: str) -> str:
+    return NONE if pd.isna(row[column]) else f"{p_value(row[column])} ({row['p_kind']})"
+
+
+def _range(row: pd.Series, stem: str) -> str:
+    low, high = row[f"{stem}_min"], row[f"{stem}_max"]
+    return NONE if pd.isna(low) else f"{number(low, 2)} to {number(high, 2)}"
+
+
+def _estimate(value: str, bounds: str) -> Callable[[pd.Series], str]:
+    return lambda row: with_interval(row[value], row[f"{bounds}_low"], row[f"{bounds}_high"])
+
+
+def _models(analysis: Analysis) -> Table:
+    frame = analysis.models.sort_values("human", ascending=False, kind="stable", ignore_index=True)
+    specs = [spec for spec in analysis.specs if spec.name in frame]
+    cells: dict[str, Callable[[pd.Series], str]] = {
+        "Model": lambda row: str(row["label"]),
+        "People [95 %]": lambda row: with_interval(
+            row["human"], row["human_low"], row["human_high"]
+        ),
+        "Images": lambda row: str(row["n_images"]),
+        "Undecided": lambda row: str(row["n_undecided"]),
+    }
+    cells |= {heading(spec): _mean_cell(spec.name) for spec in specs}
+    return Table(
+        name="models",
+        title="Model by model",
+        caption=(
+            f"People: mean human score '{analysis.settings.headline}' of a model's images. "
+            "Metrics: mean over the same images, ↑ a higher value means that more leaks, ↓ a "
+            "lower one. Intervals: 95 %, cluster bootstrap over originals. Infinite values are "
+            "left out of means and counted."
+        ),
+        frame=frame,
+        cells=_cells(frame, cells),
+    )
+
+
+def _mean_cell(name: str) -> Callable[[pd.Series], str]:
+    def cell(row: pd.Series) -> str:
+        text = with_interval(row[name], row[f"{name}:low"], row[f"{name}:high"], digits=3)
+        infinite = row[f"{name}:n_inf"]
+        counted = np.isfinite(row[name]) and infinite > 0
+        return f"{text} (and {int(infinite)} × ∞)" if counted else text
+
+    return cell
+
+
+def _auc(analysis: Analysis) -> Table:
+    frame = analysis.auc
+    cells: Cells = {
+        "Metric": lambda row: str(row["title"]),
+        "Scope": lambda row: str(row["scope"]),
+        "AUC [95 %]": lambda row: (
+            undefined_text(row["undefined"]) or with_interval(row["auc"], row["low"], row["high"])
+        ),
+        "Recognisable": lambda row: str(row["n_positive"]),
+        "Not": lambda row: str(row["n_negative"]),
+        "Groups": lambda row: str(row["n_groups"]),
+    }
+    shown = _cells(frame, cells)
+    best = {
+        spot
+        for _, part in frame.groupby("scope", sort=False)
+        for spot in _best(part, shown, {"AUC [95 %]": "auc"})
+    }
+    return Table(
+        name="auc",
+        title="Single images: area under the ROC curve",
+        caption=(
+            "How often a metric puts an image that people recognise above one they do not: over "
+            "all images, and as the mean over models, or originals, that have images of both "
+            "kinds. 0.5 is chance. Intervals: 95 %, cluster bootstrap over originals. The best of "
+            "each scope is marked."
+        ),
+        frame=frame,
+        cells=shown,
+        best=frozenset(best),
+    )
+
+
+def _differences(analysis: Analysis) -> Table:
+    cells: Cells = {
+        "Metric A": lambda row: str(row["title_a"]),
+        "Metric B": lambda row: str(row["title_b"]),
+        "n": lambda row: str(row["n"]),
+        "ρ of A − ρ of B [95 %]": lambda row: (
+            undefined_text(row["undefined"])
+            or with_interval(row["difference"], row["low"], row["high"])
+        ),
+        "p": lambda row: NONE if pd.isna(row["p"]) else p_value(row["p"]),
+        "p after Holm": lambda row: NONE if pd.isna(row["p_holm"]) else p_value(row["p_holm"]),
+    }
+    return Table(
+        name="differences",
+        title="Is one metric better than another?",
+        caption=(
+            "Difference of the signed ρ of two metrics over the same models; paired bootstrap "
+            "over models, 95 % interval. p after Holm accounts for the number of pairs."
+        ),
+        frame=analysis.differences,
+        cells=_cells(analysis.differences, cells),
+    )
+
+
+def _backbones(analysis: Analysis) -> Table:
+    cells: Cells = {
+        "Metric": lambda row: str(row["title"]),
+        "Backbone left out": lambda row: str(row["left_out"]),
+        "n": lambda row: str(row["n"]),
+        "ρ": lambda row: undefined_text(row["undefined"]) or number(row["rho"]),
+        "τ": lambda row: number(row["tau"]),
+    }
+    return Table(
+        name="backbones",
+        title="One backbone left out",
+        caption=(
+            "Signed ρ and τ over the models that remain. Models of one backbone are not "
+            "independent. A model's backbone is its name up to the first of _ / · | and space."
+        ),
+        frame=analysis.backbones,
+        cells=_cells(analysis.backbones, cells),
+    )
+
+
+def _rules(analysis: Analysis) -> Table:
+    cells: Cells = {
+        "Human score": lambda row: str(row["rule"]),
+        "Metric": lambda row: str(row["title"]),
+        "n": lambda row: str(row["n"]),
+        "ρ": lambda row: undefined_text(row["undefined"]) or number(row["rho"]),
+        "τ": lambda row: number(row["tau"]),
+        "Images": lambda row: str(row["n_images"]),
+        "Left out": lambda row: str(row["n_left_out"]),
+    }
+    return Table(
+        name="rules",
+        title="Human scores side by side",
+        caption=(
+            "Signed ρ and τ of each metric when people are summed up in other ways; the headline "
+            f"score is '{analysis.settings.headline}'. Left out: images on which the score is "
+            "undecided."
+        ),
+        frame=analysis.rules,
+        cells=_cells(analysis.rules, cells),
+    )
+
+
+def _ceiling(analysis: Analysis) -> Table:
+    found = analysis.ceiling
+    row = {
+        "Annotators": str(found.n_annotators),
+        "Split": f"{found.sizes[0]} against {found.sizes[1]}",
+        "Splits": str(found.n_splits),
+        "ρ [95 %]": undefined_text(found.undefined)
+        or _optional(found.rho, found.rho_low, found.rho_high),
+        "τ [95 %]": _optional(found.tau, found.tau_low, found.tau_high),
+    }
+    raw = {**vars(found), "sizes": f"{found.sizes[0]}+{found.sizes[1]}"}
+    return Table(
+        name="ceiling",
+        title="Human ceiling",
+        caption=(
+            "How well the ranking of the models by some annotators predicts that by the others: "
+            "mean over splits of the annotators, 95 % by cluster bootstrap over originals. A "
+            "metric that reaches it agrees with people as well as people with each other."
+        ),
+        frame=pd.DataFrame([raw]),
+        cells=pd.DataFrame([row]),
+    )
+
+
+def _optional(*values: float | None) -> str:
+    value, low, high = (np.nan if one is None else one for one in values)
+    return with_interval(value, low, high)
+
+
+def _matrix(analysis: Analysis) -> Table:
+    frame = analysis.matrix.copy()
+    frame.insert(0, "", frame.index.astype(str))
+    frame = frame.reset_index(drop=True)
+    cells = frame.copy().astype(object)
+    for title in frame.columns[1:]:
+        cells[title] = [number(value) for value in frame[title]]
+    return Table(
+        name="matrix",
+        title="Metrics against metrics",
+        caption=(
+            "Spearman's ρ over models between every two rankings, people among them, each "
+            "oriented so that more means more leakage."
+        ),
+        frame=frame,
+        cells=cells,
+    )
+
+
+def _cells(frame: pd.DataFrame, cells: Cells) -> pd.DataFrame:
+    lines = [[show(row) for show in cells.values()] for _, row in frame.iterrows()]
+    return pd.DataFrame(lines, columns=list(cells))
+
+
+def _best(
+    frame: pd.DataFrame, cells: pd.DataFrame, columns: Mapping[str, str]
+) -> frozenset[tuple[int, int]]:
+    """Where the largest raw value of each column of `cells` stands; ties are all best."""
+    spots = set()
+    for shown, raw in columns.items():
+        values, place = frame[raw].astype(float), list(cells.columns).index(shown)
+        spots |= {(int(row), place) for row in values.index[values == values.max()]}
+    return frozenset(spots)
+
+
+_TABLES: dict[str, Callable[[Analysis], Table]] = {
+    "agreement": _agreement,
+    "table1": lambda analysis: table1([analysis]),
+    "models": _models,
+    "auc": _auc,
+    "differences": _differences,
+    "ceiling": _ceiling,
+    "rules": _rules,
+    "backbones": _backbones,
+    "matrix": _matrix,
+}

@@ -1,0 +1,98 @@
+"""A table as CSV, LaTeX, Markdown and HTML."""
+
+from collections.abc import Iterable
+from html import escape
+
+from semsim.reporting.tables import Table
+
+_LATEX = {
+    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+    **{"<": "$<$", ">": "$>$", "|": "$|$", "−": "$-$", "–": "--", "±": r"$\pm$", "×": r"$\times$"},
+    # After a line break LaTeX takes these two for arguments.
+    **{"[": "{[}", "*": "{*}"},
+    **{"∞": r"$\infty$", "ρ": r"$\rho$", "τ": r"$\tau$", "κ": r"$\kappa$", "·": r"$\cdot$"},
+    **{"↑": r"$\uparrow$", "↓": r"$\downarrow$", "…": r"\dots{}", "≥": r"$\geq$"},
+}
+_MARKDOWN = {letter: f"\\{letter}" for letter in "\\|*_`[]<>#"}
+
+
+def csv(table: Table) -> str:
+    """The raw numbers, every digit of them."""
+    return table.frame.to_csv(index=False, lineterminator="\n")
+
+
+def latex(table: Table) -> str:
+    """A `table` environment for the packages booktabs and, as it is scaled to fit, graphicx."""
+    head = " & ".join(_latex(str(name)) for name in table.cells.columns)
+    lines = [
+        " & ".join(
+            rf"\textbf{{{_latex(text)}}}" if (i, j) in table.best else _latex(text)
+            for j, text in enumerate(line)
+        )
+        + r" \\"
+        for i, line in enumerate(table.cells.to_numpy())
+    ]
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{_latex(f'{table.title}. {table.caption}')}}}",
+            rf"\label{{tab:{table.name}}}",
+            r"\resizebox{\linewidth}{!}{%",
+            rf"\begin{{tabular}}{{l{'r' * (table.cells.shape[1] - 1)}}}",
+            r"\toprule",
+            rf"{head} \\",
+            r"\midrule",
+            *lines,
+            r"\bottomrule",
+            r"\end{tabular}}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def markdown(table: Table) -> str:
+    """A table in Markdown with its title above and its caption below; the best in bold."""
+    head = [_markdown(str(name)) or " " for name in table.cells.columns]
+    lines = [
+        [
+            f"**{_markdown(text)}**" if (i, j) in table.best else _markdown(text)
+            for j, text in enumerate(line)
+        ]
+        for i, line in enumerate(table.cells.to_numpy())
+    ]
+    rule = [":--", *["--:"] * (len(head) - 1)]
+    rows = "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *lines])
+    return f"**{_markdown(table.title)}**\n\n{rows}\n\n{_markdown(table.caption)}\n"
+
+
+def html(table: Table) -> str:
+    """A table that scrolls sideways where the screen is narrow; classes begin with `semsim-`."""
+    head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in table.cells.columns)
+    body = "".join(_html_row(table, i, line) for i, line in enumerate(table.cells.to_numpy()))
+    if not body:
+        body = f'<tr><td colspan="{table.cells.shape[1] or 1}">There is nothing to show.</td></tr>'
+    return (
+        f'<div class="semsim-scroll" tabindex="0" role="region" aria-label="{escape(table.title)}">'
+        f'<table class="semsim-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+        "</div>"
+    )
+
+
+def _html_row(table: Table, i: int, line: Iterable[str]) -> str:
+    first, *rest = (escape(text) for text in line)
+    cells = "".join(
+        f'<td class="semsim-best">{text}</td>' if (i, j) in table.best else f"<td>{text}</td>"
+        for j, text in enumerate(rest, start=1)
+    )
+    return f'<tr><th scope="row">{first}</th>{cells}</tr>'
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in text)
+
+
+def _markdown(text: str) -> str:
+    return "".join(_MARKDOWN.get(letter, letter) for letter in text)

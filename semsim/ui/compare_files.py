@@ -1,0 +1,98 @@
+"""Downloads of the Compare page: each figure and table in every form, the report, all at once."""
+
+import io
+import tempfile
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query
+from fastapi.responses import PlainTextResponse, Response
+
+from semsim.analysis.result import Analysis
+from semsim.errors import SemsimError, UnknownNameError
+from semsim.reporting import figures, tables, writing
+from semsim.reporting.bundle import write_bundle
+from semsim.reporting.export import png, svg
+from semsim.reporting.report import report_html
+from semsim.ui import ScienceContext
+from semsim.ui.compare_data import Comparison, View, held, origin, view_of
+
+FOLDER = "/studio/compare-files"
+_FIGURES: dict[str, tuple[str, Callable[[figures.Figure], str | bytes]]] = {
+    "png": ("image/png", png),
+    "svg": ("image/svg+xml", lambda figure: svg(figure, live=False)),
+    "csv": ("text/csv", lambda figure: figure.data().to_csv(index=False, lineterminator="\n")),
+}
+_TABLES: dict[str, tuple[str, Callable[[tables.Table], str]]] = {
+    "csv": ("text/csv", writing.csv),
+    "tex": ("application/x-tex", writing.latex),
+    "md": ("text/markdown", writing.markdown),
+}
+
+
+def address(
+    view: View, name: str, ending: str, metric: str | None = None, studies: Sequence[str] = ()
+) -> str:
+    """Where a file is: a figure or table by its name, "report" (html) or "everything" (zip)."""
+    asked = [("study", one) for one in studies or [view.study]]
+    asked += [("reference", view.reference)]
+    asked += [] if studies else [("rule", view.rule)]  # each of several keeps its own
+    asked += [("metric", metric)] if metric else []
+    return f"{FOLDER}/{name}.{ending}?{urlencode(asked)}"
+
+
+def router(context: ScienceContext) -> APIRouter:
+    """The routes below `FOLDER`; what cannot be made is answered as text that says why."""
+    routes = APIRouter()
+
+    @routes.get(FOLDER + "/{name}.{ending}")
+    def file(
+        name: str,
+        ending: str,
+        study: Annotated[list[str], Query()],
+        rule: str | None = None,
+        reference: str | None = None,
+        metric: str | None = None,
+    ) -> Response:
+        try:
+            views = [view_of(context, one, rule, reference) for one in study]
+            kind, content = _content(context, views, name, ending, metric)
+        except SemsimError as error:
+            return PlainTextResponse(str(error), status_code=404)
+        stem = f"{name}-{figures.safe_name(metric)}" if metric else name
+        shown = f'attachment; filename="{stem}.{ending}"'
+        return Response(content, media_type=kind, headers={"Content-Disposition": shown})
+
+    return routes
+
+
+def _content(
+    context: ScienceContext, views: Sequence[View], name: str, ending: str, metric: str | None
+) -> tuple[str, str | bytes]:
+    comparisons = [held(context, view) for view in views]
+    first = comparisons[0]
+    if (name, ending) == ("report", "html"):
+        return "text/html", report_html(first.analysis, origin(context, first))
+    if (name, ending) == ("everything", "zip"):
+        return "application/zip", _zipped(first.analysis, context, first)
+    if name in figures.NAMES and ending in _FIGURES:
+        kind, figure_as = _FIGURES[ending]
+        return kind, figure_as(figures.figure(first.analysis, name, metric))
+    if ending in _TABLES:
+        kind, table_as = _TABLES[ending]
+        made = tables.table1([one.analysis for one in comparisons]) if name == "table1" else None
+        return kind, table_as(made or tables.table(first.analysis, name))
+    raise UnknownNameError(f"There is no {name}.{ending}.")
+
+
+def _zipped(analysis: Analysis, context: ScienceContext, comparison: Comparison) -> bytes:
+    """Everything about an analysis as one file."""
+    packed = io.BytesIO()
+    with tempfile.TemporaryDirectory() as place, zipfile.ZipFile(packed, "w") as archive:
+        folder = write_bundle(analysis, Path(place) / "compare", origin(context, comparison))
+        for path in sorted(folder.rglob("*.*")):
+            archive.write(path, path.relative_to(folder), zipfile.ZIP_DEFLATED)
+    return packed.getvalue()

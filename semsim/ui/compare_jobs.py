@@ -1,0 +1,104 @@
+"""What Compare lets run in the background: scoring a study, fetching weights."""
+
+import threading
+
+from semsim import jobs
+from semsim.errors import SemsimError
+from semsim.jobs import Job, JobState
+from semsim.ui import ScienceContext
+from semsim.ui.compare_data import Comparison
+from semsim.weights import WeightFile, locate, read_manifest, weight_file
+
+SCORE_JOB = "score"
+WEIGHTS_JOB = "weights"
+_starting = threading.Lock()  # two pages opened at once start one job
+_SETTLED = {JobState.DONE, JobState.STOPPED, JobState.FAILED, JobState.LOST}
+
+
+def scoring_job(context: ScienceContext, comparison: Comparison) -> Job | None:
+    """The job that computes what is missing, started when none has tried it yet.
+
+    The same work is not started twice: where it failed or was stopped, that job is returned for
+    a person to resume. None where nothing is missing and nothing runs.
+    """
+    with _starting:
+        job = _newest_job(context, comparison.study.id)
+        missing = [list(pair) for pair in comparison.book.missing]
+        if job is not None and jobs.state(job) not in _SETTLED:
+            return job
+        if not missing:
+            return None
+        if job is not None and _request(job)["missing"] == missing:
+            return job
+        job = _create_scoring(context, comparison)
+        jobs.start(job)
+        return job
+
+
+def start_download(context: ScienceContext, name: str) -> Job:
+    """A running job that fetches the weight file `name`."""
+    entry = weight_file(name, context.checkpoints)
+    job = jobs.create(
+        context.data / "jobs",
+        kind=WEIGHTS_JOB,
+        title=f"Fetching {entry.file}",
+        argv=["weights", name, "--download", "--checkpoints", str(context.checkpoints)],
+    )
+    jobs.start(job)
+    return job
+
+
+def live_download(context: ScienceContext) -> Job | None:
+    """The newest download, while it runs or where it went wrong."""
+    newest = jobs.list_jobs(context.data / "jobs", WEIGHTS_JOB)[:1]
+    return newest[0] if newest and jobs.state(newest[0]) is not JobState.DONE else None
+
+
+def missing_weights(context: ScienceContext) -> list[WeightFile]:
+    """The weight files of the manifest that are not here, or are not what they should be."""
+    return [
+        entry
+        for name, entry in read_manifest(context.checkpoints).items()
+        if not _is_here(name, context)
+    ]
+
+
+def _newest_job(context: ScienceContext, study_id: str) -> Job | None:
+    for job in jobs.list_jobs(context.data / "jobs", SCORE_JOB):
+        if _request(job)["study"] == study_id:
+            return job
+    return None
+
+
+def _request(job: Job) -> dict[str, object]:
+    return jobs.read_json(job.folder / "request.json")
+
+
+def _create_scoring(context: ScienceContext, comparison: Comparison) -> Job:
+    columns = ["dataset", "attack", "model", "image_id", "class_name", "original", "reconstruction"]
+    names = dict.fromkeys(name for _, name in comparison.book.missing)
+    return jobs.create(
+        context.data / "jobs",
+        kind=SCORE_JOB,
+        title=f"Scoring {comparison.study.name}",
+        argv=[
+            *("score", "--labels", "{job}/labels.parquet", "--metrics", ",".join(names)),
+            *("--scores", str(context.data / "scores")),
+            *("--checkpoints", str(context.checkpoints), "--device", context.device),
+        ],
+        files={
+            "labels.parquet": comparison.labels[columns],
+            "request.json": {
+                "study": comparison.study.id,
+                "missing": [list(pair) for pair in comparison.book.missing],
+            },
+        },
+    )
+
+
+def _is_here(name: str, context: ScienceContext) -> bool:
+    try:
+        locate(name, context.checkpoints)
+    except SemsimError:
+        return False
+    return True

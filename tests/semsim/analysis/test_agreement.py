@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+from made_measures import measure
+from made_votes import evidence
+from scipy import stats
+
+from semsim.analysis.agreement import agreement_row, agreement_table
+from semsim.analysis.layout import layout_of
+from semsim.analysis.resampling import resample
+from semsim.analysis.result import AGREEMENT_COLUMNS
+
+N, B = 9, 300
+DRAWN = resample(layout_of(evidence(n_models=N).images), B, 199, 0)
+LABELS = [f"m{i}" for i in range(N)]
+DRAW = np.random.default_rng(0)
+X = np.arange(float(N))
+Y = X + 2 * DRAW.normal(size=N)
+
+
+def cloud(means, spread):
+    return means + DRAW.normal(0, spread, (B, N))
+
+
+PEOPLE = measure("people", X, cloud(X, 0.3))
+METRIC = measure("psnr", Y, cloud(Y, 0.5))
+
+
+def test_the_numbers_are_scipys_and_oriented():
+    turned = measure("mse", -Y, -METRIC.resampled, sign=-1)
+    table = agreement_table(PEOPLE, [METRIC, turned], LABELS, DRAWN)
+    assert tuple(table.columns) == AGREEMENT_COLUMNS
+    assert table["rho"].tolist() == pytest.approx([stats.spearmanr(X, Y).statistic] * 2)
+    assert table["tau"].tolist() == pytest.approx([stats.kendalltau(X, Y).statistic] * 2)
+    row = table.iloc[0]
+    assert (row["n"], row["p_kind"], row["left_out_models"]) == (N, "Monte Carlo", 0)
+    for name in ("rho_bw", "rho_models", "rho_images", "loo_rho"):
+        low, high = ("min", "max") if name == "loo_rho" else ("low", "high")
+        assert row[f"{name}_{low}"] <= row["rho"] <= row[f"{name}_{high}"]
+
+
+def test_the_cluster_interval_is_of_the_resampled_means_by_a_loop():
+    row = agreement_row(PEOPLE, METRIC, LABELS, DRAWN)
+    for name, function in (("rho", stats.spearmanr), ("tau", stats.kendalltau)):
+        draws = [
+            function(x, y).statistic
+            for x, y in zip(PEOPLE.resampled, METRIC.resampled, strict=True)
+        ]
+        expected = np.percentile(draws, [2.5, 97.5])
+        found = row[f"{name}_images_low"], row[f"{name}_images_high"]
+        assert found == pytest.approx(tuple(expected))
+
+
+def test_the_interval_over_models_is_of_drawn_models_by_a_loop():
+    row = agreement_row(PEOPLE, METRIC, LABELS, DRAWN)
+    draws = [stats.spearmanr(X[pick], Y[pick]).statistic for pick in DRAWN.picks(N)]
+    expected = np.percentile(draws, [2.5, 97.5])
+    assert (row["rho_models_low"], row["rho_models_high"]) == pytest.approx(tuple(expected))
+
+
+def test_resamples_without_a_ranking_are_left_out_and_counted():
+    few = slice(0, 4)
+    x, y = X[few], Y[few]
+    resampled = PEOPLE.resampled[:, few].copy()
+    resampled[:10] = 1.0
+    people = measure("people", x, resampled)
+    drawn = resample(layout_of(evidence(n_models=4).images), B, 9, 0)
+    row = agreement_row(people, measure("psnr", y, METRIC.resampled[:, few]), LABELS, drawn)
+    assert row["left_out_images"] == 10
+    assert row["left_out_models"] == B - len(drawn.picks(4)) > 0
+    assert row["p_kind"] == "exact"
+
+
+def test_a_set_metric_stays_and_people_move():
+    fixed = measure("fid", Y, np.broadcast_to(Y, (B, N)), of_images=False)
+    row = agreement_row(PEOPLE, fixed, LABELS, DRAWN)
+    draws = [stats.spearmanr(x, Y).statistic for x in PEOPLE.resampled]
+    assert row["rho_images_low"] == pytest.approx(np.percentile(draws, 2.5))
+
+
+def test_best_first_and_undefined_last_without_numbers():
+    flat, worst = measure("flat", np.ones(N)), measure("worst", -X, cloud(-X, 0.1))
+    table = agreement_table(PEOPLE, [flat, worst, METRIC], LABELS, DRAWN)
+    assert table["metric"].tolist() == ["psnr", "worst", "flat"]
+    assert table.loc[2, "undefined"] == "metric: the same value for every model"
+    numbers = set(AGREEMENT_COLUMNS) - {"metric", "title", "n", "undefined"}
+    assert table.loc[2, list(numbers)].isna().all()
+
+
+def test_models_without_a_value_are_not_counted():
+    people = X.copy()
+    people[0] = np.nan
+    metric = Y.copy()
+    metric[1] = np.nan
+    row = agreement_row(measure("people", people), measure("psnr", metric), LABELS, DRAWN)
+    assert row["n"] == N - 2
+    assert row["rho"] == pytest.approx(stats.spearmanr(X[2:], Y[2:]).statistic)

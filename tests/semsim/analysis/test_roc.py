@@ -1,0 +1,134 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_votes import MSE, PSNR, SPECS, evidence, scores_of, votes_of
+
+from semsim.analysis.evidence import gather
+from semsim.analysis.human import human_score
+from semsim.analysis.layout import layout_of
+from semsim.analysis.resampling import Resamples, resample
+from semsim.analysis.result import AUC_COLUMNS
+from semsim.analysis.roc import auc_table, contest_of, grouped_auc
+
+IMAGES = st.lists(
+    st.tuples(st.integers(0, 4), st.booleans(), st.integers(0, 2), st.integers(0, 3)), min_size=1
+)
+
+
+def by_loop(values, recognised, weights):
+    """The weighted share of pairs that are in order; NaN without a pair."""
+    won = pairs = 0.0
+    for a, w in zip(values[recognised], weights[recognised], strict=True):
+        for b, v in zip(values[~recognised], weights[~recognised], strict=True):
+            pairs += w * v
+            won += w * v * ((a > b) + (a == b) / 2)
+    return won / pairs if pairs else np.nan
+
+
+@given(IMAGES, st.lists(st.integers(0, 3), min_size=4, max_size=4))
+def test_equal_to_a_loop_over_pairs_with_ties_groups_and_weights(images, weights):
+    columns = (np.array(column) for column in zip(*images, strict=True))
+    values, recognised, groups, original = columns
+    weights = np.array([weights], dtype=float)
+    expected = [
+        by_loop(values[own], recognised[own], weights[0, original[own]])
+        for own in (groups == group for group in range(3))
+        if len(set(recognised[own])) == 2
+    ]
+    found = grouped_auc(contest_of(values, recognised, groups, original), weights)
+    np.testing.assert_allclose(found, np.array([expected]).reshape(1, -1))
+
+
+FOUND = evidence(n_models=4, n_originals=15)
+LAYOUT = layout_of(FOUND.images)
+HUMAN = human_score(FOUND, "majority")
+DRAWN = resample(LAYOUT, 40, 0, 0)
+
+
+def auc(found, human=HUMAN, drawn=DRAWN, specs=SPECS):
+    table = auc_table(specs, found, human, layout_of(found.images), drawn)
+    assert tuple(table.columns) == AUC_COLUMNS
+    return table.set_index(["metric", "scope"])
+
+
+def mean_over(groups, values, recognised, weights):
+    each = [
+        (by_loop(values[groups == g], recognised[groups == g], weights[groups == g]), g)
+        for g in np.unique(groups)
+    ]
+    return np.array([(value, group) for value, group in each if not np.isnan(value)])
+
+
+def test_scopes_are_means_over_groups_with_both_kinds():
+    table = auc(FOUND)
+    yes, once = HUMAN > 0.5, np.ones(len(HUMAN))
+    for spec, sign in ((PSNR, 1), (MSE, -1)):
+        values = sign * FOUND.scores[spec.name]
+        for scope, groups in (
+            ("pooled", np.zeros(len(yes))),
+            ("within model", LAYOUT.model),
+            ("within original", LAYOUT.original),
+        ):
+            each = mean_over(groups, values, yes, once)
+            row = table.loc[(spec.name, scope)]
+            assert row["auc"] == pytest.approx(each[:, 0].mean())
+            assert row["n_groups"] == len(each)
+            used = np.isin(groups, each[:, 1])
+            assert (row["n_positive"], row["n_negative"]) == (
+                (yes & used).sum(),
+                (~yes & used).sum(),
+            )
+    assert "fid" not in table.index
+
+
+def test_the_bootstrap_equals_drawing_originals_and_computing_again():
+    table = auc(FOUND)
+    yes, values = HUMAN > 0.5, FOUND.scores["psnr"]
+    draws = {"pooled": [], "within model": [], "within original": []}
+    for weights in DRAWN.originals:
+        chosen = np.repeat(np.arange(15), weights.astype(int))
+        rows = np.concatenate([np.flatnonzero(LAYOUT.original == one) for one in chosen])
+        again = np.repeat(np.arange(15), [4] * 15)  # each draw of an original is one of its own
+        groups = {
+            "pooled": np.zeros(60),
+            "within model": LAYOUT.model[rows],
+            "within original": again,
+        }
+        for scope, group in groups.items():
+            each = mean_over(group, values[rows], yes[rows], np.ones(60))
+            draws[scope].append(each[:, 0].mean())
+    for scope, drawn in draws.items():
+        row = table.loc[("psnr", scope)]
+        assert (row["low"], row["high"]) == pytest.approx(tuple(np.percentile(drawn, [2.5, 97.5])))
+
+
+def test_infinite_scores_rank_first_and_exact_halves_are_left_out():
+    votes = {("m", str(i)): said for i, said in enumerate(["11", "10", "00", "00"])}
+    found = gather(
+        votes_of(votes),
+        scores_of({("psnr", "m"): {"0": np.inf, "1": -np.inf, "2": 5.0, "3": 6.0}}),
+        [PSNR],
+    )
+    drawn = resample(layout_of(found.images), 9, 0, 0)
+    table = auc(found, human_score(found, "mean-response"), drawn, [PSNR])
+    assert table.loc[("psnr", "pooled"), ["auc", "n_positive", "n_negative"]].tolist() == [1, 1, 2]
+
+
+def test_undefined_with_a_reason():
+    table = auc(FOUND, human=np.ones(len(HUMAN)))
+    assert table["auc"].isna().all()
+    assert table["low"].isna().all()
+    assert (table["n_groups"] == 0).all()
+    assert table.loc[("psnr", "within model"), "undefined"] == (
+        "no model has both images that people recognise and images that they do not"
+    )
+
+
+def test_without_bootstraps_there_is_no_interval():
+    nothing = Resamples(
+        originals=np.empty((0, 15)), models=np.empty((0, 4)), permutations=0, seed=0
+    )
+    table = auc(FOUND, drawn=nothing)
+    assert table["auc"].notna().all()
+    assert table[["low", "high"]].isna().all(axis=None)

@@ -1,0 +1,62 @@
+from pathlib import Path
+
+import pytest
+
+from semsim.errors import DataError
+from semsim.importers.file_names import below, id_and_label, image_name, listing
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("12_49_ori.png", ("12", 49, True, None)),
+        ("12_49_rec.png", ("12", 49, False, None)),
+        ("12_49_rec_3_14.png", ("12", 49, False, 14)),
+        ("a_b_7_rec.png", ("a_b", 7, False, None)),
+    ],
+)
+def test_names_of_images(name, expected):
+    found = image_name(Path("somewhere") / name)
+    assert (found.image_id, found.label, found.is_original, found.model_index) == expected
+
+
+@pytest.mark.parametrize(
+    "name", ["12_ori.png", "12_49.png", "12_49_rec_3.png", "12_x_rec.png", "12_49_rec_3_1_2.png"]
+)
+def test_other_names_say_nothing(name):
+    assert image_name(Path(name)) is None
+
+
+@pytest.mark.parametrize(
+    ("stem", "expected"),
+    [
+        ("12_49_gt", ("12", 49)),
+        ("12_49", ("12", 49)),
+        ("12", ("12", None)),
+        ("a_b_gt", ("a_b", None)),
+    ],
+)
+def test_ids_and_labels(stem, expected):
+    assert id_and_label(stem) == expected
+
+
+def test_a_listing_tells_images_folders_and_the_rest_apart(tmp_path, draw):
+    draw(tmp_path / "a/b.PNG")
+    (tmp_path / "a/deep").mkdir()
+    (tmp_path / "a/metric.npy").touch()
+    (tmp_path / "a/.hidden.png").touch()
+    found = listing(tmp_path / "a", tmp_path)
+    assert [path.name for path in found.images] == ["b.PNG"]
+    assert [path.name for path in found.folders] == ["deep"]
+    assert [str(one) for one in found.unread] == ["a/metric.npy: not an image file"]
+    assert found.hidden == 1
+
+
+def test_no_folder_is_an_error(tmp_path):
+    with pytest.raises(DataError, match="is not a folder"):
+        listing(tmp_path / "nothing", tmp_path)
+
+
+def test_paths_elsewhere_are_named_whole():
+    assert below(Path("/a/b"), Path("/a")) == "b"
+    assert below(Path("/x/b"), Path("/a")) == "/x/b"

@@ -1,0 +1,228 @@
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.exports import VOTE_COLUMNS
+from semsim.errors import DataError, SettingsError, UnknownNameError
+from semsim.importers.table import Table
+
+WIDE = """model,id,truth,p0,p1,p2,ok,bad,psnr
+m1,1,0,0,-1,0,1,1,9.5
+m1,2,1,0,-1,,0,0,8
+m2,1,0,-1,-1,-1,0,1,7
+m2,2,1,1,1,1,1,0,
+"""
+SETTINGS = {
+    "image_id": "id",
+    "class_name": "truth",
+    "annotators": "p0, p1, p2",
+    "none": "-1",
+    "given": "released=ok",
+    "scores": "psnr=psnr/2",
+    "flags": "bad",
+}
+LONG = """model,image_id,class_name,annotator,answer
+m1,1,cat,A,cat
+m1,1,cat,B,none
+m2,1,cat,A,dog
+"""
+
+
+@pytest.fixture
+def read(tmp_path):
+    def from_text(text, **settings):
+        path = tmp_path / "votes.csv"
+        path.write_text(text)
+        return Table(**settings)(path, "paper")
+
+    return from_text
+
+
+def test_wide_rows_become_votes_labels_and_scores(read):
+    found = read(WIDE, **SETTINGS)
+    assert found.unread == ()
+    votes = found.tables.votes
+    said = votes.set_index(["model", "image_id", "annotator"])
+    assert said.loc[("m1", "1", "p1"), "answer"] == "none"
+    assert said["recognised"].sum() == 5
+    assert len(votes) == 11
+    assert found.notes == (
+        "Votes per image taken as 3, the most one has.",
+        "1 empty cells are no votes.",
+    )
+    labels = found.tables.labels
+    assert labels["human:released"].tolist() == [True, False, False, True]
+    assert labels["n_votes"].tolist() == [3, 2, 3, 3]
+    assert labels["recognisable"].tolist() == [True, False, False, True]
+    assert found.tables.scores["value"].tolist() == [4.75, 4, 3.5]
+    assert found.counts["bad"] == 2
+
+
+def test_long_rows_become_votes(read):
+    found = read(LONG, dataset="pets", attack="dlg")
+    assert found.unread == ()
+    votes = found.tables.votes
+    assert votes["recognised"].tolist() == [True, False, False]
+    assert set(votes["dataset"]) == {"pets"}
+    assert set(votes["attack"]) == {"dlg"}
+    assert found.tables.scores is None
+    assert found.counts == {
+        "models": 2,
+        "originals": 1,
+        "reconstructions": 2,
+        "annotators": 2,
+        "votes": 3,
+    }
+
+
+def test_long_rows_may_say_recognised_without_an_answer(read):
+    found = read("model,image_id,annotator,seen\nm,1,A,1\nm,1,B,0\n", recognised="seen")
+    assert found.tables.votes["recognised"].tolist() == [True, False]
+
+
+def test_classes_get_their_names(read, tmp_path):
+    (tmp_path / "classes.txt").write_text("cat\ndog\n")
+    found = read(WIDE, **SETTINGS, classes=tmp_path / "classes.txt")
+    assert set(found.tables.votes["class_name"]) == {"cat", "dog"}
+    assert set(found.tables.votes["answer"]) == {"cat", "dog", "none"}
+
+
+def test_rows_that_cannot_be_read_are_named(read, reasons):
+    text = LONG + "m1,2,dog,A\nm1,,dog,A,dog\nm1,3,dog,,dog\nm1,4,dog,A,\n"
+    assert reasons(read(text)) == {
+        "votes.csv line 5": "has 4 cells, the header has 5",
+        "votes.csv line 6": "has no image_id",
+        "votes.csv line 7": "has no annotator",
+        "votes.csv line 8": "does not say if it was recognised: "
+        "no answer, or no true class to compare it with",
+    }
+
+
+def test_unknown_answers_of_a_wide_table_are_named_with_who_gave_them(read, tmp_path, reasons):
+    (tmp_path / "classes.txt").write_text("cat\ndog\n")
+    found = read(WIDE.replace("m1,1,0,0", "m1,1,0,5"), **SETTINGS, classes=tmp_path / "classes.txt")
+    assert reasons(found) == {"votes.csv line 2, p0": "answer 5 is not in the list of classes"}
+
+
+@given(order=st.permutations(range(1, 5)))
+def test_the_order_of_rows_does_not_matter(order, tmp_path_factory):
+    path = tmp_path_factory.mktemp("table") / "votes.csv"
+    lines = WIDE.splitlines()
+    tables = []
+    for rows in (range(1, 5), order):
+        path.write_text("\n".join([lines[0], *(lines[row] for row in rows)]))
+        tables.append(Table(**SETTINGS)(path, "paper").tables)
+    first, second = tables
+    pd.testing.assert_frame_equal(first.labels, second.labels)
+    assert set(first.votes["vote_id"]) == set(second.votes["vote_id"])
+    assert first.scores["value"].sum() == second.scores["value"].sum()
+
+
+def test_a_column_that_has_a_usual_name_but_another_meaning_is_left_alone(read):
+    text = WIDE.replace("model,id", "image_id,id").replace("psnr\n", "model\n")
+    settings = {**SETTINGS, "model": "image_id", "scores": "psnr=model"}
+    found = read(text, **settings)
+    assert set(found.tables.votes["model"]) == {"m1", "m2"}
+    assert set(found.tables.labels["image_id"]) == {"1", "2"}
+    assert found.tables.scores["value"].tolist() == [9.5, 8, 7]
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"model": "net"}, DataError, "lacks the columns net"),
+        ({"annotator": "who"}, DataError, "lacks the columns who"),
+        ({"answer": "x", "recognised": "y"}, DataError, "lacks the columns x, y"),
+        ({"annotators": "p0"}, DataError, "lacks the columns p0"),
+        ({"given": "a"}, SettingsError, "name=column"),
+        ({"given": "a=b"}, DataError, "lacks the columns b"),
+        ({"scores": "psnr=answer/x"}, SettingsError, "column/number"),
+        ({"scores": "psnr=answer/0"}, SettingsError, "column/number"),
+        ({"votes_per_item": 1}, SettingsError, "1 votes an image are too few: one has 2"),
+        ({"scores": "nonsense=answer"}, UnknownNameError, "No metric is called"),
+        ({"headline": "nonsense"}, SettingsError, "No human score"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(read, settings, error, message):
+    with pytest.raises(error, match=message):
+        read(LONG, **settings)
+
+
+@pytest.fixture
+def export():
+    """Votes as a study exports them, undone and surplus ones and a decoy among them."""
+    usual = {
+        "study": "mine",
+        "task": "pair",
+        "kind": "reconstruction",
+        "dataset": "symbols",
+        "attack": "invgrad",
+        "class_name": "star",
+        "reason": "",
+        "rt_ms": 812.5,
+        "client_ts": pd.Timestamp("2026-01-01 10:00:00.123456", tz="UTC"),
+        "server_ts": pd.Timestamp("2026-01-01 10:00:01", tz="UTC"),
+        "status": "counted",
+        "simulated": True,
+        "votes_per_item": 3,
+        "headline": "mean-response",
+    }
+    rows = [
+        ("i1", "m1", "1", "Anna", "same", True, {}),
+        ("i1", "m1", "1", "Ben", "different", False, {"rt_ms": None}),
+        ("i2", "m2", "1", "Anna", "different", False, {"status": "superseded"}),
+        ("i2", "m2", "1", "Anna", "same", True, {"class_name": ""}),
+        ("i3", "m2", "1", "Anna", "same", True, {"kind": "decoy", "class_name": "sun"}),
+    ]
+    table = [
+        {
+            **usual,
+            "item": item,
+            "model": model,
+            "image_id": image,
+            "annotator": who,
+            "answer": said,
+            "recognised": recognised,
+            "vote_id": f"v{index}",
+            **changes,
+        }
+        for index, (item, model, image, who, said, recognised, changes) in enumerate(rows)
+    ]
+    return pd.DataFrame(table)[list(VOTE_COLUMNS)].astype(dict(VOTE_COLUMNS))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_our_own_export_comes_back_as_it_went(export, tmp_path, suffix):
+    path = tmp_path / f"votes.{suffix}"
+    getattr(export, f"to_{suffix}")(path, index=False)
+    found = Table()(path, "again")
+    assert found.unread == ()
+    pd.testing.assert_frame_equal(
+        found.tables.votes, export.assign(study="again").astype(VOTE_COLUMNS)
+    )
+    assert found.tables.simulated
+    assert found.tables.headline == "mean-response"
+    labels = found.tables.labels
+    assert labels["item"].tolist() == ["i1", "i2"]
+    assert labels["n_votes"].tolist() == [2, 1]
+    assert set(labels["votes_per_item"]) == {3}
+    assert found.counts["kept but not counted (decoys, superseded, surplus)"] == 2
+
+
+def test_several_studies_in_one_table_are_refused(export, tmp_path):
+    export.loc[0, "study"] = "other"
+    export.to_csv(tmp_path / "votes.csv", index=False)
+    with pytest.raises(DataError, match="several values of study: mine, other"):
+        Table()(tmp_path / "votes.csv", "again")
+
+
+def test_broken_times_and_truths_are_named(export, tmp_path, reasons):
+    table = export.astype({"rt_ms": object, "client_ts": object, "simulated": object})
+    table.loc[0, "rt_ms"], table.loc[1, "client_ts"], table.loc[3, "simulated"] = "x", "y", "z"
+    table.to_csv(tmp_path / "votes.csv", index=False)
+    assert reasons(Table()(tmp_path / "votes.csv", "again")) == {
+        "votes.csv line 2": "rt_ms cannot be read: x",
+        "votes.csv line 3": "client_ts cannot be read: y",
+        "votes.csv line 5": "simulated cannot be read: z",
+    }

@@ -1,0 +1,82 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from semsim.errors import DataError
+from semsim.importers.text_table import read_text_table
+
+
+def csv(tmp_path, text, encoding="utf-8"):
+    path = tmp_path / "votes.csv"
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_cells_are_text_and_rows_know_their_line(tmp_path, mark):
+    found = read_text_table(csv(tmp_path, f"a{mark}b\n007{mark} x y \n\n{mark}NA\n"))
+    assert found.cells.to_dict("index") == {
+        "line 2": {"a": "007", "b": "x y"},
+        "line 4": {"a": None, "b": "NA"},
+    }
+    assert found.unread == ()
+
+
+def test_rows_of_another_length_are_left_out_and_named(tmp_path):
+    found = read_text_table(csv(tmp_path, "a,b\n1,2\n3\n4,5,6\n"))
+    assert found.cells["a"].tolist() == ["1"]
+    assert [str(one) for one in found.unread] == [
+        "votes.csv line 3: has 1 cells, the header has 2",
+        "votes.csv line 4: has 3 cells, the header has 2",
+    ]
+
+
+def test_parquet_is_read_as_csv_would_be(tmp_path):
+    path = tmp_path / "votes.parquet"
+    pd.DataFrame(
+        {"id": [3.0, np.nan], "p": [0.25, 9.93685], "t": [True, None], "s": ["x", ""]}
+    ).to_parquet(path)
+    assert read_text_table(path).cells.to_dict("index") == {
+        "row 1": {"id": "3", "p": "0.25", "t": "True", "s": "x"},
+        "row 2": {"id": None, "p": "9.93685", "t": None, "s": None},
+    }
+
+
+def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path):
+    assert list(read_text_table(csv(tmp_path, "a\n1\n", "utf-8-sig")).cells) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no row"),
+        ("a,b\n", "holds no row"),
+        ("a,a\n1,2\n", "need a name each"),
+        ('a\n"1\n', "not a readable table"),
+    ],
+)
+def test_tables_without_names_or_rows_are_refused(tmp_path, text, message):
+    with pytest.raises(DataError, match=message):
+        read_text_table(csv(tmp_path, text))
+
+
+def test_other_encodings_and_files_are_refused(tmp_path):
+    with pytest.raises(DataError, match="not a readable table"):
+        read_text_table(csv(tmp_path, "a\né\n", "latin-1"))
+    with pytest.raises(DataError, match="should end in"):
+        read_text_table(tmp_path / "votes.xlsx")
+    (tmp_path / "x.parquet").write_bytes(b"PAR1 broken")
+    with pytest.raises(DataError, match="not a readable table"):
+        read_text_table(tmp_path / "x.parquet")
+
+
+def test_lists_in_cells_are_refused(tmp_path):
+    pd.DataFrame({"a": [[1, 2]]}).to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(DataError, match="holds ndarray"):
+        read_text_table(tmp_path / "x.parquet")
+
+
+def test_absent_columns_are_named_beside_those_there_are(tmp_path):
+    table = read_text_table(csv(tmp_path, "a,b\n1,2\n"))
+    with pytest.raises(DataError, match=r"lacks the columns c, d. It has: a, b"):
+        table.columns("a", "c", "d")

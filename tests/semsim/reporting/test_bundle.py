@@ -1,0 +1,62 @@
+import json
+
+import pandas as pd
+import pytest
+from made_analysis import SPECS, made_analysis
+from PIL import Image
+
+from semsim.errors import DataError
+from semsim.reporting.bundle import write_bundle
+from semsim.reporting.figures import figures
+from semsim.reporting.report import report_html
+from semsim.reporting.tables import tables
+
+SMALL = made_analysis(specs=SPECS[:1])
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    return write_bundle(SMALL, tmp_path_factory.mktemp("bundle") / "new")
+
+
+def test_every_table_and_figure_is_there_in_every_form(bundle):
+    found = {path.relative_to(bundle).as_posix() for path in bundle.rglob("*") if path.is_file()}
+    drawn = {f"figures/{f.stem}.{end}" for f in figures(SMALL) for end in ("svg", "png", "csv")}
+    written = {f"tables/{t.name}.{end}" for t in tables(SMALL) for end in ("csv", "tex", "md")}
+    assert found == {"report.html", "settings.json"} | drawn | written
+
+
+def test_files_hold_what_they_are_called_after(bundle):
+    assert (bundle / "report.html").read_text(encoding="utf-8") == report_html(SMALL)
+    forest = pd.read_csv(bundle / "figures" / "forest.csv")
+    assert forest["rho"].tolist() == [0.6703, 0.9]
+    agreement = pd.read_csv(bundle / "tables" / "agreement.csv")
+    assert agreement["p_rho"].tolist() == [0.0104]
+    assert Image.open(bundle / "figures" / "forest.png").info["dpi"] == pytest.approx((300, 300), 1)
+    assert json.loads((bundle / "settings.json").read_text())["analysis"]["seed"] == 3
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(DataError, match="not empty"):
+        write_bundle(SMALL, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_overwriting_replaces_an_older_bundle_and_nothing_else(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "scatter-old.png").write_text("old")
+    (tmp_path / "report.html").write_text("old")
+    seen = []
+    write_bundle(SMALL, tmp_path, overwrite=True, report=seen.append)
+    assert (tmp_path / "thesis.txt").read_text() == "mine"
+    assert not (tmp_path / "figures" / "scatter-old.png").exists()
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE")
+    assert (seen[-1].done, seen[-1].total) == (len(figures(SMALL)) + 1,) * 2
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match=r"file.*another folder"):
+        write_bundle(SMALL, tmp_path / "file" / "folder")

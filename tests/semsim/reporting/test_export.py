@@ -1,0 +1,124 @@
+import io
+import re
+import threading
+from xml.etree import ElementTree
+
+import matplotlib
+import pytest
+from made_analysis import made_analysis
+from PIL import Image
+
+from semsim.reporting import canvas
+from semsim.reporting.export import png, svg
+from semsim.reporting.figures import figure, figures
+
+SVG = "{http://www.w3.org/2000/svg}"
+XLINK = "{http://www.w3.org/1999/xlink}"
+LIVE = {one.stem: svg(one, live=True) for one in figures(made_analysis())}
+
+
+@pytest.mark.parametrize("stem", LIVE)
+def test_a_live_drawing_takes_its_colours_and_size_from_the_page(stem):
+    root = ElementTree.fromstring(LIVE[stem])
+    assert root.get("viewBox")
+    assert root.get("width") is None
+    assert root.get("height") is None
+    assert root.get("role") == "img"
+    assert canvas.INK not in LIVE[stem]
+    assert "currentColor" in LIVE[stem]
+    assert not root.findall(f".//{SVG}style"), "it would reach other drawings of the page"
+    # Black would vanish on a dark page: texts without a colour of their own are black.
+    for text in root.iter(f"{SVG}text"):
+        assert "fill: " in text.get("style"), ElementTree.tostring(text)
+
+
+@pytest.mark.parametrize("stem", LIVE)
+def test_ids_belong_to_one_drawing_and_every_reference_finds_its_own(stem):
+    ids = set(re.findall(r'\bid="([^"]+)"', LIVE[stem]))
+    used = set(re.findall(r'href="#([^"]+)"', LIVE[stem]))
+    used |= set(re.findall(r"url\(#([^)]+)\)", LIVE[stem]))
+    assert used <= ids
+    for other, drawing in LIVE.items():
+        if other != stem:
+            assert not ids & set(re.findall(r'\bid="([^"]+)"', drawing)), other
+
+
+@pytest.mark.parametrize("stem", LIVE)
+def test_nothing_is_fetched(stem):
+    root = ElementTree.fromstring(LIVE[stem])
+    links = [node.get(f"{XLINK}href") for node in root.iter() if node.get(f"{XLINK}href")]
+    assert all(link.startswith(("#", "data:image/png;base64,")) for link in links)
+
+
+def test_the_title_is_read_out_and_escaped():
+    root = ElementTree.fromstring(LIVE["scatter-flat-x"])
+    assert root.get("aria-label").startswith("<Flat> & co: ρ and τ undefined")
+
+
+@pytest.mark.parametrize(("stem", "points"), [("scatter-mse", 4), ("stability-mse", 8)])
+def test_points_name_their_model_to_the_page(stem, points):
+    root = ElementTree.fromstring(LIVE[stem])
+    found = [node for node in root.iter() if node.get("data-key")]
+    assert len(found) == points
+    assert {node.get("data-key") for node in found} == {
+        f"symbols\ninvgrad\nresnet/{i}" for i in range(4)
+    }
+    for node in found:
+        title = node.find(f"{SVG}title").text
+        assert title.startswith(f"resnet/{node.get('data-key')[-1]} <b>: ")
+    assert "<title>resnet/0 &lt;b&gt;: " in LIVE[stem]
+    assert 'data-key="symbols&#10;invgrad&#10;resnet/0"' in LIVE[stem]
+
+
+def test_the_cloud_of_images_is_a_picture_and_not_thousands_of_marks():
+    assert LIVE["images-mse"].count("<image") == 1
+
+
+def test_a_file_stands_on_white_without_a_date_and_with_outlined_letters():
+    one = figure(made_analysis(), "forest")
+    file = svg(one, live=False)
+    root = ElementTree.fromstring(file)
+    assert root.get("width").endswith("pt")
+    assert not root.findall(f".//{SVG}text")
+    assert "metadata" not in file
+    assert "fill: #ffffff" in file
+    assert "currentColor" not in file
+    narrow = ElementTree.fromstring(svg(one, live=False, width_mm=89))
+    assert float(narrow.get("width")[:-2]) == pytest.approx(89 / 25.4 * 72, abs=0.01)
+
+
+def test_the_same_figure_gives_the_same_bytes_and_another_gives_others():
+    first, second = (figure(made_analysis(), "scatter", "psnr") for _ in range(2))
+    other = figure(made_analysis(5), "scatter", "psnr")
+    for write in (
+        lambda one: svg(one, True),
+        lambda one: svg(one, False),
+        lambda one: png(one, 80),
+    ):
+        assert write(first) == write(second)
+        assert write(first) != write(other)
+
+
+def test_a_png_has_the_size_that_was_asked_for_and_is_opaque():
+    picture = Image.open(io.BytesIO(png(figure(made_analysis(), "auc"), dpi=100, width_mm=127)))
+    assert picture.width == 500
+    assert picture.convert("RGBA").getpixel((0, 0)) == (255, 255, 255, 255)
+
+
+def test_figures_written_at_once_do_not_disturb_each_other_or_matplotlib():
+    one = figure(made_analysis(), "forest")
+    kinds = [True, False] * 4
+    expected = {live: svg(one, live) for live in (True, False)}
+    found = {}
+
+    def write(i, live):
+        found[i] = svg(one, live)
+
+    before = dict(matplotlib.rcParams)
+    threads = [threading.Thread(target=write, args=each) for each in enumerate(kinds)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [found[i] == expected[live] for i, live in enumerate(kinds)] == [True] * 8
+    assert dict(matplotlib.rcParams) == before

@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+from made_analysis import SPECS, made_analysis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
+
+from semsim.errors import UnknownNameError
+from semsim.reporting import canvas
+from semsim.reporting.figures import NAMES, by_agreement, figure, figures, safe_name
+
+
+def written(drawing):
+    """Everything a drawing says outside of its ticks, in one line."""
+    texts = [text.get_text() for axes in drawing.axes for text in axes.texts]
+    return " ".join(" ".join([*texts, drawing.get_supxlabel()]).split())
+
+
+def every_figure(analysis):
+    return [pytest.param(one, id=one.stem) for one in figures(analysis)]
+
+
+@pytest.mark.parametrize("width", [canvas.SINGLE, canvas.DOUBLE])
+@pytest.mark.parametrize("one", every_figure(made_analysis(14, 12)))
+def test_nothing_is_cut_and_the_width_is_that_of_a_column(one, width):
+    drawing = one.draw(width)
+    canvas_of_pixels = FigureCanvasAgg(drawing)
+    canvas_of_pixels.draw()
+    inked = drawing.get_tightbbox(canvas_of_pixels.get_renderer())  # inches
+    across, up = drawing.get_size_inches()
+    assert across * 25.4 == pytest.approx(width)
+    assert min(inked.x0, inked.y0) > -0.01
+    assert inked.x1 < across + 0.01
+    assert inked.y1 < up + 0.01
+
+
+@pytest.mark.parametrize("one", every_figure(made_analysis()))
+def test_texts_are_large_enough_to_read(one):
+    sizes = {a.get_fontsize() for a in one.draw().findobj(Text) if a.get_text().strip()}
+    assert min(sizes) >= 5.5
+
+
+def test_every_name_makes_a_figure_and_a_metric_of_sets_has_none_of_images(analysis):
+    stems = [one.stem for one in figures(analysis)]
+    assert len(set(stems)) == len(stems)
+    assert {stem.split("-")[0] for stem in stems} == set(NAMES)
+    assert "images-psnr" in stems
+    assert "scatter-fid" in stems
+    assert "images-fid" not in stems
+
+
+def test_every_figure_says_what_it_shows(analysis):
+    for one in figures(analysis):
+        assert one.title
+        assert one.caption.endswith(".")
+        assert len(one.data()), one.stem
+
+
+def test_drawing_changes_no_data(analysis):
+    for one in figures(analysis):
+        before = one.data().copy()
+        one.draw()
+        assert one.data().equals(before)
+
+
+def test_a_study_without_scores_says_so_in_every_figure(empty):
+    drawn = figures(empty)
+    assert [one.name for one in drawn] == ["forest", "auc", "rules", "matrix"]
+    for one in drawn:
+        assert written(one.draw()).startswith("No"), one.name
+
+
+def test_unknown_names_are_refused_with_the_known_ones(analysis):
+    with pytest.raises(UnknownNameError, match="forest"):
+        figure(analysis, "pie")
+    with pytest.raises(UnknownNameError, match="psnr, mse"):
+        figure(analysis, "scatter", "lpips")
+    with pytest.raises(UnknownNameError, match="None"):
+        figure(analysis, "scatter")
+
+
+def test_the_best_agreeing_metric_comes_first_and_the_undefined_one_last(analysis):
+    assert [spec.name for spec in by_agreement(analysis)] == ["psnr", "fid", "mse", "flat:x"]
+
+
+def test_stems_are_file_names(analysis):
+    assert safe_name("semsim:a/b@attacked") == "semsim-a-b-attacked"
+    assert figure(analysis, "scatter", "flat:x").stem == "scatter-flat-x"
+
+
+def test_one_model_is_drawn_too():
+    analysis = made_analysis(1, 3)
+    for one in figures(analysis):
+        one.draw().draw_without_rendering()
+    assert np.isinf(analysis.models["psnr"]).all()
+    assert "an infinite mean: 1 resnet/0 <b>" in written(figure(analysis, "scatter", "psnr").draw())
+
+
+def test_no_metric_of_images(analysis):
+    analysis = made_analysis(specs=SPECS[3:])
+    assert [one.stem for one in figures(analysis)][4:] == ["scatter-fid", "stability-fid"]
+    assert "no AUC" in written(figure(analysis, "auc").draw())

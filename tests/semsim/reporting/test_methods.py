@@ -1,0 +1,83 @@
+from dataclasses import replace
+
+import numpy as np
+from made_analysis import made_analysis
+
+from semsim.analysis.result import AnalysisSettings, Ceiling
+from semsim.metrics import MetricSpec
+from semsim.reporting.methods import SIMULATED, Origin, facts, metric_table, sections, warnings
+
+
+def text(analysis, origin=None):
+    return "\n".join(
+        paragraph for _, parts in sections(analysis, origin or Origin()) for paragraph in parts
+    )
+
+
+def test_simulated_votes_are_said_first_then_departures_then_notes():
+    analysis = made_analysis(simulated=True)
+    said = warnings(analysis, Origin(protocol="mean-response"))
+    assert said[0] == SIMULATED
+    assert "protocol fixed the human score 'mean-response'" in said[1]
+    assert "'majority'" in said[1]
+    assert said[2:] == list(analysis.notes)
+
+
+def test_people_and_the_protocols_own_score_need_no_warning(analysis):
+    assert warnings(analysis, Origin(protocol="majority")) == list(analysis.notes)
+    assert warnings(analysis, Origin()) == list(analysis.notes)
+
+
+def test_facts_count_what_is_there(analysis):
+    found = facts(analysis)
+    votes = int(np.isfinite(analysis.evidence.recognised).sum())
+    assert found["Counted votes"] == str(votes) == "115"
+    assert found["Reconstructions"] == "24"
+    assert found["Originals"] == "6"
+    assert found["Models"] == "4"
+    assert found["Votes by"] == "people"
+    assert facts(made_analysis(simulated=True))["Votes by"] == "programs (simulated)"
+
+
+def test_the_text_states_this_analysis_and_its_settings(analysis):
+    said = text(analysis, Origin(collection="Asked on paper."))
+    for words in (
+        *("5 annotators gave 115 counted votes on 24 reconstructions", "Asked on paper."),
+        *("99 random ones", "50 bootstraps over models", "seed 3", "split into 2 and 3"),
+        *("Bonett and Wright", "corrected after Holm", "'mean-response' is the share of votes"),
+    ):
+        assert words in said
+    other = replace(analysis, settings=AnalysisSettings(bootstraps=77, seed=8))
+    assert "77 bootstraps over models" in text(other)
+    assert "seed 8" in text(other)
+
+
+def test_an_undefined_ceiling_and_a_given_label(analysis):
+    other = replace(
+        analysis,
+        ceiling=Ceiling(undefined="one annotator"),
+        settings=AnalysisSettings(headline="released"),
+    )
+    said = text(other)
+    assert "Undefined: one annotator." in said
+    assert "'released' is a label that came with the data" in said
+
+
+def test_metrics_are_listed_with_direction_reference_and_settings(analysis):
+    attacked = MetricSpec(
+        **{"name": "psnr@attacked", "title": "PSNR (attacked)", "reference": "attacked"},
+        **{"higher_means_more_leakage": True, "per_image": True},
+    )
+    uniform = MetricSpec(
+        **{"name": "ssim-uniform", "title": "SSIM (uniform window)"},
+        **{"higher_means_more_leakage": True, "per_image": True},
+    )
+    listed = replace(analysis, specs=(*analysis.specs, attacked, uniform))
+    rows = metric_table(listed).cells.set_index("Name")
+    assert rows.loc["psnr@attacked", "Compared with"] == "attacked image"
+    assert rows.loc["psnr", "Compared with"] == "clean original"
+    assert rows.loc["psnr", "Metric"] == "PSNR (dB)"
+    assert rows.loc["mse", "More leakage"] == "lower"
+    assert rows.loc["fid", "Judges"] == "a whole set"
+    assert '"window": "uniform"' in rows.loc["ssim-uniform", "Settings"]
+    assert rows.loc["flat:x", "Settings"].startswith("not known")

@@ -1,0 +1,124 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from made_analysis import WHY, made_analysis
+
+from semsim.analysis.result import Ceiling
+from semsim.errors import UnknownNameError
+from semsim.reporting.tables import table, table1, tables
+
+
+def cell(found, row, column):
+    return found.cells.iloc[row][column]
+
+
+def test_every_table_has_its_numbers_and_its_texts_in_step(analysis):
+    found = tables(analysis)
+    assert [one.name for one in found] == [
+        *("agreement", "table1", "models", "auc", "differences", "ceiling", "rules", "backbones"),
+        "matrix",
+    ]
+    for one in found:
+        assert one.caption.endswith("."), one.name
+        assert one.cells.map(lambda text: isinstance(text, str)).all(axis=None), one.name
+        if one.name != "table1":
+            assert len(one.cells) == len(one.frame), one.name
+
+
+def test_agreement_shows_absolute_and_signed_values_and_reasons(analysis):
+    found = table(analysis, "agreement")
+    assert cell(found, 1, "|ρ|") == "0.618"
+    assert cell(found, 1, "ρ [95 %, models]") == "−0.618 [−0.90, −0.10]"
+    assert cell(found, 1, "p of ρ") == "< 0.001 (exact)"
+    assert cell(found, 0, "ρ, one model left out") == "0.60 to 0.75"
+    assert cell(found, 2, "ρ [95 %, models]") == f"undefined: {WHY}"
+    assert cell(found, 2, "|ρ|") == "–"
+
+
+def test_a_metric_that_ranks_backwards_is_never_best(analysis):
+    agreement = analysis.agreement.copy()
+    agreement.loc[1, ["rho", "abs_rho"]] = [-0.99, 0.99]
+    found = table(replace(analysis, agreement=agreement), "agreement")
+    columns = list(found.cells.columns)
+    assert found.best == {(row, columns.index(name)) for row in (0, 3) for name in ("|ρ|", "|τ|")}
+    first = table(replace(analysis, agreement=agreement), "table1")
+    marked = {list(first.cells.columns)[column] for _, column in first.best}
+    assert marked == {"PSNR", "FID"}
+
+
+def test_table1_has_data_sets_as_rows_and_metrics_as_columns(analysis):
+    other = made_analysis(5)
+    other = replace(other, evidence=replace(other.evidence, name="second"))
+    found = table1([analysis, other])
+    assert list(found.cells.columns)[5:] == ["PSNR", "MSE", "<Flat> & co", "FID"]
+    assert found.cells["Study"].tolist() == ["made <study>", "", "", "", "second", "", "", ""]
+    assert found.cells["Models"].tolist()[::4] == ["4", "5"]
+    assert found.cells["MSE"].tolist()[:4] == [
+        *("0.618", "−0.618 [−0.90, −0.10]", "0.429", "−0.429 [0.10, 0.77]")
+    ]
+    assert cell(found, 0, "<Flat> & co") == f"undefined: {WHY}"
+    assert len(found.frame) == 8
+
+
+def test_a_study_without_a_metric_has_a_dash_there(analysis):
+    fewer = made_analysis(specs=analysis.specs[:1])
+    fewer = replace(fewer, evidence=replace(fewer.evidence, name="second"))
+    found = table1([analysis, fewer])
+    assert found.cells["MSE"].tolist()[4:] == ["–"] * 4
+    assert cell(found, 4, "PSNR") == "0.670"
+
+
+def test_models_come_most_recognised_first_and_count_infinite_values(analysis):
+    models = analysis.models.iloc[::-1].reset_index(drop=True)
+    models["mse:n_inf"] = [0, 0, 0, 2]
+    found = table(replace(analysis, models=models), "models")
+    assert found.cells["Model"].tolist() == [f"resnet/{i} <b>" for i in range(4)]
+    assert cell(found, 0, "People [95 %]") == "0.900 [0.85, 0.95]"
+    assert cell(found, 0, "MSE ↓") == "20.12 [19.62, 20.62] (and 2 × ∞)"
+    assert cell(found, 3, "PSNR (dB) ↑").startswith("∞")
+
+
+def test_the_best_of_each_scope_is_marked(analysis):
+    found = table(analysis, "auc")
+    assert cell(found, 0, "AUC [95 %]") == "0.600 [0.55, 0.75]"
+    assert cell(found, 6, "AUC [95 %]") == "undefined: the same value for every image"
+    assert {row for row, _ in found.best} == {0, 1, 2, 3, 4, 5}  # PSNR and MSE tie
+
+
+def test_the_ceiling_or_why_there_is_none(analysis):
+    found = table(analysis, "ceiling")
+    assert found.cells.iloc[0].tolist() == [
+        *("5", "2 against 3", "10", "0.900 [0.70, 0.95]", "0.800 [0.60, 0.90]")
+    ]
+    none = table(replace(analysis, ceiling=Ceiling(undefined="one annotator")), "ceiling")
+    assert none.cells["ρ [95 %]"].tolist() == ["undefined: one annotator"]
+
+
+def test_differences_rules_backbones_and_the_matrix(analysis):
+    assert table(analysis, "differences").cells.iloc[0].tolist() == [
+        *("PSNR", "MSE", "4", "0.050 [−0.30, 0.40]", "0.400", "1.000")
+    ]
+    assert table(analysis, "rules").cells.iloc[0].tolist() == [
+        *("majority", "PSNR", "4", "0.600", "0.400", "24", "1")
+    ]
+    assert cell(table(analysis, "backbones"), 0, "ρ").startswith("undefined: 2 models")
+    found = table(analysis, "matrix")
+    assert found.cells.iloc[0].tolist() == ["People", "1.000", *["−0.250"] * 4]
+    assert found.frame["PSNR"].tolist() == [-0.25, 1.0, -0.25, -0.25, -0.25]
+
+
+def test_nothing_scored_leaves_tables_without_rows(empty):
+    for one in tables(empty):
+        assert len(one.cells) == (1 if one.name in ("models", "ceiling") else 0), one.name
+        assert not one.best
+
+
+def test_undefined_numbers_are_not_best(analysis):
+    agreement = analysis.agreement.assign(rho=np.nan, tau=np.nan)
+    assert table(replace(analysis, agreement=agreement), "agreement").best == frozenset()
+
+
+def test_unknown_names_are_refused(analysis):
+    with pytest.raises(UnknownNameError, match="agreement, table1"):
+        table(analysis, "table2")

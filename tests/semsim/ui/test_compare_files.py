@@ -1,0 +1,83 @@
+"""Every figure and table leaves the page in every form it is offered in."""
+
+import io
+import zipfile
+from urllib.parse import quote
+
+import pandas as pd
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from semsim.reporting import figures, tables
+from semsim.ui.compare_data import View, held
+from semsim.ui.compare_files import address, router
+
+VIEW = View(study="1")
+
+
+@pytest.fixture
+def client(made_context):
+    context = made_context(n_images=3)
+    app = FastAPI()
+    app.include_router(router(context))
+    client = TestClient(app)
+    client.context = context
+    return client
+
+
+@pytest.mark.parametrize("name", figures.NAMES)
+def test_figures_come_as_png_svg_and_csv(client, name):
+    starts = {"png": b"\x89PNG", "svg": b"<?xml", "csv": None}
+    for ending, start in starts.items():
+        reply = client.get(address(VIEW, name, ending, "mse"))
+        assert reply.status_code == 200, reply.text
+        assert f".{ending}" in reply.headers["content-disposition"]
+        if start is not None:
+            assert reply.content.startswith(start)
+    drawn = figures.figure(held(client.context, VIEW).analysis, name, "mse").data()
+    sent = pd.read_csv(io.BytesIO(reply.content))
+    assert list(sent.columns) == [str(column) for column in drawn.columns]
+    assert len(sent) == len(drawn)
+
+
+def test_tables_come_as_csv_latex_and_markdown_in_full_precision(client):
+    analysis = held(client.context, VIEW).analysis
+    for table in tables.tables(analysis):
+        for ending in ("csv", "tex", "md"):
+            reply = client.get(address(VIEW, table.name, ending))
+            assert reply.status_code == 200, reply.text
+            assert reply.content
+    sent = pd.read_csv(io.BytesIO(client.get(address(VIEW, "agreement", "csv")).content))
+    assert sent["rho"].tolist() == analysis.agreement["rho"].tolist()
+
+
+def test_the_report_and_everything_at_once(client):
+    report = client.get(address(VIEW, "report", "html"))
+    assert report.text.startswith("<!DOCTYPE html>")
+    assert "Simulated votes" in report.text
+    packed = zipfile.ZipFile(io.BytesIO(client.get(address(VIEW, "everything", "zip")).content))
+    assert {"report.html", "settings.json", "tables/agreement.csv"} <= set(packed.namelist())
+    assert packed.testzip() is None
+
+
+def test_a_table_of_several_studies(client):
+    reply = client.get(address(VIEW, "table1", "csv", studies=["1", "1"]))
+    assert pd.read_csv(io.BytesIO(reply.content))["study"].tolist().count("Made") == 6
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "nothing.png?study=1",
+        "forest.exe?study=1",
+        "scatter.png?study=1&metric=unknown",
+        "forest.png?study=gone",
+        "forest.png?study=1&rule=unknown",
+        f"{quote('../secret', safe='')}.csv?study=1",
+    ],
+)
+def test_what_there_is_not_is_said_in_words(client, asked):
+    reply = client.get(f"/studio/compare-files/{asked}")
+    assert reply.status_code == 404
+    assert reply.text

@@ -1,0 +1,55 @@
+"""Scoring and fetching are jobs that outlive the page and are never started twice."""
+
+import shutil
+import time
+
+from made_study import MODELS
+
+from semsim import jobs
+from semsim.ui.compare_data import View, fresh
+from semsim.ui.compare_jobs import (
+    live_download,
+    missing_weights,
+    scoring_job,
+    start_download,
+)
+from semsim.weights import read_manifest
+
+VIEW = View(study="1")
+
+
+def ended(job, seconds=60):
+    deadline = time.monotonic() + seconds
+    while jobs.state(job) in {jobs.JobState.QUEUED, jobs.JobState.RUNNING}:
+        assert time.monotonic() < deadline, jobs.log_tail(job)
+        time.sleep(0.05)
+    return jobs.state(job)
+
+
+def test_missing_scores_are_computed_by_one_job_that_is_not_repeated(made_context):
+    context = made_context(models=MODELS[:4], n_images=3, scored=())
+    before = fresh(context, VIEW)
+    assert {name for _, name in before.book.missing} >= {"mse", "psnr", "ssim"}
+    job = scoring_job(context, before)
+    assert scoring_job(context, before).id == job.id  # a second page finds it
+    assert ended(job) is jobs.JobState.DONE, jobs.error_text(job)
+    after = fresh(context, VIEW)
+    assert after.book.missing == ()
+    assert scoring_job(context, after) is None
+    shutil.rmtree(context.data / "scores")
+    # it was tried and the scores are not there: a person decides, not a loop
+    assert scoring_job(context, before).id == job.id
+    assert len(jobs.list_jobs(context.data / "jobs")) == 1
+
+
+def test_a_download_is_a_job_and_its_failure_stays_visible(made_context, monkeypatch):
+    context = made_context(n_images=2)
+    assert live_download(context) is None
+    assert {entry.name for entry in missing_weights(context)} == set(read_manifest())
+    # no web server answers at a proxy that is not there: nothing leaves this machine
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    job = start_download(context, "squeezenet1_1")
+    assert ended(job) is jobs.JobState.FAILED
+    assert "could not be fetched" in jobs.error_text(job)
+    assert live_download(context).id == job.id
