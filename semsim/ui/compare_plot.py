@@ -9,7 +9,7 @@ from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import number
 from semsim.ui.compare_data import Comparison
 
-_COLOUR = "#2563eb"  # readable on white and on near-black
+_COLOUR = "#3b82f6"  # readable on white and on near-black
 _GREY = "#808080"
 _HEIGHT = 460  # pixels
 _JITTER = 0.035  # of the share of votes, so that equal answers do not hide each other
@@ -61,7 +61,7 @@ def _trace(points: pd.DataFrame, spec: MetricSpec) -> go.Scatter | go.Scattergl:
         x=points["value"].tolist(),
         y=(points["share"] + moved).tolist(),
         mode="markers",
-        marker={"size": 7, "color": _COLOUR, "opacity": 0.45},
+        marker={"size": 7, "color": _COLOUR, "opacity": 0.6},
         customdata=points.index.tolist(),
         text=texts,
         hovertemplate="%{text}<extra></extra>",

@@ -5,8 +5,10 @@ import pytest
 from made_votes import PSNR, evidence
 from scipy import stats
 from sklearn.metrics import roc_auc_score
+from statsmodels.stats.multitest import multipletests
 
 from semsim.analysis.correlation import kendall_rows, spearman_rows
+from semsim.analysis.differences import holm
 from semsim.analysis.layout import layout_of
 from semsim.analysis.permutation import permutation_p
 from semsim.analysis.resampling import interval, resample
@@ -22,6 +24,13 @@ def test_rows_equal_scipy():
     tau = [stats.kendalltau(a, b).statistic for a, b in zip(x, y, strict=True)]
     np.testing.assert_allclose(spearman_rows(x, y), rho, atol=1e-12)
     np.testing.assert_allclose(kendall_rows(x, y), tau, atol=1e-12)
+
+
+def test_holms_correction_equals_statsmodels():
+    draw = np.random.default_rng(2)
+    for n in (1, 2, 7, 30):
+        p = np.round(draw.random(n) ** 3, 2)  # small ones, and ties
+        assert holm(p) == pytest.approx(multipletests(p, method="holm")[1], abs=1e-12)
 
 
 @pytest.mark.parametrize("ties", [False, True])
