@@ -19,7 +19,7 @@ from semsim.reporting.notation import (
     with_interval,
 )
 
-_TABLE1_HEADINGS = ("Study", "Data set", "Human score", "Models", "")
+_TABLE1_HEADINGS = ("Study", "Data set", "Human score", "Models", "Statistic")
 Cells = Mapping[str, Callable[[pd.Series], str]]
 
 
@@ -327,7 +327,7 @@ def _optional(*values: float | None) -> str:
 
 def _matrix(analysis: Analysis) -> Table:
     frame = analysis.matrix.copy()
-    frame.insert(0, "", frame.index.astype(str))
+    frame.insert(0, "Ranking", frame.index.astype(str))
     frame = frame.reset_index(drop=True)
     cells = frame.copy().astype(object)
     for title in frame.columns[1:]:

@@ -87,7 +87,9 @@ def _html_row(table: Table, i: int, line: Iterable[str]) -> str:
         f'<td class="semsim-best">{text}</td>' if (i, j) in table.best else f"<td>{text}</td>"
         for j, text in enumerate(rest, start=1)
     )
-    return f'<tr><th scope="row">{first}</th>{cells}</tr>'
+    # A row that goes on from the one above has no name of its own; an empty heading is none.
+    head = f'<th scope="row">{first}</th>' if first else "<td></td>"
+    return f"<tr>{head}{cells}</tr>"
 
 
 def _latex(text: str) -> str:

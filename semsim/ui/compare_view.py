@@ -107,7 +107,8 @@ def figure_html(figure: Figure, view: View) -> str:
     links = links_html(view, figure.name, figure.metric)
     return (
         f"<h3>{escape(figure.title)}</h3>"
-        f'<figure class="cmp-figure"><div>{svg(figure, live=True)}</div>'
+        f'<figure class="cmp-figure"><div tabindex="0" role="region" '
+        f'aria-label="Figure: {escape(figure.title)}">{svg(figure, live=True)}</div>'
         f'<figcaption class="cmp-caption">{escape(figure.caption)}</figcaption></figure>{links}'
     )
 
