@@ -362,6 +362,41 @@ def test_the_help_opens_with_a_key_and_keys_can_be_switched_off(
     assert answers(store, study) == ["star"]
 
 
+def test_keys_can_be_changed_and_stay_changed(page, server, store, new_study) -> None:
+    study = new_study()
+    join(page, server, study)
+    page.keyboard.press("?")
+    page.get_by_text("Change keys").click()
+    change_key(page, "answer 1", "p")
+    expect(page.locator(".sl-changed")).to_have_text("Changed to P.")
+    change_key(page, "answer 2", "e")  # the key of answer 8: they swap
+    change_key(page, "answer 3", "Backspace")
+    expect(page.locator(".sl-changed")).to_contain_text("needed for something else")
+    page.keyboard.press("Escape")
+    expect(page.locator(".sl-changed")).to_have_text("Left as it was.")
+    page.keyboard.press("Escape")
+    page.reload()
+    expect(page.locator(".sl-pictures img").first).to_be_visible(timeout=30_000)
+    expect(page.locator(".sl-grid button").first.locator("kbd")).to_have_text("P")
+    for key, meant in (("p", "1"), ("e", "2"), ("2", "e"), ("3", "3")):
+        page.keyboard.press("1")  # stands for nothing any more
+        page.keyboard.press(key)
+        saved(page)
+        assert answers(store, study)[-1] == ANSWERS[meant]
+    page.keyboard.press("?")
+    page.get_by_text("Change keys").click()
+    page.get_by_role("button", name="Back to the usual keys").click()
+    page.get_by_role("button", name="Close").click()
+    page.keyboard.press("1")
+    saved(page)
+    assert answers(store, study)[-1] == ANSWERS["1"]
+
+
+def change_key(page: Page, answer: str, key: str) -> None:
+    page.locator(".sl-changes").get_by_role("button", name=answer).first.click()
+    page.keyboard.press(key)
+
+
 def test_unsaved_answers_are_not_left_behind_unnoticed(page, server, new_study) -> None:
     study = new_study()
     join(page, server, study)

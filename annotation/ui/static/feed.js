@@ -6,7 +6,15 @@ const PICTURE_TRIES = 4;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 8000;
 // How long until it is worth asking again, by what the server said.
-const ASK_AGAIN_MS = { ready: 2000, waiting: 4000, paused: 8000, closed: 60000, finished: 30000 };
+const ASK_AGAIN_MS = {
+  ready: 2000,
+  waiting: 4000,
+  paused: 8000,
+  closed: 60000,
+  finished: 30000,
+  "you-paused": 8000,
+  "you-stopped": 60000,
+};
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -66,13 +74,18 @@ export class Feed {
 
   close() { clearTimeout(this.#timer); }
 
-  async refill() {
-    if (this.#asking || this.#items.length >= REFILL_BELOW) return;
+  refill() {
+    if (this.#items.length < REFILL_BELOW) this.ask();
+  }
+
+  // Ask the server, also when there are items enough: it may have stopped this person.
+  async ask() {
+    if (this.#asking) return;
     this.#asking = true;
     clearTimeout(this.#timer);
     const { calm } = this.outbox;
     try {
-      const reply = await this.#ask();
+      const reply = await this.#next();
       this.#failures = 0;
       this.#accept(reply);
       // The server's count is right only if nothing was on its way meanwhile.
@@ -84,13 +97,14 @@ export class Feed {
     this.onChange();
   }
 
-  #ask() {
+  #next() {
     const n = Math.min(100, HELD + this.outbox.size); // the server counts unsent ones as held
     return getJson(`/api/next?tab=${encodeURIComponent(this.tab)}&n=${n}`, this.who);
   }
 
   #accept(reply) {
     this.trouble = "";
+    if (reply.state.startsWith("you-")) this.#items = [];
     const held = new Set(this.tokens);
     const fresh = reply.items.filter(
       ({ item }) => !held.has(item) && !this.#answered.has(item) && !this.broken.has(item),

@@ -21,7 +21,7 @@ export const PAIR_CODES = { KeyF: "same", KeyJ: "different" };
 
 // What the key is called on a US keyboard, for browsers that do not tell the real layout.
 export function usualLetter(code) {
-  return code === "Space" ? "Space" : code.replace(/^(Digit|Key)/, "");
+  return code.replace(/^(Digit|Key)/, "");
 }
 
 // A function from code to the letter printed on this person's key.

@@ -3,9 +3,10 @@
 // An answer is one key; the next picture comes from memory at once, and the answer goes to the
 // server behind it (outbox.js). Nothing here knows which answer is right.
 
+import { Bindings } from "./bindings.js";
 import { Pace, StimulusClock } from "./clock.js";
 import { Feed, SignedOut, getJson } from "./feed.js";
-import { isShortcut, keyLetters, NONE_CODES } from "./keys.js";
+import { isShortcut, keyLetters, NONE_CODES, usualLetter } from "./keys.js";
 import { Outbox, uuid } from "./outbox.js";
 import { openTab, recall, remember } from "./tabs.js";
 import { View } from "./view.js";
@@ -20,6 +21,14 @@ const WORDS = {
   finished: ["All done, thank you!", "There is nothing left for you to answer. You can close this page."],
   paused: ["The study is paused", "The researcher has paused it. This page goes on by itself when it continues."],
   closed: ["The study is closed", "Thank you for your help. You can close this page."],
+  "you-paused": [
+    "Your part is paused",
+    "The researcher has paused your part in this study. This page goes on by itself when you may continue.",
+  ],
+  "you-stopped": [
+    "Your part has ended",
+    "The researcher has ended your part in this study. Thank you for your help; you can close this page.",
+  ],
   waiting: [
     "Nothing free right now",
     "Others are looking at the rest. If something becomes free it appears here by itself.",
@@ -35,6 +44,8 @@ class SemsimLabeller extends HTMLElement {
   #display = {};
   #was = null; // the answer just taken back
   #useKeys = true;
+  #bindings = new Bindings();
+  #changing = null; // the answer whose new key is awaited
   #noticeHidden = false;
   #uncertain = false; // whether `done` is a guess
 
@@ -64,6 +75,7 @@ class SemsimLabeller extends HTMLElement {
   #view = null;
   #study = null;
   #pace = new Pace();
+  #letters = usualLetter;
 
   #listen(signal) {
     const on = (target, type, handler) => target.addEventListener(type, handler, { signal });
@@ -104,7 +116,8 @@ class SemsimLabeller extends HTMLElement {
     this.#setProgress(study.progress, votes.length - undone.size);
     this.#history = JSON.parse(recall(`semsim:${study.key}:history`) ?? "[]");
     this.#beat = setInterval(() => this.#heartbeat(), HEARTBEAT_MS);
-    this.#view.setLetters(await keyLetters());
+    this.#letters = await keyLetters();
+    this.#showLetters();
     this.#update();
     this.#feed.refill();
   }
@@ -142,6 +155,7 @@ class SemsimLabeller extends HTMLElement {
         this.#noticeHidden = false;
         if (entry.body.item) this.#feed.release(entry.body.item);
         if (entry.path === "/api/vote") this.#done -= 1;
+        if (entry.problem.status === 403) this.#feed.ask();
       },
     });
     this.#feed = new Feed({
@@ -156,7 +170,8 @@ class SemsimLabeller extends HTMLElement {
     const on = (selector, handler) => this.#view.$(selector).addEventListener("click", handler);
     on(".sl-undo", () => this.#undo());
     on(".sl-help-open", () => this.#help());
-    this.#view.$("dialog").addEventListener("close", () => this.#focusStage());
+    this.#view.$("dialog").addEventListener("close", () => this.#closedHelp());
+    this.#view.onChange((code) => this.#awaitKey(code), () => this.#usualKeys());
     on(".sl-again", () => this.#outbox.sendRefusedAgain());
     on(".sl-hide", () => {
       this.#noticeHidden = true;
@@ -188,7 +203,49 @@ class SemsimLabeller extends HTMLElement {
     }
   }
 
+  #showLetters() {
+    this.#view.setLetters((code) => this.#letters(this.#bindings.keyOf(code)));
+  }
+
+  #awaitKey(code) {
+    this.#changing = code;
+    this.#view.changing(code, "Press the new key, or Escape to leave it.");
+  }
+
+  #usualKeys() {
+    this.#bindings.reset();
+    this.#changing = null;
+    this.#showLetters();
+    this.#view.changing(null, "The usual keys are back.");
+  }
+
+  // Whether the press was the new key of an answer.
+  #changeKey(event) {
+    if (this.#changing === null || event.repeat) return false;
+    if (event.code === "Tab") return false; // somebody moves on
+    event.preventDefault();
+    this.#swallowKeyup = event.code === "Space";
+    const code = this.#changing;
+    const leave = event.code === "Escape";
+    if (!leave && !this.#bindings.assign(code, event.code, this.#view.codes)) {
+      this.#view.changing(code, "That key is needed for something else. Press another one.");
+      return true;
+    }
+    this.#changing = null;
+    this.#showLetters();
+    this.#view.changing(null, leave ? "Left as it was." : `Changed to ${this.#letters(event.code)}.`);
+    this.#view.$(`[data-change="${code}"]`).focus();
+    return true;
+  }
+
+  #closedHelp() {
+    this.#changing = null;
+    this.#view.changing(null, "");
+    this.#focusStage();
+  }
+
   #onKey(event) {
+    if (this.#view?.$("dialog")?.open && this.#changeKey(event)) return;
     if (!this.#feed || this.#view.$("dialog").open || !isShortcut(event)) return;
     const command = event.ctrlKey || event.metaKey;
     if (event.code === "Backspace" && !command) return this.#did(event, () => this.#undo());
@@ -198,8 +255,9 @@ class SemsimLabeller extends HTMLElement {
     }
     if (command) return;
     if (event.key === "?") return this.#did(event, () => this.#help());
-    if (event.shiftKey || !this.#useKeys || this.#view.answerOf(event.code) === undefined) return;
-    this.#did(event, () => this.#press(event.code, event));
+    const code = this.#bindings.meaningOf(event.code, this.#view.codes);
+    if (event.shiftKey || !this.#useKeys || this.#view.answerOf(code) === undefined) return;
+    this.#did(event, () => this.#press(code, event));
   }
 
   #did(event, action) {
@@ -287,7 +345,8 @@ class SemsimLabeller extends HTMLElement {
     const body = JSON.stringify({ tab: this.#tab.name, items: this.#feed.tokens.slice(0, 100) });
     const headers = { "Content-Type": "application/json", "X-Annotator": this.#study.key };
     try {
-      await fetch("/api/heartbeat", { method: "POST", headers, body });
+      const { status } = await fetch("/api/heartbeat", { method: "POST", headers, body });
+      if (status === 403) this.#feed.ask();
     } catch {
       // No server: the outbox says so where there is anything to save.
     }

@@ -43,6 +43,12 @@ const TEMPLATE = `
 <dialog class="sl-help" aria-labelledby="sl-help-title">
   <h2 id="sl-help-title">Keys</h2>
   <dl></dl>
+  <details class="sl-change"><summary>Change keys</summary>
+    <p>Choose an answer, then press its new key. The two swap where the key was in use.</p>
+    <div class="sl-changes" role="group" aria-label="Answers and their keys"></div>
+    <p class="sl-changed" role="status" aria-live="polite"></p>
+    <button type="button" class="sl-reset">Back to the usual keys</button>
+  </details>
   <label><input type="checkbox" class="sl-shortcuts" checked> Answer with single keys</label>
   <form method="dialog"><button class="sl-close" autofocus>Close</button></form>
 </dialog>`;
@@ -113,6 +119,11 @@ export class View {
     button.setAttribute("aria-keyshortcuts", this.#letter(code));
   }
 
+  // The usual codes of this task, in the order of the screen.
+  get codes() {
+    return [...this.#buttons.keys()];
+  }
+
   setLetters(letter) {
     this.#letter = letter;
     for (const [code, button] of this.#buttons) {
@@ -120,6 +131,37 @@ export class View {
       button.setAttribute("aria-keyshortcuts", letter(code));
     }
     this.#listKeys(this.host.dataset.task);
+    this.#listChanges();
+  }
+
+  // onChoose(code): an answer was chosen whose key shall change.
+  onChange(onChoose, onReset) {
+    this.$(".sl-changes").addEventListener("click", (event) => {
+      const button = event.target.closest("button");
+      if (button) onChoose(button.dataset.change);
+    });
+    this.$(".sl-reset").addEventListener("click", onReset);
+  }
+
+  #listChanges() {
+    const grid = new Map(CANDIDATE_CODES.map((code, i) => [code, `answer ${i + 1}`]));
+    const named = { ...PAIR_LABELS, ...Object.fromEntries(Object.entries(NONE_LABELS).map(([c, [, l]]) => [c, l])) };
+    this.$(".sl-changes").replaceChildren(...this.codes.map((code) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.dataset.change = code;
+      const key = Object.assign(document.createElement("kbd"), { textContent: this.#letter(code) });
+      button.append(key, ` ${named[code] ?? grid.get(code)}`);
+      return button;
+    }));
+  }
+
+  // Say which answer waits for its key, and what came of it.
+  changing(code, words) {
+    for (const button of this.$(".sl-changes").children) {
+      button.setAttribute("aria-pressed", button.dataset.change === code);
+    }
+    this.$(".sl-changed").textContent = words;
   }
 
   #listKeys(task) {
