@@ -367,6 +367,8 @@ def test_keys_can_be_changed_and_stay_changed(page, server, store, new_study) ->
     join(page, server, study)
     page.keyboard.press("?")
     page.get_by_text("Change keys").click()
+    expect(page.locator(".sl-changes button")).to_have_count(23)
+    expect(page.locator(".sl-changes")).to_contain_text("F answer 14")
     change_key(page, "answer 1", "p")
     expect(page.locator(".sl-changed")).to_have_text("Changed to P.")
     change_key(page, "answer 2", "e")  # the key of answer 8: they swap

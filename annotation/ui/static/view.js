@@ -144,14 +144,15 @@ export class View {
   }
 
   #listChanges() {
-    const grid = new Map(CANDIDATE_CODES.map((code, i) => [code, `answer ${i + 1}`]));
-    const named = { ...PAIR_LABELS, ...Object.fromEntries(Object.entries(NONE_LABELS).map(([c, [, l]]) => [c, l])) };
+    const label = (code) => this.host.dataset.task === "pair"
+      ? PAIR_LABELS[code]
+      : NONE_LABELS[code]?.[1] ?? `answer ${CANDIDATE_CODES.indexOf(code) + 1}`;
     this.$(".sl-changes").replaceChildren(...this.codes.map((code) => {
       const button = document.createElement("button");
       button.type = "button";
       button.dataset.change = code;
       const key = Object.assign(document.createElement("kbd"), { textContent: this.#letter(code) });
-      button.append(key, ` ${named[code] ?? grid.get(code)}`);
+      button.append(key, ` ${label(code)}`);
       return button;
     }));
   }
