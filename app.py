@@ -15,8 +15,9 @@ from annotation.builtin import ensure_demo
 from annotation.errors import AnnotationError, told_as
 from annotation.guard import Guard, researcher_key
 from annotation.store import Store
+from annotation.store.backup import scheduled_backups
 from annotation.study import export_labels, export_votes, list_studies
-from annotation.ui import StudyContext, label, studies
+from annotation.ui import StudyContext, label, people, results, studies
 from annotation.ui.mount import Page, mount, web_app
 from semsim.campaign.records import set_choices
 from semsim.errors import DataError
@@ -31,7 +32,7 @@ def create_app(store: Store, options: argparse.Namespace, key: str | None) -> Gu
     roots = [ROOT / "data/demo/sets", data / "runs"]
     told = told_as(DataError)  # the two halves know only errors of their own
     facts = attrgetter("id", "name", "spec.simulated", "spec.headline")
-    people = StudyContext(store=store, images=images, find_sets=lambda: set_choices(roots))
+    human = StudyContext(store=store, images=images, find_sets=lambda: set_choices(roots))
     science = ScienceContext(
         data=data,
         checkpoints=options.checkpoints,
@@ -42,8 +43,9 @@ def create_app(store: Store, options: argparse.Namespace, key: str | None) -> Gu
     )
     ensure_demo(store, [folder for _, folder in set_choices(roots[:1])], images)
     app = web_app(store, images, compare_files.router(science))
-    mount(app, "/label", [Page("Label", "label", label, people)])
-    pages = [Page("Studies", "studies", studies, people)]
+    mount(app, "/label", [Page("Label", "label", label, human)])
+    pages = [Page("Studies", "studies", studies, human), Page("People", "people", people, human)]
+    pages += [Page("Results", "results", results, human)]
     pages += [Page("Train SemSim", "train", learn, science)]
     mount(app, "/studio", [*pages, Page("Compare", "compare", compare, science)])
     return Guard(app, key)
@@ -54,8 +56,7 @@ def serve(options: argparse.Namespace) -> None:
     with suppress(OSError), socket.create_connection((options.host, options.port), timeout=1):
         raise SystemExit(f"Port {options.port} is taken; choose another one with --port.")
     options.data_dir.mkdir(parents=True, exist_ok=True)
-    local = options.host in ("127.0.0.1", "localhost", "::1")
-    key = None if local else researcher_key(options.data_dir / "researcher.key")
+    key = researcher_key(options.data_dir, options.host)
     try:
         store = Store(options.database or f"sqlite:///{options.data_dir.resolve() / 'studies.db'}")
         app = create_app(store, options, key)
@@ -63,7 +64,8 @@ def serve(options: argparse.Namespace) -> None:
         raise SystemExit(str(error)) from None
     where = f"{options.host}:{options.port}/studio/" + (f"?key={key}" if key else "")
     print(f"SemSim Studio: http://{where}", flush=True)
-    uvicorn.run(app, host=options.host, port=options.port, log_level="warning")
+    with scheduled_backups(store, options.data_dir / "backups"):
+        uvicorn.run(app, host=options.host, port=options.port, log_level="warning")
 
 
 if __name__ == "__main__":

@@ -4,28 +4,26 @@ Every route is a plain function run in a thread, and replies only after the use 
 that is, after the commit.
 """
 
-import re
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from io import BytesIO
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
-import pandas as pd
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from fastapi.routing import APIRoute
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 
-from annotation import errors, signin, study
+from annotation import downloads, errors, exports, signin, study
 from annotation.attempts import Attempts
 from annotation.domain import (
     Annotator,
     AnnotatorProgress,
+    AnnotatorStatus,
     Answer,
     Study,
     StudyStatus,
@@ -38,6 +36,12 @@ from annotation.store import Store
 QUESTIONS = {
     Task.RECOGNITION: "What do you see in the picture?",
     Task.PAIR: "Do both pictures show the same subject?",
+}
+# What the browser is told about somebody who gets no items, whatever the study does.
+_STOPPED = {
+    AnnotatorStatus.PAUSED: "you-paused",
+    AnnotatorStatus.EXCLUDED: "you-stopped",
+    AnnotatorStatus.ERASED: "you-stopped",
 }
 STATUS_OF = {
     errors.SignInError: 401,
@@ -137,36 +141,11 @@ def researcher_router(store: Store, images: Path) -> APIRouter:
     """Downloads below /studio; who may have them is decided in front of it (`guard.Guard`)."""
     routes = APIRouter(route_class=_Route, include_in_schema=False)
 
-    def download(
-        study_id: str, table: Literal["votes", "labels"], form: Literal["csv", "parquet"]
-    ) -> Response:
-        name = study.get_study(store, study_id).name
-        if table == "votes":
-            frame = study.export_votes(store, study_id)
-        else:
-            frame = study.export_labels(store, study_id, images)
-        return _attachment(frame, f"{_file_name(name)}-{table}", form)
+    def download(study_id: str, file: Annotated[str, AfterValidator(downloads.known)]) -> Response:
+        return downloads.response(exports.read_study(store, study_id, images), file)
 
-    routes.add_api_route("/studio/download/{study_id}/{table}.{form}", download, methods=["GET"])
+    routes.add_api_route("/studio/download/{study_id}/{file}", download, methods=["GET"])
     return routes
-
-
-def _file_name(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower() or "study"
-
-
-def _attachment(frame: pd.DataFrame, name: str, form: str) -> Response:
-    if form == "csv":
-        content, kind = frame.to_csv(index=False).encode(), "text/csv; charset=utf-8"
-    else:
-        buffer = BytesIO()
-        frame.to_parquet(buffer, index=False)
-        content, kind = buffer.getvalue(), "application/vnd.apache.parquet"
-    headers = {
-        "Content-Disposition": f'attachment; filename="{name}.{form}"',
-        "Cache-Control": "no-store",
-    }
-    return Response(content, media_type=kind, headers=headers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,6 +267,8 @@ class _Annotators:
 
     def _why_nothing(self, annotator: Annotator, progress: AnnotatorProgress) -> str:
         """What the page should say where there is no item to show."""
+        if annotator.status is not AnnotatorStatus.ACTIVE:
+            return _STOPPED[annotator.status]
         about = study.get_study(self.store, annotator.study_id)
         if about.status is not StudyStatus.RUNNING:
             return about.status.value

@@ -1,16 +1,22 @@
 """python -m annotation: studies from the command line."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from annotation import exports, study
-from annotation.domain import HeadlineRule, Study, StudySpec, Task
+from annotation import exports, formats, people, study
+from annotation.create import Examination, examine
+from annotation.domain import Annotator, HeadlineRule, Study, StudySpec, Task
 from annotation.errors import AnnotationError, NotFoundError
-from annotation.store import Store
+from annotation.formats import FORMATS, What
+from annotation.store import Store, backup
+from annotation.votes.exclusion import Effect
 
 app = typer.Typer(
     help="The human study: create studies, follow them, take the votes out.",
@@ -19,7 +25,7 @@ app = typer.Typer(
 )
 
 StudyName = Annotated[str, typer.Argument(help="Name or id of the study.")]
-Out = Annotated[Path, typer.Option("--out", help="File to write, .csv or .parquet.")]
+Out = Annotated[Path, typer.Option("--out", help="File to write, .csv, .jsonl or .parquet.")]
 DataDir = Annotated[Path, typer.Option("--data-dir", help="Folder of studies and their images.")]
 Database = Annotated[
     str | None,
@@ -32,13 +38,22 @@ DATA = Path("data")
 
 
 @contextmanager
-def _opened(database: str | None, data_dir: Path) -> Iterator[Store]:
+def _told() -> Iterator[None]:
     try:
-        with Store(database or f"sqlite:///{data_dir / 'studies.db'}") as store:
-            yield store
+        yield
     except AnnotationError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from error
+
+
+@contextmanager
+def _opened(database: str | None, data_dir: Path) -> Iterator[Store]:
+    with _told(), Store(_address(database, data_dir)) as store:
+        yield store
+
+
+def _address(database: str | None, data_dir: Path) -> str:
+    return database or f"sqlite:///{data_dir / 'studies.db'}"
 
 
 def _find(store: Store, name: str) -> Study:
@@ -65,7 +80,13 @@ def studies(data_dir: DataDir = DATA, database: Database = None) -> None:
 @app.command()
 def create(
     name: Annotated[str, typer.Argument(help="What to call the study.")],
-    sets: Annotated[list[Path], typer.Option("--set", help="A reconstruction set; repeat it.")],
+    sets: Annotated[
+        list[Path] | None, typer.Option("--set", help="A reconstruction set; repeat it.")
+    ] = None,
+    manifests: Annotated[
+        list[Path] | None,
+        typer.Option("--manifest", help="A .csv, .jsonl or .parquet, a row a reconstruction."),
+    ] = None,
     task: Annotated[Task, typer.Option(help="What people are asked.")] = Task.RECOGNITION,
     votes_per_item: Annotated[int, typer.Option(help="People who judge each item.")] = 5,
     list_size: Annotated[int, typer.Option(help="Recognition: classes offered.")] = 20,
@@ -76,11 +97,20 @@ def create(
     seed: Annotated[int, typer.Option(help="Decides lists, decoys and orders.")] = 0,
     simulated: Annotated[bool, typer.Option(help="For simulated annotators only.")] = False,
     password: Annotated[str | None, typer.Option(help="Asked for when people join.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be made, and every problem.")
+    ] = False,
     data_dir: DataDir = DATA,
     database: Database = None,
 ) -> None:
-    """Create a study from reconstruction sets."""
-    with _opened(database, data_dir) as store:
+    """Create a study from reconstruction sets, or from a manifest.
+
+    A manifest has the columns model, dataset, attack, image_id, class_name,
+    original, reconstruction and, if known, attacked; the last three are paths
+    from its folder on.
+    """
+    folders, files = sets or [], manifests or []
+    with _told():
         spec = StudySpec(
             name=name,
             task=task,
@@ -92,11 +122,22 @@ def create(
             simulated=simulated,
             password=password,
         )
-        made = study.create_study(store, spec, sets, data_dir / "images")
+        if dry_run:
+            _report(examine(spec, folders, files))
+            return
+    with _opened(database, data_dir) as store:
+        made = study.create_study(store, spec, folders, data_dir / "images", files)
         typer.echo(
             f"{made.id}  {made.n_items} items ({made.n_decoys} decoys), "
             f"{made.n_failed} failed attacks left out, link /join/{made.token}"
         )
+
+
+def _report(found: Examination) -> None:
+    typer.echo(found.text())
+    typer.echo("Dry run: nothing was written.")
+    if found.problems:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -127,19 +168,182 @@ def progress(name: StudyName, data_dir: DataDir = DATA, database: Database = Non
             typer.echo(f"{row.done:6d} votes by {row.name}{rt}{marks}")
 
 
-@app.command()
-def export(name: StudyName, out: Out, data_dir: DataDir = DATA, database: Database = None) -> None:
-    """Write every vote of a study, one a row."""
+FORMAT_LIST = "\n\n".join(
+    f"{name}: {one.about} ({', '.join(one.writers)})" for name, one in FORMATS.items()
+)
+
+
+@app.command(help=f"Write a study to a file or a new folder.\n\nFormats:\n\n{FORMAT_LIST}")
+def export(
+    name: StudyName,
+    out: Annotated[Path, typer.Option("--out", help="File or new folder to write.")],
+    form: Annotated[
+        str | None, typer.Option("--format", help="One of those above.  [default: by the ending]")
+    ] = None,
+    what: Annotated[
+        What | None, typer.Option(help="Which table.  [default: the first the format has]")
+    ] = None,
+    data_dir: DataDir = DATA,
+    database: Database = None,
+) -> None:
     with _opened(database, data_dir) as store:
-        table = study.export_votes(store, _find(store, name).id)
-        exports.write_table(table, out)
-        typer.echo(f"{len(table)} votes in {out}")
+        data = exports.read_study(store, _find(store, name).id, data_dir / "images")
+        typer.echo(f"{formats.export(data, out, form, what)} in {out}")
 
 
 @app.command()
 def labels(name: StudyName, out: Out, data_dir: DataDir = DATA, database: Database = None) -> None:
     """Write the majority label of every reconstruction, one a row."""
+    export(name, out, what=What.LABELS, data_dir=data_dir, database=database)
+
+
+@app.command(name="backup")
+def back_up(
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="File to write.  [default: a new one in <data-dir>/backups]"),
+    ] = None,
+    data_dir: DataDir = DATA,
+    database: Database = None,
+) -> None:
+    """Copy the database to a file, checked; people can go on labelling meanwhile."""
+    with _told():
+        source = backup.file_of(_address(database, data_dir))
+        if out is None:
+            out = backup.back_up_into(source, data_dir / "backups", datetime.now(UTC))
+        else:
+            backup.back_up(source, out)
+        typer.echo(f"{out} holds all of {source}")
+
+
+@app.command()
+def restore(
+    file: Annotated[Path, typer.Argument(help="A backup.")],
+    data_dir: DataDir = DATA,
+    database: Database = None,
+) -> None:
+    """Put a backup in the place of the database; stop the server first."""
+    with _told():
+        target = backup.file_of(_address(database, data_dir))
+        kept = backup.restore(file, target, datetime.now(UTC))
+        typer.echo(f"{target} is as it was in {file}")
+        if kept is not None:
+            typer.echo(f"What it replaced is {kept}")
+
+
+class _ListsByDefault(TyperGroup):
+    """`annotators NAME` is short for `annotators list NAME`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        return super().resolve_command(ctx, args if args[0] in self.commands else ["list", *args])
+
+
+annotators = typer.Typer(
+    cls=_ListsByDefault,
+    help="The people of a study: list, pause, resume, exclude, include, erase them.",
+    no_args_is_help=True,
+)
+app.add_typer(annotators, name="annotators")
+PersonName = Annotated[str, typer.Argument(help="Name of the annotator.")]
+
+
+class Votes(StrEnum):
+    """What becomes of the votes of somebody who is erased."""
+
+    KEEP = "keep"
+    REMOVE = "remove"
+
+
+@annotators.command(name="list")
+def list_annotators(name: StudyName, data_dir: DataDir = DATA, database: Database = None) -> None:
+    """List everybody in a study."""
     with _opened(database, data_dir) as store:
-        table = study.export_labels(store, _find(store, name).id, data_dir / "images")
-        exports.write_table(table, out)
-        typer.echo(f"{len(table)} reconstructions in {out}")
+        for row in people.list_people(store, _find(store, name).id):
+            marks = " simulated" if row.simulated else ""
+            out = f" + {row.excluded} excluded" if row.excluded else ""
+            typer.echo(f"{row.name}  {row.status}{marks}  {row.done} votes{out}")
+
+
+@annotators.command()
+def pause(
+    name: StudyName, person: PersonName, data_dir: DataDir = DATA, database: Database = None
+) -> None:
+    """Let somebody vote no more for now; their votes count."""
+    _step(people.pause, name, person, data_dir, database)
+
+
+@annotators.command()
+def resume(
+    name: StudyName, person: PersonName, data_dir: DataDir = DATA, database: Database = None
+) -> None:
+    """Let somebody who was paused go on."""
+    _step(people.resume, name, person, data_dir, database)
+
+
+@annotators.command()
+def include(
+    name: StudyName, person: PersonName, data_dir: DataDir = DATA, database: Database = None
+) -> None:
+    """Let somebody who was excluded go on; votes count again where there is room."""
+    _step(people.include, name, person, data_dir, database)
+
+
+@annotators.command()
+def exclude(
+    name: StudyName,
+    person: PersonName,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what it would do to the result.")
+    ] = False,
+    data_dir: DataDir = DATA,
+    database: Database = None,
+) -> None:
+    """Let none of somebody's votes count and others fill their place; nothing is deleted."""
+    with _opened(database, data_dir) as store:
+        study_id = _find(store, name).id
+        effect = people.preview_exclusion(store, study_id, person, data_dir / "images")
+        typer.echo(_in_words(effect))
+        if dry_run:
+            typer.echo("Dry run: nothing was changed.")
+            return
+    _step(people.exclude, name, person, data_dir, database)
+
+
+def _in_words(effect: Effect) -> str:
+    facts = [
+        f"{effect.n_votes} counted votes of {effect.annotator}",
+        f"{effect.n_short} items fall short of their votes",
+        f"{effect.n_undecided} majority labels become undecided, {effect.n_flipped} the opposite",
+        *(f"{one.model}: {_rate(one.before)} → {_rate(one.after)}" for one in effect.models),
+        effect.ranking or "The ranking of the models stays as it is.",
+    ]
+    return "\n".join(facts)
+
+
+def _rate(rate: float | None) -> str:
+    return "no item decided" if rate is None else f"{rate:.1%} recognised"
+
+
+@annotators.command()
+def erase(
+    name: StudyName,
+    person: PersonName,
+    votes: Annotated[Votes, typer.Option(help="What becomes of their votes.")],
+    data_dir: DataDir = DATA,
+    database: Database = None,
+) -> None:
+    """Take somebody's name out of the database for good; backups still hold it."""
+    _step(people.erase, name, person, data_dir, database, keep_votes=votes is Votes.KEEP)
+
+
+def _step(
+    change: Callable[..., Annotator],
+    name: str,
+    person: str,
+    data_dir: Path,
+    database: str | None,
+    **settings: Any,
+) -> None:
+    with _opened(database, data_dir) as store:
+        done = change(store, _find(store, name).id, person, datetime.now(UTC), **settings)
+        typer.echo(f"{done.name} is {done.status}")

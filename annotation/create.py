@@ -1,7 +1,7 @@
 """Making a study: everything is read and checked before anything is written."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -13,6 +13,7 @@ import numpy as np
 from annotation import images as kept
 from annotation.domain import NONE, Study, StudySpec, Task
 from annotation.errors import StudyError
+from annotation.manifests import read_manifest
 from annotation.sets import SetFolder, SetImage, read_set
 from annotation.store import Store, studies
 from annotation.tasks.plan import Original, Reconstruction, StudyPlan, plan_study
@@ -22,27 +23,69 @@ T = TypeVar("T")
 MOST_PROBLEMS_SHOWN = 30
 
 
-def create_study(store: Store, spec: StudySpec, sets: Sequence[Path], images: Path) -> Study:
-    """A running study over the reconstruction sets in the folders `sets`.
+@dataclass(frozen=True, kw_only=True)
+class Examination:
+    """What a study would be made of, and everything that is wrong with it.
+
+    problems: all of them, in the order of the sets, manifests and rows. notes: what is not wrong
+    but should be known. plan: None where there is a problem. content: PNG by SHA-256.
+    """
+
+    counts: Mapping[str, int]
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+    plan: StudyPlan | None = field(repr=False)
+    content: Mapping[str, bytes] = field(repr=False)
+
+    def text(self) -> str:
+        """The report: counts, notes, every problem."""
+        counts = [f"{number:8d} {what}" for what, number in self.counts.items()]
+        return "\n".join([*counts, *self.notes, *self.problems])
+
+
+def create_study(
+    store: Store,
+    spec: StudySpec,
+    sets: Sequence[Path],
+    images: Path,
+    manifests: Sequence[Path] = (),
+) -> Study:
+    """A running study over the reconstruction sets in the folders `sets` and the files `manifests`.
 
     Images are copied into the folder `images`; the sets are not needed afterwards. Raises
-    `StudyError` that names every problem found; then nothing has been stored.
+    `StudyError` that names the problems found; then nothing has been stored.
     """
+    found = examine(spec, sets, manifests)
+    plan = found.plan
+    if plan is None:
+        raise StudyError(_listed(found.problems))
+    for content in found.content.values():
+        kept.keep(images, content)
+    now = datetime.now(UTC)
+    return store.write(lambda tx: studies.add_study(tx, plan, images.resolve(), now))
+
+
+def examine(spec: StudySpec, sets: Sequence[Path], manifests: Sequence[Path] = ()) -> Examination:
+    """Read and check all that a study would be made of; nothing is stored."""
     reading = _Reading()
     folders = [f for f in (reading.attempt(partial(read_set, folder)) for folder in sets) if f]
-    reading.problems += _problems_between(folders, sets)
+    for path in manifests:
+        folders += reading.read_manifest(path)
+    reading.problems += _problems_between(folders, n_sources=len(sets) + len(manifests))
     reading.problems += _problems_of_task(spec, folders)
     for folder in folders:
         reading.read_images(folder)
     if not reading.reconstructions and not reading.problems:
         reading.problems.append("The sets hold no reconstruction whose attack succeeded.")
-    if reading.problems:
-        raise StudyError(_listed(reading.problems))
-    plan = _plan(spec, folders, reading)
-    for content in reading.content.values():
-        kept.keep(images, content)
-    now = datetime.now(UTC)
-    return store.write(lambda tx: studies.add_study(tx, plan, images.resolve(), now))
+    sound = not reading.problems
+    plan = reading.attempt(partial(_plan, spec, folders, reading)) if sound else None
+    return Examination(
+        counts=_counts(folders, reading, plan),
+        problems=tuple(reading.problems),
+        notes=tuple(reading.notes),
+        plan=plan,
+        content=reading.content,
+    )
 
 
 @dataclass
@@ -50,24 +93,34 @@ class _Reading:
     """What has been read of the sets so far, and what was wrong with it."""
 
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     originals: dict[str, Original] = field(default_factory=dict)
     reconstructions: list[Reconstruction] = field(default_factory=list)
     content: dict[str, bytes] = field(default_factory=dict)  # PNG by SHA-256
 
-    def attempt(self, work: Callable[[], T]) -> T | None:
+    def attempt(self, work: Callable[[], T], where: str = "") -> T | None:
         try:
             return work()
         except StudyError as error:
-            self.problems.append(str(error))
+            self.problems.append(f"{where}{error}")
             return None
+
+    def read_manifest(self, path: Path) -> tuple[SetFolder, ...]:
+        manifest = self.attempt(partial(read_manifest, path))
+        if manifest is None:
+            return ()
+        self.problems += manifest.problems
+        if manifest.unused:
+            self.notes.append(f"{path}: not used are the columns {', '.join(manifest.unused)}.")
+        return manifest.sets
 
     def read_images(self, folder: SetFolder) -> None:
         for image in folder.images:
-            self.attempt(partial(self._read_pair, folder, image))
+            self.attempt(partial(self._read_pair, folder, image), image.where)
 
     def _read_pair(self, folder: SetFolder, image: SetImage) -> None:
-        original = self.attempt(partial(kept.read_pixels, image.original))
-        shown = self.attempt(partial(kept.read_pixels, image.reconstruction))
+        original = self.attempt(partial(kept.read_pixels, image.original), image.where)
+        shown = self.attempt(partial(kept.read_pixels, image.reconstruction), image.where)
         if original is None or shown is None:
             return
         _check_size(image.reconstruction, shown, original)
@@ -127,8 +180,23 @@ def _plan(spec: StudySpec, folders: Sequence[SetFolder], reading: _Reading) -> S
     )
 
 
-def _problems_between(folders: Sequence[SetFolder], sets: Sequence[Path]) -> list[str]:
-    problems = [] if sets else ["A study needs at least one reconstruction set; got none."]
+def _counts(
+    folders: Sequence[SetFolder], reading: _Reading, plan: StudyPlan | None
+) -> dict[str, int]:
+    counts = {
+        "target models": len(folders),
+        "originals": len(reading.originals),
+        "classes": len({original.class_name for original in reading.originals.values()}),
+        "reconstructions": len(reading.reconstructions),
+        "failed attacks left out": sum(folder.n_failed for folder in folders),
+        "problems": len(reading.problems),
+    }
+    return counts if plan is None else {**counts, "items": len(plan.items)}
+
+
+def _problems_between(folders: Sequence[SetFolder], *, n_sources: int) -> list[str]:
+    none = "A study needs at least one reconstruction set or manifest; got none."
+    problems = [] if n_sources else [none]
     for model, count in Counter(folder.model for folder in folders).items():
         if count > 1:
             where = ", ".join(str(f.folder) for f in folders if f.model == model)

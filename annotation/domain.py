@@ -52,6 +52,16 @@ class VoteStatus(StrEnum):
     COUNTED = "counted"
     SUPERSEDED = "superseded"  # undone by the annotator who gave it
     SURPLUS = "surplus"  # came when the item needed no more votes
+    EXCLUDED = "excluded"  # given by somebody whose votes do not count (any more)
+
+
+class AnnotatorStatus(StrEnum):
+    """Whether somebody takes part in a study; only who is active gets items and may vote."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"  # the votes given so far count
+    EXCLUDED = "excluded"  # no vote counts until they are included again
+    ERASED = "erased"  # the name is gone for good
 
 
 class StimulusKind(StrEnum):
@@ -162,6 +172,7 @@ class Annotator:
     study_id: str
     name: str
     simulated: bool = False
+    status: AnnotatorStatus = AnnotatorStatus.ACTIVE  # when this was read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,14 +236,19 @@ class AnnotatorProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class AnnotatorRow:
-    """One annotator as the researcher sees them; rates and medians are over counted votes."""
+    """One annotator as the researcher sees them.
+
+    Rates and medians are over counted votes and excluded ones.
+    """
 
     name: str
-    done: int
+    done: int  # counted votes
     median_rt_ms: float | None
     none_rate: float | None  # None without votes, and in the pair task
     last_seen: datetime
     simulated: bool
+    status: AnnotatorStatus = AnnotatorStatus.ACTIVE
+    excluded: int = 0  # votes that do not count
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,16 +1,20 @@
 """Votes and labels of a study as tables, the form in which they leave the study."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from annotation.domain import Study
-from annotation.errors import AnnotationError
+from annotation.formats.study_data import STIMULUS_COLUMNS, StudyData
 from annotation.images import path_of
 from annotation.store import Store, reports, studies
 from annotation.votes import aggregate
+
+Rows = list[dict[str, Any]]
+
+PICTURES = ("original", "reconstruction", "attacked", "shown")  # columns of SHA-256s
 
 VOTE_COLUMNS: Mapping[str, str] = {
     "study": "str",
@@ -53,39 +57,53 @@ def export_labels(store: Store, study_id: str, images: Path) -> pd.DataFrame:
     known, `attacked` are absolute paths of PNG files in it. Raises `NotFoundError`.
     """
 
-    def read(tx: Any) -> tuple[Study, list[dict[str, Any]], list[dict[str, Any]]]:
+    def read(tx: Any) -> tuple[Study, Rows, Rows]:
         study = studies.study_of(tx, study_id)
         return study, reports.item_rows(tx, study), reports.vote_rows(tx, study)
 
-    study, items, rows = store.read(read)
+    study, items, votes = store.read(read)
+    return _labels(study, items, _votes(votes), Path(images).resolve())
+
+
+def read_study(store: Store, study_id: str, images: Path) -> StudyData:
+    """A study with all its tables, as they are at one moment; raises `NotFoundError`.
+
+    `images` is the folder the study's images lie in.
+    """
+
+    def read(tx: Any) -> tuple[Study, Rows, Rows, Rows]:
+        study = studies.study_of(tx, study_id)
+        rows = (reports.item_rows, reports.vote_rows, reports.stimulus_rows)
+        items, votes, stimuli = (of(tx, study) for of in rows)
+        return study, items, votes, stimuli
+
+    study, items, rows, stimuli = store.read(read)
+    folder, votes = Path(images).resolve(), _votes(rows)
+    return StudyData(
+        study=study,
+        votes=votes,
+        labels=_labels(study, items, votes, folder),
+        stimuli=_with_paths(stimuli, STIMULUS_COLUMNS, folder),
+    )
+
+
+def _labels(study: Study, items: Rows, votes: pd.DataFrame, images: Path) -> pd.DataFrame:
     return aggregate.labels(
-        _items(items, Path(images).resolve()),
-        _votes(rows),
+        _with_paths(items, aggregate.ITEM_COLUMNS, images).astype("str"),
+        votes,
         votes_per_item=study.spec.votes_per_item,
         simulated=study.spec.simulated,
     )
 
 
-def write_table(table: pd.DataFrame, path: Path) -> None:
-    """Write `table` as CSV or Parquet, whichever `path` ends in; else raises `AnnotationError`."""
-    writers: dict[str, Callable[[], object]] = {
-        ".csv": lambda: table.to_csv(path, index=False),
-        ".parquet": lambda: table.to_parquet(path, index=False),
-    }
-    if path.suffix not in writers:
-        raise AnnotationError(f"{path} should end in .csv or .parquet; got {path.suffix!r}.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    writers[path.suffix]()
-
-
-def _votes(rows: list[dict[str, Any]]) -> pd.DataFrame:
+def _votes(rows: Rows) -> pd.DataFrame:
     # Types are said outright: a table without votes must have the same ones as a full table.
     return pd.DataFrame(rows, columns=list(VOTE_COLUMNS)).astype(dict(VOTE_COLUMNS))
 
 
-def _items(rows: list[dict[str, Any]], images: Path) -> pd.DataFrame:
-    table = pd.DataFrame(rows, columns=list(aggregate.ITEM_COLUMNS)).astype("str")
-    for column in ("original", "reconstruction", "attacked"):
+def _with_paths(rows: Rows, columns: Sequence[str], images: Path) -> pd.DataFrame:
+    table = pd.DataFrame(rows, columns=list(columns))
+    for column in set(PICTURES) & set(columns):
         paths = [None if pd.isna(d) else str(path_of(images, d)) for d in table[column]]
         table[column] = pd.Series(paths, dtype="str")
     return table

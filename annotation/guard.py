@@ -21,6 +21,7 @@ ANNOTATOR_COOKIE = "semsim_session"
 RESEARCHER_COOKIE = "semsim_researcher"
 COOKIE_SECONDS = 30 * 24 * 3600  # a study may take weeks; people should not sign in daily
 SIGNED_OUT = "/signed-out"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 SMALL_BODY = 64 * 1024  # bytes; more than any annotation route needs
 SMALL_BODY_PATHS = ("api", "join", "sign-out")
@@ -107,8 +108,14 @@ class Guard:
         return _problem(401, "This is for the researchers; open /studio with the key first.")
 
 
-def researcher_key(path: Path) -> str:
-    """The secret that opens the researchers' pages from other machines; made once."""
+def researcher_key(folder: Path, host: str) -> str | None:
+    """The secret that opens the researchers' pages from other machines, made once in `folder`.
+
+    None where `host` is a loopback address: whoever reaches the server is on this machine.
+    """
+    if host in LOOPBACK:
+        return None
+    path = folder / "researcher.key"
     if not path.exists():
         path.touch(mode=0o600)
         path.write_text(secrets.token_urlsafe(24))

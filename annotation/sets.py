@@ -22,6 +22,7 @@ class SetImage:
     """One original and what the attack made of it.
 
     attacked: the original as training augmentation left it, None where the set does not have it.
+    where: what stands before a problem with it, such as the row it comes from.
     """
 
     image_id: str
@@ -29,6 +30,7 @@ class SetImage:
     original: Path
     reconstruction: Path
     attacked: Path | None = None
+    where: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

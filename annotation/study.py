@@ -185,3 +185,8 @@ def image_path(store: Store, annotator: Annotator, image_token: str) -> Path:
 def progress(store: Store, study_id: str) -> StudyProgress:
     """How far a study is, over its items and annotators; raises `NotFoundError`."""
     return store.read(lambda tx: reports.study_progress(tx, study_id))
+
+
+def last_event(store: Store, study_id: str) -> int:
+    """A number that grows whenever something happens in a study; cheap to ask for."""
+    return store.read(lambda tx: reports.last_event(tx, study_id))

@@ -30,6 +30,7 @@ FORBIDDEN = {
     "annotation/": ("annotation.ui",),
     "annotation/store/": ("annotation.study", "annotation.api", "annotation.ui"),
     "annotation/tasks/": ("annotation.store", "annotation.study", "annotation.api"),
+    "annotation/formats/": ("annotation.store", "annotation.study", "annotation.api"),
     "annotation/votes/": ("annotation.store", "annotation.study", "annotation.api"),
     "semsim/attacks/": ("semsim.campaign", "semsim.metrics", "semsim.learning"),
     "semsim/targets/": ("semsim.attacks", "semsim.campaign", "semsim.metrics", "semsim.learning"),

@@ -50,6 +50,13 @@ class Store:
         """`work` in one transaction, durable when this returns, run anew after a lost race."""
         return engines.run(self._writer, work)
 
+    def scrub(self) -> None:
+        """Take what deleted and changed rows left behind out of the database's files.
+
+        Writers wait meanwhile. Raises `StoreError` if others are too busy for it.
+        """
+        engines.scrub(self._engine)
+
     def close(self) -> None:
         """Give all connections back."""
         self._engine.dispose()

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from annotation.domain import (
@@ -17,7 +17,15 @@ from annotation.domain import (
     VoteStatus,
 )
 from annotation.errors import ConflictError, NotAllowedError, NotFoundError
-from annotation.store.slots import has_held, lock_slots, set_slot, take, task_items, touch
+from annotation.store.slots import (
+    has_held,
+    lock_slots,
+    require_active,
+    set_slot,
+    take,
+    task_items,
+    touch,
+)
 from annotation.store.tables import (
     CandidateListRow,
     EventRow,
@@ -36,12 +44,14 @@ UNDONE = "undo"
 def record(tx: Session, annotator: Annotator, answer: Answer, now: datetime) -> VoteReceipt:
     """Store `answer` as counted if the item has a slot for it, else as surplus.
 
-    The same answer under the same id changes nothing and gets the same receipt.
+    The same answer under the same id changes nothing and gets the same receipt, also from
+    somebody who may no longer vote: their browser then knows that it has arrived.
     """
-    touch(tx, annotator, now)
+    status = touch(tx, annotator, now)
     known = tx.get(VoteRow, answer.id)
     if known is not None:
         return _receipt_again(known, annotator, answer)
+    require_active(status)
     stimulus, source, study, candidates = _question(tx, annotator, answer.item)
     if not has_held(tx, annotator, answer.item):
         raise NotAllowedError("This item was not given to you; ask for the next one.")
@@ -107,7 +117,7 @@ def _slot_to_fill(
 
 def take_back(tx: Session, annotator: Annotator, vote_id: str, now: datetime) -> TaskItem:
     """Supersede a vote and reserve its item for another answer; once is enough."""
-    touch(tx, annotator, now)
+    require_active(touch(tx, annotator, now))
     vote = tx.get(VoteRow, vote_id)
     if vote is None or vote.annotator_id != annotator.id:
         raise NotFoundError(f"You have given no vote {vote_id!r}.")
@@ -117,7 +127,7 @@ def take_back(tx: Session, annotator: Annotator, vote_id: str, now: datetime) ->
     until = now + timedelta(seconds=study.spec["lease_seconds"])
     if vote.status != VoteStatus.SUPERSEDED:
         _supersede(tx, vote, until, now)
-    elif _has_counted_vote(tx, vote):
+    elif _answered_since(tx, vote):
         raise ConflictError("You have answered this item again since; take that answer back.")
     return task_items(tx, [vote.stimulus_id], until)[0]
 
@@ -132,11 +142,22 @@ def _supersede(tx: Session, vote: VoteRow, until: datetime, now: datetime) -> No
     _log(tx, UNDONE, vote, now, status_before=was)
 
 
-def _has_counted_vote(tx: Session, vote: VoteRow) -> bool:
-    query = select(VoteRow.id).where(
-        VoteRow.stimulus_id == vote.stimulus_id,
-        VoteRow.annotator_id == vote.annotator_id,
-        VoteRow.status == VoteStatus.COUNTED,
+def _answered_since(tx: Session, vote: VoteRow) -> bool:
+    """Whether the annotator's counted vote on the item came after `vote` was taken back."""
+    undone = (
+        select(func.max(EventRow.id))
+        .where(EventRow.vote_id == vote.id, EventRow.kind == UNDONE)
+        .scalar_subquery()
+    )
+    query = (
+        select(VoteRow.id)
+        .join(EventRow, (EventRow.vote_id == VoteRow.id) & (EventRow.kind == VOTED))
+        .where(
+            VoteRow.stimulus_id == vote.stimulus_id,
+            VoteRow.annotator_id == vote.annotator_id,
+            VoteRow.status == VoteStatus.COUNTED,
+            EventRow.id > undone,
+        )
     )
     return tx.scalar(query) is not None
 

@@ -1,7 +1,9 @@
 """Opening a database so that writers queue instead of failing and a commit survives a power cut."""
 
+import sqlite3
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
@@ -22,13 +24,7 @@ ATTEMPTS = 8
 
 def open_engine(url: str) -> Engine:
     """An engine on `url` (sqlite:///file or postgresql+psycopg://…); raises `StoreError`."""
-    try:
-        parsed = make_url(url)
-    except ArgumentError as error:
-        raise StoreError(
-            f"{url!r} is no database address. Expected sqlite:///<file> or "
-            "postgresql+psycopg://user:password@host/database."
-        ) from error
+    parsed = _parsed(url)
     if parsed.get_backend_name() == "sqlite":
         return _open_sqlite(parsed)
     if parsed.drivername == "postgresql+psycopg":
@@ -37,6 +33,22 @@ def open_engine(url: str) -> Engine:
         f"Databases of kind {parsed.drivername!r} are not supported. "
         "Use sqlite:///<file> or postgresql+psycopg://…"
     )
+
+
+def _parsed(url: str) -> URL:
+    try:
+        return make_url(url)
+    except ArgumentError as error:
+        raise StoreError(
+            f"{url!r} is no database address. Expected sqlite:///<file> or "
+            "postgresql+psycopg://user:password@host/database."
+        ) from error
+
+
+def sqlite_file(url: str) -> Path | None:
+    """The file of an SQLite database, None for others; raises `StoreError` if `url` is neither."""
+    parsed = _parsed(url)
+    return Path(parsed.database or ":memory:") if parsed.get_backend_name() == "sqlite" else None
 
 
 def _open_sqlite(url: URL) -> Engine:
@@ -93,3 +105,33 @@ def run(engine: Engine, work: Callable[[Session], T], attempts: int = ATTEMPTS) 
             else:
                 raise
     raise StoreError(f"The database refused a transaction {attempts} times.")
+
+
+def scrub(engine: Engine) -> None:
+    """Write the tables that hold people's words anew, without traces of what rows held before.
+
+    Raises `StoreError` if others are too busy for it.
+    """
+    try:
+        if engine.dialect.name == "sqlite":
+            _scrub_sqlite(engine)
+            return
+        with engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+            connection.exec_driver_sql("VACUUM FULL annotator, event, vote")
+    except (sqlite3.OperationalError, OperationalError) as error:
+        raise StoreError(
+            f"Traces may be left in the files of the database: {error}. Do the same again."
+        ) from error
+
+
+def _scrub_sqlite(engine: Engine) -> None:
+    # Past SQLAlchemy: neither of the two may be part of a transaction.
+    connection = engine.raw_connection()
+    try:
+        cursor = connection.cursor()
+        cursor.execute("VACUUM")
+        busy, *_ = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    finally:
+        connection.close()
+    if busy:
+        raise sqlite3.OperationalError("somebody was reading all the time")

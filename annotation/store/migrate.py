@@ -1,5 +1,7 @@
 """Bringing a database up to the tables of this version, each time it is opened."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from alembic import command
@@ -21,7 +23,7 @@ def upgrade(engine: Engine) -> None:
     with engine.connect() as connection:
         if _version(connection) == _script().get_current_head():
             return
-    with writer(engine).begin() as connection:
+    with _migrating(engine) as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
         try:
@@ -31,6 +33,34 @@ def upgrade(engine: Engine) -> None:
                 f"The database has version {_version(connection)!r}, which this program does not "
                 "know. It was made by a newer one: update the program, or use another database."
             ) from error
+
+
+@contextmanager
+def _migrating(engine: Engine) -> Iterator[Connection]:
+    """A transaction; SQLite checks references only at its end, as tables may be remade in it."""
+    with writer(engine).connect() as connection:
+        if engine.dialect.name != "sqlite":
+            with connection.begin():
+                yield connection
+            return
+        # Only outside of a transaction can this be changed, so past SQLAlchemy, which begins one.
+        raw = connection.connection.cursor()
+        raw.execute("PRAGMA foreign_keys = OFF")
+        try:
+            with connection.begin():
+                yield connection
+                _check_references(connection)
+        finally:
+            raw.execute("PRAGMA foreign_keys = ON")
+
+
+def _check_references(connection: Connection) -> None:
+    broken = connection.exec_driver_sql("PRAGMA foreign_key_check").first()
+    if broken is not None:
+        raise StoreError(
+            f"A row of the table {broken[0]} refers to one of {broken[2]} that does not exist. "
+            "The database was left as it was; restore a backup or have it repaired."
+        )
 
 
 def _version(connection: Connection) -> str | None:

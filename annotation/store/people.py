@@ -1,27 +1,57 @@
-"""Inside one transaction: annotators and their sessions."""
+"""Inside one transaction: annotators, their sessions, and whether they take part.
+
+Lock order as in `slots`: the annotator's own row, the stimuli by id, then slots. Whoever is
+excluded keeps their slots as leases that have run out: somebody else takes one over like any
+other, and as long as nobody does the vote can count again.
+"""
 
 import hashlib
 import secrets
 import uuid
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import delete, select
+from sqlalchemy import ColumnElement, Select, delete, select, update
 from sqlalchemy.orm import Session
 
-from annotation.domain import Annotator, SignedIn
-from annotation.store.tables import AnnotatorRow, EventRow, SessionRow
+from annotation.domain import Annotator, AnnotatorStatus, SignedIn, SlotState, VoteStatus
+from annotation.errors import ConflictError, NotFoundError, SignInError
+from annotation.store.ballots import VOTED
+from annotation.store.slots import lock_slots, set_slot, take
+from annotation.store.tables import (
+    AnnotatorRow,
+    EventRow,
+    SessionRow,
+    SlotRow,
+    StimulusRow,
+    VoteRow,
+)
+from annotation.tasks.assignment import slot_for
+
+JOINED = "joined"
+BATCH = 5_000  # items at once: databases limit how many values a statement may have
+# A lease is over once its end has passed, so that of a released one lies just before now.
+_MOMENT = timedelta(microseconds=1)
 
 
 def annotator_named(
     tx: Session, study_id: str, name: str, now: datetime, *, simulated: bool = False
 ) -> Annotator:
-    """The annotator of that name in the study, made if new; letter case does not matter."""
-    known = tx.scalar(
-        select(AnnotatorRow).where(
-            AnnotatorRow.study_id == study_id, AnnotatorRow.name_key == name.casefold()
-        )
-    )
+    """The annotator of that name in the study, made if new; letter case does not matter.
+
+    Raises `SignInError` for the pseudonym of somebody who has been erased.
+    """
+    known = tx.scalar(_by_name(study_id, name))
+    if known is not None and known.status == AnnotatorStatus.ERASED:
+        raise SignInError("This name stands for somebody else; please take another one.")
     return _value(known or _add(tx, study_id, name, now, simulated))
+
+
+def _by_name(study_id: str, name: str) -> Select[AnnotatorRow]:
+    return select(AnnotatorRow).where(
+        AnnotatorRow.study_id == study_id, AnnotatorRow.name_key == name.casefold()
+    )
 
 
 def _add(tx: Session, study_id: str, name: str, now: datetime, simulated: bool) -> AnnotatorRow:
@@ -31,6 +61,7 @@ def _add(tx: Session, study_id: str, name: str, now: datetime, simulated: bool) 
         name=name,
         name_key=name.casefold(),
         simulated=simulated,
+        status=AnnotatorStatus.ACTIVE,
         created=now,
         last_seen=now,
     )
@@ -39,7 +70,7 @@ def _add(tx: Session, study_id: str, name: str, now: datetime, simulated: bool) 
     tx.add(
         EventRow(
             study_id=study_id,
-            kind="joined",
+            kind=JOINED,
             annotator_id=row.id,
             at=now,
             data={"name": name, "simulated": simulated},
@@ -70,9 +101,202 @@ def close_session(tx: Session, token: str) -> None:
     tx.execute(delete(SessionRow).where(SessionRow.token_sha256 == _hash(token)))
 
 
+def pause(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
+    """Let somebody vote no more for now; what they hold becomes free for others.
+
+    Raises `NotFoundError` for the name, `ConflictError` if they are excluded or erased.
+    """
+    person = _locked(tx, study_id, name)
+    _require(person, AnnotatorStatus.ACTIVE, AnnotatorStatus.PAUSED)
+    if person.status == AnnotatorStatus.ACTIVE:
+        _release(tx, person, (SlotState.LEASED,), now)
+        _put(tx, person, AnnotatorStatus.PAUSED, now)
+    return _value(person)
+
+
+def resume(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
+    """Let somebody who was paused go on.
+
+    Raises `NotFoundError` for the name, `ConflictError` if they are excluded or erased.
+    """
+    person = _locked(tx, study_id, name)
+    _require(person, AnnotatorStatus.ACTIVE, AnnotatorStatus.PAUSED)
+    if person.status == AnnotatorStatus.PAUSED:
+        _put(tx, person, AnnotatorStatus.ACTIVE, now)
+    return _value(person)
+
+
+def exclude(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
+    """Let none of somebody's votes count; each slot they filled is somebody else's to fill.
+
+    Raises `NotFoundError` for the name, `ConflictError` if they are erased.
+    """
+    person = _locked(tx, study_id, name)
+    _require(person, AnnotatorStatus.ACTIVE, AnnotatorStatus.PAUSED, AnnotatorStatus.EXCLUDED)
+    if person.status != AnnotatorStatus.EXCLUDED:
+        votes = _discount(tx, person, now)
+        _put(tx, person, AnnotatorStatus.EXCLUDED, now, votes=votes)
+    return _value(person)
+
+
+def include(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
+    """Let somebody who was excluded go on, and their votes count where there is still room.
+
+    The others become surplus. Raises `NotFoundError` for the name, `ConflictError` unless they
+    are excluded or active already.
+    """
+    person = _locked(tx, study_id, name)
+    _require(person, AnnotatorStatus.ACTIVE, AnnotatorStatus.EXCLUDED)
+    if person.status == AnnotatorStatus.EXCLUDED:
+        votes = _recount(tx, person, now)
+        _put(tx, person, AnnotatorStatus.ACTIVE, now, **votes)
+    return _value(person)
+
+
+def erase(
+    tx: Session, study_id: str, name: str, pseudonym: str, now: datetime, *, keep_votes: bool
+) -> Annotator:
+    """Call somebody `pseudonym` from now on and end their sessions; erasing again is fine.
+
+    Unless `keep_votes`, none of their votes counts and what they answered is blanked, in the
+    votes and in the events. `annotation.store.Store.scrub` takes care of the files. Raises
+    `NotFoundError` for the name.
+    """
+    person = _locked(tx, study_id, name)
+    votes = [] if keep_votes else _discount(tx, person, now)
+    _release(tx, person, (SlotState.LEASED,), now)
+    erased = person.status == AnnotatorStatus.ERASED
+    _put(tx, person, AnnotatorStatus.ERASED, now, votes=votes)
+    tx.flush()  # only what an erased person said may be blanked
+    _blank_events(tx, person, JOINED)
+    if not keep_votes:
+        _blank_events(tx, person, VOTED)
+        _blank_votes(tx, person)
+    tx.execute(delete(SessionRow).where(SessionRow.annotator_id == person.id))
+    if not erased:
+        # Last, since others who refer to this person wait from here on.
+        person.name, person.name_key = pseudonym, pseudonym.casefold()
+    return _value(person)
+
+
+def _blank_events(tx: Session, person: AnnotatorRow, kind: str) -> None:
+    told = update(EventRow).where(EventRow.annotator_id == person.id, EventRow.kind == kind)
+    tx.execute(told.values(data={}))
+
+
+def _blank_votes(tx: Session, person: AnnotatorRow) -> None:
+    given = update(VoteRow).where(VoteRow.annotator_id == person.id)
+    nothing = {"reason": None, "rt_ms": None, "client_ts": None, "recognised": False}
+    tx.execute(given.values(answer="", display={}, tab="", **nothing))
+
+
+def _locked(tx: Session, study_id: str, name: str) -> AnnotatorRow:
+    # Not the key: others may refer to this person meanwhile, who may hold what comes next.
+    person = tx.scalar(_by_name(study_id, name).with_for_update(key_share=True))
+    if person is None:
+        raise NotFoundError(f"Nobody in this study is called {name!r}.")
+    return person
+
+
+def _require(person: AnnotatorRow, *expected: AnnotatorStatus) -> None:
+    if person.status not in expected:
+        raise ConflictError(
+            f"{person.name} is {person.status}; this can be done only with somebody who is "
+            f"{' or '.join(expected)}."
+        )
+
+
+def _put(
+    tx: Session, person: AnnotatorRow, status: AnnotatorStatus, now: datetime, **data: Any
+) -> None:
+    tx.add(
+        EventRow(
+            study_id=person.study_id,
+            kind="annotator_status",
+            annotator_id=person.id,
+            at=now,
+            data={"before": person.status, "after": status, **data},
+        )
+    )
+    person.status = status
+
+
+def _release(tx: Session, person: AnnotatorRow, states: Sequence[SlotState], now: datetime) -> None:
+    """Turn the slots that `person` holds in `states` into leases that have run out."""
+    held = (SlotRow.annotator_id == person.id, SlotRow.state.in_(states))
+    _lock_items(tx, select(SlotRow.stimulus_id).where(*held))
+    tx.execute(
+        update(SlotRow).where(*held).values(state=SlotState.LEASED, lease_until=now - _MOMENT)
+    )
+
+
+def _lock_items(tx: Session, items: Select[str]) -> None:
+    lock = select(StimulusRow.id).where(StimulusRow.id.in_(items)).order_by(StimulusRow.id)
+    tx.execute(lock.with_for_update(key_share=True))
+
+
+def _discount(tx: Session, person: AnnotatorRow, now: datetime) -> list[str]:
+    """Exclude all counted votes of `person`; returns their ids."""
+    _release(tx, person, (SlotState.LEASED, SlotState.DONE), now)
+    counted = _votes(person, VoteStatus.COUNTED)
+    votes = tx.scalars(select(VoteRow.id).where(*counted).order_by(VoteRow.id)).all()
+    tx.execute(update(VoteRow).where(*counted).values(status=VoteStatus.EXCLUDED))
+    return list(votes)
+
+
+def _recount(tx: Session, person: AnnotatorRow, now: datetime) -> dict[str, list[str]]:
+    """Give the excluded votes of `person` slots where there are any; ids by what they became."""
+    excluded = _votes(person, VoteStatus.EXCLUDED)
+    _lock_items(tx, select(VoteRow.stimulus_id).where(*excluded))
+    became = {VoteStatus.COUNTED: _refill_own(tx, person), VoteStatus.SURPLUS: []}
+    displaced = tx.scalars(select(VoteRow).where(*excluded).order_by(VoteRow.stimulus_id)).all()
+    for batch in _batches(displaced):
+        slots = lock_slots(tx, [vote.stimulus_id for vote in batch])
+        for vote in batch:
+            slot = slot_for(slots[vote.stimulus_id], person.id, now)
+            if slot is None:
+                vote.status = VoteStatus.SURPLUS
+            else:
+                take(tx, _value(person), vote.stimulus_id, slot, now)
+                set_slot(tx, slot.id, SlotState.DONE, lease_until=None)
+                vote.status, vote.slot_id = VoteStatus.COUNTED, slot.id
+            became[VoteStatus(vote.status)].append(vote.id)
+    return {status.value: votes for status, votes in became.items()}
+
+
+def _refill_own(tx: Session, person: AnnotatorRow) -> list[str]:
+    """Count the excluded votes whose slots nobody has taken over: usually all, so in one go."""
+    held = (SlotRow.annotator_id == person.id, SlotRow.state == SlotState.LEASED)
+    own = (
+        *_votes(person, VoteStatus.EXCLUDED),
+        VoteRow.slot_id.in_(select(SlotRow.id).where(*held)),
+    )
+    votes = tx.scalars(select(VoteRow.id).where(*own).order_by(VoteRow.id)).all()
+    tx.execute(update(VoteRow).where(*own).values(status=VoteStatus.COUNTED))
+    counted = select(VoteRow.slot_id).where(*_votes(person, VoteStatus.COUNTED))
+    filled = update(SlotRow).where(*held, SlotRow.id.in_(counted))
+    tx.execute(filled.values(state=SlotState.DONE, lease_until=None))
+    return list(votes)
+
+
+def _votes(person: AnnotatorRow, status: VoteStatus) -> tuple[ColumnElement[bool], ...]:
+    return VoteRow.annotator_id == person.id, VoteRow.status == status
+
+
+def _batches(votes: Sequence[VoteRow]) -> Iterator[Sequence[VoteRow]]:
+    for start in range(0, len(votes), BATCH):
+        yield votes[start : start + BATCH]
+
+
 def _hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def _value(row: AnnotatorRow) -> Annotator:
-    return Annotator(id=row.id, study_id=row.study_id, name=row.name, simulated=row.simulated)
+    return Annotator(
+        id=row.id,
+        study_id=row.study_id,
+        name=row.name,
+        simulated=row.simulated,
+        status=AnnotatorStatus(row.status),
+    )

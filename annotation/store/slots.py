@@ -3,7 +3,8 @@
 Lock order, the same everywhere so that nobody waits in a circle: the annotator's own row, then
 the stimuli in the order of their ids, then slots. Slots of one item are taken in the order of k
 and never become free again (a lease that runs out is taken over as it is), so an item is started
-when its slot 0 is taken and has room when its last slot is free.
+when its slot 0 is taken and has room when its last slot is free. What somebody who is paused or
+excluded held is a lease that has run out.
 """
 
 from collections import defaultdict
@@ -13,8 +14,8 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, Select, and_, exists, literal_column, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
-from annotation.domain import Annotator, SlotState, StudyStatus, TaskItem
-from annotation.errors import NotFoundError
+from annotation.domain import Annotator, AnnotatorStatus, SlotState, StudyStatus, TaskItem
+from annotation.errors import NotAllowedError, NotFoundError
 from annotation.store.tables import (
     AnnotatorRow,
     CandidateListRow,
@@ -26,6 +27,16 @@ from annotation.store.tables import (
 from annotation.tasks.assignment import PRIME, Order, Slot, order_of, slot_for
 
 LEASE_LOST = "lease_lost"
+_REFUSED = {
+    AnnotatorStatus.PAUSED: (
+        "The researcher has paused your part in this study, so this was not taken. "
+        "You can send it again once you may continue."
+    ),
+    AnnotatorStatus.EXCLUDED: (
+        "The researcher has ended your part in this study, so this was not taken."
+    ),
+    AnnotatorStatus.ERASED: "You have been erased from this study, so this was not taken.",
+}
 
 # Spelt out in the SQL: only then do the databases see that the partial indices apply.
 FREE: ColumnElement[str] = literal_column(f"'{SlotState.FREE}'")
@@ -35,10 +46,13 @@ LEASED: ColumnElement[str] = literal_column(f"'{SlotState.LEASED}'")
 def open_items(tx: Session, annotator: Annotator, n: int, now: datetime) -> list[str]:
     """Up to `n` items to claim, best first: interrupted, then started, then fresh ones.
 
-    Read without a lock, so some may be gone when they are claimed. Empty unless the study runs.
+    Read without a lock, so some may be gone when they are claimed. Empty unless the study runs
+    and `annotator` is active.
     """
     study = _study(tx, annotator)
-    if study.status != StudyStatus.RUNNING:
+    person = tx.get(AnnotatorRow, annotator.id)
+    active = person is not None and person.status == AnnotatorStatus.ACTIVE
+    if study.status != StudyStatus.RUNNING or not active:
         return []
     order = order_of(study.seed, annotator.name.casefold())
     found: list[str] = []
@@ -109,9 +123,9 @@ def lease(
     Items that somebody else is claiming at this moment are skipped; the `last_try` waits to see
     whether they still have room, and if nothing else is left moves items here from other tabs.
     """
-    touch(tx, annotator, now)
+    status = touch(tx, annotator, now)
     study = _study(tx, annotator)
-    if study.status != StudyStatus.RUNNING:
+    if study.status != StudyStatus.RUNNING or status is not AnnotatorStatus.ACTIVE:
         return []
     until = now + timedelta(seconds=study.spec["lease_seconds"])
     items = _own_leases(tx, annotator, SlotRow.tab == tab, n)
@@ -213,19 +227,28 @@ def extend(
 def heartbeat(
     tx: Session, annotator: Annotator, tab: str, items: Sequence[str], now: datetime
 ) -> None:
-    """Say that `annotator` is still looking at `items`."""
-    touch(tx, annotator, now)
+    """Say that `annotator` is still looking at `items`; `NotAllowedError` if they may not."""
+    require_active(touch(tx, annotator, now))
     until = now + timedelta(seconds=_study(tx, annotator).spec["lease_seconds"])
     extend(tx, annotator, tab, items, until)
 
 
-def touch(tx: Session, annotator: Annotator, now: datetime) -> None:
-    """Note that `annotator` was here; their other requests wait until this one is done."""
-    result = tx.execute(
-        update(AnnotatorRow).where(AnnotatorRow.id == annotator.id).values(last_seen=now)
-    )
-    if result.rowcount == 0:  # type: ignore[attr-defined]
+def touch(tx: Session, annotator: Annotator, now: datetime) -> AnnotatorStatus:
+    """Note that `annotator` was here; their other requests wait until this one is done.
+
+    Returns the status they have until this transaction ends, whatever `annotator` says.
+    """
+    seen = update(AnnotatorRow).where(AnnotatorRow.id == annotator.id).values(last_seen=now)
+    status = tx.scalar(seen.returning(AnnotatorRow.status))
+    if status is None:
         raise NotFoundError("You are not part of this study (any more). Open its link again.")
+    return AnnotatorStatus(status)
+
+
+def require_active(status: AnnotatorStatus) -> None:
+    """Raise `NotAllowedError` with what an annotator of that status is to be told."""
+    if status is not AnnotatorStatus.ACTIVE:
+        raise NotAllowedError(_REFUSED[status])
 
 
 def task_items(tx: Session, items: Sequence[str], until: datetime) -> list[TaskItem]:

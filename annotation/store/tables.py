@@ -115,13 +115,17 @@ class AnnotatorRow(Table):
     """One person in one study; signing in again under the same name is the same person."""
 
     __tablename__ = "annotator"
-    __table_args__ = (Index("uq_annotator_study_id_name_key", "study_id", "name_key", unique=True),)
+    __table_args__ = (
+        Index("uq_annotator_study_id_name_key", "study_id", "name_key", unique=True),
+        CheckConstraint("status IN ('active', 'paused', 'excluded', 'erased')", name="status"),
+    )
 
     id: Mapped[str] = mapped_column(Id, primary_key=True)
     study_id: Mapped[str] = mapped_column(ForeignKey("study.id"))
     name: Mapped[str] = mapped_column(Text)
     name_key: Mapped[str] = mapped_column(Text)
     simulated: Mapped[bool]
+    status: Mapped[str] = mapped_column(Word)
     created: Mapped[datetime] = mapped_column(UtcDateTime)
     last_seen: Mapped[datetime] = mapped_column(UtcDateTime)
 
@@ -179,7 +183,7 @@ class SlotRow(Table):
 
 
 class VoteRow(Table):
-    """One answer, kept for ever; only its status changes."""
+    """One answer, kept for ever; only its status changes, and an erased person's is blanked."""
 
     __tablename__ = "vote"
     __table_args__ = (
@@ -200,7 +204,9 @@ class VoteRow(Table):
         ),
         Index("ix_vote_study_id_server_ts", "study_id", "server_ts"),
         Index("ix_vote_annotator_id_status", "annotator_id", "status"),
-        CheckConstraint("status IN ('counted', 'superseded', 'surplus')", name="status"),
+        CheckConstraint(
+            "status IN ('counted', 'superseded', 'surplus', 'excluded')", name="status"
+        ),
         CheckConstraint("status != 'counted' OR slot_id IS NOT NULL", name="counted_has_slot"),
     )
 
@@ -221,7 +227,10 @@ class VoteRow(Table):
 
 
 class EventRow(Table):
-    """What happened, in order; rows are only ever added (a trigger refuses anything else)."""
+    """What happened, in order; rows are only ever added (a trigger refuses anything else).
+
+    The one exception: what an erased person said or is called may be blanked, data to {}.
+    """
 
     __tablename__ = "event"
     __table_args__ = (

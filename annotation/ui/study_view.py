@@ -7,6 +7,7 @@ from html import escape
 import plotly.graph_objects as go
 
 from annotation.domain import AnnotatorRow, Study, StudyProgress, StudyStatus, Task
+from annotation.downloads import DOWNLOADS
 
 SECONDS_PER_VOTE = 3.0  # what a practised person takes
 BAR_COLOUR = "#23949a"
@@ -144,10 +145,9 @@ def coverage_figure(progress: StudyProgress) -> go.Figure:
 def downloads(study_id: str) -> str:
     """Links to everything the study has collected."""
     links = "".join(
-        f'<li><a href="/studio/download/{escape(study_id)}/{table}.{form}" download>'
-        f"{words} ({name})</a></li>"
-        for table, words in (("votes", "Every vote"), ("labels", "Majority labels"))
-        for form, name in (("csv", "CSV"), ("parquet", "Parquet"))
+        f'<li><a href="/studio/download/{escape(study_id)}/{file}" download>'
+        f"{escape(one.words)}</a></li>"
+        for file, one in DOWNLOADS.items()
     )
     return f'<h3 class="st-title">Download</h3><ul class="st-downloads">{links}</ul>'
 

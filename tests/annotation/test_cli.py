@@ -9,6 +9,8 @@ from study_factory import write_set
 from typer.testing import CliRunner
 
 from annotation.cli import app
+from annotation.formats import FORMATS
+from annotation.manifests import COLUMNS
 
 SURE = {"reconstruction": {"TRUE": 0.9}}
 
@@ -45,6 +47,46 @@ def test_pairs(run, folder):
     assert "6 items (2 decoys)" in run(
         "create", "p", "--set", folder, "--task", "pair", "--decoy-rate", "0.5"
     ).output  # fmt: skip
+
+
+def test_every_format_is_listed_and_written(run, folder, tmp_path):
+    run("create", "demo", "--set", folder, "--simulated", "--votes-per-item", "1")
+    run("simulate", "demo", "--annotators", "1")
+    listed = run("export", "--help").output
+    for name, one in FORMATS.items():
+        assert f" {name}: " in listed
+        out = tmp_path / f"{name}{one.ending}"
+        done = run("export", "demo", "--format", name, "--out", out)
+        no_triplet = name == "triplets"  # one model makes none
+        assert (done.exit_code, out.exists()) == (int(no_triplet), not no_triplet), name
+        assert (f" in {out}" in done.output) != no_triplet
+    labels = tmp_path / "labels.jsonl"
+    assert run("export", "demo", "--what", "labels", "--out", labels).exit_code == 0
+    assert len(labels.read_text().splitlines()) == 4
+    wrong = run("export", "demo", "--format", "hf", "--what", "votes", "--out", tmp_path / "x")
+    assert (wrong.exit_code, "hf holds labels" in wrong.output) == (1, True)
+
+
+def test_a_dry_run_reports_and_writes_nothing(run, folder, tmp_path):
+    rows = pd.read_parquet(folder / "manifest.parquet")
+    rows = rows.assign(model="a", dataset="symbols", attack="invgrad")
+    rows[list(COLUMNS)].to_csv(folder / "manifest.csv", index=False)
+    there = set(tmp_path.rglob("*"))
+    good = run("create", "demo", "--manifest", folder / "manifest.csv", "--dry-run")
+    assert good.exit_code == 0
+    assert "4 reconstructions\n" in good.output
+    assert "4 items\n" in good.output
+    assert "nothing was written" in good.output
+    assert set(tmp_path.rglob("*")) == there
+    made = run("create", "demo", "--manifest", folder / "manifest.csv")
+    assert (made.exit_code, "4 items" in made.output) == (0, True)
+    (folder / "originals/image-002.png").unlink()
+    bad = run("create", "again", "--manifest", folder / "manifest.csv", "--dry-run")
+    assert bad.exit_code == 1
+    assert "manifest.csv, row 3: " in bad.output
+    nothing = run("create", "again", "--dry-run")
+    assert (nothing.exit_code, "at least one" in nothing.output) == (1, True)
+    assert "again" not in run("studies").output
 
 
 def test_mistakes_are_explained_and_fail(run, folder, tmp_path):

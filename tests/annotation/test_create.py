@@ -1,5 +1,7 @@
 """Nothing is stored unless everything fits."""
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -7,10 +9,11 @@ import pandas as pd
 import pytest
 from study_factory import CLASSES, picture, save_png, write_run, write_set
 
-from annotation.create import create_study
+from annotation.create import create_study, examine
 from annotation.domain import StudySpec, StudyStatus, Task
 from annotation.errors import StudyError
 from annotation.images import read_pixels
+from annotation.manifests import COLUMNS
 from annotation.store import studies
 from annotation.store.tables import CandidateListRow, SlotRow, StimulusRow
 from annotation.study import export_labels
@@ -24,6 +27,21 @@ def problems(store, sets, images, spec=SPEC):
     assert store.read(studies.all_studies) == []
     assert not images.exists()
     return str(caught.value).splitlines()
+
+
+def as_manifest(path, *sets):
+    """A manifest that says what those sets say, beside them."""
+    tables = []
+    for folder in sets:
+        table = pd.read_parquet(folder / "manifest.parquet")
+        run = json.loads((folder / "run.json").read_text())
+        table["model"], table["dataset"] = run["model"], run["dataset"]["name"]
+        table["attack"] = run["attack"]["name"]
+        for column in ("original", "reconstruction"):
+            table[column] = folder.name + "/" + table[column]
+        tables.append(table[list(COLUMNS)])
+    pd.concat(tables).to_csv(path, index=False)
+    return path
 
 
 def test_a_study(store, tmp_path, images):
@@ -180,3 +198,82 @@ def test_probabilities_are_kept_for_simulated_studies_only(make_study, store):
     make_study("people")
     kept = store.read(lambda tx: [row.probabilities for row in tx.query(StimulusRow)])
     assert sum(p is not None for p in kept) == 8
+
+
+def test_a_manifest_makes_the_study_that_its_sets_make(store, tmp_path, images):
+    sets = [write_set(tmp_path / m, model=m, classes=["Cat", "cow", "star", "sun"]) for m in "ab"]
+    manifest = as_manifest(tmp_path / "all.csv", *sets)
+    from_sets = create_study(store, SPEC, sets, images)
+    from_manifest = create_study(store, SPEC, [], images, [manifest])
+    assert from_manifest.protocol == from_sets.protocol
+    assert from_manifest.models == ("a", "b")
+
+
+def test_sets_and_manifests_go_together(store, tmp_path, images):
+    classes = ["Cat", "cow", "star", "sun"]
+    sets = [write_set(tmp_path / m, model=m, classes=classes) for m in "ab"]
+    manifest = as_manifest(tmp_path / "b.csv", sets[1])
+    assert create_study(store, SPEC, sets[:1], images, [manifest]).models == ("a", "b")
+
+
+def test_every_problem_of_a_manifest_is_named_with_its_row(store, tmp_path, images):
+    folder = write_set(tmp_path / "a", model="a")
+    manifest = as_manifest(tmp_path / "a.csv", folder)
+    table = pd.read_csv(manifest)
+    (folder / "originals/image-000.png").unlink()
+    (folder / "reconstructions/image-001.png").write_bytes(b"?")
+    save_png(folder / "reconstructions/image-002.png", picture(0, size=8))
+    table.loc[3, "class_name"] = None
+    pd.concat([table, table[1:2]]).to_csv(manifest, index=False)
+    found = examine(SPEC, [], [manifest]).problems
+    starts = [re.match(r"a.csv, row \d: ", problem)[0] for problem in found]
+    assert [start[-3] for start in starts] == ["4", "5", "1", "2", "3"]
+    for part in ("must not be empty", "in row 2 already", "is missing", "is not a readable",
+                 "is 8×8, its original 6×6"):  # fmt: skip
+        assert any(part in problem for problem in found), part
+    with pytest.raises(StudyError) as caught:
+        create_study(store, SPEC, [], images, [manifest])
+    assert str(caught.value).splitlines() == list(found)
+    assert store.read(studies.all_studies) == []
+    assert not images.exists()
+
+
+def test_an_examination_counts_and_stores_nothing(tmp_path):
+    sets = [write_set(tmp_path / m, model=m, failed=[3]) for m in ("a", "b")]
+    found = examine(StudySpec(name="p", task=Task.PAIR, decoy_rate=0.5), sets)
+    assert found.counts == {
+        "target models": 2,
+        "originals": 3,
+        "classes": 3,
+        "reconstructions": 6,
+        "failed attacks left out": 2,
+        "problems": 0,
+        "items": 10,  # two decoys a model: one and a half, rounded
+    }
+    assert found.plan is not None
+
+
+def test_an_examination_reports_every_problem_however_many(tmp_path):
+    folder = write_set(tmp_path / "a", labels=["Cat"] * 40)
+    for image in (folder / "originals").iterdir():
+        image.unlink()
+    found = examine(SPEC, [folder])
+    assert len(found.problems) == 40
+    assert set(found.problems) <= set(found.text().splitlines())
+    assert found.plan is None
+    assert "items" not in found.counts
+
+
+def test_columns_that_are_not_used_are_noted(tmp_path):
+    manifest = as_manifest(tmp_path / "m.csv", write_set(tmp_path / "a"))
+    table = pd.read_csv(manifest).assign(atacked="x.png")
+    table.to_csv(manifest, index=False)
+    found = examine(SPEC, [], [manifest])
+    assert found.problems == ()
+    assert found.notes == (f"{manifest}: not used are the columns atacked.",)
+    assert found.notes[0] in found.text()
+
+
+def test_a_manifest_that_cannot_be_read_is_one_problem(tmp_path):
+    (only,) = examine(SPEC, [], [tmp_path / "gone.csv"]).problems
+    assert "gone.csv is missing" in only

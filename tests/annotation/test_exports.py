@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from study_factory import DATABASES, fresh_database, write_set
 
-from annotation.domain import Answer, Task
-from annotation.errors import AnnotationError, NotFoundError
-from annotation.exports import VOTE_COLUMNS, export_labels, export_votes, write_table
+from annotation.create import create_study
+from annotation.domain import Answer, StudySpec, Task
+from annotation.errors import NotFoundError
+from annotation.exports import VOTE_COLUMNS, export_labels, export_votes, read_study
+from annotation.store import Store
 from annotation.study import join, next_items, undo, vote
 from annotation.votes.aggregate import LABEL_COLUMNS
 
@@ -66,24 +69,40 @@ def test_types_are_the_same_without_votes(store, make_study, images):
     assert list(export_votes(store, empty.id).columns) == list(VOTE_COLUMNS)
 
 
-@pytest.mark.parametrize("ending", [".csv", ".parquet"])
-@pytest.mark.parametrize("answered", [True, False])
-def test_tables_survive_a_file(store, make_study, images, tmp_path, ending, answered):
-    study = make_study(votes_per_item=1)
-    if answered:
-        answer_all(store, study, "Anna", "Cat")
-    table = export_labels(store, study.id, images)
-    write_table(table, tmp_path / f"new/labels{ending}")
-    read = pd.read_csv if ending == ".csv" else pd.read_parquet
-    back = read(tmp_path / f"new/labels{ending}")
-    pd.testing.assert_frame_equal(
-        back.astype({"recognisable": "boolean"}), table, check_dtype=ending == ".parquet"
+def test_all_tables_of_a_study_are_read_together(store, make_study, images):
+    study = make_study(task=Task.PAIR, decoy_rate=0.5, votes_per_item=1)
+    answer_all(store, study, "Anna", "same")
+    data = read_study(store, study.id, images)
+    assert data.study == study
+    pd.testing.assert_frame_equal(data.votes, export_votes(store, study.id))
+    pd.testing.assert_frame_equal(data.labels, export_labels(store, study.id, images))
+    assert sorted(data.stimuli["item"]) == sorted(data.votes["item"])
+    assert sorted(data.stimuli["kind"]) == ["decoy"] * 4 + ["reconstruction"] * 8
+    for column in ("original", "shown"):
+        assert all(Path(path).exists() for path in data.stimuli[column])
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_both_databases_give_the_same_tables(kind, tmp_path, images):
+    folder = write_set(tmp_path / "set")
+    spec = StudySpec(name="s", task=Task.RECOGNITION, list_size=4, votes_per_item=1)
+    with fresh_database(kind, tmp_path) as url, Store(url) as store:
+        study = create_study(store, spec, [folder], images)
+        answer_all(store, study, "Anna", "none")
+        data = read_study(store, study.id, images)
+    types = {name: str(type_) for name, type_ in data.votes.dtypes.items()}
+    assert types == dict(VOTE_COLUMNS)
+    assert data.stimuli["image_id"].tolist() == [f"image-{i:03d}" for i in range(4)]
+    assert data.stimuli["candidates"].map(type).eq(list).all()
+    assert data.labels["recognisable"].eq(False).all()
+
+
+def test_stimuli_know_the_classes_that_were_offered(store, make_study, images):
+    stimuli = read_study(store, make_study(list_size=4).id, images).stimuli
+    assert all(
+        len(classes) == 4 and name in classes
+        for classes, name in zip(stimuli["candidates"], stimuli["class_name"], strict=True)
     )
-
-
-def test_other_endings_are_refused(tmp_path):
-    with pytest.raises(AnnotationError, match=r"\.xlsx"):
-        write_table(pd.DataFrame(), tmp_path / "a.xlsx")
 
 
 def test_votes_and_labels_carry_the_rule_that_was_fixed_with_the_study(store, make_study, images):
@@ -101,3 +120,5 @@ def test_an_unknown_study(store, images):
         export_votes(store, "nothing")
     with pytest.raises(NotFoundError):
         export_labels(store, "nothing", images)
+    with pytest.raises(NotFoundError):
+        read_study(store, "nothing", images)

@@ -155,8 +155,12 @@ def test_a_broken_cookie_is_no_cookie():
 
 
 def test_the_researchers_key_is_made_once_and_private(tmp_path):
-    path = tmp_path / "researcher.key"
-    key = researcher_key(path)
+    key = researcher_key(tmp_path, "0.0.0.0")
     assert len(key) >= 32
-    assert researcher_key(path) == key
-    assert path.stat().st_mode & 0o077 == 0
+    assert researcher_key(tmp_path, "0.0.0.0") == key
+    assert (tmp_path / "researcher.key").stat().st_mode & 0o077 == 0
+
+
+def test_whoever_reaches_a_loopback_address_needs_no_key(tmp_path):
+    assert researcher_key(tmp_path, "127.0.0.1") is None
+    assert not (tmp_path / "researcher.key").exists()

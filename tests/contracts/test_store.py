@@ -4,44 +4,33 @@ The same tests run on SQLite and PostgreSQL. An *acknowledged* vote is one whose
 returned.
 """
 
-import random
+import os
+import sqlite3
 import subprocess
 import sys
 import threading
 import uuid
-from collections import Counter
-from contextlib import ExitStack
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from contextlib import ExitStack, closing
+from datetime import timedelta
 from functools import partial
+from pathlib import Path
 
+import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from contracts.store_invariants import START, check, make_study
 from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
-from study_factory import CLASSES, DATABASES, fresh_database
+from study_factory import DATABASES, fresh_database
 
-from annotation.domain import Answer, StudySpec, StudyStatus, Task
-from annotation.errors import AnnotationError, ConflictError
+from annotation.domain import Answer, Task
+from annotation.errors import AnnotationError
+from annotation.exports import export_votes
+from annotation.formats.tables import write_parquet
 from annotation.store import Store, reports, studies
-from annotation.store.tables import EventRow, SlotRow, VoteRow
-from annotation.study import (
-    export_labels,
-    export_votes,
-    heartbeat,
-    join,
-    next_items,
-    progress,
-    progress_of,
-    set_status,
-    undo,
-    vote,
-)
+from annotation.store.tables import SlotRow, VoteRow
+from annotation.study import join, next_items, progress, progress_of, undo, vote
 from annotation.tasks.assignment import order_of, rank
-from annotation.tasks.plan import Original, Reconstruction, plan_study
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
 PEOPLE = ("Anna", "Ben", "Cleo", "Dora")
 
 
@@ -51,200 +40,7 @@ def store(request, tmp_path):
         yield opened
 
 
-def make_study(store, tmp_path, n_images=3, task=Task.PAIR, **spec):
-    """A study of one model without image files, which no test here looks at."""
-    labels = [CLASSES[i % len(CLASSES)] for i in range(n_images)]
-    plan = plan_study(
-        StudySpec(name=uuid.uuid4().hex, task=task, **spec),
-        dataset="symbols",
-        classes=CLASSES,
-        originals=[
-            Original(image_id=str(i), class_name=label, sha256="0" * 64)
-            for i, label in enumerate(labels)
-        ],
-        reconstructions=[
-            Reconstruction(
-                image_id=str(i),
-                class_name=label,
-                model="m",
-                attack="a",
-                sha256="1" * 64,
-                error=i / n_images,
-            )
-            for i, label in enumerate(labels)
-        ],
-        n_failed=0,
-    )
-    return store.write(lambda tx: studies.add_study(tx, plan, tmp_path, START))
-
-
-def check(store, study, acknowledged):
-    """The invariants of a study; `acknowledged` are the vote ids that people hold receipts of."""
-    k = study.spec.votes_per_item
-    slots, votes, events = store.read(lambda tx: rows_of(tx, study))
-    counted = [v for v in votes if v.status == "counted"]
-    per_item = Counter(v.stimulus_id for v in counted)
-    assert all(n <= k for n in per_item.values())
-    assert all(n == 1 for n in Counter((v.stimulus_id, v.annotator_id) for v in counted).values())
-    assert acknowledged <= {v.id for v in votes}
-    assert Counter(e.vote_id for e in events if e.kind == "vote") == Counter(v.id for v in votes)
-    undone = Counter(e.vote_id for e in events if e.kind == "undo")
-    assert undone == Counter(v.id for v in votes if v.status == "superseded")
-    assert Counter(s.stimulus_id for s in slots) == {s.stimulus_id: k for s in slots}
-    assert len(slots) == study.n_items * k
-    done = {s.id: s.annotator_id for s in slots if s.state == "done"}
-    assert done == {v.slot_id: v.annotator_id for v in counted}
-    for item in per_item.keys() | {s.stimulus_id for s in slots}:
-        states = [s.state for s in sorted(slots, key=lambda s: s.k) if s.stimulus_id == item]
-        assert "free" not in states or set(states[states.index("free") :]) == {"free"}
-    coverage = progress(store, study.id).coverage
-    assert sum(n * items for n, items in enumerate(coverage)) == len(counted)
-    assert sum(coverage) == study.n_items
-
-
-def rows_of(tx, study):
-    return tuple(
-        tx.query(t).filter_by(study_id=study.id).all() for t in (SlotRow, VoteRow, EventRow)
-    )
-
-
-def check_labels(store, study, tmp_path):
-    votes = export_votes(store, study.id)
-    counted = votes[(votes["status"] == "counted") & (votes["kind"] == "reconstruction")]
-    labels = export_labels(store, study.id, tmp_path)
-    assert len(labels) == study.n_items - study.n_decoys
-    assert labels["n_votes"].sum() == len(counted)
-    assert labels["n_recognised"].sum() == counted["recognised"].sum()
-    assert set(labels["item"]).isdisjoint(votes.loc[votes["kind"] == "decoy", "item"])
-
-
-# ------------------------------------------------------------------ any interleaving
-
-
-@dataclass
-class World:
-    """Several people at one study, with everything they remember."""
-
-    store: Store
-    study: object
-    people: list
-    now: datetime = START
-    seen: list = field(default_factory=list)  # (person, item) ever handed out
-    sent: list = field(default_factory=list)  # (person, answer) acknowledged
-
-    def claim(self, person, number):
-        got = next_items(self.store, self.people[person], f"tab{number % 2}", 2, self.now)
-        assert len({item.item for item in got}) == len(got) <= 2
-        self.seen += [(person, item.item) for item in got]
-
-    def answer(self, person, number):
-        mine = [item for who, item in self.seen if who == person]
-        if mine:
-            text = ("same", "different")[number % 2]
-            self._send(
-                person, Answer(id=str(uuid.uuid4()), item=mine[number % len(mine)], answer=text)
-            )
-
-    def repeat(self, person, number):
-        mine = [answer for who, answer in self.sent if who == person]
-        if mine:
-            self._send(person, mine[number % len(mine)])
-
-    def _send(self, person, answer):
-        receipt = vote(self.store, self.people[person], answer, self.now)
-        assert receipt == vote(self.store, self.people[person], answer, self.now)
-        self.sent.append((person, answer))
-
-    def take_back(self, person, number):
-        mine = [answer for who, answer in self.sent if who == person]
-        if mine:
-            answer = mine[number % len(mine)]
-            try:
-                back = undo(self.store, self.people[person], answer.id, self.now)
-            except ConflictError:
-                return
-            assert back.item == answer.item
-            assert back == undo(self.store, self.people[person], answer.id, self.now)
-
-    def wait(self, person, number):
-        self.now += timedelta(seconds=40)  # two of them outlast a lease of 60 s
-
-    def beat(self, person, number):
-        items = [item for who, item in self.seen if who == person]
-        heartbeat(self.store, self.people[person], "tab0", items, self.now)
-
-    def switch(self, person, number):
-        status = (StudyStatus.RUNNING, StudyStatus.RUNNING, StudyStatus.PAUSED)[number % 3]
-        set_status(self.store, self.study.id, status)
-
-
-ACTIONS = ("claim", "claim", "claim", "answer", "answer", "answer", "repeat", "take_back",
-           "take_back", "wait", "beat", "switch")  # fmt: skip
-steps = st.lists(
-    st.tuples(st.sampled_from(ACTIONS), st.integers(0, len(PEOPLE) - 1), st.integers(0, 11)),
-    min_size=5,
-    max_size=40,
-)
-
-
-@pytest.mark.parametrize("kind", DATABASES)
-def test_no_interleaving_breaks_the_invariants(kind, tmp_path):
-    with ExitStack() as stack:
-        url = stack.enter_context(fresh_database(kind, tmp_path))
-        store = stack.enter_context(Store(url))
-
-        @settings(
-            max_examples=20 if kind == "sqlite" else 12,
-            database=None,
-            suppress_health_check=[HealthCheck.too_slow],
-        )
-        @given(steps, st.integers(1, 3))
-        def any_interleaving(actions, k):
-            play(store, tmp_path, actions, k)
-
-        any_interleaving()
-
-
-def play(store, tmp_path, actions, k):
-    study = make_study(store, tmp_path, decoy_rate=0.5, votes_per_item=k, lease_seconds=60)
-    people = [join(store, study.token, name).annotator for name in PEOPLE]
-    world = World(store, study, people)
-    for action, person, number in actions:
-        getattr(world, action)(person, number)
-    check(store, study, {answer.id for _, answer in world.sent})
-    check_labels(store, study, tmp_path)
-    finish(world, k)
-
-
-def finish(world, k):
-    """Whatever happened before and whoever left, newcomers can finish the study."""
-    set_status(world.store, world.study.id, StudyStatus.RUNNING)
-    world.now += timedelta(seconds=61)
-    for number in range(k):
-        world.people.append(join(world.store, world.study.token, f"new {number}").annotator)
-        person = len(world.people) - 1
-        while items := next_items(world.store, world.people[person], "last", 9, world.now):
-            for item in items:
-                world._send(person, Answer(id=str(uuid.uuid4()), item=item.item, answer="same"))
-    assert progress(world.store, world.study.id).coverage == [0] * k + [world.study.n_items]
-    assert all(progress_of(world.store, person).left == 0 for person in world.people)
-
-
 # ------------------------------------------------------------------ real threads
-
-
-def label_everything(store, annotator, seed, receipts, errors):
-    """What a browser does: fetch a few, answer each, send every fifth answer twice."""
-    rng = random.Random(seed)
-    try:
-        while items := next_items(store, annotator, "tab", 3, datetime.now(UTC)):
-            for item in items:
-                answer = Answer(id=str(uuid.uuid4()), item=item.item, answer="none")
-                for _ in range(2 if rng.random() < 0.2 else 1):
-                    receipt = vote(store, annotator, answer, datetime.now(UTC))
-                    receipts.append((receipt.id, receipt.status))
-    except AnnotationError as error:
-        errors.append(error)
 
 
 def in_threads(tasks):
@@ -253,27 +49,6 @@ def in_threads(tasks):
         thread.start()
     for thread in threads:
         thread.join()
-
-
-def test_people_who_label_at_once_give_every_item_exactly_k_votes(store, tmp_path):
-    study = make_study(store, tmp_path, 30, Task.RECOGNITION, votes_per_item=3)
-    receipts, errors = [], []
-    in_threads(
-        partial(
-            label_everything,
-            store,
-            join(store, study.token, f"p{n}").annotator,
-            n,
-            receipts,
-            errors,
-        )
-        for n in range(8)
-    )
-    assert errors == []
-    assert progress(store, study.id).coverage == [0, 0, 0, 30]
-    assert {status for _, status in receipts} == {"counted"}
-    assert len({vote_id for vote_id, _ in receipts}) == 90
-    check(store, study, {vote_id for vote_id, _ in receipts})
 
 
 def test_one_person_in_many_tabs_votes_once_an_item(store, tmp_path):
@@ -343,33 +118,87 @@ def test_undo_while_others_take_over_keeps_the_invariants(store, tmp_path):
     assert progress(store, study.id).coverage == [0, 10]
 
 
-# ------------------------------------------------------------------ a killed server
+def test_an_export_while_people_vote_is_of_one_moment(store, tmp_path):
+    study = make_study(store, tmp_path, 6, Task.RECOGNITION, votes_per_item=2)
+    acknowledged, errors = [], []
 
-LABEL_FOR_EVER = """
-import sys, uuid
-from datetime import UTC, datetime
-from annotation.domain import Answer
-from annotation.store import Store
-from annotation.study import join, next_items, vote
+    def change_their_mind(name):
+        """Every item answered, taken back and answered again, over and over."""
+        person = join(store, study.token, name).annotator
+        items = [item.item for item in next_items(store, person, "tab", 6, START)]
+        try:
+            for item in items * 4:
+                answer = Answer(id=str(uuid.uuid4()), item=item, answer="none")
+                acknowledged.append(vote(store, person, answer, START).id)
+                undo(store, person, answer.id, START)
+            for item in items:
+                answer = Answer(id=str(uuid.uuid4()), item=item, answer="none")
+                acknowledged.append(vote(store, person, answer, START).id)
+        except AnnotationError as error:
+            errors.append(error)
 
-store = Store(sys.argv[1])
-person = join(store, sys.argv[2], "Anna").annotator
-while items := next_items(store, person, "tab", 3, datetime.now(UTC)):
-    for item in items:
-        answer = Answer(id=str(uuid.uuid4()), item=item.item, answer="none")
-        print(vote(store, person, answer, datetime.now(UTC)).id, flush=True)
-"""
+    threads = [threading.Thread(target=change_their_mind, args=[name]) for name in PEOPLE[:2]]
+    for thread in threads:
+        thread.start()
+    exports, going_on = [], True
+    while going_on:
+        going_on = any(thread.is_alive() for thread in threads)
+        before = set(acknowledged)
+        exports.append(export_votes(store, study.id))
+        assert before <= set(exports[-1]["vote_id"])
+    assert errors == []
+    for table in exports:
+        assert table["vote_id"].is_unique
+        counted = table[table["status"] == "counted"]
+        assert not counted.duplicated(["item", "annotator"]).any()
+    assert exports[-1]["status"].value_counts().to_dict() == {"superseded": 48, "counted": 12}
+    write_parquet(exports[-1], tmp_path / "votes.parquet")
+    assert pd.read_parquet(tmp_path / "votes.parquet").equals(exports[-1])
 
 
-def test_what_was_acknowledged_survives_a_kill(store, tmp_path):
+# ------------------------------------------------------------------ real processes
+
+
+def labelling(store, study, seed, names):
+    """A process in which `names` label all they get."""
+    program = Path(__file__).with_name("labelling_process.py")
+    command = [sys.executable, str(program), store.url, study.token, str(seed), *names]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_twenty_people_in_two_processes_give_every_item_exactly_k_votes(store, tmp_path, seed):
+    study = make_study(store, tmp_path, 20, Task.RECOGNITION, votes_per_item=5, seed=seed)
+    teams = [[f"{team}{n}" for n in range(10)] for team in "ab"]
+    with ExitStack() as stack:
+        running = [stack.enter_context(labelling(store, study, seed, team)) for team in teams]
+        said, errors = zip(*(process.communicate() for process in running), strict=True)
+    assert errors == ("", "")
+    receipts = [line.split() for text in said for line in text.splitlines()]
+    assert {status for _, status in receipts} == {"counted"}
+    assert len({vote_id for vote_id, _ in receipts}) == 100 < len(receipts)
+    assert progress(store, study.id).coverage == [0] * 5 + [20]
+    check(store, study, {vote_id for vote_id, _ in receipts})
+
+
+def test_what_was_acknowledged_survives_kill_after_kill(store, tmp_path):
     study = make_study(store, tmp_path, 200, Task.RECOGNITION, votes_per_item=2)
-    command = [sys.executable, "-c", LABEL_FOR_EVER, store.url, study.token]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as labelling:
-        acknowledged = {labelling.stdout.readline().strip() for _ in range(20)}
-        labelling.kill()
-        acknowledged |= set(labelling.stdout.read().split())
-    check(store, study, acknowledged)
-    assert 20 <= len(acknowledged) < 200
+    acknowledged = set()
+    for kill in range(4):
+        with labelling(store, study, kill, PEOPLE) as process:
+            lines = [process.stdout.readline() for _ in range(20)]
+            process.kill()
+            lines += process.stdout.readlines()
+        assert all(line.endswith("\n") for line in lines)
+        acknowledged |= {line.split()[0] for line in lines}
+        check(store, study, acknowledged)
+    assert 50 < len(acknowledged) < 400  # it was killed while there was something to do
+    if store.url.startswith("sqlite"):
+        with closing(sqlite3.connect(tmp_path / "studies.db")) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 # ------------------------------------------------------------------ the database itself

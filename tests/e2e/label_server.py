@@ -7,7 +7,7 @@ from studio import Server
 
 
 class LabelServer(Server):
-    """The labelling page and the page Studies on the studies in `data`."""
+    """The labelling page and the pages Studies and People on the studies in `data`."""
 
     def __init__(self, data: Path) -> None:
         super().__init__(data, [__file__, str(data), "{port}"])
@@ -19,7 +19,7 @@ def main(data: Path, port: int) -> None:
 
     from annotation.guard import Guard
     from annotation.store import Store
-    from annotation.ui import StudyContext, label, studies
+    from annotation.ui import StudyContext, label, people, studies
     from annotation.ui.mount import Page, mount, web_app
 
     def sets() -> list[tuple[str, Path]]:
@@ -29,7 +29,11 @@ def main(data: Path, port: int) -> None:
     context = StudyContext(store=store, images=images, find_sets=sets)
     app = web_app(store, images)
     mount(app, "/label", [Page("Label", "label", label, context)])
-    mount(app, "/studio", [Page("Studies", "studies", studies, context)])
+    pages = [
+        Page("Studies", "studies", studies, context),
+        Page("People", "people", people, context),
+    ]
+    mount(app, "/studio", pages)
     uvicorn.run(Guard(app, None), host="127.0.0.1", port=port, log_level="warning")
 
 

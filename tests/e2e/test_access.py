@@ -19,6 +19,8 @@ RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"
 # Address → what must be on it before it is judged.
 PAGES = {
     "/studio/": "#study-coverage .js-plotly-plot",
+    "/studio/people?study=Demo: symbols (simulated votes)": "#people-table, .st-empty",
+    "/studio/results": ".st-study",
     "/studio/train": "#learn-stock",
     "/studio/compare?study=Demo: symbols (simulated votes)": "#compare-images .js-plotly-plot",
     "/join": "form",
@@ -73,8 +75,8 @@ def test_a_page_breaks_no_rule(page: Page, studio: Studio, token: str, address: 
         page.get_by_label("Your name").fill("Ada")
         page.get_by_role("button").first.click()
     expect(page.locator(PAGES[address]).first).to_be_visible(timeout=LONG)
-    # Gradio pales what is about to change.
-    expect(page.locator(".pending, .generating")).to_have_count(0, timeout=LONG)
+    # Gradio pales what is about to change, and stands in for what is still to come.
+    expect(page.locator(".pending, .generating, .loading")).to_have_count(0, timeout=LONG)
     found = told(page)
     assert not found, "\n".join(found)
 

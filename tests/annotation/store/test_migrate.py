@@ -8,14 +8,14 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import CheckConstraint, inspect, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 from study_factory import DATABASES, fresh_database
 
 from annotation.errors import StoreError
 from annotation.store import Store
 from annotation.store.engine import open_engine, writer
 from annotation.store.migrate import SCRIPTS, _config
-from annotation.store.tables import EventRow, StimulusRow, Table
+from annotation.store.tables import AnnotatorRow, EventRow, StimulusRow, Table, VoteRow
 
 
 @pytest.fixture(params=DATABASES)
@@ -82,6 +82,43 @@ def test_a_database_of_the_first_version_is_upgraded_with_what_is_in_it(url):
         assert (row.sha256, row.attacked_sha256) == ("r", None)
 
 
+def test_people_and_votes_of_the_second_version_are_kept(url):
+    engine = open_engine(url)
+    with writer(engine).begin() as connection:
+        command.upgrade(_config(connection), "0002")
+        for statement in (STUDY, SOURCE, ITEM, *ANSWERED):
+            connection.execute(text(statement))
+    engine.dispose()
+    with Store(url) as store:
+        (person,) = store.read(lambda tx: tx.query(AnnotatorRow).all())
+        (vote,) = store.read(lambda tx: tx.query(VoteRow).all())
+        (event,) = store.read(lambda tx: tx.query(EventRow).all())
+        assert (person.name, person.status) == ("Anna", "active")
+        assert (vote.answer, vote.status, event.vote_id) == ("same", "counted", "v")
+        store.write(lambda tx: tx.execute(text("UPDATE vote SET status = 'excluded'")))
+        with pytest.raises(IntegrityError, match="ck_vote_status"):
+            store.write(lambda tx: tx.execute(text("UPDATE vote SET status = 'x'")))
+        with pytest.raises(IntegrityError):  # references are watched again
+            store.write(lambda tx: tx.execute(text("DELETE FROM annotator")))
+
+
+def test_a_database_with_broken_references_is_left_as_it_was(tmp_path):
+    with fresh_database("sqlite", tmp_path) as url:
+        engine = open_engine(url)
+        with writer(engine).begin() as connection:
+            command.upgrade(_config(connection), "0002")
+        connection = engine.raw_connection()
+        connection.execute("PRAGMA foreign_keys = OFF")
+        connection.execute(ITEM)
+        connection.close()
+        engine.dispose()
+        with pytest.raises(StoreError, match="stimulus refers to one of"):
+            Store(url)
+        with open_engine(url).connect() as after:
+            version = after.execute(text("SELECT version_num FROM alembic_version")).scalar()
+        assert version == "0002"
+
+
 def test_a_newer_database_is_refused(url):
     with Store(url) as store:
         store.write(lambda tx: tx.execute(text("UPDATE alembic_version SET version_num = '99'")))
@@ -112,6 +149,19 @@ ITEM = (
     "INSERT INTO stimulus (id, study_id, source_id, kind, model, attack, shown_image_id,"
     " shown_class, sha256, token) VALUES"
     " ('i', 's', 'o', 'reconstruction', 'm', 'a', '0', 'cat', 'r', 't')"
+)
+
+
+ANSWERED = (
+    "INSERT INTO annotator (id, study_id, name, name_key, simulated, created, last_seen) VALUES"
+    " ('p', 's', 'Anna', 'anna', '0', '2026-01-01', '2026-01-01')",
+    "INSERT INTO slot (id, study_id, stimulus_id, k, salt, state, annotator_id, tab) VALUES"
+    " (1, 's', 'i', 0, 1, 'done', 'p', '')",
+    "INSERT INTO vote (id, study_id, stimulus_id, slot_id, annotator_id, answer, recognised,"
+    " server_ts, display, tab, status) VALUES"
+    " ('v', 's', 'i', 1, 'p', 'same', '1', '2026-01-01', '{}', '', 'counted')",
+    "INSERT INTO event (study_id, kind, annotator_id, stimulus_id, vote_id, at, data) VALUES"
+    " ('s', 'vote', 'p', 'i', 'v', '2026-01-01', '{}')",
 )
 
 

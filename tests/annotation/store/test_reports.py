@@ -76,3 +76,15 @@ def test_only_simulated_studies_have_probabilities(store, make_study):
     stimuli = store.read(lambda tx: reports.stimuli(tx, simulated.id))
     assert len(stimuli) == 8
     assert all(max(s.probabilities.values()) == 0.8 for s in stimuli.values())
+
+
+@pytest.mark.parametrize(
+    ("times", "median"),
+    [([None], None), ([None, 812.5], 812.5), ([90, 1e3, None, 700.25, 10], 395.125)],
+)
+def test_medians_are_over_the_times_that_were_measured(store, study, anna, times, median):
+    for item, rt_ms in zip(next_items(store, anna, "tab", len(times), NOW), times, strict=True):
+        answer = Answer(id=str(uuid.uuid4()), item=item.item, answer="none", rt_ms=rt_ms)
+        vote(store, anna, answer, NOW)
+    (row,) = progress(store, study.id).annotators
+    assert (row.done, row.median_rt_ms, row.none_rate) == (len(times), median, 1.0)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from annotation.domain import AnnotatorRow, Study, StudyProgress, StudySpec, StudyStatus, Task
+from annotation.downloads import DOWNLOADS
 from annotation.ui import study_view
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -158,11 +159,8 @@ def test_the_bars_are_the_coverage():
 
 def test_there_is_a_link_for_each_download():
     links = [a["href"] for tag, a in Text(study_view.downloads("s1")).tags if tag == "a"]
-    assert links == [
-        f"/studio/download/s1/{table}.{form}"
-        for table in ("votes", "labels")
-        for form in ("csv", "parquet")
-    ]
+    assert links == [f"/studio/download/s1/{file}" for file in DOWNLOADS]
+    assert "/studio/download/s1/votes.csv" in links
 
 
 def test_the_preview_counts_items_votes_and_hours():

@@ -1,0 +1,88 @@
+"""What of a study can be downloaded, each as one file: folders are packed into a zip."""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse
+
+from annotation.formats import FORMATS, Format, What, export
+from annotation.formats.study_data import StudyData
+
+KINDS = {
+    ".csv": "text/csv; charset=utf-8",
+    ".jsonl": "application/x-ndjson",
+    ".parquet": "application/vnd.apache.parquet",
+    ".zip": "application/zip",
+}
+TABLES = {What.VOTES: "Every vote", What.LABELS: "Majority labels"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Download:
+    """One file to download: a table of a study in one format. `words` say what it is."""
+
+    form: str
+    what: What
+    words: str
+
+
+def _of_format(name: str, one: Format) -> dict[str, Download]:
+    if len(one.writers) == 1:
+        (what,) = one.writers
+        words = f"{one.about[0].upper()}{one.about[1:]} ({name})"
+        return {f"{name}{one.ending or '.zip'}": Download(form=name, what=what, words=words)}
+    return {
+        f"{what}{one.ending}": Download(
+            form=name, what=what, words=f"{TABLES[what]} ({one.ending[1:].upper()})"
+        )
+        for what in one.writers
+    }
+
+
+DOWNLOADS: Mapping[str, Download] = {
+    file: download
+    for name, one in FORMATS.items()
+    for file, download in _of_format(name, one).items()
+}
+
+
+def known(file: str) -> str:
+    """`file` if it is one of `DOWNLOADS`; else `ValueError`, as validators raise."""
+    if file not in DOWNLOADS:
+        raise ValueError(f"expected {', '.join(DOWNLOADS)}; got {file!r}")
+    return file
+
+
+def response(data: StudyData, file: str) -> FileResponse:
+    """The download called `file`; what had to be written for it goes once it is sent."""
+    folder = Path(tempfile.mkdtemp(prefix="semsim-download-"))
+    try:
+        path = _write(data, file, folder)
+    except BaseException:
+        shutil.rmtree(folder)
+        raise
+    return FileResponse(
+        path,
+        media_type=KINDS[path.suffix],
+        filename=f"{_file_name(data.study.name)}-{file}",
+        headers={"Cache-Control": "no-store"},
+        background=BackgroundTask(shutil.rmtree, folder),
+    )
+
+
+def _write(data: StudyData, file: str, folder: Path) -> Path:
+    wanted = DOWNLOADS[file]
+    inner = folder / file.removesuffix(".zip")
+    export(data, inner, wanted.form, wanted.what)
+    if inner.name == file:
+        return inner
+    return Path(shutil.make_archive(str(inner), "zip", folder, inner.name))
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower() or "study"

@@ -1,0 +1,162 @@
+"""The forms in which a study leaves: votes and labels, alone or with the images.
+
+Votes of simulated annotators are marked in all of them. Annotators are named as the study names
+them; sessions and passwords are in none.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+
+from annotation.errors import AnnotationError
+from annotation.formats.crowd_kit import write_crowd_kit
+from annotation.formats.hugging_face import write_hugging_face
+from annotation.formats.label_studio import write_label_studio
+from annotation.formats.study_data import StudyData
+from annotation.formats.tables import write_csv, write_jsonl, write_parquet
+from annotation.formats.train_with_ori import write_train_with_ori
+from annotation.formats.triplets import write_triplets
+
+
+class What(StrEnum):
+    """Which table of a study is meant."""
+
+    VOTES = "votes"
+    LABELS = "labels"
+
+
+Writer = Callable[[StudyData, Path], str]  # writes there, and says what in a few words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """One form. `ending` of its file, empty for a folder; `writers`, the first the default."""
+
+    about: str
+    ending: str
+    writers: Mapping[What, Writer]
+
+
+def _both_tables(write: Callable[[pd.DataFrame, Path], None]) -> Mapping[What, Writer]:
+    def votes(data: StudyData, path: Path) -> str:
+        write(data.votes, path)
+        return f"{len(data.votes)} votes"
+
+    def labels(data: StudyData, path: Path) -> str:
+        write(data.labels, path)
+        return f"{len(data.labels)} reconstructions"
+
+    return {What.VOTES: votes, What.LABELS: labels}
+
+
+FORMATS: Mapping[str, Format] = {
+    "csv": Format(
+        about="a table for spreadsheets, formulas escaped",
+        ending=".csv",
+        writers=_both_tables(write_csv),
+    ),
+    "jsonl": Format(
+        about="a table, one JSON object a line",
+        ending=".jsonl",
+        writers=_both_tables(write_jsonl),
+    ),
+    "parquet": Format(
+        about="a table with its types",
+        ending=".parquet",
+        writers=_both_tables(write_parquet),
+    ),
+    "crowd-kit": Format(
+        about="counted votes as worker, task, label",
+        ending=".csv",
+        writers={What.VOTES: write_crowd_kit},
+    ),
+    "label-studio": Format(
+        about="folder with tasks.json, labelling interface and images",
+        ending="",
+        writers={What.VOTES: write_label_studio},
+    ),
+    "hf": Format(
+        about="folder that Hugging Face datasets reads, labels and images",
+        ending="",
+        writers={What.LABELS: write_hugging_face},
+    ),
+    "triplets": Format(
+        about="folder of SemSim triplets and images",
+        ending="",
+        writers={What.LABELS: write_triplets},
+    ),
+    "train-with-ori": Format(
+        about="folder tree of the SemSim authors",
+        ending="",
+        writers={What.LABELS: write_train_with_ori},
+    ),
+}
+_BY_ENDING = {one.ending: name for name, one in reversed(list(FORMATS.items())) if one.ending}
+
+
+def export(data: StudyData, out: Path, form: str | None = None, what: What | None = None) -> str:
+    """Write a study to the file or new folder `out`, whole or not at all; says what was written.
+
+    form: a key of `FORMATS`; by default the one that the ending of `out` stands for.
+    what: which table; by default the first that the format has. Raises `AnnotationError`.
+    """
+    name = _format_for(out) if form is None else form
+    write = _writer(name, what)
+    _check_target(name, out)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        return _write_whole(partial(write, data), out, is_folder=not FORMATS[name].ending)
+    except OSError as error:
+        raise AnnotationError(f"{out} could not be written: {error}") from error
+
+
+def _write_whole(write: Callable[[Path], str], out: Path, *, is_folder: bool) -> str:
+    draft = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        if is_folder:
+            draft.mkdir()
+        written = write(draft)
+        draft.replace(out)
+    finally:
+        _remove(draft)
+    return written
+
+
+def _format_for(out: Path) -> str:
+    if out.suffix not in _BY_ENDING:
+        raise AnnotationError(
+            f"{out} should end in {', '.join(_BY_ENDING)}; got {out.suffix!r}. Or name a format: "
+            f"{', '.join(FORMATS)}."
+        )
+    return _BY_ENDING[out.suffix]
+
+
+def _writer(name: str, what: What | None) -> Writer:
+    if name not in FORMATS:
+        raise AnnotationError(f"No format is called {name!r}; expected {', '.join(FORMATS)}.")
+    writers = FORMATS[name].writers
+    chosen = next(iter(writers)) if what is None else what
+    if chosen not in writers:
+        raise AnnotationError(f"The format {name} holds {', '.join(writers)}; not {chosen}.")
+    return writers[chosen]
+
+
+def _check_target(name: str, out: Path) -> None:
+    ending = FORMATS[name].ending
+    if ending and out.suffix != ending:
+        raise AnnotationError(f"The format {name} is a file *{ending}; got {out.name!r}.")
+    if (out.exists() and not ending) or (out.is_dir() and ending):
+        raise AnnotationError(f"{out} is there already; choose another place.")
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

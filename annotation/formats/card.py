@@ -1,0 +1,49 @@
+"""The facts of a study in words, for the README that lies beside what was exported."""
+
+from annotation.domain import Study
+from annotation.formats.study_data import StudyData
+
+SIMULATED = (
+    "**Simulated votes: no person answered.** They come from a classifier's predictions and say "
+    "nothing about what people recognise."
+)
+
+
+def card(data: StudyData, contents: str) -> str:
+    """A README in Markdown; its first line says so where the votes are simulated.
+
+    contents: what lies beside it, in Markdown.
+    """
+    study = data.study
+    top = [SIMULATED, ""] if study.spec.simulated else []
+    facts = [f"- {name}: {value}" for name, value in _facts(data)]
+    return "\n".join([*top, f"# {one_line(study.name)}", "", *facts, "", contents.strip(), ""])
+
+
+def one_line(text: str) -> str:
+    """`text` without line breaks, which would end a heading or an item of a list."""
+    return " ".join(text.split())
+
+
+def _facts(data: StudyData) -> list[tuple[str, str]]:
+    study, verdicts = data.study, data.labels["recognisable"]
+    counts = verdicts.value_counts()
+    return [
+        ("Question", study.task.value),
+        ("Data set", one_line(study.dataset)),
+        ("Target models", ", ".join(one_line(model) for model in study.models)),
+        ("Reconstructions", f"{len(verdicts)} of {data.labels['image_id'].nunique()} originals"),
+        ("Left out because the attack failed", str(study.n_failed)),
+        ("Votes wanted for each", str(study.spec.votes_per_item)),
+        ("Votes that count", f"{len(data.counted)} by {data.counted['annotator'].nunique()}"),
+        ("Recognisable by majority", str(counts.get(True, 0))),
+        ("Unrecognisable by majority", str(counts.get(False, 0))),
+        ("No majority (yet)", str(int(verdicts.isna().sum()))),
+        ("Headline score", study.spec.headline.value),
+        ("Annotators", _annotators(study)),
+        ("Protocol (SHA-256)", study.protocol),
+    ]
+
+
+def _annotators(study: Study) -> str:
+    return "simulated" if study.spec.simulated else "people, under the names they chose"

@@ -1,0 +1,19 @@
+"""The long table that crowd-kit aggregates: one row an answer.
+
+Source: crowd-kit's documentation, "data formats": columns worker, task, label.
+"""
+
+from pathlib import Path
+
+from annotation.formats.study_data import StudyData
+from annotation.formats.tables import write_csv
+
+COLUMNS = {"annotator": "worker", "item": "task", "answer": "label"}
+KEPT = ("kind", "simulated")  # to leave decoys out, and to see what is not from people
+
+
+def write_crowd_kit(data: StudyData, path: Path) -> str:
+    """Write the counted votes as CSV with worker, task, label, kind and simulated."""
+    table = data.counted[[*COLUMNS, *KEPT]].rename(columns=COLUMNS)
+    write_csv(table, path)
+    return f"{len(table)} answers"

@@ -1,0 +1,106 @@
+"""A folder that Label Studio imports: tasks with one annotation an annotator.
+
+    tasks.json            what to import
+    config.xml            the labelling interface that the answers belong to
+    images/<sha256>.png   every image once
+
+Both tasks become Choices. Label Studio's Pairwise asks which of two is better, left or right, which
+is not the question whether two show the same. An annotation names no `completed_by`, as Label
+Studio refuses people it does not know; the annotator's name is in `meta.text` of the result, which
+Label Studio keeps.
+Source: Label Studio documentation, "Label Studio JSON format of annotated tasks", tags Choices and
+Image, "local storage".
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from annotation.domain import DIFFERENT, NONE, SAME, Task
+from annotation.formats.card import card
+from annotation.formats.pictures import with_images
+from annotation.formats.study_data import StudyData
+from annotation.formats.tables import records
+
+ADDRESS = "/data/local-files/?d="
+ANSWER, SHOWN = "answer", "image"  # names of the tags in config.xml
+CONFIG = {
+    Task.RECOGNITION: f"""<View>
+  <Image name="{SHOWN}" value="$image"/>
+  <Choices name="{ANSWER}" toName="{SHOWN}" choice="single" value="$choices"/>
+</View>
+""",
+    Task.PAIR: f"""<View style="display: flex">
+  <Image name="original" value="$original"/>
+  <Image name="{SHOWN}" value="$image"/>
+  <Choices name="{ANSWER}" toName="{SHOWN}" choice="single" value="$choices"/>
+</View>
+""",
+}
+ABOUT = """
+Make a project with `config.xml` as its labelling interface and import `tasks.json`. Images are
+addressed as local files: start Label Studio with `LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED=true`
+and `LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT` set to this folder, and add the folder `images` in it
+as a local storage of the project. Only votes that count are there. `meta.text` of a result is the
+annotator.
+"""
+
+
+def write_label_studio(data: StudyData, folder: Path) -> str:
+    """Write every item as a task with its counted votes as annotations, and the images."""
+    tasks = label_studio_tasks(data, folder)
+    (folder / "tasks.json").write_text(
+        json.dumps(tasks, ensure_ascii=False, allow_nan=False, indent=1), encoding="utf-8"
+    )
+    (folder / "config.xml").write_text(CONFIG[data.study.task], encoding="utf-8")
+    (folder / "README.md").write_text(card(data, ABOUT), encoding="utf-8")
+    return f"{len(tasks)} tasks with {len(data.counted)} annotations"
+
+
+def label_studio_tasks(data: StudyData, folder: Path) -> list[dict[str, Any]]:
+    """The tasks as JSON values, their images copied into `folder`."""
+    votes: dict[str, list[dict[str, Any]]] = {}
+    for number, vote in enumerate(records(data.counted), start=1):
+        votes.setdefault(vote["item"], []).append(_annotation(number, vote))
+    shown = ["shown", "original"] if data.study.task is Task.PAIR else ["shown"]
+    stimuli = with_images(data.stimuli, shown, folder)
+    return [
+        {
+            "id": number,
+            "data": _task_data(data, stimulus, shown),
+            "annotations": votes.get(stimulus["item"], []),
+        }
+        for number, stimulus in enumerate(stimuli.to_dict("records"), start=1)
+    ]
+
+
+def _task_data(data: StudyData, stimulus: dict[Any, Any], shown: list[str]) -> dict[str, Any]:
+    pair = data.study.task is Task.PAIR
+    offered = (SAME, DIFFERENT) if pair else (*stimulus["candidates"], NONE)
+    return {
+        **{SHOWN if name == "shown" else name: f"{ADDRESS}{stimulus[name]}" for name in shown},
+        "choices": [{"value": one} for one in offered],
+        **{n: stimulus[n] for n in ("item", "kind", "model", "attack", "image_id", "class_name")},
+        "study": data.study.name,
+        "simulated": data.study.spec.simulated,
+    }
+
+
+def _annotation(number: int, vote: dict[str, Any]) -> dict[str, Any]:
+    taken = {} if vote["rt_ms"] is None else {"lead_time": vote["rt_ms"] / 1000}
+    result = {
+        "id": vote["vote_id"],
+        "from_name": ANSWER,
+        "to_name": SHOWN,
+        "type": "choices",
+        "value": {"choices": [vote["answer"]]},
+        "meta": {"text": [vote["annotator"]]},
+    }
+    return {
+        "id": number,
+        "result": [result],
+        "was_cancelled": False,
+        "ground_truth": False,
+        "created_at": vote["server_ts"],
+        **taken,
+    }

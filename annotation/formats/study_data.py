@@ -1,0 +1,44 @@
+"""What a study holds at one moment, the one thing every format is made from."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from annotation.domain import Study, VoteStatus
+
+STIMULUS_COLUMNS = (
+    "item",
+    "kind",
+    "model",
+    "attack",
+    "image_id",
+    "class_name",
+    "original",
+    "shown",
+    "candidates",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyData:
+    """A study and its tables, all read in one transaction.
+
+    votes: one row a vote, whatever became of it. labels: one row a reconstruction.
+    stimuli: one row an item of any kind, decoys too, with `STIMULUS_COLUMNS`; `candidates` is a
+    list of class names, missing in the pair task. Images are absolute paths of PNG files.
+    """
+
+    study: Study
+    votes: pd.DataFrame
+    labels: pd.DataFrame
+    stimuli: pd.DataFrame
+
+    @property
+    def counted(self) -> pd.DataFrame:
+        """The votes that count; at most one an item and annotator."""
+        return self.votes[self.votes["status"] == VoteStatus.COUNTED]
+
+    @property
+    def decided(self) -> pd.DataFrame:
+        """The labels on which a majority agrees."""
+        return self.labels[self.labels["recognisable"].notna()]

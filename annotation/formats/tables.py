@@ -1,0 +1,122 @@
+"""Tables as CSV, JSON Lines and Parquet, and back: what is read is what was written.
+
+JSON Lines and Parquet are exact. In CSV an empty text cannot be told from a missing one, and is
+read as missing; formulas are escaped (see `spreadsheet`).
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pandas.api.types import is_datetime64_any_dtype, pandas_dtype
+
+from annotation.errors import StudyError
+from annotation.formats import spreadsheet
+
+TRUTH = {"True": True, "False": False, True: True, False: False}
+
+
+def write_csv(table: pd.DataFrame, path: Path) -> None:
+    """Write `table` as CSV in UTF-8, with text that a spreadsheet would run made harmless."""
+    # The line ends of RFC 4180; with others a lone carriage return in a text is not quoted.
+    spreadsheet.escape(table).to_csv(path, index=False, lineterminator="\r\n")
+
+
+def write_jsonl(table: pd.DataFrame, path: Path) -> None:
+    """Write `table` as one JSON object a line; what is missing is null, times are ISO 8601."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for row in records(table):
+            file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_parquet(table: pd.DataFrame, path: Path) -> None:
+    """Write `table` as Parquet."""
+    table.to_parquet(path, index=False)
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of `table` as values that JSON knows."""
+    columns = {name: _plain(table[name]) for name in table.columns}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _plain(column: pd.Series) -> list[Any]:
+    missing = column.isna()
+    if is_datetime64_any_dtype(column.dtype):
+        column = column.map(lambda time: time.isoformat(), na_action="ignore")
+    values = column.astype(object).tolist()
+    return [None if gone else value for value, gone in zip(values, missing, strict=True)]
+
+
+def read_table(path: Path, types: Mapping[str, str]) -> pd.DataFrame:
+    """The table in a .csv, .jsonl or .parquet file, columns of `types` having those types.
+
+    Further columns come along as text where the file does not say what they are. Raises
+    `StudyError` for a file that cannot be read, lacks a column or holds what its type does not.
+    """
+    readers: dict[str, Callable[[Path], pd.DataFrame]] = {
+        ".csv": _read_csv,
+        ".jsonl": partial(_read_jsonl, columns=types),
+        ".parquet": pd.read_parquet,
+    }
+    read = readers.get(path.suffix.lower())
+    if read is None:
+        raise StudyError(f"{path} should end in {', '.join(readers)}; got {path.suffix!r}.")
+    try:
+        table = read(path)
+    except FileNotFoundError:
+        raise StudyError(f"{path} is missing.") from None
+    except (OSError, ValueError) as error:
+        raise StudyError(f"{path} cannot be read: {error}") from error
+    absent = [name for name in types if name not in table.columns]
+    if absent:
+        raise StudyError(
+            f"{path} lacks the columns {', '.join(absent)}; it has "
+            f"{', '.join(map(str, table.columns)) or 'none'}."
+        )
+    return table.assign(**{name: _typed(path, table[name], types[name]) for name in types})
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    # Everything as text: what a class is called, 007 or NA, is nobody's to interpret.
+    table = pd.read_csv(
+        path, dtype="str", keep_default_na=False, na_values=[""], encoding="utf-8-sig"
+    )
+    if not isinstance(table.index, pd.RangeIndex):  # pandas makes what is too much an index
+        raise ValueError("its rows have more cells than its header")
+    return spreadsheet.restore(table)
+
+
+def _read_jsonl(path: Path, columns: Iterable[str]) -> pd.DataFrame:
+    with path.open(encoding="utf-8-sig") as file:
+        rows = [_object(line, number) for number, line in enumerate(file, start=1) if line.strip()]
+    # Without a row the file cannot say which columns it has, so none is amiss.
+    names = dict.fromkeys(name for row in rows for name in row) if rows else columns
+    return pd.DataFrame(
+        {name: pd.Series([row.get(name) for row in rows], dtype=object) for name in names}
+    )
+
+
+def _object(line: str, number: int) -> dict[str, Any]:
+    row = json.loads(line)
+    if not isinstance(row, dict):
+        raise ValueError(f"line {number} is not an object {{…}}")
+    return row
+
+
+def _typed(path: Path, column: pd.Series, kind: str) -> pd.Series:
+    try:
+        if kind.startswith("datetime64"):
+            column = pd.to_datetime(column, format="ISO8601", utc=True)
+        if kind in ("bool", "boolean"):
+            column = column.astype(object).map(TRUTH.__getitem__, na_action="ignore")
+            if kind == "bool" and column.isna().any():  # which pandas would call False or True
+                raise ValueError("a missing value")
+        return column.astype(pandas_dtype(kind))
+    except (KeyError, ValueError, TypeError) as error:
+        raise StudyError(
+            f"{path}: the column {column.name} should hold {kind}; got {error}."
+        ) from error

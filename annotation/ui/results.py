@@ -1,0 +1,144 @@
+"""The Results page: what the votes of a study say, how sure that is, and how far people agree."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from annotation import study as studies
+from annotation.domain import Study, Task
+from annotation.errors import AnnotationError
+from annotation.ui import StudyContext, results_plots, results_view, study_view
+from annotation.ui.results_data import Results, ResultsCache
+from annotation.ui.study_form import html
+from annotation.votes.agreement import Coding
+
+Loads = list[tuple[Callable[..., Any], list[Any]]]
+FEWEST_PEOPLE = 3  # from which a matrix of pairs says more than the table
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Panel:
+    """The components that show results, in the order `_shown` fills them."""
+
+    study: gr.Dropdown
+    head: gr.HTML
+    body: gr.Column
+    rate_plot: gr.Plot
+    rates: gr.HTML
+    agreement: gr.HTML
+    kappa_plot: gr.Plot
+    annotators: gr.HTML
+    detection: gr.HTML
+    confusion_plot: gr.Plot
+    confusions: gr.HTML
+    files: gr.HTML
+
+    @property
+    def outputs(self) -> list[Any]:
+        return list(vars(self).values())
+
+
+def render(context: StudyContext) -> Loads:
+    """Draw the page and tie it to the store; returns what to run when it opens.
+
+    Nothing is computed by itself: results are looked at when the page opens, when another study is
+    chosen and when Refresh is pressed, and computed only if something has happened since.
+    """
+    cache = ResultsCache(context.store)
+    gr.Markdown("# Results")
+    with gr.Row(elem_classes="st-study"):
+        study = gr.Dropdown(label="Study", elem_id="results-study", filterable=False)
+        refresh = gr.Button("Refresh", scale=0, min_width=110, elem_id="results-refresh")
+    panel = _draw(study)
+
+    def look(chosen: str | None) -> list[Any]:
+        return _look(context, cache, chosen or "")
+
+    def open_page(request: gr.Request) -> list[Any]:
+        return _look(context, cache, request.query_params.get("study", ""))
+
+    gr.on(
+        [study.input, refresh.click],
+        look,
+        study,
+        panel.outputs,
+        api_visibility="private",
+        show_progress_on=panel.head,
+        concurrency_limit=None,
+    )
+    return [(open_page, panel.outputs)]
+
+
+def _draw(study: gr.Dropdown) -> _Panel:
+    box: dict[str, Any] = {"container": True, "padding": True}
+    head = html("results-head")
+    with gr.Column(visible=False) as body:
+        rate_plot = gr.Plot(show_label=False, elem_id="results-rate-plot")
+        rates = html("results-rates", **box)
+        agreement = html("results-agreement", **box)
+        annotators = html("results-annotators", **box)
+        kappa_plot = gr.Plot(show_label=False, elem_id="results-kappa-plot")
+        detection = html("results-detection", **box)
+        confusion_plot = gr.Plot(show_label=False, elem_id="results-confusion-plot")
+        confusions = html("results-confusions", **box)
+        files = html("results-files", **box)
+    return _Panel(
+        study=study,
+        head=head,
+        body=body,
+        rate_plot=rate_plot,
+        rates=rates,
+        agreement=agreement,
+        kappa_plot=kappa_plot,
+        annotators=annotators,
+        detection=detection,
+        confusion_plot=confusion_plot,
+        confusions=confusions,
+        files=files,
+    )
+
+
+def _look(context: StudyContext, cache: ResultsCache, chosen: str) -> list[Any]:
+    known = studies.list_studies(context.store)
+    current = _current(known, chosen)
+    choices = [results_view.choice(study) for study in known]
+    if current is None:
+        return [gr.Dropdown(choices=[], value=None), *_nothing(results_view.NO_STUDY)]
+    selector = gr.Dropdown(choices=choices, value=current.id)
+    try:
+        return [selector, *_shown(cache.get(current.id))]
+    except AnnotationError as error:
+        return [selector, *_nothing(study_view.problems(str(error)))]
+
+
+def _current(known: list[Study], chosen: str) -> Study | None:
+    """The chosen study, else the newest one answered by people, else the newest one."""
+    order = sorted(known, key=lambda study: (study.id != chosen, study.spec.simulated))
+    return order[0] if order else None
+
+
+def _nothing(head: str) -> list[Any]:
+    return [head, gr.Column(visible=False), *[gr.skip()] * 9]
+
+
+def _shown(results: Results) -> list[Any]:
+    head = results_view.head(results)
+    if not results.n_votes:
+        return _nothing(head)
+    recognised = results.pairs[results.pairs["coding"] == Coding.RECOGNISED.value]
+    truth = "class shown" if results.study.task is Task.RECOGNITION else "what was shown"
+    return [
+        head,
+        gr.Column(visible=True),
+        results_plots.rate_figure(results.rates),
+        results_view.rates(results),
+        results_view.agreement(results),
+        gr.Plot(results_plots.kappa_figure(recognised), visible=results.n_people >= FEWEST_PEOPLE),
+        results_view.annotators(results),
+        gr.HTML(results_view.detection(results), visible=results.detection is not None),
+        results_plots.confusion_figure(results.confusion, truth),
+        results_view.confusions(results),
+        results_view.downloads(results),
+    ]

@@ -1,0 +1,104 @@
+"""What the Results page shows of a study, computed once for each state of its votes."""
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from annotation import study as studies
+from annotation.domain import Study, Task
+from annotation.store import Store
+from annotation.votes.agreement import (
+    Coding,
+    agreement_table,
+    codings_of,
+    pair_table,
+    pairs_of,
+)
+from annotation.votes.annotators import annotator_table
+from annotation.votes.ballots import ballots_of
+from annotation.votes.detection import DETECTION_KINDS, detection_table
+from annotation.votes.rates import confusion_table, rate_table
+from annotation.votes.summaries import summary_table
+
+KEPT = 8  # studies whose results stay in memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """A study's results.
+
+    n_votes: counted votes on reconstructions, n_items of them with a vote, n_full with all K.
+    pairs: pairwise κ of every coding. detection: None but for a pair study.
+    """
+
+    study: Study
+    n_votes: int
+    n_items: int
+    n_full: int
+    n_people: int
+    rates: pd.DataFrame
+    agreement: pd.DataFrame
+    pairs: pd.DataFrame
+    annotators: pd.DataFrame
+    confusion: pd.DataFrame
+    items: pd.DataFrame
+    detection: pd.DataFrame | None
+
+
+def results_of(study: Study, votes: pd.DataFrame) -> Results:
+    """Everything from the table of a study's votes; the study's seed draws the resamples."""
+    task, k, seed = study.task, study.spec.votes_per_item, study.spec.seed
+    ballots = ballots_of(votes, np.random.default_rng(seed))
+    items = summary_table(ballots, k)
+    pairs = {coding: pairs_of(ballots, coding) for coding in codings_of(task)}
+    shown, detection = ballots, None
+    if task is Task.PAIR:
+        shown = ballots_of(votes, np.random.default_rng(seed), kinds=DETECTION_KINDS)
+        detection = detection_table(shown)
+    return Results(
+        study=study,
+        n_votes=len(ballots.votes),
+        n_items=len(items),
+        n_full=int((~items["too_few_votes"]).sum()),
+        n_people=len(ballots.annotators),
+        rates=rate_table(ballots, k),
+        agreement=agreement_table(ballots, list(pairs.values())),
+        pairs=pd.concat([pair_table(ballots, one) for one in pairs.values()], ignore_index=True),
+        annotators=annotator_table(ballots, task, pairs[Coding.RECOGNISED]),
+        confusion=confusion_table(shown, task),
+        items=items,
+        detection=detection,
+    )
+
+
+class ResultsCache:
+    """Results of studies, computed anew only after something has happened in a study.
+
+    One computation runs at a time, whoever asks for it, so that people who vote meanwhile keep
+    the other processor. Reading takes one read transaction, which makes no vote wait.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._known: OrderedDict[str, tuple[int, Results]] = OrderedDict()
+
+    def get(self, study_id: str) -> Results:
+        """The results as they are now; raises `NotFoundError`."""
+        with self._lock:
+            event = studies.last_event(self._store, study_id)
+            seen, known = self._known.get(study_id, (-1, None))
+            if known is None or seen != event:
+                # Votes that come after `event` was read may be in it; then the next look is anew.
+                known = results_of(
+                    studies.get_study(self._store, study_id),
+                    studies.export_votes(self._store, study_id),
+                )
+            self._known[study_id] = (event, known)
+            self._known.move_to_end(study_id)
+            while len(self._known) > KEPT:
+                self._known.popitem(last=False)
+            return known

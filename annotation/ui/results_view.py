@@ -1,0 +1,271 @@
+"""What the Results page says, as pure functions of `Results`. Every text is escaped."""
+
+from base64 import b64encode
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import pandas as pd
+
+from annotation.domain import Study, Task
+from annotation.formats import spreadsheet
+from annotation.ui.results_data import Results
+from annotation.ui.study_view import chips
+from annotation.votes.agreement import Coding
+from annotation.votes.ballots import BOOTSTRAPS
+from annotation.votes.rates import likely_confusions
+
+NO_STUDY = '<p class="st-empty">No study yet. Make one on the page Studies.</p>'
+MODERATE = 100  # decided items: with fewer, the interval of a rate of one half exceeds ± 10 points
+DASH = "–"
+_CODINGS = {
+    Coding.ANSWER: "Answers",
+    Coding.RECOGNISED: "Recognised or not",
+    Coding.NONE: "None or not",
+}
+
+
+def head(results: Results) -> str:
+    """Name, marks, and how much has been collected."""
+    study, items = results.study, results.items
+    wanted = study.n_items - study.n_decoys
+    facts = [
+        f"{results.n_votes:,} votes of {_count(results.n_people, 'annotator')}",
+        f"{results.n_items:,} of {_count(wanted, 'reconstruction')} seen",
+        f"{results.n_full:,} with all {_count(study.spec.votes_per_item, 'vote')}",
+        f"{int(items['undecided'].sum()):,} undecided",
+    ]
+    if study.task is Task.RECOGNITION:
+        facts.append(f"{int(items['tie'].sum()):,} with a tie for the most frequent answer")
+    return (
+        f'<div class="st-head"><h2>{escape(study.name)}</h2>{chips(study)}</div>'
+        f'<p class="st-facts">{escape(" · ".join(facts))}</p>{_remarks(results)}'
+    )
+
+
+def _remarks(results: Results) -> str:
+    remarks = []
+    if results.study.spec.simulated:
+        remarks.append(
+            "These votes come from simulated annotators. They show what the page can do and say "
+            "nothing about what people recognise."
+        )
+    if not results.n_votes:
+        remarks.append(
+            "There are no votes yet. Send people the link on the page Studies, then press Refresh."
+        )
+    elif results.n_full < results.study.n_items - results.study.n_decoys:
+        remarks.append(
+            "Votes are still missing. Rates are of decided items, and items on which people agree "
+            "are decided first, so they can still move by more than their intervals say."
+        )
+    few = int((results.rates["n_decided"] < MODERATE).sum())
+    if few:
+        remarks.append(
+            f"{few} of {_count(len(results.rates), 'model')} have fewer than {MODERATE} decided "
+            "items; a rate near one half is then known to no better than 10 points to either side."
+        )
+    if not remarks:
+        return ""
+    lines = "".join(f"<p>{escape(text)}</p>" for text in remarks)
+    return f'<div class="st-preview" role="note">{lines}</div>'
+
+
+def rates(results: Results) -> str:
+    """Rates and ranks of models."""
+    rows = [
+        (
+            row["model"],
+            f"{row['n_decided']:,} / {row['n_items']:,}",
+            percent(row["rate"], row["rate_low"], row["rate_high"]) + _why(row["reason"]),
+            percent(row["mean_response"], row["mean_response_low"], row["mean_response_high"]),
+            _rank(row),
+        )
+        for row in results.rates.to_dict("records")
+    ]
+    heads = ("Model", "Decided / seen", "Majority recognised", "Mean response", "Rank (95%)")
+    note = (
+        f"Rank 1 leaks most. Brackets hold 95% intervals from {BOOTSTRAPS:,} resamples of the "
+        "originals; the range of a rank is that of the same resamples."
+    )
+    return _section("Recognised, by model", _table("Rates", heads, rows), note)
+
+
+def agreement(results: Results) -> str:
+    """Agreement beyond chance: a row for each statistic, a column for each coding."""
+    table = results.agreement
+    codings = list(table["coding"].unique())
+    rows = [
+        (
+            str(statistic),
+            *(number(row["value"], row["low"], row["high"]) for row in found.to_dict("records")),
+        )
+        for statistic, found in table.groupby("statistic", sort=False)
+    ]
+    heads = ("Statistic [95%]", *(_CODINGS[Coding(coding)] for coding in codings))
+    n = int(table["n_items"].max())
+    note = f"Of {_count(n, 'item')} with at least two votes. 0 is chance, 1 perfect agreement."
+    why = table[table["reason"] != ""].groupby("reason", sort=False)["statistic"].unique()
+    reasons = [f" {', '.join(names)}: {reason}." for reason, names in why.items()]
+    shown = _table("Agreement", heads, rows)
+    return _section("Agreement between annotators", shown, note + "".join(reasons))
+
+
+def annotators(results: Results) -> str:
+    """Each annotator beside the others."""
+    pair = results.study.task is Task.PAIR
+    rows = [
+        (
+            row["annotator"],
+            f"{row['n_votes']:,}",
+            DASH if pd.isna(row["median_rt_ms"]) else f"{row['median_rt_ms'] / 1000:.1f} s",
+            *(() if pair else (percent(row["none_rate"]),)),
+            percent(row["agreement"]) + f" of {row['n_compared']:,}",
+            number(row["mean_kappa"]),
+            number(row["tau_without"]) + _why(row["reason"]),
+            _points(row["largest_change"]),
+        )
+        for row in results.annotators.to_dict("records")
+    ]
+    heads = ["Annotator", "Votes", "Median time", "None", "With the others' majority"]
+    heads += ["Mean κ", "τ without", "Largest change"]
+    if pair:
+        heads.remove("None")
+    note = (
+        "τ without: how much of the ranking of the models stays when this annotator is left out, "
+        "1 is all of it. Largest change: how far any model's mean response moves then."
+    )
+    return _section("Annotators", _table("Annotators", heads, rows), note)
+
+
+def detection(results: Results) -> str:
+    """Sensitivity and criterion, nothing for a study without pairs."""
+    if results.detection is None:
+        return ""
+    rows = [
+        (
+            row["name"] if row["of"] == row["name"] else f"{row['of']}: {row['name']}",
+            f"{row['hits']:,} / {row['n_matched']:,}",
+            f"{row['false_alarms']:,} / {row['n_decoys']:,}",
+            number(row["d_prime"], row["d_prime_low"], row["d_prime_high"])
+            + ("*" if row["interval"] == "Gourevitch-Galanter" else "")
+            + _why(row["reason"]),
+            number(row["criterion"], row["criterion_low"], row["criterion_high"]),
+        )
+        for row in results.detection.to_dict("records")
+    ]
+    heads = ("Whose votes", "“Same” on matches", "“Same” on decoys", "d′ [95%]", "Criterion [95%]")
+    note = (
+        "d′ is 0 for guessing; a criterion above 0 leans towards “different”. Rates are corrected "
+        "log-linearly (+0.5, +1). *: a rate of 0 or 1, so the interval is that of Gourevitch and "
+        "Galanter, not of resampling."
+    )
+    return _section("Signal detection", _table("Signal detection", heads, rows), note)
+
+
+def confusions(results: Results) -> str:
+    """What is most often taken for what; the pairs' two by two table."""
+    if results.study.task is Task.PAIR:
+        counts = results.confusion
+        rows = [(kind, *(f"{n:,}" for n in row)) for kind, *row in counts.itertuples()]
+        table = _table("Answers", ("Shown", *map(str, counts.columns)), rows)
+        return _section("Answers to matches and decoys", table, "")
+    found = likely_confusions(results.confusion)
+    listed = [
+        (row["class_name"], row["answered"], f"{row['votes']:,}", percent(row["share"]))
+        for row in found.to_dict("records")
+    ]
+    heads = ("Shown", "Taken for", "Votes", "Share of its votes")
+    note = "Counted votes on reconstructions; the answer none is left out of this list."
+    return _section("Most frequent confusions", _table("Confusions", heads, listed), note)
+
+
+def downloads(results: Results) -> str:
+    """The tables as CSV files, carried by the page itself."""
+    tables = {
+        "rates": results.rates,
+        "agreement": results.agreement,
+        "pairwise-kappa": results.pairs,
+        "annotators": results.annotators,
+        "confusion": results.confusion.melt(value_name="votes", ignore_index=False).reset_index(),
+    }
+    if results.detection is not None:
+        tables["signal-detection"] = results.detection
+    links = "".join(
+        f'<li><a download="{name}.csv" href="data:text/csv;charset=utf-8;base64,'
+        f'{b64encode(csv(table).encode()).decode()}">{name}.csv</a></li>'
+        for name, table in tables.items()
+    )
+    return f'<h3 class="st-title">Download</h3><ul class="st-downloads">{links}</ul>'
+
+
+def csv(table: pd.DataFrame) -> str:
+    """A table as CSV in which no text is a formula to a spreadsheet."""
+    # With "\r\n" as the end of a line, texts with either of the two are quoted.
+    return spreadsheet.escape(table).to_csv(index=False, lineterminator="\r\n")
+
+
+def number(value: float, low: float = float("nan"), high: float = float("nan")) -> str:
+    """Such as "0.41 [0.38, 0.45]"; a dash where there is no value, no brackets without an end."""
+    if pd.isna(value):
+        return DASH
+    text = f"{value:.2f}"
+    if not (pd.isna(low) or pd.isna(high)):
+        text += f" [{low:.2f}, {high:.2f}]"
+    return text.replace("-", "−")
+
+
+def percent(value: float, low: float = float("nan"), high: float = float("nan")) -> str:
+    """Such as "73% [70, 77]"; a dash where there is no value, no brackets without an end."""
+    if pd.isna(value):
+        return DASH
+    text = f"{value:.0%}"
+    return text if pd.isna(low) or pd.isna(high) else f"{text} [{100 * low:.0f}, {100 * high:.0f}]"
+
+
+def _points(change: float) -> str:
+    return DASH if pd.isna(change) else f"{100 * change:.1f} points"
+
+
+def _rank(row: Mapping[Hashable, Any]) -> str:
+    if pd.isna(row["rank"]):
+        return DASH
+    if pd.isna(row["rank_low"]):
+        return f"{row['rank']:g}"
+    return f"{row['rank']:g} ({row['rank_low']:g} to {row['rank_high']:g})"
+
+
+def _why(reason: str) -> str:
+    return f" ({reason})" if reason else ""
+
+
+def _section(title: str, table: str, note: str) -> str:
+    remark = f'<p class="st-facts">{escape(note)}</p>' if note else ""
+    return f'<h3 class="st-title">{escape(title)}</h3>{table}{remark}'
+
+
+def _table(name: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Cells are texts, escaped here; the first column names the row."""
+    top = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
+    body = "".join(
+        f'<tr><th scope="row">{escape(str(row[0]))}</th>'
+        + "".join(f"<td>{escape(text)}</td>" for text in row[1:])
+        + "</tr>"
+        for row in rows
+    )
+    if not body:
+        return '<p class="st-empty">Nothing to show yet.</p>'
+    return (
+        f'<div class="st-scroll" role="region" aria-label="{name}" tabindex="0">'
+        f'<table class="st-table" aria-label="{name}">'
+        f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _count(number_of: int, one: str) -> str:
+    return f"{number_of:,} {one if number_of == 1 else one + 's'}"
+
+
+def choice(study: Study) -> tuple[str, str]:
+    """A study as the list offers it: what is shown, and its id."""
+    return f"{study.name} (simulated)" if study.spec.simulated else study.name, study.id

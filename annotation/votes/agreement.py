@@ -1,0 +1,254 @@
+"""How far annotators agree beyond chance, with intervals, or why that cannot be said."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from annotation.domain import NONE, Task
+from annotation.votes.ballots import NO_VOTES, ONE_ORIGINAL, Ballots, interval, ratio
+
+AGREEMENT_COLUMNS = ("coding", "statistic", "n_items", "value", "low", "high", "reason")
+PAIR_COLUMNS = ("coding", "first", "second", "n_items", "value", "low", "high", "reason")
+FEWEST_SHARED = 10  # items two annotators must share before their κ says anything
+_SAME = "every vote says the same, so nothing is left for chance to explain"
+_ROUNDING = 1e-12
+
+
+class Coding(StrEnum):
+    """What of an answer is compared."""
+
+    ANSWER = "answer"  # the class named, none being one more; same or different
+    RECOGNISED = "recognised"  # whether it is right
+    NONE = "none"  # whether it is none
+
+
+def codings_of(task: Task) -> tuple[Coding, ...]:
+    """The codings that mean something: the pair task has no none, and its answers are binary."""
+    return tuple(Coding) if task is Task.RECOGNITION else (Coding.RECOGNISED,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs:
+    """Cohen's κ of P pairs of annotators under one coding.
+
+    first, second, n_items: (P,) annotators, and how many items both answered.
+    draws: (1 + B, P) κ and its resamples; NaN where it is not defined.
+    """
+
+    coding: Coding
+    first: np.ndarray
+    second: np.ndarray
+    n_items: np.ndarray
+    draws: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sums:
+    """What agreement is made of, as sums over the items of each original; K categories.
+
+    items: (O,) how many items; agreeing: (O,) the sum of their shares of agreeing pairs of votes.
+    votes: (O, K) votes by category; together: (O,) the sum over items of agreeing ordered pairs
+    divided by the number of other votes, which is Krippendorff's coincidences on the diagonal.
+    """
+
+    items: np.ndarray
+    agreeing: np.ndarray
+    votes: np.ndarray
+    together: np.ndarray
+
+
+def codes(ballots: Ballots, coding: Coding) -> np.ndarray:
+    """(V,) int from 0: the category of each vote."""
+    if coding is Coding.ANSWER:
+        return pd.factorize(ballots.votes["answer"], sort=True)[0]
+    if coding is Coding.NONE:
+        return (ballots.votes["answer"] == NONE).to_numpy().astype(int)
+    return ballots.votes["recognised"].to_numpy().astype(int)
+
+
+def agreement_table(ballots: Ballots, pairs: list[Pairs]) -> pd.DataFrame:
+    """Four rows for the coding of each of `pairs`, with the columns `AGREEMENT_COLUMNS`.
+
+    Raw agreement is the mean over items of the share of pairs of votes that agree; Fleiss' κ
+    (Fleiss 1971), Krippendorff's α for nominal data (Krippendorff 2004) and the mean of the
+    pairwise Cohen's κ (Cohen 1960) set it against chance. Intervals are 95 % percentiles of the
+    bootstrap over originals. Where a value is missing, `reason` says why.
+    """
+    rows = [row for one in pairs for row in _rows(ballots, one)]
+    return pd.DataFrame(rows, columns=list(AGREEMENT_COLUMNS))
+
+
+def _rows(ballots: Ballots, pairs: Pairs) -> Iterator[tuple[object, ...]]:
+    category = codes(ballots, pairs.coding)
+    votes_of_item = np.bincount(ballots.item)
+    shared = votes_of_item[ballots.item] > 1
+    sums = _sums(ballots, category, shared)
+    n = int((votes_of_item > 1).sum())
+    missing = _why_nothing(ballots, n)
+    same = missing or (_SAME if len(np.unique(category[shared])) == 1 else "")
+    yield _row(pairs.coding, "raw agreement", n, missing, ballots, lambda w: _raw(sums, w))
+    unequal = same or _why_no_fleiss(votes_of_item)
+    yield _row(pairs.coding, "Fleiss' κ", n, unequal, ballots, lambda w: _fleiss(sums, w))
+    yield _row(pairs.coding, "Krippendorff's α", n, same, ballots, lambda w: _alpha(sums, w))
+    alone = same or _why_no_mean(pairs)
+    yield _row(pairs.coding, "mean Cohen's κ", n, alone, ballots, lambda _: mean_of(pairs.draws))
+
+
+def _row(
+    coding: Coding,
+    statistic: str,
+    n: int,
+    reason: str,
+    ballots: Ballots,
+    compute: Callable[[np.ndarray], np.ndarray],
+) -> tuple[object, ...]:
+    if reason:
+        return coding.value, statistic, n, np.nan, np.nan, np.nan, reason
+    draws = compute(ballots.weights)
+    low, high = interval(draws)
+    reason = ONE_ORIGINAL if len(draws) == 1 else ""
+    return coding.value, statistic, n, float(draws[0]), float(low), float(high), reason
+
+
+def _why_nothing(ballots: Ballots, n_shared: int) -> str:
+    if not len(ballots.votes):
+        return NO_VOTES
+    if len(ballots.annotators) == 1:
+        return f"only one annotator has voted, {ballots.annotators[0]}"
+    return "" if n_shared else "no item has two votes yet"
+
+
+def _why_no_fleiss(votes_of_item: np.ndarray) -> str:
+    fewest, most = votes_of_item.min(), votes_of_item.max()
+    if fewest == most:
+        return ""
+    return (
+        f"Fleiss' κ needs the same number of votes for every item; here it is {fewest} to {most}. "
+        "Krippendorff's α allows for that"
+    )
+
+
+def _why_no_mean(pairs: Pairs) -> str:
+    if not np.isnan(pairs.draws[0]).all():
+        return ""
+    return f"no two annotators share {FEWEST_SHARED} items on which their κ is defined"
+
+
+def _sums(ballots: Ballots, category: np.ndarray, shared: np.ndarray) -> _Sums:
+    """Sums over the items with at least two votes; `shared` (V,) says which votes those are."""
+    item, category = ballots.item[shared], category[shared]
+    n_categories = int(category.max(initial=0)) + 1
+    n_originals = ballots.weights.shape[1]
+    cell, n_cell = np.unique(item * n_categories + category, return_counts=True)
+    pairs = np.bincount(cell // n_categories, n_cell * (n_cell - 1), len(ballots.first))
+    votes = np.bincount(item, minlength=len(ballots.first))
+    used = votes > 1
+    original = ballots.original[ballots.first][used]
+    pairs, votes = pairs[used], votes[used]
+    place = ballots.original[shared] * n_categories + category
+    counts = np.bincount(place, minlength=n_originals * n_categories)
+    return _Sums(
+        items=ballots.per_original(original),
+        agreeing=ballots.per_original(original, pairs / (votes * (votes - 1))),
+        votes=counts.reshape(n_originals, n_categories).astype(float),
+        together=ballots.per_original(original, pairs / (votes - 1)),
+    )
+
+
+def _raw(sums: _Sums, weights: np.ndarray) -> np.ndarray:
+    return ratio(weights @ sums.agreeing, weights @ sums.items)
+
+
+def _fleiss(sums: _Sums, weights: np.ndarray) -> np.ndarray:
+    """Fleiss 1971, equations 3 to 7."""
+    votes = weights @ sums.votes
+    share = ratio(votes, votes.sum(axis=1, keepdims=True).repeat(votes.shape[1], axis=1))
+    return _beyond_chance(_raw(sums, weights), (share**2).sum(axis=1))
+
+
+def _alpha(sums: _Sums, weights: np.ndarray) -> np.ndarray:
+    """Krippendorff 2004, "Content Analysis", section 11.3.3, nominal data, missing votes."""
+    votes = weights @ sums.votes
+    n = votes.sum(axis=1)
+    by_chance = ratio((votes * (votes - 1)).sum(axis=1), n * (n - 1))
+    return _beyond_chance(ratio(weights @ sums.together, n), by_chance)
+
+
+def _beyond_chance(observed: np.ndarray, by_chance: np.ndarray) -> np.ndarray:
+    """What is left of agreement when chance has had its part; NaN where chance explains all."""
+    left = 1 - by_chance
+    return ratio(observed - by_chance, np.where(left > _ROUNDING, left, 0.0))
+
+
+def pairs_of(ballots: Ballots, coding: Coding) -> Pairs:
+    """Cohen's κ of every two annotators who share at least one item.
+
+    It is not defined below `FEWEST_SHARED` shared items, nor where both always say the same one
+    thing.
+    """
+    answers = np.full((len(ballots.first), len(ballots.annotators)), -1)
+    answers[ballots.item, ballots.annotator] = codes(ballots, coding)
+    original = ballots.original[ballots.first]
+    voted = (answers >= 0).astype(float)
+    shared = (voted.T @ voted).astype(int)
+    couples = [(a, b) for a, b in combinations(range(len(shared)), 2) if shared[a, b]]
+    draws = np.full((len(ballots.weights), len(couples)), np.nan)
+    for column, (a, b) in enumerate(couples):
+        if shared[a, b] >= FEWEST_SHARED:
+            both = np.flatnonzero((answers[:, a] >= 0) & (answers[:, b] >= 0))
+            draws[:, column] = _cohen(
+                answers[both, a], answers[both, b], original[both], ballots.weights
+            )
+    first, second = np.array(couples, dtype=int).reshape(-1, 2).T
+    return Pairs(
+        coding=coding, first=first, second=second, n_items=shared[first, second], draws=draws
+    )
+
+
+def _cohen(
+    one: np.ndarray, other: np.ndarray, original: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """(1 + B,) κ of two annotators from their answers (n,) to the same items."""
+    own, place = np.unique(original, return_inverse=True)
+    categories, renumbered = np.unique(np.concatenate([one, other]), return_inverse=True)
+    weights, k = weights[:, own], len(categories)
+    n = weights @ np.bincount(place)
+    margins = [
+        weights @ np.bincount(place * k + said, minlength=len(own) * k).reshape(-1, k)
+        for said in np.split(renumbered, 2)
+    ]
+    by_chance = ratio((margins[0] * margins[1]).sum(axis=1), n**2)
+    return _beyond_chance(ratio(weights @ np.bincount(place, one == other), n), by_chance)
+
+
+def mean_of(kappas: np.ndarray) -> np.ndarray:
+    """(1 + B,) the mean of (1 + B, P) κ over the pairs that have one, NaN if none has."""
+    known = ~np.isnan(kappas)
+    return ratio(np.where(known, kappas, 0.0).sum(axis=1), known.sum(axis=1).astype(float))
+
+
+def pair_table(ballots: Ballots, pairs: Pairs) -> pd.DataFrame:
+    """One row a pair of annotators, with the columns `PAIR_COLUMNS`."""
+    low, high = interval(pairs.draws)
+    few = pairs.n_items < FEWEST_SHARED
+    undefined = np.isnan(pairs.draws[0])
+    one = ONE_ORIGINAL if len(pairs.draws) == 1 else ""
+    return pd.DataFrame(
+        {
+            "coding": pairs.coding.value,
+            "first": [ballots.annotators[a] for a in pairs.first],
+            "second": [ballots.annotators[b] for b in pairs.second],
+            "n_items": pairs.n_items,
+            "value": pairs.draws[0],
+            "low": low,
+            "high": high,
+            "reason": np.select(
+                [few, undefined], [f"fewer than {FEWEST_SHARED} shared items", _SAME], one
+            ),
+        },
+        columns=list(PAIR_COLUMNS),
+    )

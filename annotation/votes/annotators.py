@@ -1,0 +1,111 @@
+"""Each annotator beside the others: pace, bias towards none, agreement, weight in the result."""
+
+import numpy as np
+import pandas as pd
+from scipy.stats import kendalltau
+
+from annotation.domain import NONE, Task
+from annotation.votes.agreement import Pairs
+from annotation.votes.ballots import Ballots, ratio
+from annotation.votes.rates import model_names
+
+ANNOTATOR_COLUMNS = (
+    "annotator",
+    "n_votes",
+    "median_rt_ms",
+    "none_rate",
+    "n_compared",  # items on which a majority of the others agrees
+    "agreement",  # share of those where the annotator is with that majority
+    "mean_kappa",  # of the pairs with the others
+    "tau_without",
+    "largest_change",
+    "simulated",
+    "reason",
+)
+_DECIMALS = 12
+
+
+def annotator_table(ballots: Ballots, task: Task, pairs: Pairs) -> pd.DataFrame:
+    """One row an annotator, by name, with the columns `ANNOTATOR_COLUMNS`.
+
+    Agreement and κ are of recognised or not: a majority is more than half of the others' votes on
+    an item; items on which the others are tied, or nobody else voted, do not count. `tau_without`
+    is Kendall's τ-b between the models ranked by mean response with and without the annotator, and
+    `largest_change` how far any model's mean response moves. NaN where there is nothing to compute
+    from; `reason` says why. `pairs` are those of `Coding.RECOGNISED`.
+    """
+    votes = ballots.votes
+    groups = votes.groupby(ballots.annotator)
+    table = pd.DataFrame({"annotator": ballots.annotators})
+    table["n_votes"] = groups.size()
+    table["median_rt_ms"] = groups["rt_ms"].median()
+    table["none_rate"] = np.nan
+    if task is Task.RECOGNITION:
+        table["none_rate"] = (votes["answer"] == NONE).groupby(ballots.annotator).mean()
+    table["n_compared"], table["agreement"] = _with_the_others(ballots)
+    table["mean_kappa"] = _mean_kappas(pairs, len(table))
+    everybody, without = mean_responses(ballots)
+    effects = [_effect(everybody, rest) for rest in without]
+    table["tau_without"] = [tau for tau, _, _ in effects]
+    table["largest_change"] = [change for _, change, _ in effects]
+    table["simulated"] = groups["simulated"].first()
+    table["reason"] = [reason for _, _, reason in effects]
+    return table.reindex(columns=list(ANNOTATOR_COLUMNS))
+
+
+def _with_the_others(ballots: Ballots) -> tuple[np.ndarray, np.ndarray]:
+    """(A,) on how many items each annotator is compared with a majority; the share in line."""
+    own = ballots.votes["recognised"].to_numpy().astype(int)
+    others = np.bincount(ballots.item)[ballots.item] - 1
+    yes = np.bincount(ballots.item, own)[ballots.item] - own
+    decided = 2 * yes != others
+    in_line = decided & ((2 * yes > others) == (own == 1))
+    people = len(ballots.annotators)
+    compared = np.bincount(ballots.annotator, decided, people)
+    return compared.astype(int), ratio(np.bincount(ballots.annotator, in_line, people), compared)
+
+
+def _mean_kappas(pairs: Pairs, people: int) -> np.ndarray:
+    """(A,) the mean κ of the pairs each annotator is part of."""
+    known = ~np.isnan(pairs.draws[0])
+    part = np.concatenate([pairs.first[known], pairs.second[known]])
+    kappas = np.tile(pairs.draws[0][known], 2)
+    return ratio(np.bincount(part, kappas, people), np.bincount(part, minlength=people))
+
+
+def mean_responses(ballots: Ballots) -> tuple[np.ndarray, np.ndarray]:
+    """(M,) with everybody and (A, M) without each annotator, models by name.
+
+    A model's mean response is the mean over its items of the share of votes that recognised it;
+    NaN for a model without votes.
+    """
+    own = ballots.votes["recognised"].to_numpy().astype(float)
+    n, yes = np.bincount(ballots.item), np.bincount(ballots.item, own)
+    names, people = model_names(ballots.votes), len(ballots.annotators)
+    model = pd.factorize(names, sort=True)[0]
+    n_models = int(model.max(initial=-1)) + 1
+    of_item = model[ballots.first]
+    total = np.bincount(of_item, yes / n, n_models)
+    items = np.bincount(of_item, minlength=n_models)
+    # What each vote's absence does to its item: another share, or no votes at all.
+    rest = n[ballots.item] - 1
+    share = np.divide(yes[ballots.item] - own, rest, out=np.zeros(len(own)), where=rest > 0)
+    change = share - (yes / n)[ballots.item]
+    cell = ballots.annotator * n_models + model
+    moved = np.bincount(cell, change, people * n_models).reshape(people, n_models)
+    lost = np.bincount(cell, rest == 0, people * n_models).reshape(people, n_models)
+    # Rounded, so that models with equal shares are equal however their sums were made.
+    without = np.round(ratio(total + moved, items - lost), _DECIMALS)
+    return np.round(total / items, _DECIMALS), without
+
+
+def _effect(everybody: np.ndarray, rest: np.ndarray) -> tuple[float, float, str]:
+    """Kendall's τ between two sets of mean responses, their largest difference, why not."""
+    both = ~np.isnan(rest)
+    if not both.any():
+        return np.nan, np.nan, "nobody else has voted"
+    change = float(np.abs(rest - everybody)[both].max())
+    if both.sum() < 2:
+        return np.nan, change, "a ranking needs two models with votes of others"
+    tau = float(kendalltau(everybody[both], rest[both]).statistic)
+    return tau, change, "all models have the same mean response" if np.isnan(tau) else ""

@@ -1,0 +1,99 @@
+"""What a result becomes without one annotator's votes."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from annotation.votes import aggregate
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRate:
+    """Share of one model's decided items whose majority recognised them; None if none is."""
+
+    model: str
+    before: float | None
+    after: float | None
+    decided_before: int
+    decided_after: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """What excluding somebody would change; items are counted with decoys only in `n_short`."""
+
+    annotator: str
+    n_votes: int  # counted votes that would count no more
+    n_short: int  # items that have all their votes now and would not
+    n_flipped: int  # majority labels that would become the opposite
+    n_undecided: int  # majority labels that would be lost
+    models: tuple[ModelRate, ...]
+
+    @property
+    def ranking(self) -> str | None:
+        """How the order of the models by rate changes in words; None if it stays as it is."""
+        if any(model.after is None and model.before is not None for model in self.models):
+            return "A model would have no decided item left, so it would have no rank."
+        before = _ranks([model.before for model in self.models])
+        after = _ranks([model.after for model in self.models])
+        if before == after:
+            return None
+        moved = sum(one != other for one, other in zip(before, after, strict=True))
+        return f"The ranking of the models would change: {moved} of {len(before)} would move."
+
+
+def effect_of_excluding(annotator: str, votes: pd.DataFrame, labels: pd.DataFrame) -> Effect:
+    """The effect of excluding `annotator` on `labels`, the labels that `votes` lead to.
+
+    `votes` has item, annotator, recognised, status and votes_per_item, `labels` has
+    `aggregate.LABEL_COLUMNS`. Only counted votes matter, so for somebody who is excluded already
+    nothing would change.
+    """
+    gone = (votes["annotator"] == annotator) & (votes["status"] == "counted")
+    after = _labels(labels, votes[~gone])
+    before = _labels(labels, votes)
+    was, becomes = before["recognisable"], after["recognisable"]
+    both = was.notna() & becomes.notna()
+    return Effect(
+        annotator=annotator,
+        n_votes=int(gone.sum()),
+        n_short=_n_short(votes, gone),
+        n_flipped=int((was[both] != becomes[both]).sum()),
+        n_undecided=int((was.notna() & becomes.isna()).sum()),
+        models=tuple(
+            _rate(str(model), was[rows], becomes[rows])
+            for model, rows in before.groupby("model", sort=True).groups.items()
+        ),
+    )
+
+
+def _labels(labels: pd.DataFrame, votes: pd.DataFrame) -> pd.DataFrame:
+    per_item = int(labels["votes_per_item"].iloc[0]) if len(labels) else 1
+    return aggregate.labels(labels, votes, votes_per_item=per_item, simulated=False)
+
+
+def _n_short(votes: pd.DataFrame, gone: pd.Series) -> int:
+    counted = votes[votes["status"] == "counted"]
+    full = counted.groupby("item").size() >= counted.groupby("item")["votes_per_item"].first()
+    return int(full.reindex(votes.loc[gone, "item"].unique()).sum())
+
+
+def _rate(model: str, was: pd.Series, becomes: pd.Series) -> ModelRate:
+    return ModelRate(
+        model=model,
+        before=_share(was),
+        after=_share(becomes),
+        decided_before=int(was.notna().sum()),
+        decided_after=int(becomes.notna().sum()),
+    )
+
+
+def _share(verdicts: pd.Series) -> float | None:
+    decided = verdicts.dropna()
+    return float(decided.astype("float64").mean()) if len(decided) else None
+
+
+def _ranks(rates: list[float | None]) -> list[int | None]:
+    """1 for the highest rate; equal rates share a rank, and no rate has none."""
+    known = [rate for rate in rates if rate is not None]
+    return [None if rate is None else 1 + sum(k > rate for k in known) for rate in rates]

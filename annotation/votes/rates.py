@@ -1,0 +1,145 @@
+"""How much each model leaks to people, how sure its rank is, and what is taken for what."""
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
+from annotation.domain import NONE, Task
+from annotation.votes.aggregate import majority
+from annotation.votes.ballots import ONE_ORIGINAL, Ballots, interval, ratio
+
+RATE_COLUMNS = (
+    "model",
+    "n_items",  # with at least one vote
+    "n_decided",  # on which a majority agrees, whatever votes are missing
+    "rate",
+    "rate_low",
+    "rate_high",
+    "mean_response",
+    "mean_response_low",
+    "mean_response_high",
+    "rank",
+    "rank_low",
+    "rank_high",
+    "reason",
+)
+_RANK_LEVEL = (2.5, 97.5)
+
+
+def model_names(votes: pd.DataFrame) -> pd.Series:
+    """What to call the model of each vote: with its attack where the study has several."""
+    if votes["attack"].nunique() < 2:
+        return votes["model"]
+    return votes["model"] + " · " + votes["attack"]
+
+
+def rate_table(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
+    """One row a model, the one that leaks most first, with the columns `RATE_COLUMNS`.
+
+    `rate` is the share of decided items that the majority recognised, `mean_response` the mean over
+    items of the share of votes that recognised it. Models are ranked by rate, 1 leaks most, ties
+    share their mean rank; the range of a rank holds 95 % of the resamples of originals.
+    """
+    if not len(ballots.votes):
+        return pd.DataFrame(columns=list(RATE_COLUMNS))
+    items = _items(ballots, votes_per_item)
+    names = np.unique(items["model"])
+    decided = items[items["recognised"].notna()]
+    rates = _shares(ballots, decided, decided["recognised"].astype(float), names)
+    means = _shares(ballots, items, items["share"], names)
+    ranks = rank_rows(rates)
+    table = pd.DataFrame({"model": names, "rate": rates[0], "mean_response": means[0]})
+    table["n_items"] = table["model"].map(items["model"].value_counts())
+    counts = table["model"].map(decided["model"].value_counts())
+    table["n_decided"] = counts.fillna(0).astype(int)
+    table["rate_low"], table["rate_high"] = interval(rates)
+    table["mean_response_low"], table["mean_response_high"] = interval(means)
+    table["rank"], (table["rank_low"], table["rank_high"]) = ranks[0], _rank_range(ranks)
+    alone = ONE_ORIGINAL if len(rates) == 1 else ""
+    table["reason"] = np.where(table["n_decided"] == 0, "no item is decided yet", alone)
+    ordered = table.sort_values(["rate", "model"], ascending=[False, True], ignore_index=True)
+    return ordered[list(RATE_COLUMNS)]
+
+
+def _items(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
+    """One row an item: original, model, share of votes that recognised it, majority."""
+    first = ballots.votes.iloc[ballots.first]
+    n = pd.Series(np.bincount(ballots.item))
+    yes = pd.Series(np.bincount(ballots.item, ballots.votes["recognised"]))
+    return pd.DataFrame(
+        {
+            "original": ballots.original[ballots.first],
+            "model": model_names(first).to_numpy(),
+            "share": yes / n,
+            "recognised": majority(yes, n, votes_per_item),
+        }
+    )
+
+
+def _shares(
+    ballots: Ballots, items: pd.DataFrame, amount: pd.Series, names: np.ndarray
+) -> np.ndarray:
+    """(1 + B, M) the mean of `amount` over each model's items; NaN for a model without any."""
+    column = np.searchsorted(names, items["model"].to_numpy())
+    place = items["original"].to_numpy() * len(names) + column
+    shape = (ballots.weights.shape[1], len(names))
+    total = np.bincount(place, amount.to_numpy(), minlength=shape[0] * shape[1]).reshape(shape)
+    n = np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape)
+    return ratio(ballots.weights @ total, ballots.weights @ n)
+
+
+def rank_rows(rates: np.ndarray) -> np.ndarray:
+    """(B, M) ranks of each row's rates, 1 for the highest, tied ones their mean rank.
+
+    A row with a missing rate has no ranks, as it would rank fewer models; models that have no
+    rate in the first row are left out of all rows.
+    """
+    ranks = np.full(rates.shape, np.nan)
+    known = ~np.isnan(rates[0])
+    whole = ~np.isnan(rates[:, known]).any(axis=1)
+    if known.any():
+        ranks[np.ix_(whole, known)] = rankdata(-rates[np.ix_(whole, known)], axis=1)
+    return ranks
+
+
+def _rank_range(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ranks that were drawn, not values in between."""
+    known = ~np.isnan(ranks[0])
+    drawn = ranks[1:][~np.isnan(ranks[1:][:, known]).any(axis=1)]
+    ends = np.full((2, ranks.shape[1]), np.nan)
+    if known.any() and len(drawn) and 2 * len(drawn) >= len(ranks) - 1:
+        ends[:, known] = np.percentile(drawn[:, known], _RANK_LEVEL, axis=0, method="inverted_cdf")
+    return ends[0], ends[1]
+
+
+def confusion_table(ballots: Ballots, task: Task) -> pd.DataFrame:
+    """How many votes of each truth (rows) gave each answer (columns).
+
+    Recognition: true class by class answered, the answer none last. Pair: "reconstruction" and
+    "decoy", where `ballots` has them, by "same" and "different".
+    """
+    truth = "class_name" if task is Task.RECOGNITION else "kind"
+    answers = sorted(ballots.votes["answer"].unique(), key=lambda said: (said == NONE, said))
+    if task is Task.RECOGNITION:
+        named = {*answers, *ballots.votes["class_name"].unique()} - {NONE}
+        answers = [*sorted(named), NONE] if len(ballots.votes) else []
+    counts = pd.crosstab(ballots.votes[truth], ballots.votes["answer"])
+    table = counts.reindex(columns=answers, fill_value=0)
+    return table.rename_axis(index=truth, columns="answer")
+
+
+def likely_confusions(confusion: pd.DataFrame, most: int = 10) -> pd.DataFrame:
+    """The pairs of classes most often taken for each other: true class, answered, votes, share.
+
+    `share` is of all votes on the true class. The answer none is not taken for a class.
+    """
+    long = confusion.stack().reset_index()
+    long.columns = pd.Index(["class_name", "answered", "votes"])
+    totals = long["class_name"].map(confusion.sum(axis=1)).astype(float)
+    long["share"] = long["votes"] / totals
+    mistaken = (long["class_name"] != long["answered"]) & (long["answered"] != NONE)
+    found = long[mistaken & (long["votes"] > 0)]
+    order = found.sort_values(
+        ["votes", "class_name", "answered"], ascending=[False, True, True], ignore_index=True
+    )
+    return order.head(most)

@@ -1,0 +1,399 @@
+"""What the human study costs at the size of the published one, and under the load of a whole team.
+
+python -m benchmarks.annotation --help
+
+It fills a study of ITEMS × VOTES slots in steps and times claiming, reports, export and backup;
+then it serves another one with `app.py` and lets ANNOTATORS vote through HTTP at RATE votes a
+second. Give a PostgreSQL --database (an empty one or a schema of its own) to measure that.
+"""
+
+import argparse
+import http.client
+import json
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+import pandas as pd
+from sqlalchemy import bindparam, insert, select, text, update
+
+from annotation import exports, formats, study
+from annotation.domain import NONE, Annotator, Study, StudySpec, Task
+from annotation.store import Store, people, reports, studies
+from annotation.store.backup import back_up, restore
+from annotation.store.engine import open_engine, sqlite_file
+from annotation.store.tables import EventRow, SlotRow, VoteRow
+from annotation.tasks.plan import Original, Reconstruction, plan_study
+
+ROOT = Path(__file__).resolve().parents[1]
+MODELS = 14
+CLASSES = [f"class {number:02}" for number in range(20)]
+FILLED = (0.0, 0.5, 0.9)  # shares of the slots at which claiming is timed
+CLAIMS = 40
+START_SECONDS = 180.0  # the server imports torch and gradio
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=Raw)
+    parser.add_argument("--items", type=int, default=22_400, help="reconstructions of the study")
+    parser.add_argument("--votes", type=int, default=5, help="votes per item")
+    parser.add_argument("--annotators", type=int, default=50, help="people who vote at once")
+    parser.add_argument("--rate", type=float, default=25.0, help="votes a second of all of them")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long they vote")
+    parser.add_argument("--servers", type=int, default=1, help="processes that serve them")
+    parser.add_argument("--database", help="SQLAlchemy URL; default: an SQLite file made for it")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        url = options.database or f"sqlite:///{folder / 'studies.db'}"
+        with Store(url) as store:
+            print(f"{options.items:,} items × {options.votes} votes, {url.split(':')[0]}")
+            time_tables(store, folder, options)
+        time_voting(url, folder, options)
+
+
+class Raw(argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpFormatter):
+    """Help with the text as it stands above and the defaults of the options."""
+
+
+# ------------------------------------------------------------------ a large study
+
+
+def made_study(store: Store, folder: Path, items: int, votes: int) -> Study:
+    """A study of `MODELS` models without image files, which no figure depends on."""
+    originals = [
+        Original(image_id=f"{i:05}", class_name=CLASSES[i % len(CLASSES)], sha256="0" * 64)
+        for i in range(-(-items // MODELS))
+    ]
+    reconstructions = [
+        Reconstruction(
+            image_id=originals[i // MODELS].image_id,
+            class_name=originals[i // MODELS].class_name,
+            model=f"model {i % MODELS:02}",
+            attack="invgrad",
+            sha256="1" * 64,
+            error=0.5,
+        )
+        for i in range(items)
+    ]
+    plan = plan_study(
+        StudySpec(name=uuid.uuid4().hex, task=Task.RECOGNITION, votes_per_item=votes),
+        dataset="made",
+        classes=CLASSES,
+        originals=originals,
+        reconstructions=reconstructions,
+        n_failed=0,
+    )
+    return store.write(lambda tx: studies.add_study(tx, plan, folder, datetime.now(UTC)))
+
+
+def person(store: Store, made: Study, name: str) -> Annotator:
+    now = datetime.now(UTC)
+    return store.write(lambda tx: people.annotator_named(tx, made.id, name, now))
+
+
+def fill(store: Store, made: Study, team: list[Annotator], first: int, last: int) -> None:
+    """Votes in the slots of the items from the `first` to before the `last`, made in bulk."""
+
+    def work(tx: Any) -> None:
+        rows = tx.execute(
+            select(SlotRow.id, SlotRow.stimulus_id, SlotRow.k)
+            .where(SlotRow.study_id == made.id)
+            .order_by(SlotRow.stimulus_id, SlotRow.k)
+            .offset(first * made.spec.votes_per_item)
+            .limit((last - first) * made.spec.votes_per_item)
+        ).all()
+        filled = [
+            made_vote(made, team[(first + i) % len(team)], *row) for i, row in enumerate(rows)
+        ]
+        if filled:
+            done = update(SlotRow).where(SlotRow.id == bindparam("slot"))
+            tx.connection().execute(
+                done.values(state="done", annotator_id=bindparam("holder")),
+                [{"slot": vote["slot_id"], "holder": vote["annotator_id"]} for vote in filled],
+            )
+            tx.execute(insert(VoteRow), filled)
+            tx.execute(insert(EventRow), [event_of(vote) for vote in filled])
+
+    store.write(work)
+    if sqlite_file(store.url) is None:
+        tidy(store.url)
+
+
+def tidy(url: str) -> None:
+    """What PostgreSQL does by itself after a while, unless somebody has switched that off."""
+    with open_engine(url).connect() as connection:
+        connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+        connection.execute(text("VACUUM ANALYZE slot, vote, event"))
+
+
+def made_vote(made: Study, voter: Annotator, slot: int, item: str, k: int) -> dict[str, Any]:
+    now = datetime.now(UTC)
+    return {
+        "id": str(uuid.uuid4()),
+        "study_id": made.id,
+        "stimulus_id": item,
+        "slot_id": slot,
+        "annotator_id": voter.id,
+        "answer": NONE if k == 0 else CLASSES[k],
+        "reason": None,
+        "recognised": False,
+        "rt_ms": 900.0 + slot % 700,
+        "client_ts": now,
+        "server_ts": now,
+        "display": {"scale": 8, "width": 1366, "height": 768, "ratio": 1},
+        "tab": "tab",
+        "status": "counted",
+    }
+
+
+def event_of(vote: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "study_id": vote["study_id"],
+        "kind": "vote",
+        "annotator_id": vote["annotator_id"],
+        "stimulus_id": vote["stimulus_id"],
+        "vote_id": vote["id"],
+        "at": vote["server_ts"],
+        "data": {"answer": vote["answer"], "reason": None, "status": "counted"},
+    }
+
+
+# ------------------------------------------------------------------ one use at a time
+
+
+def time_tables(store: Store, folder: Path, options: argparse.Namespace) -> None:
+    made = timed(
+        "making the study", lambda: made_study(store, folder, options.items, options.votes)
+    )
+    team = [person(store, made, f"p{n}") for n in range(max(options.annotators, options.votes))]
+    before = 0
+    for share in (*FILLED, 1.0):
+        now = round(share * options.items)
+        fill(store, made, team, before, now)
+        before = now
+        if share < 1:
+            time_claims(store, made, team, share)
+    timed("progress of the study", lambda: study.progress(store, made.id))
+    timed("progress of one annotator", lambda: study.progress_of(store, team[0]))
+    votes = timed("reading all votes", lambda: exports.export_votes(store, made.id))
+    for ending in ("csv", "parquet"):
+        path = folder / f"votes.{ending}"
+        timed(f"export to {ending}", lambda path=path: export(store, made, path))
+        print(f"  {'':34}{path.stat().st_size / 1e6:10.1f} MB")
+    again = pd.read_parquet(folder / "votes.parquet")
+    print(f"  {'read back from parquet':34}{'equal' if again.equals(votes) else 'DIFFERENT':>10}")
+    timed("labels", lambda: exports.export_labels(store, made.id, folder))
+    database = sqlite_file(store.url)
+    if database is not None:
+        copy = folder / "copy.db"
+        timed("backup", lambda: back_up(database, copy))
+        timed("restore", lambda: restore(copy, folder / "restored.db", datetime.now(UTC)))
+        print(f"  {'size of the database':34}{copy.stat().st_size / 1e6:10.1f} MB")
+
+
+def export(store: Store, made: Study, path: Path) -> None:
+    formats.export(exports.read_study(store, made.id, path.parent), path)
+
+
+def timed(what: str, work: Callable[[], Any]) -> Any:
+    start = time.perf_counter()
+    result = work()
+    print(f"  {what:34}{time.perf_counter() - start:10.3f} s", flush=True)
+    return result
+
+
+def time_claims(store: Store, made: Study, team: list[Annotator], share: float) -> None:
+    """Claims by people of the team and by newcomers; they are all given back."""
+    newcomers = [person(store, made, f"new at {share} {n}") for n in range(CLAIMS // 2)]
+    spent = []
+    for number in range(CLAIMS):
+        who = newcomers[number // 2] if number % 2 else team[number % len(team)]
+        start = time.perf_counter()
+        study.next_items(store, who, str(number), 4, datetime.now(UTC))
+        spent.append(time.perf_counter() - start)
+    free = {"state": "free", "annotator_id": None, "lease_until": None}
+    store.write(
+        lambda tx: tx.execute(update(SlotRow).where(SlotRow.state == "leased").values(free))
+    )
+    print_quantiles(f"claiming 4 items at {share:.0%}", spent)
+
+
+def print_quantiles(what: str, spent: list[float]) -> None:
+    p50, p95, p99 = 1000 * np.quantile(spent, (0.5, 0.95, 0.99))
+    print(f"  {what:34}p50 {p50:6.1f}  p95 {p95:6.1f}  p99 {p99:6.1f} ms", flush=True)
+
+
+# ------------------------------------------------------------------ a team at work
+
+
+@dataclass
+class Load:
+    """What the annotators saw: seconds each request took, receipts, and what went wrong."""
+
+    votes: list[float] = field(default_factory=list)
+    claims: list[float] = field(default_factory=list)
+    receipts: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+def time_voting(url: str, folder: Path, options: argparse.Namespace) -> None:
+    needed = int(2 * options.rate * options.seconds / options.votes) + options.annotators
+    with Store(url) as store:
+        made = made_study(store, folder, max(options.items, needed), options.votes)
+    with served(url, folder, options.servers) as ports:
+        load = vote_together(made, ports, options)
+    with Store(url) as store:
+        check(store, made, load)
+    took = f"{len(load.votes) / options.seconds:.1f} votes/s of {options.rate:g} asked"
+    print(f"{options.annotators} annotators, {len(ports)} servers, {took}")
+    print_quantiles("acknowledged vote", load.votes)
+    print_quantiles("GET /api/next", load.claims)
+    print(f"  {'errors':34}{len(load.errors):10}  {load.errors[:1]}")
+
+
+def check(store: Store, made: Study, load: Load) -> None:
+    """Raise if a vote that was acknowledged is missing or an item has too many."""
+    rows = store.read(lambda tx: reports.vote_rows(tx, made))
+    missing = set(load.receipts) - {row["vote_id"] for row in rows}
+    if missing:
+        raise RuntimeError(f"{len(missing)} acknowledged votes are not in the database.")
+    counted = pd.Series([row["item"] for row in rows if row["status"] == "counted"])
+    if (counted.value_counts() > made.spec.votes_per_item).any():
+        raise RuntimeError("An item has more votes than it needs.")
+
+
+@contextmanager
+def served(url: str, folder: Path, servers: int) -> Iterator[list[int]]:
+    """The ports of running servers on `url`."""
+    running, ports = [], []
+    try:
+        for number in range(servers):
+            ports.append(free_port())
+            options = ["--port", str(ports[-1]), "--data-dir", str(folder / f"data{number}")]
+            command = [sys.executable, "app.py", *options, "--database", url, "--device", "cpu"]
+            running.append(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL))
+        for port in ports:
+            wait_for(port)
+        yield ports
+    finally:
+        for server in running:
+            server.kill()
+            server.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(port: int) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+            connection.request("GET", "/signed-out")
+            connection.getresponse().read()
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+
+
+def vote_together(made: Study, ports: list[int], options: argparse.Namespace) -> Load:
+    load = Load()
+    pause = options.annotators / options.rate
+    begin = time.monotonic() + 5.0  # until then everybody signs in
+    threads = [
+        threading.Thread(
+            target=vote_steadily,
+            args=(
+                ports[number % len(ports)],
+                made,
+                f"person {number}",
+                begin + pause * number / options.annotators,
+                begin + options.seconds,
+                pause,
+                load,
+            ),
+        )
+        for number in range(options.annotators)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return load
+
+
+def vote_steadily(
+    port: int, made: Study, name: str, begin: float, end: float, pause: float, load: Load
+) -> None:
+    """One annotator: a vote each `pause` seconds, items fetched four at a time."""
+    browser = Browser(port, made.token, name)
+    waiting: list[str] = []
+    while begin < end:
+        time.sleep(max(0.0, begin - time.monotonic()))
+        if not waiting:
+            reply, spent = browser.ask("GET", "/api/next?tab=t&n=4")
+            load.claims.append(spent)
+            waiting = [item["item"] for item in reply.get("items", [])]
+        if waiting:
+            vote = {"id": str(uuid.uuid4()), "item": waiting.pop(0), "answer": NONE, "tab": "t"}
+            reply, spent = browser.ask("POST", "/api/vote", vote)
+            load.votes.append(spent)
+            if "id" in reply:
+                load.receipts.append(reply["id"])
+            else:
+                load.errors.append(json.dumps(reply))
+        else:
+            load.errors.append("no items")
+        begin += pause
+
+
+class Browser:
+    """One signed-in connection that stays open."""
+
+    def __init__(self, port: int, token: str, name: str) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        self._connection.request("POST", f"/join/{token}", urlencode({"name": name}), form)
+        reply = self._connection.getresponse()
+        reply.read()
+        self._headers = {
+            "Cookie": (reply.getheader("set-cookie") or "").split(";")[0],
+            "Content-Type": "application/json",
+        }
+
+    def ask(self, method: str, path: str, body: object = None) -> tuple[dict[str, Any], float]:
+        """The reply and how long it took, in seconds."""
+        start = time.perf_counter()
+        content = None if body is None else json.dumps(body)
+        try:
+            reply = self._send(method, path, content)
+        except ConnectionError:  # idle for too long; browsers ask again as well
+            self._connection.close()
+            reply = self._send(method, path, content)
+        return json.loads(reply), time.perf_counter() - start
+
+    def _send(self, method: str, path: str, content: str | None) -> bytes:
+        self._connection.request(method, path, content, self._headers)
+        return self._connection.getresponse().read()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""What every format promises, and what writing one does to the disk."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from annotation.errors import AnnotationError, NotFoundError
+from annotation.formats import FORMATS, What, export
+
+EVERY = [(name, what) for name, one in FORMATS.items() for what in one.writers]
+
+
+def place(folder, name):
+    return folder / "new" / f"study{FORMATS[name].ending}"
+
+
+def content(path):
+    files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+    return {p.name if p == path else p.relative_to(path).as_posix(): p.read_bytes() for p in files}
+
+
+@pytest.mark.parametrize(("name", "what"), EVERY)
+def test_a_file_or_a_folder_and_nothing_beside_it(data, out, name, what):
+    target = place(out, name)
+    words = export(data, target, name, what)
+    assert words.split()[0].isdigit()
+    assert target.is_file() == bool(FORMATS[name].ending)
+    assert list(target.parent.iterdir()) == [target]
+
+
+@pytest.mark.parametrize(("name", "what"), EVERY)
+def test_the_same_study_gives_the_same_bytes(data, out, name, what):
+    for folder in ("a", "b"):
+        export(data, place(out / folder, name), name, what)
+    assert content(place(out / "a", name)) == content(place(out / "b", name))
+
+
+@pytest.mark.parametrize(("name", "what"), EVERY)
+def test_simulated_votes_are_marked_in_every_format(data, simulated, out, name, what):
+    for folder, one in (("people", data), ("simulated", simulated)):
+        export(one, place(out / folder, name), name, what)
+        assert is_marked(name, place(out / folder, name)) == (folder == "simulated")
+
+
+def is_marked(name, path):
+    if name == "parquet":
+        return bool(pd.read_parquet(path)["simulated"].all())
+    if name in ("csv", "crowd-kit"):
+        return bool(pd.read_csv(path)["simulated"].all())
+    if name == "jsonl":
+        return all(json.loads(line)["simulated"] for line in path.read_text().splitlines())
+    card = (path / "README.md").read_text().removeprefix("---").split("---\n")[-1]
+    return card.startswith("**Simulated votes: no person answered.**")
+
+
+@pytest.mark.parametrize(("name", "what"), EVERY)
+def test_no_secret_leaves(store, make_study, answer, out, name, what):
+    study = make_study(votes_per_item=3)
+    data = answer(study, lambda s: s["class_name"] if s["model"] == "convnet8" else "none")
+    export(data, place(out, name), name, what)
+    for file in content(place(out, name)).values():
+        assert study.token.encode() not in file
+
+
+@pytest.mark.parametrize("name", [name for name, one in FORMATS.items() if not one.ending])
+def test_a_folder_that_is_there_is_left_alone(data, out, name):
+    (out / "mine.txt").touch()
+    with pytest.raises(AnnotationError, match="is there already"):
+        export(data, out, name)
+    assert [path.name for path in out.iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize("name", [name for name, one in FORMATS.items() if not one.ending])
+def test_a_missing_image_leaves_nothing_behind(data, out, name):
+    Path(data.labels["reconstruction"].iloc[-1]).unlink()
+    with pytest.raises(NotFoundError, match="is gone"):
+        export(data, out / "new", name)
+    assert list(out.iterdir()) == []
+
+
+def test_the_ending_chooses_the_format(data, out):
+    for ending in (".csv", ".jsonl", ".parquet"):
+        export(data, out / f"a{ending}")
+        export(data, out / f"b{ending}", ending[1:], What.VOTES)
+        assert (out / f"a{ending}").read_bytes() == (out / f"b{ending}").read_bytes()
+
+
+def test_a_file_that_is_there_is_replaced(data, out):
+    (out / "a.csv").write_text("old")
+    export(data, out / "a.csv")
+    assert "old" not in (out / "a.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "what", "message"),
+    [
+        ("a.xlsx", None, None, r"should end in .*\.csv.*; got '.xlsx'"),
+        ("a", None, None, "Or name a format: csv, jsonl"),
+        ("a.csv", "excel", None, "No format is called 'excel'; expected csv, jsonl"),
+        ("a.csv", "parquet", None, r"parquet is a file \*.parquet; got 'a.csv'"),
+        ("a.csv", "crowd-kit", What.LABELS, "crowd-kit holds votes; not labels"),
+        ("a", "hf", What.VOTES, "hf holds labels; not votes"),
+    ],
+)
+def test_what_does_not_go_together_is_explained(data, out, file, name, what, message):
+    with pytest.raises(AnnotationError, match=message):
+        export(data, out / file, name, what)
+    assert list(out.iterdir()) == []
+
+
+def test_a_place_that_cannot_be_written_is_explained(data, out):
+    (out / "file").touch()
+    with pytest.raises(AnnotationError, match="could not be written"):
+        export(data, out / "file" / "a.csv")
+
+
+def test_the_card_tells_the_facts(data, out):
+    named = replace(data, study=replace(data.study, name="one\ntwo"))
+    export(named, out / "new", "hf")
+    card = (out / "new/README.md").read_text()
+    for fact in (
+        "# one two",
+        "- Reconstructions: 8 of 4 originals",
+        "- Votes that count: 24 by 3",
+        "- Recognisable by majority: 4",
+        "- Unrecognisable by majority: 4",
+        "- No majority (yet): 0",
+        f"- Protocol (SHA-256): {data.study.protocol}",
+    ):
+        assert fact in card.splitlines()

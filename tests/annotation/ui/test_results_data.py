@@ -1,0 +1,111 @@
+"""What the Results page computes, and that it computes only when something has happened."""
+
+import uuid
+from datetime import UTC, datetime
+
+import pytest
+from study_factory import write_set
+
+from annotation.create import create_study
+from annotation.domain import NONE, Answer, StudySpec, StudyStatus, Task
+from annotation.errors import NotFoundError
+from annotation.study import export_votes, join, last_event, next_items, set_status, undo, vote
+from annotation.ui import results_data
+from annotation.ui.results_data import ResultsCache, results_of
+
+
+def answer_all(store, study, name, say, most=None):
+    """One annotator answers; `say(number, item)` is the answer."""
+    now = datetime.now(UTC)
+    annotator = join(store, study.token, name).annotator
+    receipts = []
+    for number, item in enumerate(next_items(store, annotator, "tab", most or 100, now)):
+        answer = Answer(id=str(uuid.uuid4()), item=item.item, answer=say(number, item), tab="tab")
+        receipts.append(vote(store, annotator, answer, now))
+    return annotator, receipts
+
+
+def test_results_of_a_recognition_study(store, make_study):
+    study = make_study(votes_per_item=2)
+    answer_all(store, study, "Anna", lambda number, item: item.candidates[0])
+    answer_all(store, study, "Ben", lambda number, item: NONE, most=3)
+    results = ResultsCache(store).get(study.id)
+    assert (results.n_votes, results.n_items, results.n_full, results.n_people) == (11, 8, 3, 2)
+    assert sorted(results.rates["model"]) == ["convnet8", "resnet20-4"]
+    assert results.agreement["coding"].unique().tolist() == ["answer", "recognised", "none"]
+    assert results.annotators["none_rate"].tolist() == [0, 1]
+    assert results.confusion.to_numpy().sum() == 11
+    assert results.detection is None
+
+
+def test_results_of_a_pair_study_take_decoys_for_detection_only(store, make_study):
+    study = make_study(task=Task.PAIR, decoy_rate=0.5, votes_per_item=1)
+    answer_all(store, study, "Anna", lambda number, item: "same")
+    results = ResultsCache(store).get(study.id)
+    assert (results.n_votes, results.n_items) == (8, 8)
+    assert (results.rates["rate"] == 1).all()
+    assert results.detection["n_decoys"].iloc[0] == 4
+    assert results.confusion["same"].to_dict() == {"decoy": 4, "reconstruction": 8}
+    assert results.agreement["coding"].unique().tolist() == ["recognised"]
+
+
+@pytest.mark.parametrize("task", list(Task))
+def test_a_study_without_votes_has_empty_results(store, make_study, task):
+    study = make_study(task=task)
+    results = results_of(study, export_votes(store, study.id))
+    assert (results.n_votes, results.n_items, results.n_people) == (0, 0, 0)
+    assert len(results.rates) == len(results.annotators) == 0
+    assert results.agreement["reason"].str.contains("no votes").all()
+
+
+def test_nothing_is_computed_twice_until_something_happens(store, make_study, monkeypatch):
+    study = make_study(votes_per_item=2)
+    computed = []
+    compute = results_data.results_of
+    monkeypatch.setattr(
+        results_data, "results_of", lambda *given: computed.append(1) or compute(*given)
+    )
+    cache = ResultsCache(store)
+    annotator, receipts = answer_all(store, study, "Anna", lambda *_: NONE, most=2)
+    assert cache.get(study.id).n_votes == 2
+    assert cache.get(study.id) is cache.get(study.id)
+    assert len(computed) == 1
+    undo(store, annotator, receipts[0].id, datetime.now(UTC))
+    assert cache.get(study.id).n_votes == 1
+    assert len(computed) == 2
+
+
+def test_the_status_shown_is_the_one_there_is(store, make_study):
+    study = make_study()
+    cache = ResultsCache(store)
+    cache.get(study.id)
+    set_status(store, study.id, StudyStatus.CLOSED)
+    assert cache.get(study.id).study.status is StudyStatus.CLOSED
+
+
+def test_only_a_few_studies_stay_in_memory(store, tmp_path, images, monkeypatch):
+    monkeypatch.setattr(results_data, "KEPT", 1)
+    folder = write_set(tmp_path / "one")
+    first, second = (
+        create_study(store, StudySpec(name=name, task=Task.PAIR), [folder], images)
+        for name in ("first", "second")
+    )
+    cache = ResultsCache(store)
+    known = cache.get(first.id)
+    assert cache.get(first.id) is known
+    cache.get(second.id)
+    assert cache.get(first.id) is not known
+
+
+def test_an_unknown_study_is_refused(store):
+    with pytest.raises(NotFoundError):
+        ResultsCache(store).get("nowhere")
+
+
+def test_the_last_event_grows_with_its_own_study_only(store, make_study):
+    study, other = make_study(), make_study(name="other")
+    before, others = last_event(store, study.id), last_event(store, other.id)
+    answer_all(store, study, "Anna", lambda *_: NONE, most=1)
+    assert last_event(store, study.id) > before
+    assert last_event(store, other.id) == others
+    assert last_event(store, "nowhere") == 0

@@ -1,0 +1,225 @@
+"""What the Results page says, from votes made here."""
+
+import base64
+import csv
+import io
+from dataclasses import replace
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_ballots import random_votes, table, vote, votes_of
+
+from annotation.domain import Study, StudySpec, StudyStatus, Task
+from annotation.ui import results_view
+from annotation.ui.results_data import results_of
+
+NASTY = "<img src=x onerror=alert(1)>"
+
+
+def study(task=Task.RECOGNITION, *, n_items=60, n_decoys=0, **spec) -> Study:
+    return Study(
+        id="s1",
+        name="Made",
+        task=task,
+        status=StudyStatus.RUNNING,
+        spec=StudySpec(name="Made", task=task, **spec),
+        token="link",
+        created=datetime(2026, 3, 1, tzinfo=UTC),
+        protected=False,
+        dataset="d",
+        models=("m0", "m1", "m2"),
+        n_items=n_items,
+        n_decoys=n_decoys,
+        n_failed=0,
+        images=Path("images"),
+        protocol="abc",
+    )
+
+
+def pair_votes():
+    kinds, draw = ("reconstruction", "reconstruction", "decoy"), np.random.default_rng(0)
+    return table(
+        vote(f"m/{n}", who, str(draw.choice(["same", "different"])), kind=kinds[n % 3])
+        for n in range(30)
+        for who in ("Al", "Bea", "Carl")
+    )
+
+
+RECOGNITION = results_of(study(), random_votes())
+PAIR = results_of(study(Task.PAIR, n_items=30, n_decoys=10, votes_per_item=3), pair_votes())
+EMPTY = results_of(study(), votes_of({}))
+
+
+class Page(HTMLParser):
+    """A page's words and tags."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.tags: list[tuple[str, dict]] = []
+        self.feed(html)
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def __str__(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+SECTIONS = (
+    results_view.head,
+    results_view.rates,
+    results_view.agreement,
+    results_view.annotators,
+    results_view.detection,
+    results_view.confusions,
+    results_view.downloads,
+)
+
+
+def test_the_head_counts_what_has_been_collected():
+    text = str(Page(results_view.head(RECOGNITION)))
+    for words in ("Made", "running", "300 votes of 5 annotators", "60 of 60 reconstructions seen"):
+        assert words in text
+    assert "60 with all 5 votes" in text
+    assert "Votes are still missing" not in text
+    assert "simulated" not in text
+
+
+def test_the_head_warns_of_few_items_missing_votes_and_simulation():
+    assert "3 of 3 models have fewer than 100 decided items" in results_view.head(RECOGNITION)
+    more = replace(RECOGNITION, study=study(n_items=61))
+    assert "Votes are still missing" in results_view.head(more)
+    simulated = replace(RECOGNITION, study=study(simulated=True))
+    assert "simulated annotators" in results_view.head(simulated)
+
+
+def test_decoys_are_not_missing_from_the_rates():
+    assert "20 of 20 reconstructions seen" in results_view.head(PAIR)
+    assert "Votes are still missing" not in results_view.head(PAIR)
+
+
+def test_no_votes_yet_is_said_in_words():
+    text = str(Page(results_view.head(EMPTY)))
+    assert "There are no votes yet" in text
+    assert "decided items" not in text
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("results", [RECOGNITION, PAIR, EMPTY])
+def test_no_section_shows_what_is_not_a_number(section, results):
+    text = str(Page(section(results)))
+    assert "nan" not in text.lower()
+    assert "None [" not in text
+
+
+def test_rates_have_intervals_and_ranks_ranges():
+    text = str(Page(results_view.rates(RECOGNITION)))
+    row = RECOGNITION.rates.iloc[0]
+    assert f"{row['model']} 20 / 20 {row['rate']:.0%} [{100 * row['rate_low']:.0f}, " in text
+    assert f"1 ({row['rank_low']:g} to {row['rank_high']:g})" in text
+
+
+def test_agreement_is_a_row_a_statistic_and_a_column_a_coding():
+    page = Page(results_view.agreement(RECOGNITION))
+    assert len([tag for tag, _ in page.tags if tag == "tr"]) == 5
+    for words in ("Answers", "Recognised or not", "None or not", "Krippendorff's α", "60 items"):
+        assert words in str(page)
+    assert "None or not" not in results_view.agreement(PAIR)
+
+
+def test_reasons_stand_below_the_table_once():
+    text = results_view.agreement(results_of(study(), random_votes(missing=0.3)))
+    assert text.count("Fleiss&#x27; κ needs the same number of votes") == 1
+    assert "–" in text
+
+
+def test_annotators_of_pairs_have_no_none():
+    assert "None" in results_view.annotators(RECOGNITION)
+    assert "None" not in results_view.annotators(PAIR)
+
+
+def test_detection_is_for_pairs():
+    assert results_view.detection(RECOGNITION) == ""
+    text = str(Page(results_view.detection(PAIR)))
+    for words in ("all votes", "annotator: Al", "model: m", "d′", "/ 10"):
+        assert words in text
+
+
+def test_intervals_by_variance_are_marked():
+    sure = table(
+        vote(f"m/{n}", "Al", "different" if n % 2 else "same", kind=kind)
+        for n, kind in enumerate(["reconstruction", "decoy"] * 10)
+    )
+    marked = results_view.detection(results_of(study(Task.PAIR), sure))
+    assert "]*" in marked
+    assert "]*" not in results_view.detection(PAIR)
+
+
+def test_confusions_name_what_is_taken_for_what():
+    found = results_of(study(), votes_of({"m/1": "ddd", "m/2": "cnn"}))
+    text = str(Page(results_view.confusions(found)))
+    assert "cat dog 3 50%" in text
+    assert "decoy" in results_view.confusions(PAIR)
+
+
+def test_every_text_from_people_is_escaped():
+    rows = [{**row, "annotator": NASTY, "model": NASTY, "class_name": NASTY, "answer": NASTY}
+            for row in random_votes(annotators=1).to_dict("records")]  # fmt: skip
+    nasty = results_of(replace(study(), name=NASTY), table(rows))
+    page = Page("".join(section(nasty) for section in SECTIONS))
+    assert not [tag for tag, _ in page.tags if tag == "img"]
+    assert NASTY in str(page)
+
+
+def test_downloads_are_the_tables():
+    links = [tag for name, tag in Page(results_view.downloads(PAIR)).tags if name == "a"]
+    names = [link["download"] for link in links]
+    assert names[-1] == "signal-detection.csv"
+    assert "rates.csv" in names
+    content = base64.b64decode(links[0]["href"].partition("base64,")[2]).decode()
+    assert list(pd.read_csv(io.StringIO(content)).columns) == list(PAIR.rates.columns)
+    confusion = links[names.index("confusion.csv")]["href"].partition("base64,")[2]
+    assert "decoy,same," in base64.b64decode(confusion).decode()
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+def test_no_cell_is_a_command_to_a_spreadsheet(start):
+    nasty = f"{start}cmd"
+    rows = [
+        {**row, "annotator": f"{nasty}{row['annotator']}", "model": f"{nasty}{row['model']}",
+         "class_name": nasty, "answer": nasty}
+        for row in random_votes(originals=12).to_dict("records")
+    ]  # fmt: skip
+    page = Page(results_view.downloads(results_of(study(), table(rows))))
+    contents = [
+        base64.b64decode(tag["href"].partition("base64,")[2]).decode()
+        for name, tag in page.tags
+        if name == "a"
+    ]
+    cells = [cell for text in contents for row in csv.reader(io.StringIO(text, newline=""))
+             for cell in row]  # fmt: skip
+    assert [cell for cell in cells if cell.startswith(nasty)] == []
+    assert len([cell for cell in cells if cell.startswith(f"'{nasty}")]) > 20
+
+
+def test_numbers_are_short_and_missing_ones_a_dash():
+    nan = float("nan")
+    assert results_view.number(-0.414, -0.5, 0.123) == "−0.41 [−0.50, 0.12]"
+    assert results_view.number(0.4, nan, nan) == "0.40"
+    assert results_view.number(nan, 0, 1) == "–"
+    assert results_view.percent(0.726, 0.7, 0.766) == "73% [70, 77]"
+    assert results_view.percent(0.726) == "73%"
+    assert results_view.percent(nan) == "–"
+
+
+def test_a_simulated_study_is_marked_in_the_list():
+    assert results_view.choice(study()) == ("Made", "s1")
+    assert results_view.choice(study(simulated=True)) == ("Made (simulated)", "s1")

@@ -1,0 +1,94 @@
+"""Each annotator beside the others, by hand; a loop over votes is in tests/oracles."""
+
+import numpy as np
+import pytest
+from made_ballots import ballots, random_votes, table, vote, votes_of
+
+from annotation.domain import Task
+from annotation.votes.agreement import Coding, pairs_of
+from annotation.votes.annotators import ANNOTATOR_COLUMNS, annotator_table
+
+
+def people(votes, task=Task.RECOGNITION):
+    found = ballots(votes, bootstraps=5)
+    shown = annotator_table(found, task, pairs_of(found, Coding.RECOGNISED))
+    return shown.set_index("annotator")
+
+
+def test_counts_times_and_none():
+    votes = table(
+        [
+            vote("1", "Ada", "cat", rt_ms=100.0),
+            vote("2", "Ada", "none", rt_ms=300.0),
+            vote("3", "Ada", "dog", rt_ms=np.nan),
+            vote("1", "Ben", "cat", rt_ms=np.nan, simulated=True),
+        ]
+    )
+    found = people(votes)
+    assert found["n_votes"].tolist() == [3, 1]
+    assert found["median_rt_ms"].iloc[0] == 200
+    assert np.isnan(found["median_rt_ms"].iloc[1])
+    assert found["none_rate"].tolist() == pytest.approx([1 / 3, 0])
+    assert found["simulated"].tolist() == [False, True]
+    assert people(votes, Task.PAIR)["none_rate"].isna().all()
+
+
+def test_the_majority_is_that_of_the_others_and_ties_do_not_count():
+    # Others of p0: cc → recognised, in line; dd → not, out of line; cd → a tie.
+    found = people(votes_of({"1": "ccc", "2": "cdd", "3": "ccd"})).loc["p0"]
+    assert found["n_compared"] == 2
+    assert found["agreement"] == 0.5
+
+
+def test_the_odd_one_out_is_seen():
+    good = random_votes(annotators=4, originals=40)
+    lazy = table(
+        {**row, "annotator": "lazy", "answer": "none", "recognised": False}
+        for row in good[good["annotator"] == "p0"].to_dict("records")
+    )
+    found = people(table([*good.to_dict("records"), *lazy.to_dict("records")]))
+    for column in ("agreement", "mean_kappa"):
+        assert found[column].idxmin() == "lazy"
+    for column in ("none_rate", "largest_change"):
+        assert found[column].idxmax() == "lazy"
+
+
+def test_leaving_out_who_turned_the_ranking_shows():
+    # Two against one on every item: without p2 (b is better) the models change places.
+    votes = votes_of({"a/1": "cdd", "a/2": "cdd", "b/1": "ddc", "b/2": "ddc", "b/3": "dcc"})
+    found = people(votes)
+    assert found.loc["p2", "tau_without"] == -1
+    assert found.loc["p0", "tau_without"] == 1
+    assert found.loc["p2", "largest_change"] == pytest.approx((1 / 3 + 1 / 3 + 2 / 3) / 3 - 0.5 / 3)
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        ({"a/1": "c", "b/1": "d"}, "nobody else has voted"),
+        ({"a/1": "cc", "b/1": "d-"}, "a ranking needs two models"),
+        ({"a/1": "cc", "b/1": "cc"}, "all models have the same mean response"),
+    ],
+)
+def test_what_is_undefined_is_explained(answers, words):
+    row = people(votes_of(answers)).loc["p0"]
+    assert words in row["reason"]
+    assert np.isnan(row["tau_without"])
+
+
+def test_names_and_order_do_not_matter():
+    votes = random_votes(missing=0.3)
+    other = votes.assign(annotator=votes["annotator"].map(lambda name: f"z{9 - int(name[1])}"))
+    found = people(votes)
+    renamed = people(other.sample(frac=1, random_state=0)).iloc[::-1]
+    numbers = [name for name in found.columns if name not in ("reason", "simulated")]
+    np.testing.assert_allclose(
+        found[numbers].to_numpy(float), renamed[numbers].to_numpy(float), atol=1e-12
+    )
+
+
+def test_without_votes_there_are_only_columns():
+    found = ballots(votes_of({}))
+    shown = annotator_table(found, Task.RECOGNITION, pairs_of(found, Coding.RECOGNISED))
+    assert list(shown.columns) == list(ANNOTATOR_COLUMNS)
+    assert len(shown) == 0

@@ -1,0 +1,127 @@
+"""Rates and ranks of models, and what is taken for what."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_ballots import ballots, random_votes, table, vote, votes_of
+
+from annotation.domain import Task
+from annotation.votes.rates import (
+    RATE_COLUMNS,
+    confusion_table,
+    likely_confusions,
+    model_names,
+    rank_rows,
+    rate_table,
+)
+
+
+def rates_of(votes, k=3, **more):
+    return rate_table(ballots(votes, **more), k).set_index("model")
+
+
+def test_rates_by_hand():
+    found = rates_of(
+        votes_of({"a/1": "ccd", "a/2": "ccc", "a/3": "ddd", "a/4": "c--", "b/1": "cdd"})
+    )
+    assert found.index.tolist() == ["a", "b"]
+    assert found["n_items"].tolist() == [4, 1]
+    assert found["n_decided"].tolist() == [3, 1]
+    assert found["rate"].tolist() == pytest.approx([2 / 3, 0])
+    assert found["mean_response"].tolist() == pytest.approx([(2 / 3 + 1 + 0 + 1) / 4, 1 / 3])
+    assert found["rank"].tolist() == [1, 2]
+
+
+def test_a_model_without_a_decision_has_no_rate_and_no_rank():
+    found = rates_of(votes_of({"a/1": "ccc", "a/2": "ddd", "b/1": "c--", "b/2": "cd-"}))
+    row = found.loc["b"]
+    assert np.isnan([row["rate"], row["rate_low"], row["rank"], row["rank_low"]]).all()
+    assert row["reason"] == "no item is decided yet"
+    assert row["mean_response"] == pytest.approx(0.75)
+    assert found.loc["a", "rank"] == 1
+
+
+def test_one_original_has_no_interval():
+    row = rates_of(votes_of({"a/1": "ccc", "b/1": "ddd"})).loc["a"]
+    assert (row["rate"], row["rank"]) == (1, 1)
+    assert np.isnan([row["rate_low"], row["rate_high"], row["rank_low"], row["rank_high"]]).all()
+    assert "two originals" in row["reason"]
+
+
+def test_without_votes_there_are_only_columns():
+    assert list(rate_table(ballots(votes_of({})), 5).columns) == list(RATE_COLUMNS)
+
+
+def test_clear_ranks_are_certain_and_close_ones_are_not():
+    votes = random_votes(models=3, originals=60, right=(0.95, 0.05))
+    clear = rates_of(votes, k=5)
+    assert (clear["rank_low"] == clear["rank"]).all()
+    assert (clear["rank_high"] == clear["rank"]).all()
+    close = rates_of(random_votes(models=3, originals=60, right=(0.5, 0.5)), k=5)
+    assert (close["rank_high"] - close["rank_low"]).max() >= 1
+
+
+def test_the_interval_of_independent_items_is_that_of_a_proportion():
+    """One model, one item an original: the bootstrap's width is the binomial one, within 10 %."""
+    votes = random_votes(models=1, originals=400, annotators=1, right=(0.6, 0.6))
+    row = rates_of(votes, k=1).iloc[0]
+    width = 2 * 1.96 * np.sqrt(row["rate"] * (1 - row["rate"]) / 400)
+    assert row["rate_high"] - row["rate_low"] == pytest.approx(width, rel=0.1)
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 2**32 - 1))
+def test_order_does_not_matter(seed):
+    votes = random_votes(missing=0.2)
+    mixed = votes.sample(frac=1, random_state=seed)
+    assert rates_of(votes, bootstraps=30).equals(rates_of(mixed, bootstraps=30))
+
+
+def test_ranks_share_ties_and_skip_what_has_no_rate():
+    rates = np.array([[0.5, 0.9, np.nan, 0.5], [0.1, np.nan, 0.2, 0.3], [0.1, 0.2, 0.3, 0.4]])
+    expected = [[2.5, 1, np.nan, 2.5], [np.nan] * 4, [3, 2, np.nan, 1]]
+    np.testing.assert_array_equal(rank_rows(rates), expected)
+
+
+def test_models_are_named_with_their_attack_where_there_are_several():
+    one, other = vote("a/1", "p", "cat"), vote("a/2", "p", "cat", attack="dlg")
+    assert model_names(table([one])).tolist() == ["a"]
+    assert model_names(table([one, other])).tolist() == ["a · a", "a · dlg"]
+
+
+def test_confusions_count_votes_by_truth_and_answer():
+    votes = table(
+        [
+            *[vote(f"{n}", "p", "dog", truth="cat") for n in range(3)],
+            *[vote(f"{n}", "q", "none", truth="cat") for n in range(3)],
+            vote("3", "p", "cat", truth="dog"),
+            vote("4", "p", "dog", truth="dog"),
+        ]
+    )
+    counts = confusion_table(ballots(votes), Task.RECOGNITION)
+    assert list(counts.columns) == ["cat", "dog", "none"]
+    assert counts.loc["cat"].tolist() == [0, 3, 3]
+    assert counts.loc["dog"].tolist() == [1, 1, 0]
+    found = likely_confusions(counts)
+    assert found.to_numpy().tolist() == [["cat", "dog", 3, 0.5], ["dog", "cat", 1, 0.5]]
+    assert len(likely_confusions(counts, most=1)) == 1
+
+
+def test_pairs_are_counted_by_what_was_shown():
+    votes = table(
+        [
+            vote("1", "p", "same"),
+            vote("2", "p", "different"),
+            vote("3", "p", "different", kind="decoy"),
+        ]
+    )
+    found = ballots(votes, kinds=("reconstruction", "decoy"))
+    counts = confusion_table(found, Task.PAIR)
+    assert counts.loc["decoy"].to_dict() == {"different": 1, "same": 0}
+    assert counts.loc["reconstruction"].to_dict() == {"different": 1, "same": 1}
+
+
+@pytest.mark.parametrize("task", list(Task))
+def test_without_votes_nothing_is_confused(task):
+    assert confusion_table(ballots(votes_of({})), task).empty

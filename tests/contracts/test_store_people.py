@@ -1,0 +1,486 @@
+"""Pausing, excluding and including people on every database, whatever else goes on meanwhile."""
+
+import random
+import threading
+import uuid
+from collections import Counter
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from study_factory import CLASSES, DATABASES, fresh_database
+
+from annotation import people
+from annotation.domain import Answer, StudySpec, StudyStatus, Task
+from annotation.errors import ConflictError, NotAllowedError, SignInError
+from annotation.store import Store, studies
+from annotation.store.tables import EventRow, SlotRow, Table, VoteRow
+from annotation.study import (
+    export_labels,
+    export_votes,
+    join,
+    next_items,
+    progress,
+    set_status,
+    undo,
+    vote,
+    who,
+)
+from annotation.tasks.plan import Original, Reconstruction, plan_study
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+NAMES = ("Anna", "Ben", "Cleo", "Dora")
+
+
+@pytest.fixture(params=DATABASES)
+def store(request, tmp_path):
+    with fresh_database(request.param, tmp_path) as url, Store(url) as opened:
+        yield opened
+
+
+def make_study(store, folder, n_images=3, **spec):
+    """A recognition study of one model without image files, which no test here looks at."""
+    labels = [CLASSES[i % len(CLASSES)] for i in range(n_images)]
+    plan = plan_study(
+        StudySpec(name=uuid.uuid4().hex, task=Task.RECOGNITION, **spec),
+        dataset="symbols",
+        classes=CLASSES,
+        originals=[
+            Original(image_id=str(i), class_name=label, sha256="0" * 64)
+            for i, label in enumerate(labels)
+        ],
+        reconstructions=[
+            Reconstruction(
+                image_id=str(i),
+                class_name=label,
+                model="m",
+                attack="a",
+                sha256="1" * 64,
+                error=i / n_images,
+            )
+            for i, label in enumerate(labels)
+        ],
+        n_failed=0,
+    )
+    return store.write(lambda tx: studies.add_study(tx, plan, folder, START))
+
+
+def joined(store, study, *names):
+    return [join(store, study.token, name).annotator for name in names]
+
+
+def answer_all(store, person, n=100, now=START, answer="none"):
+    """Answer up to `n` items in one go; returns the receipts."""
+    items = next_items(store, person, "tab", n, now)
+    return [vote(store, person, answer_to(item.item, answer), now) for item in items]
+
+
+def answer_to(item, answer="none"):
+    return Answer(id=str(uuid.uuid4()), item=item, answer=answer)
+
+
+def rows_of(store, study):
+    return store.read(
+        lambda tx: tuple(
+            tx.query(t).filter_by(study_id=study.id).all() for t in (SlotRow, VoteRow, EventRow)
+        )
+    )
+
+
+def statuses(store, study, name):
+    votes = export_votes(store, study.id)
+    return Counter(votes.loc[votes["annotator"] == name, "status"])
+
+
+def check(store, study):
+    """At most K counted votes an item, at most one of one person, and slots that agree."""
+    slots, votes, events = rows_of(store, study)
+    k = study.spec.votes_per_item
+    counted = [v for v in votes if v.status == "counted"]
+    assert all(n <= k for n in Counter(v.stimulus_id for v in counted).values())
+    assert all(n == 1 for n in Counter((v.stimulus_id, v.annotator_id) for v in counted).values())
+    done = {s.id: s.annotator_id for s in slots if s.state == "done"}
+    assert done == {v.slot_id: v.annotator_id for v in counted}
+    assert Counter(s.stimulus_id for s in slots) == {s.stimulus_id: k for s in slots}
+    assert Counter(e.vote_id for e in events if e.kind == "vote") == Counter(v.id for v in votes)
+    out = {p.name for p in people.list_people(store, study.id) if p.status == "excluded"}
+    table = export_votes(store, study.id)
+    assert out.isdisjoint(table.loc[table["status"] == "counted", "annotator"])
+    assert set(table.loc[table["status"] == "excluded", "annotator"]) <= out
+    counted_in_table = (table["status"] == "counted").sum()
+    assert export_labels(store, study.id, study.images)["n_votes"].sum() == counted_in_table
+
+
+# ------------------------------------------------------------------ one after the other
+
+
+def test_an_excluded_persons_slots_are_filled_by_somebody_else_once(store, tmp_path):
+    study = make_study(store, tmp_path, 4, votes_per_item=2)
+    anna, ben, cleo, dora = joined(store, study, *NAMES)
+    answer_all(store, anna)
+    answer_all(store, ben)
+    assert next_items(store, cleo, "tab", 9, START) == []
+    people.exclude(store, study.id, "anna", START)
+    assert progress(store, study.id).coverage == [0, 4, 0]
+    assert statuses(store, study, "Anna") == {"excluded": 4}
+    assert {r.status for r in answer_all(store, cleo)} == {"counted"}
+    assert next_items(store, dora, "tab", 9, START) == []
+    assert progress(store, study.id).coverage == [0, 0, 4]
+    check(store, study)
+
+
+def test_excluding_twice_is_excluding_once(store, tmp_path):
+    study = make_study(store, tmp_path)
+    (anna,) = joined(store, study, "Anna")
+    answer_all(store, anna)
+    for _ in range(2):
+        people.exclude(store, study.id, "Anna", START)
+    _, _, events = rows_of(store, study)
+    (event,) = (e for e in events if e.kind == "annotator_status")
+    assert event.data["after"] == "excluded"
+    assert len(event.data["votes"]) == 3
+    assert statuses(store, study, "Anna") == {"excluded": 3}
+
+
+def test_votes_count_again_where_there_is_room_and_are_surplus_elsewhere(store, tmp_path):
+    study = make_study(store, tmp_path, 4, votes_per_item=1)
+    anna, ben = joined(store, study, "Anna", "Ben")
+    answer_all(store, anna)
+    people.exclude(store, study.id, "Anna", START)
+    answer_all(store, ben, n=1)
+    people.include(store, study.id, "Anna", START)
+    assert statuses(store, study, "Anna") == {"counted": 3, "surplus": 1}
+    assert progress(store, study.id).coverage == [0, 4]
+    check(store, study)
+
+
+def test_another_free_slot_of_the_item_is_room_as_well(store, tmp_path):
+    study = make_study(store, tmp_path, 1, votes_per_item=2)
+    anna, ben = joined(store, study, "Anna", "Ben")
+    answer_all(store, anna)
+    people.exclude(store, study.id, "Anna", START)
+    answer_all(store, ben)
+    people.include(store, study.id, "Anna", START)
+    assert statuses(store, study, "Anna") == {"counted": 1}
+    check(store, study)
+
+
+def test_what_somebody_else_is_looking_at_is_not_taken_away_from_them(store, tmp_path):
+    study = make_study(store, tmp_path, 1, votes_per_item=1)
+    anna, ben = joined(store, study, "Anna", "Ben")
+    answer_all(store, anna)
+    people.exclude(store, study.id, "Anna", START)
+    (item,) = next_items(store, ben, "tab", 1, START)
+    people.include(store, study.id, "Anna", START)
+    assert statuses(store, study, "Anna") == {"surplus": 1}
+    assert vote(store, ben, answer_to(item.item), START).status == "counted"
+    check(store, study)
+
+
+def test_in_a_closed_study_slots_reopen_but_nobody_is_served(store, tmp_path):
+    study = make_study(store, tmp_path, 2, votes_per_item=1)
+    anna, ben = joined(store, study, "Anna", "Ben")
+    answer_all(store, anna)
+    set_status(store, study.id, StudyStatus.CLOSED)
+    people.exclude(store, study.id, "Anna", START)
+    assert progress(store, study.id).coverage == [2, 0]
+    assert next_items(store, ben, "tab", 2, START) == []
+    set_status(store, study.id, StudyStatus.RUNNING)
+    assert len(next_items(store, ben, "tab", 2, START)) == 2
+
+
+@pytest.mark.parametrize("stop", [people.pause, people.exclude])
+def test_who_is_stopped_gets_no_item_and_may_not_vote_or_undo(store, tmp_path, stop):
+    study = make_study(store, tmp_path, 4, votes_per_item=1)
+    anna, ben = joined(store, study, "Anna", "Ben")
+    (receipt,) = answer_all(store, anna, n=1)
+    held = next_items(store, anna, "tab", 2, START)
+    stop(store, study.id, "Anna", START)
+    assert next_items(store, anna, "tab", 2, START) == []
+    late = answer_to(held[0].item)
+    with pytest.raises(NotAllowedError, match="your part in this study"):
+        vote(store, anna, late, START)
+    with pytest.raises(NotAllowedError, match="your part in this study"):
+        undo(store, anna, receipt.id, START)
+    assert {i.item for i in held} <= {i.item for i in next_items(store, ben, "tab", 9, START)}
+    check(store, study)
+
+
+def test_a_vote_known_already_is_confirmed_to_somebody_excluded_since(store, tmp_path):
+    study = make_study(store, tmp_path)
+    (anna,) = joined(store, study, "Anna")
+    (item, *_) = next_items(store, anna, "tab", 3, START)
+    answer = answer_to(item.item)
+    vote(store, anna, answer, START)
+    people.exclude(store, study.id, "Anna", START)
+    assert vote(store, anna, answer, START).status == "excluded"
+
+
+def test_a_refused_vote_can_be_sent_again_after_resuming(store, tmp_path):
+    study = make_study(store, tmp_path)
+    (anna,) = joined(store, study, "Anna")
+    (item, *_) = next_items(store, anna, "tab", 3, START)
+    people.pause(store, study.id, "Anna", START)
+    answer = answer_to(item.item)
+    with pytest.raises(NotAllowedError, match="send it again"):
+        vote(store, anna, answer, START)
+    people.resume(store, study.id, "Anna", START)
+    assert vote(store, anna, answer, START).status == "counted"
+
+
+def test_who_is_paused_keeps_their_counted_votes(store, tmp_path):
+    study = make_study(store, tmp_path)
+    (anna,) = joined(store, study, "Anna")
+    answer_all(store, anna, n=2)
+    people.pause(store, study.id, "Anna", START)
+    assert statuses(store, study, "Anna") == {"counted": 2}
+    people.resume(store, study.id, "Anna", START)
+    assert len(next_items(store, anna, "tab", 9, START)) == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (people.exclude, people.pause),
+        (people.exclude, people.resume),
+        (people.pause, people.include),
+    ],
+)
+def test_steps_that_make_no_sense_are_refused(store, tmp_path, first, then):
+    study = make_study(store, tmp_path)
+    joined(store, study, "Anna")
+    before = first(store, study.id, "Anna", START)
+    with pytest.raises(ConflictError, match=r"Anna is (excluded|paused)"):
+        then(store, study.id, "Anna", START)
+    assert people.list_people(store, study.id)[0].status == before.status
+
+
+# ------------------------------------------------------------------ erasing
+
+
+def everything_in(store, study):
+    """All rows of all tables as one text."""
+    return store.read(
+        lambda tx: str(
+            [tx.execute(table.select()).all() for table in Table.metadata.tables.values()]
+        )
+    )
+
+
+@pytest.mark.parametrize("keep_votes", [True, False])
+def test_an_erased_name_is_nowhere_in_the_database(store, tmp_path, keep_votes):
+    study = make_study(store, tmp_path, 40)
+    signed_in = [join(store, study.token, NAME) for _ in range(2)]
+    for other in range(30):  # pages are split, which leaves copies of rows behind
+        join(store, study.token, f"other {other}")
+    for receipt in answer_all(store, signed_in[0].annotator, n=30)[:3]:
+        undo(store, signed_in[0].annotator, receipt.id, START)
+    assert NAME in everything_in(store, study)
+    erased = people.erase(store, study.id, NAME, START, keep_votes=keep_votes)
+    assert erased.name.startswith("erased-")
+    assert NAME.casefold() not in everything_in(store, study).casefold()
+    if store.url.startswith("sqlite"):
+        assert traces(tmp_path, NAME) == []
+    assert [who(store, one.session_token) for one in signed_in] == [None, None]
+    assert statuses(store, study, erased.name)["counted"] == (27 if keep_votes else 0)
+
+
+NAME = "Quintessa Bogenschuetz"
+
+
+def traces(folder, name):
+    """The files of an SQLite database in which `name` can be found, in any letter case."""
+    files = sorted(folder.glob("studies.db*"))
+    assert files
+    return [file.name for file in files if name.casefold().encode() in file.read_bytes().lower()]
+
+
+def test_the_search_for_traces_finds_a_name_that_is_there(tmp_path):
+    with fresh_database("sqlite", tmp_path) as url, Store(url) as store:
+        join(store, make_study(store, tmp_path).token, NAME)
+        assert traces(tmp_path, NAME)
+
+
+def test_removed_votes_count_no_more_and_say_nothing(store, tmp_path):
+    study = make_study(store, tmp_path, 4, votes_per_item=1)
+    anna, ben = joined(store, study, "Anna", "Ben")
+    answer_all(store, anna, answer=CLASSES[0], n=1)
+    erased = people.erase(store, study.id, "Anna", START, keep_votes=False)
+    (given,) = export_votes(store, study.id).to_dict("records")
+    assert (given["answer"], given["status"], given["recognised"]) == ("", "excluded", False)
+    _, _, events = rows_of(store, study)
+    assert [
+        e.data for e in events if e.kind in ("vote", "joined") and e.annotator_id == anna.id
+    ] == [{}, {}]
+    assert len(answer_all(store, ben)) == 4
+    assert people.list_people(store, study.id)[0].name == erased.name
+    with pytest.raises(ConflictError, match="is erased"):
+        people.include(store, study.id, erased.name, START)
+
+
+def test_kept_votes_can_be_removed_later_and_the_pseudonym_stays(store, tmp_path):
+    study = make_study(store, tmp_path, 2)
+    (anna,) = joined(store, study, "Anna")
+    answer_all(store, anna)
+    first = people.erase(store, study.id, "Anna", START, keep_votes=True)
+    assert statuses(store, study, first.name) == {"counted": 2}
+    again = people.erase(store, study.id, first.name, START, keep_votes=False)
+    assert again == first
+    assert statuses(store, study, first.name) == {"excluded": 2}
+
+
+def test_nobody_takes_the_place_of_who_was_erased(store, tmp_path):
+    study = make_study(store, tmp_path)
+    (anna,) = joined(store, study, "Anna")
+    erased = people.erase(store, study.id, "Anna", START, keep_votes=True)
+    with pytest.raises(SignInError, match="another one"):
+        join(store, study.token, erased.name)
+    assert join(store, study.token, "Anna").annotator.id != anna.id
+    with pytest.raises(NotAllowedError, match="erased"):
+        vote(store, anna, answer_to("any"), START)
+
+
+def test_what_others_said_cannot_be_blanked(store, tmp_path):
+    study = make_study(store, tmp_path)
+    joined(store, study, "Anna", "Ben")
+    people.erase(store, study.id, "Anna", START, keep_votes=False)
+    for change in ("data = '{}' WHERE kind = 'joined'", "kind = 'x' WHERE data = '{}'"):
+        with pytest.raises(DBAPIError, match="only ever added"):
+            store.write(lambda tx, change=change: tx.execute(text(f"UPDATE event SET {change}")))
+
+
+# ------------------------------------------------------------------ any order
+
+ACTIONS = ("claim", "claim", "answer", "answer", "undo", "pause", "resume", "exclude", "include",
+           "wait")  # fmt: skip
+steps = st.lists(
+    st.tuples(st.sampled_from(ACTIONS), st.integers(0, len(NAMES) - 1), st.integers(0, 9)),
+    min_size=5,
+    max_size=35,
+)
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_no_order_of_things_breaks_the_invariants(kind, tmp_path):
+    with ExitStack() as stack:
+        url = stack.enter_context(fresh_database(kind, tmp_path))
+        store = stack.enter_context(Store(url))
+
+        @settings(
+            max_examples=25 if kind == "sqlite" else 12,
+            deadline=None,
+            database=None,
+            suppress_health_check=[HealthCheck.too_slow],
+        )
+        @given(steps, st.integers(1, 3))
+        def any_order(actions, k):
+            play(store, make_study(store, tmp_path, votes_per_item=k, lease_seconds=60), actions)
+
+        any_order()
+
+
+def play(store, study, actions):
+    now, everybody = START, joined(store, study, *NAMES)
+    held = {name: [] for name in NAMES}
+    sent = {name: [] for name in NAMES}
+    for action, person, number in actions:
+        annotator, name = everybody[person], NAMES[person]
+        if action == "wait":
+            now += timedelta(seconds=40)
+        elif action == "claim":
+            held[name] += [item.item for item in next_items(store, annotator, "tab", 2, now)]
+        elif action == "answer" and held[name]:
+            answer = answer_to(held[name][number % len(held[name])], "none")
+            receipt = done_or_refused(vote, store, annotator, answer, now)
+            sent[name] += [receipt] if receipt else []
+        elif action == "undo" and sent[name]:
+            receipt = sent[name][number % len(sent[name])]
+            done_or_refused(undo, store, annotator, receipt.id, now)
+        elif action in ("pause", "resume", "exclude", "include"):
+            change = getattr(people, action)
+            done_or_refused(change, store, study.id, name, now)
+        check(store, study)
+    include_again(store, study, now)
+
+
+def done_or_refused(act, *arguments):
+    try:
+        return act(*arguments)
+    except (ConflictError, NotAllowedError):
+        return None
+
+
+def include_again(store, study, now):
+    """Excluding somebody and including them at once leaves the labels as they were."""
+    for person in people.list_people(store, study.id):
+        if person.status == "active":
+            before = export_labels(store, study.id, study.images)
+            people.exclude(store, study.id, person.name, now)
+            people.include(store, study.id, person.name, now)
+            pd.testing.assert_frame_equal(export_labels(store, study.id, study.images), before)
+
+
+# ------------------------------------------------------------------ at once
+
+
+def in_threads(tasks):
+    failures = []
+
+    def run(task):
+        try:
+            task()
+        except Exception as error:  # noqa: BLE001 whatever it is, the test has to see it
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(task,)) for task in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_excluding_while_everybody_votes(store, tmp_path):
+    study = make_study(store, tmp_path, 30, votes_per_item=2)
+    everybody = joined(store, study, *NAMES)
+    receipts = []
+
+    def label(person, seed):
+        rng = random.Random(seed)
+        for _ in range(60):
+            for item in next_items(store, person, "tab", 3, datetime.now(UTC)):
+                answer = answer_to(item.item, rng.choice(item.candidates))
+                receipts.append(done_or_refused(vote, store, person, answer, datetime.now(UTC)))
+
+    def meddle(name):
+        for change in (people.exclude, people.include, people.pause, people.resume) * 4:
+            change(store, study.id, name, datetime.now(UTC))
+
+    in_threads(
+        [partial(label, person, n) for n, person in enumerate(everybody)]
+        + [partial(meddle, name) for name in NAMES[:2]]
+    )
+    check(store, study)
+    for person in everybody:  # leases of the last ones who were stopped have run out by now
+        answer_all(store, person, now=datetime.now(UTC) + timedelta(hours=1))
+    assert progress(store, study.id).coverage == [0, 0, 30]
+    _, votes, _ = rows_of(store, study)
+    assert {r.id for r in receipts if r} <= {v.id for v in votes}
+    check(store, study)
+
+
+def test_many_exclude_the_same_person_at_once(store, tmp_path):
+    study = make_study(store, tmp_path, 5, votes_per_item=1)
+    anna, ben = joined(store, study, "Anna", "Ben")
+    answer_all(store, anna)
+    in_threads([lambda: people.exclude(store, study.id, "Anna", START)] * 6)
+    _, _, events = rows_of(store, study)
+    assert [e.kind for e in events].count("annotator_status") == 1
+    assert len(answer_all(store, ben)) == 5
+    check(store, study)

@@ -1,0 +1,163 @@
+"""The People page and what it means for somebody who is labelling, in a real browser."""
+
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from e2e.label_server import LabelServer
+from playwright.sync_api import Browser, Page, expect
+from studio import browser, until
+from study_factory import CLASSES, write_set
+
+from annotation import people
+from annotation import study as studies
+from annotation.domain import Answer, Study, StudySpec, Task
+from annotation.store import Store
+
+pytestmark = pytest.mark.e2e
+SLOW = 30_000  # milliseconds; two busy cores
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelServer]:
+    data = tmp_path_factory.mktemp("people")
+    labels = [CLASSES[i % len(CLASSES)] for i in range(24)]
+    write_set(data / "sets" / "resnet20-4", model="resnet20-4", labels=labels)
+    running = LabelServer(data)
+    running.start()
+    yield running
+    running.kill()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as opened:
+        yield opened
+
+
+@pytest.fixture
+def store(server: LabelServer) -> Iterator[Store]:
+    with Store(f"sqlite:///{server.data / 'studies.db'}") as opened:
+        yield opened
+
+
+@pytest.fixture
+def study(store: Store, server: LabelServer) -> Study:
+    spec = StudySpec(name="Symbols", task=Task.RECOGNITION, votes_per_item=2, list_size=8)
+    folder = [server.data / "sets" / "resnet20-4"]
+    return studies.create_study(store, spec, folder, server.data / "images")
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Page]:
+    opened = chromium.new_context(viewport={"width": 1366, "height": 768}).new_page()
+    opened.set_default_timeout(SLOW)
+    expect.set_options(timeout=SLOW)
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    yield opened
+    opened.context.close()
+    expect.set_options(timeout=5000)
+    assert errors == []
+
+
+def answer_all(store: Store, study: Study, name: str) -> None:
+    person = studies.join(store, study.token, name).annotator
+    for item in studies.next_items(store, person, "tab", 24, datetime.now(UTC)):
+        answer = Answer(id=str(uuid.uuid4()), item=item.item, answer="none", rt_ms=900.0)
+        studies.vote(store, person, answer, datetime.now(UTC))
+
+
+def status_of(store: Store, study: Study, position: int = 0) -> str:
+    return people.list_people(store, study.id)[position].status.value
+
+
+def test_somebody_is_paused_excluded_included_and_erased(page, server, store, study) -> None:
+    answer_all(store, study, "Ada & <i>Eve</i>")
+    answer_all(store, study, "Ben")
+    page.goto(f"{server.url}/studio/people?study={study.id}")
+    table, head = page.locator("#people-table"), page.locator("#person-head")
+    expect(table).to_contain_text("Ben")
+    page.get_by_role("button", name="Ada & <i>Eve</i>").click()
+    expect(head).to_contain_text("Gets items and may vote")
+
+    page.get_by_role("button", name="Pause").click()
+    expect(head).to_contain_text("paused")
+    page.get_by_role("button", name="Resume").click()
+    expect(head).to_contain_text("active")
+
+    page.get_by_role("button", name="Exclude…").click()
+    effect = page.locator("#person-effect")
+    expect(effect).to_contain_text("24 votes would count no more")
+    expect(effect).to_contain_text("24 majority labels would become undecided")
+    page.get_by_role("button", name="Cancel").click()
+    expect(effect).to_be_hidden()
+    assert status_of(store, study) == "active"
+    page.get_by_role("button", name="Exclude…").click()
+    page.get_by_role("button", name="Exclude now").click()
+    expect(table).to_contain_text("0 + 24 excluded")
+    assert studies.progress(store, study.id).coverage == [0, 24, 0]
+    page.get_by_role("button", name="Include").click()
+    expect(head).to_contain_text("active")
+    assert studies.progress(store, study.id).coverage == [0, 0, 24]
+
+    page.get_by_role("button", name="Erase…").click()
+    page.get_by_label("Type the name to confirm").fill("Ada")
+    page.get_by_role("button", name="Erase for good").click()
+    expect(page.get_by_text("type exactly that name")).to_be_visible()
+    page.get_by_label("Type the name to confirm").fill("Ada & <i>Eve</i>")
+    page.get_by_role("button", name="Erase for good").click()
+    expect(head).to_contain_text("erased-")
+    expect(table).not_to_contain_text("Eve")
+    assert status_of(store, study) == "erased"
+    assert studies.progress(store, study.id).coverage == [0, 0, 24]
+
+
+def test_what_went_wrong_is_said(page, server, store, study) -> None:
+    studies.join(store, study.token, "Ada")
+    page.goto(f"{server.url}/studio/people?study={study.id}")
+    page.get_by_role("button", name="Ada").click()
+    expect(page.locator("#person-head")).to_contain_text("active")
+    people.exclude(store, study.id, "Ada", datetime.now(UTC))  # by somebody else meanwhile
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_text("Ada is excluded")).to_be_visible()
+
+
+def test_who_is_excluded_sees_a_plain_word_and_loses_nothing(page, server, store, study) -> None:
+    page.goto(f"{server.url}/join/{study.token}")
+    page.get_by_label("Your name").fill("Ada")
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator(".sl-pictures img").first).to_be_visible()
+    people.pause(store, study.id, "Ada", datetime.now(UTC))
+    page.keyboard.press("1")
+    expect(page.locator("semsim-labeller")).to_contain_text("Your part is paused")
+    expect(page.locator("semsim-labeller")).to_contain_text("One answer was not accepted")
+    expect(page.locator(".sl-pictures img")).to_have_count(0)
+    # The browser does not try for ever: nothing waits to be sent.
+    expect(page.locator("semsim-labeller")).to_have_attribute("data-unsaved", "0")
+    assert studies.progress(store, study.id).coverage[0] == 24
+
+    people.resume(store, study.id, "Ada", datetime.now(UTC))
+    expect(page.locator(".sl-pictures img").first).to_be_visible()  # by itself
+    page.locator(".sl-again").click()
+    until(lambda: studies.progress(store, study.id).coverage[1] == 1)
+
+    people.exclude(store, study.id, "Ada", datetime.now(UTC))
+    page.reload()
+    expect(page.locator("semsim-labeller")).to_contain_text("Your part has ended")
+    expect(page.locator(".sl-pictures img")).to_have_count(0)
+
+
+def test_the_page_without_people_and_on_a_phone(chromium, server, store, study) -> None:
+    page = chromium.new_context(viewport={"width": 390, "height": 844}).new_page()
+    page.goto(f"{server.url}/studio/people?study={study.id}")
+    expect(page.locator("#people-table")).to_contain_text("Nobody has joined yet", timeout=SLOW)
+    answer_all(store, study, "Ada")
+    button = page.get_by_role("button", name="Ada")
+    expect(button).to_be_visible(timeout=SLOW)  # nobody touched the page
+    button.click()
+    expect(page.locator("#person-head h2")).to_have_text("Ada", timeout=SLOW)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.locator("#person-head").bounding_box()["width"] > 300
+    page.context.close()
