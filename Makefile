@@ -1,12 +1,15 @@
 # make run    sets up .venv, starts SemSim Studio on the built-in study
 # make test   sets up .venv, runs lint, types and all tests
+# make flower sets up .venv/flower, with what Flower needs in front of .venv
 PYTHON ?= python3
 HOST   ?= 127.0.0.1
 PORT   ?= 7860
 ARGS   ?=
 BIN     = .venv/bin
+# Accounts are asked for where others can reach the studio.
+LOCAL   = $(if $(filter 127.0.0.1 localhost ::1,$(HOST)),--local)
 
-.PHONY: run test lint types demo clean help
+.PHONY: run test lint types demo flower clean help
 
 help:
 	@grep -E '^# make' Makefile | sed 's/^# //'
@@ -23,8 +26,18 @@ help:
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
 	touch $@
 
+SITE = -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
+
+.venv/flower.stamp: requirements-flower.txt .venv/run.stamp
+	$(BIN)/python -m venv .venv/flower
+	$(BIN)/python $(SITE) > "$$(.venv/flower/bin/python $(SITE))/studio.pth"
+	.venv/flower/bin/python -m pip install --quiet -r requirements-flower.txt
+	touch $@
+
+flower: .venv/flower.stamp
+
 run: .venv/run.stamp
-	$(BIN)/python app.py --host $(HOST) --port $(PORT) $(ARGS)
+	$(BIN)/python app.py $(LOCAL) --host $(HOST) --port $(PORT) $(ARGS)
 
 lint: .venv/test.stamp
 	$(BIN)/ruff check .
@@ -34,7 +47,7 @@ types: .venv/test.stamp
 	$(BIN)/mypy
 
 test: lint types
-	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 demo: .venv/run.stamp
 	$(BIN)/python -m semsim demo build

@@ -11,9 +11,10 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # before gradio is i
 
 import uvicorn
 
+from annotation.account_start import who_may_enter
 from annotation.builtin import ensure_demo
 from annotation.errors import AnnotationError, told_as
-from annotation.guard import Guard, researcher_key
+from annotation.guard import Guard
 from annotation.store import Store
 from annotation.store.backup import scheduled_backups
 from annotation.study import export_labels, export_votes, list_studies
@@ -21,13 +22,15 @@ from annotation.ui import StudyContext, label, people, results, studies
 from annotation.ui.mount import Page, mount, web_app
 from semsim.campaign.records import set_choices
 from semsim.errors import DataError
-from semsim.ui import ScienceContext, StudyChoice, compare, compare_files, learn
+from semsim.ui import ScienceContext, StudyChoice
+from semsim.ui.pages import PAGES, routers
 
 ROOT = Path(__file__).resolve().parent
 
 
-def create_app(store: Store, options: argparse.Namespace, key: str | None) -> Guard:
-    """The whole product as one ASGI application; `key` opens the researchers' pages."""
+def create_app(store: Store, options: argparse.Namespace) -> Guard:
+    """The whole product as one ASGI application."""
+    who = who_may_enter(store, options.host, local=options.local)
     data, images = options.data_dir, options.data_dir / "images"
     roots = [ROOT / "data/demo/sets", data / "runs"]
     told = told_as(DataError)  # the two halves know only errors of their own
@@ -42,13 +45,12 @@ def create_app(store: Store, options: argparse.Namespace, key: str | None) -> Gu
         device=options.device,
     )
     ensure_demo(store, [folder for _, folder in set_choices(roots[:1])], images)
-    app = web_app(store, images, compare_files.router(science))
+    app = web_app(store, images, *routers(science), who=who)
     mount(app, "/label", [Page("Label", "label", label, human)])
     pages = [Page("Studies", "studies", studies, human), Page("People", "people", people, human)]
     pages += [Page("Results", "results", results, human)]
-    pages += [Page("Train SemSim", "train", learn, science)]
-    mount(app, "/studio", [*pages, Page("Compare", "compare", compare, science)])
-    return Guard(app, key)
+    mount(app, "/studio", [*pages, *(Page(*page, science) for page in PAGES)], who)
+    return Guard(app, who)
 
 
 def serve(options: argparse.Namespace) -> None:
@@ -56,14 +58,12 @@ def serve(options: argparse.Namespace) -> None:
     with suppress(OSError), socket.create_connection((options.host, options.port), timeout=1):
         raise SystemExit(f"Port {options.port} is taken; choose another one with --port.")
     options.data_dir.mkdir(parents=True, exist_ok=True)
-    key = researcher_key(options.data_dir, options.host)
     try:
         store = Store(options.database or f"sqlite:///{options.data_dir.resolve() / 'studies.db'}")
-        app = create_app(store, options, key)
+        app = create_app(store, options)
     except AnnotationError as error:
         raise SystemExit(str(error)) from None
-    where = f"{options.host}:{options.port}/studio/" + (f"?key={key}" if key else "")
-    print(f"SemSim Studio: http://{where}", flush=True)
+    print(f"SemSim Studio: http://{options.host}:{options.port}/studio/", flush=True)
     with scheduled_backups(store, options.data_dir / "backups"):
         uvicorn.run(app, host=options.host, port=options.port, log_level="warning")
 
@@ -72,6 +72,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--port", type=int, default=7860, help="port to listen on")
+    parser.add_argument("--local", action="store_true", help="no accounts, this machine only")
     parser.add_argument("--data-dir", type=Path, default=ROOT / "data", help="where all data lies")
     parser.add_argument("--database", help="SQLAlchemy URL; default: SQLite in the data folder")
     parser.add_argument("--checkpoints", type=Path, default=ROOT / "checkpoints", help="weights")

@@ -4,34 +4,35 @@ Every route is a plain function run in a thread, and replies only after the use 
 that is, after the commit.
 """
 
-import time
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Form, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
+from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 
-from annotation import downloads, errors, exports, signin, study
-from annotation.attempts import Attempts
+from annotation import downloads, errors, exports, phases, sharing, study
 from annotation.domain import (
     Annotator,
     AnnotatorProgress,
     AnnotatorStatus,
     Answer,
-    Study,
+    Step,
     StudyStatus,
     Task,
     TaskItem,
 )
-from annotation.guard import ANNOTATOR_COOKIE, COOKIE_SECONDS, SIGNED_OUT, is_same_origin
+from annotation.guard import ANNOTATOR_COOKIE, SIGNED_OUT, is_same_origin
+from annotation.page_api import Pages
+from annotation.phase_pages import BEGIN, DONE
 from annotation.store import Store
+from annotation.tasks.phases import AT_WORK, place
 
 QUESTIONS = {
     Task.RECOGNITION: "What do you see in the picture?",
@@ -52,8 +53,14 @@ STATUS_OF = {
     errors.StudyError: 422,
     errors.StoreError: 503,
 }
+MOST_DISPLAYED = 20  # things said of what a picture looked like
 Text = Annotated[str, Field(max_length=200)]
 Tab = Annotated[str, Field(min_length=1, max_length=64)]
+
+
+def _first_few(display: dict[str, Any]) -> dict[str, Any]:
+    # What a picture looked like is for the record; too much of it is no reason to lose an answer.
+    return dict(list(display.items())[:MOST_DISPLAYED])
 
 
 class VoteBody(BaseModel):
@@ -65,7 +72,7 @@ class VoteBody(BaseModel):
     reason: Text | None = None
     rt_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     client_ts: AwareDatetime | None = None
-    display: Annotated[dict[str, Any], Field(max_length=20)] = {}
+    display: Annotated[dict[str, Any], AfterValidator(_first_few)] = {}
     tab: Tab
 
 
@@ -114,22 +121,26 @@ def _require_same_origin(request: Request) -> None:
 
 def router(store: Store, images: Path) -> APIRouter:
     """The routes for annotators. `images` is where studies keep their images."""
-    api = _Annotators(store=store)
+    api, pages = _Annotators(store=store, images=images), Pages(store=store)
     routes = APIRouter(route_class=_Route, include_in_schema=False)
     for path, get in (
         ("/api/study", api.study),
         ("/api/next", api.next),
         ("/api/image/{token}", api.image),
-        ("/join/{token}", api.join_page),
-        (SIGNED_OUT, api.signed_out),
+        ("/join/{token}", pages.join_page),
+        (SIGNED_OUT, pages.signed_out),
+        (BEGIN, pages.begin),
+        (DONE, pages.done),
     ):
         routes.add_api_route(path, get, methods=["GET"])
     for path, post in (
         ("/api/vote", api.vote),
         ("/api/undo", api.undo),
         ("/api/heartbeat", api.heartbeat),
-        ("/join/{token}", api.join),
-        ("/sign-out", api.sign_out),
+        ("/api/release", api.release),
+        ("/join/{token}", pages.join),
+        ("/sign-out", pages.sign_out),
+        (BEGIN, pages.advance),
     ):
         routes.add_api_route(
             path, post, methods=["POST"], dependencies=[Depends(_require_same_origin)]
@@ -150,43 +161,76 @@ def researcher_router(store: Store, images: Path) -> APIRouter:
 
 @dataclass(frozen=True, kw_only=True)
 class _Annotators:
-    """The routes for annotators, over one store."""
+    """The routes for annotators, over one store and the images of its studies."""
 
     store: Store
-    attempts: Attempts = field(default_factory=Attempts)
+    images: Path
 
     def study(self, request: Request) -> dict[str, Any]:
         annotator = self._signed_in(request)
         about = study.get_study(self.store, annotator.study_id)
+        spec = about.spec
         return {
-            "key": _key(annotator),
-            "name": about.name,
+            "key": study.key(annotator),
+            "name": spec.shown_title,
             "task": about.task.value,
             "question": QUESTIONS[about.task],
-            "image_scale": about.spec.image_scale,
+            "image_scale": spec.image_scale,
+            "interpolation": spec.interpolation.value,
+            "background": spec.background.value,
             "annotator": annotator.name,
             "sign_in": f"/join/{about.token}",
-            "progress": _progress(study.progress_of(self.store, annotator)),
+            "step": annotator.step.value,
+            "place": place(spec, annotator.step),
+            "progress": self._progress(annotator, study.progress_of(self.store, annotator)),
         }
 
     def next(
         self, request: Request, tab: Tab, n: Annotated[int, Query(ge=1, le=100)] = 10
     ) -> dict[str, Any]:
-        annotator = self._signed_in(request)
-        items = study.next_items(self.store, annotator, tab, n, _now())
-        progress = study.progress_of(self.store, annotator)
+        now = _now()
+        ahead = study.ahead(self.store, _caller(request), n, now)
+        if ahead.annotator.step is Step.DONE and ahead.progress.left:
+            again = phases.reopen(self.store, ahead.annotator)
+            ahead = study.ahead(self.store, again, n, now)
+        annotator, progress = ahead.annotator, ahead.progress
+        if annotator.step not in (*AT_WORK, Step.DONE):
+            return {"items": [], "state": "elsewhere", "progress": _progress(progress)}
+        items = study.next_items(self.store, annotator, tab, ahead.n, now, ahead.wanted)
         state = "ready" if items else self._why_nothing(annotator, progress)
-        return {
+        reply = {
             "items": [_item(item) for item in items],
             "state": state,
-            "progress": _progress(progress),
+            "progress": self._progress(annotator, progress),
         }
+        if state == "finished":
+            annotator = phases.finish(self.store, annotator)
+        return {**reply, **self._code(annotator)}
+
+    def release(self, request: Request, body: HeartbeatBody) -> dict[str, Any]:
+        annotator = self._signed_in(request)
+        sharing.release(self.store, annotator, body.tab, body.items, _now())
+        return {"ok": True}
+
+    def _progress(self, annotator: Annotator, progress: AnnotatorProgress) -> dict[str, Any]:
+        """Of the practice while it lasts, else of the study."""
+        if annotator.step is not Step.PRACTICE:
+            return _progress(progress)
+        done, total = phases.practice_progress(self.store, annotator)
+        return {**_progress(progress), "done": done, "left": total - done, "total": total}
+
+    def _code(self, annotator: Annotator) -> dict[str, Any]:
+        """What somebody who is done can show for it."""
+        if annotator.step is not Step.DONE:
+            return {}
+        code = phases.completion_code_of(self.store, annotator.study_id, annotator.name)
+        return {"code": code, "done_page": DONE}
 
     def vote(self, request: Request, body: VoteBody) -> dict[str, Any]:
-        annotator = self._signed_in(request)
         answer = Answer(**{**body.model_dump(), "id": str(body.id)})
-        receipt = study.vote(self.store, annotator, answer, _now())
-        return {"id": receipt.id, "status": receipt.status.value}
+        receipt = study.vote(self.store, _caller(request), answer, _now())
+        told = {"id": receipt.id, "status": receipt.status.value}
+        return told if receipt.feedback is None else {**told, "feedback": receipt.feedback}
 
     def undo(self, request: Request, body: UndoBody) -> dict[str, Any]:
         annotator = self._signed_in(request)
@@ -200,70 +244,13 @@ class _Annotators:
 
     def image(self, request: Request, token: str) -> Response:
         annotator = self._signed_in(request)
-        content = study.image_path(self.store, annotator, token).read_bytes()
+        content = study.image_path(self.store, annotator, token, self.images).read_bytes()
         # Sent as mere bytes: a file's time and name would tell pictures of one model apart.
         headers = {
             "Cache-Control": "private, max-age=86400, immutable",
             "X-Content-Type-Options": "nosniff",
         }
         return Response(content, media_type="image/png", headers=headers)
-
-    def join_page(self, request: Request, token: str) -> Response:
-        about = self._joined(token)
-        if about is None:
-            return _no_such_study()
-        annotator = study.who(self.store, request.cookies.get(ANNOTATOR_COOKIE, ""))
-        here = annotator is not None and annotator.study_id == about.id
-        name = annotator.name if annotator is not None and here else None
-        return _html(signin.sign_in_page(about, signed_in_as=name))
-
-    def join(
-        self,
-        request: Request,
-        token: str,
-        name: Annotated[str, Form()] = "",
-        password: Annotated[str, Form()] = "",
-    ) -> Response:
-        about = self._joined(token)
-        if about is None:
-            return _no_such_study()
-        caller, now = request.client.host if request.client else "", time.monotonic()
-        if about.protected and self.attempts.exhausted(caller, now):
-            problem = "Too many wrong passwords. Wait a minute, then try again."
-            return _html(signin.sign_in_page(about, name=name, problem=problem), 429)
-        try:
-            signed_in = study.join(self.store, token, name, password or None)
-        except errors.SignInError as error:
-            self.attempts.fail(caller, now)
-            return _html(signin.sign_in_page(about, name=name, problem=str(error)), 403)
-        response = RedirectResponse("/label", 303)
-        response.set_cookie(
-            ANNOTATOR_COOKIE,
-            signed_in.session_token,
-            max_age=COOKIE_SECONDS,
-            httponly=True,
-            samesite="lax",
-            secure=request.url.scheme == "https",
-        )
-        return response
-
-    def sign_out(self, request: Request) -> Response:
-        study.sign_out(self.store, request.cookies.get(ANNOTATOR_COOKIE, ""))
-        response = RedirectResponse(SIGNED_OUT, 303)
-        response.delete_cookie(ANNOTATOR_COOKIE)
-        return response
-
-    def signed_out(self) -> Response:
-        text = (
-            "To label pictures, open the link of your study. The researcher who asked you has it."
-        )
-        return _html(signin.message_page("You are signed out", text))
-
-    def _joined(self, token: str) -> Study | None:
-        try:
-            return study.study_by_token(self.store, token)
-        except errors.NotFoundError:
-            return None
 
     def _why_nothing(self, annotator: Annotator, progress: AnnotatorProgress) -> str:
         """What the page should say where there is no item to show."""
@@ -272,58 +259,38 @@ class _Annotators:
         about = study.get_study(self.store, annotator.study_id)
         if about.status is not StudyStatus.RUNNING:
             return about.status.value
-        if progress.left:
-            return "waiting"
-        if progress.done >= about.n_items:
-            return "finished"
-        # More items lack votes than this person has answered, so others hold some they could have.
-        lacking = sum(study.progress(self.store, about.id).coverage[:-1])
-        return "waiting" if lacking > progress.done else "finished"
+        if annotator.step is Step.PRACTICE:
+            step = phases.advance(self.store, annotator, Step.PRACTICE, {}).step
+            return "waiting" if step is Step.PRACTICE else "elsewhere"
+        return "waiting" if progress.left or progress.waiting else "finished"
 
     def _signed_in(self, request: Request) -> Annotator:
-        annotator = study.who(self.store, request.cookies.get(ANNOTATOR_COOKIE, ""))
-        if annotator is None:
-            raise errors.SignInError("You are not signed in. Open the link of your study.")
-        # A page left open must not send one person's answers under the name of another who has
-        # signed in on the same computer since.
-        meant = request.headers.get("x-annotator")
-        if meant is not None and meant != _key(annotator):
-            raise errors.SignInError(
-                f"Somebody else has signed in here ({annotator.name}). Open the link of your study."
-            )
-        return annotator
+        return study.signed_in(self.store, _caller(request))
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _key(annotator: Annotator) -> str:
-    return f"{annotator.study_id}:{annotator.id}"
+def _caller(request: Request) -> study.Caller:
+    token = request.cookies.get(ANNOTATOR_COOKIE, "")
+    return study.Caller(token=token, page=request.headers.get("x-annotator"))
 
 
 def _item(item: TaskItem) -> dict[str, Any]:
-    return {
+    told = {
         "item": item.item,
         "images": [f"/api/image/{token}" for token in item.images],
         "candidates": list(item.candidates),
         "lease_until": item.lease_until.isoformat(),
     }
+    return {**told, "practice": True} if item.practice else told
 
 
 def _progress(progress: AnnotatorProgress) -> dict[str, Any]:
     return {
-        "done": progress.done,
-        "left": progress.left,
-        "total": progress.total,
+        "done": progress.done + progress.trials_done,
+        "left": progress.left + progress.trials_left,
+        "total": progress.total + progress.trials_done + progress.trials_left,
         "median_rt_ms": progress.median_rt_ms,
     }
-
-
-def _html(page: str, status: int = 200) -> HTMLResponse:
-    return HTMLResponse(page, status, headers={"Cache-Control": "no-store"})
-
-
-def _no_such_study() -> HTMLResponse:
-    text = "This link leads to no study. Ask the researcher who gave it to you for a new one."
-    return _html(signin.message_page("No such study", text), 404)

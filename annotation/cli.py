@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from annotation import exports, formats, people, study
+from annotation import accounts_cli, exports, formats, people, settings, study
 from annotation.create import Examination, examine
 from annotation.domain import Annotator, HeadlineRule, Study, StudySpec, Task
 from annotation.errors import AnnotationError, NotFoundError
@@ -77,7 +77,14 @@ def studies(data_dir: DataDir = DATA, database: Database = None) -> None:
             )
 
 
-@app.command()
+CREATE = """Create a study from reconstruction sets, or from a manifest.
+
+A manifest has the columns model, dataset, attack, image_id, class_name,
+original, reconstruction and, if known, attacked; the last three are paths
+from its folder on."""
+
+
+@app.command(help=f"{CREATE}\n\nSettings:\n\n{settings.table()}")
 def create(
     name: Annotated[str, typer.Argument(help="What to call the study.")],
     sets: Annotated[
@@ -97,40 +104,64 @@ def create(
     seed: Annotated[int, typer.Option(help="Decides lists, decoys and orders.")] = 0,
     simulated: Annotated[bool, typer.Option(help="For simulated annotators only.")] = False,
     password: Annotated[str | None, typer.Option(help="Asked for when people join.")] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option("--setting", help="NAME=VALUE, listed above; repeat it.")
+    ] = None,
+    gold: Annotated[
+        Path | None, typer.Option(help="A .csv of known answers: model, image_id, answer.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be made, and every problem.")
     ] = False,
     data_dir: DataDir = DATA,
     database: Database = None,
 ) -> None:
-    """Create a study from reconstruction sets, or from a manifest.
-
-    A manifest has the columns model, dataset, attack, image_id, class_name,
-    original, reconstruction and, if known, attacked; the last three are paths
-    from its folder on.
-    """
     folders, files = sets or [], manifests or []
     with _told():
-        spec = StudySpec(
-            name=name,
-            task=task,
-            votes_per_item=votes_per_item,
-            list_size=list_size,
-            decoy_rate=decoy_rate,
-            headline=headline,
-            seed=seed,
-            simulated=simulated,
-            password=password,
-        )
+        flags = {
+            "task": task,
+            "votes_per_item": votes_per_item,
+            "list_size": list_size,
+            "decoy_rate": decoy_rate,
+            "headline": headline,
+            "seed": seed,
+            "simulated": simulated,
+            "password": password,
+        }
+        spec = StudySpec(name=name, **{**flags, **settings.parse(setting or ())})
         if dry_run:
-            _report(examine(spec, folders, files))
+            _report(examine(spec, folders, files, gold=gold))
             return
     with _opened(database, data_dir) as store:
-        made = study.create_study(store, spec, folders, data_dir / "images", files)
+        made = study.create_study(store, spec, folders, data_dir / "images", files, gold=gold)
         typer.echo(
             f"{made.id}  {made.n_items} items ({made.n_decoys} decoys), "
             f"{made.n_failed} failed attacks left out, link /join/{made.token}"
         )
+
+
+@app.command()
+def amend(
+    name: StudyName,
+    setting: Annotated[list[str], typer.Option("--setting", help="NAME=VALUE; repeat it.")],
+    why: Annotated[str, typer.Option(help="The reason, kept with the new version.")],
+    data_dir: DataDir = DATA,
+    database: Database = None,
+) -> None:
+    """Change settings of a study: a new version of its protocol, stamped on the votes to come."""
+    with _opened(database, data_dir) as store:
+        found = study.amend(store, _find(store, name).id, settings.parse(setting), why)
+        typer.echo(f"{found.name}: protocol version {found.version}, {found.protocol}")
+
+
+@app.command()
+def protocol(name: StudyName, data_dir: DataDir = DATA, database: Database = None) -> None:
+    """List the versions of a study's protocol."""
+    with _opened(database, data_dir) as store:
+        for one in study.protocol_versions(store, _find(store, name).id):
+            changes = ", ".join(f"{key} = {getattr(one.spec, key)!s}" for key in one.changed)
+            words = f"  {changes} ({one.why})" if changes else ""
+            typer.echo(f"{one.version}  {one.at:%Y-%m-%d %H:%M} UTC  {one.sha256}{words}")
 
 
 def _report(found: Examination) -> None:
@@ -244,6 +275,7 @@ annotators = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(annotators, name="annotators")
+app.add_typer(accounts_cli.app, name="accounts")
 PersonName = Annotated[str, typer.Argument(help="Name of the annotator.")]
 
 
@@ -261,7 +293,9 @@ def list_annotators(name: StudyName, data_dir: DataDir = DATA, database: Databas
         for row in people.list_people(store, _find(store, name).id):
             marks = " simulated" if row.simulated else ""
             out = f" + {row.excluded} excluded" if row.excluded else ""
-            typer.echo(f"{row.name}  {row.status}{marks}  {row.done} votes{out}")
+            failed = f"  failed {row.catch_failed} of {row.catch_answered} catch trials"
+            warning = failed if row.warned else ""
+            typer.echo(f"{row.name}  {row.status}{marks}  {row.done} votes{out}{warning}")
 
 
 @annotators.command()
@@ -286,6 +320,14 @@ def include(
 ) -> None:
     """Let somebody who was excluded go on; votes count again where there is room."""
     _step(people.include, name, person, data_dir, database)
+
+
+@annotators.command(name="let-in")
+def let_in(
+    name: StudyName, person: PersonName, data_dir: DataDir = DATA, database: Database = None
+) -> None:
+    """Let somebody take part who failed the questions on the instructions."""
+    _step(people.let_in, name, person, data_dir, database)
 
 
 @annotators.command()
@@ -342,8 +384,8 @@ def _step(
     person: str,
     data_dir: Path,
     database: str | None,
-    **settings: Any,
+    **given: Any,
 ) -> None:
     with _opened(database, data_dir) as store:
-        done = change(store, _find(store, name).id, person, datetime.now(UTC), **settings)
+        done = change(store, _find(store, name).id, person, datetime.now(UTC), **given)
         typer.echo(f"{done.name} is {done.status}")

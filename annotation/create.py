@@ -13,10 +13,13 @@ import numpy as np
 from annotation import images as kept
 from annotation.domain import NONE, Study, StudySpec, Task
 from annotation.errors import StudyError
+from annotation.gold import read_gold
 from annotation.manifests import read_manifest
 from annotation.sets import SetFolder, SetImage, read_set
 from annotation.store import Store, studies
+from annotation.tasks import quality
 from annotation.tasks.plan import Original, Reconstruction, StudyPlan, plan_study
+from annotation.tasks.quality import Gold
 
 T = TypeVar("T")
 
@@ -49,23 +52,35 @@ def create_study(
     sets: Sequence[Path],
     images: Path,
     manifests: Sequence[Path] = (),
+    *,
+    gold: Path | None = None,
+    by: str | None = None,
 ) -> Study:
     """A running study over the reconstruction sets in the folders `sets` and the files `manifests`.
 
-    Images are copied into the folder `images`; the sets are not needed afterwards. Raises
-    `StudyError` that names the problems found; then nothing has been stored.
+    Images are copied into the folder `images`; the sets are not needed afterwards. `gold` is a CSV
+    file of answers (`annotation.gold`), whose reconstructions are not asked about; `by` is the name
+    of the account that makes the study, where there are any. Raises `StudyError` that names the
+    problems found; then nothing has been stored.
     """
-    found = examine(spec, sets, manifests)
+    found = examine(spec, sets, manifests, gold=gold)
     plan = found.plan
     if plan is None:
         raise StudyError(_listed(found.problems))
     for content in found.content.values():
         kept.keep(images, content)
     now = datetime.now(UTC)
-    return store.write(lambda tx: studies.add_study(tx, plan, images.resolve(), now))
+    # Not where on this machine: who moves `images` must still find them.
+    return store.write(lambda tx: studies.add_study(tx, plan, Path(), now), by)
 
 
-def examine(spec: StudySpec, sets: Sequence[Path], manifests: Sequence[Path] = ()) -> Examination:
+def examine(
+    spec: StudySpec,
+    sets: Sequence[Path],
+    manifests: Sequence[Path] = (),
+    *,
+    gold: Path | None = None,
+) -> Examination:
     """Read and check all that a study would be made of; nothing is stored."""
     reading = _Reading()
     folders = [f for f in (reading.attempt(partial(read_set, folder)) for folder in sets) if f]
@@ -75,10 +90,11 @@ def examine(spec: StudySpec, sets: Sequence[Path], manifests: Sequence[Path] = (
     reading.problems += _problems_of_task(spec, folders)
     for folder in folders:
         reading.read_images(folder)
+    known = reading.attempt(partial(read_gold, gold)) if gold else []
     if not reading.reconstructions and not reading.problems:
         reading.problems.append("The sets hold no reconstruction whose attack succeeded.")
     sound = not reading.problems
-    plan = reading.attempt(partial(_plan, spec, folders, reading)) if sound else None
+    plan = reading.attempt(partial(_plan, spec, folders, reading, known or [])) if sound else None
     return Examination(
         counts=_counts(folders, reading, plan),
         problems=tuple(reading.problems),
@@ -146,6 +162,12 @@ class _Reading:
         _check_size(image.attacked, pixels, original)
         return self._hold(pixels)
 
+    def hold_noise(self, image_id: str, seed: int) -> str:
+        """The SHA-256 of an original with its pixels in random order, kept like all others."""
+        rng = np.random.default_rng([seed & 0xFFFFFFFF, *image_id.encode()])
+        digest = self.originals[image_id].sha256
+        return self._hold(kept.shuffled(kept.decode(self.content[digest]), rng))
+
     def _hold(self, pixels: np.ndarray) -> str:
         content = kept.encode(pixels)
         digest = kept.sha256(content)
@@ -156,7 +178,11 @@ class _Reading:
         predicted = folder.predicted_originals.get(image.image_id, {})
         ranking = tuple(sorted(predicted, key=lambda name: (-predicted[name], name)))
         new = Original(
-            image_id=image.image_id, class_name=image.class_name, sha256=digest, ranking=ranking
+            image_id=image.image_id,
+            class_name=image.class_name,
+            sha256=digest,
+            ranking=ranking,
+            probabilities=predicted or None,
         )
         known = self.originals.setdefault(image.image_id, new)
         if not known.ranking and ranking:
@@ -169,15 +195,29 @@ class _Reading:
             )
 
 
-def _plan(spec: StudySpec, folders: Sequence[SetFolder], reading: _Reading) -> StudyPlan:
-    return plan_study(
+def _plan(
+    spec: StudySpec, folders: Sequence[SetFolder], reading: _Reading, gold: Sequence[Gold]
+) -> StudyPlan:
+    originals = list(reading.originals.values())
+    aside = quality.set_aside(spec, originals, gold)
+    material = quality.Material(
+        originals=originals,
+        reconstructions=reading.reconstructions,
+        aside=aside,
+        noise={one: reading.hold_noise(one, spec.seed) for one in aside if spec.catch_rate},
+        gold=gold,
+    )
+    plan = plan_study(
         spec,
         dataset=folders[0].dataset,
         classes=folders[0].classes,
-        originals=list(reading.originals.values()),
-        reconstructions=reading.reconstructions,
+        originals=originals,
+        reconstructions=quality.counted(material),
         n_failed=sum(folder.n_failed for folder in folders),
+        quality=quality.quality_items(spec, material),
     )
+    quality.check_expected(plan)
+    return plan
 
 
 def _counts(
@@ -191,7 +231,10 @@ def _counts(
         "failed attacks left out": sum(folder.n_failed for folder in folders),
         "problems": len(reading.problems),
     }
-    return counts if plan is None else {**counts, "items": len(plan.items)}
+    if plan is None:
+        return counts
+    never = {"items that never count": len(plan.quality)} if plan.quality else {}
+    return {**counts, "items": len(plan.items), **never}
 
 
 def _problems_between(folders: Sequence[SetFolder], *, n_sources: int) -> list[str]:
@@ -241,6 +284,12 @@ def _problems_of_task(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str
             problems.append(
                 f"{folder.folder} lacks predictions for {len(lacking)} reconstructions; simulated "
                 "annotators answer from predictions.parquet."
+            )
+        unseen = [i for i in folder.images if i.image_id not in folder.predicted_originals]
+        if unseen and spec.label_originals:
+            problems.append(
+                f"{folder.folder} lacks predictions for {len(unseen)} originals, which simulated "
+                "annotators are to name as well."
             )
     return problems
 

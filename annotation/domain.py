@@ -10,32 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
-from annotation.errors import StudyError
+from annotation.spec import MAX_LIST_SIZE as MAX_LIST_SIZE
+from annotation.spec import Background as Background
+from annotation.spec import HeadlineRule as HeadlineRule
+from annotation.spec import Interpolation as Interpolation
+from annotation.spec import StudySpec as StudySpec
+from annotation.spec import Task as Task
 
 NONE = "none"  # the answer "I do not see any of these"
 SAME = "same"
 DIFFERENT = "different"
-
-MAX_LIST_SIZE = 20  # one key each on the 4 × 5 block of the keyboard
-
-
-class Task(StrEnum):
-    """What people are asked about an item."""
-
-    RECOGNITION = "recognition"  # which of these classes is it?
-    PAIR = "pair"  # do these two show the same?
-
-
-class HeadlineRule(StrEnum):
-    """How votes become the human score that metrics are judged by; fixed before the first vote."""
-
-    MAJORITY = "majority"  # more than half of the K votes recognised it
-    MEAN_RESPONSE = "mean-response"  # the share of votes that recognised it
-    IGNORING_NONE = "ignoring-none"  # that share among the votes that named a class
-    DAWID_SKENE = "dawid-skene"  # annotators weighted by how reliable they seem
 
 
 class StudyStatus(StrEnum):
@@ -53,6 +39,7 @@ class VoteStatus(StrEnum):
     SUPERSEDED = "superseded"  # undone by the annotator who gave it
     SURPLUS = "surplus"  # came when the item needed no more votes
     EXCLUDED = "excluded"  # given by somebody whose votes do not count (any more)
+    QUALITY = "quality"  # answers a trial (practice, catch, gold, repeat): never in the majority
 
 
 class AnnotatorStatus(StrEnum):
@@ -64,11 +51,37 @@ class AnnotatorStatus(StrEnum):
     ERASED = "erased"  # the name is gone for good
 
 
+class Step(StrEnum):
+    """Where somebody is in a study, in this order; kept in the database."""
+
+    CONSENT = "consent"
+    INSTRUCTIONS = "instructions"
+    PRACTICE = "practice"  # items with feedback, which never count
+    CHECK = "check"  # questions on the instructions
+    MAIN = "main"
+    DONE = "done"  # all asked of them has been answered
+    DECLINED = "declined"  # did not consent
+    FAILED = "failed"  # did not pass the check
+
+
 class StimulusKind(StrEnum):
-    """Whether the reconstruction beside an original is a reconstruction of that original."""
+    """What an item shows. Only the first three have slots; the others are shown as trials."""
 
     RECONSTRUCTION = "reconstruction"
-    DECOY = "decoy"
+    DECOY = "decoy"  # the reconstruction of something else beside an original
+    ORIGINAL = "original"  # what people say of the image that was attacked
+    PRACTICE = "practice"
+    CATCH = "catch"  # a clear original, or noise: the answer is known
+    GOLD = "gold"  # a reconstruction whose answer the researcher gave
+
+
+class TrialKind(StrEnum):
+    """Why somebody is shown an item besides those that are counted."""
+
+    PRACTICE = "practice"
+    CATCH = "catch"
+    GOLD = "gold"
+    REPEAT = "repeat"  # an item they have answered before, under another name
 
 
 class SlotState(StrEnum):
@@ -84,63 +97,6 @@ class NoneReason(StrEnum):
 
     CANNOT_MAKE_OUT = "cannot_make_out"
     NOT_IN_LIST = "not_in_list"
-
-
-@dataclass(frozen=True, kw_only=True)
-class StudySpec:
-    """What a researcher decides before a study starts; it does not change afterwards.
-
-    Raises `StudyError` for a value that no study can have.
-    """
-
-    name: str
-    task: Task
-    votes_per_item: int = 5  # K: how many people judge each item
-    list_size: int = MAX_LIST_SIZE  # recognition: candidate classes offered, true one included
-    decoy_rate: float = 0.0  # pair: decoys per matched item; 0.5 is one decoy to two matched
-    headline: HeadlineRule = HeadlineRule.MAJORITY
-    seed: int = 0
-    simulated: bool = False  # answered by simulated annotators only
-    image_scale: int = 8  # CSS pixels per image pixel on screen
-    lease_seconds: int = 600  # how long an item is reserved for one annotator
-    password: str | None = field(default=None, repr=False)  # kept only as a salted hash
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "task", Task(self.task))
-        object.__setattr__(self, "headline", HeadlineRule(self.headline))
-        problems = [message for wrong, message in self._checks() if wrong]
-        if problems:
-            raise StudyError("\n".join(problems))
-
-    def _checks(self) -> tuple[tuple[bool, str], ...]:
-        return (
-            (not self.name.strip(), "A study needs a name; got an empty one."),
-            (
-                not 1 <= self.votes_per_item <= 100,
-                f"Votes per item must be 1 to 100; got {self.votes_per_item}.",
-            ),
-            (
-                not 2 <= self.list_size <= MAX_LIST_SIZE,
-                f"The list size must be 2 to {MAX_LIST_SIZE}, a key each; got {self.list_size}.",
-            ),
-            (
-                not 0 <= self.decoy_rate <= 1,
-                f"The decoy rate must be 0 to 1 per matched item; got {self.decoy_rate}.",
-            ),
-            (
-                self.decoy_rate > 0 and self.task is not Task.PAIR,
-                "Decoys belong to the pair task; set the decoy rate to 0 or choose task pair.",
-            ),
-            (
-                not 1 <= self.image_scale <= 64,
-                f"The image scale must be 1 to 64; got {self.image_scale}.",
-            ),
-            (
-                self.lease_seconds < 1,
-                f"The lease must be at least 1 second; got {self.lease_seconds}.",
-            ),
-            (self.password == "", "An empty password protects nothing; leave it out instead."),
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,8 +116,31 @@ class Study:
     n_items: int  # decoys included
     n_decoys: int
     n_failed: int  # reconstructions left out because the attack failed
-    images: Path  # folder of <sha256>.png
-    protocol: str  # SHA-256 over settings, items and candidate lists
+    protocol: str  # SHA-256 over settings, items and candidate lists, of the version below
+    n_originals: int = 0  # items that show an original, to be named like the others
+    version: int = 1  # of the protocol: 1 at the start, one more at each change of settings
+
+    @property
+    def n_reconstructions(self) -> int:
+        """The items that are judged."""
+        return self.n_items - self.n_decoys - self.n_originals
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtocolVersion:
+    """A study's settings from some moment on; `changed` names what the version before had not so.
+
+    sha256: of version 1 over settings, items and candidate lists, of the others over that of
+    version 1 and their settings.
+    """
+
+    version: int
+    sha256: str
+    spec: StudySpec
+    why: str
+    by: str
+    at: datetime
+    changed: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +152,8 @@ class Annotator:
     name: str
     simulated: bool = False
     status: AnnotatorStatus = AnnotatorStatus.ACTIVE  # when this was read
+    step: Step = Step.MAIN  # when this was read
+    seat: int = 0  # how many had joined before; decides the order of target models
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,6 +176,7 @@ class TaskItem:
     images: tuple[str, ...]
     candidates: tuple[str, ...]
     lease_until: datetime
+    practice: bool = False  # before the study begins; no other trial says what it is
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,16 +204,25 @@ class VoteReceipt:
 
     id: str
     status: VoteStatus
+    feedback: str | None = None  # the expected answer, of practice trials only
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnnotatorProgress:
-    """How far one annotator is; `left` counts the items that still have room for them."""
+    """How far one annotator is; `left` counts the items that they may still be given.
+
+    waiting: nothing is left at this moment, but others hold items that may yet come to them.
+    trials_done, trials_left: of the trials that look like any other item. What somebody is told of
+    their progress holds them too, or the numbers would say which item does not count.
+    """
 
     done: int
     left: int
     total: int
     median_rt_ms: float | None
+    waiting: bool = False
+    trials_done: int = 0
+    trials_left: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,12 +240,25 @@ class AnnotatorRow:
     simulated: bool
     status: AnnotatorStatus = AnnotatorStatus.ACTIVE
     excluded: int = 0  # votes that do not count
+    step: Step = Step.MAIN
+    completion_code: str | None = None  # what they were told at the end; None before
+    keep_votes: bool | None = None  # whether they agreed that votes outlive them; None: not asked
+    catch_answered: int = 0  # catch trials
+    catch_failed: int = 0  # of these, answered otherwise than known
+    warned: bool = False  # as many as the researcher wants to be warned of
+    paused_by_itself: bool = False  # after too many failed catch trials
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyProgress:
-    """`coverage[j]` items (decoys included) have exactly j counted votes; length K + 1."""
+    """`coverage[j]` items (decoys included) have exactly j counted votes; length K + 1.
+
+    The last one has K or more: `extra_wanted` items were split and get one vote more, of which
+    `extra_done` are there.
+    """
 
     n_items: int
     coverage: list[int]
     annotators: list[AnnotatorRow]
+    extra_wanted: int = 0
+    extra_done: int = 0

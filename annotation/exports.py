@@ -26,6 +26,7 @@ VOTE_COLUMNS: Mapping[str, str] = {
     "attack": "str",
     "image_id": "str",
     "class_name": "str",
+    "expected": "str",  # the answer to a trial, where it is known beforehand
     "annotator": "str",
     "answer": "str",
     "reason": "str",
@@ -33,7 +34,9 @@ VOTE_COLUMNS: Mapping[str, str] = {
     "rt_ms": "float64",
     "client_ts": "datetime64[us, UTC]",
     "server_ts": "datetime64[us, UTC]",
+    "display": "str",  # JSON: what the picture looked like on screen
     "status": "str",
+    "protocol": "int64",  # version of the settings in force when it came
     "vote_id": "str",
     "simulated": "bool",
     "votes_per_item": "int64",
@@ -98,7 +101,10 @@ def _labels(study: Study, items: Rows, votes: pd.DataFrame, images: Path) -> pd.
 
 def _votes(rows: Rows) -> pd.DataFrame:
     # Types are said outright: a table without votes must have the same ones as a full table.
-    return pd.DataFrame(rows, columns=list(VOTE_COLUMNS)).astype(dict(VOTE_COLUMNS))
+    table = pd.DataFrame(rows, columns=list(VOTE_COLUMNS))
+    # An original is of no model: missing in every format, as a CSV file knows no empty text.
+    nothing = {name: table[name].mask(table[name] == "") for name in ("model", "attack")}
+    return table.assign(**nothing).astype(dict(VOTE_COLUMNS))
 
 
 def _with_paths(rows: Rows, columns: Sequence[str], images: Path) -> pd.DataFrame:

@@ -3,28 +3,44 @@
 Plain ASGI and not `@app.middleware`, which would hold back Gradio's event streams.
 """
 
-import hmac
-import secrets
 from collections.abc import Mapping
-from hashlib import sha256
-from http.cookies import CookieError, SimpleCookie
-from pathlib import Path
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from annotation.account_access import ACCOUNT_COOKIE, Who
+from annotation.account_domain import Role
+from annotation.errors import AnnotationError
 from annotation.signin import message_page
 
 ANNOTATOR_COOKIE = "semsim_session"
-RESEARCHER_COOKIE = "semsim_researcher"
 COOKIE_SECONDS = 30 * 24 * 3600  # a study may take weeks; people should not sign in daily
 SIGNED_OUT = "/signed-out"
+LOGIN = "/login"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LOCAL_ONLY = (
+    "Started with --local, this server answers only under a loopback address, such as "
+    "http://127.0.0.1. Start it without --local to let others in."
+)
+# Who may reach what lies below; an administrator may do all that a researcher may.
+NEEDED = {"studio": Role.RESEARCHER, "account": Role.RESEARCHER, "admin": Role.ADMINISTRATOR}
 SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 SMALL_BODY = 64 * 1024  # bytes; more than any annotation route needs
-SMALL_BODY_PATHS = ("api", "join", "sign-out")
+SMALL_BODY_PATHS = (
+    "api",
+    "begin",
+    "join",
+    "sign-out",
+    "login",
+    "logout",
+    "invite",
+    "account",
+    "admin",
+)
 
 # Gradio serves these whether a page needs them or not: fetching any address, handing the access
 # token to scripts, proxying, monitoring. No page here needs them.
@@ -57,13 +73,13 @@ HEADERS = {
 class Guard:
     """ASGI middleware. Raises nothing: what may not pass is answered here.
 
-    researcher_key: what researchers must present once, as /studio?key=…; None lets everybody who
-        reaches the server in, which is right on a loopback address only.
+    who: whose account a session belongs to; None (the option --local) lets everybody in who
+        reaches this server under a loopback address, and is for servers that listen on one only.
     """
 
-    def __init__(self, app: ASGIApp, researcher_key: str | None) -> None:
+    def __init__(self, app: ASGIApp, who: Who | None) -> None:
         self._app = app
-        self._key = researcher_key
+        self._who = who
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -71,55 +87,59 @@ class Guard:
         elif scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})  # no page uses one
         else:
-            answer = self._refusal(scope) or self._app
+            answer = await self._refusal(scope) or self._app
             await answer(scope, receive, _with_headers(send, _headers_for(scope["path"])))
 
-    def _refusal(self, scope: Scope) -> Response | None:
+    async def _refusal(self, scope: Scope) -> Response | None:
         """What to answer instead of passing the request on."""
         headers = Headers(scope=scope)
         # Whole segments: /labels is not below /label.
         parts = [part for part in scope["path"].split("/") if part]
+        if self._who is None and not _is_local(headers):
+            return _problem(403, LOCAL_ONLY)
         if scope["method"] not in SAFE_METHODS:
             if not is_same_origin(headers):
                 return _problem(403, "This request comes from another site.")
             if parts and parts[0] in SMALL_BODY_PATHS and _too_long(headers):
                 return _problem(413, f"Expected a body of at most {SMALL_BODY} bytes.")
-        if parts[:1] == ["studio"]:
-            if self._key is not None:
-                refusal = self._researcher_refusal(scope, headers, self._key)
-                if refusal is not None:
-                    return refusal
-            return _closed_route(parts[1:], CLOSED)
         if parts[:1] == ["label"]:
-            return _annotator_refusal(headers, parts[1:])
-        return None
-
-    def _researcher_refusal(self, scope: Scope, headers: Headers, key: str) -> Response | None:
-        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        offered = dict(query).get("key")
-        if offered is not None and scope["method"] == "GET":
-            if not _equal(offered, key):
-                return _closed_page(403, "That is not the key of this server.")
-            return _let_in(scope, [pair for pair in query if pair[0] != "key"], key)
-        if _equal(_cookies(headers).get(RESEARCHER_COOKIE, ""), _proof(key)):
-            return None
-        if "text/html" in headers.get("accept", ""):
-            return _closed_page(401, "These pages are for the researchers.")
-        return _problem(401, "This is for the researchers; open /studio with the key first.")
+            return _annotator_refusal(scope, parts[1:])
+        if self._who is not None and parts and parts[0] in NEEDED:
+            refusal = await _account_refusal(scope, headers, self._who, NEEDED[parts[0]])
+            if refusal is not None:
+                return refusal
+        return _closed_route(parts[1:], CLOSED) if parts[:1] == ["studio"] else None
 
 
-def researcher_key(folder: Path, host: str) -> str | None:
-    """The secret that opens the researchers' pages from other machines, made once in `folder`.
+def _is_local(headers: Headers) -> bool:
+    # A name of somebody else's that leads here would let their pages read everything.
+    try:
+        return urlsplit(f"//{headers.get('host', '')}").hostname in LOOPBACK
+    except ValueError:
+        return False
 
-    None where `host` is a loopback address: whoever reaches the server is on this machine.
-    """
-    if host in LOOPBACK:
-        return None
-    path = folder / "researcher.key"
-    if not path.exists():
-        path.touch(mode=0o600)
-        path.write_text(secrets.token_urlsafe(24))
-    return path.read_text().strip()
+
+async def _account_refusal(
+    scope: Scope, headers: Headers, who: Who, needed: Role
+) -> Response | None:
+    token = HTTPConnection(scope).cookies.get(ACCOUNT_COOKIE, "")
+    try:
+        account = await run_in_threadpool(who, token) if token else None
+    except AnnotationError as error:
+        return _problem(503, str(error))
+    page = scope["method"] == "GET" and "text/html" in headers.get("accept", "")
+    if account is None:
+        return _sign_in_first(scope) if page else _problem(401, "You are not signed in.")
+    if needed is Role.ADMINISTRATOR and account.role is not needed:
+        why = "This page is for administrators."
+        return _page(403, "Administrators only", why) if page else _problem(403, why)
+    return None
+
+
+def _sign_in_first(scope: Scope) -> Response:
+    query = scope["query_string"].decode("latin-1")
+    wanted = "/" + scope["path"].lstrip("/") + (f"?{query}" if query else "")
+    return RedirectResponse(f"{LOGIN}?{urlencode({'next': wanted})}", 303)
 
 
 def is_same_origin(headers: Mapping[str, str]) -> bool:
@@ -134,9 +154,9 @@ def is_same_origin(headers: Mapping[str, str]) -> bool:
     return origin is None or urlsplit(origin).netloc == headers.get("host")
 
 
-def _annotator_refusal(headers: Headers, rest: list[str]) -> Response | None:
+def _annotator_refusal(scope: Scope, rest: list[str]) -> Response | None:
     # Whether the session is still good is for the annotation routes to say.
-    if not _cookies(headers).get(ANNOTATOR_COOKIE):
+    if not HTTPConnection(scope).cookies.get(ANNOTATOR_COOKIE):
         if rest:
             return _problem(401, "You are not signed in. Open the link of your study.")
         return RedirectResponse(SIGNED_OUT, 303)
@@ -150,22 +170,6 @@ def _closed_route(rest: list[str], closed: tuple[str, ...]) -> Response | None:
     return _problem(404, "Not found.") if "/".join(rest).startswith(closed) else None
 
 
-def _let_in(scope: Scope, query: list[tuple[str, str]], key: str) -> Response:
-    # The address without the key, so that it stays out of bookmarks and histories.
-    rest = f"?{urlencode(query)}" if query else ""
-    response = RedirectResponse("/" + scope["path"].lstrip("/") + rest, 303)
-    response.set_cookie(
-        RESEARCHER_COOKIE,
-        _proof(key),
-        max_age=COOKIE_SECONDS,
-        path="/studio",
-        httponly=True,
-        samesite="lax",
-        secure=scope["scheme"] == "https",
-    )
-    return response
-
-
 def _too_long(headers: Headers) -> bool:
     length = headers.get("content-length")
     if length is None:
@@ -173,30 +177,12 @@ def _too_long(headers: Headers) -> bool:
     return not length.isdecimal() or int(length) > SMALL_BODY
 
 
-def _cookies(headers: Headers) -> dict[str, str]:
-    try:
-        jar: SimpleCookie = SimpleCookie(headers.get("cookie", ""))
-    except CookieError:
-        return {}
-    return {name: morsel.value for name, morsel in jar.items()}
-
-
-def _proof(key: str) -> str:
-    # Shows that its owner knew the key without being the key.
-    return hmac.new(key.encode(), b"researcher", sha256).hexdigest()
-
-
-def _equal(offered: str, expected: str) -> bool:
-    return hmac.compare_digest(offered.encode(), expected.encode())
+def _page(status: int, title: str, text: str) -> Response:
+    return HTMLResponse(message_page(title, text), status)
 
 
 def _problem(status: int, message: str) -> Response:
     return JSONResponse({"error": message}, status)
-
-
-def _closed_page(status: int, why: str) -> Response:
-    advice = "Open the address with ?key= that the server printed when it started."
-    return HTMLResponse(message_page("Researchers only", f"{why} {advice}"), status)
 
 
 def _headers_for(path: str) -> dict[str, str]:

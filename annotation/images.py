@@ -30,9 +30,30 @@ def encode(pixels: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
+def decode(content: bytes) -> np.ndarray:
+    """The pixels, (H, W, 3) uint8, that `encode` made `content` of."""
+    with Image.open(io.BytesIO(content)) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+def shuffled(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The same pixels, (H, W, 3) uint8, in an order drawn by `rng`: all colours, nothing to see."""
+    return rng.permutation(pixels.reshape(-1, pixels.shape[2])).reshape(pixels.shape)
+
+
 def sha256(content: bytes) -> str:
     """Hexadecimal SHA-256 of `content`."""
     return hashlib.sha256(content).hexdigest()
+
+
+def folder_of(kept: str, root: Path) -> Path:
+    """The folder of a study's images, where `kept` is its path from `root` on.
+
+    Studies made by earlier versions say where it was on the machine they were made on; if it is
+    there no more, it has been moved, and `root` is where it is now.
+    """
+    folder = root / kept
+    return folder if folder.is_dir() else root
 
 
 def path_of(folder: Path, digest: str) -> Path:

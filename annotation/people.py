@@ -1,20 +1,17 @@
 """The use cases about the people of one study: who takes part, and whose votes count.
 
 People are told apart by their name within a study, whose letter case does not matter. Each use
-case is one transaction.
+case is one transaction; `by` is the name of the account it is done with, which the event keeps.
 """
 
 import secrets
-from collections.abc import Callable
 from datetime import datetime
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from annotation import exports
 from annotation.domain import Annotator, AnnotatorRow
 from annotation.errors import NotFoundError
-from annotation.store import Store, people, reports
+from annotation.store import Store, people, phases, reports
 from annotation.votes.exclusion import Effect, effect_of_excluding
 
 
@@ -23,39 +20,65 @@ def list_people(store: Store, study_id: str) -> list[AnnotatorRow]:
     return store.read(lambda tx: reports.study_progress(tx, study_id)).annotators
 
 
-def pause(store: Store, study_id: str, name: str, now: datetime) -> Annotator:
+def pause(
+    store: Store, study_id: str, name: str, now: datetime, *, by: str | None = None
+) -> Annotator:
     """Let somebody get and answer no more items for now; their votes go on counting.
 
     Items they hold become free for others. Raises `NotFoundError` for the name, `ConflictError`
     if they are excluded or erased.
     """
-    return _write(store, people.pause, study_id, name, now)
+    return store.write(lambda tx: people.pause(tx, study_id, name, now), by)
 
 
-def resume(store: Store, study_id: str, name: str, now: datetime) -> Annotator:
+def resume(
+    store: Store, study_id: str, name: str, now: datetime, *, by: str | None = None
+) -> Annotator:
     """Let somebody who was paused go on; raises like `pause`."""
-    return _write(store, people.resume, study_id, name, now)
+    return store.write(lambda tx: people.resume(tx, study_id, name, now), by)
 
 
-def exclude(store: Store, study_id: str, name: str, now: datetime) -> Annotator:
+def exclude(
+    store: Store, study_id: str, name: str, now: datetime, *, by: str | None = None
+) -> Annotator:
     """Let none of somebody's votes count and others fill their slots; nothing is deleted.
 
     Raises `NotFoundError` for the name, `ConflictError` if they are erased.
     """
-    return _write(store, people.exclude, study_id, name, now)
+    return store.write(lambda tx: people.exclude(tx, study_id, name, now), by)
 
 
-def include(store: Store, study_id: str, name: str, now: datetime) -> Annotator:
+def include(
+    store: Store, study_id: str, name: str, now: datetime, *, by: str | None = None
+) -> Annotator:
     """Let somebody who was excluded go on.
 
     Their votes count again where the item still has room; where others have filled it, or are
     about to, they become surplus. Raises `NotFoundError` for the name, `ConflictError` unless
     they are excluded or active already.
     """
-    return _write(store, people.include, study_id, name, now)
+    return store.write(lambda tx: people.include(tx, study_id, name, now), by)
 
 
-def erase(store: Store, study_id: str, name: str, now: datetime, *, keep_votes: bool) -> Annotator:
+def let_in(
+    store: Store, study_id: str, name: str, now: datetime, *, by: str | None = None
+) -> Annotator:
+    """Let somebody who failed the questions on the instructions take part all the same.
+
+    Raises `NotFoundError` for the name, `ConflictError` unless they failed.
+    """
+    return store.write(lambda tx: phases.let_in(tx, study_id, name, now), by)
+
+
+def erase(
+    store: Store,
+    study_id: str,
+    name: str,
+    now: datetime,
+    *,
+    keep_votes: bool,
+    by: str | None = None,
+) -> Annotator:
     """Replace somebody's name by a pseudonym for good, end their sessions and let them go.
 
     Their votes go on as they are if `keep_votes`; else none counts, others fill their slots, and
@@ -66,7 +89,7 @@ def erase(store: Store, study_id: str, name: str, now: datetime, *, keep_votes: 
     """
     pseudonym = f"erased-{secrets.token_hex(4)}"
     erased = store.write(
-        lambda tx: people.erase(tx, study_id, name, pseudonym, now, keep_votes=keep_votes)
+        lambda tx: people.erase(tx, study_id, name, pseudonym, now, keep_votes=keep_votes), by
     )
     store.scrub()
     return erased
@@ -84,10 +107,3 @@ def preview_exclusion(store: Store, study_id: str, name: str, images: Path) -> E
     labels = exports.export_labels(store, study_id, images)
     votes = exports.export_votes(store, study_id)
     return effect_of_excluding(known[name.casefold()], votes, labels)
-
-
-def _write(
-    store: Store, change: Callable[..., Annotator], study_id: str, name: str, now: datetime
-) -> Annotator:
-    work: Callable[[Any], Annotator] = partial(change, study_id=study_id, name=name, now=now)
-    return store.write(work)

@@ -5,11 +5,12 @@ Pages, the HTTP interface and the command line call these and nothing below them
 
 import unicodedata
 import uuid
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from annotation.create import create_study as create_study
 from annotation.domain import (
@@ -17,6 +18,7 @@ from annotation.domain import (
     AnnotatorProgress,
     Answer,
     SignedIn,
+    Step,
     Study,
     StudyProgress,
     StudyStatus,
@@ -26,8 +28,25 @@ from annotation.domain import (
 from annotation.errors import AnswerError, NotFoundError, SignInError
 from annotation.exports import export_labels as export_labels
 from annotation.exports import export_votes as export_votes
+from annotation.phases import advance as advance
+from annotation.phases import completion_code_of as completion_code_of
+from annotation.phases import whose_code as whose_code
+from annotation.protocols import amend as amend
+from annotation.protocols import protocol_versions as protocol_versions
 from annotation.simulate import simulate as simulate
-from annotation.store import Store, ballots, passwords, people, reports, slots, studies
+from annotation.store import (
+    Store,
+    ballots,
+    openings,
+    passwords,
+    people,
+    reports,
+    sharing,
+    slots,
+    studies,
+    trials,
+)
+from annotation.store import phases as phase_rows
 
 LONGEST_NAME = 80
 MOST_ITEMS = 100  # a browser never needs more at once
@@ -50,19 +69,27 @@ def study_by_token(store: Store, token: str) -> Study:
     return store.read(lambda tx: studies.study_of_token(tx, token))
 
 
-def set_status(store: Store, study_id: str, status: StudyStatus) -> Study:
+def set_status(store: Store, study_id: str, status: StudyStatus, *, by: str | None = None) -> Study:
     """Run, pause or close a study; raises `NotFoundError`.
 
     Paused: nothing is handed out, votes on items already handed out count. Closed: votes that
     still arrive are kept as surplus.
     """
     now = datetime.now(UTC)
-    return store.write(lambda tx: studies.put_status(tx, study_id, StudyStatus(status), now))
+    return store.write(lambda tx: studies.put_status(tx, study_id, StudyStatus(status), now), by)
 
 
-def join(store: Store, token: str, name: str, password: str | None = None) -> SignedIn:
+def join(
+    store: Store,
+    token: str,
+    name: str,
+    password: str | None = None,
+    *,
+    external: Mapping[str, str] | None = None,
+) -> SignedIn:
     """Sign in to the study of a join link; the same name again is the same person.
 
+    external: the ids of a recruiting service that sent them, kept with them.
     Raises `NotFoundError` for the link, `SignInError` for an unusable name, a wrong password, or
     a study for simulated annotators.
     """
@@ -75,9 +102,14 @@ def join(store: Store, token: str, name: str, password: str | None = None) -> Si
     if not passwords.matches(password, salt, digest):
         raise SignInError("The password is not the one of this study.")
     now = datetime.now(UTC)
-    return store.write(
-        lambda tx: people.open_session(tx, people.annotator_named(tx, study.id, name, now), now)
-    )
+
+    def open_session(tx: Any) -> SignedIn:
+        annotator = people.annotator_named(tx, study.id, name, now)
+        if external:
+            phase_rows.keep_external(tx, annotator, external)
+        return people.open_session(tx, annotator, now)
+
+    return store.write(open_session)
 
 
 def _tidy(name: str) -> str:
@@ -92,39 +124,127 @@ def who(store: Store, session_token: str) -> Annotator | None:
     return store.read(lambda tx: people.session_owner(tx, session_token))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """Whoever is signed in with `token`; `page` is the `key` of whose page it comes from.
+
+    Finding out who that is is part of the transaction of the use case, which saves one of its own.
+    """
+
+    token: str = field(repr=False)
+    page: str | None = None
+
+
+def key(annotator: Annotator) -> str:
+    """What tells a person from all others of all studies."""
+    return f"{annotator.study_id}:{annotator.id}"
+
+
+def signed_in(store: Store, caller: Caller) -> Annotator:
+    """Who is calling; raises `SignInError` for nobody, and for somebody else than the page's."""
+    return store.read(lambda tx: _annotator(tx, caller))
+
+
+def _annotator(tx: Any, by: Annotator | Caller) -> Annotator:
+    if isinstance(by, Annotator):
+        return by
+    annotator = people.session_owner(tx, by.token)
+    if annotator is None:
+        raise SignInError("You are not signed in. Open the link of your study.")
+    # A page left open must not send one person's answers under the name of another who has
+    # signed in on the same computer since.
+    if by.page not in (None, key(annotator)):
+        raise SignInError(
+            f"Somebody else has signed in here ({annotator.name}). Open the link of your study."
+        )
+    return annotator
+
+
 def sign_out(store: Store, session_token: str) -> None:
     """End a session; ending it twice is fine."""
     store.write(lambda tx: people.close_session(tx, session_token))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ahead:
+    """How far somebody is, and how many items they may hold: of `wanted`, best first."""
+
+    annotator: Annotator
+    progress: AnnotatorProgress
+    n: int
+    wanted: Sequence[str]
+
+
+def ahead(store: Store, by: Annotator | Caller, n: int, now: datetime) -> Ahead:
+    """What `next_items` can give somebody who asks for `n` items; changes nothing.
+
+    In a small study nobody holds more than a fair share.
+    """
+
+    def look(tx: Any) -> Ahead:
+        annotator = _annotator(tx, by)
+        asker = openings.asker_of(tx, annotator)
+        progress = trials.with_trials(tx, annotator, reports.annotator_progress(tx, asker, now))
+        most = sharing.share(tx, annotator, min(n, MOST_ITEMS), progress.left, now)
+        wanted = openings.open_items(tx, annotator, most + SPARE, now, asker)
+        return Ahead(annotator=annotator, progress=progress, n=most, wanted=wanted)
+
+    return store.read(look)
+
+
 def next_items(
-    store: Store, annotator: Annotator, tab: str, n: int, now: datetime
+    store: Store,
+    annotator: Annotator,
+    tab: str,
+    n: int,
+    now: datetime,
+    wanted: Sequence[str] | None = None,
 ) -> list[TaskItem]:
     """Up to `n` items (at most 100) reserved for `annotator`, the ones `tab` already has first.
 
+    Items that count are mixed with the trials that are due, which look the same; at the step of
+    practice there are only practice items, at other steps before or after the main part none.
     Each is reserved for the study's `lease_seconds`. Empty when nothing is left for them or the
-    study does not run.
+    study does not run. wanted: of `ahead`, where somebody has looked already.
     """
+    n = min(n, MOST_ITEMS)
+    if annotator.step is Step.PRACTICE:
+        return store.write(partial(trials.practice, annotator=annotator, tab=tab, n=n, now=now))
+    if annotator.step is not Step.MAIN:
+        return []
     for attempt in range(MOST_TRIES):
         # Choosing reads much and must hold nobody up; claiming is short and checks again.
-        wanted = store.read(partial(slots.open_items, annotator=annotator, n=n + SPARE, now=now))
-        items = store.write(
-            partial(
-                slots.lease,
-                annotator=annotator,
-                tab=tab,
-                wanted=wanted,
-                n=min(n, MOST_ITEMS),
-                now=now,
-                last_try=attempt > 0 or not wanted,
-            )
+        if attempt or wanted is None:
+            look = partial(slots.open_items, annotator=annotator, n=n + SPARE, now=now)
+            wanted = store.read(look)
+        lease = partial(
+            slots.lease,
+            annotator=annotator,
+            tab=tab,
+            wanted=wanted,
+            n=n,
+            now=now,
+            last_try=attempt > 0 or not wanted,
         )
+        items = store.write(partial(_reserve, lease, annotator=annotator, tab=tab, n=n, now=now))
         if items or not wanted:
             return items
     return []
 
 
-def vote(store: Store, annotator: Annotator, answer: Answer, now: datetime) -> VoteReceipt:
+def _reserve(
+    lease: Callable[[Any], list[TaskItem]],
+    tx: Any,
+    annotator: Annotator,
+    tab: str,
+    n: int,
+    now: datetime,
+) -> list[TaskItem]:
+    """What `lease` gives, and the trials among it, in one transaction."""
+    return trials.due(tx, annotator, tab, lease(tx), n, now)
+
+
+def vote(store: Store, by: Annotator | Caller, answer: Answer, now: datetime) -> VoteReceipt:
     """Store a vote; when this returns it is on disk. The same answer again changes nothing.
 
     It counts if the item has a slot for this annotator, else it is kept as surplus. Raises
@@ -132,7 +252,7 @@ def vote(store: Store, annotator: Annotator, answer: Answer, now: datetime) -> V
     that do not exist or were never given to them, `ConflictError` for an id used otherwise.
     """
     answer = replace(answer, id=_uuid(answer.id))
-    return store.write(lambda tx: ballots.record(tx, annotator, answer, now))
+    return store.write(lambda tx: ballots.record(tx, _annotator(tx, by), answer, now))
 
 
 def _uuid(text: str) -> str:
@@ -167,16 +287,21 @@ def heartbeat(
 def progress_of(store: Store, annotator: Annotator) -> AnnotatorProgress:
     """How far one annotator is."""
     now = datetime.now(UTC)
-    return store.read(lambda tx: reports.annotator_progress(tx, annotator, now))
+
+    def look(tx: Any) -> AnnotatorProgress:
+        asker = openings.asker_of(tx, annotator)
+        return trials.with_trials(tx, annotator, reports.annotator_progress(tx, asker, now))
+
+    return store.read(look)
 
 
-def image_path(store: Store, annotator: Annotator, image_token: str) -> Path:
-    """The PNG behind an opaque token.
+def image_path(store: Store, annotator: Annotator, image_token: str, images: Path) -> Path:
+    """The PNG behind an opaque token; `images` is where studies keep theirs.
 
     Raises `NotFoundError` for an unknown token or a file that is gone, `NotAllowedError` if
     `annotator` was never given its item.
     """
-    path = store.read(lambda tx: reports.image_of(tx, annotator, image_token))
+    path = store.read(lambda tx: reports.image_of(tx, annotator, image_token, images))
     if not path.exists():
         raise NotFoundError(f"The image file {path.name} is gone from {path.parent}.")
     return path

@@ -283,7 +283,8 @@ def served(url: str, folder: Path, servers: int) -> Iterator[list[int]]:
         for number in range(servers):
             ports.append(free_port())
             options = ["--port", str(ports[-1]), "--data-dir", str(folder / f"data{number}")]
-            command = [sys.executable, "app.py", *options, "--database", url, "--device", "cpu"]
+            options += ["--local", "--database", url, "--device", "cpu"]
+            command = [sys.executable, "app.py", *options]
             running.append(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL))
         for port in ports:
             wait_for(port)

@@ -292,7 +292,8 @@ class Ours:
     @contextmanager
     def served(self) -> Iterator[Callable[[str], Person]]:
         options = ["--data-dir", str(self._folder), "--database", self._url, "--device", "cpu"]
-        with running([sys.executable, str(ROOT / "app.py"), *options], self._folder) as port:
+        command = [sys.executable, str(ROOT / "app.py"), "--local", *options]
+        with running(command, self._folder) as port:
             yield lambda name: OurPerson(Page(port), self._study.token, name, self._held)
 
     def stored(self) -> Stored:

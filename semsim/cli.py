@@ -1,55 +1,64 @@
-"""`python -m semsim …`: what the pages do, from a terminal."""
+"""`python -m semsim …`: what the pages do, from a terminal.
 
-import sys
-from pathlib import Path
-from typing import Annotated
+Each command is imported when it is asked for: together they take seconds to import.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
 
 import typer
-from tqdm import tqdm
+from typer.core import TyperGroup
+from typer.main import get_command
 
-from semsim.campaign.demo import DemoSettings, build_demo
-from semsim.compare_cli import compare, report
-from semsim.errors import SemsimError
-from semsim.import_cli import app as importing
-from semsim.learn_cli import learn_command
-from semsim.progress import Progress
-from semsim.score_cli import score, weights
+# Command → module of the package and the function or application in it.
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "audit": ("audit_cli", "audit"),
+    "campaign": ("campaign_cli", "app"),
+    "compare": ("compare_cli", "compare"),
+    "datasets": ("datasets_cli", "app"),
+    "demo": ("demo_cli", "app"),
+    "federated": ("federated_cli", "federated"),
+    "import": ("import_cli", "app"),
+    "learn": ("learn_study_cli", "app"),
+    "report": ("compare_cli", "report"),
+    "reproduce": ("reproduce_cli", "app"),
+    "score": ("score_cli", "score"),
+    "split": ("split_cli", "app"),
+    "weights": ("score_cli", "weights"),
+}
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
-demo = typer.Typer(no_args_is_help=True, help="The built-in study.")
-app.add_typer(demo, name="demo")
-app.add_typer(importing, name="import")
-app.command("score")(score)
-app.command("learn")(learn_command)
-app.command("compare")(compare)
-app.command("report")(report)
-app.command("weights")(weights)
+
+class _Commands(TyperGroup):
+    """A group that knows its commands by name alone."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        del ctx
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        module, name = COMMANDS[cmd_name]
+        found = getattr(import_module(f"semsim.{module}"), name)
+        if not isinstance(found, typer.Typer):
+            alone = typer.Typer(add_completion=False)
+            alone.command(cmd_name)(found)
+            found = alone
+        command = get_command(found)
+        command.name = cmd_name
+        return command
 
 
-@demo.command("build")
-def demo_build(
-    out: Annotated[Path, typer.Option(help="Folder of the demo.")] = Path("data/demo"),
-    work: Annotated[Path, typer.Option(help="Keeps finished pieces of an interrupted build.")] = (
-        Path("data/runs/demo")
-    ),
-    images: Annotated[int, typer.Option(help="Originals attacked on each target.")] = 24,
-    steps: Annotated[int, typer.Option(help="Iterations of each attack.")] = DemoSettings.steps,
-    seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
-    workers: Annotated[int, typer.Option(help="Processes.")] = 2,
-) -> None:
-    """Train six targets on the symbols, attack test images of each, write data/demo."""
-    settings = DemoSettings(images=images, steps=steps, seed=seed, workers=workers)
-    with tqdm(total=1, unit="step", file=sys.stderr) as bar:
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    help="What the pages do, from a terminal.",
+)
 
-        def show(progress: Progress) -> None:
-            bar.total = progress.total
-            bar.set_postfix_str(progress.note)
-            bar.update(progress.done - bar.n)
 
-        try:
-            folders = build_demo(out, work, settings, report=show)
-        except SemsimError as error:
-            typer.echo(f"Error: {error}", err=True)
-            raise typer.Exit(2) from error
-    for folder in folders:
-        print(folder)
+@app.callback()
+def main() -> None:
+    """What the pages do, from a terminal."""

@@ -13,6 +13,7 @@ from tqdm import tqdm
 from semsim.errors import SemsimError
 from semsim.jobs import Job, read_job, run_as_job
 from semsim.learning import PRESETS, TrainSettings
+from semsim.learning.initial import absolute
 from semsim.learning.orders import Order, queue_training
 from semsim.learning.session import STATE_FILE, learn
 from semsim.progress import Progress, Report
@@ -26,12 +27,27 @@ def learn_command(
     data_dir: Annotated[Path, typer.Option(help="Folder in which jobs are kept.")] = Path("data"),
     job: Annotated[Path | None, typer.Option(help="Job to carry out or to resume.")] = None,
     study: Annotated[str, typer.Option(help="Whose votes they are, for people to read.")] = "",
-    preset: Annotated[str, typer.Option(help="Settings to begin with: small, paper.")] = "small",
-    backbone: Annotated[str | None, typer.Option(help="resnet50, resnet18 or lenet.")] = None,
+    preset: Annotated[
+        str, typer.Option(help="Settings to begin with: small, pooled, paper, code.")
+    ] = "small",
+    backbone: Annotated[
+        str | None, typer.Option(help="resnet50, resnet18, lenet, or another.")
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option(help="What to start from: scratch, imagenet, or a file.")
+    ] = None,
     small_stem: Annotated[bool | None, typer.Option(help="Stem for images of about 32×32.")] = None,
     input_size: Annotated[int | None, typer.Option(help="Pixels a side of the input.")] = None,
     normalize: Annotated[bool | None, typer.Option(help="Features of length one.")] = None,
-    margin: Annotated[float | None, typer.Option(help="Margin of the triplet loss.")] = None,
+    loss: Annotated[str | None, typer.Option(help="triplet, contrastive or pooled.")] = None,
+    margin: Annotated[float | None, typer.Option(help="Margin of the loss.")] = None,
+    ordering: Annotated[
+        str | None, typer.Option(help="majority, or votes: shares of votes order and weight.")
+    ] = None,
+    mining: Annotated[str | None, typer.Option(help="random or semi-hard.")] = None,
+    identity_weight: Annotated[
+        float | None, typer.Option(help="Weight of originals staying near to themselves.")
+    ] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate of SGD.")] = None,
     lr_drops: Annotated[
         str | None, typer.Option(help="Shares of the epochs after which it falls by ten: .5,.8")
@@ -44,9 +60,23 @@ def learn_command(
     triplets_per_original: Annotated[
         int | None, typer.Option(help="Triplets drawn from each original in each epoch.")
     ] = None,
-    augmentation: Annotated[str | None, typer.Option(help="crop-flip or none.")] = None,
+    batch_norm: Annotated[
+        str | None, typer.Option(help="trained, or frozen at that of the starting weights.")
+    ] = None,
+    augmentation: Annotated[
+        str | None, typer.Option(help="crop-flip, joint (a triplet's images alike) or none.")
+    ] = None,
     validation_fraction: Annotated[
         float | None, typer.Option(help="Share of the originals held out.")
+    ] = None,
+    patience: Annotated[
+        int | None, typer.Option(help="Epochs without a better held-out AUC; 0 never stops.")
+    ] = None,
+    collapse_patience: Annotated[
+        int | None, typer.Option(help="Collapsed epochs before it stops; 0 never stops.")
+    ] = None,
+    mixed_precision: Annotated[
+        bool | None, typer.Option(help="The network in bfloat16, for GPUs.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of all randomness.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or mps.")] = None,
@@ -54,10 +84,15 @@ def learn_command(
     """Train SemSim on what people said; Ctrl-C leaves it so that it can be resumed."""
     given = {
         "backbone": backbone,
+        "weights": None if weights is None else absolute(weights),
         "small_stem": small_stem,
         "input_size": input_size,
         "normalize": normalize,
+        "loss": loss,
         "margin": margin,
+        "ordering": ordering,
+        "mining": mining,
+        "identity_weight": identity_weight,
         "lr": lr,
         "lr_drops": None if lr_drops is None else _shares(lr_drops),
         "batch_size": batch_size,
@@ -66,8 +101,12 @@ def learn_command(
         "nesterov": nesterov,
         "weight_decay": weight_decay,
         "triplets_per_original": triplets_per_original,
+        "batch_norm": batch_norm,
         "augmentation": augmentation,
         "validation_fraction": validation_fraction,
+        "patience": patience,
+        "collapse_patience": collapse_patience,
+        "mixed_precision": mixed_precision,
         "seed": seed,
         "device": device,
     }
@@ -104,6 +143,8 @@ def _carry_out(job: Job, work: Callable[[Report], dict[str, Any]]) -> None:
         typer.echo("Stopped as asked; it can be resumed.", err=True)
         return
     (job.folder / STATE_FILE).unlink(missing_ok=True)  # the result is written: nothing to resume
+    if outcome["stopped"]:
+        typer.echo(f"Stopped after epoch {outcome['epochs']}: {outcome['stopped']}")
     for warning in outcome["warnings"]:
         typer.echo(f"Warning: {warning}", err=True)
     typer.echo(_summary(outcome))

@@ -23,6 +23,17 @@ class AttackedModel(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BatchNormStatistics:
+    """What the private image looks like to each batch norm layer, where a participant shares it.
+
+    means, variances (biased): one (channels,) a layer, in the order in which the layers run.
+    """
+
+    means: tuple[Tensor, ...]
+    variances: tuple[Tensor, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class GradientObservation:
     """What a server sees in federated learning: the model and one participant's gradient.
 
@@ -31,12 +42,58 @@ class GradientObservation:
     gradients: one tensor a parameter of `model`, in the order of `model.parameters()`.
     shape: (C, H, W) of the private image.
     label: class index, or None where the attacker must infer it.
+    batch_norm: the image's statistics at each batch norm layer, or None where they do not leak.
     """
 
     model: AttackedModel
     gradients: tuple[Tensor, ...]
     shape: tuple[int, int, int]
     label: int | None
+    batch_norm: BatchNormStatistics | None = None
+
+
+class VerticalModel(Protocol):
+    """A classifier whose parts sit with participants that each hold a part of every image.
+
+    joint: the first fully connected layer, which sees what all parts put out.
+    """
+
+    mean: Tensor
+    std: Tensor
+    joint: nn.Linear
+
+    def __call__(self, images: Tensor) -> Tensor: ...
+
+    def parameters(self) -> Iterator[nn.Parameter]: ...
+
+    def joint_inputs(self, images: Tensor) -> Tensor:
+        """What `joint` sees of whole images: (N, C, H, W) in [0, 1] to (N, features)."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerticalRound:
+    """One round of vertical federated learning: the mean gradient over a batch.
+
+    members: indices of the images in the batch, which the server itself has drawn.
+    gradients: one tensor a parameter of the model, in the order of `model.parameters()`.
+    """
+
+    members: tuple[int, ...]
+    gradients: tuple[Tensor, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerticalObservation:
+    """What the server of vertical federated learning sees over rounds with the same weights.
+
+    labels: (N,) class indices of all images, which the server holds. shape: (C, H, W) of one.
+    """
+
+    model: VerticalModel
+    rounds: tuple[VerticalRound, ...]
+    labels: Tensor
+    shape: tuple[int, int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +102,25 @@ class Reconstruction:
 
     image: (C, H, W) float32 RGB in [0, 1].
     objective: the attack's own final objective, by which restarts are compared.
+    residual: the distance that the attack minimises, without priors, at `image`.
+    grey_residual: the same distance at a mid-grey image. A residual that is not below it means
+        that the attack found nothing.
+    shift: (right, down) in pixels by which the attacker believes the private image was moved
+        before it was used, and which `image` undoes; None where the attack does not estimate it.
+    blown_up: whether the solution, before it was clamped, was farther from grey than any picture.
     """
 
     image: Tensor
     objective: float
+    residual: float
+    grey_residual: float
+    shift: tuple[int, int] | None = None
+    blown_up: bool = False
+
+    @property
+    def is_worse_than_grey(self) -> bool:
+        """Whether a mid-grey image explains the gradient at least as well."""
+        return not self.residual < self.grey_residual
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -56,6 +56,9 @@ def _row(number: int, original: Path, reconstruction: Path, recognisable: bool) 
         "image_id": str(number),
         "original": str(original),
         "reconstruction": str(reconstruction),
+        "n_votes": 5,
+        "n_recognised": 4 if recognisable else 1,
         "recognisable": recognisable,
+        "votes_per_item": 5,
         "simulated": True,
     }

@@ -31,6 +31,7 @@ def vote(item, annotator, answer, *, truth="cat", **more):
         "simulated": False,
         "votes_per_item": 5,
         "headline": "majority",
+        "protocol": 1,
         **more,
     }
 

@@ -1,19 +1,22 @@
 """Real servers in processes of their own and a real browser, for end-to-end tests."""
 
+import multiprocessing
 import os
+import runpy
 import shutil
-import signal
 import socket
-import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from helpers import skip_or_fail
 from playwright.sync_api import Browser, sync_playwright
+
+import semsim.processes  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM_FLAGS = (
@@ -27,6 +30,9 @@ CHROMIUM_FLAGS = (
     "--disable-sync",
 )
 START_SECONDS = 180  # torch and gradio take long to import on a busy machine
+# Servers are copies of one process that has imported everything and done nothing yet.
+COPIES = multiprocessing.get_context("forkserver")
+COPIES.set_forkserver_preload(["app"])  # after `semsim.processes`, which asks for less
 
 
 def find_chromium() -> str:
@@ -56,10 +62,21 @@ def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
         time.sleep(0.02)
 
 
+def run_script(command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+    """What `python <command>` does, in this process; what it prints is appended to `log`."""
+    os.environ.clear()
+    os.environ.update(environment)
+    with log.open("ab") as told:
+        os.dup2(told.fileno(), sys.stdout.fileno())
+        os.dup2(told.fileno(), sys.stderr.fileno())
+    sys.argv = list(command)
+    runpy.run_path(command[0], run_name="__main__")
+
+
 class Server:
     """A server process that can be killed and started again on the same port.
 
-    command: what follows `python`; "{port}" in it becomes the port.
+    command: a script and its arguments, as they follow `python`; "{port}" becomes the port.
     """
 
     def __init__(self, data: Path, command: Sequence[str]) -> None:
@@ -69,7 +86,7 @@ class Server:
         self.data = data
         self.url = f"http://127.0.0.1:{self.port}"
         self._command = [part.replace("{port}", str(self.port)) for part in command]
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: BaseProcess | None = None
 
     def start(self) -> None:
         """Start and wait until it answers."""
@@ -80,21 +97,20 @@ class Server:
             "GRADIO_ANALYTICS_ENABLED": "False",
             "GRADIO_TEMP_DIR": str(self.data / "gradio"),
         }
-        with (self.data / "server.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, *self._command], env=environment, stdout=log, stderr=log
-            )
+        given = (self._command, environment, self.data / "server.log")
+        self._process = COPIES.Process(target=run_script, args=given, daemon=True)
+        self._process.start()
         until(self._answers, START_SECONDS)
 
     def kill(self) -> None:
         """SIGKILL: no goodbye, no clean-up."""
         if self._process is not None:
-            self._process.send_signal(signal.SIGKILL)
-            self._process.wait()
+            self._process.kill()
+            self._process.join()
             self._process = None
 
     def _answers(self) -> bool:
-        if self._process is None or self._process.poll() is not None:
+        if self._process is None or not self._process.is_alive():
             raise AssertionError((self.data / "server.log").read_text())
         try:
             urllib.request.urlopen(f"{self.url}/signed-out", timeout=2).close()
@@ -108,6 +124,6 @@ class Studio(Server):
 
     def __init__(self, data: Path, checkpoints: Path) -> None:
         self.checkpoints = checkpoints
-        options = ["--port", "{port}", "--data-dir", str(data), "--device", "cpu"]
+        options = ["--local", "--port", "{port}", "--data-dir", str(data), "--device", "cpu"]
         command = [str(ROOT / "app.py"), *options, "--checkpoints", str(checkpoints)]
         super().__init__(data, command)

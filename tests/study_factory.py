@@ -5,7 +5,9 @@ import os
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from zlib import crc32
 
@@ -14,6 +16,8 @@ import pandas as pd
 import psycopg
 from helpers import skip_or_fail
 from PIL import Image
+
+from annotation.store import Store
 
 CLASSES = ("anchor", "Cat", "chess_knight", "cow", "heart", "star", "sun", "umbrella")
 POSTGRES = os.environ.get(
@@ -24,7 +28,24 @@ DATABASES = ("sqlite", "postgresql")
 
 @contextmanager
 def fresh_database(kind: str, folder: Path) -> Iterator[str]:
-    """The address of an empty database: a new file, or a schema dropped afterwards."""
+    """The address of a database that holds nothing; on SQLite its tables are made already."""
+    with empty_database(kind, folder) as url:
+        if kind == "sqlite":
+            (folder / "studies.db").write_bytes(_tables())
+        yield url
+
+
+@cache
+def _tables() -> bytes:
+    """The file a new store makes; to migrate it anew for every test would take minutes."""
+    with TemporaryDirectory() as folder:
+        Store(f"sqlite:///{folder}/studies.db").close()
+        return Path(folder, "studies.db").read_bytes()
+
+
+@contextmanager
+def empty_database(kind: str, folder: Path) -> Iterator[str]:
+    """The address of a database without tables: a new file, or a schema dropped afterwards."""
     if kind == "sqlite":
         yield f"sqlite:///{folder / 'studies.db'}"
         return

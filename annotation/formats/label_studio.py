@@ -16,13 +16,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-from annotation.domain import DIFFERENT, NONE, SAME, Task
+from annotation.domain import DIFFERENT, NONE, SAME, StimulusKind, Task
 from annotation.formats.card import card
 from annotation.formats.pictures import with_images
 from annotation.formats.study_data import StudyData
 from annotation.formats.tables import records
 
 ADDRESS = "/data/local-files/?d="
+# Items that nobody has a counted answer to, ever.
+NEVER_COUNTED = (StimulusKind.PRACTICE, StimulusKind.CATCH, StimulusKind.GOLD)
 ANSWER, SHOWN = "answer", "image"  # names of the tags in config.xml
 CONFIG = {
     Task.RECOGNITION: f"""<View>
@@ -47,7 +49,7 @@ annotator.
 
 
 def write_label_studio(data: StudyData, folder: Path) -> str:
-    """Write every item as a task with its counted votes as annotations, and the images."""
+    """Write what counts as tasks with the counted votes as annotations, and the images."""
     tasks = label_studio_tasks(data, folder)
     (folder / "tasks.json").write_text(
         json.dumps(tasks, ensure_ascii=False, allow_nan=False, indent=1), encoding="utf-8"
@@ -63,7 +65,8 @@ def label_studio_tasks(data: StudyData, folder: Path) -> list[dict[str, Any]]:
     for number, vote in enumerate(records(data.counted), start=1):
         votes.setdefault(vote["item"], []).append(_annotation(number, vote))
     shown = ["shown", "original"] if data.study.task is Task.PAIR else ["shown"]
-    stimuli = with_images(data.stimuli, shown, folder)
+    asked = ~data.stimuli["kind"].isin(NEVER_COUNTED)
+    stimuli = with_images(data.stimuli[asked], shown, folder)
     return [
         {
             "id": number,

@@ -2,7 +2,7 @@
 
 `store.read` and `store.write` run a function in one transaction. What may be done inside one
 lies in `studies` (studies and their items), `people` (annotators, sessions), `slots` (claiming
-and voting) and `reports` (what researchers look at).
+and voting), `reports` (what researchers look at) and `accounts` (who runs studies).
 """
 
 from collections.abc import Callable
@@ -14,6 +14,7 @@ from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session
 
 from annotation.errors import StoreError
+from annotation.store import account_tables as account_tables  # part of the tables there are
 from annotation.store import engine as engines
 from annotation.store.migrate import upgrade
 
@@ -46,9 +47,12 @@ class Store:
         """`work` on one unchanging snapshot of the database."""
         return engines.run(self._reader, work)
 
-    def write(self, work: Callable[[Session], T]) -> T:
-        """`work` in one transaction, durable when this returns, run anew after a lost race."""
-        return engines.run(self._writer, work)
+    def write(self, work: Callable[[Session], T], by: str | None = None) -> T:
+        """`work` in one transaction, durable when this returns, run anew after a lost race.
+
+        by: the name of the account it is done with; events tell it.
+        """
+        return engines.run(self._writer, work, by=by)
 
     def scrub(self) -> None:
         """Take what deleted and changed rows left behind out of the database's files.

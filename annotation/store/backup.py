@@ -23,8 +23,8 @@ from sqlalchemy.orm import Session
 
 from annotation.errors import StoreError
 from annotation.store import Store
-from annotation.store.ballots import VOTED
 from annotation.store.engine import BUSY_MS, sqlite_file
+from annotation.store.events import VOTED
 from annotation.store.tables import EventRow
 
 log = logging.getLogger(__name__)

@@ -1,9 +1,8 @@
 """Inside one transaction: a vote and its event, and taking a vote back."""
 
 from datetime import datetime, timedelta
-from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Row, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from annotation.domain import (
@@ -17,6 +16,8 @@ from annotation.domain import (
     VoteStatus,
 )
 from annotation.errors import ConflictError, NotAllowedError, NotFoundError
+from annotation.store import extra, trial_votes
+from annotation.store.events import UNDONE, VOTED, log
 from annotation.store.slots import (
     has_held,
     lock_slots,
@@ -34,11 +35,18 @@ from annotation.store.tables import (
     StudyRow,
     VoteRow,
 )
-from annotation.tasks.assignment import Slot, slot_for
+from annotation.tasks.assignment import slot_for
 from annotation.votes.answers import check_answer, is_recognised
 
-VOTED = "vote"
-UNDONE = "undo"
+# Made once, as making a statement takes longer than carrying it out.
+_QUESTION = (
+    select(StudyRow, SourceRow.class_name, CandidateListRow.classes)
+    .select_from(StimulusRow)
+    .join(SourceRow, SourceRow.id == StimulusRow.source_id)
+    .join(StudyRow, StudyRow.id == StimulusRow.study_id)
+    .outerjoin(CandidateListRow, CandidateListRow.source_id == SourceRow.id)
+    .where(StimulusRow.id == bindparam("item"), StimulusRow.study_id == bindparam("study"))
+)
 
 
 def record(tx: Session, annotator: Annotator, answer: Answer, now: datetime) -> VoteReceipt:
@@ -50,69 +58,61 @@ def record(tx: Session, annotator: Annotator, answer: Answer, now: datetime) -> 
     status = touch(tx, annotator, now)
     known = tx.get(VoteRow, answer.id)
     if known is not None:
-        return _receipt_again(known, annotator, answer)
+        return _receipt_again(tx, known, annotator, answer)
     require_active(status)
-    stimulus, source, study, candidates = _question(tx, annotator, answer.item)
-    if not has_held(tx, annotator, answer.item):
-        raise NotAllowedError("This item was not given to you; ask for the next one.")
-    check_answer(Task(study.task), candidates, answer)
-    slot = _slot_to_fill(tx, annotator, study, answer.item, now)
+    question = _question(tx, annotator, answer.item)
+    if question is None:
+        trial = trial_votes.find(tx, annotator, answer.item)
+        return trial_votes.record(tx, annotator, trial, answer, now)
+    study, true_class, classes = question
+    slots = lock_slots(tx, [answer.item])[answer.item]
+    holds = annotator.id in {slot.annotator for slot in slots}
+    if not holds and not has_held(tx, annotator, answer.item):
+        raise NotAllowedError(trial_votes.NOT_GIVEN)
+    check_answer(Task(study.task), classes or [], answer)
+    slot = None if study.status == StudyStatus.CLOSED else slot_for(slots, annotator.id, now)
+    if slot is not None:
+        take(tx, annotator, answer.item, slot, now)
     vote = VoteRow(
         id=answer.id,
         study_id=study.id,
-        stimulus_id=stimulus.id,
+        stimulus_id=answer.item,
         slot_id=None if slot is None else slot.id,
         annotator_id=annotator.id,
         answer=answer.answer,
         reason=answer.reason,
-        recognised=is_recognised(Task(study.task), source.class_name, answer.answer),
+        recognised=is_recognised(Task(study.task), true_class, answer.answer),
         rt_ms=answer.rt_ms,
         client_ts=answer.client_ts,
         server_ts=now,
         display=dict(answer.display),
         tab=answer.tab,
         status=VoteStatus.SURPLUS if slot is None else VoteStatus.COUNTED,
+        protocol=study.version,
     )
     tx.add(vote)
     if slot is not None:
         set_slot(tx, slot.id, SlotState.DONE, lease_until=None)
-    _log(tx, VOTED, vote, now, answer=answer.answer, reason=answer.reason, status=vote.status)
+    log(tx, VOTED, vote, now, answer=answer.answer, reason=answer.reason, status=vote.status)
+    extra.settle(tx, study.id, [vote.stimulus_id], now)
     return VoteReceipt(id=vote.id, status=VoteStatus(vote.status))
 
 
-def _receipt_again(known: VoteRow, annotator: Annotator, answer: Answer) -> VoteReceipt:
+def _receipt_again(
+    tx: Session, known: VoteRow, annotator: Annotator, answer: Answer
+) -> VoteReceipt:
     if known.annotator_id != annotator.id:
         raise ConflictError(f"The vote id {answer.id} belongs to somebody else.")
-    if (known.stimulus_id, known.answer) != (answer.item, answer.answer):
+    if (known.trial_id or known.stimulus_id, known.answer) != (answer.item, answer.answer):
         raise ConflictError(f"The vote id {answer.id} was used for another answer; make a new id.")
-    return VoteReceipt(id=known.id, status=VoteStatus(known.status))
+    return trial_votes.receipt(tx, known)
 
 
 def _question(
     tx: Session, annotator: Annotator, item: str
-) -> tuple[StimulusRow, SourceRow, StudyRow, list[str]]:
-    row = tx.execute(
-        select(StimulusRow, SourceRow, StudyRow, CandidateListRow.classes)
-        .join(SourceRow, SourceRow.id == StimulusRow.source_id)
-        .join(StudyRow, StudyRow.id == StimulusRow.study_id)
-        .outerjoin(CandidateListRow, CandidateListRow.source_id == SourceRow.id)
-        .where(StimulusRow.id == item, StimulusRow.study_id == annotator.study_id)
-    ).one_or_none()
-    if row is None:
-        raise NotFoundError(f"This study has no item {item!r}.")
-    stimulus, source, study, classes = row
-    return stimulus, source, study, classes or []
-
-
-def _slot_to_fill(
-    tx: Session, annotator: Annotator, study: StudyRow, item: str, now: datetime
-) -> Slot | None:
-    if study.status == StudyStatus.CLOSED:
-        return None
-    slot = slot_for(lock_slots(tx, [item])[item], annotator.id, now)
-    if slot is not None:
-        take(tx, annotator, item, slot, now)
-    return slot
+) -> Row[StudyRow, str, list[str] | None] | None:
+    """The study, the true class and the classes offered; None if `item` is none that has slots."""
+    return tx.execute(_QUESTION, {"item": item, "study": annotator.study_id}).one_or_none()
 
 
 def take_back(tx: Session, annotator: Annotator, vote_id: str, now: datetime) -> TaskItem:
@@ -125,6 +125,8 @@ def take_back(tx: Session, annotator: Annotator, vote_id: str, now: datetime) ->
     if study.status == StudyStatus.CLOSED:
         raise ConflictError("The study is closed; its votes can no longer be taken back.")
     until = now + timedelta(seconds=study.spec["lease_seconds"])
+    if vote.trial_id is not None:
+        return trial_votes.take_back(tx, vote, until, now)
     if vote.status != VoteStatus.SUPERSEDED:
         _supersede(tx, vote, until, now)
     elif _answered_since(tx, vote):
@@ -139,7 +141,8 @@ def _supersede(tx: Session, vote: VoteRow, until: datetime, now: datetime) -> No
     tx.flush()
     if was == VoteStatus.COUNTED and vote.slot_id is not None:
         set_slot(tx, vote.slot_id, SlotState.LEASED, lease_until=until, tab=vote.tab)
-    _log(tx, UNDONE, vote, now, status_before=was)
+    log(tx, UNDONE, vote, now, status_before=was)
+    extra.settle(tx, vote.study_id, [vote.stimulus_id], now)
 
 
 def _answered_since(tx: Session, vote: VoteRow) -> bool:
@@ -160,18 +163,3 @@ def _answered_since(tx: Session, vote: VoteRow) -> bool:
         )
     )
     return tx.scalar(query) is not None
-
-
-def _log(tx: Session, kind: str, vote: VoteRow, now: datetime, **data: Any) -> None:
-    tx.flush()  # the event refers to the vote
-    tx.add(
-        EventRow(
-            study_id=vote.study_id,
-            kind=kind,
-            annotator_id=vote.annotator_id,
-            stimulus_id=vote.stimulus_id,
-            vote_id=vote.id,
-            at=now,
-            data=data,
-        )
-    )

@@ -91,11 +91,20 @@ def reader(engine: Engine) -> Engine:
     return engine
 
 
-def run(engine: Engine, work: Callable[[Session], T], attempts: int = ATTEMPTS) -> T:
-    """`work` in one transaction, from the start again when the database says it lost a race."""
+def run(
+    engine: Engine,
+    work: Callable[[Session], T],
+    attempts: int = ATTEMPTS,
+    by: str | None = None,
+) -> T:
+    """`work` in one transaction, from the start again when the database says it lost a race.
+
+    by: the name of the account it is done with, for `author`.
+    """
     for attempt in range(1, attempts + 1):
         try:
-            with Session(engine, expire_on_commit=False) as session, session.begin():
+            session = Session(engine, expire_on_commit=False, info={"by": by})
+            with session, session.begin():
                 return work(session)
         except DBAPIError as error:
             if getattr(error.orig, "sqlstate", None) in RETRY_STATES and attempt < attempts:
@@ -105,6 +114,12 @@ def run(engine: Engine, work: Callable[[Session], T], attempts: int = ATTEMPTS) 
             else:
                 raise
     raise StoreError(f"The database refused a transaction {attempts} times.")
+
+
+def author(tx: Session) -> dict[str, str]:
+    """What an event says about who caused it: {"by": name}; empty if no account did."""
+    by = tx.info.get("by")
+    return {} if by is None else {"by": str(by)}
 
 
 def scrub(engine: Engine) -> None:

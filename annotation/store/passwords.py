@@ -5,21 +5,26 @@ import hmac
 import secrets
 
 
-def protect(password: str | None) -> tuple[str | None, str | None]:
-    """A fresh salt and the hash of `password`, both hexadecimal; (None, None) for None."""
+def protect(password: str | None, parallelism: int = 1) -> tuple[str | None, str | None]:
+    """A fresh salt and the hash of `password`, both hexadecimal; (None, None) for None.
+
+    parallelism: scrypt's p; checking a password takes that many times as long.
+    """
     if password is None:
         return None, None
     salt = secrets.token_bytes(16)
-    return salt.hex(), _scrypt(password, salt).hex()
+    return salt.hex(), _scrypt(password, salt, parallelism).hex()
 
 
-def matches(password: str | None, salt: str | None, digest: str | None) -> bool:
+def matches(
+    password: str | None, salt: str | None, digest: str | None, parallelism: int = 1
+) -> bool:
     """Whether `password` is the one that was protected; anything opens what has none."""
     if salt is None or digest is None:
         return True
-    given = _scrypt(password or "", bytes.fromhex(salt))
+    given = _scrypt(password or "", bytes.fromhex(salt), parallelism)
     return hmac.compare_digest(given, bytes.fromhex(digest))
 
 
-def _scrypt(password: str, salt: bytes) -> bytes:
-    return hashlib.scrypt(password.encode(), salt=salt, n=2**14, r=8, p=1)
+def _scrypt(password: str, salt: bytes, parallelism: int) -> bytes:
+    return hashlib.scrypt(password.encode(), salt=salt, n=2**14, r=8, p=parallelism)

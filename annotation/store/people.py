@@ -9,15 +9,26 @@ import hashlib
 import secrets
 import uuid
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, delete, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, delete, func, select, update
 from sqlalchemy.orm import Session
 
-from annotation.domain import Annotator, AnnotatorStatus, SignedIn, SlotState, VoteStatus
+from annotation.domain import (
+    Annotator,
+    AnnotatorStatus,
+    SignedIn,
+    SlotState,
+    Step,
+    StudySpec,
+    VoteStatus,
+)
 from annotation.errors import ConflictError, NotFoundError, SignInError
-from annotation.store.ballots import VOTED
+from annotation.store import extra
+from annotation.store.engine import author
+from annotation.store.events import VOTED
 from annotation.store.slots import lock_slots, set_slot, take
 from annotation.store.tables import (
     AnnotatorRow,
@@ -25,11 +36,20 @@ from annotation.store.tables import (
     SessionRow,
     SlotRow,
     StimulusRow,
+    StudyRow,
     VoteRow,
 )
+from annotation.tasks import phases
 from annotation.tasks.assignment import slot_for
 
 JOINED = "joined"
+STATUS = "annotator_status"
+# Every request asks this.
+_OWNER = (
+    select(*(getattr(AnnotatorRow, field.name) for field in fields(Annotator)))
+    .join(SessionRow, SessionRow.annotator_id == AnnotatorRow.id)
+    .where(SessionRow.token_sha256 == bindparam("token"))
+)
 BATCH = 5_000  # items at once: databases limit how many values a statement may have
 # A lease is over once its end has passed, so that of a released one lies just before now.
 _MOMENT = timedelta(microseconds=1)
@@ -42,19 +62,25 @@ def annotator_named(
 
     Raises `SignInError` for the pseudonym of somebody who has been erased.
     """
-    known = tx.scalar(_by_name(study_id, name))
+    known = tx.scalar(by_name(study_id, name))
     if known is not None and known.status == AnnotatorStatus.ERASED:
         raise SignInError("This name stands for somebody else; please take another one.")
     return _value(known or _add(tx, study_id, name, now, simulated))
 
 
-def _by_name(study_id: str, name: str) -> Select[AnnotatorRow]:
+def by_name(study_id: str, name: str) -> Select[AnnotatorRow]:
+    """What finds somebody of that name in a study; letter case does not matter."""
     return select(AnnotatorRow).where(
         AnnotatorRow.study_id == study_id, AnnotatorRow.name_key == name.casefold()
     )
 
 
 def _add(tx: Session, study_id: str, name: str, now: datetime, simulated: bool) -> AnnotatorRow:
+    # Two who join at once must not get the same seat.
+    lock = select(StudyRow.spec).where(StudyRow.id == study_id).with_for_update(key_share=True)
+    spec = StudySpec(**tx.scalars(lock).one())
+    taken = select(func.max(AnnotatorRow.seat)).where(AnnotatorRow.study_id == study_id)
+    last = tx.scalar(taken)
     row = AnnotatorRow(
         id=str(uuid.uuid4()),
         study_id=study_id,
@@ -62,6 +88,9 @@ def _add(tx: Session, study_id: str, name: str, now: datetime, simulated: bool) 
         name_key=name.casefold(),
         simulated=simulated,
         status=AnnotatorStatus.ACTIVE,
+        step=Step.MAIN if simulated else phases.first(spec),
+        seat=0 if last is None else last + 1,
+        check_attempts=0,
         created=now,
         last_seen=now,
     )
@@ -88,12 +117,11 @@ def open_session(tx: Session, annotator: Annotator, now: datetime) -> SignedIn:
 
 def session_owner(tx: Session, token: str) -> Annotator | None:
     """Whose session `token` is, None if nobody's."""
-    row = tx.scalar(
-        select(AnnotatorRow)
-        .join(SessionRow, SessionRow.annotator_id == AnnotatorRow.id)
-        .where(SessionRow.token_sha256 == _hash(token))
-    )
-    return None if row is None else _value(row)
+    row = tx.execute(_OWNER, {"token": _hash(token)}).one_or_none()
+    if row is None:
+        return None
+    told = {**row._mapping, "status": AnnotatorStatus(row.status), "step": Step(row.step)}
+    return Annotator(**told)
 
 
 def close_session(tx: Session, token: str) -> None:
@@ -101,16 +129,17 @@ def close_session(tx: Session, token: str) -> None:
     tx.execute(delete(SessionRow).where(SessionRow.token_sha256 == _hash(token)))
 
 
-def pause(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
+def pause(tx: Session, study_id: str, name: str, now: datetime, **data: Any) -> Annotator:
     """Let somebody vote no more for now; what they hold becomes free for others.
 
-    Raises `NotFoundError` for the name, `ConflictError` if they are excluded or erased.
+    data: what the event says besides. Raises `NotFoundError` for the name, `ConflictError` if they
+    are excluded or erased.
     """
-    person = _locked(tx, study_id, name)
+    person = locked(tx, study_id, name)
     _require(person, AnnotatorStatus.ACTIVE, AnnotatorStatus.PAUSED)
     if person.status == AnnotatorStatus.ACTIVE:
         _release(tx, person, (SlotState.LEASED,), now)
-        _put(tx, person, AnnotatorStatus.PAUSED, now)
+        _put(tx, person, AnnotatorStatus.PAUSED, now, **data)
     return _value(person)
 
 
@@ -119,7 +148,7 @@ def resume(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
 
     Raises `NotFoundError` for the name, `ConflictError` if they are excluded or erased.
     """
-    person = _locked(tx, study_id, name)
+    person = locked(tx, study_id, name)
     _require(person, AnnotatorStatus.ACTIVE, AnnotatorStatus.PAUSED)
     if person.status == AnnotatorStatus.PAUSED:
         _put(tx, person, AnnotatorStatus.ACTIVE, now)
@@ -131,7 +160,7 @@ def exclude(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
 
     Raises `NotFoundError` for the name, `ConflictError` if they are erased.
     """
-    person = _locked(tx, study_id, name)
+    person = locked(tx, study_id, name)
     _require(person, AnnotatorStatus.ACTIVE, AnnotatorStatus.PAUSED, AnnotatorStatus.EXCLUDED)
     if person.status != AnnotatorStatus.EXCLUDED:
         votes = _discount(tx, person, now)
@@ -145,7 +174,7 @@ def include(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
     The others become surplus. Raises `NotFoundError` for the name, `ConflictError` unless they
     are excluded or active already.
     """
-    person = _locked(tx, study_id, name)
+    person = locked(tx, study_id, name)
     _require(person, AnnotatorStatus.ACTIVE, AnnotatorStatus.EXCLUDED)
     if person.status == AnnotatorStatus.EXCLUDED:
         votes = _recount(tx, person, now)
@@ -162,7 +191,7 @@ def erase(
     votes and in the events. `annotation.store.Store.scrub` takes care of the files. Raises
     `NotFoundError` for the name.
     """
-    person = _locked(tx, study_id, name)
+    person = locked(tx, study_id, name)
     votes = [] if keep_votes else _discount(tx, person, now)
     _release(tx, person, (SlotState.LEASED,), now)
     erased = person.status == AnnotatorStatus.ERASED
@@ -173,6 +202,7 @@ def erase(
         _blank_events(tx, person, VOTED)
         _blank_votes(tx, person)
     tx.execute(delete(SessionRow).where(SessionRow.annotator_id == person.id))
+    person.external = person.completion_code = None
     if not erased:
         # Last, since others who refer to this person wait from here on.
         person.name, person.name_key = pseudonym, pseudonym.casefold()
@@ -190,9 +220,10 @@ def _blank_votes(tx: Session, person: AnnotatorRow) -> None:
     tx.execute(given.values(answer="", display={}, tab="", **nothing))
 
 
-def _locked(tx: Session, study_id: str, name: str) -> AnnotatorRow:
+def locked(tx: Session, study_id: str, name: str) -> AnnotatorRow:
+    """The row of somebody, which only this transaction can change; raises `NotFoundError`."""
     # Not the key: others may refer to this person meanwhile, who may hold what comes next.
-    person = tx.scalar(_by_name(study_id, name).with_for_update(key_share=True))
+    person = tx.scalar(by_name(study_id, name).with_for_update(key_share=True))
     if person is None:
         raise NotFoundError(f"Nobody in this study is called {name!r}.")
     return person
@@ -212,10 +243,10 @@ def _put(
     tx.add(
         EventRow(
             study_id=person.study_id,
-            kind="annotator_status",
+            kind=STATUS,
             annotator_id=person.id,
             at=now,
-            data={"before": person.status, "after": status, **data},
+            data={"before": person.status, "after": status, **data, **author(tx)},
         )
     )
     person.status = status
@@ -241,6 +272,7 @@ def _discount(tx: Session, person: AnnotatorRow, now: datetime) -> list[str]:
     counted = _votes(person, VoteStatus.COUNTED)
     votes = tx.scalars(select(VoteRow.id).where(*counted).order_by(VoteRow.id)).all()
     tx.execute(update(VoteRow).where(*counted).values(status=VoteStatus.EXCLUDED))
+    extra.settle_votes(tx, person.study_id, votes, now)
     return list(votes)
 
 
@@ -261,6 +293,8 @@ def _recount(tx: Session, person: AnnotatorRow, now: datetime) -> dict[str, list
                 set_slot(tx, slot.id, SlotState.DONE, lease_until=None)
                 vote.status, vote.slot_id = VoteStatus.COUNTED, slot.id
             became[VoteStatus(vote.status)].append(vote.id)
+    tx.flush()
+    extra.settle_votes(tx, person.study_id, became[VoteStatus.COUNTED], now)
     return {status.value: votes for status, votes in became.items()}
 
 
@@ -299,4 +333,6 @@ def _value(row: AnnotatorRow) -> Annotator:
         name=row.name,
         simulated=row.simulated,
         status=AnnotatorStatus(row.status),
+        step=Step(row.step),
+        seat=row.seat,
     )

@@ -1,14 +1,14 @@
 """Inside one transaction: what has been answered so far. Nothing here changes anything."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, String, cast, distinct, exists, func, or_, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import Row, Select, String, Text, cast, func, or_, select
+from sqlalchemy.orm import Session
 
 from annotation.domain import (
     NONE,
@@ -17,17 +17,21 @@ from annotation.domain import (
     AnnotatorRow,
     AnnotatorStatus,
     SlotState,
+    Step,
     StimulusKind,
     Study,
     StudyProgress,
     Task,
     VoteStatus,
 )
-from annotation.errors import NotAllowedError, NotFoundError
-from annotation.images import path_of
-from annotation.store import tables
-from annotation.store.ballots import VOTED
-from annotation.store.slots import FREE, LEASED, has_held
+from annotation.errors import NotAllowedError
+from annotation.images import folder_of, path_of
+from annotation.store import attention, tables, trials
+from annotation.store.attention import Caught
+from annotation.store.events import VOTED
+from annotation.store.openings import Asker
+from annotation.store.remaining import left_for
+from annotation.store.slots import has_held
 from annotation.store.studies import study_of
 from annotation.store.tables import (
     CandidateListRow,
@@ -36,6 +40,7 @@ from annotation.store.tables import (
     SourceRow,
     StimulusRow,
     StudyRow,
+    TrialRow,
     VoteRow,
 )
 
@@ -52,25 +57,31 @@ class Stimulus:
 def study_progress(tx: Session, study_id: str) -> StudyProgress:
     """How many items have how many counted votes, and how far each annotator is."""
     study = study_of(tx, study_id)
+    k = study.spec.votes_per_item
+    votes = _votes_per_item(tx, study)
+    coverage = [votes.get(n, 0) for n in range(k)]
+    full = sum(items for n, items in votes.items() if n >= k)
+    coverage[0] = study.n_items - sum(coverage[1:]) - full
+    extra = select(func.count()).where(SlotRow.study_id == study.id, SlotRow.k == k)
     return StudyProgress(
         n_items=study.n_items,
-        coverage=_coverage(tx, study),
+        coverage=[*coverage, full],
         annotators=_annotator_rows(tx, study),
+        extra_wanted=(tx.scalar(extra) or 0) if study.spec.extra_vote else 0,
+        extra_done=sum(items for n, items in votes.items() if n > k),
     )
 
 
-def _coverage(tx: Session, study: Study) -> list[int]:
+def _votes_per_item(tx: Session, study: Study) -> dict[int, int]:
+    """How many items have so many counted votes, those without any left out."""
     done = (
         select(func.count().label("votes"))
         .where(SlotRow.study_id == study.id, SlotRow.state == SlotState.DONE)
         .group_by(SlotRow.stimulus_id)
         .subquery()
     )
-    coverage = [0] * (study.spec.votes_per_item + 1)
-    for votes, items in tx.execute(select(done.c.votes, func.count()).group_by(done.c.votes)):
-        coverage[votes] = items
-    coverage[0] = study.n_items - sum(coverage)
-    return coverage
+    counts = select(done.c.votes, func.count()).group_by(done.c.votes)
+    return dict(tx.execute(counts).all())
 
 
 def _annotator_rows(tx: Session, study: Study) -> list[AnnotatorRow]:
@@ -79,8 +90,19 @@ def _annotator_rows(tx: Session, study: Study) -> list[AnnotatorRow]:
         select(tables.AnnotatorRow)
         .where(tables.AnnotatorRow.study_id == study.id)
         .order_by(tables.AnnotatorRow.created, tables.AnnotatorRow.name_key)
-    )
-    return [_annotator_row(study.task, person, of.get(person.id)) for person in people]
+    ).all()
+    caught = attention.caught(tx, study)
+    by_itself = attention.paused_by_itself(tx, people)
+    return [
+        _annotator_row(
+            study,
+            one,
+            of.get(one.id),
+            caught=caught.get(one.id, Caught()),
+            paused_by_itself=one.id in by_itself,
+        )
+        for one in people
+    ]
 
 
 def _summaries(study: Study) -> Select[*tuple[Any, ...]]:
@@ -103,8 +125,16 @@ def _summaries(study: Study) -> Select[*tuple[Any, ...]]:
     )
 
 
-def _annotator_row(task: Task, person: tables.AnnotatorRow, votes: Row[Any] | None) -> AnnotatorRow:
-    said = votes is not None and votes.answered > 0 and task is Task.RECOGNITION
+def _annotator_row(
+    study: Study,
+    person: tables.AnnotatorRow,
+    votes: Row[Any] | None,
+    *,
+    caught: Caught,
+    paused_by_itself: bool,
+) -> AnnotatorRow:
+    said = votes is not None and votes.answered > 0 and study.task is Task.RECOGNITION
+    code = study.spec.completion_code or person.completion_code
     return AnnotatorRow(
         name=person.name,
         done=votes.counted if votes else 0,
@@ -114,58 +144,43 @@ def _annotator_row(task: Task, person: tables.AnnotatorRow, votes: Row[Any] | No
         simulated=person.simulated,
         status=AnnotatorStatus(person.status),
         excluded=votes.excluded if votes else 0,
+        step=Step(person.step),
+        completion_code=code if person.step == Step.DONE else None,
+        keep_votes=person.keep_votes,
+        catch_answered=caught.answered,
+        catch_failed=caught.failed,
+        warned=0 < study.spec.catch_warn_after <= caught.failed,
+        paused_by_itself=paused_by_itself,
     )
 
 
-def _median(times: list[float]) -> float | None:
-    return median(times) if times else None
+def _median(times: Sequence[float | None]) -> float | None:
+    return median(time for time in times if time is not None) if times else None
 
 
-def annotator_progress(tx: Session, annotator: Annotator, now: datetime) -> AnnotatorProgress:
-    """How many items `annotator` has answered and may still answer."""
-    times = tx.scalars(
-        select(VoteRow.rt_ms).where(
-            VoteRow.annotator_id == annotator.id, VoteRow.status == VoteStatus.COUNTED
-        )
-    ).all()
-    left = _left(tx, annotator, now)
+def annotator_progress(tx: Session, asker: Asker, now: datetime) -> AnnotatorProgress:
+    """How many items somebody has answered and may still answer."""
+    voter = VoteRow.annotator_id == asker.annotator.id
+    counted = (voter, VoteRow.status == VoteStatus.COUNTED)
+    done, timed = tx.execute(select(func.count(), func.count(VoteRow.rt_ms)).where(*counted)).one()
+    # Only those in the middle: an index has the times in order.
+    times = select(VoteRow.rt_ms).where(*counted, VoteRow.rt_ms.is_not(None))
+    middle = times.order_by(VoteRow.rt_ms).offset((timed - 1) // 2).limit(2 - timed % 2)
+    left = left_for(tx, asker, now)
     return AnnotatorProgress(
-        done=len(times),
-        left=left,
-        total=len(times) + left,
-        median_rt_ms=_median([rt_ms for rt_ms in times if rt_ms is not None]),
+        done=done,
+        left=left.items,
+        total=done + left.items,
+        waiting=left.waiting,
+        median_rt_ms=_median(list(tx.scalars(middle))) if timed else None,
     )
 
 
-def _left(tx: Session, annotator: Annotator, now: datetime) -> int:
-    study = tx.get_one(StudyRow, annotator.study_id)
-    own, last = aliased(SlotRow), aliased(SlotRow)
-    not_held = ~exists().where(
-        own.stimulus_id == SlotRow.stimulus_id, own.annotator_id == annotator.id
-    )
-    not_roomy = ~exists().where(
-        last.study_id == SlotRow.study_id,
-        last.stimulus_id == SlotRow.stimulus_id,
-        last.k == study.votes_per_item - 1,
-        last.state == FREE,
-    )
-    leased = SlotRow.state == LEASED
-    # Slots are taken in the order of k, so an item has a free slot exactly when its last is free.
-    roomy = (SlotRow.state == FREE) & (SlotRow.k == study.votes_per_item - 1)
-    return (
-        _count(tx, annotator, leased, SlotRow.annotator_id == annotator.id)
-        + _count(tx, annotator, roomy, not_held)
-        + _count(tx, annotator, leased, SlotRow.lease_until < now, not_held, not_roomy)
-    )
+def image_of(tx: Session, annotator: Annotator, token: str, root: Path) -> Path:
+    """The image behind an opaque token, if `annotator` holds or has held its item.
 
-
-def _count(tx: Session, annotator: Annotator, *where: ColumnElement[bool]) -> int:
-    query = select(func.count(distinct(SlotRow.stimulus_id)))
-    return tx.scalar(query.where(SlotRow.study_id == annotator.study_id, *where)) or 0
-
-
-def image_of(tx: Session, annotator: Annotator, token: str) -> Path:
-    """The image behind an opaque token, if `annotator` holds or has held its item."""
+    root: what the paths of images in the database begin at.
+    """
     row = tx.execute(
         select(StimulusRow.id, StimulusRow.token, StimulusRow.sha256, SourceRow.sha256)
         .join(SourceRow, SourceRow.id == StimulusRow.source_id)
@@ -175,12 +190,12 @@ def image_of(tx: Session, annotator: Annotator, token: str) -> Path:
         )
     ).one_or_none()
     if row is None:
-        raise NotFoundError("There is no such image in this study.")
+        return trials.image_of(tx, annotator, token, root)
     item, shown_token, shown, original = row
     if not has_held(tx, annotator, item):
         raise NotAllowedError("This image belongs to an item that was not given to you.")
     study = tx.get_one(StudyRow, annotator.study_id)
-    return path_of(Path(study.images), shown if token == shown_token else original)
+    return path_of(folder_of(study.images, root), shown if token == shown_token else original)
 
 
 def last_event(tx: Session, study_id: str) -> int:
@@ -237,11 +252,12 @@ def vote_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
     rows = tx.execute(
         select(
             VoteRow.stimulus_id.label("item"),
-            StimulusRow.kind,
+            func.coalesce(TrialRow.kind, StimulusRow.kind).label("kind"),
             StimulusRow.model,
             StimulusRow.attack,
             SourceRow.image_id,
             SourceRow.class_name,
+            StimulusRow.expected,
             people.name.label("annotator"),
             people.simulated,
             VoteRow.answer,
@@ -250,11 +266,14 @@ def vote_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
             VoteRow.rt_ms,
             VoteRow.client_ts,
             VoteRow.server_ts,
+            cast(VoteRow.display, Text).label("display"),
             VoteRow.status,
+            VoteRow.protocol,
             VoteRow.id.label("vote_id"),
         )
         .join(StimulusRow, StimulusRow.id == VoteRow.stimulus_id)
         .join(SourceRow, SourceRow.id == StimulusRow.source_id)
+        .outerjoin(TrialRow, TrialRow.id == VoteRow.trial_id)
         .join(people, people.id == VoteRow.annotator_id)
         .join(EventRow, (EventRow.vote_id == VoteRow.id) & (EventRow.kind == VOTED))
         .where(VoteRow.study_id == study.id)

@@ -2,31 +2,89 @@
 
 Lock order, the same everywhere so that nobody waits in a circle: the annotator's own row, then
 the stimuli in the order of their ids, then slots. Slots of one item are taken in the order of k
-and never become free again (a lease that runs out is taken over as it is), so an item is started
-when its slot 0 is taken and has room when its last slot is free. What somebody who is paused or
-excluded held is a lease that has run out.
+and never become free again (a lease that runs out is taken over as it is). What somebody who is
+paused or excluded held is a lease that has run out.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Select, and_, exists, literal_column, or_, select, update
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import BindParameter, Row, and_, bindparam, exists, func, or_, select, update
+from sqlalchemy.orm import Session
 
-from annotation.domain import Annotator, AnnotatorStatus, SlotState, StudyStatus, TaskItem
+from annotation.domain import (
+    Annotator,
+    AnnotatorStatus,
+    SlotState,
+    StudySpec,
+    StudyStatus,
+    TaskItem,
+)
 from annotation.errors import NotAllowedError, NotFoundError
+from annotation.store.openings import FREE as FREE
+from annotation.store.openings import LEASE_LOST as LEASE_LOST
+from annotation.store.openings import LEASED as LEASED
+from annotation.store.openings import (
+    asker_of,
+    candidates_of,
+    seen_of,
+    serves,
+    study_row,
+)
+from annotation.store.openings import open_items as open_items
+from annotation.store.openings import quota_left as quota_left
 from annotation.store.tables import (
-    AnnotatorRow,
     CandidateListRow,
     EventRow,
     SlotRow,
     StimulusRow,
-    StudyRow,
+    Table,
 )
-from annotation.tasks.assignment import PRIME, Order, Slot, order_of, slot_for
+from annotation.tasks.assignment import Slot, slot_for
+from annotation.tasks.exposure import choose
 
-LEASE_LOST = "lease_lost"
+# Statements on tables cost half of what those on mapped classes do.
+_SLOT, _PERSON = Table.metadata.tables["slot"], Table.metadata.tables["annotator"]
+_SEEN = (
+    update(_PERSON)
+    .where(_PERSON.c.id == bindparam("me"))
+    .values(last_seen=bindparam("now"))
+    .returning(_PERSON.c.status, _PERSON.c.step)
+)
+_ITEMS: BindParameter[str] = bindparam("items", expanding=True)
+_LOCK = select(StimulusRow.id).where(StimulusRow.id.in_(_ITEMS)).order_by(StimulusRow.id)
+_LOCK_ALL, _LOCK_SOME = (
+    _LOCK.with_for_update(key_share=True, skip_locked=skip) for skip in (False, True)
+)
+_SLOTS_OF = select(
+    *(_SLOT.c[name] for name in ("stimulus_id", "id", "k", "state", "annotator_id", "lease_until"))
+).where(_SLOT.c.stimulus_id.in_(_ITEMS))
+_OWN_LEASES = (
+    select(_SLOT.c.stimulus_id, _SLOT.c.tab)
+    .where(_SLOT.c.annotator_id == bindparam("me"), _SLOT.c.state == LEASED)
+    .order_by(_SLOT.c.given, _SLOT.c.id)
+)
+_SHOWN = (
+    select(StimulusRow.id, StimulusRow.original_token, StimulusRow.token, CandidateListRow.classes)
+    .outerjoin(CandidateListRow, CandidateListRow.source_id == StimulusRow.source_id)
+    .where(StimulusRow.id.in_(_ITEMS))
+)
+_OWN = _SLOT.alias("own")
+_N_GIVEN = select(func.coalesce(func.max(_OWN.c.given), 0)).where(
+    _OWN.c.annotator_id == bindparam("holder"), _OWN.c.given.is_not(None)
+)
+_GIVE = (
+    update(_SLOT)
+    .where(_SLOT.c.id == bindparam("slot"))
+    .values(
+        state=SlotState.LEASED,
+        annotator_id=bindparam("holder"),
+        given=_N_GIVEN.scalar_subquery() + 1,
+        lease_until=bindparam("until"),
+        tab=bindparam("for_tab"),
+    )
+)
 _REFUSED = {
     AnnotatorStatus.PAUSED: (
         "The researcher has paused your part in this study, so this was not taken. "
@@ -37,75 +95,6 @@ _REFUSED = {
     ),
     AnnotatorStatus.ERASED: "You have been erased from this study, so this was not taken.",
 }
-
-# Spelt out in the SQL: only then do the databases see that the partial indices apply.
-FREE: ColumnElement[str] = literal_column(f"'{SlotState.FREE}'")
-LEASED: ColumnElement[str] = literal_column(f"'{SlotState.LEASED}'")
-
-
-def open_items(tx: Session, annotator: Annotator, n: int, now: datetime) -> list[str]:
-    """Up to `n` items to claim, best first: interrupted, then started, then fresh ones.
-
-    Read without a lock, so some may be gone when they are claimed. Empty unless the study runs
-    and `annotator` is active.
-    """
-    study = _study(tx, annotator)
-    person = tx.get(AnnotatorRow, annotator.id)
-    active = person is not None and person.status == AnnotatorStatus.ACTIVE
-    if study.status != StudyStatus.RUNNING or not active:
-        return []
-    order = order_of(study.seed, annotator.name.casefold())
-    found: list[str] = []
-    for query in (
-        _interrupted(annotator, now),
-        _started(annotator, study.votes_per_item),
-        _fresh(annotator),
-    ):
-        if len(found) < n:
-            found += tx.scalars(_in_order(query, order).limit(n))
-    # An interrupted item may be a started one as well.
-    return list(dict.fromkeys(found))[:n]
-
-
-def _interrupted(annotator: Annotator, now: datetime) -> Select[str]:
-    return select(SlotRow.stimulus_id).where(
-        SlotRow.study_id == annotator.study_id,
-        SlotRow.state == LEASED,
-        SlotRow.lease_until < now,
-        or_(SlotRow.annotator_id == annotator.id, ~_holds(annotator)),
-    )
-
-
-def _started(annotator: Annotator, votes_per_item: int) -> Select[str]:
-    first = aliased(SlotRow)
-    fresh = exists().where(
-        first.study_id == SlotRow.study_id,
-        first.stimulus_id == SlotRow.stimulus_id,
-        first.k == 0,
-        first.state == FREE,
-    )
-    return select(SlotRow.stimulus_id).where(
-        SlotRow.study_id == annotator.study_id,
-        SlotRow.state == FREE,
-        SlotRow.k == votes_per_item - 1,
-        ~fresh,
-        ~_holds(annotator),
-    )
-
-
-def _fresh(annotator: Annotator) -> Select[str]:
-    return select(SlotRow.stimulus_id).where(
-        SlotRow.study_id == annotator.study_id, SlotRow.state == FREE, SlotRow.k == 0
-    )
-
-
-def _holds(annotator: Annotator) -> ColumnElement[bool]:
-    own = aliased(SlotRow)
-    return exists().where(own.stimulus_id == SlotRow.stimulus_id, own.annotator_id == annotator.id)
-
-
-def _in_order(query: Select[str], order: Order) -> Select[str]:
-    return query.order_by((order.factor * SlotRow.salt + order.offset) % PRIME)
 
 
 def lease(
@@ -123,61 +112,72 @@ def lease(
     Items that somebody else is claiming at this moment are skipped; the `last_try` waits to see
     whether they still have room, and if nothing else is left moves items here from other tabs.
     """
-    status = touch(tx, annotator, now)
-    study = _study(tx, annotator)
-    if study.status != StudyStatus.RUNNING or status is not AnnotatorStatus.ACTIVE:
+    person, study = _touch(tx, annotator, now), study_row(tx, annotator)
+    if study.status != StudyStatus.RUNNING or not serves(person.status, person.step):
         return []
     until = now + timedelta(seconds=study.spec["lease_seconds"])
-    items = _own_leases(tx, annotator, SlotRow.tab == tab, n)
+    quota = quota_left(tx, annotator)
+    n = n if quota is None else min(n, quota)
+    held = _own_leases(tx, annotator)
+    items = [item for item, where in held.items() if where == tab][:n]
     new = [item for item in wanted if item not in items]
-    slots = lock_slots(tx, new, skip_locked=not last_try) if len(items) < n else {}
-    items += _claim(tx, annotator, new, slots, n - len(items), now)
-    if last_try and not items:
-        items = _own_leases(tx, annotator, SlotRow.tab != tab, n)
-    extend(tx, annotator, tab, items, until)
-    return task_items(tx, items, until)
+    free = n - len(items) if quota is None else min(n - len(items), quota - len(held))
+    taken = _claim(tx, annotator, new, free, now, skip_locked=not last_try)
+    if last_try and not items and not taken:
+        items = [item for item, where in held.items() if where != tab][:n]
+    if items:
+        extend(tx, annotator, tab, items, until)
+    if taken:
+        given = {"holder": annotator.id, "until": until, "for_tab": tab}
+        tx.connection().execute(_GIVE, [{**given, "slot": slot} for slot in taken.values()])
+    items += taken
+    return task_items(tx, items, until) if items else []
 
 
-def _own_leases(tx: Session, annotator: Annotator, where: ColumnElement[bool], n: int) -> list[str]:
-    query = select(SlotRow.stimulus_id).where(
-        SlotRow.annotator_id == annotator.id, SlotRow.state == LEASED, where
-    )
-    return list(tx.scalars(query.order_by(SlotRow.id).limit(n)))
+def _own_leases(tx: Session, annotator: Annotator) -> dict[str, str]:
+    """The items somebody holds, in the order they were given, and in which tab."""
+    return dict(tx.connection().execute(_OWN_LEASES, {"me": annotator.id}).all())
 
 
 def _claim(
     tx: Session,
     annotator: Annotator,
     wanted: Sequence[str],
-    slots: Mapping[str, Sequence[Slot]],
     n: int,
     now: datetime,
-) -> list[str]:
-    claimed: list[str] = []
-    for item in wanted:
-        slot = slot_for(slots.get(item, ()), annotator.id, now) if len(claimed) < n else None
-        if slot is not None:
-            take(tx, annotator, item, slot, now)
-            claimed.append(item)
-    return claimed
+    *,
+    skip_locked: bool,
+) -> dict[str, int]:
+    """Up to `n` of `wanted` that have room and may be shown to `annotator`, each with its slot."""
+    if n <= 0 or not wanted:
+        return {}
+    locked = lock_slots(tx, wanted, skip_locked=skip_locked)
+    room = {item: slot_for(slots, annotator.id, now) for item, slots in locked.items()}
+    chosen = _choose(tx, annotator, [item for item in wanted if room.get(item)], n)
+    taken = {item: slot for item in chosen if (slot := room[item]) is not None}
+    _note_lost(tx, annotator, taken, now)
+    return {item: slot.id for item, slot in taken.items()}
+
+
+def _choose(tx: Session, annotator: Annotator, items: Sequence[str], n: int) -> list[str]:
+    """Asked again here, where other requests of the same person wait: limits hold in every tab."""
+    spec = StudySpec(**study_row(tx, annotator).spec)
+    if spec.max_views is None and spec.min_lag == 0 and not spec.label_originals:
+        return list(items[:n])
+    asker = asker_of(tx, annotator)
+    candidates = candidates_of(tx, asker, items)
+    return choose(candidates, n, asker.limits, seen_of(tx, asker, candidates))
 
 
 def lock_slots(
     tx: Session, items: Sequence[str], *, skip_locked: bool = False
 ) -> dict[str, list[Slot]]:
     """The slots of `items`, which nobody else can change until this transaction ends."""
-    lock = select(StimulusRow.id).where(StimulusRow.id.in_(items)).order_by(StimulusRow.id)
-    locked = tx.scalars(lock.with_for_update(key_share=True, skip_locked=skip_locked)).all()
-    rows = tx.execute(
-        select(
-            SlotRow.stimulus_id,
-            SlotRow.id,
-            SlotRow.k,
-            SlotRow.state,
-            SlotRow.annotator_id,
-            SlotRow.lease_until,
-        ).where(SlotRow.stimulus_id.in_(locked))
-    )
+    locked = items
+    if tx.get_bind().dialect.name != "sqlite":  # there, whoever writes is alone
+        lock = _LOCK_SOME if skip_locked else _LOCK_ALL
+        locked = tx.scalars(lock, {"items": items}).all()
+    rows = tx.connection().execute(_SLOTS_OF, {"items": locked})
     slots: dict[str, list[Slot]] = defaultdict(list)
     for item, slot_id, k, state, holder, until in rows:
         slots[item].append(
@@ -187,41 +187,46 @@ def lock_slots(
 
 
 def take(tx: Session, annotator: Annotator, item: str, slot: Slot, now: datetime) -> None:
-    """Give `slot` to `annotator`; whoever let it expire is on record as having seen the item."""
+    """Give `slot` of an item that is not shown to `annotator` now to them.
+
+    Whoever let it expire is on record as having seen the item.
+    """
     if slot.annotator == annotator.id:
         return
-    if slot.annotator is not None:
-        tx.add(
-            EventRow(
-                study_id=annotator.study_id,
-                kind=LEASE_LOST,
-                annotator_id=slot.annotator,
-                stimulus_id=item,
-                at=now,
-                data={"taken_by": annotator.id},
+    _note_lost(tx, annotator, {item: slot}, now)
+    held = {"annotator_id": annotator.id, "lease_until": now, "given": None}
+    set_slot(tx, slot.id, SlotState.LEASED, **held)
+
+
+def _note_lost(tx: Session, annotator: Annotator, taken: Mapping[str, Slot], now: datetime) -> None:
+    """Say in events who loses the items `taken` to `annotator`."""
+    for item, slot in taken.items():
+        if slot.annotator not in (None, annotator.id):
+            tx.add(
+                EventRow(
+                    study_id=annotator.study_id,
+                    kind=LEASE_LOST,
+                    annotator_id=slot.annotator,
+                    stimulus_id=item,
+                    at=now,
+                    data={"taken_by": annotator.id},
+                )
             )
-        )
-    set_slot(tx, slot.id, SlotState.LEASED, annotator_id=annotator.id, lease_until=now)
 
 
 def set_slot(tx: Session, slot_id: int, state: SlotState, **values: object) -> None:
     """Put one slot into `state`."""
-    tx.execute(update(SlotRow).where(SlotRow.id == slot_id).values(state=state, **values))
+    changed = update(_SLOT).where(_SLOT.c.id == slot_id).values(state=state, **values)
+    tx.connection().execute(changed)
 
 
 def extend(
     tx: Session, annotator: Annotator, tab: str, items: Sequence[str], until: datetime
 ) -> None:
     """Reserve those of `items` that `annotator` still holds until `until`, for `tab`."""
-    tx.execute(
-        update(SlotRow)
-        .where(
-            SlotRow.annotator_id == annotator.id,
-            SlotRow.state == LEASED,
-            SlotRow.stimulus_id.in_(items),
-        )
-        .values(lease_until=until, tab=tab)
-    )
+    held = _SLOT.c.annotator_id == annotator.id, _SLOT.c.state == LEASED
+    where = (*held, _SLOT.c.stimulus_id.in_(items))
+    tx.connection().execute(update(_SLOT).where(*where).values(lease_until=until, tab=tab))
 
 
 def heartbeat(
@@ -229,7 +234,7 @@ def heartbeat(
 ) -> None:
     """Say that `annotator` is still looking at `items`; `NotAllowedError` if they may not."""
     require_active(touch(tx, annotator, now))
-    until = now + timedelta(seconds=_study(tx, annotator).spec["lease_seconds"])
+    until = now + timedelta(seconds=study_row(tx, annotator).spec["lease_seconds"])
     extend(tx, annotator, tab, items, until)
 
 
@@ -238,11 +243,15 @@ def touch(tx: Session, annotator: Annotator, now: datetime) -> AnnotatorStatus:
 
     Returns the status they have until this transaction ends, whatever `annotator` says.
     """
-    seen = update(AnnotatorRow).where(AnnotatorRow.id == annotator.id).values(last_seen=now)
-    status = tx.scalar(seen.returning(AnnotatorRow.status))
-    if status is None:
+    return AnnotatorStatus(_touch(tx, annotator, now).status)
+
+
+def _touch(tx: Session, annotator: Annotator, now: datetime) -> Row[tuple[str, str]]:
+    tx.flush()  # what follows goes past the session
+    row = tx.connection().execute(_SEEN, {"me": annotator.id, "now": now}).one_or_none()
+    if row is None:
         raise NotFoundError("You are not part of this study (any more). Open its link again.")
-    return AnnotatorStatus(status)
+    return row
 
 
 def require_active(status: AnnotatorStatus) -> None:
@@ -253,13 +262,7 @@ def require_active(status: AnnotatorStatus) -> None:
 
 def task_items(tx: Session, items: Sequence[str], until: datetime) -> list[TaskItem]:
     """What a browser is told about `items`, in their order."""
-    rows = tx.execute(
-        select(
-            StimulusRow.id, StimulusRow.original_token, StimulusRow.token, CandidateListRow.classes
-        )
-        .outerjoin(CandidateListRow, CandidateListRow.source_id == StimulusRow.source_id)
-        .where(StimulusRow.id.in_(items))
-    )
+    rows = tx.execute(_SHOWN, {"items": items})
     found = {
         item: TaskItem(
             item=item,
@@ -283,10 +286,3 @@ def has_held(tx: Session, annotator: Annotator, item: str) -> bool:
         )
     )
     return bool(tx.scalar(select(or_(holds, lost))))
-
-
-def _study(tx: Session, annotator: Annotator) -> StudyRow:
-    study = tx.get(StudyRow, annotator.study_id)
-    if study is None:
-        raise NotFoundError(f"There is no study {annotator.study_id!r}.")
-    return study

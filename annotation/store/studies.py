@@ -1,9 +1,11 @@
 """Inside one transaction: studies and the items they consist of."""
 
+import hashlib
+import json
 import secrets
 import uuid
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,12 +13,22 @@ from typing import Any
 from sqlalchemy import insert, select, text
 from sqlalchemy.orm import Session
 
-from annotation.domain import SlotState, StimulusKind, Study, StudySpec, StudyStatus, Task
-from annotation.errors import NotFoundError
+from annotation.domain import (
+    ProtocolVersion,
+    SlotState,
+    StimulusKind,
+    Study,
+    StudySpec,
+    StudyStatus,
+    Task,
+)
+from annotation.errors import ConflictError, NotFoundError
 from annotation.store import passwords
+from annotation.store.engine import author
 from annotation.store.tables import (
     CandidateListRow,
     EventRow,
+    ProtocolRow,
     SlotRow,
     SourceRow,
     StimulusRow,
@@ -30,7 +42,10 @@ BATCH = 5_000  # rows in memory at once when a study has a hundred thousand slot
 
 
 def add_study(tx: Session, plan: StudyPlan, images: Path, now: datetime) -> Study:
-    """Store a planned study with all its items and K free slots for each."""
+    """Store a planned study with all its items and K free slots for each.
+
+    images: the folder of its images, from where studies keep theirs on.
+    """
     row = _study_row(plan, images, now)
     tx.add(row)
     tx.flush()
@@ -39,11 +54,22 @@ def add_study(tx: Session, plan: StudyPlan, images: Path, now: datetime) -> Stud
     _insert(tx, CandidateListRow, _lists(plan, source_ids))
     stimuli = list(_stimuli(plan, row.id, source_ids))
     _insert(tx, StimulusRow, iter(stimuli))
-    _insert(tx, SlotRow, _slots(plan, row.id, [stimulus["id"] for stimulus in stimuli]))
+    _insert(tx, SlotRow, _slots(plan, row.id, stimuli[: len(plan.items)]))
     if tx.get_bind().dialect.name == "postgresql":
         # Or its planner takes the slots for a few until it looks by itself, which may be never,
         # and handing out the first items takes minutes.
         tx.execute(text(f"ANALYZE {StimulusRow.__tablename__}, {SlotRow.__tablename__}"))
+    tx.add(
+        ProtocolRow(
+            study_id=row.id,
+            version=row.version,
+            sha256=plan.protocol,
+            spec=row.spec,
+            why="",
+            by=author(tx).get("by", ""),
+            at=now,
+        )
+    )
     _log(tx, row.id, "study_created", now, protocol=plan.protocol, n_failed=plan.n_failed)
     return _value(row)
 
@@ -68,8 +94,11 @@ def _study_row(plan: StudyPlan, images: Path, now: datetime) -> StudyRow:
         images=str(images),
         n_items=len(plan.items),
         n_decoys=sum(item.kind is StimulusKind.DECOY for item in plan.items),
+        n_originals=sum(item.kind is StimulusKind.ORIGINAL for item in plan.items),
         n_failed=plan.n_failed,
+        cells=[plan.cells.count(cell) for cell in range(plan.n_cells)],
         protocol=plan.protocol,
+        version=1,
         created=now,
     )
 
@@ -111,7 +140,7 @@ def _lists(plan: StudyPlan, ids: dict[str, str]) -> Iterator[dict[str, Any]]:
 
 def _stimuli(plan: StudyPlan, study: str, ids: dict[str, str]) -> Iterator[dict[str, Any]]:
     pair = plan.spec.task is Task.PAIR
-    for item in plan.items:
+    for item in (*plan.items, *plan.quality):
         yield {
             "id": secrets.token_hex(16),
             "study_id": study,
@@ -126,19 +155,24 @@ def _stimuli(plan: StudyPlan, study: str, ids: dict[str, str]) -> Iterator[dict[
             "token": secrets.token_hex(16),
             "original_token": secrets.token_hex(16) if pair else None,
             "quality": item.quality,
+            "expected": item.expected,
             "probabilities": item.shown.probabilities if plan.spec.simulated else None,
         }
 
 
-def _slots(plan: StudyPlan, study: str, stimuli: list[str]) -> Iterator[dict[str, Any]]:
-    salted = list(zip(stimuli, salts(plan.spec.seed, len(stimuli)), strict=True))
+def _slots(
+    plan: StudyPlan, study: str, stimuli: Sequence[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    salted = list(zip(stimuli, salts(plan.spec.seed, len(stimuli)), plan.cells, strict=True))
     for k in range(plan.spec.votes_per_item):
-        for stimulus, salt in salted:
+        for stimulus, salt, cell in salted:
             yield {
                 "study_id": study,
-                "stimulus_id": stimulus,
+                "stimulus_id": stimulus["id"],
+                "source_id": stimulus["source_id"],
                 "k": k,
                 "salt": salt,
+                "cell": cell,
                 "state": SlotState.FREE,
                 "tab": "",
             }
@@ -175,6 +209,83 @@ def put_status(tx: Session, study_id: str, status: StudyStatus, now: datetime) -
     return _value(row)
 
 
+def amend(
+    tx: Session,
+    study_id: str,
+    change: Callable[[StudySpec], StudySpec],
+    why: str,
+    by: str,
+    now: datetime,
+) -> Study:
+    """The study with the settings that `change` makes of those it has, as a new version.
+
+    Raises `NotFoundError`, `ConflictError` if the study is closed, and what `change` raises.
+    """
+    row = tx.scalar(select(StudyRow).where(StudyRow.id == study_id).with_for_update(key_share=True))
+    if row is None:
+        raise NotFoundError(f"There is no study {study_id!r}.")
+    if row.status == StudyStatus.CLOSED:
+        raise ConflictError("The study is closed; its settings can no longer change.")
+    before = StudySpec(**row.spec)
+    after = change(before)
+    spec = asdict(after)
+    del spec["password"]
+    row.spec, row.version = spec, row.version + 1
+    row.protocol = _sha256_of_version(_versions(tx, study_id)[0].sha256, spec)
+    tx.add(
+        ProtocolRow(
+            study_id=study_id,
+            version=row.version,
+            sha256=row.protocol,
+            spec=spec,
+            why=why,
+            by=by,
+            at=now,
+        )
+    )
+    changed = {
+        name: {"before": getattr(before, name), "after": spec[name]}
+        for name in _changed(before, after)
+    }
+    _log(tx, study_id, "amended", now, version=row.version, why=why, by=by, changed=changed)
+    return _value(row)
+
+
+def _sha256_of_version(first: str, spec: dict[str, Any]) -> str:
+    """The hash of the first version stands for the items and lists, which never change."""
+    content = json.dumps({"first": first, "spec": spec}, sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _changed(before: StudySpec, after: StudySpec) -> tuple[str, ...]:
+    names = (field.name for field in fields(StudySpec) if field.name != "password")
+    return tuple(name for name in names if getattr(before, name) != getattr(after, name))
+
+
+def _versions(tx: Session, study_id: str) -> list[ProtocolRow]:
+    query = select(ProtocolRow).where(ProtocolRow.study_id == study_id)
+    return list(tx.scalars(query.order_by(ProtocolRow.version)))
+
+
+def protocol_versions(tx: Session, study_id: str) -> list[ProtocolVersion]:
+    """All versions of a study's settings, the first one first; raises `NotFoundError`."""
+    _row(tx, study_id)
+    rows = _versions(tx, study_id)
+    specs = [StudySpec(**row.spec) for row in rows]
+    return [
+        ProtocolVersion(
+            version=row.version,
+            sha256=row.sha256,
+            spec=spec,
+            why=row.why,
+            by=row.by,
+            at=row.at,
+            changed=_changed(before, spec),
+        )
+        for row, before, spec in zip(rows, [specs[0], *specs], specs, strict=False)
+    ]
+
+
 def _row(tx: Session, study_id: str) -> StudyRow:
     row = tx.get(StudyRow, study_id)
     if row is None:
@@ -190,7 +301,7 @@ def _row_of_token(tx: Session, token: str) -> StudyRow:
 
 
 def _log(tx: Session, study_id: str, kind: str, now: datetime, **data: Any) -> None:
-    tx.add(EventRow(study_id=study_id, kind=kind, at=now, data=data))
+    tx.add(EventRow(study_id=study_id, kind=kind, at=now, data={**data, **author(tx)}))
 
 
 def _value(row: StudyRow) -> Study:
@@ -207,7 +318,8 @@ def _value(row: StudyRow) -> Study:
         models=tuple(row.models),
         n_items=row.n_items,
         n_decoys=row.n_decoys,
+        n_originals=row.n_originals,
         n_failed=row.n_failed,
-        images=Path(row.images),
         protocol=row.protocol,
+        version=row.version,
     )

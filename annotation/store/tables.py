@@ -1,7 +1,8 @@
 """The tables. Rules that must never be broken are constraints here, not code elsewhere.
 
-No over-count: a slot has at most one counted vote and an item exactly K slots. No second vote:
-an annotator has at most one slot and one counted vote on an item.
+No over-count: a slot has at most one counted vote and an item exactly K slots, or one more where
+the K votes were split and the study asks for an extra vote then. No second vote: an annotator has
+at most one slot and one counted vote on an item.
 """
 
 from datetime import datetime
@@ -49,12 +50,31 @@ class StudyRow(Table):
     password_hash: Mapped[str | None] = mapped_column(Text)
     dataset: Mapped[str] = mapped_column(Text)
     models: Mapped[list[str]] = mapped_column(Json)
-    images: Mapped[str] = mapped_column(Text)
+    images: Mapped[str] = mapped_column(Text)  # `annotation.images.folder_of`
     n_items: Mapped[int]
     n_decoys: Mapped[int]
+    n_originals: Mapped[int] = mapped_column(server_default="0")
     n_failed: Mapped[int]
+    cells: Mapped[list[int]] = mapped_column(Json, server_default="[]")  # items in each cell
     protocol: Mapped[str] = mapped_column(String(64))
+    version: Mapped[int] = mapped_column(server_default="1")
     created: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class ProtocolRow(Table):
+    """One version of a study's settings: the first when it was made, then one a change."""
+
+    __tablename__ = "protocol"
+    __table_args__ = (Index("uq_protocol_study_id_version", "study_id", "version", unique=True),)
+
+    id: Mapped[int] = mapped_column(RowId, primary_key=True, autoincrement=True)
+    study_id: Mapped[str] = mapped_column(ForeignKey("study.id"))
+    version: Mapped[int]
+    sha256: Mapped[str] = mapped_column(String(64))
+    spec: Mapped[dict[str, Any]] = mapped_column(Json)
+    why: Mapped[str] = mapped_column(Text)
+    by: Mapped[str] = mapped_column(Text)
+    at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
 class SourceRow(Table):
@@ -108,6 +128,7 @@ class StimulusRow(Table):
     token: Mapped[str] = mapped_column(Id, unique=True)  # address of the reconstruction
     original_token: Mapped[str | None] = mapped_column(Id, unique=True)
     quality: Mapped[int | None]  # stratum, 0 = closest to its own original
+    expected: Mapped[str | None] = mapped_column(Text)  # the answer, where it is known beforehand
     probabilities: Mapped[dict[str, float] | None] = mapped_column(Json)
 
 
@@ -117,6 +138,7 @@ class AnnotatorRow(Table):
     __tablename__ = "annotator"
     __table_args__ = (
         Index("uq_annotator_study_id_name_key", "study_id", "name_key", unique=True),
+        Index("uq_annotator_study_id_seat", "study_id", "seat", unique=True),
         CheckConstraint("status IN ('active', 'paused', 'excluded', 'erased')", name="status"),
     )
 
@@ -126,6 +148,13 @@ class AnnotatorRow(Table):
     name_key: Mapped[str] = mapped_column(Text)
     simulated: Mapped[bool]
     status: Mapped[str] = mapped_column(Word)
+    step: Mapped[str] = mapped_column(Word, server_default="main")
+    seat: Mapped[int] = mapped_column(server_default="0")  # how many had joined before
+    check_attempts: Mapped[int] = mapped_column(server_default="0")
+    consented: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    keep_votes: Mapped[bool | None]  # whether votes may be kept when the person is erased
+    external: Mapped[dict[str, str] | None] = mapped_column(Json)  # ids of a recruiting service
+    completion_code: Mapped[str | None] = mapped_column(Word)  # made when they are done first
     created: Mapped[datetime] = mapped_column(UtcDateTime)
     last_seen: Mapped[datetime] = mapped_column(UtcDateTime)
 
@@ -150,10 +179,12 @@ class SlotRow(Table):
         Index(
             "ix_slot_free",
             "study_id",
+            "cell",
             "k",
             "stimulus_id",
             # The rest so that an annotator's next items are found without touching the table.
             "salt",
+            "source_id",
             "state",
             sqlite_where=text("state = 'free'"),
             postgresql_where=text("state = 'free'"),
@@ -161,11 +192,20 @@ class SlotRow(Table):
         Index(
             "ix_slot_leased",
             "study_id",
+            "cell",
             "lease_until",
             sqlite_where=text("state = 'leased'"),
             postgresql_where=text("state = 'leased'"),
         ),
-        Index("ix_slot_annotator_id_state", "annotator_id", "state"),
+        Index("ix_slot_held", "annotator_id", "state", "cell", "stimulus_id"),
+        Index(
+            "ix_slot_given",
+            "annotator_id",
+            "given",
+            "source_id",
+            sqlite_where=text("given IS NOT NULL"),
+            postgresql_where=text("given IS NOT NULL"),
+        ),
         CheckConstraint("state IN ('free', 'leased', 'done')", name="state"),
         CheckConstraint("(state = 'free') = (annotator_id IS NULL)", name="holder"),
         CheckConstraint("(state = 'leased') = (lease_until IS NOT NULL)", name="lease"),
@@ -176,10 +216,39 @@ class SlotRow(Table):
     stimulus_id: Mapped[str] = mapped_column(ForeignKey("stimulus.id"))
     k: Mapped[int]
     salt: Mapped[int] = mapped_column(RowId)  # of the item; annotators' orders come from it
+    cell: Mapped[int] = mapped_column(server_default="0")  # of the Latin square (tasks.exposure)
+    source_id: Mapped[str | None] = mapped_column(ForeignKey("source.id"))  # of the item
     state: Mapped[str] = mapped_column(Word)
     annotator_id: Mapped[str | None] = mapped_column(ForeignKey("annotator.id"))
+    given: Mapped[int | None]  # the how many-th item it was for who has it now, from 1
     lease_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
     tab: Mapped[str] = mapped_column(Text)
+
+
+class TrialRow(Table):
+    """One showing of an item that never counts, to one annotator, under a name of its own.
+
+    A repeat has a name and an image address of its own, so that nobody can tell it from a new item.
+    """
+
+    __tablename__ = "trial"
+    __table_args__ = (
+        Index("uq_trial_annotator_id_kind_ordinal", "annotator_id", "kind", "ordinal", unique=True),
+        CheckConstraint("kind IN ('practice', 'catch', 'gold', 'repeat')", name="kind"),
+        CheckConstraint("state IN ('open', 'done')", name="state"),
+    )
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    study_id: Mapped[str] = mapped_column(ForeignKey("study.id"))
+    annotator_id: Mapped[str] = mapped_column(ForeignKey("annotator.id"))
+    stimulus_id: Mapped[str] = mapped_column(ForeignKey("stimulus.id"))
+    kind: Mapped[str] = mapped_column(Word)
+    ordinal: Mapped[int]  # the how many-th of its kind for this annotator, from 0
+    token: Mapped[str] = mapped_column(Id, unique=True)  # address of what is shown
+    original_token: Mapped[str | None] = mapped_column(Id, unique=True)
+    state: Mapped[str] = mapped_column(Word)
+    tab: Mapped[str] = mapped_column(Text)
+    created: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
 class VoteRow(Table):
@@ -203,17 +272,27 @@ class VoteRow(Table):
             postgresql_where=text("status = 'counted'"),
         ),
         Index("ix_vote_study_id_server_ts", "study_id", "server_ts"),
-        Index("ix_vote_annotator_id_status", "annotator_id", "status"),
+        Index("ix_vote_given", "annotator_id", "status", "rt_ms"),
+        Index(
+            "uq_vote_quality_trial",
+            "trial_id",
+            unique=True,
+            sqlite_where=text("status = 'quality'"),
+            postgresql_where=text("status = 'quality'"),
+        ),
         CheckConstraint(
-            "status IN ('counted', 'superseded', 'surplus', 'excluded')", name="status"
+            "status IN ('counted', 'superseded', 'surplus', 'excluded', 'quality')", name="status"
         ),
         CheckConstraint("status != 'counted' OR slot_id IS NOT NULL", name="counted_has_slot"),
+        CheckConstraint("status != 'quality' OR trial_id IS NOT NULL", name="quality_has_trial"),
+        CheckConstraint("trial_id IS NULL OR slot_id IS NULL", name="trial_has_no_slot"),
     )
 
     id: Mapped[str] = mapped_column(Id, primary_key=True)
     study_id: Mapped[str] = mapped_column(ForeignKey("study.id"))
     stimulus_id: Mapped[str] = mapped_column(ForeignKey("stimulus.id"))
     slot_id: Mapped[int | None] = mapped_column(ForeignKey("slot.id"))
+    trial_id: Mapped[str | None] = mapped_column(ForeignKey("trial.id"))
     annotator_id: Mapped[str] = mapped_column(ForeignKey("annotator.id"))
     answer: Mapped[str] = mapped_column(Text)
     reason: Mapped[str | None] = mapped_column(Word)
@@ -224,6 +303,7 @@ class VoteRow(Table):
     display: Mapped[dict[str, Any]] = mapped_column(Json)
     tab: Mapped[str] = mapped_column(Text)
     status: Mapped[str] = mapped_column(Word)
+    protocol: Mapped[int] = mapped_column(server_default="1")  # version in force when it came
 
 
 class EventRow(Table):
@@ -237,6 +317,13 @@ class EventRow(Table):
         Index("uq_event_vote_id_kind", "vote_id", "kind", unique=True),
         Index("ix_event_stimulus_id_annotator_id", "stimulus_id", "annotator_id"),
         Index("ix_event_study_id", "study_id"),
+        Index(
+            "ix_event_lost",
+            "annotator_id",
+            "stimulus_id",
+            sqlite_where=text("kind = 'lease_lost'"),
+            postgresql_where=text("kind = 'lease_lost'"),
+        ),
     )
 
     id: Mapped[int] = mapped_column(RowId, primary_key=True, autoincrement=True)

@@ -52,6 +52,15 @@ def rank(order: Order, salt: int) -> int:
     return (order.factor * salt + order.offset) % PRIME
 
 
+def wants_another(n_recognised: int, n_votes: int, votes_per_item: int) -> bool:
+    """Whether the K votes on an item are split as evenly as an odd number can be: 3 to 2 of five.
+
+    A single vote is not split.
+    """
+    split = abs(2 * n_recognised - n_votes) == 1
+    return n_votes == votes_per_item and votes_per_item > 1 and split
+
+
 def slot_for(slots: Sequence[Slot], annotator: str, now: datetime) -> Slot | None:
     """The slot of one item that `annotator` may hold now, or None.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from annotation.errors import StudyError
 
 STRATA = 4
+MOST_USES = 2  # of one reconstruction as a decoy: who meets it often learns what it shows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,8 @@ def decoys(pairs: Sequence[Pair], rate: float, *, rng: random.Random) -> list[tu
 
     The reconstruction shown has another label (never only another image id), comes from the same
     model and lies in the nearest quality stratum, so that quality gives nothing away; among equals
-    the one shown least so far. Raises `StudyError` where a model has only one label.
+    the one shown least so far. None is shown more than `MOST_USES` times as long as another one has
+    been shown less often. Raises `StudyError` where a model has only one label.
     """
     by_model: dict[str, list[int]] = defaultdict(list)
     for index, pair in enumerate(pairs):
@@ -57,7 +59,11 @@ def _decoys_of_model(
             )
         shown = min(
             rng.sample(others, len(others)),
-            key=lambda other: (abs(pairs[other].stratum - pairs[index].stratum), used[other]),
+            key=lambda other: (
+                max(0, used[other] + 1 - MOST_USES),
+                abs(pairs[other].stratum - pairs[index].stratum),
+                used[other],
+            ),
         )
         used[shown] += 1
         chosen.append((index, shown))

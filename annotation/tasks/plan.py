@@ -8,17 +8,22 @@ from dataclasses import asdict, dataclass, replace
 
 from annotation.domain import StimulusKind, StudySpec, Task
 from annotation.tasks.candidates import CandidateList, candidate_list
+from annotation.tasks.exposure import cell_of, source_ranks
 from annotation.tasks.pairs import Pair, decoys, quality_strata
 
 
 @dataclass(frozen=True, kw_only=True)
 class Original:
-    """One attacked image; `ranking` is a classifier's order of the classes, best first."""
+    """One attacked image; `ranking` is a classifier's order of the classes, best first.
+
+    `probabilities` by class are what simulated annotators answer from, where it is an item.
+    """
 
     image_id: str
     class_name: str
     sha256: str
     ranking: tuple[str, ...] = ()
+    probabilities: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +51,8 @@ class PlannedItem:
     image_id: str
     kind: StimulusKind
     shown: Reconstruction
-    quality: int
+    quality: int | None  # stratum; None for what is no reconstruction
+    expected: str | None = None  # the answer, where it is known beforehand
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +66,28 @@ class StudyPlan:
     originals: tuple[Original, ...]
     candidates: Mapping[str, CandidateList]  # by image_id; empty in the pair task
     items: tuple[PlannedItem, ...]
+    quality: tuple[PlannedItem, ...] = ()  # shown, never counted (annotation.tasks.quality)
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """The cell of the Latin square in which each of `items` lies (annotation.tasks.exposure).
+
+        Originals come in one more cell, the last. Unbalanced studies have only one besides.
+        """
+        n_models = self.n_cells - self.spec.label_originals
+        rank_of = {model: rank for rank, model in enumerate(self.models)}
+        sources = source_ranks([o.image_id for o in self.originals], self.spec.seed)
+        return tuple(
+            n_models
+            if item.kind is StimulusKind.ORIGINAL
+            else cell_of(sources[item.image_id], rank_of[item.shown.model], n_models)
+            for item in self.items
+        )
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells there are, that of the originals included."""
+        return (len(self.models) if self.spec.balanced else 1) + self.spec.label_originals
 
     @property
     def protocol(self) -> str:
@@ -73,6 +101,10 @@ class StudyPlan:
                 (i.image_id, i.kind, i.shown.image_id, i.shown.model, i.shown.sha256)
                 for i in self.items
             ],
+            "quality": [
+                (i.image_id, i.kind, i.shown.image_id, i.shown.model, i.shown.sha256, i.expected)
+                for i in self.quality
+            ],
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -85,6 +117,7 @@ def plan_study(
     originals: Sequence[Original],
     reconstructions: Sequence[Reconstruction],
     n_failed: int,
+    quality: Sequence[PlannedItem] = (),
 ) -> StudyPlan:
     """The items of a study, decoys included, and one candidate list for each original.
 
@@ -97,7 +130,8 @@ def plan_study(
         n_failed=n_failed,
         originals=tuple(originals),
         candidates=_lists(spec, classes, originals) if spec.task is Task.RECOGNITION else {},
-        items=tuple(_items(spec, reconstructions)),
+        items=(*_items(spec, reconstructions), *_originals(spec, originals, reconstructions)),
+        quality=tuple(quality),
     )
 
 
@@ -118,7 +152,7 @@ def _lists(
 
 
 def _items(spec: StudySpec, reconstructions: Sequence[Reconstruction]) -> list[PlannedItem]:
-    strata = _strata_within_models(reconstructions)
+    strata = strata_within_models(reconstructions)
     items = [
         PlannedItem(
             image_id=shown.image_id,
@@ -144,7 +178,33 @@ def _items(spec: StudySpec, reconstructions: Sequence[Reconstruction]) -> list[P
     ]
 
 
-def _strata_within_models(reconstructions: Sequence[Reconstruction]) -> list[int]:
+def _originals(
+    spec: StudySpec, originals: Sequence[Original], reconstructions: Sequence[Reconstruction]
+) -> list[PlannedItem]:
+    """Every original of which a reconstruction is shown, as an item of no model."""
+    attacked = {r.image_id for r in reconstructions}
+    return [
+        PlannedItem(
+            image_id=original.image_id,
+            kind=StimulusKind.ORIGINAL,
+            shown=Reconstruction(
+                image_id=original.image_id,
+                class_name=original.class_name,
+                model="",
+                attack="",
+                sha256=original.sha256,
+                error=0.0,
+                probabilities=original.probabilities,
+            ),
+            quality=None,
+        )
+        for original in (originals if spec.label_originals else ())
+        if original.image_id in attacked
+    ]
+
+
+def strata_within_models(reconstructions: Sequence[Reconstruction]) -> list[int]:
+    """The quality stratum of each reconstruction among those of its model, 0 = best."""
     strata = [0] * len(reconstructions)
     for model in {r.model for r in reconstructions}:
         members = [i for i, r in enumerate(reconstructions) if r.model == model]

@@ -11,7 +11,7 @@ import gradio as gr
 
 from annotation import people as persons
 from annotation import study as studies
-from annotation.domain import AnnotatorRow, AnnotatorStatus, Study
+from annotation.domain import AnnotatorRow, AnnotatorStatus, Step, Study
 from annotation.errors import AnnotationError, ConflictError
 from annotation.ui import StudyContext, people_view
 from annotation.ui.study_form import html
@@ -49,6 +49,7 @@ class _Panel:
     resume: gr.Button
     exclude: gr.Button
     include: gr.Button
+    let_in: gr.Button
     erase: gr.Button
     exclude_box: gr.Column
     effect: gr.HTML
@@ -63,7 +64,7 @@ class _Panel:
     @property
     def outputs(self) -> list[Any]:
         """What changes by itself."""
-        return list(vars(self).values())[:11]
+        return list(vars(self).values())[:12]
 
     @property
     def boxes(self) -> list[Any]:
@@ -107,6 +108,7 @@ def _draw() -> _Panel:
                     ("resume", "Resume", "primary"),
                     ("exclude", "Exclude…", "secondary"),
                     ("include", "Include", "primary"),
+                    ("let_in", "Let in", "primary"),
                     ("erase", "Erase…", "stop"),
                 )
             }
@@ -156,9 +158,10 @@ def _wire_table(context: StudyContext, panel: _Panel) -> None:
 
 
 def _wire_steps(context: StudyContext, panel: _Panel) -> None:
-    def step(change: Change) -> Callable[[str, str], list[Any]]:
-        def handler(study: str, chosen: str) -> list[Any]:
-            _told(change, context.store, study, chosen, datetime.now(UTC))
+    def step(change: Change) -> Callable[..., list[Any]]:
+        def handler(study: str, chosen: str, request: gr.Request) -> list[Any]:
+            now, by = datetime.now(UTC), request.username
+            _told(change, context.store, study, chosen, now, by=by)
             return [*_look(context, study, chosen, ""), *_asked()]
 
         return handler
@@ -168,6 +171,7 @@ def _wire_steps(context: StudyContext, panel: _Panel) -> None:
         (panel.resume, persons.resume),
         (panel.exclude_now, persons.exclude),
         (panel.include, persons.include),
+        (panel.let_in, persons.let_in),
     ):
         shown = [*panel.outputs, *panel.boxes]
         button.click(step(change), [panel.study, panel.chosen], shown, **TELLING)
@@ -183,16 +187,21 @@ def _wire_exclusion(context: StudyContext, panel: _Panel) -> None:
 
 
 def _wire_erasure(context: StudyContext, panel: _Panel) -> None:
-    def erase(study: str, chosen: str, typed: str, votes: str) -> list[Any]:
+    def ask(study: str, chosen: str) -> list[Any]:
+        agreed = _person(context, study, chosen)
+        keep = agreed is None or agreed.keep_votes is not False
+        return [*_asked(erase=True), KEEP if keep else REMOVE]
+
+    def erase(study: str, chosen: str, typed: str, votes: str, request: gr.Request) -> list[Any]:
         _told(_require_same, typed, chosen)
-        keep = votes == KEEP
-        erased = _told(
-            persons.erase, context.store, study, chosen, datetime.now(UTC), keep_votes=keep
-        )
+        settings = {"keep_votes": votes == KEEP, "by": request.username}
+        now = datetime.now(UTC)
+        erased = _told(persons.erase, context.store, study, chosen, now, **settings)
         return [*_look(context, study, erased.name, ""), *_asked()]
 
     shown = [*panel.outputs, *panel.boxes]
-    panel.erase.click(lambda: _asked(erase=True), None, panel.boxes, **QUIETLY)
+    asked = [*panel.boxes, panel.votes]
+    panel.erase.click(ask, [panel.study, panel.chosen], asked, **QUIETLY)
     panel.erase_not.click(_asked, None, panel.boxes, **QUIETLY)
     place = [panel.study, panel.chosen, panel.typed, panel.votes]
     panel.erase_now.click(erase, place, shown, **TELLING)
@@ -222,18 +231,26 @@ def _look(context: StudyContext, study_id: str, name: str, seen: str) -> list[An
     study = _current(known, study_id)
     if study is None:
         nothing = [gr.Dropdown(choices=[], value=None), "", "", people_view.NO_STUDY]
-        return [*nothing, gr.Column(visible=False), *[gr.skip()] * 6]
+        return [*nothing, gr.Column(visible=False), *[gr.skip()] * 7]
     people = persons.list_people(context.store, study.id)
-    person = next((one for one in people if one.name == name), None)
+    person = _named(people, name)
     table = people_view.people_table(study, people, name, datetime.now(UTC))
     head = people_view.person_head(person) if person else ""
     choices = [people_view.choice(one) for one in known]
     digest = sha256("\n".join([str(choices), study.id, table, head]).encode()).hexdigest()
     if digest == seen:
-        return [gr.skip()] * 11
+        return [gr.skip()] * 12
     selector = gr.Dropdown(choices=choices, value=study.id)
     shown = [selector, person.name if person else "", digest, table]
     return [*shown, gr.Column(visible=person is not None), head, *_buttons(person)]
+
+
+def _person(context: StudyContext, study: str, name: str) -> AnnotatorRow | None:
+    return _named(persons.list_people(context.store, study), name)
+
+
+def _named(people: list[AnnotatorRow], name: str) -> AnnotatorRow | None:
+    return next((one for one in people if one.name == name), None)
 
 
 def _current(known: list[Study], chosen: str) -> Study | None:
@@ -243,7 +260,7 @@ def _current(known: list[Study], chosen: str) -> Study | None:
 
 
 def _buttons(person: AnnotatorRow | None) -> list[Any]:
-    """Pause, Resume, Exclude, Include, Erase: those that make sense for `person`."""
+    """Pause, Resume, Exclude, Include, Let in, Erase: those that make sense for `person`."""
     status = person.status if person else AnnotatorStatus.ERASED
     taking_part = (AnnotatorStatus.ACTIVE, AnnotatorStatus.PAUSED)
     visible = [
@@ -251,6 +268,7 @@ def _buttons(person: AnnotatorRow | None) -> list[Any]:
         status is AnnotatorStatus.PAUSED,
         status in taking_part,
         status is AnnotatorStatus.EXCLUDED,
+        person is not None and person.step is Step.FAILED and status in taking_part,
         status is not AnnotatorStatus.ERASED or bool(person and person.done),
     ]
     return [gr.Button(visible=one) for one in visible]

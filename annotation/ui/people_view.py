@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from html import escape
 
-from annotation.domain import AnnotatorRow, AnnotatorStatus, Study
+from annotation.domain import AnnotatorRow, AnnotatorStatus, Step, Study
 from annotation.ui.study_view import when
 from annotation.votes.exclusion import Effect, ModelRate
 
@@ -25,6 +25,19 @@ _NOTES = {
     ),
     AnnotatorStatus.ERASED: "The name is gone. What is left stands under this pseudonym.",
 }
+_BY_ITSELF = (
+    "Nobody paused them: too many catch trials were failed. Resume lets them go on and fail as "
+    "many again."
+)
+_STEPS = {
+    Step.CONSENT: "Has not agreed yet.",
+    Step.INSTRUCTIONS: "Is reading the instructions.",
+    Step.PRACTICE: "Is practising.",
+    Step.CHECK: "Is answering the questions on the instructions.",
+    Step.DONE: "Is done.",
+    Step.DECLINED: "Did not consent.",
+    Step.FAILED: "Did not pass the questions on the instructions; you can let them in.",
+}
 
 
 def choice(study: Study) -> tuple[str, str]:
@@ -39,7 +52,7 @@ def people_table(study: Study, people: Sequence[AnnotatorRow], chosen: str, now:
         return _nobody(study)
     heads = "".join(
         f'<th scope="col"{" class=st-number" if name in _NUMBERS else ""}>{name}</th>'
-        for name in ("Annotator", "Status", *_NUMBERS, "Last seen")
+        for name in ("Annotator", "Status", "Step", *_NUMBERS, "Last seen")
     )
     rows = "".join(_row(person, person.name == chosen, now) for person in people)
     return (
@@ -73,7 +86,8 @@ def _row(person: AnnotatorRow, chosen: bool, now: datetime) -> str:
     )
     return (
         f'<tr{mark}><td><button type="button" class="st-pick" data-person="{name}">{name}</button>'
-        f"</td><td>{chips(person)}</td>{numbers}<td>{when(person.last_seen, now)}</td></tr>"
+        f"{_warning(person)}</td><td>{chips(person)}</td><td>{person.step.value}</td>{numbers}"
+        f"<td>{when(person.last_seen, now)}</td></tr>"
     )
 
 
@@ -84,14 +98,36 @@ def chips(person: AnnotatorRow) -> str:
     simulated = (
         ' <span class="st-chip" data-kind="simulated">simulated</span>' if person.simulated else ""
     )
-    return f'<span class="st-chip" data-kind="{kind}">{status}</span>{simulated}'
+    by_itself = " by itself" if person.paused_by_itself else ""
+    return f'<span class="st-chip" data-kind="{kind}">{status}{by_itself}</span>{simulated}'
+
+
+def _warning(person: AnnotatorRow) -> str:
+    if not person.warned:
+        return ""
+    return f' <span class="st-chip" data-kind="warning">{_caught(person)}</span>'
+
+
+def _caught(person: AnnotatorRow) -> str:
+    return f"failed {person.catch_failed:,} of {_count(person.catch_answered, 'catch trial')}"
 
 
 def person_head(person: AnnotatorRow) -> str:
     """Name and marks of one person, and what their status means."""
+    facts = [_NOTES[person.status], _STEPS.get(person.step, "")]
+    if person.paused_by_itself:
+        facts.append(_BY_ITSELF)
+    if person.catch_answered:
+        facts.append(f"{_caught(person).capitalize()}.")
+    if person.completion_code:
+        facts.append(f"Completion code: {person.completion_code}.")
+    if person.keep_votes is not None:
+        agreed = "agreed" if person.keep_votes else "did not agree"
+        facts.append(f"They {agreed} that their answers are kept if they are erased.")
+    marks = chips(person) + _warning(person)
     return (
-        f'<div class="st-head"><h2>{escape(person.name)}</h2>{chips(person)}</div>'
-        f'<p class="st-facts">{_NOTES[person.status]}</p>'
+        f'<div class="st-head"><h2>{escape(person.name)}</h2>{marks}</div>'
+        f'<p class="st-facts">{escape(" ".join(filter(None, facts)))}</p>'
     )
 
 

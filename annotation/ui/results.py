@@ -1,7 +1,7 @@
 """The Results page: what the votes of a study say, how sure that is, and how far people agree."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import gradio as gr
@@ -9,7 +9,13 @@ import gradio as gr
 from annotation import study as studies
 from annotation.domain import Study, Task
 from annotation.errors import AnnotationError
-from annotation.ui import StudyContext, results_plots, results_view, study_view
+from annotation.ui import (
+    StudyContext,
+    results_plots,
+    results_quality,
+    results_view,
+    study_view,
+)
 from annotation.ui.results_data import Results, ResultsCache
 from annotation.ui.study_form import html
 from annotation.votes.agreement import Coding
@@ -30,6 +36,10 @@ class _Panel:
     agreement: gr.HTML
     kappa_plot: gr.Plot
     annotators: gr.HTML
+    quality: gr.HTML
+    carry_plot: gr.Plot
+    carry_over: gr.HTML
+    reliability: gr.HTML
     detection: gr.HTML
     confusion_plot: gr.Plot
     confusions: gr.HTML
@@ -80,6 +90,10 @@ def _draw(study: gr.Dropdown) -> _Panel:
         agreement = html("results-agreement", **box)
         annotators = html("results-annotators", **box)
         kappa_plot = gr.Plot(show_label=False, elem_id="results-kappa-plot")
+        quality = html("results-quality", **box)
+        carry_plot = gr.Plot(show_label=False, elem_id="results-carry-plot")
+        carry_over = html("results-carry-over", **box)
+        reliability = html("results-reliability", **box)
         detection = html("results-detection", **box)
         confusion_plot = gr.Plot(show_label=False, elem_id="results-confusion-plot")
         confusions = html("results-confusions", **box)
@@ -93,6 +107,10 @@ def _draw(study: gr.Dropdown) -> _Panel:
         agreement=agreement,
         kappa_plot=kappa_plot,
         annotators=annotators,
+        quality=quality,
+        carry_plot=carry_plot,
+        carry_over=carry_over,
+        reliability=reliability,
         detection=detection,
         confusion_plot=confusion_plot,
         confusions=confusions,
@@ -120,7 +138,7 @@ def _current(known: list[Study], chosen: str) -> Study | None:
 
 
 def _nothing(head: str) -> list[Any]:
-    return [head, gr.Column(visible=False), *[gr.skip()] * 9]
+    return [head, gr.Column(visible=False), *[gr.skip()] * (len(fields(_Panel)) - 3)]
 
 
 def _shown(results: Results) -> list[Any]:
@@ -137,8 +155,16 @@ def _shown(results: Results) -> list[Any]:
         results_view.agreement(results),
         gr.Plot(results_plots.kappa_figure(recognised), visible=results.n_people >= FEWEST_PEOPLE),
         results_view.annotators(results),
+        results_quality.quality(results),
+        gr.Plot(results_plots.view_figure(results.carry_over), visible=_seen_twice(results)),
+        results_quality.carry_over(results),
+        results_quality.models_of_votes(results),
         gr.HTML(results_view.detection(results), visible=results.detection is not None),
         results_plots.confusion_figure(results.confusion, truth),
         results_view.confusions(results),
         results_view.downloads(results),
     ]
+
+
+def _seen_twice(results: Results) -> bool:
+    return len(results.carry_over) > 1

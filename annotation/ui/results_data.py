@@ -20,7 +20,14 @@ from annotation.votes.agreement import (
 from annotation.votes.annotators import annotator_table
 from annotation.votes.ballots import ballots_of
 from annotation.votes.detection import DETECTION_KINDS, detection_table
+from annotation.votes.quality import (
+    carry_over_table,
+    check_table,
+    none_bias_table,
+    repeat_table,
+)
 from annotation.votes.rates import confusion_table, rate_table
+from annotation.votes.reliability import Reliability, open_questions, reliability
 from annotation.votes.summaries import summary_table
 
 KEPT = 8  # studies whose results stay in memory
@@ -31,7 +38,8 @@ class Results:
     """A study's results.
 
     n_votes: counted votes on reconstructions, n_items of them with a vote, n_full with all K.
-    pairs: pairwise κ of every coding. detection: None but for a pair study.
+    pairs: pairwise κ of every coding. detection: None but for a pair study. checks, none_bias,
+    repeats and carry_over are the tables of `votes.quality`.
     """
 
     study: Study
@@ -46,6 +54,12 @@ class Results:
     confusion: pd.DataFrame
     items: pd.DataFrame
     detection: pd.DataFrame | None
+    checks: pd.DataFrame
+    none_bias: pd.DataFrame
+    repeats: pd.DataFrame
+    carry_over: pd.DataFrame
+    reliability: Reliability
+    open_questions: dict[str, int]
 
 
 def results_of(study: Study, votes: pd.DataFrame) -> Results:
@@ -71,6 +85,12 @@ def results_of(study: Study, votes: pd.DataFrame) -> Results:
         confusion=confusion_table(shown, task),
         items=items,
         detection=detection,
+        checks=check_table(votes),
+        none_bias=none_bias_table(votes),
+        repeats=repeat_table(votes, task),
+        carry_over=carry_over_table(votes, np.random.default_rng(seed)),
+        reliability=reliability(ballots, items, task),
+        open_questions=open_questions(items, k),
     )
 
 

@@ -45,6 +45,29 @@ def rate_figure(rates: pd.DataFrame) -> go.Figure:
     return figure
 
 
+def view_figure(views: pd.DataFrame) -> go.Figure:
+    """P(recognised) at each view of an original by one annotator, with its interval."""
+    figure = go.Figure(
+        go.Scatter(
+            x=views["view"].tolist(),
+            y=views["share"].tolist(),
+            mode="markers",
+            marker={"size": 10, "color": BAR_COLOUR},
+            error_y={
+                "array": (views["high"] - views["share"]).fillna(0).tolist(),
+                "arrayminus": (views["share"] - views["low"]).fillna(0).tolist(),
+                "color": BAR_COLOUR,
+                "thickness": 2,
+            },
+            hovertemplate="view %{x}: %{y:.0%}<extra></extra>",
+        )
+    )
+    _lay_out(figure, "Recognised, by how often the original was seen", 320)
+    figure.update_xaxes(title="view of one original by one annotator", tickformat="d")
+    figure.update_yaxes(range=[-0.02, 1.02], tickformat=".0%", zeroline=False)
+    return figure
+
+
 def confusion_figure(confusion: pd.DataFrame, truth: str) -> go.Figure:
     """Share of the votes on each truth (rows) that gave each answer (columns), none left blank."""
     counts = confusion.to_numpy(dtype=float)

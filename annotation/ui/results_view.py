@@ -13,6 +13,7 @@ from annotation.ui.results_data import Results
 from annotation.ui.study_view import chips
 from annotation.votes.agreement import Coding
 from annotation.votes.ballots import BOOTSTRAPS
+from annotation.votes.quality import Check
 from annotation.votes.rates import likely_confusions
 
 NO_STUDY = '<p class="st-empty">No study yet. Make one on the page Studies.</p>'
@@ -28,7 +29,7 @@ _CODINGS = {
 def head(results: Results) -> str:
     """Name, marks, and how much has been collected."""
     study, items = results.study, results.items
-    wanted = study.n_items - study.n_decoys
+    wanted = study.n_reconstructions
     facts = [
         f"{results.n_votes:,} votes of {_count(results.n_people, 'annotator')}",
         f"{results.n_items:,} of {_count(wanted, 'reconstruction')} seen",
@@ -54,7 +55,7 @@ def _remarks(results: Results) -> str:
         remarks.append(
             "There are no votes yet. Send people the link on the page Studies, then press Refresh."
         )
-    elif results.n_full < results.study.n_items - results.study.n_decoys:
+    elif results.n_full < results.study.n_reconstructions:
         remarks.append(
             "Votes are still missing. Rates are of decided items, and items on which people agree "
             "are decided first, so they can still move by more than their intervals say."
@@ -77,7 +78,7 @@ def rates(results: Results) -> str:
         (
             row["model"],
             f"{row['n_decided']:,} / {row['n_items']:,}",
-            percent(row["rate"], row["rate_low"], row["rate_high"]) + _why(row["reason"]),
+            percent(row["rate"], row["rate_low"], row["rate_high"]) + why(row["reason"]),
             percent(row["mean_response"], row["mean_response_low"], row["mean_response_high"]),
             _rank(row),
         )
@@ -88,7 +89,7 @@ def rates(results: Results) -> str:
         f"Rank 1 leaks most. Brackets hold 95% intervals from {BOOTSTRAPS:,} resamples of the "
         "originals; the range of a rank is that of the same resamples."
     )
-    return _section("Recognised, by model", _table("Rates", heads, rows), note)
+    return section("Recognised, by model", grid("Rates", heads, rows), note)
 
 
 def agreement(results: Results) -> str:
@@ -105,10 +106,10 @@ def agreement(results: Results) -> str:
     heads = ("Statistic [95%]", *(_CODINGS[Coding(coding)] for coding in codings))
     n = int(table["n_items"].max())
     note = f"Of {_count(n, 'item')} with at least two votes. 0 is chance, 1 perfect agreement."
-    why = table[table["reason"] != ""].groupby("reason", sort=False)["statistic"].unique()
-    reasons = [f" {', '.join(names)}: {reason}." for reason, names in why.items()]
-    shown = _table("Agreement", heads, rows)
-    return _section("Agreement between annotators", shown, note + "".join(reasons))
+    missing = table[table["reason"] != ""].groupby("reason", sort=False)["statistic"].unique()
+    reasons = [f" {', '.join(names)}: {reason}." for reason, names in missing.items()]
+    shown = grid("Agreement", heads, rows)
+    return section("Agreement between annotators", shown, note + "".join(reasons))
 
 
 def annotators(results: Results) -> str:
@@ -122,20 +123,39 @@ def annotators(results: Results) -> str:
             *(() if pair else (percent(row["none_rate"]),)),
             percent(row["agreement"]) + f" of {row['n_compared']:,}",
             number(row["mean_kappa"]),
-            number(row["tau_without"]) + _why(row["reason"]),
+            number(row["tau_without"]) + why(row["reason"]),
             _points(row["largest_change"]),
+            *(_share(results, row["annotator"], check) for check in Check),
+            _own_kappa(results, row["annotator"]),
         )
         for row in results.annotators.to_dict("records")
     ]
     heads = ["Annotator", "Votes", "Median time", "None", "With the others' majority"]
     heads += ["Mean κ", "τ without", "Largest change"]
+    heads += [*(("Same", "Different") if pair else ("Clear", "Noise")), "Gold", "Repeat κ"]
     if pair:
         heads.remove("None")
     note = (
         "τ without: how much of the ranking of the models stays when this annotator is left out, "
-        "1 is all of it. Largest change: how far any model's mean response moves then."
+        "1 is all of it. Largest change: how far any model's mean response moves then. "
+        f"{'Same, Different' if pair else 'Clear, Noise'}: catch trials answered right. Gold: gold "
+        "items answered right. Repeat κ: of their answers with their own to the same items."
     )
-    return _section("Annotators", _table("Annotators", heads, rows), note)
+    return section("Annotators", grid("Annotators", heads, rows), note)
+
+
+def _share(results: Results, annotator: str, check: Check) -> str:
+    table = results.checks
+    rows = table[(table["annotator"] == annotator) & (table["check"] == check.value)]
+    return f"{rows['accuracy'].iloc[0]:.0%} of {rows['n'].iloc[0]:,}" if len(rows) else DASH
+
+
+def _own_kappa(results: Results, annotator: str) -> str:
+    table = results.repeats
+    own = table[(table["annotator"] == annotator) & (table["coding"] == Coding.ANSWER.value)]
+    if not len(own):
+        return DASH
+    return f"{number(own['kappa'].iloc[0])} of {own['n'].iloc[0]:,}"
 
 
 def detection(results: Results) -> str:
@@ -149,7 +169,7 @@ def detection(results: Results) -> str:
             f"{row['false_alarms']:,} / {row['n_decoys']:,}",
             number(row["d_prime"], row["d_prime_low"], row["d_prime_high"])
             + ("*" if row["interval"] == "Gourevitch-Galanter" else "")
-            + _why(row["reason"]),
+            + why(row["reason"]),
             number(row["criterion"], row["criterion_low"], row["criterion_high"]),
         )
         for row in results.detection.to_dict("records")
@@ -160,7 +180,7 @@ def detection(results: Results) -> str:
         "log-linearly (+0.5, +1). *: a rate of 0 or 1, so the interval is that of Gourevitch and "
         "Galanter, not of resampling."
     )
-    return _section("Signal detection", _table("Signal detection", heads, rows), note)
+    return section("Signal detection", grid("Signal detection", heads, rows), note)
 
 
 def confusions(results: Results) -> str:
@@ -168,8 +188,8 @@ def confusions(results: Results) -> str:
     if results.study.task is Task.PAIR:
         counts = results.confusion
         rows = [(kind, *(f"{n:,}" for n in row)) for kind, *row in counts.itertuples()]
-        table = _table("Answers", ("Shown", *map(str, counts.columns)), rows)
-        return _section("Answers to matches and decoys", table, "")
+        table = grid("Answers", ("Shown", *map(str, counts.columns)), rows)
+        return section("Answers to matches and decoys", table, "")
     found = likely_confusions(results.confusion)
     listed = [
         (row["class_name"], row["answered"], f"{row['votes']:,}", percent(row["share"]))
@@ -177,7 +197,7 @@ def confusions(results: Results) -> str:
     ]
     heads = ("Shown", "Taken for", "Votes", "Share of its votes")
     note = "Counted votes on reconstructions; the answer none is left out of this list."
-    return _section("Most frequent confusions", _table("Confusions", heads, listed), note)
+    return section("Most frequent confusions", grid("Confusions", heads, listed), note)
 
 
 def downloads(results: Results) -> str:
@@ -188,6 +208,13 @@ def downloads(results: Results) -> str:
         "pairwise-kappa": results.pairs,
         "annotators": results.annotators,
         "confusion": results.confusion.melt(value_name="votes", ignore_index=False).reset_index(),
+    }
+    tables |= {
+        "known-answers": pd.concat([results.checks, results.none_bias], ignore_index=True),
+        "repeats": results.repeats,
+        "carry-over": results.carry_over,
+        "dawid-skene": results.reliability.people,
+        "disagreements": results.reliability.disagreements,
     }
     if results.detection is not None:
         tables["signal-detection"] = results.detection
@@ -235,17 +262,19 @@ def _rank(row: Mapping[Hashable, Any]) -> str:
     return f"{row['rank']:g} ({row['rank_low']:g} to {row['rank_high']:g})"
 
 
-def _why(reason: str) -> str:
+def why(reason: str) -> str:
+    """A reason in brackets, nothing without one."""
     return f" ({reason})" if reason else ""
 
 
-def _section(title: str, table: str, note: str) -> str:
+def section(title: str, table: str, note: str) -> str:
+    """A heading, HTML below it, and a text as its note."""
     remark = f'<p class="st-facts">{escape(note)}</p>' if note else ""
     return f'<h3 class="st-title">{escape(title)}</h3>{table}{remark}'
 
 
-def _table(name: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Cells are texts, escaped here; the first column names the row."""
+def grid(name: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of texts, escaped here; the first column names the row."""
     top = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
     body = "".join(
         f'<tr><th scope="row">{escape(str(row[0]))}</th>'

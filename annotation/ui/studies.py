@@ -10,9 +10,10 @@ from typing import Any
 import gradio as gr
 
 from annotation import study as studies
-from annotation.domain import Study, StudyProgress, StudyStatus, Task
+from annotation.domain import Study, StudyProgress, StudyStatus
 from annotation.errors import AnnotationError
-from annotation.ui import StudyContext, study_form, study_view
+from annotation.ui import StudyContext, protocol_panel, study_form, study_view
+from annotation.ui.protocol_panel import ProtocolPanel
 from annotation.ui.study_form import StudyForm, html
 
 TICK = 5.0  # seconds between two looks
@@ -44,6 +45,7 @@ class _Panel:
     coverage: gr.Plot
     people: gr.HTML
     files: gr.HTML
+    protocol: ProtocolPanel
 
     @property
     def outputs(self) -> list[Any]:
@@ -71,6 +73,7 @@ def render(context: StudyContext) -> Loads:
     with gr.Accordion("New study", open=False, elem_id="new-study"):
         form = study_form.draw()
     _wire_panel(context, panel)
+    protocol_panel.wire(context, panel.chosen, panel.protocol)
     _wire_form(context, panel, form)
 
     def open_page(request: gr.Request) -> list[Any]:
@@ -111,6 +114,7 @@ def _draw_panel() -> _Panel:
             with gr.Column(min_width=320):
                 people = html("study-people", container=True, padding=True)
                 files = html("study-files", container=True, padding=True)
+        protocol = protocol_panel.draw()
     return _Panel(
         chosen=chosen,
         seen=seen,
@@ -124,6 +128,7 @@ def _draw_panel() -> _Panel:
         coverage=coverage,
         people=people,
         files=files,
+        protocol=protocol,
     )
 
 
@@ -137,7 +142,7 @@ def _wire_panel(context: StudyContext, panel: _Panel) -> None:
     def put(status: StudyStatus) -> Callable[..., list[Any]]:
         def handler(chosen: str, request: gr.Request) -> list[Any]:
             try:
-                studies.set_status(context.store, chosen, status)
+                studies.set_status(context.store, chosen, status, by=request.username)
             except AnnotationError as error:
                 raise gr.Error(escape(str(error)), print_exception=False) from error
             return _look(context, chosen, "", request)
@@ -152,38 +157,33 @@ def _wire_panel(context: StudyContext, panel: _Panel) -> None:
 
 
 def _wire_form(context: StudyContext, panel: _Panel, form: StudyForm) -> None:
-    def create(request: gr.Request, sets: list[str], *values: Any) -> list[Any]:
+    def create(request: gr.Request, *values: Any) -> list[Any]:
+        sets, _, settings = form.named(values)
         try:
             folders = study_form.known_folders(context, sets)
-            made = studies.create_study(
-                context.store, study_form.spec_of(*values), folders, context.images
-            )
+            spec, by = study_form.spec_of(settings), request.username
+            made = studies.create_study(context.store, spec, folders, context.images, by=by)
         except AnnotationError as error:
             return [study_view.problems(str(error)), gr.skip(), *_unchanged(panel)]
         return ["", "", *_look(context, made.id, "", request)]
 
-    def look_ahead(sets: list[str], *values: Any) -> str:
+    def look_ahead(*values: Any) -> str:
+        sets, people, settings = form.named(values)
         try:
-            return study_form.preview_of(study_form.known_folders(context, sets), *values)
+            folders = study_form.known_folders(context, sets)
+            return study_form.preview_of(folders, people, settings)
         except AnnotationError as error:
             return study_view.problems(str(error))
 
-    def by_task(task: str) -> list[Any]:
-        pair = task == Task.PAIR.value
-        return [gr.Slider(visible=not pair), gr.Slider(visible=pair)]
-
-    form.task.change(by_task, form.task, [form.list_size, form.decoy_rate], **QUIETLY)
-    gr.on(
-        [field.change for field in (form.sets, form.task, form.votes, form.decoy_rate)],
-        look_ahead,
-        [form.sets, form.task, form.votes, form.decoy_rate],
-        form.preview,
-        **QUIETLY,
-    )
+    settings = form.settings
+    settings["task"].change(study_form.by_task, settings["task"], form.of_one_task, **QUIETLY)
+    shown = ("task", "votes_per_item", "decoy_rate", "max_views")
+    deciding = [form.sets, form.people, *(settings[name] for name in shown)]
+    gr.on([field.change for field in deciding], look_ahead, form.inputs, form.preview, **QUIETLY)
     form.create.click(
         create,
         form.inputs,
-        [form.problems, form.name, *panel.outputs],
+        [form.problems, settings["name"], *panel.outputs],
         api_visibility="private",
         concurrency_limit=1,
     )

@@ -1,15 +1,24 @@
 """The form for a new study: what it asks, what it would mean, and the settings it stands for."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 import gradio as gr
 
-from annotation.domain import MAX_LIST_SIZE, HeadlineRule, StudySpec, Task
+from annotation.domain import (
+    MAX_LIST_SIZE,
+    Background,
+    HeadlineRule,
+    Interpolation,
+    StudySpec,
+    Task,
+)
 from annotation.errors import StudyError
 from annotation.sets import read_set
+from annotation.settings import HELP
 from annotation.ui import StudyContext, study_view
 
 TASKS = [
@@ -22,124 +31,223 @@ HEADLINES = [
     ("Ignoring none: share among votes that name a class", HeadlineRule.IGNORING_NONE.value),
     ("Dawid-Skene: annotators weighted by reliability", HeadlineRule.DAWID_SKENE.value),
 ]
+INTERPOLATIONS = [
+    ("Nearest: pixels stay squares", Interpolation.NEAREST.value),
+    ("Smooth", Interpolation.SMOOTH.value),
+]
+BACKGROUNDS = [(one.value.capitalize(), one.value) for one in Background]
+ONLY_OF = {  # settings that mean something in one task only
+    "list_size": Task.RECOGNITION,
+    "label_originals": Task.RECOGNITION,
+    "decoy_rate": Task.PAIR,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyForm:
-    """The components of the form for a new study, in the order `spec_of` takes them."""
+    """The components of the form; `settings` by the name of the study's setting."""
 
     sets: gr.CheckboxGroup
-    name: gr.Textbox
-    task: gr.Radio
-    votes: gr.Number
-    list_size: gr.Slider
-    decoy_rate: gr.Slider
-    headline: gr.Dropdown
-    seed: gr.Number
-    scale: gr.Number
-    password: gr.Textbox
+    people: gr.Number  # not a setting: how many annotators there will be
+    settings: Mapping[str, Any]
     preview: gr.HTML
     create: gr.Button
     problems: gr.HTML
 
     @property
     def inputs(self) -> list[Any]:
-        return [
-            self.sets,
-            self.name,
-            self.task,
-            self.votes,
-            self.list_size,
-            self.decoy_rate,
-            self.headline,
-            self.seed,
-            self.scale,
-            self.password,
-        ]
+        """What `named` takes, in that order."""
+        return [self.sets, self.people, *self.settings.values()]
+
+    def named(self, values: Sequence[Any]) -> tuple[list[str], float | None, dict[str, Any]]:
+        """The values of `inputs` as (sets, people, settings by name)."""
+        sets, people, *rest = values
+        return sets, people, dict(zip(self.settings, rest, strict=True))
+
+    @property
+    def of_one_task(self) -> list[Any]:
+        """The components `by_task` returns a value for, in that order."""
+        return [self.settings[name] for name in ONLY_OF]
 
 
 def draw() -> StudyForm:
     """Lay the form out where the caller stands."""
     sets = gr.CheckboxGroup(choices=[], label="Reconstruction sets", elem_id="new-sets")
+    settings: dict[str, Any] = {}
     with gr.Row():
-        name = gr.Textbox(label="Name", max_lines=1, elem_id="new-name")
-        task = gr.Radio(TASKS, value=Task.RECOGNITION.value, label="Task", elem_id="new-task")
-    with gr.Row():
-        votes = gr.Number(
-            5, precision=0, minimum=1, label="Votes per item (K)", elem_id="new-votes"
-        )
-        list_size = gr.Slider(
-            2, MAX_LIST_SIZE, MAX_LIST_SIZE, step=1, label="Candidates per item", elem_id="new-list"
-        )
-        decoy_rate = gr.Slider(
-            0, 1, 0.5, step=0.05, label="Decoys per matched item", visible=False, elem_id="new-rate"
+        settings |= _text("name", "Name") | _text("title", "Title for annotators")
+        settings["task"] = gr.Radio(
+            TASKS, value=Task.RECOGNITION.value, label="Task", elem_id="new-task"
         )
     with gr.Row():
-        headline = gr.Dropdown(
-            HEADLINES,
-            value=HeadlineRule.MAJORITY.value,
-            label="Headline human score",
-            info="Fixed with the study; Compare shows the others beside it.",
-            elem_id="new-headline",
+        settings |= _number("votes_per_item", "Votes per item (K)", 5)
+        settings |= _slider("list_size", "Candidates per item", (2, MAX_LIST_SIZE, 1), 20)
+        settings["decoy_rate"] = gr.Slider(
+            0,
+            1,
+            0.5,
+            step=0.05,
+            label="Decoys per matched item",
+            visible=False,  # the task is recognition at first
+            elem_id="new-decoy-rate",
         )
-        seed = gr.Number(0, precision=0, label="Seed", elem_id="new-seed")
-        scale = gr.Number(
-            8, precision=0, minimum=1, label="Screen pixels per image pixel", elem_id="new-scale"
+        people = gr.Number(
+            5, precision=0, minimum=1, label="People you expect", elem_id="new-people"
         )
-        password = gr.Textbox(
+    with gr.Row():
+        settings |= _choice("headline", "Headline human score", HEADLINES)
+        settings |= _number("seed", "Seed", 0)
+        settings["password"] = gr.Textbox(
             label="Password (optional)", type="password", max_lines=1, elem_id="new-password"
         )
-    preview = html("new-preview", value=preview_of([], Task.RECOGNITION.value, 5, 0.0))
+    for title, fields in _GROUPS.items():
+        with gr.Accordion(title, open=False):
+            for row in fields:
+                with gr.Row():
+                    for field in row:
+                        # Not every component can say how narrow is too narrow.
+                        with gr.Column(min_width=220):
+                            settings |= field()
+    preview = html("new-preview", value=study_view.preview_nothing())
     problems = html("new-problems")
     create = gr.Button("Create study", variant="primary", elem_id="new-create")
     return StudyForm(
         sets=sets,
-        name=name,
-        task=task,
-        votes=votes,
-        list_size=list_size,
-        decoy_rate=decoy_rate,
-        headline=headline,
-        seed=seed,
-        scale=scale,
-        password=password,
+        people=people,
+        settings=settings,
         preview=preview,
         create=create,
         problems=problems,
     )
 
 
-def spec_of(
-    name: str,
-    task: str,
-    votes: float | None,
-    list_size: float,
-    decoy_rate: float,
-    headline: str,
-    seed: float | None,
-    scale: float | None,
-    password: str,
-) -> StudySpec:
-    """The study that a filled-in form asks for; `StudyError` says what to put right."""
-    numbers = {
-        "Votes per item": votes,
-        "Seed": seed,
-        "Screen pixels per image pixel": scale,
-    }
-    empty = [f"{label} is empty; give a whole number." for label, n in numbers.items() if n is None]
-    if votes is None or seed is None or scale is None:
-        raise StudyError("\n".join(empty))
-    return StudySpec(
-        name=name.strip(),
-        task=Task(task),
-        votes_per_item=int(votes),
-        list_size=int(list_size),
-        decoy_rate=float(decoy_rate) if task == Task.PAIR.value else 0.0,
-        headline=HeadlineRule(headline),
-        seed=int(seed),
-        image_scale=int(scale),
-        password=password or None,
+Field = Callable[[], dict[str, Any]]
+
+
+def _id(name: str) -> str:
+    return f"new-{name.replace('_', '-')}"
+
+
+def _text(name: str, label: str, lines: int = 1) -> dict[str, Any]:
+    info = HELP.get(name)
+    box = gr.Textbox("", label=label, info=info, lines=lines, elem_id=_id(name))
+    return {name: box}
+
+
+def _number(name: str, label: str, value: int) -> dict[str, Any]:
+    number = gr.Number(
+        value, precision=0, minimum=0, label=label, info=HELP[name], elem_id=_id(name)
     )
+    return {name: number}
+
+
+def _slider(
+    name: str, label: str, span: tuple[float, float, float], value: float
+) -> dict[str, Any]:
+    low, high, step = span
+    slider = gr.Slider(low, high, value, step=step, label=label, info=HELP[name], elem_id=_id(name))
+    return {name: slider}
+
+
+def _rate(name: str, label: str, value: float) -> dict[str, Any]:
+    return _slider(name, label, (0, 0.5, 0.01), value)
+
+
+def _box(name: str, label: str, value: bool) -> dict[str, Any]:
+    box = gr.Checkbox(value, label=label, info=HELP[name], elem_id=_id(name))
+    return {name: box}
+
+
+def _choice(name: str, label: str, choices: list[tuple[str, str]]) -> dict[str, Any]:
+    info, first = HELP[name], choices[0][1]
+    menu = gr.Dropdown(choices, value=first, label=label, info=info, elem_id=_id(name))
+    return {name: menu}
+
+
+_GROUPS: Mapping[str, tuple[tuple[Field, ...], ...]] = {
+    "Who sees what": (
+        (
+            lambda: _box("balanced", "Balanced order of target models", True),
+            lambda: _number("max_views", "Most views of one original (0: any)", 0),
+            lambda: _number("min_lag", "Least lag between them", 0),
+        ),
+        (
+            lambda: _number("items_per_person", "Votes per person (0: all)", 0),
+            lambda: _box("extra_vote", "A further vote on close items", False),
+            lambda: _box("label_originals", "Name the originals too", False),
+        ),
+    ),
+    "Quality control": (
+        (
+            lambda: _number("set_aside", "Originals set aside", 0),
+            lambda: _number("practice", "Practice items", 0),
+            lambda: _rate("catch_rate", "Catch trials", 0.0),
+        ),
+        (
+            lambda: _number("catch_warn_after", "Warn after failed catch trials (0: never)", 2),
+            lambda: _number("catch_pause_after", "Pause after failed catch trials (0: never)", 0),
+        ),
+        (
+            lambda: _rate("repeat_rate", "Blind repeats", 0.05),
+            lambda: _number("repeat_lag", "Least lag of repeats", 50),
+        ),
+    ),
+    "Consent, instructions, end": (
+        (
+            lambda: _text("consent", "Consent", 6),
+            lambda: _text("instructions", "Instructions", 6),
+        ),
+        (
+            lambda: _box("check", "Ask about the instructions", False),
+            lambda: _number("check_attempts", "Attempts", 2),
+        ),
+        (
+            lambda: _text("completion_code", "Completion code"),
+            lambda: _text("completion_url", "Completion address"),
+        ),
+    ),
+    "On screen": (
+        (
+            lambda: _number("image_scale", "Scale", 8),
+            lambda: _choice("interpolation", "Interpolation", INTERPOLATIONS),
+        ),
+        (
+            lambda: _choice("background", "Background", BACKGROUNDS),
+            lambda: _number("lease_seconds", "Seconds of a reservation", 600),
+        ),
+    ),
+}
+
+
+def by_task(task: str) -> list[Any]:
+    """Show what means something in `task` and hide the rest, in the order of `of_one_task`."""
+    return [gr.update(visible=only.value == task) for only in ONLY_OF.values()]
+
+
+def spec_of(values: Mapping[str, Any]) -> StudySpec:
+    """The study that filled-in settings ask for; `StudyError` says what to put right."""
+    hints = get_type_hints(StudySpec)
+    off = {name: _OFF[name] for name, only in ONLY_OF.items() if values["task"] != only.value}
+    settings = {**values, **off, "password": values["password"] or None}
+    empty = [
+        f"{name.replace('_', ' ').capitalize()} is empty; give a whole number."
+        for name, value in settings.items()
+        if value is None and hints[name] is int
+    ]
+    if empty:
+        raise StudyError("\n".join(empty))
+    return StudySpec(**{name: _typed(hints[name], value) for name, value in settings.items()})
+
+
+_OFF = {"list_size": MAX_LIST_SIZE, "label_originals": False, "decoy_rate": 0.0}
+
+
+def _typed(kind: Any, value: Any) -> Any:
+    if isinstance(value, str):
+        return value.strip()
+    if NoneType in get_args(kind):
+        return int(value) if value else None  # 0 on the page
+    return int(value) if kind is int else value  # a browser has only one kind of number
 
 
 def known_folders(context: StudyContext, chosen: Sequence[str]) -> list[Path]:
@@ -154,15 +262,23 @@ def known_folders(context: StudyContext, chosen: Sequence[str]) -> list[Path]:
     return [known[name] for name in chosen]
 
 
-def preview_of(folders: Sequence[Path], task: str, votes: float | None, decoy_rate: float) -> str:
+def preview_of(folders: Sequence[Path], people: float | None, values: Mapping[str, Any]) -> str:
     """What the form as it stands would mean; `StudyError` for a set that cannot be read."""
     sets = [read_set(folder) for folder in folders]
+    if not sets:
+        return study_view.preview_nothing()
+    originals = {image.image_id for one in sets for image in one.images}
     return study_view.preview(
-        task=Task(task),
-        n_reconstructions=sum(len(one.images) for one in sets),
-        n_models=len({one.model for one in sets}),
-        votes_per_item=int(votes or 0),
-        decoy_rate=decoy_rate,
+        study_view.Size(
+            task=Task(values["task"]),
+            n_reconstructions=sum(len(one.images) for one in sets),
+            n_originals=len(originals),
+            n_models=len({one.model for one in sets}),
+            votes_per_item=int(values["votes_per_item"] or 0),
+            decoy_rate=values["decoy_rate"],
+            max_views=int(values["max_views"]) if values["max_views"] else None,
+            people=int(people or 0),
+        )
     )
 
 

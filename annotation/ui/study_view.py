@@ -1,6 +1,7 @@
 """What the Studies page shows, as pure functions of domain values. Every text is escaped."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from html import escape
 
@@ -8,6 +9,7 @@ import plotly.graph_objects as go
 
 from annotation.domain import AnnotatorRow, Study, StudyProgress, StudyStatus, Task
 from annotation.downloads import DOWNLOADS
+from annotation.tasks.exposure import feasibility
 
 SECONDS_PER_VOTE = 3.0  # what a practised person takes
 BAR_COLOUR = "#23949a"
@@ -52,13 +54,13 @@ def chips(study: Study) -> str:
 
 
 def votes_wanted(progress: StudyProgress) -> int:
-    """K votes for each item."""
-    return progress.n_items * (len(progress.coverage) - 1)
+    """K votes for each item, and one more where they were split and the study says so."""
+    return progress.n_items * (len(progress.coverage) - 1) + progress.extra_wanted
 
 
 def votes_done(progress: StudyProgress) -> int:
     """Counted votes so far."""
-    return sum(votes * items for votes, items in enumerate(progress.coverage))
+    return sum(votes * items for votes, items in enumerate(progress.coverage)) + progress.extra_done
 
 
 def study_head(study: Study) -> str:
@@ -74,6 +76,8 @@ def study_head(study: Study) -> str:
         facts.append(f"up to {spec.list_size} candidates")
     if study.n_decoys:
         facts.append(f"{study.n_decoys} of them decoys")
+    if study.n_originals:
+        facts.append(f"{study.n_originals} of them originals")
     if study.n_failed:
         facts.append(f"{study.n_failed} failed reconstructions left out")
     facts.append(f"headline human score: {spec.headline.value}")
@@ -152,22 +156,59 @@ def downloads(study_id: str) -> str:
     return f'<h3 class="st-title">Download</h3><ul class="st-downloads">{links}</ul>'
 
 
-def preview(
-    *, task: Task, n_reconstructions: int, n_models: int, votes_per_item: int, decoy_rate: float
-) -> str:
-    """What a study of that size means in items, votes and people's time."""
-    if not n_reconstructions:
-        return _preview("Choose at least one reconstruction set to see how large the study is.")
-    n_decoys = round(n_reconstructions * decoy_rate) if task is Task.PAIR else 0
-    items = n_reconstructions + n_decoys
-    votes = items * votes_per_item
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """What decides how much work a study is, and how often people meet the same original.
+
+    people: how many are expected to take part. max_views: of one original by one person.
+    """
+
+    task: Task
+    n_reconstructions: int
+    n_originals: int
+    n_models: int
+    votes_per_item: int
+    decoy_rate: float
+    max_views: int | None
+    people: int
+
+
+def preview_nothing() -> str:
+    """What to do before a preview can be given."""
+    return _preview("Choose at least one reconstruction set to see how large the study is.")
+
+
+def preview(size: Size) -> str:
+    """What a study of that size means in items, votes, people and their time."""
+    n_decoys = round(size.n_reconstructions * size.decoy_rate) if size.task is Task.PAIR else 0
+    items = size.n_reconstructions + n_decoys
+    votes = items * size.votes_per_item
     decoys = f" and {_count(n_decoys, 'decoy')}" if n_decoys else ""
-    return _preview(
-        f"{_count(n_reconstructions, 'reconstruction')} of {_count(n_models, 'target model')}"
-        f"{decoys}: {_count(items, 'item')}. With {_count(votes_per_item, 'vote')} each that is "
-        f"{_count(votes, 'vote')}, about {duration(votes * SECONDS_PER_VOTE)} of work in all. Each "
-        f"of {_count(votes_per_item, 'person', 'people')} sees every item once and needs about "
-        f"{duration(items * SECONDS_PER_VOTE)} at {SECONDS_PER_VOTE:g} seconds an item."
+    work = (
+        f"{_count(size.n_reconstructions, 'reconstruction')} of "
+        f"{_count(size.n_models, 'target model')}{decoys}: {_count(items, 'item')}. With "
+        f"{_count(size.votes_per_item, 'vote')} each that is {_count(votes, 'vote')}, about "
+        f"{duration(votes * SECONDS_PER_VOTE)} of work in all at {SECONDS_PER_VOTE:g} seconds a "
+        "vote."
+    )
+    return _preview(work) + _people_needed(size)
+
+
+def _people_needed(size: Size) -> str:
+    if not size.votes_per_item:
+        return ""
+    found = feasibility(
+        n_models=size.n_models,
+        n_sources=size.n_originals,
+        votes_per_item=size.votes_per_item,
+        max_views=size.max_views,
+        n_annotators=size.people,
+    )
+    enough = size.people >= found.annotators_needed
+    return (
+        f'<p class="st-preview" data-enough="{str(enough).lower()}">'
+        f"{escape(_count(found.annotators_needed, 'annotator'))} needed, "
+        f"{escape(_count(size.people, 'is', 'are'))} expected. {escape(found.risk)}</p>"
     )
 
 

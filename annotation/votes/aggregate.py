@@ -31,9 +31,10 @@ LABEL_COLUMNS = (
 def majority(n_recognised: pd.Series, n_votes: pd.Series, votes_per_item: int) -> pd.Series:
     """Nullable boolean: True or False once floor(K/2) + 1 of K votes agree, else <NA>.
 
-    Three of five decide whatever the others will say; a tie of an even K stays undecided.
+    Three of five decide whatever the others will say; a tie of an even K stays undecided. An item
+    with an extra vote is decided by more than half of its K + 1 votes: 3 to 3 is a tie.
     """
-    needed = votes_per_item // 2 + 1
+    needed = n_votes.clip(lower=votes_per_item) // 2 + 1
     verdict = pd.Series(pd.NA, index=n_votes.index, dtype="boolean")
     verdict[n_recognised >= needed] = True
     verdict[n_votes - n_recognised >= needed] = False

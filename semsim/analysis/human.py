@@ -56,17 +56,26 @@ def rules_of(evidence: Evidence) -> tuple[str, ...]:
     return (*RULES, *evidence.given)
 
 
+def vote_counts(recognised: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(R,) int each: how many votes recognised each image, and how many votes there are.
+
+    recognised: (R, A), as in `Evidence`, of all annotators or some.
+    """
+    given = ~np.isnan(recognised)
+    return np.nansum(recognised, axis=1).astype(int), given.sum(axis=1)
+
+
 def mean_response(recognised: np.ndarray) -> np.ndarray:
     """(R,): the share of votes that recognised each image, NaN without a vote.
 
     recognised: (R, A), as in `Evidence`, of all annotators or some.
     """
-    yes, votes = _counts(recognised)
+    yes, votes = vote_counts(recognised)
     return np.divide(yes, votes, out=np.full(len(votes), np.nan), where=votes > 0)
 
 
 def _majority(evidence: Evidence) -> HumanScore:
-    yes, votes = _counts(evidence.recognised)
+    yes, votes = vote_counts(evidence.recognised)
     needed = evidence.votes_per_item // 2 + 1
     values = np.full(len(votes), np.nan)
     values[yes >= needed] = 1.0
@@ -86,11 +95,6 @@ def _ignoring_none(evidence: Evidence) -> HumanScore:
 def _dawid_skene(evidence: Evidence) -> HumanScore:
     found = dawid_skene(evidence.recognised)
     return HumanScore(values=found.posterior, undefined=found.undefined)
-
-
-def _counts(recognised: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How many votes recognised each image, and how many there are."""
-    return np.nansum(recognised, axis=1), (~np.isnan(recognised)).sum(axis=1)
 
 
 def _explained(values: np.ndarray, why: str) -> HumanScore:

@@ -1,18 +1,14 @@
 """Inverting Gradients (Geiping, Bauermeister, Dröge and Moeller 2020, arXiv:2003.14053)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
-from torch import Tensor
 
-from semsim.attacks.matching import (
-    cosine_distance,
-    minimise_by_signed_adam,
-    parameter_gradients,
-    total_variation,
-)
-from semsim.errors import AttackFailedError
+from semsim.attacks.batch_norm import BatchNorm
+from semsim.attacks.first_order import Found, Matching, Start, match_each, only
+from semsim.attacks.labels import Label
+from semsim.attacks.minimise import Descent
 from semsim.progress import Report, silent
 from semsim.types import GradientObservation, Reconstruction
 
@@ -25,13 +21,17 @@ class InvGrad:
     input. tv: weight of total variation. restarts: independent starts; the one with the lowest
     objective of its own is kept, since the attacker has nothing else to go by. start: "normal"
     noise as published, or "grey", the mean image, which needs fewer steps to look clean.
+    label: "known", or "inferred" from the gradient. batch_norm: "eval" uses running statistics,
+    "train" the image's own, as a participant in training mode with one image does.
     """
 
     steps: int = 4800
     lr: float = 0.1
     tv: float = 1e-4
     restarts: int = 1
-    start: Literal["normal", "grey"] = "normal"
+    start: Start = "normal"
+    label: Label = "known"
+    batch_norm: BatchNorm = "eval"
 
     def __call__(
         self,
@@ -40,37 +40,36 @@ class InvGrad:
         rng: torch.Generator,
         report: Report = silent,
     ) -> Reconstruction:
-        """Reconstruct the image behind `seen`; raises `AttackFailedError` on divergence."""
-        if seen.label is None:
-            raise AttackFailedError("InvGrad needs the label; infer it first.")
-        return min(
-            (self._one_start(seen, seen.label, rng, report) for _ in range(self.restarts)),
-            key=lambda found: found.objective,
+        """Reconstruct the image behind `seen`; raises `AttackFailedError` on divergence.
+
+        By plain automatic differentiation, so that published results stay what they are to the
+        last bit; `many` goes the same way faster and differs by rounding.
+        """
+        # With the image's own statistics there is nothing published to keep to.
+        plain = self.batch_norm == "eval"
+        return only(match_each([seen], self._matching(plain), rngs=[rng], report=report))
+
+    def many(
+        self,
+        seen: Sequence[GradientObservation],
+        *,
+        rngs: Sequence[torch.Generator],
+        report: Report = silent,
+    ) -> list[Found]:
+        """One result an observation of one model; a failed image does not stop the others."""
+        return match_each(seen, self._matching(plain=False), rngs=rngs, report=report)
+
+    def _matching(self, plain: bool) -> Matching:
+        return Matching(
+            distance="cosine",
+            tv=self.tv,
+            statistics="none",
+            statistics_weight=0.0,
+            batch_norm=self.batch_norm,
+            label=self.label,
+            start=self.start,
+            boxed=True,
+            plain=plain,
+            restarts=self.restarts,
+            descent=Descent(steps=self.steps, lr=self.lr, signed=True),
         )
-
-    def _one_start(
-        self, seen: GradientObservation, label: int, rng: torch.Generator, report: Report
-    ) -> Reconstruction:
-        model = seen.model
-        mean, std = model.mean, model.std
-        labels = torch.tensor([label], device=mean.device)
-
-        def objective(unknown: Tensor) -> Tensor:
-            gradients = parameter_gradients(
-                model, unknown * std + mean, labels, differentiable=True
-            )
-            prior = self.tv * total_variation(unknown)
-            return cosine_distance(gradients, seen.gradients) + prior
-
-        start = torch.zeros((1, *seen.shape))
-        if self.start == "normal":
-            start = torch.randn(start.shape, generator=rng)
-        unknown, value = minimise_by_signed_adam(
-            objective,
-            start.to(mean.device),
-            bounds=(-mean / std, (1 - mean) / std),
-            steps=self.steps,
-            lr=self.lr,
-            report=report,
-        )
-        return Reconstruction(image=(unknown * std + mean)[0].clamp(0, 1), objective=value)

@@ -1,15 +1,16 @@
 """The two computations of a campaign, each one call: train a target, attack one image."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from semsim.attacks import ATTACKS
-from semsim.attacks.observe import observe_gradient
+from semsim.attacks import ATTACKS, run_many
+from semsim.attacks.observe import Leak, assumptions, observe_gradient
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.errors import AttackFailedError
@@ -17,8 +18,8 @@ from semsim.images import to_uint8
 from semsim.progress import Report, silent
 from semsim.registry import build
 from semsim.targets import TARGETS, TargetModel, load_target
-from semsim.targets.train import TrainSettings, accuracy, train_target
-from semsim.types import LabelledImages
+from semsim.targets.train import Training, TrainSettings, accuracy, carry_out
+from semsim.types import LabelledImages, Reconstruction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,9 @@ class AttackResult:
     """One attacked image: a picture, or the reason why there is none.
 
     picture: (H, W, 3) uint8, or None. attacked: (H, W, 3) uint8, the original as training
-    augmentation left it, which is what the attack could get back at best.
+    augmentation left it, which is what the attack could get back at best. residual and
+    grey_residual: see `Reconstruction`. found_shift: the (x, y) shift the attack itself estimated,
+    where it does; shift_x, shift_y and flipped are the truth.
     """
 
     picture: np.ndarray | None
@@ -55,18 +58,38 @@ class AttackResult:
     shift_x: int
     shift_y: int
     flipped: bool
+    residual: float = float("nan")
+    grey_residual: float = float("nan")
+    found_shift: tuple[int, int] | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a picture."""
+        return self.picture is not None
+
+    @property
+    def worse_than_grey(self) -> bool:
+        """Whether a grey image explains the gradient at least as well as the picture."""
+        return self.ok and not self.residual < self.grey_residual
 
 
-def train_plan(plan: TargetPlan, report: Report = silent) -> tuple[TargetModel, float]:
-    """The trained target of `plan` and its accuracy on the test split, 0 to 1."""
+def train_plan(
+    plan: TargetPlan, report: Report = silent, device: str = "cpu", checkpoint: Path | None = None
+) -> tuple[TargetModel, float]:
+    """The trained target of `plan` and its accuracy on the test split, 0 to 1.
+
+    checkpoint: a file from which an interrupted training goes on; left where it is.
+    """
     dataset = build(DATASETS, plan.dataset.name, plan.dataset.settings)
-    model = train_target(
-        build(TARGETS, plan.architecture.name, plan.architecture.settings),
-        dataset("train"),
-        build(DEFENCES, plan.defence.name, plan.defence.settings),
-        plan.train,
-        report=report,
+    training = Training(
+        architecture=build(TARGETS, plan.architecture.name, plan.architecture.settings),
+        data=dataset("train"),
+        defence=build(DEFENCES, plan.defence.name, plan.defence.settings),
+        settings=plan.train,
+        device=device,
+        checkpoint=checkpoint,
     )
+    model = carry_out(training, report)
     return model, accuracy(model, dataset("test"))
 
 
@@ -75,25 +98,67 @@ def attack_image(
 ) -> AttackResult:
     """Attack the single image in `images` with the target stored at `weights`."""
     rng = torch.Generator().manual_seed(seed)
+    tool = build(ATTACKS, attack.name, attack.settings)
     leak = observe_gradient(
         load_target(weights),
         images.images[0],
         int(images.labels[0]),
         build(DEFENCES, defence.name, defence.settings),
         rng,
+        **assumptions(tool),
     )
-    picture, error, objective = None, "", float("nan")
+    found: Reconstruction | AttackFailedError
     try:
-        found = build(ATTACKS, attack.name, attack.settings)(leak.observation, rng=rng)
-        picture, objective = to_uint8(found.image), found.objective
+        found = tool(leak.observation, rng=rng)
     except AttackFailedError as failure:
-        error = str(failure)
-    return AttackResult(
-        picture=picture,
-        attacked=to_uint8(leak.attacked),
-        error=error,
-        objective=objective,
+        found = failure
+    return _of_leak(leak, found)
+
+
+def attack_images(
+    model: TargetModel,
+    images: LabelledImages,
+    defence: Plugin,
+    attack: Plugin,
+    seeds: Sequence[int],
+    report: Report = silent,
+) -> list[AttackResult]:
+    """Attack each of `images` on its own, at once where the attack can; one result an image.
+
+    seeds: one an image; it decides what the defence does to it and where the attack starts.
+    """
+    rngs = [torch.Generator().manual_seed(seed) for seed in seeds]
+    shield = build(DEFENCES, defence.name, defence.settings)
+    tool = build(ATTACKS, attack.name, attack.settings)
+    known = assumptions(tool)
+    leaks = [
+        observe_gradient(model, image, label, shield, rng, **known)
+        for image, label, rng in zip(images.images, images.labels.tolist(), rngs, strict=True)
+    ]
+    seen = [leak.observation for leak in leaks]
+    found = run_many(tool, seen, rngs=rngs, report=report)
+    return [_of_leak(leak, one) for leak, one in zip(leaks, found, strict=True)]
+
+
+def _of_leak(leak: Leak, found: Reconstruction | AttackFailedError) -> AttackResult:
+    return replace(
+        result_of(found, leak.attacked),
         shift_x=leak.shift_x,
         shift_y=leak.shift_y,
         flipped=leak.flipped,
     )
+
+
+def result_of(found: Reconstruction | AttackFailedError, attacked: Tensor) -> AttackResult:
+    """What is kept of an attack on `attacked`, (3, H, W) in [0, 1], neither moved nor flipped."""
+    outcome: dict[str, Any] = {"picture": None, "error": str(found), "objective": float("nan")}
+    if isinstance(found, Reconstruction):
+        outcome = {
+            "picture": to_uint8(found.image),
+            "error": "",
+            "objective": found.objective,
+            "residual": found.residual,
+            "grey_residual": found.grey_residual,
+            "found_shift": found.shift,
+        }
+    return AttackResult(attacked=to_uint8(attacked), shift_x=0, shift_y=0, flipped=False, **outcome)

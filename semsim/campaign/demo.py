@@ -1,4 +1,4 @@
-"""The built-in study: six targets trained on `symbols`, 24 test images of each attacked.
+"""The built-in study: two architectures under the paper's seven strategies, attacked on `symbols`.
 
 Everything is computed here from seeds; `python -m semsim demo build` does it again. Finished
 trainings and attacks are kept in a work folder, so that an interrupted build goes on.
@@ -6,12 +6,11 @@ trainings and attacks are kept in a work folder, so that an interrupted build go
 
 import hashlib
 import json
-import multiprocessing
 import shutil
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,14 +18,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from PIL import Image
 from torch.nn.functional import softmax
 
-from semsim.campaign.cell import AttackResult, Plugin, TargetPlan, attack_image, train_plan
-from semsim.campaign.records import ATTACKED, software_versions, write_set
+from semsim.campaign.cell import AttackResult, TargetPlan, attack_images, train_plan
+from semsim.campaign.demo_plan import JUDGES, DemoSettings, invgrad, symbols_of, target_plans
+from semsim.campaign.records import software_versions, write_set
+from semsim.campaign.rows import save_results
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
-from semsim.images import read_image, to_uint8, write_png
+from semsim.device import pick_device
+from semsim.images import read_image
+from semsim.processes import FRESH
 from semsim.progress import Progress, Report, silent
 from semsim.registry import build
 from semsim.targets import TARGETS, load_target, save_target, target_facts
@@ -34,61 +36,7 @@ from semsim.targets.degrade import degrade
 from semsim.targets.train import TrainSettings, accuracy, train_target
 from semsim.types import LabelledImages
 
-# Smooth activations and early training, as in the first rounds of federated learning: both leak
-# more, so that a few hundred steps on two cores give images from clear to hopeless.
-TARGETS_OF_DEMO = (
-    (
-        Plugin(name="resnet20-4", settings={"width": 32, "activation": "tanh"}),
-        TrainSettings(epochs=1, lr=0.005),
-    ),
-    (
-        Plugin(name="convnet8", settings={"width": 16, "activation": "tanh"}),
-        TrainSettings(epochs=4, lr=0.05),
-    ),
-)
-STRATEGIES = ("none", "crop-flip", "gradient-noise")
-_RESULT = "attack/2"  # of the work folder: results without the attacked image are not used again
-JUDGES = {
-    "recogniser": Plugin(name="cnn-small"),
-    "predictor": Plugin(name="convnet8", settings={"width": 12}),
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class DemoSettings:
-    """What the demo is made with; few epochs and steps, so that two cores manage.
-
-    images: originals attacked, each of another class. train_per_class: training images of the
-    targets. steps, tv: of InvGrad. noise_std: standard deviation of the gradient-noise strategy,
-    in training and in what leaks. judge_epochs, judge_per_class: of the two
-    classifiers that judge. workers: processes.
-    """
-
-    images: int = 24
-    train_per_class: int = 20
-    steps: int = 250
-    tv: float = 1e-2
-    noise_std: float = 5e-2
-    judge_epochs: int = 10
-    judge_per_class: int = 120
-    seed: int = 0
-    workers: int = 2
-
-
-def target_plans(settings: DemoSettings) -> list[TargetPlan]:
-    """Two architectures under three strategies."""
-    noise = {"std": settings.noise_std, "apply_at": "both"}
-    return [
-        TargetPlan(
-            label=f"{architecture.name}/{strategy}",
-            dataset=_symbols(settings.train_per_class),
-            architecture=architecture,
-            defence=Plugin(name=strategy, settings=noise if strategy == "gradient-noise" else {}),
-            train=replace(train, seed=settings.seed),
-        )
-        for architecture, train in TARGETS_OF_DEMO
-        for strategy in STRATEGIES
-    ]
+_PIECE = "demo/3"  # of the work folder: what other code made is not used again
 
 
 def build_demo(
@@ -99,9 +47,13 @@ def build_demo(
     A piece in `work` is used again only when all settings that decide it are the same.
     """
     started = time.monotonic()
+    settings = replace(settings, device=str(pick_device(settings.device)))
     plans = target_plans(settings)
     chosen = _chosen_images(settings)
-    paths = [_attack_path(plan, name, settings, work) for plan in plans for name in chosen.ids]
+    parts = [
+        chosen.ids[at : at + settings.together] for at in range(0, len(chosen), settings.together)
+    ]
+    paths = [_attack_path(plan, part, settings, work) for plan in plans for part in parts]
     reused = sum(path.exists() for path in paths)
     total = len(JUDGES) + len(plans) + len(paths)
     steps = iter(range(1, total + 1))
@@ -113,24 +65,26 @@ def build_demo(
     results: dict[tuple[str, str], AttackResult] = {}
     with _pool(settings.workers) as pool:
         judges = {pool.submit(_train_judge, name, settings, work): name for name in JUDGES}
-        targets = {pool.submit(_train_target, plan, work): plan for plan in plans}
-        attacks: dict[Future, tuple[str, str]] = {}
+        targets = {pool.submit(_train_target, plan, settings, work): plan for plan in plans}
+        attacks: dict[Future, tuple[str, tuple[str, ...]]] = {}
         for training in as_completed(targets):
             plan = targets[training]
             trained[plan.label] = training.result()
             tell(f"trained {plan.label}")
-            for image_id in chosen.ids:
-                task = pool.submit(_attack, plan, trained[plan.label], image_id, settings, work)
-                attacks[task] = (plan.label, image_id)
+            for part in parts:
+                task = pool.submit(_attack, plan, trained[plan.label], part, settings, work)
+                attacks[task] = (plan.label, part)
         judged = {}
         for judge in as_completed(judges):
             judged[judges[judge]] = judge.result()
             tell(f"trained the {judges[judge]}")
         for attack in as_completed(attacks):
-            results[attacks[attack]] = attack.result()
-            tell("attacked {1} on {0}".format(*attacks[attack]))
+            label, part = attacks[attack]
+            for image_id, result in zip(part, attack.result(), strict=True):
+                results[label, image_id] = result
+            tell(f"attacked {len(part)} images on {label}")
     shutil.rmtree(out / "sets", ignore_errors=True)
-    cost = {"seconds": round(time.monotonic() - started, 1), "attacks_reused": reused}
+    cost = {"seconds": round(time.monotonic() - started, 1), "batches_reused": reused}
     for plan in plans:
         mine = [results[plan.label, image_id] for image_id in chosen.ids]
         folder = out / "sets" / plan.label.replace("/", "__")
@@ -138,10 +92,6 @@ def build_demo(
         _write_predictions(folder, judged["predictor"], chosen)
     shutil.copyfile(judged["recogniser"], out / "recogniser.safetensors")
     return sorted((out / "sets").iterdir())
-
-
-def _symbols(train_per_class: int) -> Plugin:
-    return Plugin(name="symbols", settings={"train_per_class": train_per_class})
 
 
 @cache
@@ -157,10 +107,16 @@ def _chosen_images(settings: DemoSettings) -> LabelledImages:
 def _pool(workers: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(
         workers,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=torch.set_num_threads,
-        initargs=(1,),
+        mp_context=FRESH,
+        initializer=_set_up,
     )
+
+
+def _set_up() -> None:
+    torch.set_num_threads(1)
+    # On a GPU: the same seed, the same pictures, and gradients that are not rounded to 10 bits.
+    torch.backends.cudnn.deterministic = True
+    torch.backends.cudnn.allow_tf32 = False
 
 
 def _key(*parts: Any) -> str:
@@ -169,11 +125,11 @@ def _key(*parts: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _train_target(plan: TargetPlan, work: Path) -> Path:
-    path = work / "targets" / f"{_key(plan)}.safetensors"
+def _train_target(plan: TargetPlan, settings: DemoSettings, work: Path) -> Path:
+    path = work / "targets" / f"{_key(_PIECE, plan, settings.device)}.safetensors"
     if not path.exists():
         started = time.monotonic()
-        model, share = train_plan(plan)
+        model, share = train_plan(plan, device=settings.device)
         facts = {"accuracy": share, "seconds": round(time.monotonic() - started, 1)}
         save_target(model, path, name=plan.architecture.name, facts=facts)
     return path
@@ -181,12 +137,13 @@ def _train_target(plan: TargetPlan, work: Path) -> Path:
 
 def _train_judge(name: str, settings: DemoSettings, work: Path) -> Path:
     """A classifier that has nothing to do with the targets and has seen bad pictures."""
-    judge, data = JUDGES[name], _symbols(settings.judge_per_class)
+    judge, data = JUDGES[name], symbols_of(settings.judge_per_class)
     # Judges differ from the targets, and from each other, in seed as well as in architecture.
     train = TrainSettings(
         epochs=settings.judge_epochs, lr=0.05, seed=1000 + list(JUDGES).index(name) + settings.seed
     )
-    path = work / "judges" / f"{name}-{_key(judge, data, train)}.safetensors"
+    key = _key(_PIECE, judge, data, train, settings.device)
+    path = work / "judges" / f"{name}-{key}.safetensors"
     if not path.exists():
         dataset = build(DATASETS, data.name, data.settings)
         model = train_target(
@@ -194,6 +151,7 @@ def _train_judge(name: str, settings: DemoSettings, work: Path) -> Path:
             dataset("train"),
             build(DEFENCES, "crop-flip", {"flip": 0.0}),
             train,
+            device=torch.device(settings.device),
             degrade=degrade,
         )
         facts = {"role": name, "accuracy": accuracy(model, dataset("test"))}
@@ -201,48 +159,61 @@ def _train_judge(name: str, settings: DemoSettings, work: Path) -> Path:
     return path
 
 
-def _invgrad(settings: DemoSettings) -> Plugin:
-    return Plugin(
-        name="invgrad", settings={"steps": settings.steps, "tv": settings.tv, "start": "grey"}
-    )
-
-
-def _attack_path(plan: TargetPlan, image_id: str, settings: DemoSettings, work: Path) -> Path:
-    key = _key(_RESULT, plan, _invgrad(settings), image_id, settings.seed)
+def _attack_path(
+    plan: TargetPlan, ids: tuple[str, ...], settings: DemoSettings, work: Path
+) -> Path:
+    key = _key(_PIECE, plan, invgrad(settings), ids, settings.seed, settings.device)
     return work / "attacks" / f"{key}.npz"
 
 
 def _attack(
-    plan: TargetPlan, weights: Path, image_id: str, settings: DemoSettings, work: Path
-) -> AttackResult:
-    """One attack, or what an earlier build found with the same settings."""
-    path = _attack_path(plan, image_id, settings, work)
+    plan: TargetPlan, weights: Path, ids: tuple[str, ...], settings: DemoSettings, work: Path
+) -> list[AttackResult]:
+    """Attack several images at once, or what an earlier build found with the same settings."""
+    path = _attack_path(plan, ids, settings, work)
     if path.exists():
-        return _read_result(path)
+        return _read_results(path)
     images = _chosen_images(settings)
-    place = images.ids.index(image_id)
-    # Without a seed of its own, every image would get the same shift and the same noise.
-    seed = settings.seed * 100_003 + place
-    result = attack_image(weights, images.pick([place]), plan.defence, _invgrad(settings), seed)
+    places = [images.ids.index(image_id) for image_id in ids]
+    results = attack_images(
+        load_target(weights).to(settings.device),
+        images.pick(places),
+        plan.defence,
+        invgrad(settings),
+        # Without a seed of its own, every image would get the same shift and the same noise.
+        [settings.seed * 100_003 + place for place in places],
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write_result(path, result)
-    return result
+    _write_results(path, results)
+    return results
 
 
-def _write_result(path: Path, result: AttackResult) -> None:
-    facts = {**asdict(result), "picture": None, "attacked": None}
-    picture = np.empty(0, np.uint8) if result.picture is None else result.picture
+def _write_results(path: Path, results: list[AttackResult]) -> None:
+    """Facts as JSON; pictures as one array an image, absent where the attack failed."""
+    facts = [{**asdict(each), "picture": None, "attacked": None} for each in results]
+    pictures: dict[str, Any] = {
+        f"{kind}{place}": picture
+        for place, each in enumerate(results)
+        for kind, picture in (("picture", each.picture), ("attacked", each.attacked))
+        if picture is not None
+    }
     temporary = path.with_suffix(".part.npz")
-    np.savez(temporary, picture=picture, attacked=result.attacked, facts=json.dumps(facts))
+    np.savez(temporary, facts=json.dumps(facts), **pictures)
     temporary.rename(path)
 
 
-def _read_result(path: Path) -> AttackResult:
+def _read_results(path: Path) -> list[AttackResult]:
     with np.load(path) as stored:
-        picture, attacked = stored["picture"], stored["attacked"]
-        facts = json.loads(str(stored["facts"]))
-    known = {"picture": picture if picture.size else None, "attacked": attacked}
-    return AttackResult(**{**facts, **known})
+        return [
+            AttackResult(
+                **{
+                    **facts,
+                    "picture": stored.get(f"picture{place}"),
+                    "attacked": stored[f"attacked{place}"],
+                }
+            )
+            for place, facts in enumerate(json.loads(str(stored["facts"])))
+        ]
 
 
 def _write_set(
@@ -254,40 +225,8 @@ def _write_set(
     settings: DemoSettings,
     cost: Mapping[str, float],
 ) -> None:
-    rows = []
-    for place, (image_id, result) in enumerate(zip(images.ids, results, strict=True)):
-        label = int(images.labels[place])
-        original = f"originals/{image_id}.png"
-        write_png(images.images[place], folder / original)
-        reconstruction, attacked = None, original
-        if result.picture is not None:
-            reconstruction = f"reconstructions/{image_id}.png"
-            _save(result.picture, folder / reconstruction)
-        if not np.array_equal(result.attacked, to_uint8(images.images[place])):
-            attacked = f"attacked/{image_id}.png"
-            _save(result.attacked, folder / attacked)
-        rows.append(
-            {
-                "image_id": image_id,
-                "class_id": label,
-                "class_name": images.classes[label],
-                "original": original,
-                "reconstruction": reconstruction,
-                ATTACKED: attacked,
-                "status": "ok" if result.picture is not None else "failed",
-                "error": result.error,
-                "objective": result.objective,
-                "shift_x": result.shift_x,
-                "shift_y": result.shift_y,
-                "flipped": result.flipped,
-            }
-        )
+    rows = save_results(folder, images, results)
     write_set(folder, _run_record(plan, weights, images, settings, cost), rows)
-
-
-def _save(picture: np.ndarray, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(picture).save(path, optimize=True)
 
 
 def _run_record(
@@ -313,14 +252,21 @@ def _run_record(
             "weights_sha256": hashlib.sha256(weights.read_bytes()).hexdigest(),
             **target_facts(weights),
         },
-        "attack": {**asdict(_invgrad(settings)), "label": "known", "batch_norm": "eval"},
+        "attack": {**asdict(invgrad(settings)), "label": "known", "batch_norm": "eval"},
         "predictor": {"name": "predictor", "architecture": asdict(JUDGES["predictor"])},
         "demo": asdict(settings),
+        "device": _device_name(settings.device),
         "seed": settings.seed,
         "status": "ok",
         **cost,  # of the whole build that wrote this set
         "versions": software_versions(),
     }
+
+
+def _device_name(device: str) -> str:
+    """Such as "cpu", or "cuda (…)" with the name that the driver gives the card."""
+    is_cuda = torch.device(device).type == "cuda"
+    return f"{device} ({torch.cuda.get_device_name(device)})" if is_cuda else device
 
 
 @torch.no_grad()

@@ -9,7 +9,8 @@
     <set>/predictions.parquet              optional: an independent classifier's probabilities
 
 `manifest.parquet` may have one more column, `attacked`: the path of the attacked image relative to
-the set, equal to `original` where nothing was changed, None where it is not known.
+the set, equal to `original` where nothing was changed, None where it is not known; and those of
+`ATTACK_COLUMNS`.
 `predictions.parquet` has the columns image_id, subject ("original" or "reconstruction"),
 class_name, probability.
 """
@@ -18,7 +19,7 @@ import json
 import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,9 @@ MANIFEST_COLUMNS = (
     "flipped",
 )
 ATTACKED = "attacked"
+# What campaigns add: the attack's objective without priors for its picture and for a mid-grey one,
+# and the shift it estimated where it does; the true one is in `shift_x` and `shift_y`.
+ATTACK_COLUMNS = ("residual", "grey_residual", "worse_than_grey", "found_shift_x", "found_shift_y")
 
 
 @dataclass(frozen=True)
@@ -115,10 +119,11 @@ def _name_of(folder: Path) -> str:
 def write_set(folder: Path, run: Mapping[str, Any], rows: list[dict[str, Any]]) -> None:
     """Write `manifest.parquet` and, last, `run.json`, whose presence says the set is complete.
 
-    The column `attacked` is written where a row has it.
+    The columns `attacked` and `ATTACK_COLUMNS` are written where a row has them.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    columns = [*MANIFEST_COLUMNS, *([ATTACKED] if any(ATTACKED in row for row in rows) else [])]
+    optional = [c for c in (ATTACKED, *ATTACK_COLUMNS) if any(c in row for row in rows)]
+    columns = [*MANIFEST_COLUMNS, *optional]
     pd.DataFrame(rows, columns=columns).to_parquet(folder / "manifest.parquet", index=False)
     failed = sum(row["status"] != "ok" for row in rows)
     record = {"format": FORMAT, **run, "n_ok": len(rows) - failed, "n_failed": failed}
@@ -128,4 +133,11 @@ def write_set(folder: Path, run: Mapping[str, Any], rows: list[dict[str, Any]]) 
 def software_versions(*libraries: str) -> dict[str, str]:
     """Versions of what determines every result, and of the named `libraries`."""
     names = ("torch", "torchvision", "numpy", "scikit-image", "pytorch-metric-learning", *libraries)
-    return {"python": platform.python_version(), **{name: version(name) for name in names}}
+    return {"python": platform.python_version(), **{name: _version(name) for name in names}}
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,6 +1,7 @@
 """Built-in data set for the pair task: 100 faces from scikit-image's LFW subset."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -19,6 +20,9 @@ class Faces:
     made of `train_per_face` shifted, mirrored and relit copies, and the test split of the pictures
     as they are. seed: decides the copies.
     """
+
+    task: ClassVar[str] = "pair"
+    about: ClassVar[str] = "100 people, one image of each at 25×25, part of scikit-image"
 
     train_per_face: int = 20
     seed: int = 0

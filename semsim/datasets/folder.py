@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar, Literal
 
 import torch
 
@@ -17,12 +18,19 @@ class Folder:
 
     With folders `train` and `test` below `root` these are the splits. Otherwise `test_share` of
     the images go to the test split, chosen by a hash of each image's path, so that adding images
-    moves none of the others.
+    moves none of the others. task: what people are to be asked about the images.
     """
+
+    about: ClassVar[str] = "any images of yours, <root>/<class>/<image>"
 
     root: str = ""
     size: int = 32
     test_share: float = 0.2
+    task: Literal["recognition", "pair"] = "recognition"
+
+    def __post_init__(self) -> None:
+        if self.task not in ("recognition", "pair"):
+            raise SettingsError(f"task is 'recognition' or 'pair'; got {self.task!r}.")
 
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test".

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import ClassVar
 
 import matplotlib
 import numpy as np
@@ -78,6 +79,9 @@ class Symbols:
     seed: decides every image; one image never depends on how many others are drawn.
     """
 
+    task: ClassVar[str] = "recognition"
+    about: ClassVar[str] = "47 classes, any number of images at 32×32, drawn here"
+
     train_per_class: int = 60
     test_per_class: int = 10
     size: int = 32
@@ -88,21 +92,27 @@ class Symbols:
         if split not in SPLITS:
             raise ValueError(f"expected a split of {sorted(SPLITS)}, got {split!r}")
         count = self.train_per_class if split == "train" else self.test_per_class
-        pictures, labels, ids = [], [], []
-        for label, name in enumerate(GLYPHS):
-            for number in range(count):
-                rng = np.random.default_rng([self.seed, SPLITS[split], label, number])
-                pictures.append(draw(GLYPHS[name], self.size, rng))
-                labels.append(label)
-                ids.append(f"symbols-{split}-{label * count + number:05d}")
-        images = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).contiguous()
+        numbers = range(len(GLYPHS) * count)
+        drawn = torch.from_numpy(_drawn(split, count, self.size, self.seed))
         return LabelledImages(
             dataset="symbols",
             classes=tuple(GLYPHS),
-            ids=tuple(ids),
-            images=images,
-            labels=torch.tensor(labels),
+            ids=tuple(f"symbols-{split}-{number:05d}" for number in numbers),
+            images=drawn.permute(0, 3, 1, 2).contiguous(),
+            labels=torch.tensor([number // count for number in numbers]),
         )
+
+
+@lru_cache(maxsize=4)  # a campaign trains many targets on the same images, which cost 3 ms each
+def _drawn(split: str, count: int, size: int, seed: int) -> np.ndarray:
+    """`count` images of each class, class by class, (N, size, size, 3); not to be changed."""
+    return np.stack(
+        [
+            draw(glyph, size, np.random.default_rng([seed, SPLITS[split], label, number]))
+            for label, glyph in enumerate(GLYPHS.values())
+            for number in range(count)
+        ]
+    )
 
 
 def draw(codepoint: int, size: int, rng: np.random.Generator) -> np.ndarray:

@@ -7,7 +7,10 @@ from typing import ClassVar, Literal, Protocol
 import torch
 from torch import Tensor
 
+from semsim.errors import SettingsError
+
 Phase = Literal["train", "attack"]
+ApplyAt = Literal["train", "attack", "both"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,3 +47,9 @@ def unchanged(images: Tensor) -> Augmented:
     """`images` as they are."""
     still = torch.zeros(len(images), dtype=torch.long)
     return Augmented(images=images, shift_x=still, shift_y=still, flipped=still.bool())
+
+
+def check_apply_at(apply_at: str) -> None:
+    """`SettingsError` unless it is a phase or "both"."""
+    if apply_at not in ("train", "attack", "both"):
+        raise SettingsError(f"apply_at is 'train', 'attack' or 'both'; got {apply_at!r}.")

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from semsim.defences.base import Augmented, Phase
+from semsim.errors import SettingsError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +20,13 @@ class CropFlip:
 
     padding: int = 4
     flip: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.padding < 0 or not 0 <= self.flip <= 1:
+            raise SettingsError(
+                "crop-flip takes padding of 0 pixels or more and flip from 0 to 1; "
+                f"got padding={self.padding}, flip={self.flip}."
+            )
 
     def images(self, images: Tensor, rng: torch.Generator) -> Augmented:
         count, p = len(images), self.padding

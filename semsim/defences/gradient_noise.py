@@ -1,5 +1,6 @@
 """Noise added to the gradient before it is used or shared."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -7,20 +8,33 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from semsim.defences.base import Augmented, Phase, unchanged
+from semsim.defences.base import ApplyAt, Augmented, Phase, check_apply_at, unchanged
+from semsim.errors import SettingsError
 
 
 @dataclass(frozen=True, kw_only=True)
 class GradientNoise:
-    """Independent Gaussian noise of standard deviation `std` on every gradient entry.
+    """Independent noise of standard deviation `std` on every gradient entry.
 
+    distribution: "gaussian", or "laplacian", whose scale is then std / √2. Papers mean different
+        things by "1e-3": Deep Leakage from Gradients a variance, others Laplace's own scale.
     apply_at: "train" perturbs only training steps, as the SemSim authors' code does, so that the
         attacker still sees a clean gradient; "attack" only what is shared; "both" is what a
         participant who defends itself would do.
     """
 
     std: float = 1e-3
-    apply_at: Literal["train", "attack", "both"] = "both"
+    apply_at: ApplyAt = "both"
+    distribution: Literal["gaussian", "laplacian"] = "gaussian"
+
+    def __post_init__(self) -> None:
+        check_apply_at(self.apply_at)
+        if self.std < 0 or not math.isfinite(self.std):
+            raise SettingsError(f"std is a standard deviation of 0 or more; got {self.std}.")
+        if self.distribution not in _DRAWS:
+            raise SettingsError(
+                f"distribution is one of {', '.join(_DRAWS)}; got {self.distribution!r}."
+            )
 
     def images(self, images: Tensor, rng: torch.Generator) -> Augmented:
         return unchanged(images)
@@ -30,7 +44,31 @@ class GradientNoise:
     ) -> tuple[Tensor, ...]:
         if self.apply_at not in (phase, "both"):
             return tuple(gradients)
-        return tuple(
-            g + self.std * torch.randn(g.shape, generator=rng, dtype=g.dtype).to(g.device)
-            for g in gradients
-        )
+        draw, source = _DRAWS[self.distribution], _source(gradients[0].device, rng, phase)
+        return tuple(g + self.std * draw(g, source).to(g.device) for g in gradients)
+
+
+def _source(device: torch.device, rng: torch.Generator, phase: Phase) -> torch.Generator:
+    """Where noise is drawn.
+
+    What is shared gets the same noise on every machine. In training a GPU would wait for the CPU,
+    and its weights are its own anyway, so it draws from a seed that `rng` gives.
+    """
+    if phase == "attack" or device == rng.device:
+        return rng
+    seed = int(torch.randint(2**62, (1,), generator=rng))
+    return torch.Generator(device).manual_seed(seed)
+
+
+def _gaussian(like: Tensor, rng: torch.Generator) -> Tensor:
+    return torch.randn(like.shape, generator=rng, dtype=like.dtype, device=rng.device)
+
+
+def _laplacian(like: Tensor, rng: torch.Generator) -> Tensor:
+    """Laplace of standard deviation 1, as the difference of two exponentials of mean 1/√2."""
+    pair = torch.empty(2, *like.shape, dtype=like.dtype, device=rng.device)
+    pair.exponential_(math.sqrt(2), generator=rng)
+    return pair[0] - pair[1]
+
+
+_DRAWS = {"gaussian": _gaussian, "laplacian": _laplacian}

@@ -16,11 +16,14 @@ from semsim.scoring import SCORE_COLUMNS
 # As a study exports votes; what a source does not say is empty, NaN or NaT.
 VOTE_TYPES: Mapping[str, str] = {
     **dict.fromkeys(("study", "task", "item", "kind", "model", "dataset", "attack"), "str"),
-    **dict.fromkeys(("image_id", "class_name", "annotator", "answer", "reason"), "str"),
+    **dict.fromkeys(("image_id", "class_name", "expected"), "str"),
+    **dict.fromkeys(("annotator", "answer", "reason"), "str"),
     "recognised": "bool",
     "rt_ms": "float64",
     **dict.fromkeys(("client_ts", "server_ts"), "datetime64[us, UTC]"),
-    **dict.fromkeys(("status", "vote_id"), "str"),
+    **dict.fromkeys(("display", "status"), "str"),
+    "protocol": "int64",
+    "vote_id": "str",
     "simulated": "bool",
     "votes_per_item": "int64",
     "headline": "str",
@@ -53,7 +56,8 @@ def vote_table(rows: pd.DataFrame, *, name: str, headline: str, k: int) -> pd.Da
         "status": "counted",
         "simulated": False,
         "vote_id": _vote_ids(key, name),
-        **dict.fromkeys(("class_name", "answer", "reason"), ""),
+        "protocol": 1,
+        **dict.fromkeys(("class_name", "expected", "answer", "reason", "display"), ""),
         **dict.fromkeys(("rt_ms", "client_ts", "server_ts"), None),
     }
     for column, value in known.items():

@@ -207,7 +207,8 @@ def _whole_number(text: str | None) -> int | None:
 def _parsed(sieve: Sieve) -> Sieve:
     """Times, durations and truth values of an export; rows with one that is none are left out."""
     parsers = {
-        "rt_ms": lambda cells: pd.to_numeric(cells, errors="coerce"),
+        "rt_ms": _numbers,
+        "protocol": _numbers,
         "client_ts": _times,
         "server_ts": _times,
         "simulated": lambda cells: cells.str.lower().map({"true": True, "false": False}),
@@ -223,6 +224,10 @@ def _parsed(sieve: Sieve) -> Sieve:
 
 def _cannot_be_read(column: str) -> Callable[[Row], str]:
     return lambda row: f"{column} cannot be read: {row[column]}"
+
+
+def _numbers(cells: pd.Series) -> pd.Series:
+    return pd.to_numeric(cells, errors="coerce")
 
 
 def _times(cells: pd.Series) -> pd.Series:

@@ -1,17 +1,8 @@
 """SemSim: a distance learned from what people can still recognise (Sun et al. 2023, §3.4)."""
 
-from collections.abc import Callable
-
-from torch import nn
-
-from semsim.learning.backbones import lenet, resnet18, resnet50
+from semsim.learning.backbones import BACKBONES
 from semsim.learning.settings import TrainSettings
 from semsim.registry import Registry
-
-# Whether the stem suits small images to the network and its number of features.
-BACKBONES: Registry[Callable[[bool], tuple[nn.Module, int]]] = Registry(
-    "backbone", {"resnet50": resnet50, "resnet18": resnet18, "lenet": lenet}
-)
 
 PRESETS: Registry[TrainSettings] = Registry(
     "training preset",
@@ -25,6 +16,25 @@ PRESETS: Registry[TrainSettings] = Registry(
             triplets_per_original=8,
         ),
         "paper": TrainSettings(),
+        # As the authors' released code, but for what it does by mistake: its loss leaves out the
+        # original, and it normalises in training only.
+        "code": TrainSettings(
+            backbone="resnet18", normalize=True, lr=0.05, batch_size=64, epochs=100
+        ),
+        # For studies of some ten to a hundred originals: distances of different originals are made
+        # comparable, and the weights of the epoch with the best held-out AUC are kept.
+        "pooled": TrainSettings(
+            backbone="resnet18",
+            loss="pooled",
+            normalize=True,
+            margin=0.3,
+            augmentation="joint",
+            lr=0.01,
+            batch_size=32,
+            epochs=30,
+            triplets_per_original=8,
+            patience=10,
+        ),
     },
 )
 

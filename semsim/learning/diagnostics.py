@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,8 +16,11 @@ class EpochRecord:
 
     d_plus, d_minus: mean distance from an original to its recognisable and unrecognisable
         reconstruction. violated: share of triplets inside the margin. norm: mean feature length.
-    validation_*: over all triplets of the held-out originals; None where none are held out.
+    identity: mean distance from an original to itself mildly changed, where that is minimised.
+    validation_*: over all triplets of the held-out originals; None where there are none.
         validation_accuracy: share of them with the recognisable one nearer; 0.5 is chance.
+        validation_auc: of their images, all originals together: the chance that a recognisable
+        one is nearer to its original than an unrecognisable one to its own.
     """
 
     epoch: int
@@ -28,6 +32,8 @@ class EpochRecord:
     validation_d_plus: float | None = None
     validation_d_minus: float | None = None
     validation_accuracy: float | None = None
+    validation_auc: float | None = None
+    identity: float | None = None
 
     def values(self) -> dict[str, float]:
         """What is known, by name."""
@@ -63,13 +69,59 @@ def distances(anchors: Tensor, positives: Tensor, negatives: Tensor) -> Distance
     )
 
 
+def auc(distances: Tensor, recognisable: np.ndarray) -> float | None:
+    """The chance that a recognisable image is nearer than an unrecognisable one; ties count half.
+
+    distances: (M,), recognisable: (M,) bool. None where either kind is missing.
+    """
+    near, far = distances[recognisable].numpy(), np.sort(distances[~recognisable].numpy())
+    if len(near) == 0 or len(far) == 0:
+        return None
+    nearer = len(far) - np.searchsorted(far, near, side="right")
+    tied = len(far) - np.searchsorted(far, near, side="left") - nearer
+    return float((nearer + 0.5 * tied).mean() / len(far))
+
+
+def best_epoch(records: Sequence[EpochRecord]) -> int:
+    """The first epoch, counted from 1, with the highest AUC on held-out originals."""
+    aucs = [-1.0 if r.validation_auc is None else r.validation_auc for r in records]
+    return records[int(np.argmax(aucs))].epoch
+
+
+def collapsed(record: EpochRecord, margin: float) -> bool:
+    """Whether all images lie at one point, or the loss is stuck at what that would give."""
+    stuck = abs(record.loss - margin) < _SAME * margin
+    pointlike = max(record.d_plus, record.d_minus) < _SAME * max(record.norm, margin)
+    return stuck or pointlike
+
+
+def reason_to_stop(
+    records: Sequence[EpochRecord], *, margin: float, patience: int, collapse_patience: int
+) -> str:
+    """Why no further epoch is worth its time, in words for people; empty while one is.
+
+    patience: epochs without a better AUC on held-out originals. collapse_patience: collapsed ones
+    in a row. 0 is never.
+    """
+    lately = records[-collapse_patience:]
+    if 0 < collapse_patience <= len(records) and all(collapsed(r, margin) for r in lately):
+        return f"The features were collapsed for {collapse_patience} epochs in a row."
+    if patience > 0 and records and len(records) - best_epoch(records) >= patience:
+        best = best_epoch(records)
+        return (
+            f"Held-out AUC has not risen for {patience} epochs; the weights are those of epoch "
+            f"{best}."
+        )
+    return ""
+
+
 def warnings_about(records: Sequence[EpochRecord], margin: float) -> tuple[str, ...]:
     """What is wrong with a finished training, in words for people; empty when nothing is."""
     if not records:
         return ()
     last = records[-1]
     found = []
-    if _collapsed(last, margin):
+    if collapsed(last, margin):
         found.append(
             f"The features collapsed: the loss is {last.loss:.4g} at a margin of {margin:g}, the "
             f"distances are {last.d_plus:.2g} and {last.d_minus:.2g}, so all images look alike to "
@@ -88,9 +140,3 @@ def last_by_epoch(values: Sequence[Mapping[str, float]]) -> list[Mapping[str, fl
     """One mapping an epoch, in order: an epoch repeated after a resume counts as it ended."""
     latest = {round(row["epoch"]): row for row in values if "d_plus" in row}
     return [latest[epoch] for epoch in sorted(latest)]
-
-
-def _collapsed(last: EpochRecord, margin: float) -> bool:
-    stuck = abs(last.loss - margin) < _SAME * margin
-    pointlike = max(last.d_plus, last.d_minus) < _SAME * max(last.norm, margin)
-    return stuck or pointlike

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from semsim.errors import DataError, SettingsError, WeightsError
-from semsim.learning import BACKBONES
+from semsim.learning.backbones import make_backbone
 
 KIND = "semsim"
 
@@ -35,6 +35,7 @@ class Training:
     simulated: whether any of the votes were simulated, so that no person stands behind them.
     settings: every setting that determined the result.
     results: what was measured at the end, such as the accuracy on held-out originals.
+    stopped: why it ended before its last epoch; empty where it did not.
     """
 
     n_originals: int
@@ -46,6 +47,7 @@ class Training:
     study: str = ""
     warnings: Sequence[str] = ()
     results: Mapping[str, float] = field(default_factory=dict)
+    stopped: str = ""
 
 
 class SemSimModel(nn.Module):
@@ -63,7 +65,9 @@ class SemSimModel(nn.Module):
     ) -> None:
         super().__init__()
         self.settings = settings
-        self.body, self.width = BACKBONES[settings.backbone](settings.small_stem)
+        self.body, self.width = make_backbone(
+            settings.backbone, settings.small_stem, settings.input_size
+        )
         self.register_buffer("mean", torch.tensor(mean).view(1, 3, 1, 1))
         self.register_buffer("std", torch.tensor(std).view(1, 3, 1, 1))
 

@@ -10,8 +10,9 @@ import pandas as pd
 from semsim import jobs
 from semsim.errors import JobError, SettingsError
 from semsim.jobs import Job, JobState
+from semsim.learning.initial import check_initial
 from semsim.learning.settings import TrainSettings
-from semsim.learning.triplets import is_simulated, require_usable, take_stock
+from semsim.learning.triplets import is_simulated, learnable, take_stock
 
 KIND = "learn"
 _FACTS_FILE = "training.json"
@@ -72,12 +73,14 @@ def queue_training(order: Order, labels: pd.DataFrame, root: Path) -> Job:
     labels: see `take_stock`; kept in the job's folder, so that votes which come later do not
         change a training that is resumed.
     Raises `SettingsError` where the name is taken by a checkpoint or by a training under way,
-    `DataError` where the labels allow no triplet.
+    `DataError` where the labels allow no triplet, `WeightsError` where the weights to start from
+    are missing.
     """
     free_checkpoint_path(order.checkpoints, order.name)
     if any(read_facts(job).name == order.name for job in _live_trainings(root)):
         raise SettingsError(f"{order.name!r} is being trained already; choose another name.")
-    require_usable(take_stock(labels))
+    check_initial(order.settings.backbone, order.settings.weights)
+    learnable(take_stock(labels), order.settings.ordering)
     facts = Facts(name=order.name, study=order.study, simulated=is_simulated(labels))
     return jobs.create(
         root,

@@ -15,10 +15,12 @@ import torch
 from semsim.campaign.records import software_versions
 from semsim.errors import SettingsError, WeightsError
 from semsim.learning.diagnostics import EpochRecord
+from semsim.learning.initial import identify
 from semsim.learning.model import Training, save_semsim
 from semsim.learning.orders import Order, free_checkpoint_path
+from semsim.learning.settings import TrainSettings
 from semsim.learning.train import TrainResult, TrainState, train
-from semsim.learning.triplets import COLUMNS, is_simulated
+from semsim.learning.triplets import COLUMNS, VOTE_COLUMNS, is_simulated
 from semsim.progress import Report
 
 STATE_FILE = "training.pt"  # in the job's folder while it is not done
@@ -69,8 +71,9 @@ def write_state(path: Path, state: TrainState, order: Order, labels: pd.DataFram
         "model": dict(state.model),
         "optimizer": dict(state.optimizer),
         "records": [asdict(record) for record in state.records],
+        "best": None if state.best is None else dict(state.best),
         "settings": order.settings.result_settings(),
-        "labels": _fingerprint(labels),
+        "labels": _fingerprint(labels, order.settings),
     }
     temporary = path.with_name(f".{path.name}.part")
     torch.save(content, temporary)
@@ -86,11 +89,14 @@ def read_state(path: Path, order: Order, labels: pd.DataFrame) -> TrainState | N
         return None
     try:
         content = torch.load(path, weights_only=True, map_location="cpu")
-        kept, of = content["settings"], content["labels"]
+        # What an older version left does not name the settings it did not have.
+        kept = TrainSettings().result_settings() | content["settings"]
+        of = content["labels"]
         state = TrainState(
             model=content["model"],
             optimizer=content["optimizer"],
             records=tuple(EpochRecord(**record) for record in content["records"]),
+            best=content.get("best"),
         )
     except _BROKEN as error:
         raise WeightsError(f"{path} cannot be resumed from ({error}); start again.") from error
@@ -101,7 +107,7 @@ def read_state(path: Path, order: Order, labels: pd.DataFrame) -> TrainState | N
             f"The training in {path.parent} began with {changed[0]}={kept.get(changed[0])!r}, not "
             f"{wanted[changed[0]]!r}. Resume it with its own settings, or start another."
         )
-    if of != _fingerprint(labels):
+    if of != _fingerprint(labels, order.settings):
         raise SettingsError(
             f"The training in {path.parent} began with other labels. Start another for these."
         )
@@ -109,20 +115,24 @@ def read_state(path: Path, order: Order, labels: pd.DataFrame) -> TrainState | N
 
 
 def _training(order: Order, labels: pd.DataFrame, outcome: TrainResult) -> Training:
-    last = outcome.records[-1].values()
+    last = outcome.records[outcome.kept_epoch - 1].values()
+    settings = order.settings
+    began_with = identify(settings.backbone, settings.weights)
     return Training(
         n_originals=len(outcome.training),
         n_triplets=outcome.n_triplets,
         simulated=is_simulated(labels),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions=software_versions(),
-        settings=order.settings.result_settings(),
+        versions={**software_versions(), "initial weights": began_with},
+        settings=settings.result_settings(),
         study=order.study,
         warnings=list(outcome.warnings),
         results={**last, "n_held_out": float(len(outcome.held_out))},
+        stopped=outcome.stopped,
     )
 
 
-def _fingerprint(labels: pd.DataFrame) -> str:
-    rows = labels[list(COLUMNS)].astype(str).sort_values(list(COLUMNS))
+def _fingerprint(labels: pd.DataFrame, settings: TrainSettings) -> str:
+    names = [*COLUMNS, *(VOTE_COLUMNS if settings.ordering == "votes" else ())]
+    rows = labels[names].astype(str).sort_values(names)
     return hashlib.sha256(rows.to_csv(index=False).encode()).hexdigest()

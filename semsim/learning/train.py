@@ -1,7 +1,7 @@
 """One loop that teaches SemSim what people recognise."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,24 +12,21 @@ from torch import Tensor, nn
 
 from semsim.device import pick_device
 from semsim.errors import SettingsError
-from semsim.learning.batches import channel_statistics, crop_and_flip, load_table, take
-from semsim.learning.diagnostics import Distances, EpochRecord, distances, warnings_about
-from semsim.learning.loss import TripletLoss
+from semsim.learning.batches import channel_statistics, load_table
+from semsim.learning.diagnostics import (
+    EpochRecord,
+    best_epoch,
+    collapsed,
+    reason_to_stop,
+    warnings_about,
+)
+from semsim.learning.epoch import SPLIT, Material, run_epoch, stream
+from semsim.learning.initial import load_initial
 from semsim.learning.model import ModelSettings, SemSimModel
 from semsim.learning.settings import TrainSettings
-from semsim.learning.triplets import (
-    ImageIndex,
-    JudgedOriginal,
-    count_triplets,
-    require_usable,
-    split,
-    take_stock,
-)
+from semsim.learning.triplets import ImageIndex, JudgedOriginal, learnable, split, take_stock
+from semsim.memory import keep_freed_memory
 from semsim.progress import Progress, Report, silent
-
-_SCORING_BATCH = 256  # images whose features are held at once
-# Each use of chance has a stream of its own, so that none shifts another.
-_SPLIT, _TRIPLETS, _AUGMENTATION = range(3)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,11 +34,13 @@ class TrainState:
     """All that the epochs done so far leave behind; the next one starts from it alone.
 
     No generator is kept: every epoch draws from streams made from the seed and its own number.
+    best: the weights of the epoch with the highest held-out AUC, where training may stop early.
     """
 
     model: Mapping[str, Tensor]
     optimizer: Mapping[str, Any]
     records: tuple[EpochRecord, ...]
+    best: Mapping[str, Tensor] | None = None
 
     @property
     def epochs_done(self) -> int:
@@ -51,28 +50,21 @@ class TrainState:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainResult:
-    """A trained model (in eval mode, on the CPU), how it went, and what it saw."""
+    """A trained model (in eval mode, on the CPU), how it went, and what it saw.
+
+    kept_epoch: the epoch whose weights these are, counted from 1; the last one unless it may stop
+        early (`TrainSettings.patience`). n_triplets: how many different ones there were to train
+        on. stopped: why it ended before its last epoch; empty where it did not.
+    """
 
     model: SemSimModel
     records: tuple[EpochRecord, ...]
     warnings: tuple[str, ...]
     training: tuple[JudgedOriginal, ...]
     held_out: tuple[JudgedOriginal, ...]
-
-    @property
-    def n_triplets(self) -> int:
-        """How many different triplets there were to train on."""
-        return count_triplets(self.training)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Material:
-    """What a training works on: images by number, and the originals on either side."""
-
-    table: Tensor
-    index: ImageIndex
-    training: tuple[JudgedOriginal, ...]
-    held_out: tuple[JudgedOriginal, ...]
+    n_triplets: int
+    kept_epoch: int
+    stopped: str = ""
 
 
 def train(
@@ -90,36 +82,38 @@ def train(
     resume: what an interrupted training with the same labels and settings saved last; the
         weights at the end are then those of a training that was not interrupted.
     save: called after every epoch.
-    Raises `DataError` where no original is usable or an image is missing, `SettingsError` where
-    the loss leaves the finite numbers.
+    Raises `DataError` where no original is usable or an image is missing, `WeightsError` where
+    the weights to start from are, `SettingsError` where the loss leaves the finite numbers.
     """
+    keep_freed_memory()
     material = _gather(labels, settings)
-    device = pick_device(settings.device)
-    model = _fresh_model(material, settings).to(device)
-    optimizer = torch.optim.SGD(
-        model.parameters(),
-        lr=settings.lr,
-        momentum=settings.momentum,
-        nesterov=settings.nesterov,
-        weight_decay=settings.weight_decay,
-    )
-    records: tuple[EpochRecord, ...] = ()
-    if resume is not None:
-        model.load_state_dict(dict(resume.model))
-        # SGD would go on in the very tensors it is given.
-        optimizer.load_state_dict(copy.deepcopy(dict(resume.optimizer)))
-        records = resume.records
-    for epoch in range(len(records), settings.epochs):
-        record = _epoch(model, optimizer, material, settings, epoch, report)
+    model = _fresh_model(material, settings, resume).to(pick_device(settings.device))
+    optimizer = _optimizer(model, settings, resume)
+    records = () if resume is None else resume.records
+    best = None if resume is None else resume.best
+    stopped = _stopped(records, settings)
+    while len(records) < settings.epochs and not stopped:
+        record = run_epoch(model, optimizer, material, settings, report, len(records))
         records = (*records, record)
-        save(_state(model, optimizer, records))
+        if settings.patience > 0 and best_epoch(records) == record.epoch:
+            best = copy.deepcopy(model.state_dict())
+        save(_state(model, optimizer, records, best))
         report(_epoch_progress(record, material, settings))
+        stopped = _stopped(records, settings)
+    if stopped:
+        report(_early_end(stopped, material, settings))
+    if best is not None:
+        model.load_state_dict(dict(best))
+    kept = best_epoch(records) if settings.patience > 0 else len(records)
     return TrainResult(
         model=model.cpu().eval(),
         records=records,
-        warnings=warnings_about(records, settings.margin),
+        warnings=warnings_about(records[:kept], settings.margin),
         training=material.training,
         held_out=material.held_out,
+        n_triplets=sum(len(original.ordered(settings.ordering)) for original in material.training),
+        kept_epoch=kept,
+        stopped=stopped,
     )
 
 
@@ -133,136 +127,85 @@ def model_settings(settings: TrainSettings) -> ModelSettings:
     )
 
 
-def _gather(labels: pd.DataFrame, settings: TrainSettings) -> _Material:
-    usable = require_usable(take_stock(labels))
-    training, held_out = split(usable, settings.validation_fraction, _stream(settings, _SPLIT))
+def _gather(labels: pd.DataFrame, settings: TrainSettings) -> Material:
+    usable = learnable(take_stock(labels), settings.ordering)
+    training, held_out = split(usable, settings.validation_fraction, stream(settings, SPLIT))
     index = ImageIndex([*training, *held_out])
-    return _Material(
+    material = Material(
         table=load_table(index.paths, settings.input_size),
         index=index,
         training=training,
         held_out=held_out,
     )
+    if settings.patience > 0 and not _both_kinds(material):
+        raise SettingsError(
+            "Stopping early needs a held-out AUC, but the held-out originals do not have both "
+            "recognisable and unrecognisable reconstructions. Hold out more, or set patience to 0."
+        )
+    return material
 
 
-def _fresh_model(material: _Material, settings: TrainSettings) -> SemSimModel:
-    numbers = np.unique(material.index.every(material.training))
+def _both_kinds(material: Material) -> bool:
+    recognisable = material.index.judged(material.held_out)[1]
+    return bool(recognisable.any()) and not bool(recognisable.all())
+
+
+def _fresh_model(
+    material: Material, settings: TrainSettings, resume: TrainState | None
+) -> SemSimModel:
+    of_training = [path for original in material.training for path in original.images]
+    numbers = np.unique([material.index.number(path) for path in of_training])
     mean, std = channel_statistics(material.table[torch.from_numpy(numbers)])
     with torch.random.fork_rng(devices=[]):  # the caller's own randomness goes on as it was
         torch.manual_seed(settings.seed)
-        return SemSimModel(model_settings(settings), mean=mean, std=std)
+        model = SemSimModel(model_settings(settings), mean=mean, std=std)
+    if resume is None:
+        load_initial(model, settings.weights)
+    else:
+        model.load_state_dict(dict(resume.model))
+    return model
 
 
-def _epoch(
-    model: SemSimModel,
-    optimizer: torch.optim.Optimizer,
-    material: _Material,
-    settings: TrainSettings,
-    epoch: int,
-    report: Report,
-) -> EpochRecord:
-    for group in optimizer.param_groups:
-        group["lr"] = settings.lr_at(epoch)
-    triplets = material.index.sample(
-        material.training, settings.triplets_per_original, _stream(settings, _TRIPLETS, epoch)
+def _optimizer(
+    model: nn.Module, settings: TrainSettings, resume: TrainState | None
+) -> torch.optim.Optimizer:
+    optimizer = torch.optim.SGD(
+        model.parameters(),
+        lr=settings.lr,
+        momentum=settings.momentum,
+        nesterov=settings.nesterov,
+        weight_decay=settings.weight_decay,
+        # One pass over the weights: on a CPU several times faster than what is the default there.
+        fused=next(model.parameters()).device.type in ("cpu", "cuda"),
     )
-    batches = np.split(triplets, range(settings.batch_size, len(triplets), settings.batch_size))
-    rng = _stream(settings, _AUGMENTATION, epoch)
-    model.train()
-    seen = []
-    for number, batch in enumerate(batches, start=1):
-        images = take(material.table, batch.T.ravel())
-        if settings.augmentation == "crop-flip":
-            images = crop_and_flip(images, rng)
-        loss, measured = _step(model, optimizer, images, settings.margin)
-        if not np.isfinite(loss):
-            raise SettingsError(
-                f"The loss became {loss} in epoch {epoch + 1}. Train again with a learning rate "
-                f"below {settings.lr:g}."
-            )
-        seen.append((len(batch), loss, measured))
-        report(_batch_progress(epoch, number, len(batches), settings, loss))
-    return _record(epoch, seen, settings.margin, _validate(model, material))
+    if resume is not None:
+        # SGD would go on in the very tensors it is given.
+        optimizer.load_state_dict(copy.deepcopy(dict(resume.optimizer)))
+    return optimizer
 
 
-def _step(
-    model: nn.Module, optimizer: torch.optim.Optimizer, images: Tensor, margin: float
-) -> tuple[float, Distances]:
-    """One update from (3N, C, S, S): N originals, N recognisable, N unrecognisable."""
-    # One forward pass for all three, so that batch normalisation sees one distribution.
-    features = model(images.to(next(model.parameters()).device))
-    anchors, positives, negatives = features.chunk(3)
-    loss = TripletLoss(margin=margin)(anchors, positives, negatives)
-    optimizer.zero_grad(set_to_none=True)
-    loss.backward()
-    optimizer.step()
-    return loss.item(), distances(*(part.detach() for part in (anchors, positives, negatives)))
-
-
-def _validate(model: SemSimModel, material: _Material) -> Distances | None:
-    """Distances of all triplets of the held-out originals, as scoring would see them."""
-    triplets = material.index.every(material.held_out)
-    if len(triplets) == 0:
-        return None
-    numbers, place = np.unique(triplets, return_inverse=True)
-    model.eval()
-    with torch.inference_mode():
-        features = torch.cat(
-            [
-                model(take(material.table, part).to(model.mean.device)).cpu()
-                for part in np.array_split(numbers, -(-len(numbers) // _SCORING_BATCH))
-            ]
-        )
-        rows = torch.from_numpy(place.reshape(triplets.shape))
-        return distances(*(features[rows[:, role]] for role in range(3)))
-
-
-def _record(
-    epoch: int,
-    seen: Sequence[tuple[int, float, Distances]],
-    margin: float,
-    validation: Distances | None,
-) -> EpochRecord:
-    sizes = [size for size, _, _ in seen]
-
-    def mean(values: Sequence[float]) -> float:
-        return float(np.average(values, weights=sizes))
-
-    held_out: dict[str, float] = {}
-    if validation is not None:
-        held_out = {
-            "validation_d_plus": float(validation.plus.mean()),
-            "validation_d_minus": float(validation.minus.mean()),
-            "validation_accuracy": validation.accuracy(),
-        }
-    return EpochRecord(
-        epoch=epoch + 1,
-        loss=mean([loss for _, loss, _ in seen]),
-        d_plus=mean([float(d.plus.mean()) for _, _, d in seen]),
-        d_minus=mean([float(d.minus.mean()) for _, _, d in seen]),
-        violated=mean([d.violated(margin) for _, _, d in seen]),
-        norm=mean([d.norm for _, _, d in seen]),
-        **held_out,
+def _stopped(records: tuple[EpochRecord, ...], settings: TrainSettings) -> str:
+    if len(records) >= settings.epochs:
+        return ""
+    return reason_to_stop(
+        records,
+        margin=settings.margin,
+        patience=settings.patience,
+        collapse_patience=settings.collapse_patience,
     )
 
 
-def _batch_progress(
-    epoch: int, number: int, batches: int, settings: TrainSettings, loss: float
-) -> Progress:
-    return Progress(
-        done=epoch * batches + number,
-        total=settings.epochs * batches,
-        note=f"epoch {epoch + 1} of {settings.epochs}",
-        values={"epoch": epoch + number / batches, "loss": loss},
-    )
+def _batches(material: Material, settings: TrainSettings) -> int:
+    return -(-len(material.training) * settings.triplets_per_original // settings.batch_size)
 
 
-def _epoch_progress(record: EpochRecord, material: _Material, settings: TrainSettings) -> Progress:
-    triplets = len(material.training) * settings.triplets_per_original
-    batches = -(-triplets // settings.batch_size)
+def _epoch_progress(record: EpochRecord, material: Material, settings: TrainSettings) -> Progress:
+    batches = _batches(material, settings)
     note = f"epoch {record.epoch} of {settings.epochs}: loss {record.loss:.3f}"
     if record.validation_accuracy is not None:
         note += f", {record.validation_accuracy:.0%} of held-out triplets right"
+    if collapsed(record, settings.margin):
+        note += ", features collapsed"
     return Progress(
         done=record.epoch * batches,
         total=settings.epochs * batches,
@@ -271,15 +214,20 @@ def _epoch_progress(record: EpochRecord, material: _Material, settings: TrainSet
     )
 
 
+def _early_end(stopped: str, material: Material, settings: TrainSettings) -> Progress:
+    total = settings.epochs * _batches(material, settings)
+    return Progress(done=total, total=total, note=stopped)
+
+
 def _state(
-    model: nn.Module, optimizer: torch.optim.Optimizer, records: tuple[EpochRecord, ...]
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    records: tuple[EpochRecord, ...],
+    best: Mapping[str, Tensor] | None,
 ) -> TrainState:
     return TrainState(
         model=copy.deepcopy(model.state_dict()),
         optimizer=copy.deepcopy(optimizer.state_dict()),
         records=records,
+        best=best,
     )
-
-
-def _stream(settings: TrainSettings, use: int, epoch: int = 0) -> np.random.Generator:
-    return np.random.default_rng([settings.seed, use, epoch])

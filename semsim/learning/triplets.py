@@ -4,7 +4,7 @@ A triplet never mixes two originals; the labels of a classification task could n
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +13,19 @@ import pandas as pd
 from semsim.errors import DataError
 
 COLUMNS = ("dataset", "image_id", "original", "reconstruction", "recognisable")
+VOTE_COLUMNS = ("n_votes", "n_recognised")  # needed where votes order the triplets
+
+# Nearer, farther, and how much it matters, in (0, 1].
+Pair = tuple[Path, Path, float]
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedOriginal:
-    """One original and those of its reconstructions on which people agree."""
+    """One original and those of its reconstructions on which people agree.
+
+    shares: reconstructions with the share of their votes that recognised them, in [0, 1], of those
+        with votes enough for a majority; empty where the labels count no votes.
+    """
 
     dataset: str
     image_id: str
@@ -25,6 +33,7 @@ class JudgedOriginal:
     recognisable: tuple[Path, ...]
     unrecognisable: tuple[Path, ...]
     undecided: int
+    shares: tuple[tuple[Path, float], ...] = ()
 
     @property
     def key(self) -> tuple[str, str]:
@@ -35,6 +44,22 @@ class JudgedOriginal:
     def n_triplets(self) -> int:
         """How many different triplets it makes."""
         return len(self.recognisable) * len(self.unrecognisable)
+
+    @property
+    def images(self) -> tuple[Path, ...]:
+        """The original and every reconstruction of it that can be learned from or judged."""
+        every = (self.image, *self.recognisable, *self.unrecognisable, *(p for p, _ in self.shares))
+        return tuple(dict.fromkeys(every))
+
+    def ordered(self, ordering: str) -> tuple[Pair, ...]:
+        """All pairs of a reconstruction that should be nearer and one that should be farther.
+
+        ordering: "majority" for the recognisable against the unrecognisable ones, all of weight 1;
+            "votes" for every two with different shares of votes, weighted by the difference.
+        """
+        if ordering == "majority":
+            return tuple((p, n, 1.0) for p in self.recognisable for n in self.unrecognisable)
+        return tuple((p, n, a - b) for p, a in self.shares for n, b in self.shares if a > b)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +91,8 @@ def take_stock(labels: pd.DataFrame) -> Inventory:
     """Sort the originals in `labels` by the kinds of reconstruction each has.
 
     labels: one row a reconstruction, with at least the columns `COLUMNS`; `recognisable` is
-        True, False, or missing where people have not decided.
+        True, False, or missing where people have not decided. Where there are `VOTE_COLUMNS`,
+        the votes of those with a majority of `votes_per_item`, or any, are kept too.
     Raises `DataError` where a column is missing.
     """
     missing = [name for name in COLUMNS if name not in labels.columns]
@@ -74,6 +100,7 @@ def take_stock(labels: pd.DataFrame) -> Inventory:
         raise DataError(
             f"The labels lack the columns {', '.join(missing)}. Export them from a study."
         )
+    labels = labels.assign(_share=_shares(labels))
     originals = [
         _judged(str(dataset), str(image_id), rows)
         for (dataset, image_id), rows in labels.groupby(["dataset", "image_id"], sort=True)
@@ -98,6 +125,29 @@ def require_usable(inventory: Inventory) -> tuple[JudgedOriginal, ...]:
         f"{len(inventory.undecided)} no majority yet. "
         "Collect more votes, or add reconstructions from stronger and weaker attacks."
     )
+
+
+def learnable(inventory: Inventory, ordering: str) -> tuple[JudgedOriginal, ...]:
+    """The originals that make a triplet under `ordering`, in order of name.
+
+    Raises `DataError` where there is none.
+    """
+    if ordering == "majority":
+        # Images on which no majority agrees would only be read for nothing.
+        return tuple(replace(original, shares=()) for original in require_usable(inventory))
+    parts = (
+        *(inventory.usable, inventory.only_recognisable),
+        *(inventory.only_unrecognisable, inventory.undecided),
+    )
+    every = sorted((o for part in parts for o in part), key=lambda original: original.key)
+    found = tuple(original for original in every if original.ordered(ordering))
+    if not found:
+        raise DataError(
+            "Votes can order triplets where two reconstructions of one original have different "
+            f"shares of votes. None of {inventory.n_originals} originals has such two. The labels "
+            f"need the columns {', '.join(VOTE_COLUMNS)}, and more votes or other attacks."
+        )
+    return found
 
 
 def split(
@@ -133,28 +183,24 @@ class ImageIndex:
     """
 
     def __init__(self, originals: Sequence[JudgedOriginal]) -> None:
-        every = (p for o in originals for p in (o.image, *o.recognisable, *o.unrecognisable))
+        every = (path for original in originals for path in original.images)
         self.paths: tuple[Path, ...] = tuple(dict.fromkeys(every))
         self._number = {path: number for number, path in enumerate(self.paths)}
 
-    def sample(
-        self, originals: Sequence[JudgedOriginal], per_original: int, rng: np.random.Generator
-    ) -> np.ndarray:
-        """Random triplets (len(originals) × per_original, 3) in random order, as numbers.
+    def number(self, path: Path) -> int:
+        """The number of an image."""
+        return self._number[path]
 
-        Every original gives equally many, and within one every reconstruction is used as often
-        as any other of its kind, give or take once, however many there are of each.
-        """
+    def judged(self, originals: Sequence[JudgedOriginal]) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs (M, 2) of original and reconstruction, and whether a majority recognised it."""
         rows = [
-            [self._number[original.image], self._number[p], self._number[n]]
+            (self._number[original.image], self._number[path], verdict)
             for original in originals
-            for p, n in zip(
-                _evenly(original.recognisable, per_original, rng),
-                _evenly(original.unrecognisable, per_original, rng),
-                strict=True,
-            )
+            for paths, verdict in ((original.recognisable, True), (original.unrecognisable, False))
+            for path in paths
         ]
-        return rng.permutation(np.array(rows, dtype=np.int64).reshape(-1, 3))
+        table = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        return table[:, :2], table[:, 2].astype(bool)
 
     def every(self, originals: Sequence[JudgedOriginal]) -> np.ndarray:
         """All triplets (T, 3) of `originals`, as numbers."""
@@ -181,15 +227,26 @@ def _judged(dataset: str, image_id: str, rows: pd.DataFrame) -> JudgedOriginal:
         recognisable=_paths(rows[verdict.fillna(False)]),
         unrecognisable=_paths(rows[~verdict.fillna(True)]),
         undecided=int(verdict.isna().sum()),
+        shares=_ordered_shares(rows),
     )
+
+
+def _shares(labels: pd.DataFrame) -> pd.Series:
+    """The share of votes for each row; missing where too few have come for a majority."""
+    if not set(VOTE_COLUMNS) <= set(labels.columns):
+        return pd.Series(np.nan, index=labels.index)
+    votes = labels["n_votes"].astype("float64")
+    asked = labels["votes_per_item"] if "votes_per_item" in labels.columns else 1
+    enough = votes >= asked // 2 + 1
+    return (labels["n_recognised"].astype("float64") / votes).where(enough)
+
+
+def _ordered_shares(rows: pd.DataFrame) -> tuple[tuple[Path, float], ...]:
+    known = rows[rows["_share"].notna()]
+    pairs = zip(known["reconstruction"].astype(str), known["_share"].astype(float), strict=True)
+    return tuple((Path(path), share) for path, share in sorted(pairs))
 
 
 def _paths(rows: pd.DataFrame) -> tuple[Path, ...]:
     # Sorted, so that the same labels in another order train the same SemSim.
     return tuple(Path(path) for path in sorted(rows["reconstruction"].astype(str)))
-
-
-def _evenly(paths: Sequence[Path], count: int, rng: np.random.Generator) -> list[Path]:
-    rounds = -(-count // len(paths))
-    order = np.concatenate([rng.permutation(len(paths)) for _ in range(rounds)])
-    return [paths[i] for i in order[:count]]

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from semsim.analysis.evidence import Evidence
+from semsim.analysis.human import mean_response, vote_counts
 from semsim.analysis.result import Analysis
 from semsim.metrics.base import MetricSpec
 from semsim.reporting import canvas
@@ -55,11 +56,8 @@ def matrix(analysis: Analysis) -> Drawn:
 
 def _image_frame(evidence: Evidence, spec: MetricSpec) -> pd.DataFrame:
     frame = evidence.images[["dataset", "attack", "model", "image_id"]].reset_index(drop=True)
-    votes = np.isfinite(evidence.recognised)
-    n_votes = votes.sum(axis=1)
-    recognised = np.where(votes, evidence.recognised, 0.0).sum(axis=1)
-    with np.errstate(invalid="ignore"):
-        share = recognised / n_votes
+    _, n_votes = vote_counts(evidence.recognised)
+    share = mean_response(evidence.recognised)
     value = evidence.scores.get(spec.name, np.full(len(frame), np.nan))
     return frame.assign(n_votes=n_votes, share=share, value=value)
 

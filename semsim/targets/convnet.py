@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-import torch
 from torch import nn
 
-from semsim.targets.layers import activation_layer
+from semsim.targets.layers import activation_layer, feature_count
 
 
 def _convolution(inputs: int, outputs: int, activation: str) -> list[nn.Module]:
@@ -41,7 +40,7 @@ class ConvNet8:
                 inputs = outputs
         layers.append(nn.Flatten())
         body = nn.Sequential(*layers)
-        return body, _feature_count(body, channels, size)
+        return body, feature_count(body, channels, size)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,11 +67,3 @@ class SmallCNN:
             nn.Flatten(),
         )
         return body, 4 * w
-
-
-def _feature_count(body: nn.Module, channels: int, size: tuple[int, int]) -> int:
-    body.eval()
-    with torch.no_grad():
-        count = body(torch.zeros(1, channels, *size)).shape[1]
-    body.train()
-    return int(count)

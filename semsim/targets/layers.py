@@ -1,5 +1,6 @@
 """Pieces that several architectures share."""
 
+import torch
 from torch import nn
 
 from semsim.registry import Registry
@@ -20,3 +21,12 @@ ACTIVATIONS: Registry[type[nn.Module]] = Registry(
 def activation_layer(name: str) -> nn.Module:
     """A fresh activation layer; `UnknownNameError` lists the known ones."""
     return ACTIVATIONS[name]()
+
+
+@torch.no_grad()
+def feature_count(body: nn.Module, channels: int, size: tuple[int, int]) -> int:
+    """The number of features that `body` makes of one image of `size` (H, W)."""
+    body.eval()
+    count = body(torch.zeros(1, channels, *size)).shape[1]
+    body.train()
+    return int(count)

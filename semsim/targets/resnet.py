@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from semsim.targets.layers import activation_layer
 
 
-class _BasicBlock(nn.Module):
+class BasicBlock(nn.Module):
     """Two 3×3 convolutions and a shortcut (He et al. 2016, Fig. 5 left)."""
 
     def __init__(self, inputs: int, outputs: int, stride: int, activation: str) -> None:
@@ -52,7 +52,7 @@ class ResNet20x4:
             outputs = self.width * 2**stage
             for block in range(3):
                 stride = 2 if stage > 0 and block == 0 else 1
-                layers.append(_BasicBlock(inputs, outputs, stride, self.activation))
+                layers.append(BasicBlock(inputs, outputs, stride, self.activation))
                 inputs = outputs
         layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
         return nn.Sequential(*layers), inputs

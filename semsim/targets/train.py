@@ -1,23 +1,34 @@
 """One training loop for all target classifiers."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Protocol, Self, runtime_checkable
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from semsim.defences import Defence
+from semsim.device import pick_device
+from semsim.errors import SettingsError
 from semsim.progress import Progress, Report, silent
+from semsim.targets.checkpoint import TrainState, images_digest, read_state, write_state
 from semsim.targets.model import Architecture, TargetModel
 from semsim.types import LabelledImages
+
+Degrade = Callable[[Tensor, torch.Generator], Tensor]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainSettings:
-    """SGD with Nesterov momentum, step size ×0.1 at 3/8, 5/8 and 7/8 of the epochs.
+    """SGD with Nesterov momentum, step size ×0.1 after 3/8, 5/8 and 7/8 of the epochs, rounded up.
 
-    These are the settings of the SemSim authors' code but for `epochs` (there 200).
+    These are the settings of the SemSim authors' code but for `epochs` (there 200 on CIFAR-100 and
+    100 elsewhere) and `loss_scale` (there 0.5, by which cross-entropy is multiplied).
     """
 
     epochs: int = 200
@@ -26,6 +37,34 @@ class TrainSettings:
     momentum: float = 0.9
     weight_decay: float = 5e-4
     seed: int = 0
+    loss_scale: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """Everything that decides a classifier's weights, and where it is trained.
+
+    device: "auto", or a name such as "cpu". Equal seeds give equal weights on equal devices.
+    degrade: changes each training batch after the defence; for classifiers that must read bad
+        images.
+    checkpoint: a file that is written after every epoch and resumed from when it is there; None
+        keeps nothing.
+    """
+
+    architecture: Architecture
+    data: LabelledImages
+    defence: Defence
+    settings: TrainSettings
+    device: str = "auto"
+    degrade: Degrade | None = None
+    checkpoint: Path | None = None
+
+
+@runtime_checkable
+class Pretrained(Protocol):
+    """An architecture that can give a fresh body better weights than random ones."""
+
+    def start(self, body: nn.Module) -> None: ...
 
 
 def train_target(
@@ -35,44 +74,48 @@ def train_target(
     settings: TrainSettings,
     *,
     device: torch.device | None = None,
-    degrade: Callable[[Tensor, torch.Generator], Tensor] | None = None,
+    degrade: Degrade | None = None,
     report: Report = silent,
 ) -> TargetModel:
-    """Train a fresh `architecture` on `data` under `defence`; the same seed gives the same weights.
-
-    degrade: changes each training batch after the defence; for classifiers that must read bad
-        images. Returns the model of the last epoch, in eval mode.
-    """
-    rng = torch.Generator().manual_seed(settings.seed)
-    model = _fresh_model(architecture, data, settings.seed)
-    model.to(device or torch.device("cpu")).train()
-    optimiser = torch.optim.SGD(
-        model.parameters(),
-        lr=settings.lr,
-        momentum=settings.momentum,
-        weight_decay=settings.weight_decay,
-        nesterov=True,
+    """`carry_out` without a checkpoint, on the CPU where no `device` is given."""
+    training = Training(
+        architecture=architecture,
+        data=data,
+        defence=defence,
+        settings=settings,
+        device=str(device or "cpu"),
+        degrade=degrade,
     )
-    milestones = [round(settings.epochs * part / 8) for part in (3, 5, 7)]
-    schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, milestones, gamma=0.1)
-    for epoch in range(1, settings.epochs + 1):
-        total = 0.0
-        order = torch.randperm(len(data), generator=rng)
-        for batch in order.split(settings.batch_size):
-            images = defence.images(data.images[batch], rng).images
-            if degrade is not None:
-                images = degrade(images, rng)
-            images, labels = images.to(model.mean.device), data.labels[batch].to(model.mean.device)
-            loss = F.cross_entropy(model(images), labels)
-            gradients = torch.autograd.grad(loss, tuple(model.parameters()))
-            shared = defence.gradients(gradients, rng, "train")
-            for parameter, gradient in zip(model.parameters(), shared, strict=True):
-                parameter.grad = gradient
-            optimiser.step()
-            total += loss.item() * len(batch)
-        schedule.step()
-        report(Progress(epoch, settings.epochs, values={"loss": total / len(data)}))
-    return model.eval()
+    return carry_out(training, report)
+
+
+def carry_out(training: Training, report: Report = silent) -> TargetModel:
+    """Train as `training` says; on a CPU the same seed gives the same weights, interrupted or not.
+
+    report: told after every batch, at the end of an epoch with the mean cross-entropy and the share
+        of training images classified right on the way. Where it raises, as when a stop is asked
+        for, the checkpoint holds the epochs that were finished.
+    Returns the model of the last epoch, in eval mode, on its device. Raises `SettingsError` where
+    the loss is no longer finite or the checkpoint is of another training.
+    """
+    settings = training.settings
+    run = _Run.fresh(training)
+    path, mark = training.checkpoint, ""
+    if path is not None:
+        mark = _fingerprint(training)
+        run.restore(read_state(path, mark))
+    for epoch in range(run.schedule.last_epoch + 1, settings.epochs + 1):
+        values = _one_epoch(training, run, _batch_report(report, training, epoch))
+        run.schedule.step()
+        if path is not None:
+            write_state(path, run.snapshot(epoch), mark)
+        if not math.isfinite(values["loss"]):
+            raise SettingsError(
+                f"The training diverged: in epoch {epoch} the loss is {values['loss']}. "
+                f"Take a smaller lr than {settings.lr:g}."
+            )
+        report(_epoch_progress(training, epoch, values))
+    return run.model.eval()
 
 
 @torch.no_grad()
@@ -85,13 +128,142 @@ def accuracy(model: TargetModel, data: LabelledImages) -> float:
     return sum(hits) / len(data)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Run:
+    """What changes while a classifier is trained."""
+
+    model: TargetModel
+    optimiser: torch.optim.SGD
+    schedule: torch.optim.lr_scheduler.MultiStepLR
+    rng: torch.Generator
+
+    @classmethod
+    def fresh(cls, training: Training) -> Self:
+        """Before the first epoch."""
+        settings = training.settings
+        model = _fresh_model(training.architecture, training.data, settings.seed)
+        model.to(pick_device(training.device)).train()
+        optimiser = torch.optim.SGD(
+            model.parameters(),
+            lr=settings.lr,
+            momentum=settings.momentum,
+            weight_decay=settings.weight_decay,
+            nesterov=settings.momentum > 0,
+        )
+        # Rounded down, one epoch or two would have their first drop before the first step.
+        milestones = [math.ceil(settings.epochs * part / 8) for part in (3, 5, 7)]
+        return cls(
+            model=model,
+            optimiser=optimiser,
+            schedule=torch.optim.lr_scheduler.MultiStepLR(optimiser, milestones, gamma=0.1),
+            rng=torch.Generator().manual_seed(settings.seed),
+        )
+
+    def snapshot(self, epoch: int) -> TrainState:
+        """What goes into a checkpoint after `epoch`."""
+        state = self.optimiser.state
+        momentum = {
+            name: state[parameter]["momentum_buffer"]
+            for name, parameter in self.model.named_parameters()
+            if state[parameter].get("momentum_buffer") is not None
+        }
+        return TrainState(
+            epoch=epoch,
+            lr=self.optimiser.param_groups[0]["lr"],
+            model=self.model.state_dict(),
+            momentum=momentum,
+            rng=self.rng.get_state(),
+        )
+
+    def restore(self, state: TrainState | None) -> None:
+        """Go on from `state`; nothing where there is none."""
+        if state is None:
+            return
+        self.model.load_state_dict(state.model)
+        parameters = dict(self.model.named_parameters())
+        for name, buffer in state.momentum.items():
+            parameter = parameters[name]
+            self.optimiser.state[parameter]["momentum_buffer"] = buffer.to(parameter.device)
+        self.optimiser.param_groups[0]["lr"] = state.lr
+        self.schedule.last_epoch = state.epoch
+        self.rng.set_state(state.rng)
+
+
+def _one_epoch(training: Training, run: _Run, report: Report) -> dict[str, float]:
+    """The mean loss and the share classified right, over one pass through the images."""
+    data, device = training.data, run.model.mean.device
+    loss_sum, right = 0.0, 0
+    batches = torch.randperm(len(data), generator=run.rng).split(training.settings.batch_size)
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        # Dropout draws from the global generator only.
+        torch.manual_seed(training.settings.seed + run.schedule.last_epoch)
+        for number, batch in enumerate(batches, start=1):
+            images = training.defence.images(data.images[batch], run.rng).images
+            if training.degrade is not None:
+                images = training.degrade(images, run.rng)
+            loss, hits = _one_step(training, run, images.to(device), data.labels[batch].to(device))
+            loss_sum += loss * len(batch)
+            right += hits
+            if number < len(batches):  # the last is told with the epoch, after its checkpoint
+                report(Progress(number, len(batches)))
+    return {"loss": loss_sum / len(data), "accuracy": right / len(data)}
+
+
+def _one_step(training: Training, run: _Run, images: Tensor, labels: Tensor) -> tuple[float, int]:
+    """The loss before the step, and how many images were classified right."""
+    logits = run.model(images)
+    loss = F.cross_entropy(logits, labels)
+    parameters = tuple(run.model.parameters())
+    gradients = torch.autograd.grad(loss * training.settings.loss_scale, parameters)
+    shared = training.defence.gradients(gradients, run.rng, "train")
+    for parameter, gradient in zip(parameters, shared, strict=True):
+        parameter.grad = gradient
+    run.optimiser.step()
+    return loss.item(), int((logits.argmax(1) == labels).sum().item())
+
+
+def _batch_report(report: Report, training: Training, epoch: int) -> Report:
+    """Batches of `epoch` told as steps of the whole training, so that a stop need not wait."""
+    epochs = training.settings.epochs
+
+    def tell(progress: Progress) -> None:
+        done = (epoch - 1) * progress.total + progress.done
+        at = {"epoch": epoch - 1 + progress.done / progress.total}
+        report(Progress(done, epochs * progress.total, f"epoch {epoch} of {epochs}", at))
+
+    return tell
+
+
+def _epoch_progress(training: Training, epoch: int, values: Mapping[str, float]) -> Progress:
+    epochs = training.settings.epochs
+    batches = math.ceil(len(training.data) / training.settings.batch_size)
+    note = f"epoch {epoch} of {epochs}: loss {values['loss']:.3f}, {values['accuracy']:.0%} right"
+    return Progress(epoch * batches, epochs * batches, note, {"epoch": epoch, **values})
+
+
+def _fingerprint(training: Training) -> str:
+    """A hash of everything that decides the weights."""
+    degrade = training.degrade
+    parts = {
+        "architecture": [type(training.architecture).__name__, asdict(training.architecture)],
+        "defence": [type(training.defence).__name__, asdict(training.defence)],
+        "settings": asdict(training.settings),
+        "degrade": None if degrade is None else getattr(degrade, "__qualname__", repr(degrade)),
+        "data": images_digest(training.data),
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
 def _fresh_model(architecture: Architecture, data: LabelledImages, seed: int) -> TargetModel:
     with torch.random.fork_rng():  # torch's layers initialise from the global generator only
         torch.manual_seed(seed)
-        return TargetModel(
+        model = TargetModel(
             architecture,
             data.classes,
             mean=data.images.mean(dim=(0, 2, 3)).tolist(),
             std=data.images.std(dim=(0, 2, 3)).tolist(),
             size=(data.images.shape[2], data.images.shape[3]),
         )
+    if isinstance(architecture, Pretrained):
+        architecture.start(model.body)
+    return model

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import gradio as gr
@@ -9,6 +10,8 @@ import gradio as gr
 from semsim import jobs
 from semsim.errors import SemsimError
 from semsim.jobs import Job, JobState
+from semsim.learning.card_promoted import promoted
+from semsim.metrics import MetricSpec
 from semsim.reporting import figures, tables
 from semsim.reporting.gallery import gallery
 from semsim.ui import ScienceContext, StudyChoice, compare_view, jobpanel
@@ -58,7 +61,8 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
 
     def load(request: gr.Request) -> list[Any]:
         asked = dict(request.query_params)
-        learned = asked.get("semsim")  # the link from a finished training
+        # The link from a finished training, else the SemSim of this workspace.
+        learned = asked.get("semsim") or promoted(context.checkpoints)
         metric = f"semsim:{learned}" if learned else None
         return refresh(asked.get("study"), None, None, metric)
 
@@ -165,9 +169,9 @@ def _metric_values(comparison: Comparison, chosen: Chosen) -> dict[str, Any]:
     }
 
 
-def _disagreement(comparison: Comparison, spec: Any) -> str:
+def _disagreement(comparison: Comparison, spec: MetricSpec) -> str:
     if not spec.per_image:
-        return f"<p>{spec.title} judges whole sets, not single images.</p>"
+        return f"<p>{escape(spec.title)} judges whole sets, not single images.</p>"
     if not comparison.has_images:
         return compare_view.NO_IMAGES
     found = gallery(comparison.analysis, spec)

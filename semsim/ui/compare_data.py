@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.evidence import gather, model_key
+from semsim.analysis.evidence import MODEL_KEY, gather, model_key
+from semsim.analysis.human import mean_response, vote_counts
 from semsim.analysis.result import Analysis, AnalysisSettings
 from semsim.analysis.run import analyse
 from semsim.campaign.records import software_versions
@@ -67,14 +68,10 @@ class Comparison:
     @property
     def images(self) -> pd.DataFrame:
         """One row a reconstruction with n_votes, n_recognised and its share of votes."""
-        recognised = self.analysis.evidence.recognised
-        n_votes = (~np.isnan(recognised)).sum(axis=1)
-        n_recognised = np.nansum(recognised, axis=1).astype(int)
-        share = np.divide(
-            n_recognised, n_votes, where=n_votes > 0, out=np.full(len(n_votes), np.nan)
-        )
-        return self.analysis.evidence.images.assign(
-            n_votes=n_votes, n_recognised=n_recognised, share=share
+        evidence = self.analysis.evidence
+        n_recognised, n_votes = vote_counts(evidence.recognised)
+        return evidence.images.assign(
+            n_votes=n_votes, n_recognised=n_recognised, share=mean_response(evidence.recognised)
         )
 
     @property
@@ -121,9 +118,7 @@ def view_of(
 
     Raises `DataError` for a study, or a reference, that there is not.
     """
-    study = find_study(context, study_id)
-    if study is None or study.id != study_id:
-        raise DataError("This study is gone. Load the page again.")
+    study = _exactly(context, study_id)
     reference = reference or "clean"
     if reference not in REFERENCES:
         raise DataError(f"No reference is called {reference!r}. Known: {', '.join(REFERENCES)}.")
@@ -133,10 +128,7 @@ def view_of(
 def fresh(context: ScienceContext, view: View) -> Comparison:
     """The comparison as votes and scores are now."""
     with _reading:
-        study = find_study(context, view.study)
-        if study is None or study.id != view.study:
-            raise DataError("This study is gone. Load the page again.")
-        found = read_comparison(context, study, view)
+        found = read_comparison(context, _exactly(context, view.study), view)
         context.kept.pop(view, None)
         context.kept[view] = found
         while len(context.kept) > _KEPT:
@@ -148,6 +140,13 @@ def held(context: ScienceContext, view: View) -> Comparison:
     """The comparison as it was last shown; read now if it never was."""
     found: Comparison | None = context.kept.get(view)
     return found or fresh(context, view)
+
+
+def _exactly(context: ScienceContext, study_id: str) -> StudyChoice:
+    for study in studies_of(context):
+        if study.id == study_id:
+            return study
+    raise DataError("This study is gone. Load the page again.")
 
 
 def read_comparison(context: ScienceContext, study: StudyChoice, view: View) -> Comparison:
@@ -254,7 +253,7 @@ def model_choices(analysis: Analysis) -> list[tuple[str, str]]:
 def rows_of_model(table: pd.DataFrame, key: str) -> pd.DataFrame:
     """The rows of a table that belong to the model `key`."""
     chosen = pd.Series(True, index=table.index)
-    for column, value in zip(("dataset", "attack", "model"), key.split("\n"), strict=True):
+    for column, value in zip(MODEL_KEY, key.split("\n"), strict=True):
         chosen &= table[column].astype(str) == value
     return table[chosen]
 

@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query
 from fastapi.responses import PlainTextResponse, Response
 
-from semsim.analysis.result import Analysis
 from semsim.errors import SemsimError, UnknownNameError
 from semsim.reporting import figures, tables, writing
 from semsim.reporting.bundle import write_bundle
@@ -77,7 +76,7 @@ def _content(
     if (name, ending) == ("report", "html"):
         return "text/html", report_html(first.analysis, origin(context, first))
     if (name, ending) == ("everything", "zip"):
-        return "application/zip", _zipped(first.analysis, context, first)
+        return "application/zip", _zipped(context, first)
     if name in figures.NAMES and ending in _FIGURES:
         kind, figure_as = _FIGURES[ending]
         return kind, figure_as(figures.figure(first.analysis, name, metric))
@@ -88,11 +87,12 @@ def _content(
     raise UnknownNameError(f"There is no {name}.{ending}.")
 
 
-def _zipped(analysis: Analysis, context: ScienceContext, comparison: Comparison) -> bytes:
+def _zipped(context: ScienceContext, comparison: Comparison) -> bytes:
     """Everything about an analysis as one file."""
     packed = io.BytesIO()
     with tempfile.TemporaryDirectory() as place, zipfile.ZipFile(packed, "w") as archive:
-        folder = write_bundle(analysis, Path(place) / "compare", origin(context, comparison))
+        told = origin(context, comparison)
+        folder = write_bundle(comparison.analysis, Path(place) / "compare", told)
         for path in sorted(folder.rglob("*.*")):
             archive.write(path, path.relative_to(folder), zipfile.ZIP_DEFLATED)
     return packed.getvalue()

@@ -3,8 +3,10 @@
 import threading
 
 from semsim import jobs
+from semsim.analysis.evidence import MODEL_KEY
 from semsim.errors import SemsimError
 from semsim.jobs import Job, JobState
+from semsim.scoring import PAIR_COLUMNS
 from semsim.ui import ScienceContext
 from semsim.ui.compare_data import Comparison
 from semsim.weights import WeightFile, locate, read_manifest, weight_file
@@ -75,7 +77,8 @@ def _request(job: Job) -> dict[str, object]:
 
 
 def _create_scoring(context: ScienceContext, comparison: Comparison) -> Job:
-    columns = ["dataset", "attack", "model", "image_id", "class_name", "original", "reconstruction"]
+    wanted = [*MODEL_KEY, *PAIR_COLUMNS]
+    columns = [name for name in wanted if name in comparison.labels]  # attacked may be absent
     names = dict.fromkeys(name for _, name in comparison.book.missing)
     return jobs.create(
         context.data / "jobs",

@@ -9,8 +9,11 @@ from urllib.parse import urlencode
 import plotly.graph_objects as go
 
 from semsim.jobs import JobState
+from semsim.learning.card import HEADS, table_rows
 from semsim.learning.diagnostics import last_by_epoch
+from semsim.learning.evaluation import auc_of
 from semsim.learning.orders import Facts
+from semsim.learning.splits import Counts, HoldOut
 from semsim.learning.triplets import Inventory, JudgedOriginal
 from semsim.progress import Progress
 
@@ -40,12 +43,16 @@ _STATE_WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingRow:
-    """One line of the list of trainings. result: empty until it is done."""
+    """One line of the list of trainings.
+
+    result: empty until it is done. promoted: whether it is the SemSim of this workspace.
+    """
 
     created: str
     facts: Facts
     state: JobState
     result: Mapping[str, Any]
+    promoted: bool = False
 
 
 def stock_html(inventory: Inventory, simulated: bool) -> str:
@@ -76,30 +83,90 @@ def stock_html(inventory: Inventory, simulated: bool) -> str:
     return "".join(parts)
 
 
-def result_html(result: Mapping[str, Any]) -> str:
-    """What a finished training made, how good it is on held-out originals, and where it lies."""
+def split_html(counts: Counts, hold_out: HoldOut) -> str:
+    """What is left to learn from and what it will be judged by, and what both lack."""
+    training = counts.training
+    parts = [
+        f"<p>It will learn from <strong>{training.n_triplets} triplets of "
+        f"{len(training.usable)} originals</strong> and be judged by {escape(hold_out.words)}: "
+        f"<strong>{counts.recognisable} recognisable and {counts.unrecognisable} "
+        f"unrecognisable</strong> reconstructions of {counts.n_test_originals} originals by "
+        f"{counts.n_test_models} models.</p>"
+    ]
+    if counts.lacking:
+        items = "".join(f"<li>{escape(what)}</li>" for what in counts.lacking)
+        parts.append(f"<p>What is missing:</p><ul>{items}</ul>")
+    return "".join(parts)
+
+
+def judged_html(judged: Mapping[str, Any], title: str) -> str:
+    """Every metric on the same images, as a table with 95 % intervals."""
+    head = "".join(f'<th scope="col" style="{_CELL}">{escape(name)}</th>' for name in HEADS)
+    rows = "".join(
+        "<tr>" + "".join(f'<td style="{_CELL}">{escape(cell)}</td>' for cell in cells) + "</tr>"
+        for cells in table_rows(judged)
+    )
+    table = f'<table style="{_TABLE}"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    away = "".join(
+        f"<li>{escape(name)} is left out: {escape(why.split(';')[0])}</li>"
+        for name, why in judged["left_out"].items()
+    )
+    return (
+        f"<p><strong>{escape(title)}</strong>: {judged['n_images']} reconstructions of "
+        f"{judged['n_originals']} originals by {judged['n_models']} models, 95 % intervals.</p>"
+        f'<div style="overflow-x:auto" tabindex="0" role="region" '
+        f'aria-label="{escape(title)}">{table}</div>' + (f"<ul>{away}</ul>" if away else "")
+    )
+
+
+def result_html(result: Mapping[str, Any], studies: Mapping[str, str]) -> str:
+    """What a finished training made, how good it is on held-out originals, and where it lies.
+
+    studies: names by id of those it learned from; each gets a link to Compare.
+    """
     trained_on = SIMULATED + " votes" if result["simulated"] else "people's votes"
     parts = [
         f"<p><strong>{escape(result['name'])}</strong> is trained on {trained_on}: "
         f"{result['n_triplets']} triplets of {result['n_originals']} originals, "
         f"{result['epochs']} epochs.</p>",
         f"<p>{_held_out_words(result['results'])}</p>",
+        *_judged(result),
         f"<p>Checkpoint: <code>{escape(result['checkpoint'])}</code></p>",
         *(f'<p role="alert">⚠ {escape(warning)}</p>' for warning in result["warnings"]),
-        f'<p><a href="compare?{_query(result)}">Use it in Compare</a></p>',
+        f"<p>{_compare_links(result['name'], studies)}</p>",
     ]
     return "".join(parts)
 
 
-def _query(result: Mapping[str, Any]) -> str:
-    return escape(urlencode({"study": result["study"], "semsim": result["name"]}))
+def _judged(result: Mapping[str, Any]) -> list[str]:
+    """The tables of a training that was judged; none of one from before there were any."""
+    if "held_out" not in result:
+        return []
+    unseen = f"Held out: {result['split']['words']}"
+    return [
+        judged_html(result["held_out"], unseen),
+        "<details><summary>In sample: what it learned from, no measure of its worth</summary>"
+        f"{judged_html(result['in_sample'], 'In sample')}</details>",
+    ]
+
+
+def _compare_links(semsim: str, studies: Mapping[str, str]) -> str:
+    words, queries = "Use it in Compare", [{"study": study, "semsim": semsim} for study in studies]
+    if len(queries) < 2:
+        return _compare_link(words, queries[0] if queries else {"semsim": semsim})
+    links = map(_compare_link, studies.values(), queries)
+    return f"{words}: {', '.join(links)}"
+
+
+def _compare_link(words: str, query: Mapping[str, str]) -> str:
+    return f'<a href="compare?{escape(urlencode(query))}">{escape(words)}</a>'
 
 
 def trainings_html(rows: Sequence[TrainingRow]) -> str:
     """All trainings, newest first, as a table."""
     if not rows:
         return f"<p>{_EMPTY_TRAININGS}</p>"
-    names = ("Started (UTC)", "Name", "Study", "State", "Held-out triplets right", "Epochs")
+    names = ("Started (UTC)", "Name", "Study", "State", "Held out", "AUC", "of MSE", "of SSIM")
     head = "".join(f'<th scope="col" style="{_CELL}">{name}</th>' for name in names)
     body = "".join(_training_html(row) for row in rows)
     table = f'<table style="{_TABLE}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
@@ -153,6 +220,22 @@ def distance_figure(history: Sequence[Progress], job_id: str) -> go.Figure:
     return figure
 
 
+def auc_figure(history: Sequence[Progress], job_id: str) -> go.Figure:
+    """AUC of the images of the originals kept for validation, each epoch; 0.5 is chance."""
+    epochs = [row for row in last_by_epoch([p.values for p in history]) if "validation_auc" in row]
+    figure = _figure("AUC on originals kept for validation", "AUC", job_id)
+    figure.update_yaxes(range=[0, 1.05])
+    figure.add_hline(y=0.5, line={"color": _GREY, "dash": "dot"})
+    figure.add_scatter(
+        x=[row["epoch"] for row in epochs],
+        y=[row["validation_auc"] for row in epochs],
+        mode="lines+markers",
+        name="AUC, all originals together",
+        line={"color": _LINES["plus"], "dash": "dash"},
+    )
+    return figure
+
+
 def _lacking_html(words: str, originals: Sequence[JudgedOriginal]) -> str:
     ids = [original.image_id for original in originals[:_SHOWN_IDS]]
     rest = len(originals) - len(ids)
@@ -172,17 +255,17 @@ def _held_out_words(results: Mapping[str, float]) -> str:
 
 
 def _training_html(row: TrainingRow) -> str:
-    results = row.result.get("results", {})
-    accuracy = results.get("validation_accuracy")
     badge = f" {SIMULATED}" if row.facts.simulated else ""
     warned = " ⚠" if row.result.get("warnings") else ""
+    judged = row.result.get("held_out")
+    numbers = [None if judged is None else auc_of(judged, m) for m in ("semsim", "mse", "ssim")]
     cells = (
         escape(when(row.created)),
-        escape(row.facts.name) + warned,
+        escape(row.facts.name) + warned + (" ★" if row.promoted else ""),
         escape(row.facts.study) + badge,
         _STATE_WORDS[row.state],
-        "" if accuracy is None else f"{accuracy:.0%}",
-        str(row.result.get("epochs", "")),
+        escape(row.result.get("split", {}).get("hold_out", "")),
+        *("" if number is None else f"{number:.2f}" for number in numbers),
     )
     return "<tr>" + "".join(f'<td style="{_CELL}">{cell}</td>' for cell in cells) + "</tr>"
 

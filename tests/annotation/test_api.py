@@ -8,11 +8,13 @@ import pandas as pd
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from sqlalchemy import event
 from study_factory import CLASSES
 
 from annotation import study as studies
 from annotation.api import researcher_router, router
 from annotation.domain import StudyStatus, Task
+from annotation.store.tables import StudyRow, TrialRow, VoteRow
 
 MODELS = ("resnet20-4", "convnet8")
 
@@ -112,6 +114,7 @@ def test_signing_out_ends_the_session_on_the_server(join, make_study):
         ("POST", "/api/vote", vote_body("x")),
         ("POST", "/api/undo", {"id": str(uuid.uuid4())}),
         ("POST", "/api/heartbeat", {"tab": "t", "items": []}),
+        ("POST", "/api/release", {"tab": "t", "items": []}),
     ],
 )
 def test_nothing_is_told_to_or_taken_from_strangers(app, make_study, method, path, body):
@@ -122,9 +125,13 @@ def test_nothing_is_told_to_or_taken_from_strangers(app, make_study, method, pat
 
 
 def test_the_study_is_described_for_its_annotator(join, make_study):
-    study = make_study(image_scale=6)
+    study = make_study(
+        image_scale=6, title="Small pictures", interpolation="smooth", background="black"
+    )
     about = join(study).get("/api/study").json()
-    assert about["name"] == "symbols"
+    assert about["name"] == "Small pictures"
+    assert (about["interpolation"], about["background"]) == ("smooth", "black")
+    assert (about["step"], about["place"]) == ("main", None)
     assert about["task"] == "recognition"
     assert about["image_scale"] == 6
     assert about["annotator"] == "Ada"
@@ -167,6 +174,15 @@ def test_a_vote_is_stored_once_however_often_it_is_sent(join, store, make_study)
     assert votes["client_ts"].item() == pd.Timestamp("2026-03-01T11:00:00Z")
 
 
+def test_more_about_the_screen_than_is_kept_costs_nobody_an_answer(join, store, make_study):
+    browser = join(make_study())
+    display = {f"key {number:02d}": number for number in range(30)}
+    body = vote_body(next_items(browser)["items"][0]["item"], display=display)
+    assert browser.post("/api/vote", json=body).json()["status"] == "counted"
+    (row,) = store.read(lambda tx: tx.query(VoteRow).all())
+    assert row.display == dict(list(display.items())[:20])
+
+
 def test_an_id_used_for_another_answer_is_a_conflict(join, make_study):
     browser = join(make_study())
     body = vote_body(next_items(browser)["items"][0]["item"])
@@ -193,6 +209,16 @@ def test_a_heartbeat_is_accepted(join, make_study):
     browser = join(make_study())
     items = [item["item"] for item in next_items(browser)["items"]]
     assert browser.post("/api/heartbeat", json={"tab": "tab", "items": items}).json()["ok"]
+
+
+def test_what_a_page_gives_back_is_there_for_others(join, make_study):
+    study = make_study(votes_per_item=1)
+    ada, grace = join(study, "Ada"), join(study, "Grace")
+    held = [item["item"] for item in next_items(ada, 100)["items"]]
+    assert next_items(grace)["items"] == []
+    assert ada.post("/api/release", json={"tab": "tab", "items": held}).json()["ok"]
+    assert {item["item"] for item in next_items(grace, 100)["items"]} <= set(held)
+    assert len(next_items(grace, 100)["items"]) == 8 / 2 + 2  # a fair share
 
 
 def test_what_cannot_be_right_is_refused_with_a_reason(join, make_study):
@@ -231,6 +257,26 @@ def test_an_image_says_nothing_but_its_pixels(join, make_study):
     assert reply.headers["cache-control"] == "private, max-age=86400, immutable"
     assert reply.headers["x-content-type-options"] == "nosniff"
     assert not {"content-disposition", "last-modified", "etag"} & set(reply.headers)
+
+
+@pytest.mark.parametrize("absolute", [False, True], ids=["now", "earlier version"])
+@pytest.mark.parametrize("task", Task)
+def test_pictures_are_there_after_the_data_folder_has_moved(
+    store, images, make_study, task, absolute
+):
+    study = make_study(task=task, set_aside=2, catch_rate=0.5)
+    assert str(images.parent) not in store.read(lambda tx: tx.get(StudyRow, study.id).images)
+    if absolute:
+        store.write(lambda tx: setattr(tx.get(StudyRow, study.id), "images", str(images)))
+    elsewhere = images.rename(images.with_name("elsewhere"))
+    app = FastAPI()
+    app.include_router(router(store, elsewhere))
+    browser = TestClient(app)
+    browser.post(f"/join/{study.token}", data={"name": "Ada"})
+    shown = [one for item in next_items(browser, 9)["items"] for one in item["images"]]
+    trials = store.read(lambda tx: {trial.token for trial in tx.query(TrialRow)})
+    assert {address.rpartition("/")[2] for address in shown} & trials
+    assert all(browser.get(one).content[:4] == b"\x89PNG" for one in shown)
 
 
 def test_no_answer_names_a_model_or_the_true_class(join, make_study):
@@ -307,3 +353,15 @@ def test_downloads_hold_what_the_export_holds(app, join, store, images, make_stu
 def test_a_download_of_nothing_says_so(app):
     assert TestClient(app).get("/studio/download/none/votes.csv").status_code == 404
     assert TestClient(app).get("/studio/download/none/secrets.csv").status_code == 422
+
+
+def test_a_request_takes_few_transactions(store, join, make_study):
+    """Fifty people ask at once: each transaction more is one that all of them wait for."""
+    browser = join(make_study())
+    begun = []
+    event.listen(store._engine, "begin", lambda _: begun.append(1))
+    items = next_items(browser)["items"]
+    assert len(begun) == 2  # one that looks, one that reserves
+    begun.clear()
+    assert browser.post("/api/vote", json=vote_body(items[0]["item"])).status_code == 200
+    assert len(begun) == 1

@@ -15,8 +15,8 @@ from annotation.errors import StudyError
 from annotation.images import read_pixels
 from annotation.manifests import COLUMNS
 from annotation.store import studies
-from annotation.store.tables import CandidateListRow, SlotRow, StimulusRow
-from annotation.study import export_labels
+from annotation.store.tables import CandidateListRow, EventRow, SlotRow, StimulusRow
+from annotation.study import export_labels, protocol_versions
 
 SPEC = StudySpec(name="symbols", task=Task.RECOGNITION, votes_per_item=3, list_size=4)
 
@@ -55,6 +55,14 @@ def test_a_study(store, tmp_path, images):
     slots = store.read(lambda tx: tx.query(SlotRow).all())
     assert len(slots) == 6 * 3
     assert {(slot.state, slot.annotator_id) for slot in slots} == {("free", None)}
+
+
+@pytest.mark.parametrize("by", [None, "eva"], ids=["no accounts", "an account"])
+def test_who_made_a_study_is_on_record_where_there_are_accounts(store, tmp_path, images, by):
+    study = create_study(store, SPEC, [write_set(tmp_path / "set")], images, by=by)
+    (event,) = store.read(lambda tx: tx.query(EventRow).filter_by(kind="study_created").all())
+    assert event.data.get("by") == by
+    assert [one.by for one in protocol_versions(store, study.id)] == [by or ""]
 
 
 def test_one_list_an_original_shared_by_all_models(store, tmp_path, images):
@@ -277,3 +285,60 @@ def test_columns_that_are_not_used_are_noted(tmp_path):
 def test_a_manifest_that_cannot_be_read_is_one_problem(tmp_path):
     (only,) = examine(SPEC, [], [tmp_path / "gone.csv"]).problems
     assert "gone.csv is missing" in only
+
+
+def quality_spec(**more):
+    asked = {"set_aside": 2, "practice": 2, "catch_rate": 0.1, "gold_rate": 0.1, **more}
+    return StudySpec(name="s", task=Task.RECOGNITION, votes_per_item=2, **asked)
+
+
+def gold_file(path, *rows):
+    path.write_text("\n".join(["model,image_id,answer", *rows]))
+    return path
+
+
+def test_items_that_never_count_are_made_with_a_study(store, tmp_path, images):
+    sets = [write_set(tmp_path / m, model=m) for m in ("a", "b")]
+    gold = gold_file(tmp_path / "gold.csv", "a,image-000,none")
+    study = create_study(store, quality_spec(), sets, images, gold=gold)
+    # Four originals: two aside, and one reconstruction of the others is gold.
+    assert study.n_items == 3
+    stimuli = store.read(lambda tx: tx.query(StimulusRow).all())
+    kinds = pd.Series([one.kind for one in stimuli]).value_counts().to_dict()
+    assert kinds == {"reconstruction": 3, "catch": 4, "practice": 2, "gold": 1}
+    assert {one.expected is None for one in stimuli if one.kind != "reconstruction"} == {False}
+    assert all((images / f"{one.sha256}.png").exists() for one in stimuli)
+    noise = [one for one in stimuli if one.expected == "none" and one.kind == "catch"]
+    for one in noise:
+        shown = read_pixels(images / f"{one.sha256}.png")
+        original = picture(int(one.shown_image_id.removeprefix("image-")))
+        assert not np.array_equal(shown, original)
+        assert sorted(shown.ravel()) == sorted(original.ravel())
+    counts = examine(quality_spec(), sets, gold=gold).counts
+    assert (counts["items"], counts["items that never count"]) == (3, 7)
+
+
+def test_the_protocol_knows_what_never_counts(tmp_path):
+    sets = [write_set(tmp_path / "a", model="a")]
+    plans = [
+        examine(quality_spec(set_aside=1), sets, gold=gold_file(tmp_path / f"{n}.csv", row)).plan
+        for n, row in enumerate(("a,image-001,cow", "a,image-001,none", "a,image-001,cow"))
+    ]
+    hashes = [plan.protocol for plan in plans]
+    assert hashes[0] == hashes[2] != hashes[1]
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("a,image-000,horse", "The answer 'horse' to 'image-000' by 'a' is not offered"),
+        ("c,image-000,Cat", "line 2: The sets hold no reconstruction of 'image-000' by 'c'"),
+        (None, "There are 0 gold items and a gold rate of 0.1"),
+    ],
+)
+def test_gold_that_does_not_fit(store, tmp_path, images, row, words):
+    gold = gold_file(tmp_path / "gold.csv", row) if row else None
+    sets = [write_set(tmp_path / "a", model="a")]
+    with pytest.raises(StudyError, match=words):
+        create_study(store, quality_spec(set_aside=1), sets, images, gold=gold)
+    assert store.read(studies.all_studies) == []

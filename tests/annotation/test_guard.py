@@ -1,5 +1,7 @@
 """Who may reach which part of the server."""
 
+from datetime import UTC, datetime
+
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -7,69 +9,119 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from annotation.guard import (
-    ANNOTATOR_COOKIE,
-    RESEARCHER_COOKIE,
-    SMALL_BODY,
-    Guard,
-    is_same_origin,
-    researcher_key,
-)
+from annotation.account_access import ACCOUNT_COOKIE
+from annotation.account_domain import Account, Role
+from annotation.errors import StoreError
+from annotation.guard import ANNOTATOR_COOKIE, SMALL_BODY, Guard, is_same_origin
 
-KEY = "the-key"
+PAGE = {"accept": "text/html,*/*"}
+
+
+def account(role: Role) -> Account:
+    since = datetime(2026, 1, 1, tzinfo=UTC)
+    return Account(id=role.value, name=role.value, role=role, created=since, disabled=None)
+
+
+# A session's token → whose it is.
+SESSIONS = {role.value: account(role) for role in Role}
 
 
 async def reached(request: Request) -> PlainTextResponse:
     return PlainTextResponse("reached")
 
 
-def client(key: str | None = None) -> TestClient:
+def client(session: str | None = None, who=SESSIONS.get) -> TestClient:
+    """A browser with that session; `who` is None for a server started with --local."""
     methods = ["GET", "POST"]
     app = Starlette(routes=[Route("/{path:path}", reached, methods=methods)])
-    return TestClient(Guard(app, key), follow_redirects=False)
+    host = "http://lab.example.org" if who else "http://127.0.0.1:7860"
+    browser = TestClient(Guard(app, who), base_url=host, follow_redirects=False)
+    if session is not None:
+        browser.cookies.set(ACCOUNT_COOKIE, session)
+    return browser
+
+
+def local() -> TestClient:
+    return client(who=None)
 
 
 def passes(browser: TestClient, path: str, **keywords) -> bool:
     return browser.get(path, **keywords).text == "reached"
 
 
+STUDIO = ["/studio", "/studio/", "/studio/config", "/studio/download/x/y", "//studio/train"]
+
+
+@pytest.mark.parametrize("path", STUDIO)
+def test_the_studio_is_for_people_with_an_account(path):
+    path = f"http://lab.example.org{path}"
+    assert client().get(path).status_code == 401
+    assert client("made up").get(path).status_code == 401
+    assert passes(client("researcher"), path)
+    assert passes(client("administrator"), path)
+
+
+@pytest.mark.parametrize("path", ["/admin", "/admin/", "/admin/invite", "//admin"])
+def test_accounts_are_for_administrators(path):
+    path = f"http://lab.example.org{path}"
+    assert client().get(path).status_code == 401
+    assert client("researcher").get(path).status_code == 403
+    assert "Administrators only" in client("researcher").get(path, headers=PAGE).text
+    assert client("researcher").post(path).status_code == 403
+    assert passes(client("administrator"), path)
+
+
+def test_an_annotator_gets_nowhere_else():
+    browser = client()
+    browser.cookies.set(ANNOTATOR_COOKIE, "researcher")
+    assert browser.get("/studio/config").status_code == 401
+    assert browser.get("/admin").status_code == 401
+    assert passes(browser, "/label/config")
+
+
+def test_with_local_everything_is_open():
+    assert all(passes(local(), path) for path in ("/studio", "/studio/config", "/api/study"))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost:7860", "[::1]:7860", "LOCALHOST"])
+def test_with_local_the_server_answers_under_loopback_names(host):
+    assert passes(local(), "/studio", headers={"host": host})
+
+
+@pytest.mark.parametrize("host", ["evil.example.org", "127.0.0.1.example.org", "10.0.0.7", "[", ""])
+def test_with_local_a_foreign_name_that_leads_here_opens_nothing(host):
+    assert local().get("/studio", headers={"host": host}).status_code == 403
+
+
 @pytest.mark.parametrize(
-    "path", ["/studio", "/studio/", "/studio/config", "http://testserver//studio/train"]
+    ("path", "wanted"),
+    [
+        ("/studio/results?study=7&x=%C3%A4", "%2Fstudio%2Fresults%3Fstudy%3D7%26x%3D%25C3%25A4"),
+        ("//studio", "%2Fstudio"),
+        ("/admin", "%2Fadmin"),
+    ],
 )
-def test_the_studio_is_open_on_loopback_and_closed_with_a_key(path):
-    assert passes(client(), path)
-    assert client(KEY).get(path).status_code == 401
+def test_a_page_asks_people_to_sign_in_and_remembers_where_they_were(path, wanted):
+    reply = client().get(f"http://lab.example.org{path}", headers=PAGE)
+    assert (reply.status_code, reply.headers["location"]) == (303, f"/login?next={wanted}")
+
+
+def test_only_pages_send_people_to_sign_in():
+    assert client().post("/studio/x", headers=PAGE).status_code == 401
+    assert client().get("/studio/x").json() == {"error": "You are not signed in."}
+
+
+def test_a_database_that_does_not_answer_opens_nothing():
+    def broken(token: str) -> Account | None:
+        raise StoreError("The database is gone.")
+
+    reply = client("administrator", broken).get("/studio")
+    assert (reply.status_code, reply.json()) == (503, {"error": "The database is gone."})
 
 
 @pytest.mark.parametrize("path", ["/studios", "/labels", "/joined", "/api/study"])
 def test_other_paths_are_not_mistaken_for_closed_ones(path):
-    assert passes(client(KEY), path)
-
-
-def test_the_key_opens_the_studio_once_and_for_good():
-    browser = client(KEY)
-    reply = browser.get(f"/studio/?key={KEY}&study=7")
-    assert (reply.status_code, reply.headers["location"]) == (303, "/studio/?study=7")
-    assert "HttpOnly" in reply.headers["set-cookie"]
-    assert KEY not in reply.headers["set-cookie"]
-    assert passes(browser, "/studio/config")
-
-
-def test_a_wrong_key_or_a_made_up_cookie_opens_nothing():
-    assert client(KEY).get("/studio?key=other").status_code == 403
-    browser = client(KEY)
-    browser.cookies.set(RESEARCHER_COOKIE, KEY)
-    assert browser.get("/studio").status_code == 401
-
-
-def test_a_person_without_the_key_gets_a_page_that_says_what_to_do():
-    reply = client(KEY).get("/studio", headers={"accept": "text/html"})
-    assert "?key=" in reply.text
-    assert reply.headers["content-type"].startswith("text/html")
-
-
-def test_the_redirect_stays_on_this_server():
-    assert client(KEY).get(f"http://testserver//studio?key={KEY}").headers["location"] == "/studio"
+    assert passes(client(), path)
 
 
 def test_the_labelling_page_needs_a_session_cookie():
@@ -96,14 +148,14 @@ def test_the_labelling_page_needs_a_session_cookie():
     ],
 )
 def test_gradio_routes_that_no_page_needs_are_closed(path):
-    browser = client()
+    browser = client("researcher")
     browser.cookies.set(ANNOTATOR_COOKIE, "anything")
     assert browser.get(path).status_code == 404
 
 
 @pytest.mark.parametrize("path", ["/label/gradio_api/heartbeat/x", "/studio/gradio_api/queue/join"])
 def test_gradio_routes_that_pages_need_stay_open(path):
-    browser = client()
+    browser = client("researcher")
     browser.cookies.set(ANNOTATOR_COOKIE, "anything")
     assert passes(browser, path)
 
@@ -127,19 +179,22 @@ def test_which_requests_come_from_our_own_pages(headers, ours):
 
 def test_other_sites_may_look_but_not_change_anything():
     headers = {"origin": "http://evil"}
-    assert client().post("/studio/x", headers=headers).status_code == 403
-    assert passes(client(), "/studio/x", headers=headers)
+    browser = client("administrator")
+    assert browser.post("/studio/x", headers=headers).status_code == 403
+    assert browser.post("/login", headers=headers).status_code == 403
+    assert passes(browser, "/studio/x", headers=headers)
 
 
 def test_what_annotators_send_is_small():
     assert client().post("/api/vote", content=b"x" * SMALL_BODY).text == "reached"
     assert client().post("/api/vote", content=b"x" * (SMALL_BODY + 1)).status_code == 413
     assert client().post("/api/vote", content=iter([b"x"])).status_code == 413
+    assert client().post("/login", content=b"x" * (SMALL_BODY + 1)).status_code == 413
 
 
 @pytest.mark.parametrize("path", ["/", "/label", "/studio"])
 def test_every_answer_carries_the_protective_headers(path):
-    headers = client(KEY).get(path).headers
+    headers = client().get(path).headers
     assert "frame-ancestors 'none'" in headers["content-security-policy"]
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["referrer-policy"] == "same-origin"
@@ -152,15 +207,3 @@ def test_scripts_are_asked_for_anew_after_an_update():
 
 def test_a_broken_cookie_is_no_cookie():
     assert client().get("/label/x", headers={"cookie": 'a="\x01; ]=;;'}).status_code == 401
-
-
-def test_the_researchers_key_is_made_once_and_private(tmp_path):
-    key = researcher_key(tmp_path, "0.0.0.0")
-    assert len(key) >= 32
-    assert researcher_key(tmp_path, "0.0.0.0") == key
-    assert (tmp_path / "researcher.key").stat().st_mode & 0o077 == 0
-
-
-def test_whoever_reaches_a_loopback_address_needs_no_key(tmp_path):
-    assert researcher_key(tmp_path, "127.0.0.1") is None
-    assert not (tmp_path / "researcher.key").exists()

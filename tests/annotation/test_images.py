@@ -6,7 +6,16 @@ from PIL import Image, PngImagePlugin
 from study_factory import picture, save_png
 
 from annotation.errors import StudyError
-from annotation.images import encode, keep, mean_squared_error, read_pixels, sha256
+from annotation.images import (
+    decode,
+    encode,
+    folder_of,
+    keep,
+    mean_squared_error,
+    read_pixels,
+    sha256,
+    shuffled,
+)
 
 
 def test_a_kept_image_has_the_same_pixels_and_its_hash_as_name(tmp_path):
@@ -50,3 +59,22 @@ def test_mean_squared_error():
     assert mean_squared_error(black, white) == 1.0
     assert mean_squared_error(white, black) == 1.0
     assert mean_squared_error(white, white) == 0.0
+
+
+def test_noise_has_the_same_pixels_elsewhere():
+    pixels = decode(encode(picture(3)))
+    assert np.array_equal(pixels, picture(3))
+    noise = shuffled(pixels, np.random.default_rng(0))
+    assert noise.shape == pixels.shape
+    assert noise.dtype == pixels.dtype
+    assert sorted(map(tuple, noise.reshape(-1, 3))) == sorted(map(tuple, pixels.reshape(-1, 3)))
+    assert (noise != pixels).any(axis=2).mean() > 0.8
+
+
+def test_a_folder_is_found_from_the_root_on_and_where_it_was_before_there_was_one(tmp_path):
+    root, before = tmp_path / "now", tmp_path / "before"
+    before.mkdir()
+    assert folder_of(".", root) == root
+    assert folder_of(str(before), root) == before
+    before.rename(root)
+    assert folder_of(str(before), root) == root

@@ -133,18 +133,20 @@ def test_another_tab_gets_other_items_until_none_are_left(store, anna):
     assert {i.item for i in three} == {i.item for i in one} | {i.item for i in two}
 
 
-def test_started_items_are_finished_first(store, anna, ben):
+def test_started_items_are_finished_first(store, make_study):
+    token = make_study(votes_per_item=2, balanced=False).token
+    anna, ben = (join(store, token, name).annotator for name in ("Anna", "Ben"))
     begun = {i.item for i in next_items(store, anna, "tab", 3, NOW)}
     assert {i.item for i in next_items(store, ben, "tab", 3, NOW)} == begun
 
 
-def test_everybody_has_an_order_of_their_own_and_keeps_it(store, make_study):
+def test_everybody_has_an_order_of_their_own_and_keeps_it(store, make_study, images):
     orders = []
     for name in ("one", "two"):
         study = make_study(name, votes_per_item=2)
         person = join(store, study.token, "Anna").annotator
         before = next_items(store, person, "tab", 4, NOW)
-        orders.append([image_path(store, person, i.images[0]).name for i in before])
+        orders.append([image_path(store, person, i.images[0], images).name for i in before])
     assert orders[0] == orders[1]
 
 
@@ -298,31 +300,31 @@ def test_a_closed_study_keeps_late_votes_as_surplus(store, study, anna):
     assert next_items(store, anna, "tab", 1, NOW) == []
 
 
-def test_images_are_shown_to_those_who_were_given_them(store, anna, ben, make_study):
+def test_images_are_shown_to_those_who_were_given_them(store, anna, ben, make_study, images):
     (item,) = next_items(store, anna, "tab", 1, NOW)
-    path = image_path(store, anna, item.images[0])
+    path = image_path(store, anna, item.images[0], images)
     assert path.read_bytes()[:4] == b"\x89PNG"
     with pytest.raises(NotAllowedError):
-        image_path(store, ben, item.images[0])
+        image_path(store, ben, item.images[0], images)
     with pytest.raises(NotFoundError):
-        image_path(store, anna, item.item)
+        image_path(store, anna, item.item, images)
     path.unlink()
     with pytest.raises(NotFoundError, match="is gone"):
-        image_path(store, anna, item.images[0])
+        image_path(store, anna, item.images[0], images)
 
 
-def test_images_stay_visible_after_the_slot_was_lost(store, anna, ben, cleo):
+def test_images_stay_visible_after_the_slot_was_lost(store, anna, ben, cleo, images):
     (item,) = next_items(store, anna, "tab", 1, NOW)
     for person in (ben, cleo):
         next_items(store, person, "tab", 100, AFTER_LEASE)
-    assert image_path(store, anna, item.images[0]).exists()
+    assert image_path(store, anna, item.images[0], images).exists()
 
 
-def test_both_images_of_a_pair(store, make_study):
+def test_both_images_of_a_pair(store, make_study, images):
     study = make_study(task=Task.PAIR)
     anna = join(store, study.token, "Anna").annotator
     (item,) = next_items(store, anna, "tab", 1, NOW)
-    original, shown = (image_path(store, anna, token) for token in item.images)
+    original, shown = (image_path(store, anna, token, images) for token in item.images)
     assert original != shown
 
 

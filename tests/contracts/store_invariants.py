@@ -11,35 +11,49 @@ from annotation.store import studies
 from annotation.store.tables import EventRow, SlotRow, VoteRow
 from annotation.study import export_labels, export_votes, progress
 from annotation.tasks.plan import Original, Reconstruction, plan_study
+from annotation.tasks.quality import Material, counted, quality_items
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 # What an event makes of the vote it names; the event of a vote itself says so in its data.
 BECOMES = {"undo": "superseded"}
 
 
-def make_study(store, tmp_path, n_images=3, task=Task.PAIR, **spec):
-    """A study of one model without image files, which no test here looks at."""
-    labels = [CLASSES[i % len(CLASSES)] for i in range(n_images)]
+def make_study(store, tmp_path, n_images=3, task=Task.PAIR, models=("m",), **settings):
+    """A study of all `models` without image files, which no test here looks at.
+
+    As many originals as `set_aside` says are kept out of it, besides the `n_images`.
+    """
+    spec = StudySpec(name=uuid.uuid4().hex, task=task, **settings)
+    aside = [str(n_images + i) for i in range(spec.set_aside)]
+    labels = [CLASSES[i % len(CLASSES)] for i in range(n_images + len(aside))]
+    originals = [
+        Original(image_id=str(i), class_name=label, sha256="0" * 64)
+        for i, label in enumerate(labels)
+    ]
+    made = [
+        Reconstruction(
+            image_id=str(i),
+            class_name=label,
+            model=model,
+            attack="a",
+            sha256="1" * 64,
+            error=i / n_images,
+        )
+        for model in models
+        for i, label in enumerate(labels)
+    ]
+    noise = dict.fromkeys(aside, "2" * 64)
+    material = Material(
+        originals=originals, reconstructions=made, aside=aside, noise=noise, gold=()
+    )
     plan = plan_study(
-        StudySpec(name=uuid.uuid4().hex, task=task, **spec),
+        spec,
         dataset="symbols",
         classes=CLASSES,
-        originals=[
-            Original(image_id=str(i), class_name=label, sha256="0" * 64)
-            for i, label in enumerate(labels)
-        ],
-        reconstructions=[
-            Reconstruction(
-                image_id=str(i),
-                class_name=label,
-                model="m",
-                attack="a",
-                sha256="1" * 64,
-                error=i / n_images,
-            )
-            for i, label in enumerate(labels)
-        ],
+        originals=originals,
+        reconstructions=counted(material),
         n_failed=0,
+        quality=quality_items(spec, material),
     )
     return store.write(lambda tx: studies.add_study(tx, plan, tmp_path, START))
 
@@ -51,9 +65,12 @@ def check(store, study, acknowledged):
     assert acknowledged <= {v.id for v in votes}
     check_slots(study, slots, votes)
     check_log(votes, events)
-    coverage = progress(store, study.id).coverage
-    assert sum(n * items for n, items in enumerate(coverage)) == sum(is_counted(v) for v in votes)
-    assert sum(coverage) == study.n_items
+    check_views(study, slots, events)
+    now = progress(store, study.id)
+    in_coverage = sum(n * items for n, items in enumerate(now.coverage))
+    assert in_coverage + now.extra_done == sum(is_counted(v) for v in votes)
+    assert sum(now.coverage) == study.n_items
+    assert now.extra_wanted == len(slots) - study.n_items * study.spec.votes_per_item
 
 
 def rows_of(tx, study):
@@ -69,19 +86,42 @@ def is_counted(vote):
 def check_votes(study, votes):
     counted = [v for v in votes if is_counted(v)]
     per_item = Counter(v.stimulus_id for v in counted)
-    assert all(n <= study.spec.votes_per_item for n in per_item.values())
+    assert all(n <= study.spec.votes_per_item + study.spec.extra_vote for n in per_item.values())
     assert all(n == 1 for n in Counter((v.stimulus_id, v.annotator_id) for v in counted).values())
 
 
 def check_slots(study, slots, votes):
     k = study.spec.votes_per_item
-    assert Counter(s.stimulus_id for s in slots) == {s.stimulus_id: k for s in slots}
-    assert len(slots) == study.n_items * k
+    usual = [s for s in slots if s.k < k]
+    assert Counter(s.stimulus_id for s in usual) == {s.stimulus_id: k for s in slots}
+    assert len(usual) == study.n_items * k
+    check_extra(study, slots, votes)
     done = {s.id: s.annotator_id for s in slots if s.state == "done"}
     assert done == {v.slot_id: v.annotator_id for v in votes if is_counted(v)}
     for item in {s.stimulus_id for s in slots}:
         states = [s.state for s in sorted(slots, key=lambda s: s.k) if s.stimulus_id == item]
         assert "free" not in states or set(states[states.index("free") :]) == {"free"}
+
+
+def check_extra(study, slots, votes):
+    """An item has one slot more exactly while its K votes are split; one taken meanwhile stays."""
+    k = study.spec.votes_per_item
+    extra = {s.stimulus_id: s.state for s in slots if s.k >= k}
+    assert len(extra) == sum(s.k >= k for s in slots)
+    for item in {s.stimulus_id for s in slots}:
+        said = [v.recognised for v in votes if is_counted(v) and v.stimulus_id == item]
+        split = len(said) == k > 1 and abs(2 * sum(said) - k) == 1 and study.spec.extra_vote
+        assert item in extra if split else extra.get(item) != "free"
+
+
+def check_views(study, slots, events):
+    """Nobody was ever given more items of one original than is allowed."""
+    of = {s.stimulus_id: s.source_id for s in slots}
+    given = {(s.annotator_id, s.stimulus_id) for s in slots if s.annotator_id}
+    given |= {(e.annotator_id, e.stimulus_id) for e in events if e.kind == "lease_lost"}
+    views = Counter((who, of[item]) for who, item in given)
+    most = study.spec.max_views
+    assert most is None or all(n <= most for n in views.values())
 
 
 def check_log(votes, events):
@@ -93,7 +133,17 @@ def check_log(votes, events):
             told[event.vote_id] = event.data["status"], event.data["answer"]
         elif event.kind in BECOMES:
             told[event.vote_id] = BECOMES[event.kind], told[event.vote_id][1]
+        elif event.kind == "annotator_status":
+            for vote_id, status in moved(event.data):
+                told[vote_id] = status, told[vote_id][1]
     assert told == {v.id: (v.status, v.answer) for v in votes}
+
+
+def moved(data):
+    """What becomes of votes when somebody is excluded or included again."""
+    yield from ((vote_id, "excluded") for vote_id in data.get("votes", ()))
+    for status in ("counted", "surplus"):
+        yield from ((vote_id, status) for vote_id in data.get(status, ()))
 
 
 def check_labels(store, study, tmp_path):

@@ -1,26 +1,35 @@
+import re
+from dataclasses import replace
+
 import pytest
 import torch
+from made_datasets import MAKERS, trust_made_cifar100
 
-from semsim.datasets import DATASETS
-from semsim.images import write_png
+from semsim.datasets import DATASETS, OnDisk
+from semsim.errors import DataError, SettingsError
 from semsim.registry import build
 
 SMALL = {
     "symbols": {"train_per_class": 2, "test_per_class": 1},
     "faces": {"train_per_face": 2},
     "folder": {"size": 16},
+    "digits": {"count": 90},
+    "cifar100": {},
+    "caltech101": {"size": 16, "test_per_class": 2},
+    "imagenette": {"size": 16},
+    "celeba": {"size": 16, "min_images": 3, "test_per_class": 2},
+    "stanford-dogs": {"size": 16},
 }
 
 
 @pytest.fixture
-def dataset(request, tmp_path):
+def dataset(request, tmp_path, monkeypatch):
     settings = dict(SMALL[request.param])
-    if request.param == "folder":
-        rng = torch.Generator().manual_seed(0)
-        for split in ("train", "test"):
-            for name in ("cat/a", "cat/b", "dog/a"):
-                write_png(torch.rand(3, 16, 16, generator=rng), tmp_path / split / f"{name}.png")
+    if request.param in MAKERS:
+        MAKERS[request.param](tmp_path)
         settings["root"] = str(tmp_path)
+    if request.param == "cifar100":
+        trust_made_cifar100(monkeypatch)
     return build(DATASETS, request.param, settings)
 
 
@@ -62,3 +71,54 @@ def test_picking_keeps_images_labels_and_ids_together(dataset):
 def test_unknown_splits_are_refused(dataset):
     with pytest.raises(ValueError, match="elsewhere"):
         dataset("elsewhere")
+
+
+@pytest.mark.parametrize("dataset", DATASETS, indirect=True)
+def test_a_data_set_says_what_it_is_and_what_people_are_asked(dataset):
+    assert dataset.task in ("recognition", "pair")
+    assert dataset.about
+
+
+LIMITED = ["cifar100", "caltech101", "imagenette", "celeba", "stanford-dogs"]
+
+
+@pytest.mark.parametrize("dataset", LIMITED, indirect=True)
+def test_limits_take_the_first_and_change_none_of_the_others(dataset):
+    whole = dataset("train")
+    few = replace(dataset, classes=2, per_class=1)("train")
+    assert few.classes == whole.classes[:2]
+    assert few.labels.tolist() == [0, 1]
+    places = [whole.ids.index(image_id) for image_id in few.ids]
+    assert places == [whole.labels.tolist().index(label) for label in (0, 1)]
+    assert torch.equal(few.images, whole.images[places])
+    for limit in ("classes", "per_class"):
+        with pytest.raises(SettingsError, match=limit):
+            replace(dataset, **{limit: 0})("train")
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_missing_files_say_which_command_gets_them(name, tmp_path):
+    missing = build(DATASETS, name, {"root": str(tmp_path / "nowhere")})
+    assert isinstance(missing, OnDisk)
+    assert not missing.present()
+    command = f"python -m semsim datasets get {name} --root {tmp_path / 'nowhere'}"
+    with pytest.raises(DataError, match=re.escape(command)):
+        missing("train")
+    assert not (tmp_path / "nowhere").exists()  # asking leaves no folder behind
+
+
+@pytest.mark.parametrize("dataset", LIMITED[1:], indirect=True)
+def test_files_that_are_not_wanted_are_not_opened(dataset):
+    few = replace(dataset, classes=1, per_class=1)
+    (wanted,) = few("train").ids
+    stem = wanted.rpartition("-")[2]  # the file's name without its ending
+    images = [
+        path for path in dataset.folder.rglob("*") if path.suffix.lower() in {".jpg", ".jpeg"}
+    ]
+    others = [path for path in images if path.stem != stem]
+    assert len(others) > 8
+    for path in others:
+        path.write_bytes(b"no image")
+    assert few("train").ids == (wanted,)
+    with pytest.raises(DataError, match="not a readable image"):
+        dataset("train")

@@ -7,9 +7,11 @@ from collections import Counter
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 
 import pandas as pd
 import pytest
+from contracts import store_invariants
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
@@ -17,9 +19,9 @@ from sqlalchemy.exc import DBAPIError
 from study_factory import CLASSES, DATABASES, fresh_database
 
 from annotation import people
-from annotation.domain import Answer, StudySpec, StudyStatus, Task
+from annotation.domain import Answer, StudyStatus, Task
 from annotation.errors import ConflictError, NotAllowedError, SignInError
-from annotation.store import Store, studies
+from annotation.store import Store
 from annotation.store.tables import EventRow, SlotRow, Table, VoteRow
 from annotation.study import (
     export_labels,
@@ -32,7 +34,6 @@ from annotation.study import (
     vote,
     who,
 )
-from annotation.tasks.plan import Original, Reconstruction, plan_study
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ("Anna", "Ben", "Cleo", "Dora")
@@ -44,31 +45,7 @@ def store(request, tmp_path):
         yield opened
 
 
-def make_study(store, folder, n_images=3, **spec):
-    """A recognition study of one model without image files, which no test here looks at."""
-    labels = [CLASSES[i % len(CLASSES)] for i in range(n_images)]
-    plan = plan_study(
-        StudySpec(name=uuid.uuid4().hex, task=Task.RECOGNITION, **spec),
-        dataset="symbols",
-        classes=CLASSES,
-        originals=[
-            Original(image_id=str(i), class_name=label, sha256="0" * 64)
-            for i, label in enumerate(labels)
-        ],
-        reconstructions=[
-            Reconstruction(
-                image_id=str(i),
-                class_name=label,
-                model="m",
-                attack="a",
-                sha256="1" * 64,
-                error=i / n_images,
-            )
-            for i, label in enumerate(labels)
-        ],
-        n_failed=0,
-    )
-    return store.write(lambda tx: studies.add_study(tx, plan, folder, START))
+make_study = partial(store_invariants.make_study, task=Task.RECOGNITION)
 
 
 def joined(store, study, *names):
@@ -114,7 +91,7 @@ def check(store, study):
     assert out.isdisjoint(table.loc[table["status"] == "counted", "annotator"])
     assert set(table.loc[table["status"] == "excluded", "annotator"]) <= out
     counted_in_table = (table["status"] == "counted").sum()
-    assert export_labels(store, study.id, study.images)["n_votes"].sum() == counted_in_table
+    assert export_labels(store, study.id, Path())["n_votes"].sum() == counted_in_table
 
 
 # ------------------------------------------------------------------ one after the other
@@ -420,10 +397,10 @@ def include_again(store, study, now):
     """Excluding somebody and including them at once leaves the labels as they were."""
     for person in people.list_people(store, study.id):
         if person.status == "active":
-            before = export_labels(store, study.id, study.images)
+            before = export_labels(store, study.id, Path())
             people.exclude(store, study.id, person.name, now)
             people.include(store, study.id, person.name, now)
-            pd.testing.assert_frame_equal(export_labels(store, study.id, study.images), before)
+            pd.testing.assert_frame_equal(export_labels(store, study.id, Path()), before)
 
 
 # ------------------------------------------------------------------ at once

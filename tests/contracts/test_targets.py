@@ -5,14 +5,29 @@ from semsim.errors import UnknownNameError, WeightsError
 from semsim.registry import build
 from semsim.targets import TARGETS, TargetModel, load_target, save_target, target_facts
 
-SMALL = {"width": 4}
+SMALL = {
+    "resnet20-4": {"width": 4},
+    "convnet8": {"width": 4},
+    "resnet50": {"width": 4},
+    "resnet152": {"width": 2},
+    "densenet40": {"growth": 4},
+    "lenet": {"width": 4},
+    "cnn4": {"width": 4},
+    "cnn3": {},
+    "cnn-small": {"width": 4},
+    "torchvision": {"model": "shufflenet_v2_x0_5"},
+}
 
 
 def model(name, size=(32, 32)):
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return TargetModel(
-            build(TARGETS, name, SMALL), ["a", "b", "c"], mean=[0.4] * 3, std=[0.2] * 3, size=size
+            build(TARGETS, name, SMALL[name]),
+            ["a", "b", "c"],
+            mean=[0.4] * 3,
+            std=[0.2] * 3,
+            size=size,
         )
 
 
@@ -25,6 +40,27 @@ def test_target_gives_logits_and_features(name):
     assert features.ndim == 2
     assert len(features) == 5
     assert torch.allclose(target(images[:1]), target(images)[:1], atol=1e-5)  # no batch-mates
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_an_image_can_be_matched_through_the_gradient_it_gives(name):
+    # What an attack needs: the gradient of every weight, differentiable in the image.
+    target = model(name).eval()
+    image = torch.rand(1, 3, 32, 32, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    loss = torch.nn.functional.cross_entropy(target(image), torch.tensor([1]))
+    shared = torch.autograd.grad(loss, tuple(target.parameters()), create_graph=True)
+    assert [g.shape for g in shared] == [p.shape for p in target.parameters()]
+    (pull,) = torch.autograd.grad(sum(g.square().sum() for g in shared), image)
+    assert pull.isfinite().all()
+    assert pull.abs().max() > 0
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_target_learns_in_training_mode(name):
+    target = model(name, size=(40, 36)).train()
+    images = torch.rand(4, 3, 40, 36, generator=torch.Generator().manual_seed(0))
+    target(images).sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in target.parameters())
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -27,7 +27,7 @@ def main(data: Path, port: int) -> None:
 
     store, images = Store(f"sqlite:///{data / 'studies.db'}"), data / "images"
     context = StudyContext(store=store, images=images, find_sets=sets)
-    app = web_app(store, images)
+    app = web_app(store, images, who=None)
     mount(app, "/label", [Page("Label", "label", label, context)])
     pages = [
         Page("Studies", "studies", studies, context),

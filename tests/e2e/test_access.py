@@ -1,28 +1,27 @@
-"""Every page by the rules of WCAG 2.2 AA that a machine can check, light and dark, wide and narrow.
-
-axe-core does the checking: https://github.com/dequelabs/axe-core.
-"""
+"""Every page by the rules of WCAG 2.2 AA that a machine can check, light and dark, wide, narrow."""
 
 from collections.abc import Iterator
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
-from studio import Studio, browser
+from e2e.rules import LONG, broken_rules
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from studio import Studio
 
 from annotation.store import Store
 from annotation.study import list_studies
 
 pytestmark = pytest.mark.e2e
-LONG = 120_000  # milliseconds: two busy cores
-RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 # Address → what must be on it before it is judged.
 PAGES = {
     "/studio/": "#study-coverage .js-plotly-plot",
     "/studio/people?study=Demo: symbols (simulated votes)": "#people-table, .st-empty",
     "/studio/results": ".st-study",
+    "/studio/reconstruct": "#rec-plan",
     "/studio/train": "#learn-stock",
     "/studio/compare?study=Demo: symbols (simulated votes)": "#compare-images .js-plotly-plot",
+    "/studio/audit": "#audit-table",
+    "/studio/split": "#split-start",
+    "/studio/federated": "#fed-start",
     "/join": "form",
     "/label/": ".sl-pictures img",
 }
@@ -45,27 +44,27 @@ def token(studio: Studio) -> str:
         return next(one.token for one in list_studies(store) if not one.spec.simulated)
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
-
-
 @pytest.fixture(scope="module", params=LOOKS)
 def look(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture
-def page(chromium: Browser, look: str) -> Iterator[Page]:
+@pytest.fixture(scope="module")
+def context(chromium: Browser, look: str) -> Iterator[BrowserContext]:
+    """One for all pages of a look: Gradio's files are fetched once."""
     width, height = LOOKS[look]
-    context = chromium.new_context(
+    with chromium.new_context(
         viewport={"width": width, "height": height}, color_scheme=look, reduced_motion="reduce"
-    )
-    opened = context.new_page()
-    opened.set_default_timeout(LONG)
-    yield opened
-    context.close()
+    ) as opened:
+        opened.set_default_timeout(LONG)
+        yield opened
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    context.clear_cookies()
+    with context.new_page() as opened:
+        yield opened
 
 
 @pytest.mark.parametrize("address", PAGES)
@@ -75,18 +74,5 @@ def test_a_page_breaks_no_rule(page: Page, studio: Studio, token: str, address: 
         page.get_by_label("Your name").fill("Ada")
         page.get_by_role("button").first.click()
     expect(page.locator(PAGES[address]).first).to_be_visible(timeout=LONG)
-    # Gradio pales what is about to change, and stands in for what is still to come.
-    expect(page.locator(".pending, .generating, .loading")).to_have_count(0, timeout=LONG)
-    found = told(page)
+    found = broken_rules(page)
     assert not found, "\n".join(found)
-
-
-def told(page: Page) -> list[str]:
-    """Each broken rule with where it is broken."""
-    options = {"runOnly": list(RULES), "resultTypes": ["violations"]}
-    found = Axe().run(page, options=options).response["violations"]
-    return [
-        f"{one['id']} ({one['impact']}): {node['target']} {node['html'][:160]}"
-        for one in found
-        for node in one["nodes"]
-    ]

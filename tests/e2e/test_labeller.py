@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from e2e.label_server import LabelServer
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
-from studio import browser, until
+from studio import until
 from study_factory import CLASSES, write_set
 
 from annotation import study as studies
@@ -21,12 +21,6 @@ TWENTY = [KEYS[i % len(KEYS)] for i in range(20)]
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelServer]:
     data = tmp_path_factory.mktemp("labelling")
     labels = [CLASSES[i % len(CLASSES)] for i in range(24)]
@@ -35,12 +29,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelServer]:
     running.start()
     yield running
     running.kill()
-
-
-@pytest.fixture
-def store(server: LabelServer) -> Iterator[Store]:
-    with Store(f"sqlite:///{server.data / 'studies.db'}") as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from e2e.label_server import LabelServer
 from playwright.sync_api import Browser, Page, expect
-from studio import browser, until
+from studio import until
 from study_factory import CLASSES, write_set
 
 from annotation import people
@@ -28,18 +28,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelServer]:
     running.start()
     yield running
     running.kill()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
-
-
-@pytest.fixture
-def store(server: LabelServer) -> Iterator[Store]:
-    with Store(f"sqlite:///{server.data / 'studies.db'}") as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -7,12 +7,11 @@ import pandas as pd
 import pytest
 from e2e.label_server import LabelServer
 from playwright.sync_api import Browser, Page, expect
-from studio import browser, until
+from studio import until
 from study_factory import write_set
 
 from annotation import study as studies
 from annotation.domain import StudySpec, Task
-from annotation.store import Store
 
 pytestmark = pytest.mark.e2e
 SLOW = 30_000  # milliseconds; two busy cores
@@ -27,18 +26,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelServer]:
     running.start()
     yield running
     running.kill()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
-
-
-@pytest.fixture
-def store(server: LabelServer) -> Iterator[Store]:
-    with Store(f"sqlite:///{server.data / 'studies.db'}") as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -63,7 +50,7 @@ def test_a_study_is_made_followed_and_paused(page, server, store) -> None:
     page.get_by_role("checkbox", name="convnet8").check()
     page.get_by_role("checkbox", name="resnet20-4").check()
     expect(page.locator("#new-preview")).to_contain_text("8 items. With 5 votes each that is 40")
-    page.get_by_label("Name").fill("First <b>study</b>")
+    page.get_by_label("Name", exact=True).fill("First <b>study</b>")
     page.get_by_role("button", name="Create study").click()
     expect(page.locator("#study-head")).to_contain_text("First <b>study</b>")
     expect(page.locator("#study-people")).to_contain_text("Nobody has joined yet")

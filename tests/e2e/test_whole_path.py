@@ -192,8 +192,7 @@ def compare(chromium: Browser, studio: Studio, labels: pd.DataFrame, study) -> N
     page.set_default_timeout(LONG)
     page.goto(f"{studio.url}/studio/compare?study={study.id}")
     table = page.locator("#compare-agreement table")
-    wait_for_rows(table, ("MSE", "PSNR", "SSIM", "e2e"))
-    rows = read_rows(table)
+    rows = wait_for_rows(table, ("MSE", "PSNR", "SSIM", "e2e"))
     people = labels.groupby("model")["recognisable"].mean().astype(float)
     assert people.nunique() == len(MODELS)
     link = page.locator("#compare-agreement a", has_text="CSV").get_attribute("href")
@@ -245,24 +244,25 @@ def read_rows(table) -> dict[str, list[float]]:
     def value(text: str) -> float:
         return float(text) if text.replace(".", "").isdigit() else float("nan")
 
-    found = {}
-    for row in table.locator("tbody tr").all():
-        cells = row.locator("th, td").all_inner_texts()
-        found[cells[0]] = [value(cell) for cell in cells[2:4]]
-    return found
+    # In one go: the page may draw the table anew at any moment.
+    texts = table.evaluate_all(
+        """tables => tables.flatMap(table => [...table.querySelectorAll("tbody tr")])
+            .map(row => [...row.cells].map(cell => cell.innerText))"""
+    )
+    return {cells[0]: [value(cell) for cell in cells[2:4]] for cells in texts}
 
 
-def wait_for_rows(table, names: tuple[str, ...]) -> None:
-    """Until every metric of `names` has its numbers."""
+def wait_for_rows(table, names: tuple[str, ...]) -> dict[str, list[float]]:
+    """The rows, once every metric of `names` has its numbers."""
     deadline = time.monotonic() + LONG / 1000
     while True:
-        rows = read_rows(table) if table.count() else {}
+        rows = read_rows(table)
         ready = [
             any(name in title and np.isfinite(row).all() for title, row in rows.items())
             for name in names
         ]
         if all(ready):
-            return
+            return rows
         assert time.monotonic() < deadline, f"the page shows only {rows}"
         table.page.wait_for_timeout(250)
 

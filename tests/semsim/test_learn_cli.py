@@ -66,8 +66,14 @@ def test_writes_a_checkpoint_and_says_what_it_learned_from(files, tmp_path):
 def test_every_flag_reaches_the_checkpoint(files, tmp_path):
     flags = {
         "backbone": "lenet",
+        "weights": "scratch",
         "input_size": 36,
+        "loss": "contrastive",
         "margin": 0.5,
+        "ordering": "votes",
+        "mining": "semi-hard",
+        "batch_norm": "trained",
+        "identity_weight": 0.25,
         "lr": 0.001,
         "batch_size": 5,
         "epochs": 1,
@@ -76,14 +82,18 @@ def test_every_flag_reaches_the_checkpoint(files, tmp_path):
         "triplets_per_original": 2,
         "augmentation": "none",
         "validation_fraction": 0.4,
+        "patience": 3,
+        "collapse_patience": 4,
         "seed": 7,
     }
     arguments = [p for k, v in flags.items() for p in (f"--{k.replace('_', '-')}", str(v))]
     arguments += ["--small-stem", "--normalize", "--no-nesterov", "--lr-drops", ".3,.6"]
+    arguments += ["--mixed-precision"]
     outcome = run([*files, "--name", "mine", "--device", "cpu", *arguments])
     assert outcome.exit_code == 0, outcome.output
     written = read_training(tmp_path / "checkpoints" / "mine.safetensors").settings
     expected = {"small_stem": True, "normalize": True, "nesterov": False, "lr_drops": [0.3, 0.6]}
+    expected |= {"mixed_precision": True}
     assert written == {**flags, **expected}
 
 
@@ -101,7 +111,7 @@ def test_a_queued_training_is_carried_out_with_the_settings_it_was_given(files, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--preset", "huge"], "Known: paper, small"),
+        (["--preset", "huge"], "Known: code, paper, pooled, small"),
         (["--epochs", "0"], "epochs must be at least 1"),
         (["--backbone", "vgg"], "No backbone is called 'vgg'"),
         (["--name", "a/b"], "cannot name a checkpoint"),
@@ -131,7 +141,14 @@ def test_only_what_is_given_changes_the_preset():
 
 def test_ctrl_c_leaves_a_training_that_goes_on(files, tmp_path):
     command = [sys.executable, "-c", PROGRAM, *files, "--name", "mine", *QUICK, "--epochs", "10000"]
-    process = subprocess.Popen(command, cwd=jobs.REPOSITORY, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        cwd=jobs.REPOSITORY,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Whoever started the tests in the background made them deaf to Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     deadline = time.monotonic() + 60
     while not list((tmp_path / "data" / "jobs").glob(f"*/{STATE_FILE}")):
         assert time.monotonic() < deadline

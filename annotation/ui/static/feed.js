@@ -14,6 +14,7 @@ const ASK_AGAIN_MS = {
   finished: 30000,
   "you-paused": 8000,
   "you-stopped": 60000,
+  elsewhere: 2000,
 };
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -47,6 +48,7 @@ export class Feed {
     this.onSignedOut = onSignedOut;
     this.state = "loading";
     this.trouble = "";
+    this.completion = null; // {code, page} once all is done
     this.broken = new Set();
   }
 
@@ -104,7 +106,8 @@ export class Feed {
 
   #accept(reply) {
     this.trouble = "";
-    if (reply.state.startsWith("you-")) this.#items = [];
+    if (reply.state.startsWith("you-") || reply.state === "elsewhere") this.#items = [];
+    this.completion = reply.code ? { code: reply.code, page: reply.done_page } : null;
     const held = new Set(this.tokens);
     const fresh = reply.items.filter(
       ({ item }) => !held.has(item) && !this.#answered.has(item) && !this.broken.has(item),

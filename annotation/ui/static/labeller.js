@@ -7,7 +7,9 @@ import { Bindings } from "./bindings.js";
 import { Pace, StimulusClock } from "./clock.js";
 import { Feed, SignedOut, getJson } from "./feed.js";
 import { isShortcut, keyLetters, NONE_CODES, usualLetter } from "./keys.js";
+import { giveBack } from "./leaving.js";
 import { Outbox, uuid } from "./outbox.js";
+import { Feedback } from "./practice.js";
 import { openTab, recall, remember } from "./tabs.js";
 import { View } from "./view.js";
 
@@ -15,6 +17,8 @@ const STEPS_BACK = 10;
 const HEARTBEAT_MS = 30000;
 const USUAL_MS = 3000; // an item, until this person's own pace is known
 const BETWEEN_MS = 400; // what an answer takes beyond looking
+const BEGIN = "/begin"; // the page of whoever is not at work
+const HERE = new Set(["practice", "main", "done"]); // steps that this page is for
 
 const WORDS = {
   loading: ["Getting the pictures …", ""],
@@ -29,6 +33,7 @@ const WORDS = {
     "Your part has ended",
     "The researcher has ended your part in this study. Thank you for your help; you can close this page.",
   ],
+  elsewhere: ["One moment …", "The next page comes by itself."],
   waiting: [
     "Nothing free right now",
     "Others are looking at the rest. If something becomes free it appears here by itself.",
@@ -70,6 +75,7 @@ class SemsimLabeller extends HTMLElement {
   #beat = null;
   #clock = null;
   #feed = null;
+  #feedback = null;
   #outbox = null;
   #tab = null;
   #view = null;
@@ -94,6 +100,10 @@ class SemsimLabeller extends HTMLElement {
       if (!document.hidden && this.#outbox) this.#comeBack();
     });
     on(window, "focus", () => this.#outbox?.signedOut && this.#comeBack());
+    on(window, "pagehide", () => {
+      if (this.#feed) giveBack({ tab: this.#tab.name, who: this.#study.key, items: this.#feed.tokens });
+    });
+    on(window, "pageshow", (event) => event.persisted && this.#outbox && this.#comeBack());
   }
 
   #swallowKeyup = false;
@@ -103,6 +113,7 @@ class SemsimLabeller extends HTMLElement {
     this.#view.message("loading", ...WORDS.loading);
     const study = await this.#getStudy(signal);
     if (!study || signal.aborted) return;
+    if (!HERE.has(study.step)) return location.replace(BEGIN);
     this.#study = study;
     const tab = await openTab(study.key, uuid);
     if (signal.aborted) return tab.close();
@@ -114,7 +125,7 @@ class SemsimLabeller extends HTMLElement {
     const undone = new Set(left.filter((e) => e.path === "/api/undo").map((e) => e.body.id));
     this.#feed.skip(votes.filter((e) => !undone.has(e.body.id)).map((e) => e.body.item));
     this.#setProgress(study.progress, votes.length - undone.size);
-    this.#history = JSON.parse(recall(`semsim:${study.key}:history`) ?? "[]");
+    this.#history = JSON.parse(recall(this.#historyKey) ?? "[]");
     this.#beat = setInterval(() => this.#heartbeat(), HEARTBEAT_MS);
     this.#letters = await keyLetters();
     this.#showLetters();
@@ -150,8 +161,12 @@ class SemsimLabeller extends HTMLElement {
       who: this.#study.key,
       tab: this.#tab.name,
       onChange: update,
-      onSent: () => this.#outbox.size === 0 && this.#emptied(),
+      onSent: (entry, reply) => {
+        if (entry.path === "/api/vote") this.#feedback.tell(entry.body.id, reply.feedback);
+        if (this.#outbox.size === 0) this.#emptied();
+      },
       onRefused: (entry) => {
+        this.#feedback.drop(entry.body.id);
         this.#noticeHidden = false;
         if (entry.body.item) this.#feed.release(entry.body.item);
         if (entry.path === "/api/vote") this.#done -= 1;
@@ -167,6 +182,12 @@ class SemsimLabeller extends HTMLElement {
       onSignedOut: signedOut,
     });
     this.#view.build(this.#study, (code, event) => this.#press(code, event));
+    this.#feedback = new Feedback(this.#view, () => {
+      this.#shown = null;
+      this.#focusStage();
+      if (!this.#feed.current) this.#feed.refill();
+      this.#update();
+    });
     const on = (selector, handler) => this.#view.$(selector).addEventListener("click", handler);
     on(".sl-undo", () => this.#undo());
     on(".sl-help-open", () => this.#help());
@@ -255,9 +276,10 @@ class SemsimLabeller extends HTMLElement {
     }
     if (command) return;
     if (event.key === "?") return this.#did(event, () => this.#help());
+    if (this.#feedback.open && event.code === "Enter") return this.#did(event, () => this.#feedback.end());
     const code = this.#bindings.meaningOf(event.code, this.#view.codes);
     if (event.shiftKey || !this.#useKeys || this.#view.answerOf(code) === undefined) return;
-    this.#did(event, () => this.#press(code, event));
+    this.#did(event, () => (this.#feedback.open ? this.#feedback.end() : this.#press(code, event)));
   }
 
   #did(event, action) {
@@ -271,7 +293,8 @@ class SemsimLabeller extends HTMLElement {
     if (!this.#shown || this.#shown !== this.#feed.current || answer === undefined) return;
     const pointed = event.type === "click" && event.detail > 0;
     const reason = answer === "none" ? NONE_CODES[code] : null;
-    const { rt_ms, hidden_ms } = this.#clock.read(event.timeStamp);
+    const { rt_ms, hidden_ms, blur_ms } = this.#clock.read(event.timeStamp);
+    const { practice } = this.#shown;
     const vote = {
       id: uuid(),
       item: this.#shown.item,
@@ -283,7 +306,9 @@ class SemsimLabeller extends HTMLElement {
       display: {
         ...this.#display,
         hidden_ms,
+        blur_ms,
         dpr: devicePixelRatio,
+        zoom: visualViewport?.scale,
         viewport: [innerWidth, innerHeight],
         input: pointed ? "pointer" : "key",
         again: this.#was !== null,
@@ -292,6 +317,8 @@ class SemsimLabeller extends HTMLElement {
     this.#pace.note(event.timeStamp);
     this.#was = null;
     this.#done += 1;
+    // Before it is sent: the reply may not find the feedback closed.
+    if (practice) this.#feedback.await(vote);
     this.#outbox.add("/api/vote", vote);
     this.#remember({ item: this.#feed.take(), vote: { id: vote.id, answer, reason } });
     this.#view.flash(code);
@@ -312,7 +339,12 @@ class SemsimLabeller extends HTMLElement {
 
   #saveHistory() {
     const steps = this.#history.map(({ item, vote }) => ({ item: plain(item), vote }));
-    remember(`semsim:${this.#study.key}:history`, JSON.stringify(steps));
+    remember(this.#historyKey, JSON.stringify(steps));
+  }
+
+  // What was practised cannot be taken back later.
+  get #historyKey() {
+    return `semsim:${this.#study.key}:history${this.#study.step === "practice" ? ":practice" : ""}`;
   }
 
   #undo() {
@@ -323,6 +355,7 @@ class SemsimLabeller extends HTMLElement {
     this.#done -= 1;
     this.#was = last.vote;
     this.#shown = null;
+    this.#feedback.drop();
     this.#feed.putBack(last.item);
     this.#update();
   }
@@ -371,6 +404,7 @@ class SemsimLabeller extends HTMLElement {
     this.#view.$(".sl-undo").disabled = this.#history.length === 0;
     const item = this.#feed.current;
     if (this.#outbox.signedOut) return this.#sayWhoAreYou();
+    if (this.#feedback.open) return; // the item stays in sight with what it was
     if (!item) return this.#sayWhyNothing();
     if (item.ready) this.#showItem(item, done + 1, total);
     else if (this.#shown) {
@@ -408,7 +442,10 @@ class SemsimLabeller extends HTMLElement {
       const what = broken.size === 1 ? "One picture" : `${broken.size} pictures`;
       return this.#view.message("trouble", `${what} cannot be shown`, "Please tell the researcher who gave you the link.");
     }
-    return this.#view.message(state, ...(WORDS[state] ?? WORDS.loading));
+    if (state === "elsewhere" && !this.#outbox.size) location.replace(BEGIN);
+    const { code, page } = this.#feed.completion ?? {};
+    const link = code && { href: page, text: "Go on" };
+    return this.#view.message(state, ...(WORDS[state] ?? WORDS.loading), { link, code });
   }
 
   #sayWhoAreYou() {
@@ -417,13 +454,14 @@ class SemsimLabeller extends HTMLElement {
     const why = kept
       ? `${kept === 1 ? "One answer is" : `${kept} answers are`} kept in this browser and will be saved once you have signed in.`
       : "Please open the link of your study again.";
-    this.#view.message("trouble", "You are signed out", why, this.#study?.sign_in);
+    const link = this.#study && { href: this.#study.sign_in, text: "Sign in again" };
+    this.#view.message("trouble", "You are signed out", why, { link });
   }
 }
 
 // An item without its pictures, which come from the cache after a reload.
-function plain({ item, images, candidates }) {
-  return { item, images, candidates };
+function plain({ item, images, candidates, practice }) {
+  return { item, images, candidates, practice };
 }
 
 function localStorageFlag(key, value) {

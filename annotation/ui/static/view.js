@@ -27,14 +27,20 @@ const TEMPLATE = `
     <p class="sl-was" aria-live="polite"></p>
   </div>
   <div class="sl-panel">
+    <p class="sl-banner" hidden></p>
     <h2 class="sl-question"></h2>
     <div class="sl-answers" role="group" aria-label="Answers"></div>
+    <div class="sl-feedback" hidden>
+      <p class="sl-told" role="status" aria-live="polite"></p>
+      <button type="button" class="sl-go-on" aria-keyshortcuts="Enter">Go on</button>
+    </div>
     <p class="sl-hint">Press the key on the button, or click. <kbd>?</kbd> shows all keys.</p>
   </div>
 </div>
 <div class="sl-message" tabindex="-1" hidden>
   <p class="sl-mark" aria-hidden="true"></p><h2></h2><p class="sl-why"></p>
-  <a class="sl-link" hidden>Sign in again</a>
+  <p class="sl-code" hidden></p>
+  <a class="sl-link" hidden></a>
 </div>
 <footer class="sl-foot">
   <span class="sl-who"></span>
@@ -82,6 +88,9 @@ export class View {
     this.$(".sl-who").textContent = `Signed in as ${study.annotator}`;
     this.scale = study.image_scale;
     this.host.dataset.task = study.task;
+    this.host.dataset.interpolation = study.interpolation;
+    this.host.dataset.background = study.background;
+    this.#banner(study);
     const answers = this.$(".sl-answers");
     const add = (codes, name) => {
       const box = document.createElement("div");
@@ -98,6 +107,26 @@ export class View {
     for (const [code, label] of Object.entries(PAIR_LABELS)) this.#say(code, PAIR_CODES[code], label);
     for (const [code, [answer, label]] of Object.entries(NONE_LABELS)) this.#say(code, answer, label);
     this.#listKeys(study.task);
+  }
+
+  #banner({ step, place }) {
+    const banner = this.$(".sl-banner");
+    banner.hidden = step !== "practice";
+    const where = place ? ` · Step ${place[0]} of ${place[1]}` : "";
+    banner.textContent = `Practice: these answers do not count${where}`;
+  }
+
+  // What an answer to a practice item should have been; no text: nothing to be said.
+  feedback(text, right) {
+    const [box, told, button] = [".sl-feedback", ".sl-told", ".sl-go-on"].map(this.$);
+    const there = Boolean(text);
+    box.hidden = !there;
+    button.hidden = right === undefined;
+    box.dataset.right = right ?? "";
+    told.textContent = there && !button.hidden ? `${text} Press Enter or any answer to go on.` : text;
+    this.$(".sl-answers").inert = there;
+    this.$(".sl-hint").hidden = there;
+    if (!button.hidden) button.focus({ preventScroll: true });
   }
 
   #button(code, onAnswer) {
@@ -232,7 +261,8 @@ export class View {
       picture.style.width = `${picture.naturalWidth * scale}px`;
       picture.style.height = `${picture.naturalHeight * scale}px`;
     }
-    return { scale, css_px: [natural.naturalWidth * scale, natural.naturalHeight * scale] };
+    const { interpolation, background } = this.host.dataset;
+    return { interpolation, background, scale, css_px: [natural.naturalWidth * scale, natural.naturalHeight * scale] };
   }
 
   blank() {
@@ -246,7 +276,8 @@ export class View {
     setTimeout(() => button.classList.remove("sl-pressed"), 160);
   }
 
-  message(kind, title, why, link) {
+  // link: {href, text}; code: what proves that all is done.
+  message(kind, title, why, { link, code } = {}) {
     this.blank();
     this.$(".sl-work").hidden = true;
     const box = this.$(".sl-message");
@@ -257,7 +288,10 @@ export class View {
     box.querySelector(".sl-why").textContent = why;
     const anchor = box.querySelector(".sl-link");
     anchor.hidden = !link;
-    if (link) anchor.href = link;
+    if (link) Object.assign(anchor, { href: link.href, textContent: link.text });
+    const proof = box.querySelector(".sl-code");
+    proof.hidden = !code;
+    proof.textContent = code ? `Your code, in case somebody asks for it: ${code}` : "";
   }
 
   progress(done, total, left) {

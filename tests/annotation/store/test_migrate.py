@@ -9,18 +9,26 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import CheckConstraint, inspect, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
-from study_factory import DATABASES, fresh_database
+from study_factory import DATABASES, empty_database
 
 from annotation.errors import StoreError
 from annotation.store import Store
 from annotation.store.engine import open_engine, writer
 from annotation.store.migrate import SCRIPTS, _config
-from annotation.store.tables import AnnotatorRow, EventRow, StimulusRow, Table, VoteRow
+from annotation.store.tables import (
+    AnnotatorRow,
+    EventRow,
+    SlotRow,
+    StimulusRow,
+    StudyRow,
+    Table,
+    VoteRow,
+)
 
 
 @pytest.fixture(params=DATABASES)
 def url(request, tmp_path):
-    with fresh_database(request.param, tmp_path) as address:
+    with empty_database(request.param, tmp_path) as address:
         yield address
 
 
@@ -102,8 +110,23 @@ def test_people_and_votes_of_the_second_version_are_kept(url):
             store.write(lambda tx: tx.execute(text("DELETE FROM annotator")))
 
 
+def test_studies_made_before_have_one_cell_and_their_old_order(url):
+    engine = open_engine(url)
+    with writer(engine).begin() as connection:
+        command.upgrade(_config(connection), "0003")
+        for statement in (STUDY, SOURCE, ITEM, *ANSWERED):
+            connection.execute(text(statement))
+    engine.dispose()
+    with Store(url) as store:
+        study = store.read(lambda tx: tx.query(StudyRow).one())
+        slot = store.read(lambda tx: tx.query(SlotRow).one())
+        assert study.cells == [study.n_items]
+        assert study.spec == {"balanced": False, "repeat_rate": 0.0}
+        assert (slot.cell, slot.source_id, slot.given) == (0, "o", 0)
+
+
 def test_a_database_with_broken_references_is_left_as_it_was(tmp_path):
-    with fresh_database("sqlite", tmp_path) as url:
+    with empty_database("sqlite", tmp_path) as url:
         engine = open_engine(url)
         with writer(engine).begin() as connection:
             command.upgrade(_config(connection), "0002")

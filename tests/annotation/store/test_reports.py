@@ -62,12 +62,12 @@ def test_no_address_leads_to_an_attacked_image(store, tmp_path, images, task):
     assert all((images / f"{digest}.png").exists() for digest in attacked)
     anna = join(store, study.token, "Anna").annotator
     items = next_items(store, anna, "tab", 4, NOW)
-    seen = [image_path(store, anna, token).stem for item in items for token in item.images]
+    seen = [image_path(store, anna, token, images).stem for item in items for token in item.images]
     assert len(seen) == 4 * (2 if task is Task.PAIR else 1)
     assert not set(seen) & set(attacked)
     for digest in attacked:
         with pytest.raises(NotFoundError):
-            image_path(store, anna, digest)
+            image_path(store, anna, digest, images)
 
 
 def test_only_simulated_studies_have_probabilities(store, make_study):

@@ -11,12 +11,18 @@ from study_factory import fresh_database, write_set
 from annotation.create import create_study
 from annotation.domain import StudySpec, StudyStatus, Task
 from annotation.errors import NotFoundError
-from annotation.store import Store, people, slots, studies
+from annotation.store import Store, openings, people, slots, studies
 from annotation.store.tables import EventRow, SlotRow
 from annotation.study import join, next_items
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
+
+
+@pytest.fixture
+def study(make_study):
+    """One without blocks of models, which `test_openings.py` is about."""
+    return make_study(votes_per_item=2, balanced=False)
 
 
 def open_items(store, person, now=NOW, n=100):
@@ -81,7 +87,8 @@ def test_somebody_who_is_gone_is_told_so(store, study):
 
 def test_large_numbers_of_slots_use_the_partial_index(store, study, anna):
     """A study has 100,000 slots; choosing the next must not look at all of them."""
-    query = slots._in_order(slots._fresh(anna), slots.order_of(0, "anna")).limit(5)
+    binds = {"study": study.id, "cell": 0, "factor": 1, "offset": 0, "n": 5}
+    query = openings.FRESH.params(binds)
     sql = str(query.compile(store._engine, compile_kwargs={"literal_binds": True}))
     plan = store.read(lambda tx: tx.execute(text(f"EXPLAIN QUERY PLAN {sql}")).all())
     assert "COVERING INDEX ix_slot_free" in str(plan)

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.domain import SlotState
-from annotation.tasks.assignment import PRIME, Slot, order_of, rank, salts, slot_for
+from annotation.tasks.assignment import (
+    PRIME,
+    Slot,
+    order_of,
+    rank,
+    salts,
+    slot_for,
+    wants_another,
+)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER, EARLIER = NOW + timedelta(minutes=1), NOW - timedelta(minutes=1)
@@ -75,3 +83,12 @@ def test_slot_for(slots, taken):
 def test_of_expired_slots_the_longest_expired_is_taken():
     slots = [slot(0, "leased", "ben", EARLIER), slot(1, "leased", "cleo", EARLIER - timedelta(1))]
     assert slot_for(slots, "anna", NOW).k == 1
+
+
+@pytest.mark.parametrize(
+    ("n_recognised", "n_votes", "k", "wanted"),
+    [(3, 5, 5, True), (2, 5, 5, True), (4, 5, 5, False), (2, 4, 5, False), (3, 6, 5, False),
+     (1, 1, 1, False), (2, 3, 3, True)],
+)  # fmt: skip
+def test_one_more_vote_is_wanted_where_k_votes_are_split(n_recognised, n_votes, k, wanted):
+    assert wants_another(n_recognised, n_votes, k) is wanted

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.errors import StudyError
-from annotation.tasks.pairs import Pair, decoys, quality_strata
+from annotation.tasks.pairs import MOST_USES, Pair, decoys, quality_strata
 
 
 def pair(index, label, model="m", stratum=0):
@@ -31,15 +31,23 @@ pairs_of_two_models = st.lists(
 @given(pairs_of_two_models, st.sampled_from([0.0, 0.3, 0.5, 1.0]), st.integers(0, 9))
 def test_any_decoys(pairs, rate, seed):
     made = decoys(pairs, rate, rng=random.Random(seed))
+    used = Counter()
     for original, shown in made:
-        assert pairs[original].label != pairs[shown].label
-        assert pairs[original].model == pairs[shown].model
-        nearest = min(
-            abs(p.stratum - pairs[original].stratum)
-            for p in pairs
-            if p.model == pairs[original].model and p.label != pairs[original].label
-        )
-        assert abs(pairs[shown].stratum - pairs[original].stratum) == nearest
+        others = [
+            index
+            for index, other in enumerate(pairs)
+            if other.model == pairs[original].model and other.label != pairs[original].label
+        ]
+        assert shown in others
+        cost = {
+            other: (
+                max(0, used[other] + 1 - MOST_USES),
+                abs(pairs[other].stratum - pairs[original].stratum),
+            )
+            for other in others
+        }
+        assert cost[shown] == min(cost.values())
+        used[shown] += 1
     for model, size in Counter(p.model for p in pairs).items():
         of_model = [original for original, _ in made if pairs[original].model == model]
         assert len(of_model) == len(set(of_model)) == int(rate * size + 0.5)
@@ -56,6 +64,18 @@ def test_reconstructions_take_turns_as_decoys():
     pairs = [pair(i, str(i)) for i in range(10)]
     used = Counter(shown for _, shown in decoys(pairs, 1.0, rng=random.Random(0)))
     assert max(used.values()) <= 2
+
+
+def test_nobody_learns_one_decoy_by_heart():
+    # One poodle alone is as bad as the ten labradors, but there are better ones.
+    pairs = [pair(i, "labrador", stratum=3) for i in range(10)] + [pair(10, "poodle", stratum=3)]
+    pairs += [pair(11 + i, "poodle") for i in range(4)]
+    made = decoys(pairs, 1.0, rng=random.Random(0))
+    used = Counter(shown for original, shown in made if original < 10)
+    assert used[10] == 2
+    assert max(used.values()) <= 2
+    alone = decoys(pairs[:11], 1.0, rng=random.Random(0))
+    assert Counter(shown for original, shown in alone if original < 10) == {10: 10}
 
 
 def test_one_label_only_is_an_error():

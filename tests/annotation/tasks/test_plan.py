@@ -61,3 +61,22 @@ def test_strata_are_within_a_model():
     of_a = [item.quality for item in made.items if item.shown.model == "a"]
     assert of_a == [item.quality for item in made.items if item.shown.model == "b"]
     assert set(of_a) == {0, 1, 2, 3}
+
+
+def test_models_take_turns_over_the_originals():
+    made = plan()
+    assert made.n_cells == 2
+    for image_id in {item.image_id for item in made.items}:
+        of_one = [c for i, c in zip(made.items, made.cells, strict=True) if i.image_id == image_id]
+        assert sorted(of_one) == [0, 1]
+    assert plan(balanced=False).cells == (0,) * 12
+
+
+def test_originals_are_items_of_no_model_in_a_cell_of_their_own():
+    made = plan(label_originals=True)
+    originals = [item for item in made.items if item.kind is StimulusKind.ORIGINAL]
+    assert [item.image_id for item in originals] == [o.image_id for o in made.originals]
+    assert [item.shown.sha256 for item in originals] == [o.sha256 for o in made.originals]
+    assert made.cells[-6:] == (2,) * 6
+    assert made.models == ("a", "b")
+    assert plan(label_originals=True, balanced=False).cells == (0,) * 12 + (1,) * 6

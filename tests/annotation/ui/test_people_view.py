@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -40,7 +39,6 @@ def study(**changes) -> Study:
         n_items=48,
         n_decoys=0,
         n_failed=0,
-        images=Path("images"),
         protocol="abc",
     )
     return replace(made, **changes)
@@ -58,6 +56,26 @@ def test_only_the_chosen_row_is_marked():
     page = people_view.people_table(study(), [ADA, replace(ADA, name="Ben")], "Ben", NOW)
     assert page.count("aria-current") == 1
     assert page.index("aria-current") > page.index("Ada")
+
+
+def test_who_fails_catch_trials_is_marked_with_figures():
+    calm = replace(ADA, name="Ben", catch_answered=9, catch_failed=1)
+    failing = replace(ADA, catch_answered=9, catch_failed=2, warned=True)
+    page = people_view.people_table(study(), [calm, failing], "", NOW)
+    assert page.count('data-kind="warning"') == 1
+    assert page.index(">Ada</button>") < page.index(">failed 2 of 9 catch trials<")
+    assert "failed 2 of 9 catch trials" in people_view.person_head(failing)
+    head = people_view.person_head(calm)
+    assert "Failed 1 of 9 catch trials." in head
+    assert "warning" not in head
+
+
+def test_a_pause_that_nobody_made_is_told_from_others():
+    by_hand = replace(ADA, status=AnnotatorStatus.PAUSED)
+    by_itself = replace(by_hand, paused_by_itself=True)
+    pages = [people_view.person_head(one) for one in (by_hand, by_itself)]
+    assert [">paused by itself<" in page for page in pages] == [False, True]
+    assert ["Nobody paused them" in page for page in pages] == [False, True]
 
 
 def test_excluded_votes_and_simulated_people_are_marked():

@@ -54,13 +54,18 @@ def test_votes_are_shown(context, store, study):
     for item in next_items(store, anna, "tab", 8, now):
         answer = Answer(id=str(uuid.uuid4()), item=item.item, answer=NONE, tab="tab")
         vote(store, anna, answer, now)
-    _, head, body, _, rates, agreement, kappas, annotators, detection, *_ = look(context)
+    _, head, body, _, rates, agreement, kappas, annotators, *rest = look(context)
+    quality, views, carry_over, models, detection, *_ = rest
     assert "8 votes of 1 annotator" in head
     assert body.visible is True
     assert "0 / 8" not in rates
     assert "only one annotator has voted" in agreement
     assert kappas.visible is False
     assert "Anna" in annotators
+    assert "No catch trials or gold items in this study" in quality
+    assert views.visible is True  # each original came once by each of two models
+    assert "Carry-over" in carry_over
+    assert "every vote says the same" in models
     assert detection.visible is False
 
 

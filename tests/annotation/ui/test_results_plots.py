@@ -6,8 +6,14 @@ import pytest
 from made_ballots import ballots, random_votes
 
 from annotation.domain import Task
-from annotation.ui.results_plots import confusion_figure, kappa_figure, rate_figure
+from annotation.ui.results_plots import (
+    confusion_figure,
+    kappa_figure,
+    rate_figure,
+    view_figure,
+)
 from annotation.votes.agreement import Coding, pair_table, pairs_of
+from annotation.votes.quality import carry_over_table
 from annotation.votes.rates import confusion_table, rate_table
 
 FOUND = ballots(random_votes(), bootstraps=50)
@@ -54,3 +60,13 @@ def test_one_annotator_has_no_pairs_and_still_a_figure():
     alone = ballots(random_votes(annotators=1), bootstraps=5)
     figure = kappa_figure(pair_table(alone, pairs_of(alone, Coding.RECOGNISED)))
     assert len(figure.data[0].z) == 0
+
+
+def test_views_are_drawn_with_their_intervals():
+    table = carry_over_table(random_votes(), np.random.default_rng(0), 50)
+    points = view_figure(table).data[0]
+    assert list(points.x) == [1, 2, 3]
+    last = table.iloc[-1]
+    assert points.y[-1] == last["share"]
+    assert points.y[-1] + points.error_y.array[-1] == pytest.approx(last["high"])
+    assert points.y[-1] - points.error_y.arrayminus[-1] == pytest.approx(last["low"])

@@ -4,40 +4,16 @@ import base64
 import csv
 import io
 from dataclasses import replace
-from datetime import UTC, datetime
-from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from made_ballots import random_votes, table, vote, votes_of
+from made_results import NASTY, Page, study
 
-from annotation.domain import Study, StudySpec, StudyStatus, Task
+from annotation.domain import Task
 from annotation.ui import results_view
 from annotation.ui.results_data import results_of
-
-NASTY = "<img src=x onerror=alert(1)>"
-
-
-def study(task=Task.RECOGNITION, *, n_items=60, n_decoys=0, **spec) -> Study:
-    return Study(
-        id="s1",
-        name="Made",
-        task=task,
-        status=StudyStatus.RUNNING,
-        spec=StudySpec(name="Made", task=task, **spec),
-        token="link",
-        created=datetime(2026, 3, 1, tzinfo=UTC),
-        protected=False,
-        dataset="d",
-        models=("m0", "m1", "m2"),
-        n_items=n_items,
-        n_decoys=n_decoys,
-        n_failed=0,
-        images=Path("images"),
-        protocol="abc",
-    )
 
 
 def pair_votes():
@@ -52,25 +28,6 @@ def pair_votes():
 RECOGNITION = results_of(study(), random_votes())
 PAIR = results_of(study(Task.PAIR, n_items=30, n_decoys=10, votes_per_item=3), pair_votes())
 EMPTY = results_of(study(), votes_of({}))
-
-
-class Page(HTMLParser):
-    """A page's words and tags."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.words: list[str] = []
-        self.tags: list[tuple[str, dict]] = []
-        self.feed(html)
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def __str__(self) -> str:
-        return " ".join(" ".join(self.words).split())
 
 
 SECTIONS = (

@@ -1,10 +1,13 @@
 """The Studies page, without a browser."""
 
+from types import SimpleNamespace
+
 import gradio as gr
 import pytest
 from study_factory import write_set
 
-from annotation.ui import StudyContext, studies
+from annotation.study import list_studies, protocol_versions
+from annotation.ui import StudyContext, protocol_panel, studies
 
 
 @pytest.fixture
@@ -20,3 +23,19 @@ def test_the_page_keeps_no_state_and_opens_no_endpoint(context):
     assert not [block for block in demo.blocks.values() if isinstance(block, gr.State)]
     assert demo.get_api_info()["named_endpoints"] == {}
     assert demo.get_api_info()["unnamed_endpoints"] == {}
+
+
+@pytest.mark.parametrize("account", [None, "eva"], ids=["no accounts", "an account"])
+def test_the_protocol_says_which_account_made_a_study(context, account):
+    with gr.Blocks(analytics_enabled=False) as demo:
+        studies.render(context)
+    (create,) = (one for one in demo.fns.values() if one.name == "create")
+    given = {box.elem_id: box.value for box in create.inputs}
+    given |= {"new-sets": [str(context.find_sets()[0][1])], "new-name": "Made"}
+    request = SimpleNamespace(username=account, headers={"host": "lab"}, request=None)
+    request.request = SimpleNamespace(url=SimpleNamespace(scheme="http"))
+    create.fn(request, *given.values())
+    (study,) = list_studies(context.store)
+    page = protocol_panel.versions_table(protocol_versions(context.store, study.id))
+    assert ("UTC (eva)<" in page) == (account is not None)
+    assert "()" not in page

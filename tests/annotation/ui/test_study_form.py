@@ -1,11 +1,15 @@
 """The form of the Studies page, without a browser."""
 
+from dataclasses import fields
+
+import gradio as gr
 import pytest
 from study_factory import write_set
 
-from annotation.domain import HeadlineRule, Task
+from annotation.domain import HeadlineRule, StudySpec, Task
 from annotation.errors import StudyError
 from annotation.ui import StudyContext, study_form
+from annotation.ui.study_form import spec_of
 
 
 @pytest.fixture
@@ -14,43 +18,57 @@ def context(store, images, tmp_path):
     return StudyContext(store=store, images=images, find_sets=lambda: [("One", folder)])
 
 
-def spec(**changes):
-    values = {
-        "name": " Symbols ",
-        "task": "recognition",
-        "votes": 5,
-        "list_size": 20,
-        "decoy_rate": 0.5,
-        "headline": "majority",
-        "seed": 3,
-        "scale": 8,
-        "password": "",
-    }
-    return study_form.spec_of(**{**values, **changes})
+@pytest.fixture(scope="module")
+def form():
+    with gr.Blocks():
+        return study_form.draw()
 
 
-def test_the_form_becomes_a_study():
-    made = spec()
-    assert (made.name, made.task, made.seed, made.password) == (
-        "Symbols",
-        Task.RECOGNITION,
-        3,
-        None,
-    )
-    assert made.decoy_rate == 0  # the slider is hidden for this task
-    assert spec(task="pair").decoy_rate == 0.5
-    assert spec(headline="dawid-skene").headline is HeadlineRule.DAWID_SKENE
-    assert spec(password="secret").password == "secret"
+def values(form, **changes):
+    """What a browser sends for the form as it opens: numbers are floats there."""
+    given = {name: field.value for name, field in form.settings.items()}
+    given = {n: float(v) if type(v) is int else v for n, v in given.items()}
+    return {**given, "name": " Symbols ", "seed": 3.0, **changes}
 
 
-def test_empty_numbers_are_named_all_at_once():
+def test_every_setting_that_a_page_can_make_is_on_the_form(form):
+    missing = {one.name for one in fields(StudySpec)} - set(form.settings)
+    # Simulated studies and gold items are made in a terminal.
+    assert missing == {"simulated", "gold_rate"}
+
+
+def test_the_form_as_it_opens_has_the_usual_settings(form):
+    assert spec_of(values(form)) == StudySpec(name="Symbols", task=Task.RECOGNITION, seed=3)
+
+
+def test_the_form_becomes_a_study(form):
+    made = spec_of(values(form, task="pair", headline="dawid-skene", password="secret"))
+    assert (made.task, made.decoy_rate, made.password) == (Task.PAIR, 0.5, "secret")
+    assert made.headline is HeadlineRule.DAWID_SKENE
+    assert spec_of(values(form, max_views=2.0)).max_views == 2
+
+
+def test_what_means_nothing_in_a_task_is_neither_shown_nor_used(form):
+    seen = dict(zip(study_form.ONLY_OF, study_form.by_task("pair"), strict=True))
+    assert [name for name, update in seen.items() if update["visible"]] == ["decoy_rate"]
+    assert spec_of(values(form, task="pair", label_originals=True)).label_originals is False
+    assert spec_of(values(form)).decoy_rate == 0
+
+
+def test_values_come_back_by_name(form):
+    given = [["a"], 7.0, *(one.value for one in form.settings.values())]
+    sets, people, settings = form.named(given)
+    assert (sets, people, settings["votes_per_item"]) == (["a"], 7.0, 5)
+
+
+def test_empty_numbers_are_named_all_at_once(form):
     with pytest.raises(StudyError, match=r"Votes per item is empty.*\nSeed is empty"):
-        spec(votes=None, seed=None)
+        spec_of(values(form, votes_per_item=None, seed=None))
 
 
-def test_impossible_values_are_named():
+def test_impossible_values_are_named(form):
     with pytest.raises(StudyError, match="name"):
-        spec(name="  ")
+        spec_of(values(form, name="  "))
 
 
 def test_only_sets_on_offer_can_be_chosen(context, tmp_path):
@@ -60,8 +78,8 @@ def test_only_sets_on_offer_can_be_chosen(context, tmp_path):
         study_form.known_folders(context, [str(tmp_path)])
 
 
-def test_the_preview_counts_what_the_sets_hold(context):
+def test_the_preview_counts_what_the_sets_hold(context, form):
     (_, folder), *_ = context.find_sets()
-    assert "4 reconstructions of 1 target model" in study_form.preview_of(
-        [folder], "recognition", 5, 0.0
-    )
+    text = study_form.preview_of([folder], 5.0, values(form))
+    assert "4 reconstructions of 1 target model" in text
+    assert "Choose at least one" in study_form.preview_of([], 5.0, values(form))

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
@@ -31,7 +30,6 @@ def study(**changes) -> Study:
         n_items=48,
         n_decoys=0,
         n_failed=0,
-        images=Path("images"),
         protocol="abc",
     )
     return replace(made, **changes)
@@ -163,29 +161,40 @@ def test_there_is_a_link_for_each_download():
     assert "/studio/download/s1/votes.csv" in links
 
 
+PAPER = study_view.Size(
+    task=Task.PAIR,
+    n_reconstructions=8400,
+    n_originals=600,
+    n_models=14,
+    votes_per_item=5,
+    decoy_rate=0.5,
+    max_views=None,
+    people=5,
+)
+
+
 def test_the_preview_counts_items_votes_and_hours():
-    text = study_view.preview(
-        task=Task.PAIR, n_reconstructions=8400, n_models=14, votes_per_item=5, decoy_rate=0.5
-    )
+    text = study_view.preview(PAPER)
     for words in ("8,400 reconstructions", "4,200 decoys", "12,600 items", "63,000 votes"):
         assert words in text
     assert "about 52.5 hours of work in all" in text
-    assert "Each of 5 people" in text
+
+
+def test_the_preview_says_how_many_people_are_needed_and_what_too_few_would_mean():
+    assert "meets the same original 14 times" in study_view.preview(PAPER)
+    strict = study_view.preview(replace(PAPER, max_views=1))
+    assert "70 annotators needed, 5 are expected" in strict
+    assert 'data-enough="false"' in strict
+    assert "no carry-over" in study_view.preview(replace(PAPER, max_views=1, people=70))
 
 
 def test_decoys_do_not_count_for_recognition():
-    text = study_view.preview(
-        task=Task.RECOGNITION, n_reconstructions=1, n_models=1, votes_per_item=1, decoy_rate=0.5
-    )
-    assert "1 reconstruction of 1 target model: 1 item. With 1 vote each" in text
-    assert "Each of 1 person" in text
+    one = replace(PAPER, task=Task.RECOGNITION, n_reconstructions=1, n_models=1, votes_per_item=1)
+    assert "1 reconstruction of 1 target model: 1 item. With 1 vote each" in study_view.preview(one)
 
 
 def test_an_empty_preview_says_what_to_do():
-    text = study_view.preview(
-        task=Task.PAIR, n_reconstructions=0, n_models=0, votes_per_item=5, decoy_rate=0.5
-    )
-    assert "Choose at least one" in text
+    assert "Choose at least one" in study_view.preview_nothing()
 
 
 @pytest.mark.parametrize(

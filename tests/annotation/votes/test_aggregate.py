@@ -35,6 +35,7 @@ def votes(rows):
         (3, 2, 5, True), (2, 3, 5, False), (3, 0, 5, True), (0, 3, 5, False), (2, 2, 5, None),
         (0, 0, 5, None), (2, 2, 4, None), (3, 1, 4, True), (1, 3, 4, False), (1, 0, 1, True),
         (0, 1, 1, False), (1, 1, 2, None), (2, 0, 2, True), (1, 0, 2, None),
+        (3, 3, 5, None), (4, 2, 5, True), (2, 4, 5, False), (2, 2, 3, None),
     ],
 )  # fmt: skip
 def test_majority(yes, no, k, verdict):

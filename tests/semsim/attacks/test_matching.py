@@ -1,48 +1,93 @@
-import math
-
 import pytest
 import torch
 from torch import nn
 
 from semsim.attacks.matching import (
-    cosine_distance,
-    minimise_by_signed_adam,
+    batch_norm_distance,
+    distance_of_each,
     parameter_gradients,
-    total_variation,
+    total_variation_of_each,
 )
-from semsim.errors import AttackFailedError
-from semsim.progress import silent
+from semsim.types import BatchNormStatistics
+
+FOUND = (torch.tensor([[[3.0, 0.0]], [[1.0, 1.0]]]), torch.tensor([[4.0], [0.0]]))
+TARGET = (torch.tensor([[[1.0, 2.0]], [[1.0, 1.0]]]), torch.tensor([[2.0], [0.0]]))
 
 
-def test_cosine_distance_joins_all_tensors():
-    found = (torch.tensor([[3.0, 0.0]]), torch.tensor([4.0]))
-    target = (torch.tensor([[1.0, 2.0]]), torch.tensor([2.0]))
+def test_the_joint_cosine_joins_all_tensors_of_an_image():
     by_hand = 1 - (3 * 1 + 4 * 2) / (5 * 3)
-    assert cosine_distance(found, target).item() == pytest.approx(by_hand, abs=1e-6)
+    assert distance_of_each(FOUND, TARGET, "cosine").tolist() == pytest.approx(
+        [by_hand, 0], abs=1e-6
+    )
 
 
-def test_cosine_distance_is_zero_at_the_truth_and_ignores_scale():
-    gradients = tuple(torch.randn(n, generator=torch.Generator().manual_seed(n)) for n in (5, 9))
-    scaled = tuple(7 * g for g in gradients)
-    assert cosine_distance(scaled, gradients).item() == pytest.approx(0, abs=1e-6)
+def test_the_cosine_per_layer_is_the_mean_over_tensors():
+    first = 1 - 3 / (3 * 5**0.5)
+    found = distance_of_each(FOUND, TARGET, "cosine-per-layer").tolist()
+    assert found[0] == pytest.approx((first + 0) / 2, abs=1e-6)
+    assert found[1] == pytest.approx((0 + 1) / 2, abs=1e-6)  # the second tensor vanished
+
+
+def test_the_squared_distance_sums_over_all_entries():
+    by_hand = 2**2 + 2**2 + 2**2
+    assert distance_of_each(FOUND, TARGET, "l2").tolist() == pytest.approx([by_hand, 0])
+
+
+@pytest.mark.parametrize("distance", ["cosine", "cosine-per-layer", "l2"])
+def test_one_image_alone_has_the_distance_it_has_in_company(distance):
+    rng = torch.Generator().manual_seed(0)
+    found = tuple(torch.randn(3, *s, generator=rng) for s in ((4, 2), (4,)))
+    target = tuple(torch.randn(3, *s, generator=rng) for s in ((4, 2), (4,)))
+    together = distance_of_each(found, target, distance)
+    for place in range(3):
+        alone = distance_of_each(
+            [f[place : place + 1] for f in found], [t[place : place + 1] for t in target], distance
+        )
+        assert alone.item() == pytest.approx(together[place].item(), rel=1e-5)
+
+
+@pytest.mark.parametrize("distance", ["cosine", "cosine-per-layer", "l2"])
+def test_a_vanished_gradient_gives_a_finite_slope(distance):
+    found = torch.zeros(2, 3, requires_grad=True)
+    value = distance_of_each((found * 1,), (torch.ones(2, 3),), distance)
+    (slope,) = torch.autograd.grad(value.sum(), found)
+    if distance != "cosine":  # there a net all of whose gradients are 0 has failed anyway
+        assert torch.isfinite(slope).all()
+
+
+def test_cosine_ignores_scale():
+    scaled = tuple(7 * f for f in FOUND)
+    assert distance_of_each(scaled, FOUND, "cosine").tolist() == pytest.approx([0, 0], abs=1e-6)
 
 
 def test_total_variation_against_a_slow_loop():
-    image = torch.rand(1, 2, 4, 5, generator=torch.Generator().manual_seed(0))
-    dx = [
-        abs(image[0, c, y, x + 1] - image[0, c, y, x])
-        for c in range(2)
-        for y in range(4)
-        for x in range(4)
+    images = torch.rand(2, 2, 4, 5, generator=torch.Generator().manual_seed(0))
+    for image, found in zip(images, total_variation_of_each(images).tolist(), strict=True):
+        dx = [
+            abs(image[0 + c, y, x + 1] - image[c, y, x])
+            for c in range(2)
+            for y in range(4)
+            for x in range(4)
+        ]
+        dy = [
+            abs(image[c, y + 1, x] - image[c, y, x])
+            for c in range(2)
+            for y in range(3)
+            for x in range(5)
+        ]
+        expected = sum(dx) / len(dx) + sum(dy) / len(dy)
+        assert found == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_batch_norm_distance_adds_the_lengths_of_all_layers():
+    known = BatchNormStatistics(
+        means=(torch.zeros(2), torch.zeros(1)), variances=(torch.ones(2), torch.ones(1))
+    )
+    found = [
+        (torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 1.0]])),
+        (torch.tensor([[0.0]]), torch.tensor([[3.0]])),
     ]
-    dy = [
-        abs(image[0, c, y + 1, x] - image[0, c, y, x])
-        for c in range(2)
-        for y in range(3)
-        for x in range(5)
-    ]
-    expected = sum(dx) / len(dx) + sum(dy) / len(dy)
-    assert total_variation(image).item() == pytest.approx(expected.item(), rel=1e-5)
+    assert batch_norm_distance(found, [known]).item() == pytest.approx(5 + 2, abs=1e-4)
 
 
 def test_parameter_gradients_equal_backward():
@@ -54,34 +99,3 @@ def test_parameter_gradients_equal_backward():
     found = parameter_gradients(model, images, labels, differentiable=False)
     for gradient, parameter in zip(found, model.parameters(), strict=True):
         assert torch.allclose(gradient, parameter.grad)
-
-
-def minimise(objective, steps=200, bounds=(-1.0, 1.0), report=silent):
-    low, high = (torch.full((1, 3), bound) for bound in bounds)
-    return minimise_by_signed_adam(
-        objective, torch.full((1, 3), 0.9), bounds=(low, high), steps=steps, lr=0.1, report=report
-    )
-
-
-def test_signed_adam_finds_a_minimum_from_a_wrong_start():
-    target = torch.tensor([[-0.5, 0.0, 0.25]])
-    found, value = minimise(lambda x: (x - target).square().sum())
-    assert torch.allclose(found, target, atol=0.01)
-    assert value < 1e-3
-
-
-def test_the_box_is_never_left():
-    found, _ = minimise(lambda x: (x - 5).square().sum())
-    assert torch.equal(found, torch.ones(1, 3))
-
-
-def test_divergence_is_a_failure_that_names_the_step():
-    with pytest.raises(AttackFailedError, match="step 1 of 200"):
-        minimise(lambda x: x.sum() * math.nan)
-
-
-def test_progress_reaches_its_total():
-    seen = []
-    minimise(lambda x: x.square().sum(), steps=47, report=seen.append)
-    assert (seen[-1].done, seen[-1].total) == (47, 47)
-    assert [p.done for p in seen] == [20, 40, 47]

@@ -1,7 +1,9 @@
 import torch
 
+from semsim.attacks.gradattack import GradAttack
+from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.matching import parameter_gradients
-from semsim.attacks.observe import observe_gradient
+from semsim.attacks.observe import assumptions, observe_gradient
 from semsim.defences.crop_flip import CropFlip
 from semsim.defences.gradient_noise import GradientNoise
 from semsim.defences.none import NoDefence
@@ -50,5 +52,45 @@ def test_noise_for_training_only_leaves_the_leak_clean():
 
 def test_an_observation_has_no_room_for_the_private_image():
     leak = observe_gradient(target(), IMAGE, 1, NoDefence(), torch.Generator())
-    assert set(GradientObservation.__dataclass_fields__) == {"model", "gradients", "shape", "label"}
+    assert set(GradientObservation.__dataclass_fields__) == {
+        "model",
+        "gradients",
+        "shape",
+        "label",
+        "batch_norm",
+    }
     assert not any(torch.equal(g, IMAGE) for g in leak.observation.gradients)
+
+
+def test_statistics_leak_only_when_shared():
+    def seen(**shared):
+        defence = NoDefence()
+        return observe_gradient(
+            target(), IMAGE, 1, defence, torch.Generator(), **shared
+        ).observation
+
+    assert seen().batch_norm is None
+    leaked = seen(share_statistics=True).batch_norm
+    model = target()
+    first = model.body[0]((IMAGE[None] - model.mean) / model.std)
+    assert torch.allclose(leaked.means[0], first.mean(dim=(0, 2, 3)), atol=1e-5)
+    assert torch.allclose(leaked.variances[0], first.var(dim=(0, 2, 3), correction=0), rtol=1e-4)
+
+
+def test_a_participant_in_training_mode_normalises_by_the_image_itself():
+    model = target().train()
+    loss = torch.nn.functional.cross_entropy(model(IMAGE[None]), torch.tensor([1]))
+    expected = torch.autograd.grad(loss, tuple(model.parameters()))
+    seen = observe_gradient(
+        target(), IMAGE, 1, NoDefence(), torch.Generator(), batch_norm="train"
+    ).observation
+    for found, wanted in zip(seen.gradients, expected, strict=True):
+        assert torch.allclose(found, wanted, atol=1e-4, rtol=1e-3)
+
+
+def test_an_attack_says_what_it_assumes():
+    assert assumptions(InvGrad()) == {"batch_norm": "eval", "share_statistics": False}
+    assert assumptions(GradAttack(batch_norm="train", statistics="leaked")) == {
+        "batch_norm": "train",
+        "share_statistics": True,
+    }

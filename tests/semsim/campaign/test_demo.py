@@ -8,10 +8,12 @@ import pandas as pd
 import pytest
 import torch
 
-from semsim.campaign.demo import DemoSettings, build_demo
+from semsim.campaign.demo import build_demo
+from semsim.campaign.demo_plan import DemoSettings, strategies
 from semsim.campaign.records import read_set
 from semsim.datasets.symbols import Symbols
-from semsim.defences import DEFENCES
+from semsim.defences import DEFENCES, STRATEGIES, make
+from semsim.errors import SettingsError
 from semsim.images import read_image, to_uint8
 from semsim.registry import build
 from semsim.targets import load_target
@@ -24,20 +26,20 @@ def sets():
     return [read_set(folder) for folder in sorted((DEMO / "sets").iterdir())]
 
 
-def test_six_models_24_images_each_the_same_originals(sets):
+def test_two_architectures_under_the_seven_strategies_and_the_same_originals(sets):
     assert sorted(found.model for found in sets) == sorted(
         f"{architecture}/{strategy}"
         for architecture in ("resnet20-4", "convnet8")
-        for strategy in ("none", "crop-flip", "gradient-noise")
+        for strategy in STRATEGIES["code"]
     )
     for found in sets:
-        assert len(found.manifest) == 24
-        assert found.manifest["class_name"].nunique() == 24
+        images = found.run["demo"]["images"]
+        assert len(found.manifest) == found.manifest["class_name"].nunique() == images
         assert set(found.manifest["image_id"]) == set(sets[0].manifest["image_id"])
 
 
-def test_fits_three_megabytes():
-    assert sum(path.stat().st_size for path in DEMO.rglob("*") if path.is_file()) <= 3_000_000
+def test_fits_five_megabytes():
+    assert sum(path.stat().st_size for path in DEMO.rglob("*") if path.is_file()) <= 5_000_000
 
 
 def test_originals_are_the_data_set_to_the_pixel(sets):
@@ -55,30 +57,30 @@ def test_records_say_how_they_were_made(sets):
         assert 0 <= run["target"]["accuracy"] <= 1
         assert len(run["target"]["weights_sha256"]) == 64
         assert run["versions"]["torch"]
+        assert run["device"]
         assert run["seconds"] > 0
-    moved = {found.model: bool(found.manifest["shift_x"].any()) for found in sets}
-    assert {model for model, m in moved.items() if m} == {
-        "convnet8/crop-flip",
-        "resnet20-4/crop-flip",
-    }
+        assert found.manifest["shift_x"].any() != found.model.endswith("/none")
 
 
 def test_attacked_images_are_what_the_strategy_made_of_the_originals(sets):
-    """They were worked out after the attacks; the same seed gives the shifts on record."""
+    """Worked out again on this machine; the same seed gives the shifts on record."""
+    test = Symbols()("test")
     for found in sets:
         strategy, seed = found.run["target"]["strategy"], found.run["seed"]
         defence = build(DEFENCES, strategy["name"], strategy["settings"])
         for place, row in enumerate(found.pairs.itertuples()):
-            original = read_image(Path(row.original))
+            original = test.images[test.ids.index(row.image_id)]
             rng = torch.Generator().manual_seed(seed * 100_003 + place)
             made = defence.images(original[None], rng)
             assert (int(made.shift_x), int(made.shift_y)) == (row.shift_x, row.shift_y)
             assert bool(made.flipped) == row.flipped
-            assert torch.equal(read_image(Path(row.attacked)), made.images[0])
-            changed = not torch.equal(made.images[0], original)
-            assert (row.attacked != row.original) == changed
+            expected = to_uint8(made.images[0])
+            # Another machine may round another way.
+            found_levels = to_uint8(read_image(Path(row.attacked))).astype(int)
+            assert abs(found_levels - expected).max() <= 1
+            assert (row.attacked != row.original) == (expected != to_uint8(original)).any()
         files = list((found.folder / "attacked").glob("*"))
-        assert len(files) == (24 if found.model.endswith("crop-flip") else 0)
+        assert len(files) == (found.manifest["attacked"] != found.manifest["original"]).sum()
 
 
 def test_quality_spans_from_clear_to_hopeless(sets):
@@ -103,13 +105,22 @@ def test_predictions_are_probabilities_over_all_classes(sets):
     table = pd.read_parquet(sets[0].folder / "predictions.parquet")
     assert set(table["subject"]) == {"original", "reconstruction"}
     totals = table.groupby(["image_id", "subject"])["probability"].sum()
-    assert len(totals) == 48
+    assert len(totals) == len(sets[0].manifest) + len(sets[0].pairs)
     assert ((totals - 1).abs() < 1e-3).all()  # rounded to six digits
 
 
-COST = ("seconds", "attacks_reused")
+COST = ("seconds", "batches_reused")
+MODELS = 14
 TOY = DemoSettings(
-    images=2, train_per_class=1, steps=2, judge_epochs=1, judge_per_class=1, workers=1
+    images=3,
+    train_per_class=1,
+    narrower=8,
+    steps=2,
+    judge_epochs=1,
+    judge_per_class=1,
+    together=2,
+    device="cpu",
+    workers=1,
 )
 
 
@@ -120,13 +131,26 @@ def test_an_interrupted_build_goes_on_and_ends_in_the_same_files(tmp_path):
         path.unlink()
     steps = []
     folders = build_demo(tmp_path / "again", tmp_path / "work", TOY, report=steps.append)
-    assert len(folders) == 6
+    assert len(folders) == MODELS
     assert digest(tmp_path / "again") == digest(tmp_path / "out")
-    assert read_set(folders[0]).run["attacks_reused"] == 6
+    assert read_set(folders[0]).run["batches_reused"] == MODELS
     moved = {found.model: found.pairs for found in map(read_set, folders)}["convnet8/crop-flip"]
     assert all(Path(path).is_file() for path in moved["attacked"])
     assert (moved["attacked"] != moved["original"]).any()
-    assert steps[-1].done == steps[-1].total == 2 + 6 + 12
+    assert steps[-1].done == steps[-1].total == 2 + MODELS + 2 * MODELS
+
+
+def test_gradient_defences_change_what_leaks_too():
+    for name in ("pruning", "noise"):
+        defence = make(strategies(TOY)[name])
+        gradient = torch.linspace(0.1, 1, 10)
+        (shared,) = defence.gradients((gradient,), torch.Generator().manual_seed(0), "attack")
+        assert not torch.equal(shared, gradient)
+
+
+def test_more_images_than_classes_are_refused():
+    with pytest.raises(SettingsError, match="47 images"):
+        DemoSettings(images=48)
 
 
 def digest(folder: Path) -> dict[str, str]:

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from semsim.defences.gradient_noise import GradientNoise
+from semsim.errors import SettingsError
 
 GRADIENTS = (torch.zeros(200, 50), torch.ones(7))
 
@@ -28,3 +29,21 @@ def test_noise_has_the_standard_deviation_asked_for():
 def test_it_acts_where_it_should(apply_at, phase, noisy):
     out = GradientNoise(apply_at=apply_at).gradients(GRADIENTS, torch.Generator(), phase)
     assert torch.equal(out[1], GRADIENTS[1]) is not noisy
+
+
+def test_laplacian_noise_has_its_standard_deviation_and_heavier_tails():
+    noisy, _ = GradientNoise(std=0.02, distribution="laplacian").gradients(
+        GRADIENTS, torch.Generator().manual_seed(0), "attack"
+    )
+    assert noisy.std().item() == pytest.approx(0.02, rel=0.05)  # 10,000 draws: ±1.1 %
+    kurtosis = ((noisy / noisy.std()) ** 4).mean().item()
+    assert kurtosis == pytest.approx(6, rel=0.25)  # 3 would be Gaussian
+    assert abs(noisy.mean().item()) < 0.001
+
+
+@pytest.mark.parametrize(
+    "settings", [{"std": -1.0}, {"std": float("nan")}, {"distribution": "x"}, {"apply_at": "x"}]
+)
+def test_impossible_settings_are_refused(settings):
+    with pytest.raises(SettingsError, match="got"):
+        GradientNoise(**settings)

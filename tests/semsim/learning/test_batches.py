@@ -7,7 +7,13 @@ import torch.nn.functional as F
 
 from semsim.errors import DataError
 from semsim.images import read_image, write_png
-from semsim.learning.batches import channel_statistics, crop_and_flip, load_table, take
+from semsim.learning.batches import (
+    channel_statistics,
+    crop_and_flip,
+    load_table,
+    mildly_changed,
+    take,
+)
 
 
 def image(seed, side=32):
@@ -65,6 +71,15 @@ def test_every_augmented_image_is_a_crop_or_its_mirror():
     assert {flip for _, _, flip in found} == {False, True}
 
 
+def test_images_of_one_triplet_can_be_moved_alike():
+    originals = torch.stack([image(seed) for seed in range(4)])
+    together = crop_and_flip(originals.repeat(3, 1, 1, 1), np.random.default_rng(0), alike=3)
+    first, second, third = together.split(4)
+    assert torch.equal(first, second)
+    assert torch.equal(first, third)
+    assert torch.equal(first, crop_and_flip(originals, np.random.default_rng(0)))
+
+
 def test_augmentation_follows_its_generator():
     originals = torch.stack([image(seed) for seed in range(4)])
     first, again, other = (
@@ -72,3 +87,14 @@ def test_augmentation_follows_its_generator():
     )
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
+
+
+def test_a_mild_change_is_small_and_of_each_image_its_own():
+    originals = torch.stack([image(0)] * 6)
+    smooth = F.interpolate(originals[..., ::8, ::8], (32, 32), mode="bicubic").clamp(0, 1)
+    changed = mildly_changed(smooth, np.random.default_rng(0))
+    assert changed.shape == smooth.shape
+    assert 0 <= changed.min() <= changed.max() <= 1
+    assert 0.005 < (changed - smooth).abs().mean() < 0.08
+    assert len({row.sum().item() for row in changed}) == 6
+    assert torch.equal(changed, mildly_changed(smooth, np.random.default_rng(0)))

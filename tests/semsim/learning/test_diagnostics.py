@@ -1,13 +1,17 @@
 """The signs of a training that does not work."""
 
+import numpy as np
 import pytest
 import torch
 
 from semsim.learning.diagnostics import (
     Distances,
     EpochRecord,
+    auc,
+    best_epoch,
     distances,
     last_by_epoch,
+    reason_to_stop,
     warnings_about,
 )
 
@@ -78,3 +82,33 @@ def test_an_epoch_done_again_counts_as_it_ended():
 def test_what_is_not_known_is_left_out():
     assert "validation_accuracy" not in record().values()
     assert record(validation_accuracy=0.7).values()["validation_accuracy"] == 0.7
+
+
+def test_auc_of_one_kind_is_not_known():
+    assert auc(torch.ones(3), np.array([True, True, True])) is None
+    assert auc(torch.tensor([0.0, 1.0, 1.0, 2.0]), np.array([True, True, False, False])) == 0.875
+
+
+def stop(records, patience=0, collapse_patience=0):
+    return reason_to_stop(
+        records, margin=1.0, patience=patience, collapse_patience=collapse_patience
+    )
+
+
+def test_training_stops_once_held_out_auc_no_longer_rises():
+    aucs = [0.6, 0.7, 0.7, 0.65, None]
+    records = [record(epoch=i + 1, validation_auc=a) for i, a in enumerate(aucs)]
+    assert best_epoch(records) == 2
+    reasons = [bool(stop(records[:n], patience=2)) for n in range(6)]
+    assert reasons == [False, False, False, False, True, True]
+    assert "epoch 2" in stop(records, patience=3)
+    assert not stop(records, patience=4)
+    assert not stop(records)
+
+
+def test_training_stops_after_collapsed_epochs_in_a_row():
+    flat = record(loss=1.0, d_plus=1e-9, d_minus=1e-9)
+    assert "collapsed for 2" in stop([record(), flat, flat], collapse_patience=2)
+    assert not stop([flat, record(), flat], collapse_patience=2)
+    assert not stop([flat], collapse_patience=2)
+    assert not stop([flat] * 9)

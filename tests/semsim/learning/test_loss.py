@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from semsim.learning.loss import TripletLoss
+from semsim.errors import DataError
+from semsim.learning.loss import ContrastiveLoss, PooledLoss, TripletLoss, identity_loss
 
 
 def features(n=16, d=32, seed=0, scale=1.0):
@@ -69,3 +70,70 @@ def test_identical_images_give_a_finite_gradient():
     anchor = torch.ones(3, 5, requires_grad=True)
     TripletLoss()(anchor, anchor.clone(), anchor.clone()).backward()
     assert anchor.grad.isfinite().all()
+
+
+def test_satisfied_contrastive_pairs_cost_nothing():
+    anchor, positive = torch.zeros(2, 4), torch.zeros(2, 4)
+    negative = torch.tensor([[5.0, 0, 0, 0], [0.25, 0, 0, 0]])
+    loss = ContrastiveLoss(margin=1.0)(anchor, positive, negative)
+    assert loss.item() == pytest.approx(0.75 / 2)
+
+
+def test_pooled_loss_compares_every_recognisable_with_every_unrecognisable():
+    # Each triplet is satisfied; the first original's negative is nearer than the second's positive.
+    anchor = torch.zeros(2, 1)
+    positive, negative = torch.tensor([[0.0], [5.0]]), torch.tensor([[2.0], [9.0]])
+    parts = (anchor, positive, negative)
+    assert TripletLoss(margin=1.0)(*parts).item() == 0
+    assert PooledLoss(margin=1.0)(*parts).item() == pytest.approx((5 - 2 + 1) / 4)
+
+
+def test_pooled_loss_of_one_triplet_is_the_triplet_loss():
+    parts = [part[:1] for part in features()]
+    torch.testing.assert_close(PooledLoss(margin=3.0)(*parts), TripletLoss(margin=3.0)(*parts))
+
+
+@pytest.mark.parametrize("margin", [0.2, 3.0])
+def test_pooled_loss_equals_the_definition(margin):
+    anchors, positives, negatives = features(12)
+    expected = sum(
+        slow_loss(
+            torch.stack([anchors[i]]), torch.stack([positives[i]]), torch.stack([shift]), margin
+        )
+        for i in range(12)
+        for shift in anchors[i] + negatives - anchors
+    )
+    found = PooledLoss(margin=margin)(anchors, positives, negatives)
+    assert found.item() == pytest.approx(expected / 144, abs=1e-4)
+
+
+def test_a_triplet_without_weight_is_in_no_pair_of_the_pooled_loss():
+    anchor, positive, negative = features(3)
+    weights = torch.tensor([1.0, 0.0, 1.0])
+    kept = [part[[0, 2]].clone() for part in (anchor, positive, negative)]
+    positive[1] += 100
+    loss = PooledLoss()(anchor, positive, negative, weights)
+    torch.testing.assert_close(loss, PooledLoss()(*kept))
+
+
+def test_pooled_loss_refuses_features_of_different_shapes():
+    with pytest.raises(DataError, match="three times the same"):
+        PooledLoss()(torch.zeros(2, 3), torch.zeros(2, 3), torch.zeros(1, 3))
+
+
+def test_a_triplet_without_weight_does_not_count():
+    anchor, positive, negative = features(3)
+    weights = torch.tensor([1.0, 0.0, 1.0])
+    positive[1] += 100
+    loss = TripletLoss()(anchor, positive, negative, weights)
+    kept = [part[[0, 2]] for part in (anchor, positive, negative)]
+    assert loss.item() == pytest.approx(TripletLoss()(*kept).item())
+
+
+def test_an_original_is_at_no_distance_from_itself():
+    anchor = torch.ones(3, 5, requires_grad=True)
+    loss = identity_loss(anchor, anchor.clone())
+    loss.backward()
+    assert loss.item() == 0
+    assert anchor.grad.isfinite().all()
+    assert identity_loss(torch.zeros(2, 2), torch.tensor([[3.0, 4], [0, 1]])).item() == 3

@@ -1,10 +1,12 @@
 """Asking for a training."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
 from semsim import jobs
-from semsim.errors import DataError, JobError, SettingsError
+from semsim.errors import DataError, JobError, SettingsError, WeightsError
 from semsim.jobs import JobState
 from semsim.learning.orders import (
     KIND,
@@ -82,3 +84,16 @@ def test_a_job_of_another_kind_has_no_facts(tmp_path):
     jobs.write_json(job.folder / "training.json", {"colour": "red"})
     with pytest.raises(JobError, match="colour"):
         read_facts(job)
+
+
+def test_weights_that_are_not_there_make_no_job(order, labels, tmp_path):
+    changed = replace(order, settings=replace(order.settings, weights=str(tmp_path / "gone.pth")))
+    with pytest.raises(WeightsError, match=r"gone\.pth"):
+        queue_training(changed, labels, tmp_path / "jobs")
+    assert jobs.list_jobs(tmp_path / "jobs") == []
+
+
+def test_votes_may_order_what_no_majority_does(order, labels, tmp_path):
+    one_kind = labels[labels.recognisable].assign(n_recognised=lambda t: 3 + (t.index // 2) % 2)
+    by_votes = replace(order, settings=replace(order.settings, ordering="votes"))
+    assert queue_training(by_votes, one_kind, tmp_path / "jobs")

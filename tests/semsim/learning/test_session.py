@@ -42,6 +42,8 @@ def test_the_outcome_and_the_checkpoint_tell_the_same_story(order, labels, tmp_p
     assert (training.n_originals, training.n_triplets, training.simulated) == (8, 32, True)
     assert training.settings == order.settings.result_settings()
     assert training.study == "Toy"
+    assert training.stopped == outcome["stopped"] == ""
+    assert training.versions["initial weights"] == "scratch"
     assert training.results["n_held_out"] == 2
     assert 0 <= training.results["validation_accuracy"] <= 1
     assert training.versions["torch"]
@@ -88,3 +90,30 @@ def test_a_finished_name_is_not_overwritten(order, labels, tmp_path):
     (tmp_path / "second").mkdir()
     with pytest.raises(SettingsError, match="another name"):
         learn(order, labels, tmp_path / "second", silent)
+
+
+def test_the_results_are_those_of_the_weights_that_are_kept(order, labels, tmp_path):
+    patient = replace(order, settings=replace(order.settings, patience=2, epochs=20))
+    outcome = learn(patient, labels, tmp_path, silent)
+    assert "not risen for 2 epochs" in outcome["stopped"]
+    assert outcome["results"]["epoch"] == outcome["epochs"] - 2
+    assert read_training(order.checkpoint).stopped == outcome["stopped"]
+
+
+def test_what_an_older_version_left_goes_on(order, labels, tmp_path, begun):
+    content = torch.load(begun, weights_only=True)
+    for name in ("loss", "mining", "ordering", "patience", "weights", "mixed_precision"):
+        del content["settings"][name]
+    del content["best"]
+    for record in content["records"]:
+        del record["validation_auc"], record["identity"]
+    torch.save(content, begun)
+    assert learn(order, labels, tmp_path, silent)["epochs"] == 3
+
+
+def test_other_votes_cannot_go_on_where_votes_order(order, labels, tmp_path):
+    voted = replace(order, settings=replace(order.settings, ordering="votes"))
+    with pytest.raises(StopRequestedError):
+        learn(voted, labels, tmp_path, stop_after(6))
+    with pytest.raises(SettingsError, match="other labels"):
+        learn(voted, labels.assign(n_recognised=labels.n_recognised + 1), tmp_path, silent)

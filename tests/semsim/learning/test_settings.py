@@ -19,6 +19,23 @@ def test_the_paper_preset_is_the_papers():
     )
 
 
+def test_the_code_preset_is_the_released_codes():
+    code = PRESETS["code"]
+    assert (code.backbone, code.lr, code.batch_size, code.epochs, code.margin, code.normalize) == (
+        "resnet18",
+        0.05,
+        64,
+        100,
+        1.0,
+        True,
+    )
+
+
+def test_stopping_early_needs_held_out_originals():
+    with pytest.raises(SettingsError, match="patience must be 0 where no original is held out"):
+        TrainSettings(patience=3, validation_fraction=0)
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_names_a_backbone(name):
     assert PRESETS[name].backbone in BACKBONES
@@ -39,6 +56,14 @@ def test_every_preset_names_a_backbone(name):
         ("validation_fraction", 1.0),
         ("seed", -1),
         ("augmentation", "rotate"),
+        ("loss", "softmax"),
+        ("ordering", "chance"),
+        ("mining", "hard"),
+        ("identity_weight", -0.1),
+        ("identity_weight", float("inf")),
+        ("patience", -1),
+        ("collapse_patience", -1),
+        ("weights", ""),
     ],
 )
 def test_a_value_out_of_range_is_named(setting, value):

@@ -77,11 +77,21 @@ def test_training_leaves_the_callers_randomness_alone(labels, quick):
 
 # Within the first epoch, just after one, at the end of the second, in the third.
 @pytest.mark.parametrize(
-    ("backbone", "stop_after"),
-    [("lenet", 2), ("lenet", 5), ("lenet", 8), ("lenet", 11), ("resnet18", 6)],
+    ("changes", "stop_after"),
+    [
+        *(({}, reports) for reports in (2, 5, 8, 11)),
+        ({"backbone": "resnet18"}, 6),  # batch normalisation
+        ({"backbone": "mobilenet_v3_small", "loss": "contrastive"}, 6),  # dropout
+        ({"patience": 1, "epochs": 3}, 5),
+        (
+            {"ordering": "votes", "mining": "semi-hard", "identity_weight": 0.5}
+            | {"mixed_precision": True, "normalize": True},
+            6,
+        ),
+    ],
 )
-def test_a_resumed_training_ends_with_the_same_weights(labels, quick, backbone, stop_after):
-    settings = replace(quick, backbone=backbone, small_stem=False)
+def test_a_resumed_training_ends_with_the_same_weights(labels, quick, changes, stop_after):
+    settings = replace(quick, small_stem=False, **changes)
     whole = train(labels, settings)
 
     interrupted = Recorder(stop_after)
@@ -93,8 +103,10 @@ def test_a_resumed_training_ends_with_the_same_weights(labels, quick, backbone, 
 
     assert torch.equal(weights(result), weights(whole))
     assert result.records == whole.records
-    epochs_left = 3 - (begun.epochs_done if begun else 0)
-    assert len(resumed.reports) == epochs_left * 4  # three batches and the end of each epoch
+    assert result.kept_epoch == whole.kept_epoch
+    epochs_left = len(whole.records) - (begun.epochs_done if begun else 0)
+    early = bool(whole.stopped)  # then the bar is filled by one more report
+    assert len(resumed.reports) == epochs_left * 4 + early  # three batches and the end of each
 
 
 def test_progress_reaches_its_total_with_what_the_page_draws(labels, quick):
@@ -171,7 +183,96 @@ def test_an_image_that_has_gone_is_named(labels, quick):
         train(gone, quick)
 
 
-@pytest.mark.parametrize("augmentation", ["crop-flip", "none"])
+@pytest.mark.parametrize("augmentation", ["crop-flip", "joint", "none"])
 def test_augmentation_is_a_choice(labels, quick, augmentation):
     settings = replace(quick, epochs=1, augmentation=augmentation, lr=1e-9)
     assert train(labels, settings).records[0].loss > 0
+
+
+def test_the_best_epoch_is_kept_where_training_may_stop_early(labels, quick):
+    seen = Recorder()
+    # A rate so high that a later epoch is worse than the best one.
+    settings = replace(quick, epochs=30, patience=3, lr=0.02, validation_fraction=0.4)
+    result = train(labels, settings, report=seen.report, save=seen.save)
+    aucs = [record.validation_auc for record in result.records]
+    assert len(aucs) < 30
+    assert result.kept_epoch == 1 + aucs.index(max(aucs)) == len(aucs) - 3
+    kept = seen.states[result.kept_epoch - 1].model
+    assert all(torch.equal(v, kept[n]) for n, v in result.model.state_dict().items())
+    assert "not risen for 3 epochs" in result.stopped
+    assert (seen.reports[-1].done, seen.reports[-1].note) == (90, result.stopped)
+
+    # One that was killed between its last epoch and its end has nothing more to learn.
+    again = Recorder()
+    resumed = train(labels, settings, report=again.report, resume=seen.states[-1], save=again.save)
+    assert torch.equal(weights(resumed), weights(result))
+    assert again.states == []
+
+
+def test_without_patience_the_last_epoch_is_kept(labels, quick):
+    seen = Recorder()
+    result = train(labels, quick, save=seen.save)
+    assert result.kept_epoch == len(result.records) == 3
+    assert result.stopped == ""
+    last = seen.states[-1].model
+    assert all(torch.equal(v, last[n]) for n, v in result.model.state_dict().items())
+    assert seen.states[-1].best is None
+
+
+def test_a_collapsed_training_stops(labels, quick):
+    settings = replace(quick, epochs=9, lr=1e-12, collapse_patience=2, weight_decay=0.0)
+    seen = Recorder()
+    train(labels, replace(settings, epochs=1), save=seen.save)
+    flat = {n: torch.zeros_like(v) if "body" in n else v for n, v in seen.states[0].model.items()}
+    begun = replace(seen.states[0], model=flat)
+    result = train(labels, settings, report=seen.report, resume=begun)
+    assert len(result.records) == 3
+    assert "collapsed for 2 epochs in a row" in result.stopped
+    assert any("features collapsed" in report.note for report in seen.reports)
+
+
+def test_the_held_out_auc_is_what_scoring_finds(labels, quick):
+    result = train(labels, replace(quick, epochs=1, validation_fraction=0.5))
+    index = ImageIndex(result.held_out)
+    pairs, recognisable = index.judged(result.held_out)
+    images = read_images(index.paths)
+    away = semsim_distance(result.model, *(images[column] for column in torch.from_numpy(pairs).T))
+    near, far = away[recognisable], away[~recognisable]
+    expected = (near[:, None] < far[None]).double().mean().item()
+    assert result.records[-1].validation_auc == pytest.approx(expected)
+
+
+def test_staying_near_to_itself_is_learned(labels, quick):
+    pulled, free = (
+        train(labels, replace(quick, epochs=6, identity_weight=weight)).records[-1]
+        for weight in (5.0, 1e-9)
+    )
+    assert pulled.identity < 0.5 * free.identity
+    assert train(labels, replace(quick, epochs=1)).records[0].identity is None
+
+
+def test_votes_alone_can_be_learned_from(tmp_path, quick):
+    labels = toy_labels(tmp_path, originals=24)
+    undecided = labels.assign(recognisable=None).astype({"recognisable": "boolean"})
+    decided = labels.image_id.astype(int) < 4  # so that there is something to judge by
+    settings = replace(quick, epochs=6, triplets_per_original=6, batch_size=16, ordering="votes")
+    result = train(undecided.where(~decided, labels), settings)
+    assert len(result.training) + len(result.held_out) == 24
+    assert result.n_triplets == 4 * len(result.training)
+    plus, minus = held_out_distances(result.model, take_stock(labels).usable)
+    assert (plus < minus).float().mean() > 0.9
+
+
+def test_stopping_early_needs_something_to_judge_by(labels, quick):
+    undecided = labels.assign(recognisable=None).astype({"recognisable": "boolean"})
+    with pytest.raises(SettingsError, match="needs a held-out AUC"):
+        train(undecided, replace(quick, ordering="votes", patience=1))
+
+
+def test_a_training_begins_where_it_is_told_to(labels, quick, tmp_path):
+    first = train(labels, replace(quick, epochs=1))
+    torch.save(first.model.body.state_dict(), tmp_path / "mine.pth")
+    begun = replace(quick, epochs=1, lr=1e-9, weights=str(tmp_path / "mine.pth"), weight_decay=0.0)
+    second = train(labels, begun)
+    for name, value in first.model.body.state_dict().items():
+        torch.testing.assert_close(second.model.body.state_dict()[name], value, atol=1e-6, rtol=0)

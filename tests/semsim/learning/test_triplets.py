@@ -10,6 +10,7 @@ from semsim.errors import DataError
 from semsim.learning.triplets import (
     ImageIndex,
     is_simulated,
+    learnable,
     require_usable,
     split,
     take_stock,
@@ -83,35 +84,6 @@ def test_all_triplets_are_those_of_the_loop(verdicts):
     assert stock.n_triplets == sum(a.count(True) * a.count(False) for a in verdicts.values())
 
 
-@given(STUDIES, st.integers(1, 9), SEEDS)
-def test_sampled_triplets_are_valid_and_balanced(verdicts, per_original, seed):
-    usable = take_stock(study(verdicts)).usable
-    index = ImageIndex(usable)
-    triplets = index.sample(usable, per_original, np.random.default_rng(seed))
-    assert triplets.shape == (len(usable) * per_original, 3)
-    for row in named(index, triplets):
-        check_kinds(*row)
-    for column in (1, 2):
-        for original in usable:
-            kind = (original.recognisable, original.unrecognisable)[column - 1]
-            rows = named(index, triplets)
-            uses = [sum(row[column] == path for row in rows) for path in kind]
-            assert sum(uses) == per_original
-            assert max(uses) - min(uses) <= 1
-
-
-@given(STUDIES, SEEDS)
-def test_the_same_seed_draws_the_same_triplets_whatever_the_order_of_the_labels(verdicts, seed):
-    labels = study(verdicts)
-    shuffled = labels.sample(frac=1, random_state=seed)
-    drawn = []
-    for table in (labels, shuffled):
-        usable = take_stock(table).usable
-        index = ImageIndex(usable)
-        drawn.append(named(index, index.sample(usable, 4, np.random.default_rng(seed))))
-    assert drawn[0] == drawn[1]
-
-
 @given(STUDIES, st.floats(0, 0.99), SEEDS)
 def test_no_original_is_on_both_sides_of_a_split(verdicts, fraction, seed):
     usable = take_stock(study(verdicts)).usable
@@ -156,3 +128,57 @@ def test_simulated_votes_are_told_or_refused():
     assert not is_simulated(pd.DataFrame({"simulated": [False, False]}))
     with pytest.raises(DataError, match="simulated"):
         is_simulated(pd.DataFrame({"item": [1]}))
+
+
+def counted(n_recognised, n_votes=5, verdict=None):
+    rows = [
+        {
+            "dataset": "d",
+            "image_id": "1",
+            "original": "/o.png",
+            "reconstruction": f"/{number}.png",
+            "recognisable": verdict,
+            "n_recognised": n,
+            "n_votes": n_votes,
+            "votes_per_item": 5,
+        }
+        for number, n in enumerate(n_recognised)
+    ]
+    return pd.DataFrame(rows).astype({"recognisable": "boolean"})
+
+
+def test_votes_order_reconstructions_and_say_by_how_much():
+    (original,) = learnable(take_stock(counted([5, 3, 3, 1], verdict=True)), "votes")
+    found = {(p.stem, n.stem): weight for p, n, weight in original.ordered("votes")}
+    assert found == pytest.approx(
+        {("0", "1"): 0.4, ("0", "2"): 0.4, ("0", "3"): 0.8, ("1", "3"): 0.4, ("2", "3"): 0.4}
+    )
+    with pytest.raises(DataError, match="none has both"):
+        learnable(take_stock(counted([5, 3, 3, 1], verdict=True)), "majority")
+
+
+def test_too_few_votes_order_nothing():
+    assert take_stock(counted([2, 0], n_votes=3)).undecided[0].ordered("votes")
+    with pytest.raises(DataError, match="different shares"):
+        learnable(take_stock(counted([2, 0], n_votes=2)), "votes")
+
+
+def test_labels_without_counts_say_what_votes_need():
+    labels = counted([5, 0]).drop(columns="n_votes")
+    with pytest.raises(DataError, match="n_votes, n_recognised"):
+        learnable(take_stock(labels), "votes")
+
+
+def test_the_majority_reads_no_image_that_it_does_not_use():
+    labels = counted([5, 2, 0]).assign(recognisable=pd.array([True, None, False], "boolean"))
+    (original,) = learnable(take_stock(labels), "majority")
+    assert [path.stem for path in original.images] == ["o", "0", "2"]
+
+
+def test_judged_pairs_are_those_on_which_a_majority_agrees():
+    labels = counted([5, 2, 0]).assign(recognisable=pd.array([True, None, False], "boolean"))
+    usable = take_stock(labels).usable
+    index = ImageIndex(usable)
+    pairs, recognisable = index.judged(usable)
+    assert [[index.paths[n].stem for n in pair] for pair in pairs] == [["o", "0"], ["o", "2"]]
+    assert recognisable.tolist() == [True, False]

@@ -1,15 +1,31 @@
+from dataclasses import replace
+from functools import cache
+
+import pytest
 import torch
+from safetensors.torch import load_file
 
 from semsim.datasets.symbols import Symbols
+from semsim.defences import STRATEGIES, make
 from semsim.defences.crop_flip import CropFlip
 from semsim.defences.none import NoDefence
+from semsim.errors import SettingsError, StopRequestedError
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.degrade import degrade
-from semsim.targets.train import TrainSettings, accuracy, train_target
+from semsim.targets.lenet import CNN4
+from semsim.targets.train import (
+    Training,
+    TrainSettings,
+    accuracy,
+    carry_out,
+    train_target,
+)
+from semsim.types import LabelledImages
 
 DATA = Symbols(train_per_class=12, test_per_class=4)
 
 
+@cache
 def few(split, classes=5):
     data = DATA(split)
     return data.pick([i for i, label in enumerate(data.labels.tolist()) if label < classes])
@@ -56,13 +72,137 @@ def test_gradient_defence_acts_on_every_step():
         assert torch.equal(after, before)
 
 
-def test_progress_counts_epochs():
+def test_progress_tells_batches_and_epochs():
     seen = []
-    train_target(
-        SmallCNN(width=4), few("train"), NoDefence(), TrainSettings(epochs=3), report=seen.append
+    train = few("train")  # 60 images
+    settings = TrainSettings(epochs=3, batch_size=25)
+    train_target(SmallCNN(width=4), train, NoDefence(), settings, report=seen.append)
+    epochs = [p for p in seen if "loss" in p.values]
+    assert [p.done for p in epochs] == [3, 6, 9]
+    assert [p.values["epoch"] for p in epochs] == [1, 2, 3]
+    assert all(p.values["loss"] > 0 and 0 <= p.values["accuracy"] <= 1 for p in epochs)
+    assert [p.done for p in seen if p not in epochs] == [1, 2, 4, 5, 7, 8]
+    assert {p.total for p in seen} == {9}
+
+
+def noise(seed):
+    images = torch.rand(18, 3, 8, 8, generator=torch.Generator().manual_seed(seed))
+    return LabelledImages(
+        dataset="noise",
+        classes=("a", "b", "c"),
+        ids=tuple(str(number) for number in range(18)),
+        images=images,
+        labels=torch.arange(18) % 3,
     )
-    assert [p.done for p in seen] == [1, 2, 3]
-    assert all(p.values["loss"] > 0 for p in seen)
+
+
+def training(tmp_path, **changes):
+    usual = {
+        "architecture": SmallCNN(width=4),
+        "data": noise(0),
+        "defence": CropFlip(),
+        "settings": TrainSettings(epochs=8, batch_size=8, lr=0.02),  # milestones at 3, 5 and 7
+        "device": "cpu",
+        "checkpoint": tmp_path / "training.safetensors",
+    }
+    return Training(**{**usual, **changes})
+
+
+def stop_after(epoch):
+    def report(progress):
+        if progress.values["epoch"] >= epoch:
+            raise StopRequestedError("A stop was asked for.")
+
+    return report
+
+
+def same_weights(first, second):
+    return all(
+        torch.equal(a, b)
+        for a, b in zip(first.state_dict().values(), second.state_dict().values(), strict=True)
+    )
+
+
+# In the middle of an epoch, after one, and after two drops of the step size.
+@pytest.mark.parametrize("stop", [[1.4], [2], [3, 6.5]])
+def test_interrupted_and_resumed_is_the_same_as_never_stopped(tmp_path, stop):
+    whole = carry_out(training(tmp_path, checkpoint=None))
+    for epoch in stop:
+        with pytest.raises(StopRequestedError):
+            carry_out(training(tmp_path), stop_after(epoch))
+    seen = []
+    resumed = carry_out(training(tmp_path), seen.append)
+    assert seen[0].values["epoch"] > int(stop[-1])  # finished epochs are not trained again
+    assert same_weights(resumed, whole)
+
+
+def test_dropout_is_seeded_and_resumes_too(tmp_path):
+    class Dropping(SmallCNN):
+        def build(self, channels, size):
+            body, width = super().build(channels, size)
+            return torch.nn.Sequential(body, torch.nn.Dropout(0.5)), width
+
+    asked = training(tmp_path, architecture=Dropping(width=4), settings=TrainSettings(epochs=2))
+    torch.manual_seed(1)
+    whole = carry_out(replace(asked, checkpoint=None))
+    with pytest.raises(StopRequestedError):
+        carry_out(asked, stop_after(1))
+    torch.manual_seed(2)
+    assert same_weights(carry_out(asked), whole)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"settings": TrainSettings(epochs=9, batch_size=8, lr=0.02)},
+        {"defence": NoDefence()},
+        {"data": noise(1)},
+        {"architecture": SmallCNN(width=5)},
+        {"degrade": degrade},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_checkpoint_of_another_training_is_refused(tmp_path, change):
+    with pytest.raises(StopRequestedError):
+        carry_out(training(tmp_path), stop_after(1))
+    with pytest.raises(SettingsError, match="other settings or images"):
+        carry_out(training(tmp_path, **change))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES["code"])
+@pytest.mark.parametrize("source", STRATEGIES)
+def test_every_strategy_trains_to_other_weights(tmp_path, source, strategy):
+    def weights(text):
+        settings = TrainSettings(epochs=1, batch_size=6, lr=0.01)
+        asked = training(tmp_path, defence=make(text), settings=settings, checkpoint=None)
+        return carry_out(asked)
+
+    trained = weights(STRATEGIES[source][strategy])
+    assert all(value.isfinite().all() for value in trained.state_dict().values())
+    assert same_weights(trained, weights("none")) is (strategy == "none")
+
+
+def test_divergence_is_an_error_and_not_a_model(tmp_path):
+    wild = TrainSettings(epochs=20, batch_size=8, lr=1e12)
+    with pytest.raises(SettingsError, match=r"smaller lr than 1e\+12"):
+        carry_out(training(tmp_path, architecture=CNN4(width=4), settings=wild, checkpoint=None))
+
+
+def test_loss_scale_scales_the_step_and_not_the_report():
+    class Watch(NoDefence):
+        def gradients(self, gradients, rng, phase):
+            seen.append(gradients[0].detach().clone())
+            return super().gradients(gradients, rng, phase)
+
+    train, losses = few("train"), []
+    for scale in (1.0, 0.5):
+        seen = []
+        settings = TrainSettings(epochs=1, batch_size=60, loss_scale=scale)
+        train_target(SmallCNN(width=4), train, Watch(), settings, report=losses.append)
+        if scale == 1.0:
+            first = seen[0]
+    assert torch.equal(seen[0], first * 0.5)
+    assert losses[0].values["loss"] == losses[1].values["loss"]
 
 
 def test_degrade_keeps_range_and_leaves_some_images_clean():
@@ -73,3 +213,16 @@ def test_degrade_keeps_range_and_leaves_some_images_clean():
     assert worse.max() <= 1
     assert 0.15 < (change < 1e-6).float().mean() < 0.55
     assert change.max() > 0.05
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 4])
+def test_the_first_epoch_is_walked_at_the_full_step_size(tmp_path, epochs):
+    def after_one(epochs):
+        settings = TrainSettings(epochs=epochs, batch_size=6, lr=0.01)
+        asked = training(tmp_path, settings=settings, checkpoint=tmp_path / f"{epochs}.safetensors")
+        with pytest.raises(StopRequestedError):
+            carry_out(asked, stop_after(1))
+        return load_file(asked.checkpoint)
+
+    first, long = after_one(epochs), after_one(200)
+    assert all(torch.equal(first[name], long[name]) for name in long if name.startswith("model/"))

@@ -42,6 +42,19 @@ def test_missing_scores_are_computed_by_one_job_that_is_not_repeated(made_contex
     assert len(jobs.list_jobs(context.data / "jobs")) == 1
 
 
+def test_the_attacked_image_is_scored_where_it_was_chosen_as_the_reference(made_context):
+    def attacked(labels):  # what the attack saw was what it gave back
+        return labels.assign(attacked=labels["reconstruction"])
+
+    context = made_context(models=MODELS[:4], n_images=3, scored=(), change=attacked)
+    view = View(study="1", reference="attacked")
+    job = scoring_job(context, fresh(context, view))
+    assert ended(job) is jobs.JobState.DONE, jobs.error_text(job)
+    found = fresh(context, view)
+    assert found.book.missing == ()
+    assert (found.analysis.evidence.scores["mse@attacked"] == 0).all()
+
+
 def test_a_download_is_a_job_and_its_failure_stays_visible(made_context, monkeypatch):
     context = made_context(n_images=2)
     assert live_download(context) is None

@@ -6,15 +6,17 @@ from dataclasses import replace
 import gradio as gr
 import pandas as pd
 import pytest
-from learning_toy import toy_labels
+from made_judged import judged_labels, judged_votes
 
 from semsim import jobs
-from semsim.errors import DataError, SettingsError
+from semsim.errors import DataError
 from semsim.jobs import JobState
 from semsim.learning import PRESETS, TrainSettings
+from semsim.learning.card_promoted import promoted
 from semsim.learning.model import read_training
 from semsim.learning.orders import Order, queue_training
-from semsim.ui import ScienceContext, StudyChoice, learn
+from semsim.learning.splits import HoldOut
+from semsim.ui import ScienceContext, StudyChoice, learn, learn_chosen, learn_form
 
 QUICK = TrainSettings(backbone="lenet", lr=0.005, epochs=2, batch_size=8, triplets_per_original=2)
 STUDIES = [StudyChoice("s1", "Demo study", True), StudyChoice("s2", "Nobody voted", False)]
@@ -22,7 +24,7 @@ STUDIES = [StudyChoice("s1", "Demo study", True), StudyChoice("s2", "Nobody vote
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
-    voted = toy_labels(tmp_path_factory.mktemp("toy"), originals=6)
+    voted = judged_labels(tmp_path_factory.mktemp("toy"), originals=6)
     nothing = pd.array([pd.NA] * len(voted), dtype="boolean")
     return {"s1": voted, "s2": voted.assign(recognisable=nothing, simulated=False)}
 
@@ -34,7 +36,7 @@ def context(tmp_path, tables):
         checkpoints=tmp_path / "checkpoints",
         studies=lambda: STUDIES,
         labels=tables.__getitem__,
-        votes=tables.__getitem__,  # this page never asks for them
+        votes=lambda study: judged_votes(tables[study]),
         device="cpu",
     )
 
@@ -60,13 +62,18 @@ def test_the_page_offers_the_studies_and_what_each_is_good_for(page):
     _, _, [(load, outputs)] = page
     values = load()
     assert len(values) == len(outputs)
-    study, stock, name = values[:3]
+    study, stock, name, hold_out, split = values[:5]
     assert study.choices == [("Demo study (simulated votes)", "s1"), ("Nobody voted", "s2")]
-    assert study.value == "s1"
+    assert study.value == ["s1"]
     assert "6 of 6 originals" in stock
     assert ">simulated</span>" in stock
     assert name == "semsim-demo-study-1"
-    assert "No SemSim has been trained" in values[-1]
+    offered = [value for _, value in hold_out.choices]
+    assert offered[:3] == ["original", "architecture=net0", "architecture=net1"]
+    assert "of 4 originals" in split  # two of six are kept for the test
+    shown = dict(zip([output.elem_id for output in outputs], values, strict=True))
+    assert "No SemSim has been trained" in shown["learn-trainings"]
+    assert [value for _, value in shown["learn-weights"].choices] == ["scratch", "imagenet"]
 
 
 def test_a_reload_shows_the_newest_training(page, context, tables):
@@ -84,13 +91,14 @@ def test_a_page_without_studies_says_what_to_do(context):
     empty = replace(context, studies=list)
     with gr.Blocks():
         [(load, _)] = learn.render(empty)
-    study, stock, name = load()[:3]
-    assert (study.value, name) == (None, "")
+    study, stock, name, _, split = load()[:5]
+    assert (study.value, name, split) == ([], "", "")
     assert "no study yet" in stock
 
 
 def test_a_study_nobody_voted_in_says_what_to_do(context):
-    stock, _ = learn.describe(context, "s2")
+    stock, _, _, split = learn.describe(context, ["s2"])
+    assert "no original has both kinds" in split
     assert "0 of 6 originals" in stock
     assert "Collect more votes" in stock
     assert "simulated" not in stock
@@ -98,7 +106,7 @@ def test_a_study_nobody_voted_in_says_what_to_do(context):
 
 def test_every_handler_is_private_and_out_of_the_queue(page):
     blocks, _, _ = page
-    assert len(blocks.fns) == 7
+    assert len(blocks.fns) == 15
     for fn in blocks.fns.values():
         assert fn.api_visibility == "private"
         assert not fn.queue
@@ -108,60 +116,47 @@ def test_the_page_keeps_nothing_in_the_browser_session(page):
     assert not [block for block in page[0].blocks.values() if isinstance(block, gr.State)]
 
 
+def test_no_two_parts_of_the_page_have_one_id(page):
+    blocks, _, _ = page
+    ids = [block.elem_id for block in blocks.blocks.values() if block.elem_id]
+    assert len(ids) == len(set(ids))
+
+
 def test_names_are_free(context, tables):
-    assert learn.suggest_name(context, "s2") == "semsim-nobody-voted-1"
+    assert learn.suggest_name(context, ["s2"]) == "semsim-nobody-voted-1"
     queue(context, tables, "semsim-demo-study-1")
     context.checkpoints.mkdir()
     (context.checkpoints / "semsim-demo-study-2.safetensors").touch()
-    assert learn.suggest_name(context, "s1") == "semsim-demo-study-3"
+    assert learn.suggest_name(context, ["s1"]) == "semsim-demo-study-3"
 
 
 @pytest.mark.parametrize("name", ["Ünï <b>", "", "a" * 200, "日本"])
 def test_any_study_name_gives_a_name_a_checkpoint_can_have(context, name):
     named = replace(context, studies=lambda: [StudyChoice("s", name, False)])
-    suggested = learn.suggest_name(named, "s")
+    suggested = learn.suggest_name(named, ["s"])
     assert suggested.startswith("semsim-")
     assert order(context, suggested).checkpoint.name == f"{suggested}.safetensors"
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_the_form_of_a_preset_means_the_preset(preset):
-    values = learn.form_values(PRESETS[preset])
-    assert learn.settings_of(preset, tuple(values)) == PRESETS[preset]
-
-
-def test_the_form_changes_what_it_shows_and_nothing_else():
-    values = dict(zip(learn.FORM, learn.form_values(PRESETS["small"]), strict=True))
-    changed = values | {"epochs": 3.0, "normalize": True}
-    settings = learn.settings_of("small", tuple(changed.values()))
-    assert settings == replace(PRESETS["small"], epochs=3, normalize=True)
-    assert isinstance(settings.epochs, int)
-
-
-def test_an_empty_field_is_named():
-    values = dict(zip(learn.FORM, learn.form_values(PRESETS["small"]), strict=True))
-    with pytest.raises(SettingsError, match="lr is empty"):
-        learn.settings_of("small", tuple((values | {"lr": None}).values()))
 
 
 @pytest.mark.parametrize(
     ("study", "name", "message"),
     [
-        (None, "a", "Choose a study"),
-        ("gone", "a", "does not exist any more"),
-        ("s2", "a", "none has both"),
+        ([], "a", "Choose a study"),
+        (["gone"], "a", "does not exist any more"),
+        (["s2"], "a", "none has both"),
+        (["s1", "s2"], "a", "judge 24 of the same reconstructions"),
     ],
 )
 def test_a_training_that_cannot_be_says_why_and_leaves_no_job(context, study, name, message):
     with pytest.raises(DataError, match=message):
-        learn.begin_training(context, study, name, QUICK)
+        learn.begin_training(context, study, name, QUICK, HoldOut())
     assert jobs.list_jobs(context.data / "jobs") == []
 
 
 def test_a_mistake_is_told_and_changes_nothing_else_on_the_page(page):
     _, handlers, _ = page
-    values = learn.form_values(PRESETS["small"])
-    told, *others = handlers["start"].fn("s1", "<b>", "small", *values)
+    values = learn_form.form_values(PRESETS["small"])
+    told, *others = handlers["start"].fn(["s1"], "original", 0.25, "<b>", "small", *values)
     assert 'role="alert"' in told
     assert "&lt;b&gt;&#x27; cannot name a checkpoint" in told
     assert others == [gr.skip()] * (len(handlers["start"].outputs) - 1)
@@ -171,16 +166,23 @@ def test_a_study_that_has_gone_is_told(context, tables):
     def gone(study_id):
         raise DataError(f"There is no study {study_id}.")
 
-    assert learn.describe(replace(context, labels=gone), "s9") == [
-        learn.alert_html(DataError("There is no study s9.")),
-        "",
-    ]
+    studies = [StudyChoice("s9", "Gone", True)]
+    lost = replace(context, labels=gone, studies=lambda: studies)
+    stock, name, _, split = learn.describe(lost, ["s9"])
+    told = learn.alert_html(DataError("There is no study s9."))
+    assert (stock, name, split) == (told, "", "")
+    assert learn.describe_split(lost, ["s9"], "original", 0.25) == told
+
+
+@pytest.mark.parametrize("held", ["architecture=other", "nonsense", "attack="])
+def test_a_hold_out_that_cannot_be_is_told_before_anything_starts(context, held):
+    assert 'role="alert"' in learn.describe_split(context, ["s1"], held, 0.25)
 
 
 def test_a_training_started_on_the_page_ends_in_a_checkpoint(page, context):
     _, handlers, [(load, outputs)] = page
-    form = [getattr(QUICK, field) for field in learn.FORM]
-    values = handlers["start"].fn("s1", " mine ", "small", *form)
+    form = learn_form.form_values(QUICK)
+    values = handlers["start"].fn(["s1"], "architecture=net1", 0.5, " mine ", "small", *form)
     assert len(values) == len(handlers["start"].outputs)
     assert values[0] == ""
     (job,) = jobs.list_jobs(context.data / "jobs")
@@ -195,9 +197,52 @@ def test_a_training_started_on_the_page_ends_in_a_checkpoint(page, context):
     assert "Done" in shown["learn-status"]
     assert "mine.safetensors" in shown["learn-result"]
     assert ">simulated</span> votes" in shown["learn-result"]
-    assert "Use it in Compare" in shown["learn-result"]
+    assert 'href="compare?study=s1&amp;semsim=mine">Use it in Compare' in shown["learn-result"]
+    assert "the architecture net1, which it has not seen" in shown["learn-result"]
+    assert "In sample" in shown["learn-result"]
+    assert "People (ceiling)" in shown["learn-result"]
+    said, listed = handlers["promote_chosen"].fn(job.id)
+    assert "mine is now the SemSim" in said
+    assert "mine ★" in listed
+    assert promoted(context.checkpoints) == "mine"
     assert ">done<" in shown["learn-trainings"]
     assert "held out" in shown["learn-distances"].value["plot"]
+    assert "AUC, all originals together" in shown["learn-auc"].value["plot"]
     training = read_training(context.checkpoints / "mine.safetensors")
     assert (training.study, training.simulated) == ("Demo study", True)
     assert training.settings["epochs"] == 2
+
+
+def test_several_studies_are_learned_from_as_one(context, tables):
+    other = tables["s1"].assign(dataset="more textures")
+    both = replace(context, labels={**tables, "s2": other}.__getitem__)
+    stock, name, hold_out, _ = learn.describe(both, ["s1", "s2"])
+    assert "12 of 12 originals" in stock
+    assert name == "semsim-demo-study-nobody-voted-1"
+    assert ("Originals and the dataset more textures", "dataset=more textures") in hold_out.choices
+    together = learn_chosen.study_names(both, ["s1", "s2"])
+    assert learn_chosen.studies_behind(both, together) == {"s1": "Demo study", "s2": "Nobody voted"}
+    found = learn_chosen.material_of(both, ["s1", "s2"])
+    assert len(found.labels) == 2 * len(tables["s1"])
+    one = judged_votes(tables["s1"])["annotator"].nunique()
+    assert found.votes["annotator"].nunique() == 2 * one
+
+
+def test_a_name_with_a_plus_is_one_study(context):
+    named = replace(
+        context,
+        studies=lambda: [StudyChoice("a", "A + B", False), StudyChoice("b", "B", False)],
+    )
+    assert learn_chosen.studies_behind(named, "A + B") == {"a": "A + B"}
+    assert learn_chosen.studies_behind(named, "gone") == {}
+
+
+def test_no_chosen_study_is_asked_for(context):
+    assert "Choose at least one study" in learn.describe(context, [])[0]
+
+
+def test_only_a_finished_training_is_promoted(context, tables):
+    job = queue(context, tables, "waiting")
+    assert "Choose a training that is done" in learn.promote_training(context, job.id)
+    assert "Choose a training that is done" in learn.promote_training(context, None)
+    assert promoted(context.checkpoints) is None

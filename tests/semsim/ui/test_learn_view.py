@@ -1,18 +1,22 @@
 """What the page Train SemSim draws from plain values."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from semsim.jobs import JobState
 from semsim.learning.orders import Facts
+from semsim.learning.splits import Counts, HoldOut
 from semsim.learning.triplets import Inventory, JudgedOriginal
 from semsim.progress import Progress
 from semsim.ui.learn_view import (
     TrainingRow,
+    auc_figure,
     distance_figure,
     loss_figure,
     result_html,
+    split_html,
     stock_html,
     trainings_html,
     when,
@@ -29,6 +33,24 @@ RESULT = {
     "epochs": 40,
     "warnings": [],
     "results": {"validation_accuracy": 0.914, "n_held_out": 5.0},
+}
+
+DEMO = {"s1": "The demo"}
+SCOPES = {"pooled": {"auc": 0.81, "low": 0.7, "high": 0.9}}
+TEST = {
+    **{"n_images": 24, "n_originals": 8, "n_models": 3, "left_out": {"lpips": "no <file>; there"}},
+    "metrics": [
+        {
+            **{"metric": "semsim:mine", "title": "SemSim", "auc": SCOPES},
+            **{"rho": 0.5, "rho_low": None, "rho_high": None},
+            **{"tau": None, "tau_low": None, "tau_high": None},
+        }
+    ],
+}
+JUDGED = {
+    "split": {"hold_out": "architecture=net", "words": "the architecture net"},
+    "held_out": TEST,
+    "in_sample": {**TEST, "n_images": 48},
 }
 
 
@@ -97,7 +119,7 @@ def test_nothing_usable_says_what_to_do():
     "html",
     [
         stock_html(stock(usable=[original("1")]), simulated=True),
-        result_html({**RESULT, "simulated": True}),
+        result_html({**RESULT, "simulated": True}, DEMO),
         trainings_html([row(simulated=True)]),
     ],
 )
@@ -106,25 +128,35 @@ def test_simulated_votes_are_marked_everywhere(html):
 
 
 def test_votes_of_people_are_not_marked():
-    assert "simulated" not in result_html(RESULT)
+    assert "simulated" not in result_html(RESULT, DEMO)
     assert "simulated" not in trainings_html([row()])
 
 
 def test_a_result_says_how_good_it_is_where_it_is_and_what_next():
-    html = result_html(RESULT)
+    html = result_html(RESULT, DEMO)
     assert "5 originals it never saw" in html
     assert "<strong>91%</strong>" in html
     assert "/there/mine.safetensors" in html
-    assert 'href="compare?study=The+demo&amp;semsim=mine"' in html
+    assert '<a href="compare?study=s1&amp;semsim=mine">Use it in Compare</a>' in html
+
+
+def test_a_training_on_several_studies_links_to_each():
+    html = result_html(RESULT, {"s1": "The <demo>", "s2": "More"})
+    assert '<a href="compare?study=s1&amp;semsim=mine">The &lt;demo&gt;</a>' in html
+    assert '<a href="compare?study=s2&amp;semsim=mine">More</a>' in html
+
+
+def test_a_training_on_a_study_that_is_gone_still_links_to_compare():
+    assert '<a href="compare?semsim=mine">' in result_html(RESULT, {})
 
 
 def test_a_result_without_held_out_originals_claims_nothing():
-    html = result_html({**RESULT, "results": {"loss": 0.0, "n_held_out": 0.0}})
+    html = result_html({**RESULT, "results": {"loss": 0.0, "n_held_out": 0.0}}, DEMO)
     assert "nothing is known about images it has not seen" in html
 
 
 def test_a_warning_of_the_training_is_shown():
-    html = result_html({**RESULT, "warnings": ["The features collapsed"]})
+    html = result_html({**RESULT, "warnings": ["The features collapsed"]}, DEMO)
     assert 'role="alert"' in html
     assert "The features collapsed" in html
 
@@ -133,7 +165,7 @@ def test_a_warning_of_the_training_is_shown():
     "html",
     [
         stock_html(stock(plus=[original(EVIL)]), simulated=False),
-        result_html({**RESULT, "name": EVIL, "checkpoint": EVIL, "warnings": [EVIL]}),
+        result_html({**RESULT, "name": EVIL, "checkpoint": EVIL, "warnings": [EVIL]}, DEMO),
         trainings_html([row(name=EVIL, study=EVIL)]),
     ],
 )
@@ -146,13 +178,14 @@ def test_the_list_shows_each_training_in_words():
     html = trainings_html(
         [
             row(name="b", state=JobState.RUNNING, result={}),
-            row(name="a", result={**RESULT, "warnings": ["x"]}),
+            row(name="a", result={**RESULT, **JUDGED, "warnings": ["x"]}),
             row(name="c", state=JobState.LOST, result={}),
         ]
     )
     assert html.index(">b<") < html.index(">a ⚠<") < html.index(">c<")
     assert "2026-01-31 14:05" in html
-    assert "91%" in html
+    assert html.count(">0.81<") == 1
+    assert ">architecture=net<" in html
     assert "interrupted, can be resumed" in html
     assert html.count("<tr>") == 4
 
@@ -193,6 +226,16 @@ def test_distances_are_drawn_for_training_and_held_out():
     assert figure.layout.yaxis.range[1] == pytest.approx(5.75)
 
 
+def test_auc_is_drawn_of_the_epochs_that_have_one():
+    history = [
+        batch(0.5, 5, 1.0),
+        end(1, d_plus=1.0, d_minus=2.0),
+        end(2, d_plus=1.0, d_minus=2.0, validation_auc=0.75),
+    ]
+    (curve,) = auc_figure(history, "j").data
+    assert (list(curve.x), list(curve.y)) == ([2], [0.75])
+
+
 def test_without_held_out_originals_two_curves_are_left():
     assert len(distance_figure([end(1, d_plus=1.0, d_minus=2.0)], "j").data) == 2
 
@@ -208,3 +251,36 @@ def test_a_zoom_stays_while_the_job_stays():
 
 def test_times_are_short():
     assert when("2026-01-31T14:05:59+00:00") == "2026-01-31 14:05"
+
+
+def test_a_judged_result_shows_what_it_has_not_seen_before_what_it_has():
+    html = result_html({**RESULT, **JUDGED}, DEMO)
+    assert "0.81 [0.70, 0.90]" in html
+    assert html.index("Held out: the architecture net") < html.index("In sample")
+    assert "24 reconstructions of 8 originals by 3 models" in html
+    assert "lpips is left out: no &lt;file&gt;<" in html
+    assert "In sample" not in result_html(RESULT, DEMO)
+
+
+def test_a_split_says_what_is_missing():
+    usable = stock(usable=[original("1")])
+    counts = Counts(
+        training=usable,
+        n_test_originals=8,
+        n_test_models=3,
+        recognisable=10,
+        unrecognisable=14,
+        unused=72,
+        lacking=("12 originals have no <unrecognisable> reconstruction",),
+    )
+    html = split_html(counts, HoldOut(kind="architecture", value="<net>"))
+    assert "6 triplets of 1 originals" in html
+    assert "10 recognisable and 14 unrecognisable" in html
+    assert "12 originals have no &lt;unrecognisable&gt; reconstruction" in html
+    assert "&lt;net&gt;" in html
+
+
+def test_the_promoted_one_is_marked():
+    html = trainings_html([replace(row(name="a"), promoted=True), row(name="b")])
+    assert html.count("★") == 1
+    assert "a ★" in html

@@ -1,0 +1,238 @@
+"""The use cases of accounts: who may run studies here. Each is one transaction.
+
+What only administrators may do takes `by`, who does it, and checks in the same transaction that
+they still are one; None is the command line of the machine itself, which may do everything.
+"""
+
+import unicodedata
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from annotation.account_domain import (
+    LONGEST_NAME,
+    SHORTEST_PASSWORD,
+    Account,
+    AccountError,
+    Invitation,
+    Role,
+    Secret,
+    Session,
+)
+from annotation.errors import ConflictError, NotFoundError, SignInError
+from annotation.store import Store, accounts, passwords
+
+T = TypeVar("T")
+
+WRONG = "The name or the password is wrong."
+# OWASP's least for scrypt with N = 2**14 and r = 8.
+PARALLELISM = 5
+# Looked at in place of the password of a name that does not exist, so that it takes as long.
+_NOBODY = Secret(salt="00" * 16, hash="00" * 64)
+SEEN_EVERY = timedelta(hours=1)  # a session in use is noted this often, not at each request
+
+
+def list_accounts(store: Store) -> list[Account]:
+    """Everybody, by name."""
+    return store.read(accounts.all_accounts)
+
+
+def has_accounts(store: Store) -> bool:
+    """Whether anybody has an account."""
+    return not store.read(accounts.is_empty)
+
+
+def find_account(store: Store, name: str) -> Account:
+    """The account of that name, whose letter case does not matter; raises `NotFoundError`."""
+    found = store.read(lambda tx: accounts.named(tx, _plain(name)))
+    if found is None:
+        known = ", ".join(repr(one.name) for one in list_accounts(store)) or "(no accounts)"
+        raise NotFoundError(f"Nobody is called {name!r}. There are: {known}.")
+    return found
+
+
+def add_account(store: Store, name: str, password: str, role: Role, now: datetime) -> Account:
+    """A new account; for the command line.
+
+    Raises `AccountError` for an unusable name or password, `ConflictError` for a name taken.
+    """
+    name, secret = tidy(name), protect(password)
+    return store.write(lambda tx: accounts.add(tx, name, role, secret, now))
+
+
+def add_first_administrator(store: Store, name: str, password: str, now: datetime) -> Account:
+    """The first account there is; raises like `add_account`, `ConflictError` if not the first."""
+    name, secret = tidy(name), protect(password)
+
+    def add(tx: Any) -> Account:
+        if not accounts.is_empty(tx):
+            raise ConflictError("There are accounts already; sign in with one of them.")
+        return accounts.add(tx, name, Role.ADMINISTRATOR, secret, now)
+
+    return store.write(add)
+
+
+def sign_in(store: Store, name: str, password: str, now: datetime) -> Session:
+    """A session for whoever knows the password.
+
+    Raises `SignInError`, which does not tell whether the name exists; nor does the time it takes.
+    """
+    name = _plain(name)
+    secret = store.read(lambda tx: accounts.secret_of(tx, name))
+    # Outside of any transaction: a password takes long to check, on purpose.
+    if not _matches(password, secret or _NOBODY) or secret is None:
+        raise SignInError(WRONG)
+    return store.write(lambda tx: accounts.open_session(tx, name, secret, now))
+
+
+def who(store: Store, token: str, now: datetime) -> Account | None:
+    """Whose session that is, None if it is nobody's or has ended."""
+    if not token:
+        return None
+    found = store.read(lambda tx: accounts.session_owner(tx, token, now))
+    if found is None:
+        return None
+    account, last_seen = found
+    if now - last_seen > SEEN_EVERY:
+        store.write(lambda tx: accounts.see_session(tx, token, now))
+    return account
+
+
+def sign_out(store: Store, token: str) -> None:
+    """End a session; ending it twice is fine."""
+    store.write(lambda tx: accounts.close_session(tx, token))
+
+
+def change_password(store: Store, account: Account, old: str, new: str, *, keep: str) -> Account:
+    """A new password for oneself; ends all sessions but the one of the token `keep`.
+
+    Raises `SignInError` if `old` is wrong, `AccountError` if `new` cannot be accepted.
+    """
+    secret = store.read(lambda tx: accounts.secret_of(tx, account.name))
+    if not _matches(old, secret or _NOBODY) or secret is None:
+        raise SignInError("The old password is wrong.")
+    return _put_password(store, account, new, keep)
+
+
+def set_password(store: Store, account: Account, new: str) -> Account:
+    """A new password for somebody who lost theirs; for the command line. Ends all sessions."""
+    return _put_password(store, account, new, "")
+
+
+def _put_password(store: Store, account: Account, new: str, keep: str) -> Account:
+    secret = protect(new)
+    return store.write(lambda tx: accounts.put_secret(tx, account.id, secret, keep=keep))
+
+
+def disable(store: Store, account_id: str, now: datetime, *, by: Account | None) -> Account:
+    """Let somebody in no more and end their sessions and the links they made.
+
+    Raises `ConflictError` for the last administrator, `NotFoundError` for the account.
+    """
+    return _as(store, by, lambda tx: accounts.disable(tx, account_id, now))
+
+
+def enable(store: Store, account_id: str, *, by: Account | None) -> Account:
+    """Let somebody in again; raises `NotFoundError` for the account."""
+    return _as(store, by, lambda tx: accounts.enable(tx, account_id))
+
+
+def change_role(store: Store, account_id: str, role: Role, *, by: Account | None) -> Account:
+    """Another role; raises `ConflictError` for the last administrator, or `NotFoundError`."""
+    return _as(store, by, lambda tx: accounts.put_role(tx, account_id, role))
+
+
+def invite(store: Store, role: Role, now: datetime, *, by: Account) -> str:
+    """The token of a link with which somebody makes an account of that role, once, in 7 days."""
+    return _as(store, by, lambda tx: accounts.invite(tx, by.id, role, now))
+
+
+def invite_to_reset(store: Store, account_id: str, now: datetime, *, by: Account) -> str:
+    """The token of a link with which somebody gives themselves a new password.
+
+    Until then the old one holds. Raises `NotFoundError` for the account.
+    """
+    role = Role.RESEARCHER  # the account has its own
+    return _as(store, by, lambda tx: accounts.invite(tx, by.id, role, now, account_id=account_id))
+
+
+def open_invitations(store: Store, now: datetime) -> list[Invitation]:
+    """The links that still work, oldest first."""
+    return store.read(lambda tx: accounts.open_invitations(tx, now))
+
+
+def withdraw(store: Store, invitation_id: str, *, by: Account) -> None:
+    """Let a link work no more."""
+    _as(store, by, lambda tx: accounts.withdraw(tx, invitation_id))
+
+
+def invitation(store: Store, token: str, now: datetime) -> Invitation:
+    """What a link is for; raises `NotFoundError` unless it still works."""
+    return store.read(lambda tx: accounts.invitation_of(tx, token, now))
+
+
+def accept(store: Store, token: str, name: str, password: str, now: datetime) -> Session:
+    """Make the account of an invitation, or give its account the password; signs in.
+
+    `name` is only for a new account. Raises `NotFoundError` for the link, `AccountError` and
+    `ConflictError` for the name and the password; the link then works on.
+    """
+    invited = invitation(store, token, now)
+    name = tidy(name) if invited.account is None else invited.account.name
+    secret = protect(password)
+
+    def use(tx: Any) -> Session:
+        used = accounts.use_invitation(tx, token, now)
+        if used.account is None:
+            accounts.add(tx, name, used.role, secret, now)
+        else:
+            accounts.put_secret(tx, used.account.id, secret)
+        return accounts.open_session(tx, name, secret, now)
+
+    return store.write(use)
+
+
+def tidy(name: str) -> str:
+    """A name as it is kept; raises `AccountError` if it is empty, too long or unprintable."""
+    plain = _plain(name)
+    if not plain or len(plain) > LONGEST_NAME or not plain.isprintable():
+        raise AccountError(
+            f"Please give a name of 1 to {LONGEST_NAME} printable letters; got {len(plain)}."
+        )
+    return plain
+
+
+def protect(password: str) -> Secret:
+    """A password as it is kept; raises `AccountError` if it is easy to guess.
+
+    Length is what counts (NIST SP 800-63B, 5.1.1); nothing is asked of kinds of characters.
+    """
+    plain = unicodedata.normalize("NFKC", password)
+    if len(plain) < SHORTEST_PASSWORD:
+        raise AccountError(
+            f"Please take a password of at least {SHORTEST_PASSWORD} characters, such as four "
+            f"words; got {len(plain)}."
+        )
+    if len(set(plain)) < SHORTEST_PASSWORD // 2:
+        raise AccountError("Please take a password with more different characters in it.")
+    salt, digest = passwords.protect(plain, PARALLELISM)
+    return Secret(salt=salt or "", hash=digest or "")
+
+
+def _matches(password: str, secret: Secret) -> bool:
+    plain = unicodedata.normalize("NFKC", password)
+    return passwords.matches(plain, secret.salt, secret.hash, PARALLELISM)
+
+
+def _plain(name: str) -> str:
+    # PostgreSQL refuses to look for a text with a zero in it.
+    return " ".join(unicodedata.normalize("NFKC", name).replace("\0", "").split())
+
+
+def _as(store: Store, by: Account | None, work: Callable[[Any], T]) -> T:
+    def checked(tx: Any) -> T:
+        if by is not None:
+            accounts.require_administrator(tx, by.id)
+        return work(tx)
+
+    return store.write(checked)

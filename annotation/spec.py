@@ -1,0 +1,198 @@
+"""What a researcher decides before a study starts: the settings its protocol is made of."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from annotation.errors import StudyError
+
+MAX_LIST_SIZE = 20  # one key each on the 4 × 5 block of the keyboard
+
+
+class Task(StrEnum):
+    """What people are asked about an item."""
+
+    RECOGNITION = "recognition"  # which of these classes is it?
+    PAIR = "pair"  # do these two show the same?
+
+
+class HeadlineRule(StrEnum):
+    """How votes become the human score that metrics are judged by; fixed before the first vote."""
+
+    MAJORITY = "majority"  # more than half of the K votes recognised it
+    MEAN_RESPONSE = "mean-response"  # the share of votes that recognised it
+    IGNORING_NONE = "ignoring-none"  # that share among the votes that named a class
+    DAWID_SKENE = "dawid-skene"  # annotators weighted by how reliable they seem
+
+
+class Interpolation(StrEnum):
+    """How image pixels become screen pixels; it changes what people recognise."""
+
+    NEAREST = "nearest"
+    SMOOTH = "smooth"
+
+
+class Background(StrEnum):
+    """What surrounds an image on the labelling page."""
+
+    GREY = "grey"  # #808080, the same in light and dark
+    BLACK = "black"
+    WHITE = "white"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudySpec:
+    """What a researcher decides before a study starts; see `annotation.protocols` for changes.
+
+    Raises `StudyError` for a value that no study can have.
+    """
+
+    name: str
+    task: Task
+    title: str = ""  # what annotators see instead of the name, which may tell too much
+    votes_per_item: int = 5  # K: how many people judge each item
+    extra_vote: bool = False  # one vote more where K are split as evenly as an odd K can be
+    list_size: int = MAX_LIST_SIZE  # recognition: candidate classes offered, true one included
+    decoy_rate: float = 0.0  # pair: decoys per matched item; 0.5 is one decoy to two matched
+    headline: HeadlineRule = HeadlineRule.MAJORITY
+    seed: int = 0
+    simulated: bool = False  # answered by simulated annotators only
+    lease_seconds: int = 600  # how long an item is reserved for one annotator
+    password: str | None = field(default=None, repr=False)  # kept only as a salted hash
+
+    # Who sees what (annotation.tasks.exposure)
+    balanced: bool = True  # a Latin square: every annotator takes the target models in turn
+    max_views: int | None = None  # of items of one original by one annotator; None is any number
+    min_lag: int = 0  # at least so many other items between two items of one original
+    label_originals: bool = False  # originals are items too, after all else of them
+    items_per_person: int | None = None  # after so many votes somebody is done; None: never
+
+    # Items that never count (annotation.tasks.quality)
+    set_aside: int = 0  # originals kept out of the study for practice and catch trials
+    practice: int = 0  # items with feedback before the study begins
+    catch_rate: float = 0.0  # catch trials per counted vote
+    catch_warn_after: int = 2  # failed ones that mark somebody for the researcher; 0: never
+    catch_pause_after: int = 0  # failed ones that pause somebody; 0: never
+    gold_rate: float = 0.0  # gold items per counted vote
+    repeat_rate: float = 0.05  # blind repeats per counted vote
+    repeat_lag: int = 50  # votes between an item and its repeat, at least
+
+    # What people read (annotation.tasks.phases)
+    consent: str = ""  # text to agree to; empty leaves the step out
+    instructions: str = ""  # empty: the usual ones of the task
+    check: bool = False  # questions on the instructions before the study begins
+    check_attempts: int = 2
+    completion_code: str = ""  # told at the end; empty: one of their own for everybody
+    completion_url: str = ""  # where people go on to from the last page
+
+    # What an image looks like on screen
+    image_scale: int = 8  # CSS pixels per image pixel
+    interpolation: Interpolation = Interpolation.NEAREST
+    background: Background = Background.GREY
+
+    def __post_init__(self) -> None:
+        for name, kind in _KINDS.items():
+            object.__setattr__(self, name, kind(getattr(self, name)))
+        problems = [message for wrong, message in self._checks() if wrong]
+        if problems:
+            raise StudyError("\n".join(problems))
+
+    @property
+    def shown_title(self) -> str:
+        """What annotators are told the study is called."""
+        return self.title or self.name
+
+    def _checks(self) -> tuple[tuple[bool, str], ...]:
+        return (*self._checks_of_items(), *self._checks_of_people(), *self._checks_of_quality())
+
+    def _checks_of_items(self) -> tuple[tuple[bool, str], ...]:
+        return (
+            (not self.name.strip(), "A study needs a name; got an empty one."),
+            (
+                not 1 <= self.votes_per_item <= 100,
+                f"Votes per item must be 1 to 100; got {self.votes_per_item}.",
+            ),
+            (
+                self.extra_vote and self.votes_per_item % 2 == 0,
+                "An extra vote settles nothing where the number of votes is even; got "
+                f"{self.votes_per_item} votes per item.",
+            ),
+            (
+                not 2 <= self.list_size <= MAX_LIST_SIZE,
+                f"The list size must be 2 to {MAX_LIST_SIZE}, a key each; got {self.list_size}.",
+            ),
+            (
+                not 0 <= self.decoy_rate <= 1,
+                f"The decoy rate must be 0 to 1 per matched item; got {self.decoy_rate}.",
+            ),
+            (
+                self.decoy_rate > 0 and self.task is not Task.PAIR,
+                "Decoys belong to the pair task; set the decoy rate to 0 or choose task pair.",
+            ),
+            (
+                not 1 <= self.image_scale <= 64,
+                f"The image scale must be 1 to 64; got {self.image_scale}.",
+            ),
+            (
+                self.label_originals and self.task is not Task.RECOGNITION,
+                "Originals can be named, not compared with themselves; leave them out of a pair "
+                "task.",
+            ),
+        )
+
+    def _checks_of_people(self) -> tuple[tuple[bool, str], ...]:
+        return (
+            (
+                self.lease_seconds < 1,
+                f"The lease must be at least 1 second; got {self.lease_seconds}.",
+            ),
+            (self.password == "", "An empty password protects nothing; leave it out instead."),
+            (
+                self.max_views is not None and self.max_views < 1,
+                f"Views per original must be 1 or more; got {self.max_views}.",
+            ),
+            (self.min_lag < 0, f"The lag cannot be negative; got {self.min_lag}."),
+            (
+                self.items_per_person is not None and self.items_per_person < 1,
+                f"Items per person must be 1 or more; got {self.items_per_person}.",
+            ),
+            (
+                not 1 <= self.check_attempts <= 10,
+                f"Attempts at the check must be 1 to 10; got {self.check_attempts}.",
+            ),
+            (
+                bool(self.completion_url) and not self.completion_url.startswith("https://"),
+                f"The completion address must start with https://; got {self.completion_url!r}.",
+            ),
+        )
+
+    def _checks_of_quality(self) -> tuple[tuple[bool, str], ...]:
+        rates = {"catch": self.catch_rate, "gold": self.gold_rate, "repeat": self.repeat_rate}
+        return (
+            *(
+                (not 0 <= rate <= 0.5, f"The {name} rate must be 0 to 0.5; got {rate}.")
+                for name, rate in rates.items()
+            ),
+            (
+                min(self.set_aside, self.practice, self.repeat_lag) < 0,
+                "Numbers of originals, of practice items and of votes cannot be negative; got "
+                f"{self.set_aside}, {self.practice} and {self.repeat_lag}.",
+            ),
+            (
+                min(self.catch_warn_after, self.catch_pause_after) < 0,
+                "Numbers of failed catch trials cannot be negative; 0 is never. Got "
+                f"{self.catch_warn_after} and {self.catch_pause_after}.",
+            ),
+            (
+                self.set_aside == 0 and (self.practice > 0 or self.catch_rate > 0),
+                "Practice and catch trials show originals that the study does not ask about; set "
+                "some originals aside for them.",
+            ),
+        )
+
+
+_KINDS = {
+    "task": Task,
+    "headline": HeadlineRule,
+    "interpolation": Interpolation,
+    "background": Background,
+}

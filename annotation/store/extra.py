@@ -1,0 +1,84 @@
+"""Inside one transaction: room for one vote more on items whose K votes are split.
+
+A split item gets a slot K in the transaction that splits it. When that is no longer so (a vote was
+taken back, somebody excluded) and nobody has been given the slot, it is withdrawn; one that has
+been given stays, and the vote in it counts.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Integer, cast, delete, func, insert, select
+from sqlalchemy.orm import Session
+
+from annotation.domain import SlotState, VoteStatus
+from annotation.store.tables import EventRow, SlotRow, StudyRow, VoteRow
+from annotation.tasks.assignment import wants_another
+
+BATCH = 5_000  # items at once: databases limit how many values a statement may have
+
+
+def settle(tx: Session, study_id: str, items: Sequence[str], now: datetime) -> None:
+    """Give each of `items`, whose stimuli the caller has locked, the extra slot it needs or none.
+
+    Does nothing in a study without extra votes.
+    """
+    study = tx.get_one(StudyRow, study_id)
+    if not study.spec.get("extra_vote", False):
+        return
+    for batch in _batches(list(dict.fromkeys(items))):
+        _settle(tx, study, batch, now)
+
+
+def settle_votes(tx: Session, study_id: str, votes: Sequence[str], now: datetime) -> None:
+    """`settle` the items of these votes."""
+    for batch in _batches(votes):
+        of = select(VoteRow.stimulus_id).where(VoteRow.id.in_(batch))
+        settle(tx, study_id, tx.scalars(of).all(), now)
+
+
+def _settle(tx: Session, study: StudyRow, items: Sequence[str], now: datetime) -> None:
+    k = study.votes_per_item
+    votes = _counted(tx, items)
+    extra = select(SlotRow.stimulus_id, SlotRow.state).where(
+        SlotRow.stimulus_id.in_(items), SlotRow.k == k
+    )
+    there = dict(tx.execute(extra).all())
+    split = {item for item in items if wants_another(*votes.get(item, (0, 0)), k)}
+    free = {item for item, state in there.items() if state == SlotState.FREE}
+    opened, withdrawn = sorted(split - set(there)), sorted(free - split)
+    if opened:
+        _open(tx, opened, k)
+    if withdrawn:
+        tx.execute(delete(SlotRow).where(SlotRow.stimulus_id.in_(withdrawn), SlotRow.k == k))
+    for item in (*opened, *withdrawn):
+        what = {"wanted": item in split}
+        tx.add(EventRow(study_id=study.id, kind="extra_vote", stimulus_id=item, at=now, data=what))
+
+
+def _counted(tx: Session, items: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """How many counted votes recognised each item, and how many there are."""
+    rows = tx.execute(
+        select(VoteRow.stimulus_id, func.sum(cast(VoteRow.recognised, Integer)), func.count())
+        .where(VoteRow.stimulus_id.in_(items), VoteRow.status == VoteStatus.COUNTED)
+        .group_by(VoteRow.stimulus_id)
+    )
+    return {item: (int(recognised), n) for item, recognised, n in rows}
+
+
+def _open(tx: Session, items: Sequence[str], k: int) -> None:
+    first = tx.execute(
+        select(
+            SlotRow.study_id, SlotRow.stimulus_id, SlotRow.source_id, SlotRow.salt, SlotRow.cell
+        ).where(SlotRow.stimulus_id.in_(items), SlotRow.k == 0)
+    )
+    slots: list[dict[str, Any]] = [
+        {**row, "k": k, "state": SlotState.FREE, "tab": ""} for row in first.mappings()
+    ]
+    tx.execute(insert(SlotRow), slots)
+
+
+def _batches(items: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(items), BATCH):
+        yield items[start : start + BATCH]

@@ -1,0 +1,232 @@
+"""Inside one transaction: where people are in a study, and their way from step to step."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import exists, func, select
+from sqlalchemy.orm import Session
+
+from annotation.domain import (
+    Annotator,
+    AnnotatorStatus,
+    Step,
+    StimulusKind,
+    StudySpec,
+    TrialKind,
+)
+from annotation.errors import ConflictError, NotFoundError
+from annotation.store.people import by_name, locked
+from annotation.store.slots import require_active, touch
+from annotation.store.tables import AnnotatorRow, EventRow, StimulusRow, StudyRow, TrialRow
+from annotation.tasks import check, phases
+
+MOVED = "step"
+CHECKED = "check"
+_CODE_SIGNS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # none that is taken for another
+_CODE_LENGTH = 10
+
+
+def settle(tx: Session, annotator: Annotator, now: datetime) -> Annotator:
+    """Pass over the steps that the study has left out since `annotator` came to them."""
+    person = tx.get_one(AnnotatorRow, annotator.id)
+    before = Step(person.step)
+    step = phases.current(_spec(tx, person), before)
+    if step is not before:
+        touch(tx, annotator, now)
+        tx.refresh(person)
+        if person.step == before:
+            _move(tx, person, step, now)
+    return _told(annotator, person)
+
+
+def consent(
+    tx: Session, annotator: Annotator, now: datetime, *, agreed: bool, keep_votes: bool
+) -> Annotator:
+    """Note whether somebody takes part, and whether their votes may be kept without their name."""
+    person = _at(tx, annotator, Step.CONSENT, now)
+    if person is not None and agreed:
+        person.consented, person.keep_votes = now, keep_votes
+        _move(tx, person, phases.after(_spec(tx, person), Step.CONSENT), now)
+    elif person is not None:
+        _move(tx, person, Step.DECLINED, now)
+    return _now(tx, annotator)
+
+
+def go_on(tx: Session, annotator: Annotator, step: Step, now: datetime) -> Annotator:
+    """Finish a step that asks nothing, or begin again after declining.
+
+    Somebody who is elsewhere by now stays there, so that a form sent twice does no harm.
+    """
+    person = _at(tx, annotator, step, now)
+    if person is not None:
+        _move(tx, person, phases.after(_spec(tx, person), step), now)
+    return _now(tx, annotator)
+
+
+def end_practice(tx: Session, annotator: Annotator, now: datetime) -> Annotator:
+    """Go on from the practice once each of its items has been answered."""
+    person = _at(tx, annotator, Step.PRACTICE, now)
+    if person is not None and _practised(tx, person):
+        _move(tx, person, phases.after(_spec(tx, person), Step.PRACTICE), now)
+    return _now(tx, annotator)
+
+
+def answer_check(
+    tx: Session, annotator: Annotator, answers: Mapping[str, str], attempt: int, now: datetime
+) -> Annotator:
+    """Pass the check or use an attempt up; the last one fails it.
+
+    attempt: how many had been used when the questions were shown; answers sent twice count once.
+    """
+    person = _at(tx, annotator, Step.CHECK, now)
+    if person is None or person.check_attempts != attempt:
+        return _now(tx, annotator)
+    spec = _spec(tx, person)
+    wrong = check.wrong(spec.task, answers)
+    person.check_attempts += 1
+    _log(tx, person, CHECKED, now, attempt=person.check_attempts, wrong=list(wrong))
+    if not wrong:
+        _move(tx, person, phases.after(spec, Step.CHECK), now)
+    elif person.check_attempts >= spec.check_attempts:
+        _move(tx, person, Step.FAILED, now)
+    return _now(tx, annotator)
+
+
+def finish(tx: Session, annotator: Annotator, now: datetime) -> Annotator:
+    """Nothing more is asked of somebody: they are done and get their code."""
+    person = _at(tx, annotator, Step.MAIN, now)
+    if person is not None:
+        person.completion_code = person.completion_code or _new_code()
+        _move(tx, person, Step.DONE, now)
+    return _now(tx, annotator)
+
+
+def reopen(tx: Session, annotator: Annotator, now: datetime) -> Annotator:
+    """Somebody who was done is asked for more; their code stays the same."""
+    person = _at(tx, annotator, Step.DONE, now)
+    if person is not None:
+        _move(tx, person, Step.MAIN, now)
+    return _now(tx, annotator)
+
+
+def let_in(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
+    """Let somebody who failed the check take part all the same.
+
+    Raises `NotFoundError` for the name, `ConflictError` unless they failed.
+    """
+    person = locked(tx, study_id, name)
+    if person.step != Step.FAILED:
+        raise ConflictError(
+            f"{person.name} is at the step {person.step}; only who failed the check can be let in."
+        )
+    _move(tx, person, phases.after(_spec(tx, person), Step.CHECK), now)
+    return Annotator(
+        id=person.id,
+        study_id=study_id,
+        name=person.name,
+        status=AnnotatorStatus(person.status),
+        step=Step(person.step),
+        seat=person.seat,
+    )
+
+
+def attempts_used(tx: Session, annotator: Annotator) -> tuple[int, tuple[str, ...]]:
+    """How many attempts at the check are used up, and what was wrong in the last one."""
+    person = tx.get_one(AnnotatorRow, annotator.id)
+    query = (
+        select(EventRow.data)
+        .where(
+            EventRow.stimulus_id.is_(None),
+            EventRow.annotator_id == person.id,
+            EventRow.kind == CHECKED,
+        )
+        .order_by(EventRow.id.desc())
+    )
+    last = tx.scalars(query.limit(1)).first() if person.check_attempts else None
+    return person.check_attempts, tuple(last["wrong"]) if last else ()
+
+
+def practice_progress(tx: Session, annotator: Annotator) -> tuple[int, int]:
+    """How many practice items somebody has answered, and how many there are for them."""
+    done, there = tx.execute(
+        select(func.count().filter(TrialRow.state == "done"), func.count()).where(
+            *_practice_of(annotator.id)
+        )
+    ).one()
+    return done, there or _spec(tx, tx.get_one(AnnotatorRow, annotator.id)).practice
+
+
+def _practised(tx: Session, person: AnnotatorRow) -> bool:
+    states = tx.scalars(select(TrialRow.state).where(*_practice_of(person.id))).all()
+    if states:
+        return "open" not in states
+    items = exists().where(
+        StimulusRow.study_id == person.study_id, StimulusRow.kind == StimulusKind.PRACTICE
+    )
+    return not tx.scalar(select(items))
+
+
+def _practice_of(person: str) -> Sequence[Any]:
+    return TrialRow.annotator_id == person, TrialRow.kind == TrialKind.PRACTICE
+
+
+def completion_code(tx: Session, study_id: str, name: str) -> str | None:
+    """What somebody was told at the end, None unless they are done; raises `NotFoundError`."""
+    person = tx.scalar(by_name(study_id, name))
+    if person is None:
+        raise NotFoundError(f"Nobody in this study is called {name!r}.")
+    if person.step != Step.DONE:
+        return None
+    return _spec(tx, person).completion_code or person.completion_code
+
+
+def whose_code(tx: Session, study_id: str, code: str) -> str | None:
+    """Who was told `code` as one of their own, None if nobody."""
+    return tx.scalar(
+        select(AnnotatorRow.name).where(
+            AnnotatorRow.study_id == study_id,
+            AnnotatorRow.completion_code == code.strip().upper(),
+        )
+    )
+
+
+def keep_external(tx: Session, annotator: Annotator, external: Mapping[str, str]) -> None:
+    """Keep the ids a recruiting service sent somebody with."""
+    person = tx.get_one(AnnotatorRow, annotator.id)
+    person.external = {**(person.external or {}), **external}
+
+
+def _at(tx: Session, annotator: Annotator, step: Step, now: datetime) -> AnnotatorRow | None:
+    """The row of somebody who is at `step`, locked, None if they are elsewhere."""
+    require_active(touch(tx, annotator, now))
+    person = tx.get_one(AnnotatorRow, annotator.id)
+    return person if person.step == step else None
+
+
+def _move(tx: Session, person: AnnotatorRow, step: Step, now: datetime) -> None:
+    version = tx.get_one(StudyRow, person.study_id).version
+    _log(tx, person, MOVED, now, before=person.step, after=step.value, protocol=version)
+    person.step = step
+
+
+def _log(tx: Session, person: AnnotatorRow, kind: str, now: datetime, **data: Any) -> None:
+    tx.add(EventRow(study_id=person.study_id, kind=kind, annotator_id=person.id, at=now, data=data))
+
+
+def _spec(tx: Session, person: AnnotatorRow) -> StudySpec:
+    return StudySpec(**tx.get_one(StudyRow, person.study_id).spec)
+
+
+def _now(tx: Session, annotator: Annotator) -> Annotator:
+    return _told(annotator, tx.get_one(AnnotatorRow, annotator.id))
+
+
+def _told(annotator: Annotator, person: AnnotatorRow) -> Annotator:
+    return replace(annotator, step=Step(person.step), status=AnnotatorStatus(person.status))
+
+
+def _new_code() -> str:
+    return "".join(secrets.choice(_CODE_SIGNS) for _ in range(_CODE_LENGTH))

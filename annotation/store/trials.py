@@ -1,0 +1,315 @@
+"""Inside one transaction: showings that never count, and the answers to them.
+
+A trial belongs to one annotator, so the lock of that annotator's row, which every caller has by
+`slots.touch`, is all the order there needs to be. To a browser a trial looks like any item: same
+fields, names and addresses of the same form, made while slots are reserved.
+"""
+
+import secrets
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy.orm import Session
+
+from annotation.domain import (
+    Annotator,
+    AnnotatorProgress,
+    AnnotatorStatus,
+    Step,
+    StimulusKind,
+    StudySpec,
+    StudyStatus,
+    Task,
+    TaskItem,
+    TrialKind,
+    VoteStatus,
+)
+from annotation.errors import NotAllowedError, NotFoundError
+from annotation.images import folder_of, path_of
+from annotation.store.openings import LEASED, person_row, study_row
+from annotation.store.slots import touch
+from annotation.store.tables import (
+    AnnotatorRow,
+    CandidateListRow,
+    SlotRow,
+    SourceRow,
+    StimulusRow,
+    StudyRow,
+    TrialRow,
+    VoteRow,
+)
+from annotation.tasks import quality
+
+OPEN, DONE = "open", "done"
+# In this order where several are due at the same place.
+MIXED = (TrialKind.CATCH, TrialKind.GOLD, TrialKind.REPEAT)
+_REPEATABLE = (StimulusKind.RECONSTRUCTION, StimulusKind.DECOY)
+
+
+def due(
+    tx: Session, annotator: Annotator, tab: str, items: Sequence[TaskItem], n: int, now: datetime
+) -> list[TaskItem]:
+    """`items` reserved for `tab`, with the trials that are due put in where they belong; up to `n`.
+
+    Trials that wait for an answer are given again to the tab that had them, or to another when no
+    item is reserved for that one any more. What finds no room stays reserved and comes next time.
+    """
+    if not items and not _takes_part(*_study_and_person(tx, annotator), Step.MAIN):
+        return []
+    study = study_row(tx, annotator)
+    spec = StudySpec(**study.spec)
+    votes = _n_counted(tx, annotator)
+    wanted = [
+        (kind, ordinal)
+        for kind in MIXED
+        for ordinal in range(
+            quality.due(spec, kind, annotator.seat, votes),
+            quality.due(spec, kind, annotator.seat, votes + len(items)),
+        )
+    ]
+    known = _known(tx, annotator, wanted)
+    there = {(trial.kind, trial.ordinal) for trial in known}
+    maker = _Maker(tx=tx, study=study, annotator=annotator, tab=tab, now=now)
+    made = [maker.draw(kind, ordinal) for kind, ordinal in wanted if (kind, ordinal) not in there]
+    waiting = [trial for trial in [*known, *filter(None, made)] if trial.state == OPEN]
+    if not waiting:
+        return list(items)
+    elsewhere = _tabs_at_work(tx, annotator, now) - {tab}
+    given = [trial for trial in waiting if trial.tab not in elsewhere]
+    for trial in given:
+        trial.tab = tab
+    tx.flush()
+    places = [_index(spec, annotator.seat, trial, votes, len(items)) for trial in given]
+    until = now + timedelta(seconds=spec.lease_seconds)
+    return _mixed(items, places, task_items(tx, given, until))[:n]
+
+
+def _tabs_at_work(tx: Session, annotator: Annotator, now: datetime) -> set[str]:
+    """The tabs for which items are reserved now."""
+    query = select(SlotRow.tab).where(
+        SlotRow.annotator_id == annotator.id, SlotRow.state == LEASED, SlotRow.lease_until >= now
+    )
+    return set(tx.scalars(query.distinct()))
+
+
+def _known(
+    tx: Session, annotator: Annotator, wanted: Sequence[tuple[TrialKind, int]]
+) -> list[TrialRow]:
+    """The annotator's trials that are open, or of the kinds and ordinals `wanted`."""
+    either: list[ColumnElement[bool]] = [TrialRow.state == OPEN]
+    either += [and_(TrialRow.kind == k, TrialRow.ordinal == o) for k, o in wanted]
+    rows = tx.scalars(
+        select(TrialRow)
+        .where(TrialRow.annotator_id == annotator.id, TrialRow.kind.in_(MIXED), or_(*either))
+        .order_by(TrialRow.kind, TrialRow.ordinal)
+    )
+    return list(rows)
+
+
+def _index(spec: StudySpec, seat: int, trial: TrialRow, votes: int, n_items: int) -> int:
+    kind = TrialKind(trial.kind)
+    if not quality.rate_of(spec, kind):  # switched off since
+        return 0
+    return min(max(quality.place(spec, kind, seat, trial.ordinal) - votes, 0), n_items)
+
+
+def _mixed(
+    items: Sequence[TaskItem], places: Sequence[int], trials: Sequence[TaskItem]
+) -> list[TaskItem]:
+    """Each trial before the item with the number it has in `places`."""
+    numbered = [(place, 0, trial) for place, trial in zip(places, trials, strict=True)]
+    numbered += [(number, 1, item) for number, item in enumerate(items)]
+    return [item for _, _, item in sorted(numbered, key=lambda one: one[:2])]
+
+
+def practice(tx: Session, annotator: Annotator, tab: str, n: int, now: datetime) -> list[TaskItem]:
+    """Up to `n` practice items that wait for an answer, in the order of showing.
+
+    Empty unless the study runs, and `annotator` is active and at that step.
+    """
+    touch(tx, annotator, now)
+    study, person = _study_and_person(tx, annotator)
+    if not _takes_part(study, person, Step.PRACTICE):
+        return []
+    stimuli = _stimuli(tx, study.id, StimulusKind.PRACTICE)
+    maker = _Maker(tx=tx, study=study, annotator=annotator, tab=tab, now=now)
+    own = (TrialRow.annotator_id == annotator.id, TrialRow.kind == TrialKind.PRACTICE)
+    trials = list(tx.scalars(select(TrialRow).where(*own).order_by(TrialRow.ordinal)))
+    trials += [
+        maker.add(TrialKind.PRACTICE, ordinal, stimuli[ordinal])
+        for ordinal in range(len(trials), len(stimuli))
+    ]
+    until = now + timedelta(seconds=study.spec["lease_seconds"])
+    return task_items(tx, [trial for trial in trials if trial.state == OPEN][:n], until)
+
+
+def with_trials(
+    tx: Session, annotator: Annotator, progress: AnnotatorProgress
+) -> AnnotatorProgress:
+    """`progress` with the trials done, and with those that are open or still to come."""
+    study, person = _study_and_person(tx, annotator)
+    spec = StudySpec(**study.spec)
+    if not any(quality.rate_of(spec, kind) for kind in MIXED):
+        return progress
+    own = (TrialRow.annotator_id == annotator.id, TrialRow.kind.in_(MIXED))
+    found = tx.execute(select(TrialRow.kind, TrialRow.state).where(*own))
+    states = Counter((kind, state) for kind, state in found)
+    left = 0
+    for kind in MIXED:
+        waiting, done = states[kind, OPEN], states[kind, DONE]
+        by_the_end = quality.due(spec, kind, person.seat, progress.done + progress.left)
+        left += max(waiting, by_the_end - done)
+    finished = sum(states[kind, DONE] for kind in MIXED)
+    return replace(progress, trials_done=finished, trials_left=left)
+
+
+def image_of(tx: Session, annotator: Annotator, token: str, root: Path) -> Path:
+    """The image behind the token of a trial; `root` as in `reports.image_of`.
+
+    Raises `NotFoundError` for an unknown token, `NotAllowedError` for somebody else's trial.
+    """
+    row = tx.execute(
+        select(TrialRow, StimulusRow.sha256, SourceRow.sha256, StudyRow.images)
+        .join(StimulusRow, StimulusRow.id == TrialRow.stimulus_id)
+        .join(SourceRow, SourceRow.id == StimulusRow.source_id)
+        .join(StudyRow, StudyRow.id == TrialRow.study_id)
+        .where(
+            TrialRow.study_id == annotator.study_id,
+            or_(TrialRow.token == token, TrialRow.original_token == token),
+        )
+    ).one_or_none()
+    if row is None:
+        raise NotFoundError("There is no such image in this study.")
+    trial, shown, original, images = row
+    if trial.annotator_id != annotator.id:
+        raise NotAllowedError("This image belongs to an item that was not given to you.")
+    return path_of(folder_of(images, root), shown if token == trial.token else original)
+
+
+def _study_and_person(tx: Session, annotator: Annotator) -> tuple[StudyRow, AnnotatorRow]:
+    study, person = study_row(tx, annotator), person_row(tx, annotator)
+    if person is None:
+        raise NotFoundError("You are not part of this study (any more). Open its link again.")
+    return study, person
+
+
+def _takes_part(study: StudyRow, person: AnnotatorRow, step: Step) -> bool:
+    return (study.status, person.status, person.step) == (
+        StudyStatus.RUNNING,
+        AnnotatorStatus.ACTIVE,
+        step,
+    )
+
+
+def _n_counted(tx: Session, annotator: Annotator) -> int:
+    query = select(func.count()).where(
+        VoteRow.annotator_id == annotator.id, VoteRow.status == VoteStatus.COUNTED
+    )
+    return tx.scalar(query) or 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Maker:
+    """Makes trials for one annotator in one tab."""
+
+    tx: Session
+    study: StudyRow
+    annotator: Annotator
+    tab: str
+    now: datetime
+
+    def draw(self, kind: TrialKind, ordinal: int) -> TrialRow | None:
+        """A trial of a drawn item, None if there is no item (left) to draw."""
+        spec, seat = StudySpec(**self.study.spec), self.annotator.seat
+        if kind is TrialKind.REPEAT:
+            stimulus = _repeated(self.tx, spec, self.annotator, ordinal)
+        else:
+            stimuli = _stimuli(self.tx, self.study.id, StimulusKind(kind.value))
+            number = quality.drawn(spec, kind, seat, ordinal, len(stimuli))
+            stimulus = None if number is None else stimuli[number]
+        return None if stimulus is None else self.add(kind, ordinal, stimulus)
+
+    def add(self, kind: TrialKind, ordinal: int, stimulus: str) -> TrialRow:
+        trial = TrialRow(
+            id=secrets.token_hex(16),
+            study_id=self.study.id,
+            annotator_id=self.annotator.id,
+            stimulus_id=stimulus,
+            kind=kind,
+            ordinal=ordinal,
+            token=secrets.token_hex(16),
+            original_token=secrets.token_hex(16) if self.study.task == Task.PAIR else None,
+            state=OPEN,
+            tab=self.tab,
+            created=self.now,
+        )
+        self.tx.add(trial)
+        self.tx.flush()  # the next one must not repeat the same item
+        return trial
+
+
+def _repeated(tx: Session, spec: StudySpec, annotator: Annotator, ordinal: int) -> str | None:
+    """An item answered at least `spec.repeat_lag` other votes before the place of the repeat."""
+    before = quality.place(spec, TrialKind.REPEAT, annotator.seat, ordinal) - spec.repeat_lag
+    votes = (
+        select(VoteRow.stimulus_id)
+        .where(VoteRow.annotator_id == annotator.id, VoteRow.status == VoteStatus.COUNTED)
+        .order_by(VoteRow.server_ts, VoteRow.id)
+        .limit(before)
+        .subquery()
+    )
+    answered = tx.scalars(
+        select(StimulusRow.id)
+        .join(votes, votes.c.stimulus_id == StimulusRow.id)
+        .join(SourceRow, SourceRow.id == StimulusRow.source_id)
+        .where(StimulusRow.kind.in_(_REPEATABLE))
+        .order_by(StimulusRow.model, SourceRow.image_id, StimulusRow.kind)
+    ).all()
+    shown = tx.scalars(
+        select(TrialRow.stimulus_id).where(
+            TrialRow.annotator_id == annotator.id, TrialRow.kind == TrialKind.REPEAT
+        )
+    )
+    return quality.repeated(spec, annotator.seat, ordinal, answered, shown)
+
+
+def _stimuli(tx: Session, study_id: str, kind: StimulusKind) -> list[str]:
+    """The items of a kind: clear ones, then by quality; the same order in every copy of a study."""
+    rows = tx.execute(
+        select(
+            StimulusRow.id,
+            StimulusRow.quality,
+            StimulusRow.shown_image_id,
+            StimulusRow.model,
+            StimulusRow.sha256,
+            SourceRow.image_id,
+        )
+        .join(SourceRow, SourceRow.id == StimulusRow.source_id)
+        .where(StimulusRow.study_id == study_id, StimulusRow.kind == kind)
+    )
+    ordered = sorted(rows, key=lambda row: (-1 if row[1] is None else row[1], *row[2:]))
+    return [row[0] for row in ordered]
+
+
+def task_items(tx: Session, trials: Sequence[TrialRow], until: datetime) -> list[TaskItem]:
+    """What a browser is told about `trials`, in their order."""
+    rows = tx.execute(
+        select(StimulusRow.id, CandidateListRow.classes)
+        .outerjoin(CandidateListRow, CandidateListRow.source_id == StimulusRow.source_id)
+        .where(StimulusRow.id.in_([trial.stimulus_id for trial in trials]))
+    )
+    classes = {stimulus: tuple(offered or ()) for stimulus, offered in rows}
+    return [
+        TaskItem(
+            item=trial.id,
+            images=tuple(token for token in (trial.original_token, trial.token) if token),
+            candidates=classes[trial.stimulus_id],
+            lease_until=until,
+            practice=trial.kind == TrialKind.PRACTICE,
+        )
+        for trial in trials
+    ]

@@ -1,0 +1,168 @@
+"""Who meets which original how often, and in which order of target models.
+
+The target models of a study form a Latin square with its originals: in each of M blocks (M target
+models) an annotator meets every original once and every model equally often. A decoy lies in the
+cell of the model whose reconstruction it shows, so with decoys an original may come twice in a
+block. Originals that are items themselves have a cell of their own, which is everybody's last.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+
+
+def source_ranks(image_ids: Sequence[str], seed: int) -> dict[str, int]:
+    """A place for each original, from 0, in an order that only `seed` decides."""
+    order = sorted(image_ids)
+    random.Random(f"sources/{seed}").shuffle(order)
+    return {image_id: place for place, image_id in enumerate(order)}
+
+
+def cell_of(source_rank: int, model_rank: int, n_models: int) -> int:
+    """The cell of the Latin square, 0 to `n_models` - 1, in which a reconstruction lies."""
+    return (source_rank + model_rank) % n_models
+
+
+def cells_in_order(seat: int, n_cells: int, *, originals: bool) -> list[int]:
+    """The cells of the study in the order in which whoever has `seat` works through them.
+
+    n_cells: all there are; with `originals` the last one is theirs and comes last. The cell c of
+    others is block (c + seat) mod M, so that M people in a row begin with M different cells.
+    """
+    n_models = n_cells - originals
+    rest = [n_models] if originals else []
+    return [(block - seat) % n_models for block in range(n_models)] + rest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What one person may be shown of one original; see `StudySpec`."""
+
+    max_views: int | None = None
+    min_lag: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """An item that somebody might be given; `source` is the original it asks about."""
+
+    item: str
+    source: str
+    is_original: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What somebody has been given before.
+
+    views: items by original. again: items they had and lost, which are no further view. named:
+    originals they were asked to name, after which nothing else of them may come. recent: the
+    originals of the last items, the latest last; `Limits.min_lag` of them or more.
+    """
+
+    views: Mapping[str, int] = field(default_factory=dict)
+    again: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+    recent: tuple[str, ...] = ()
+
+
+def choose(candidates: Sequence[Candidate], n: int, limits: Limits, seen: Seen) -> list[str]:
+    """Up to `n` of `candidates` (best first) to be given next, in the order they are to be shown.
+
+    The number of views is never exceeded. The lag is kept as long as any candidate allows it; where
+    none does, those whose original was met longest ago are given rather than nothing.
+    """
+    chosen: list[str] = []
+    views, recent = dict(seen.views), list(seen.recent)
+    rest = [one for one in candidates if one.is_original or one.source not in seen.named]
+    gives_way = not any(_is_far(one, recent, limits) for one in rest)
+    while len(chosen) < n:
+        rest = [one for one in rest if _has_view(one, views, limits, seen)]
+        far = (one for one in rest if _is_far(one, recent, limits))
+        best = next(far, None)
+        if best is None and gives_way and rest:
+            best = max(rest, key=lambda one: _lag(one, recent))
+        if best is None:
+            break
+        rest.remove(best)
+        chosen.append(best.item)
+        recent.append(best.source)
+        views[best.source] = views.get(best.source, 0) + (best.item not in seen.again)
+    return chosen
+
+
+def _has_view(one: Candidate, views: Mapping[str, int], limits: Limits, seen: Seen) -> bool:
+    if limits.max_views is None or one.item in seen.again:
+        return True
+    return views.get(one.source, 0) < limits.max_views
+
+
+def _is_far(one: Candidate, recent: Sequence[str], limits: Limits) -> bool:
+    return limits.min_lag == 0 or one.source not in recent[-limits.min_lag :]
+
+
+def _lag(one: Candidate, recent: Sequence[str]) -> int:
+    """How many items have come since the last one of the same original."""
+    return next((i for i, s in enumerate(reversed(recent)) if s == one.source), len(recent))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feasibility:
+    """How many people a study needs, and what it means to have as many as there will be.
+
+    annotators_needed: so that nobody meets an original more often than allowed. views_each: how
+    often one of the people there are meets each original. items_each: how many items each of them
+    answers. risk: the same in words, and what may follow.
+    """
+
+    annotators_needed: int
+    views_each: int
+    items_each: int
+    risk: str
+
+
+def feasibility(
+    *,
+    n_models: int,
+    n_sources: int,
+    votes_per_item: int,
+    max_views: int | None,
+    n_annotators: int,
+) -> Feasibility:
+    """What a study of `n_models` target models attacked on `n_sources` originals asks of people.
+
+    max_views: of items of one original by one person; None is any number, so K people are enough.
+    """
+    wanted = n_models * votes_per_item  # votes on one original
+    needed = max(votes_per_item, ceil(wanted / (max_views or n_models)))
+    people = max(n_annotators, 1)
+    views = min(n_models, ceil(wanted / people))
+    return Feasibility(
+        annotators_needed=needed,
+        views_each=views,
+        items_each=views * n_sources,
+        risk=_risk(needed, n_annotators, views, max_views, votes_per_item),
+    )
+
+
+def _risk(
+    needed: int, n_annotators: int, views: int, max_views: int | None, votes_per_item: int
+) -> str:
+    if n_annotators < votes_per_item:
+        return (
+            f"With fewer than {votes_per_item} people no item gets all its votes: nobody judges "
+            "an item twice."
+        )
+    if max_views is not None and n_annotators < needed:
+        return (
+            f"Items will lack votes: nobody may see an original more than {max_views} times. "
+            "Invite more people, or allow more views."
+        )
+    if views > 1:
+        return (
+            f"Each person meets the same original {views} times, under different target models. "
+            "What they recognised once helps them the next time (carry-over), so later views look "
+            "more recognisable than they are; the page Results shows how much."
+        )
+    return "Nobody meets an original twice, so there is no carry-over."

@@ -1,0 +1,193 @@
+"""What trials say: how often people give known answers, repeat their own, learn from other views.
+
+All of it comes from the table of votes (`exports.VOTE_COLUMNS`). Trials are its rows with the
+status "quality"; an answer that has been blanked with its person is left out.
+"""
+
+from enum import StrEnum
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from annotation.domain import DIFFERENT, NONE, StimulusKind, Task, TrialKind, VoteStatus
+from annotation.votes.agreement import Coding
+from annotation.votes.ballots import (
+    BOOTSTRAPS,
+    ONE_ORIGINAL,
+    ORIGINAL,
+    interval,
+    ratio,
+)
+
+CHECK_COLUMNS = ("annotator", "check", "n", "n_right", "accuracy", "low", "high")
+REPEAT_COLUMNS = (
+    "annotator",
+    "coding",
+    "n",
+    "n_same",
+    "agreement",
+    "low",
+    "high",
+    "kappa",
+    "reason",
+)
+CARRY_OVER_COLUMNS = ("view", "n_votes", "n_originals", "share", "low", "high", "reason")
+EVERYBODY = "all annotators"
+NO_REPEATS = "no repeat has been answered yet"
+SAME_ANSWER = "every answer is the same, so nothing is left for chance to explain"
+_Z = float(norm.ppf(0.975))
+
+
+class Check(StrEnum):
+    """What has a known answer."""
+
+    CLEAR = "clear"  # catch trials of an original as it is; pairs of which are the same
+    NOTHING = "nothing"  # catch trials of noise, whose answer is none; pairs that differ
+    GOLD = "gold"  # what the researcher says
+
+
+def wilson(count: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The 95 % interval of a share, Wilson 1927; NaN where n is 0."""
+    share = ratio(count, n)
+    spread = ratio(np.full(np.shape(n), _Z**2), n)
+    middle = (share + spread / 2) / (1 + spread)
+    half = np.sqrt(spread * share * (1 - share) + spread**2 / 4) / (1 + spread)
+    # Rounding must not put an end beyond the shares there are.
+    return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
+
+
+def check_table(votes: pd.DataFrame) -> pd.DataFrame:
+    """How often each annotator gave known answers, by `Check`; columns `CHECK_COLUMNS`.
+
+    Intervals are Wilson's and take trials as independent. In the recognition task the rest of
+    `Check.NOTHING` are classes named where there is nothing: a bias away from none.
+    """
+    trials = _trials(votes)
+    known = trials[trials["kind"].isin([TrialKind.CATCH.value, TrialKind.GOLD.value])]
+    empty = known["expected"].isin([NONE, DIFFERENT])
+    caught = np.where(empty, Check.NOTHING.value, Check.CLEAR.value)
+    check = np.where(known["kind"] == TrialKind.GOLD.value, Check.GOLD.value, caught)
+    right = known["answer"] == known["expected"]
+    table = _shares(right, [known["annotator"], pd.Series(check, index=known.index, name="check")])
+    return table.rename(columns={"agreement": "accuracy", "n_same": "n_right"})[list(CHECK_COLUMNS)]
+
+
+def none_bias_table(votes: pd.DataFrame) -> pd.DataFrame:
+    """How often each annotator said none of a clear original; columns as `CHECK_COLUMNS`.
+
+    `n_right` counts the answers none and `accuracy` is their share: here more is worse.
+    """
+    trials = _trials(votes)
+    clear = trials[(trials["kind"] == TrialKind.CATCH.value) & (trials["expected"] != NONE)]
+    said = _shares(clear["answer"] == NONE, [clear["annotator"]]).assign(check="none of clear")
+    return said.rename(columns={"agreement": "accuracy", "n_same": "n_right"})[list(CHECK_COLUMNS)]
+
+
+def _trials(votes: pd.DataFrame) -> pd.DataFrame:
+    return votes[(votes["status"] == VoteStatus.QUALITY.value) & (votes["answer"] != "")]
+
+
+def _shares(yes: pd.Series, by: list[pd.Series]) -> pd.DataFrame:
+    """The keys `by`, n, n_same, agreement, low and high: how often `yes` in each group."""
+    groups = yes.astype("int64").groupby([key.astype("object") for key in by])
+    table = pd.DataFrame({"n": groups.size(), "n_same": groups.sum()}).reset_index()
+    count, n = table["n_same"].to_numpy(float), table["n"].to_numpy(float)
+    table["agreement"] = ratio(count, n)
+    table["low"], table["high"] = wilson(count, n)
+    return table
+
+
+def repeat_table(votes: pd.DataFrame, task: Task) -> pd.DataFrame:
+    """How far annotators agree with themselves; columns `REPEAT_COLUMNS`.
+
+    Each repeat is set beside the same person's own vote on the item, one row an annotator and
+    coding, `EVERYBODY` first. κ is Cohen's (1960). Intervals are Wilson's, of the agreement.
+    """
+    both = _both_answers(votes)
+    codings = [Coding.ANSWER, Coding.RECOGNISED] if task is Task.RECOGNITION else [Coding.ANSWER]
+    everybody = both.assign(annotator=EVERYBODY)
+    rows = [
+        _repeat_row(str(name), coding, found)
+        for part in (everybody, both)
+        for name, found in part.groupby("annotator", sort=True)
+        for coding in codings
+    ]
+    if not len(both):
+        rows = [_repeat_row(EVERYBODY, coding, both) for coding in codings]
+    return pd.DataFrame(rows, columns=list(REPEAT_COLUMNS))
+
+
+def _both_answers(votes: pd.DataFrame) -> pd.DataFrame:
+    """One row a repeat with annotator, and answer and recognised of both times."""
+    trials, columns = _trials(votes), ["annotator", "item", "answer", "recognised"]
+    again = trials.loc[trials["kind"] == TrialKind.REPEAT.value, columns]
+    # Of somebody who is excluded, the votes no longer count but still say how steady they were.
+    given = votes["status"].isin([VoteStatus.COUNTED.value, VoteStatus.EXCLUDED.value])
+    first = votes.loc[given & (votes["answer"] != ""), columns]
+    return again.merge(first, on=["annotator", "item"], suffixes=("_again", "_first"))
+
+
+def _repeat_row(name: str, coding: Coding, both: pd.DataFrame) -> tuple[object, ...]:
+    first, again = both[f"{coding.value}_first"], both[f"{coding.value}_again"]
+    n, same = len(both), int((first == again).sum())
+    low, high = wilson(np.array([same], float), np.array([n], float))
+    share = same / n if n else np.nan
+    said = pd.unique(pd.concat([first, again]))
+    kappa, reason = np.nan, SAME_ANSWER if len(said) else NO_REPEATS
+    if len(said) > 1:
+        by_chance = sum(float((first == x).mean() * (again == x).mean()) for x in said)
+        kappa, reason = (share - by_chance) / (1 - by_chance), ""
+    return name, coding.value, n, same, share, float(low[0]), float(high[0]), kappa, reason
+
+
+def carry_over_table(
+    votes: pd.DataFrame, rng: np.random.Generator, bootstraps: int = BOOTSTRAPS
+) -> pd.DataFrame:
+    """P(recognised | k-th view of that original by that annotator); columns `CARRY_OVER_COLUMNS`.
+
+    Of counted votes on reconstructions. Everything shown of the original before is a view: other
+    reconstructions, decoys, gold items and repeats, whatever became of the answer; an answer given
+    anew after undo is not another. Intervals are 95 % percentiles of the bootstrap over originals.
+    The rows of `votes` are in the order they came.
+    """
+    seen = votes[(votes["status"] != VoteStatus.SUPERSEDED.value) & _is_view(votes)]
+    views = seen.groupby(["annotator", *ORIGINAL]).cumcount() + 1
+    wanted = (seen["status"] == VoteStatus.COUNTED.value) & (
+        seen["kind"] == StimulusKind.RECONSTRUCTION.value
+    )
+    kept, view = seen[wanted], views[wanted].to_numpy()
+    original = kept.groupby(ORIGINAL).ngroup().to_numpy()
+    n_originals, n_views = int(original.max(initial=-1)) + 1, int(view.max(initial=0))
+    shape = (n_originals, n_views + 1)
+    place = original * shape[1] + view
+    size = shape[0] * shape[1]
+    yes = np.bincount(place, kept["recognised"].to_numpy(float), size).reshape(shape)[:, 1:]
+    n = np.bincount(place, minlength=size).reshape(shape)[:, 1:]
+    weights = _weights(n_originals, rng, bootstraps)
+    draws = ratio(weights @ yes, weights @ n)
+    low, high = interval(draws)
+    table = pd.DataFrame(
+        {
+            "view": np.arange(1, n_views + 1),
+            "n_votes": n.sum(axis=0),
+            "n_originals": (n > 0).sum(axis=0),
+            "share": draws[0],
+            "low": low,
+            "high": high,
+            "reason": ONE_ORIGINAL if n_originals == 1 else "",
+        },
+        columns=list(CARRY_OVER_COLUMNS),
+    )
+    return table[table["n_votes"] > 0].reset_index(drop=True)
+
+
+def _is_view(votes: pd.DataFrame) -> pd.Series:
+    """Practice and catch trials show originals of their own; nobody is asked about those."""
+    return ~votes["kind"].isin([TrialKind.PRACTICE.value, TrialKind.CATCH.value])
+
+
+def _weights(n: int, rng: np.random.Generator, bootstraps: int) -> np.ndarray:
+    """(1 + B, n) how often each original counts: once, then as often as it was drawn."""
+    drawn = rng.multinomial(n, np.full(n, 1 / n), bootstraps) if n > 1 else np.ones((0, n))
+    return np.vstack([np.ones((1, n)), drawn]).astype(float)

@@ -1,0 +1,113 @@
+"""Dawid and Skene's models beside the majority, and what no count of votes has settled."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from annotation.domain import SAME, Task
+from annotation.votes.ballots import Ballots
+from annotation.votes.dawid_skene import Model, full, one_coin
+
+MOST_CELLS = 300_000  # items × answers up to which the full model takes a second or two
+RELIABILITY_COLUMNS = ("annotator", "n_votes", "one_coin", "full")
+DISAGREEMENT_COLUMNS = (
+    "item",
+    "model",
+    "image_id",
+    "class_name",
+    "n_votes",
+    "n_recognised",
+    "majority",  # recognised or not
+    "one_coin",  # the most probable answer
+    "posterior",  # its probability
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reliability:
+    """What the two models make of the votes.
+
+    people: one row an annotator, with how often each gives the true answer by either model.
+    disagreements: the decided items whose majority `one_coin` contradicts, the surest first.
+    n_compared: items with both a majority and a most probable answer.
+    reasons: why a model says nothing, by its name.
+    """
+
+    people: pd.DataFrame
+    disagreements: pd.DataFrame
+    n_compared: int
+    reasons: dict[str, str]
+
+
+def reliability(ballots: Ballots, items: pd.DataFrame, task: Task) -> Reliability:
+    """Both models of the votes; `items` is the `summaries.summary_table` of the same ballots.
+
+    The full model is left out where it has more than `MOST_CELLS` to fit, and the reasons say so.
+    """
+    coin = one_coin(ballots)
+    matrices = _full_if_small(ballots, coin)
+    people = pd.DataFrame(
+        {
+            "annotator": list(ballots.annotators),
+            "n_votes": np.bincount(ballots.annotator, minlength=len(ballots.annotators)),
+            "one_coin": coin.reliability,
+            "full": matrices.reliability,
+        },
+        columns=list(RELIABILITY_COLUMNS),
+    )
+    compared = items.assign(
+        majority=items["recognisable"], one_coin=coin.labels().to_numpy(), posterior=_surest(coin)
+    )
+    compared = compared[compared["majority"].notna() & compared["one_coin"].notna()]
+    truth = compared["class_name"] if task is Task.RECOGNITION else SAME
+    contrary = (compared["one_coin"] == truth) != compared["majority"].astype("bool")
+    found = compared.loc[contrary, list(DISAGREEMENT_COLUMNS)]
+    return Reliability(
+        people=people,
+        disagreements=found.sort_values(
+            ["posterior", "item"], ascending=[False, True], ignore_index=True
+        ),
+        n_compared=len(compared),
+        reasons={
+            name: model.reason
+            for name, model in (("one coin", coin), ("full", matrices))
+            if model.reason
+        },
+    )
+
+
+def _full_if_small(ballots: Ballots, coin: Model) -> Model:
+    if coin.posterior.size <= MOST_CELLS:
+        return full(ballots)
+    n_items, n_answers = coin.posterior.shape
+    return Model(
+        answers=coin.answers,
+        posterior=np.full(coin.posterior.shape, np.nan),
+        reliability=np.full(coin.reliability.shape, np.nan),
+        reason=f"left out, as {n_items:,} items by {n_answers} answers would hold up everybody",
+    )
+
+
+def _surest(model: Model) -> np.ndarray:
+    """(I,) the probability of the most probable answer; NaN without a model."""
+    return (
+        model.posterior.max(axis=1, initial=0.0)
+        if not model.reason
+        else np.full(len(model.posterior), np.nan)
+    )
+
+
+def open_questions(items: pd.DataFrame, votes_per_item: int) -> dict[str, int]:
+    """How many items are not settled, and why; `items` is a `summaries.summary_table`.
+
+    Too few: fewer votes than asked for and no majority yet. Split: all votes are there and as many
+    recognise it as do not. Extra: one vote more was given because the others were split.
+    """
+    undecided = items["undecided"].astype("bool")
+    return {
+        "too_few": int((undecided & items["too_few_votes"]).sum()),
+        "split": int((undecided & ~items["too_few_votes"]).sum()),
+        "extra": int((items["n_votes"] > votes_per_item).sum()),
+        "answer_tie": int(items["tie"].sum()),
+    }

@@ -1,0 +1,250 @@
+"""What gradient inversion costs beside other code, and how well our own attack sees.
+
+python -m benchmarks.attacks [--quick] [--images FOLDER] [--device cpu]
+    [--only speed|many|quality] [--net NAME] [--seeds 2]
+
+Times are CPU seconds of one thread, or wall seconds on a GPU. All contestants have their turn in
+every round; a ratio is the median over rounds of the ratios within a round, since other programs
+slow all of a round alike. FOLDER holds one folder of images a class; without it the built-in
+symbols are attacked, which are easier than photographs.
+"""
+
+import argparse
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from statistics import mean, median, stdev
+
+import torch
+
+from benchmarks.attacks_peers import breaching_attack, has_breaching, plain_loop
+from semsim.attacks import Attack, run_many
+from semsim.attacks.invgrad import InvGrad
+from semsim.attacks.observe import observe_gradient
+from semsim.attacks.prior import Prior
+from semsim.datasets.folder import Folder
+from semsim.datasets.symbols import Symbols
+from semsim.defences.none import NoDefence
+from semsim.targets import TargetModel
+from semsim.targets.convnet import ConvNet8
+from semsim.targets.lenet import CNN4, LeNet, start_uniform
+from semsim.targets.model import Architecture
+from semsim.targets.resnet import ResNet20x4
+from semsim.types import GradientObservation, LabelledImages, Reconstruction
+
+TOGETHER = 16
+CLASSES = 100
+MEAN, STD = (0.507, 0.487, 0.441), (0.267, 0.256, 0.276)  # of CIFAR-100, as its papers give them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Net:
+    """A target as PyTorch starts it, or as Deep Leakage from Gradients does; never trained."""
+
+    architecture: Architecture
+    steps: int  # of a timing, so that a round takes about a second
+    uniform: bool = False
+
+    def model(self, seed: int, device: str) -> TargetModel:
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            names = [str(i) for i in range(CLASSES)]
+            model = TargetModel(self.architecture, names, mean=MEAN, std=STD, size=(32, 32))
+        if self.uniform:
+            start_uniform(model, torch.Generator().manual_seed(seed))
+        return model.eval().to(device)
+
+
+SPEED = {
+    "lenet": Net(architecture=LeNet(), steps=100, uniform=True),
+    "cnn4": Net(architecture=CNN4(activation="relu"), steps=100),
+    "resnet20": Net(architecture=ResNet20x4(width=16), steps=16),
+    "resnet20-4": Net(architecture=ResNet20x4(), steps=3),
+    "convnet8": Net(architecture=ConvNet8(), steps=3),
+}
+QUALITY = {
+    "lenet sigmoid": SPEED["lenet"],
+    "cnn4 sigmoid": Net(architecture=CNN4(activation="sigmoid"), steps=100),
+    "cnn4 relu": SPEED["cnn4"],
+    "cnn4 tanh": Net(architecture=CNN4(activation="tanh"), steps=100),
+}
+
+
+def seconds(work: Callable[[], object], device: str) -> float:
+    on_gpu = device != "cpu"
+    clock = time.perf_counter if on_gpu else time.process_time
+    if on_gpu:
+        torch.cuda.synchronize()
+    start = clock()
+    work()
+    if on_gpu:
+        torch.cuda.synchronize()
+    return clock() - start
+
+
+def rng(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def observed(model: TargetModel, images: LabelledImages) -> list[GradientObservation]:
+    return [
+        observe_gradient(model, image, label % CLASSES, NoDefence(), rng(0)).observation
+        for image, label in zip(images.images, images.labels.tolist(), strict=True)
+    ]
+
+
+def interleaved(
+    works: Mapping[str, Callable[[], object]], rounds: int, device: str
+) -> list[dict[str, float]]:
+    for work in works.values():
+        work()
+    return [{name: seconds(work, device) for name, work in works.items()} for _ in range(rounds)]
+
+
+def ratio(rounds: list[dict[str, float]], theirs: str) -> float:
+    return median(times[theirs] / times["semsim"] for times in rounds)
+
+
+def speed(images: LabelledImages, rounds: int, device: str) -> None:
+    """Milliseconds an iteration of InvGrad on one image, and how many times less ours takes."""
+    print(f"\n{'one image':12}{'semsim':>12}{'plain loop':>14}{'':8}{'breaching':>14}")
+    for name, net in SPEED.items():
+        (seen,) = observed(net.model(0, device), images.pick([0]))
+        works: dict[str, Callable[[], object]] = {
+            "semsim": lambda seen=seen, net=net: InvGrad(steps=net.steps)(seen, rng=rng(0)),
+            "plain loop": partial(plain_loop, seen, net.steps, rng(0)),
+        }
+        if has_breaching():
+            works["breaching"] = breaching_attack(seen, net.steps)
+        times = interleaved(works, rounds, device)
+        best = {who: min(each[who] for each in times) / net.steps * 1e3 for who in works}
+        cells = "".join(
+            f"{best[who]:11.2f} ms ×{ratio(times, who):.2f} " for who in works if who != "semsim"
+        )
+        print(f"{name:12}{best['semsim']:9.2f} ms{cells}", flush=True)
+
+
+def many(images: LabelledImages, rounds: int, device: str) -> None:
+    """Milliseconds an iteration and image with 16 images at once, against the plain loop's one."""
+    print(f"\n{f'{TOGETHER} at once':12}{'semsim':>12}{'plain loop':>14}")
+    for name in ("lenet", "cnn4", "resnet20"):
+        net = SPEED[name]
+        steps = max(net.steps // 8, 2)
+        seen = observed(net.model(0, device), images.pick(range(TOGETHER)))
+        works = {
+            "semsim": lambda seen=seen, steps=steps: run_many(
+                InvGrad(steps=steps), seen, rngs=[rng(i) for i in range(TOGETHER)]
+            ),
+            "plain loop": lambda seen=seen, steps=steps: [
+                plain_loop(one, steps, rng(0)) for one in seen
+            ],
+        }
+        times = interleaved(works, rounds, device)
+        best = {who: min(each[who] for each in times) / steps / TOGETHER * 1e3 for who in works}
+        print(
+            f"{name:12}{best['semsim']:9.2f} ms{best['plain loop']:11.2f} ms"
+            f" ×{ratio(times, 'plain loop'):.2f}",
+            flush=True,
+        )
+
+
+CONTESTANTS: dict[str, Attack] = {
+    "prior": Prior(),
+    "invgrad 500": InvGrad(steps=500),
+    "invgrad 500, tv 0.02": InvGrad(steps=500, tv=0.02),
+    "invgrad 4800": InvGrad(steps=4800),
+}
+
+
+def psnr(found: Reconstruction, image: torch.Tensor) -> float:
+    return -10 * math.log10((found.image.cpu() - image).square().mean().item())
+
+
+def quality(
+    images: LabelledImages, nets: Mapping[str, Net], seeds: int, device: str, *, long: bool
+) -> None:
+    """PSNR over images, nets and starts; seconds an image attacked alone.
+
+    The images are dealt out evenly to `seeds` nets, each of other weights; every image has a start
+    of its own. Images are attacked together where that is the same walk and quicker.
+    """
+    for name, net in nets.items():
+        grey = [-10 * math.log10((one - 0.5).square().mean().item()) for one in images.images]
+        print(
+            f"\n{name}: {len(images)} images on {seeds} nets; a grey image has {mean(grey):.1f} dB"
+        )
+        for title, attack in CONTESTANTS.items():
+            if "4800" in title and not long:
+                continue
+            values: list[float] = []
+            failures = 0
+            for seed in range(seeds):
+                part = images.pick(range(seed, len(images), seeds))
+                rngs = [rng(1000 * seed + i) for i in range(len(part))]
+                found = run_many(attack, observed(net.model(seed, device), part), rngs=rngs)
+                for one, image in zip(found, part.images, strict=True):
+                    if isinstance(one, Reconstruction):
+                        values.append(psnr(one, image))
+                    else:
+                        failures += 1
+            print(f"  {title:22}{summary(values)}, {failures} failed", flush=True)
+        cost(net, images, device)
+
+
+def summary(values: list[float]) -> str:
+    if len(values) < 2:
+        return f"{len(values)} values"
+    return f"{mean(values):6.1f} ± {stdev(values):4.1f} dB, worst {min(values):5.1f}"
+
+
+def cost(net: Net, images: LabelledImages, device: str, rounds: int = 3) -> None:
+    """Seconds for one image alone: `prior`, and 500 steps of InvGrad, ours and the plain loop."""
+    (seen,) = observed(net.model(0, device), images.pick([0]))
+    works = {
+        "prior": lambda: Prior()(seen, rng=rng(0)),
+        "invgrad 500": lambda: InvGrad(steps=500)(seen, rng=rng(0)),
+        "plain loop 500": lambda: plain_loop(seen, 500, rng(0)),
+    }
+    times = interleaved(works, rounds, device)
+    cells = [f"{who} {min(each[who] for each in times):.2f} s" for who in works]
+    share = median(each["prior"] / each["invgrad 500"] for each in times)
+    plain = median(each["prior"] / each["plain loop 500"] for each in times)
+    print(f"  alone: {', '.join(cells)}; prior is {share:.2f} and {plain:.2f} of the two")
+
+
+def images_of(folder: str, count: int, seed: int = 0) -> LabelledImages:
+    """`count` images drawn by `seed`, all different."""
+    found = Folder(root=folder, test_share=1.0)("test") if folder else Symbols()("test")
+    return found.pick(torch.randperm(len(found), generator=rng(seed))[:count].tolist())
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument("--quick", action="store_true", help="few rounds, 4 images, no 4800 steps")
+    options.add_argument("--images", default="", help="<folder>/<class>/<image>")
+    options.add_argument("--device", default="cpu")
+    options.add_argument("--seeds", type=int, default=2, help="nets that share the images")
+    options.add_argument("--net", choices=list(QUALITY), help="quality on this net only")
+    options.add_argument("--only", choices=["speed", "many", "quality"])
+    given = options.parse_args()
+    torch.set_num_threads(1)
+    rounds = 3 if given.quick else 7
+    images = images_of(given.images, TOGETHER)
+    where = "CPU seconds of one thread" if given.device == "cpu" else "wall seconds"
+    print(f"torch {torch.__version__} on {given.device}, {where}, images of {images.dataset}")
+    if not has_breaching():
+        print("breaching is not installed and does not take part (pip install breaching).")
+    if given.only in (None, "speed"):
+        speed(images, rounds, given.device)
+    if given.only in (None, "many"):
+        many(images, rounds, given.device)
+    if given.only in (None, "quality"):
+        few = images.pick(range(4)) if given.quick else images
+        nets = {given.net: QUALITY[given.net]} if given.net else QUALITY
+        quality(few, nets, given.seeds, given.device, long=not given.quick)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""What batch norm sees of one image: its statistics, and normalising by them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from semsim.types import AttackedModel, BatchNormStatistics
+
+BatchNorm = Literal["eval", "train"]  # normalise by running statistics, or by the image's own
+
+
+def moments(activations: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and biased variance of each channel of each image: (N, C, H, W) to two (N, C)."""
+    variance, mean = torch.var_mean(activations, dim=(2, 3), correction=0)
+    return mean, variance
+
+
+def normalised_by_itself(activations: Tensor, eps: float) -> Tensor:
+    """Each channel of each image less its own mean, over its own deviation."""
+    mean, variance = (m[:, :, None, None] for m in moments(activations))
+    return (activations - mean) * (variance + eps).rsqrt()
+
+
+def batch_norm_layers(model: AttackedModel) -> list[nn.BatchNorm2d]:
+    """Every `BatchNorm2d` of `model`, in the order of `model.modules()`."""
+    if not isinstance(model, nn.Module):
+        return []
+    return [layer for layer in model.modules() if isinstance(layer, nn.BatchNorm2d)]
+
+
+@contextmanager
+def batch_norm_mode(model: AttackedModel, mode: BatchNorm) -> Iterator[None]:
+    """Inside, batch norm works as `mode` says; the model itself stays in eval mode.
+
+    "train": as in training on a batch of this one image, so that images given together do not
+    mix; running statistics are neither used nor changed.
+    """
+    layers = batch_norm_layers(model) if mode == "train" else []
+    handles = [layer.register_forward_hook(_by_its_own_statistics) for layer in layers]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def moments_of_each(
+    model: AttackedModel, images: Tensor, mode: BatchNorm
+) -> list[tuple[Tensor, Tensor]]:
+    """The `moments` of each image at the input of every batch norm layer, in module order.
+
+    images: (N, C, H, W) in [0, 1]. A layer that runs several times counts with its last run.
+    """
+    layers = batch_norm_layers(model)
+    found: dict[nn.Module, tuple[Tensor, Tensor]] = {}
+
+    def keep(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        found[layer] = moments(inputs[0])
+
+    with batch_norm_mode(model, mode):
+        handles = [layer.register_forward_hook(keep) for layer in layers]
+        try:
+            model(images)
+        finally:
+            for handle in handles:
+                handle.remove()
+    return [found[layer] for layer in layers if layer in found]
+
+
+@torch.no_grad()
+def statistics_of(model: AttackedModel, image: Tensor, mode: BatchNorm) -> BatchNormStatistics:
+    """What one image, (1, C, H, W) in [0, 1], looks like to every batch norm layer."""
+    found = moments_of_each(model, image, mode)
+    return BatchNormStatistics(
+        means=tuple(mean[0] for mean, _ in found),
+        variances=tuple(variance[0] for _, variance in found),
+    )
+
+
+def running_statistics(model: AttackedModel) -> BatchNormStatistics:
+    """The running statistics, which are public with the model, as a guess at an image's own."""
+    layers = [layer for layer in batch_norm_layers(model) if layer.running_mean is not None]
+    return BatchNormStatistics(
+        means=tuple(
+            layer.running_mean.detach() for layer in layers if layer.running_mean is not None
+        ),
+        variances=tuple(
+            layer.running_var.detach() for layer in layers if layer.running_var is not None
+        ),
+    )
+
+
+def _by_its_own_statistics(
+    layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor
+) -> Tensor | None:
+    if not isinstance(layer, nn.BatchNorm2d):
+        return None
+    plain = normalised_by_itself(inputs[0], layer.eps)
+    if not layer.affine:
+        return plain
+    return plain * layer.weight[:, None, None] + layer.bias[:, None, None]

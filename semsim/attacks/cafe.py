@@ -1,0 +1,173 @@
+"""CAFE, against vertical federated learning (Jin, Chen, Hsu, Yu and Chen 2021, arXiv:2110.15122).
+
+The server draws the batches, so it knows which images a mean gradient is the mean of, and several
+rounds make a system of equations for each image's own share. Three steps: the gradient of every
+image's loss behind the first fully connected layer; what that layer saw of every image; and the
+images, which must give both that and the gradients of the layers before.
+
+The first two objectives of the paper are linear least squares problems. They are solved here in
+closed form, where the paper descends: same minimum, exact where enough rounds were seen.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from semsim.errors import AttackFailedError
+from semsim.progress import Progress, Report, silent
+from semsim.types import Reconstruction, VerticalObservation, VerticalRound
+
+_REPORT_EVERY = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cafe:
+    """Recover all images behind several rounds of vertical federated learning at once.
+
+    steps: Adam steps of the third step of the attack, each on the next round. lr: their size, in
+    units of the network's input. gradient, inputs, tv: weights of the squared distance of the
+    gradients, of that of what the first fully connected layer sees, and of total variation, which
+    counts only where it is above `tv_from` an image.
+    """
+
+    steps: int = 2000
+    lr: float = 0.05
+    gradient: float = 1.0
+    inputs: float = 1e-3
+    tv: float = 1e-4
+    tv_from: float = 25.0
+
+    def __call__(
+        self, seen: VerticalObservation, *, rng: torch.Generator, report: Report = silent
+    ) -> list[Reconstruction]:
+        """One reconstruction an image; raises `AttackFailedError` where there is none.
+
+        The residuals are those of all rounds together, and the same for every image.
+        """
+        _check_finite(seen)
+        behind = gradients_behind_joint(seen)
+        inputs = inputs_of_joint(seen, behind)
+        mean, std = seen.model.mean, seen.model.std
+        shape = (len(seen.labels), *seen.shape)
+        unknown = torch.randn(shape, generator=rng).to(mean).requires_grad_(True)
+        optimiser = torch.optim.Adam([unknown], lr=self.lr)
+        value = float("nan")
+        for step in range(1, self.steps + 1):
+            round_ = seen.rounds[step % len(seen.rounds)]
+            objective = self._objective(seen, round_, unknown, inputs)
+            value = objective.item()
+            if not torch.isfinite(objective):
+                raise AttackFailedError(
+                    f"The objective became {value} at step {step} of {self.steps}."
+                )
+            (unknown.grad,) = torch.autograd.grad(objective, unknown)
+            optimiser.step()
+            with torch.no_grad():
+                unknown.clamp_(-mean / std, (1 - mean) / std)
+            if step % _REPORT_EVERY == 0 or step == self.steps:
+                report(Progress(step, self.steps, values={"objective": value}))
+        images = (unknown.detach() * std + mean).clamp(0, 1)
+        residual = _gradient_distance(seen, images)
+        grey = _gradient_distance(seen, torch.full_like(images, 0.5))
+        return [
+            Reconstruction(
+                image=image.to(torch.float32),
+                objective=value,
+                residual=residual,
+                grey_residual=grey,
+            )
+            for image in images
+        ]
+
+    def _objective(
+        self, seen: VerticalObservation, round_: VerticalRound, unknown: Tensor, inputs: Tensor
+    ) -> Tensor:
+        """The weighted sum of the third step, on one round."""
+        index = torch.tensor(round_.members)
+        images = unknown[index] * seen.model.std + seen.model.mean
+        distance = _round_distance(seen, round_, images, differentiable=True)
+        own = seen.model.joint_inputs(images)
+        variation = _variations(unknown[index])
+        return (
+            self.gradient * distance
+            + self.inputs * (own - inputs[index]).square().sum()
+            + self.tv * torch.where(variation > self.tv_from, variation, 0.0).sum()
+        )
+
+
+def gradients_behind_joint(seen: VerticalObservation) -> Tensor:
+    """Step 1: the gradient of each image's loss by the output of `joint`, (N, outputs).
+
+    The mean of these over a batch is the gradient of the bias of `joint`. Raises
+    `AttackFailedError` where the rounds do not tell the images apart.
+    """
+    _, bias = _places(seen)
+    shares = _shares(seen)
+    if torch.linalg.matrix_rank(shares) < len(seen.labels):
+        raise AttackFailedError(
+            f"{len(seen.rounds)} rounds do not tell {len(seen.labels)} images apart; CAFE needs "
+            "at least as many rounds with different batches as there are images."
+        )
+    means = torch.stack([each.gradients[bias] for each in seen.rounds])
+    return torch.linalg.lstsq(shares, means.to(shares)).solution.to(means)
+
+
+def inputs_of_joint(seen: VerticalObservation, behind: Tensor) -> Tensor:
+    """Step 2: what `joint` saw of each image, (N, inputs).
+
+    The gradient of the weight is the mean over the batch of outer products of `behind` and this.
+    """
+    weight, _ = _places(seen)
+    shares = _shares(seen)
+    # (rounds × outputs, N): how much of each image is in each row of each weight gradient.
+    system = (shares[:, None, :] * behind.to(shares).T[None]).flatten(0, 1)
+    rows = torch.cat([each.gradients[weight] for each in seen.rounds]).to(shares)
+    return torch.linalg.lstsq(system, rows).solution.to(behind)
+
+
+def _check_finite(seen: VerticalObservation) -> None:
+    for place, each in enumerate(seen.rounds):
+        if not all(torch.isfinite(gradient).all() for gradient in each.gradients):
+            raise AttackFailedError(f"The gradient of round {place + 1} is not finite.")
+
+
+def _shares(seen: VerticalObservation) -> Tensor:
+    """The share of each image in each round's mean, (rounds, N), in float64."""
+    shares = torch.zeros(len(seen.rounds), len(seen.labels), dtype=torch.float64)
+    for row, each in zip(shares, seen.rounds, strict=True):
+        row[list(each.members)] = 1 / len(each.members)
+    return shares
+
+
+def _places(seen: VerticalObservation) -> tuple[int, int]:
+    """Where weight and bias of `joint` stand among the model's parameters."""
+    places = {id(parameter): place for place, parameter in enumerate(seen.model.parameters())}
+    return places[id(seen.model.joint.weight)], places[id(seen.model.joint.bias)]
+
+
+def _variations(images: Tensor) -> Tensor:
+    """Summed anisotropic total variation an image, (N,)."""
+    dx = (images[..., 1:] - images[..., :-1]).abs().sum(dim=(1, 2, 3))
+    dy = (images[..., 1:, :] - images[..., :-1, :]).abs().sum(dim=(1, 2, 3))
+    return dx + dy
+
+
+def _round_distance(
+    seen: VerticalObservation, round_: VerticalRound, images: Tensor, *, differentiable: bool
+) -> Tensor:
+    labels = seen.labels[list(round_.members)]
+    loss = F.cross_entropy(seen.model(images), labels)
+    found = torch.autograd.grad(loss, tuple(seen.model.parameters()), create_graph=differentiable)
+    pairs = zip(found, round_.gradients, strict=True)
+    return torch.stack([(a - b).square().sum() for a, b in pairs]).sum()
+
+
+def _gradient_distance(seen: VerticalObservation, images: Tensor) -> float:
+    """The mean over rounds of the squared distance of the gradients."""
+    distances = [
+        _round_distance(seen, each, images[list(each.members)], differentiable=False)
+        for each in seen.rounds
+    ]
+    return float(torch.stack(distances).mean().detach())

@@ -1,0 +1,83 @@
+"""What a layer-wise attack found: the image before it is clamped, and how well it fits."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from skimage.restoration import denoise_tv_chambolle
+from torch import Tensor
+
+from semsim.attacks.labels import infer_label
+from semsim.attacks.matching import parameter_gradients
+from semsim.attacks.prior_solve import scaled_distance_of_each
+from semsim.errors import AttackFailedError
+from semsim.types import GradientObservation, Reconstruction
+
+BLOW_UP = 0.25  # mean squared distance from grey, in [0, 1]²; no picture of this range is farther
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inversion:
+    """The solution of a chain's equations.
+
+    image: (C, H, W) float64, in units of the image but not clamped.
+    residuals: ‖U x − V‖ / ‖V‖ of each convolution, first to last, as it was solved.
+    solver: "recursion" or "prior".
+    """
+
+    image: Tensor
+    residuals: tuple[float, ...]
+    solver: str
+
+    @property
+    def residual(self) -> float:
+        """The worst of `residuals`; 0 where the network has no convolution."""
+        return max(self.residuals, default=0.0)
+
+    @property
+    def blew_up(self) -> bool:
+        """Whether the solution is farther from grey than any picture: it is then worthless."""
+        return not float((self.image - 0.5).square().mean()) <= BLOW_UP
+
+
+def denoised(image: Tensor, weight: float) -> Tensor:
+    """(C, H, W) after total variation denoising (Chambolle 2004); weight 0 leaves it as it is."""
+    if not weight:
+        return image
+    smooth: Any = denoise_tv_chambolle(image.numpy(), weight=weight, channel_axis=0)
+    return torch.from_numpy(smooth).to(image)
+
+
+def reconstruction(seen: GradientObservation, found: Inversion) -> Reconstruction:
+    """`found` as the result of an attack: clamped, its gradient beside the leaked one and grey's.
+
+    objective: the worst equation residual of `found`, as it was before clamping.
+    residual, grey_residual: `scaled_distance_of_each`, 0 where the gradients are equal.
+    Raises `AttackFailedError` where the image is not finite.
+    """
+    if not torch.isfinite(found.image).all() or not math.isfinite(found.residual):
+        raise AttackFailedError("The equations have no finite solution.")
+    image = found.image.clamp(0, 1).to(seen.model.mean)
+    return Reconstruction(
+        image=image.to("cpu", torch.float32),
+        objective=found.residual,
+        residual=gradient_distance(seen, image),
+        grey_residual=gradient_distance(seen, torch.full_like(image, 0.5)),
+        blown_up=found.blew_up,
+    )
+
+
+def gradient_distance(seen: GradientObservation, image: Tensor) -> float:
+    """How far the gradient of `image`, (C, H, W) in [0, 1], is from the one seen."""
+    label = torch.tensor([label_of_seen(seen)], device=image.device)
+    found = parameter_gradients(seen.model, image[None], label, differentiable=False)
+    distance = scaled_distance_of_each(
+        [gradient[None] for gradient in found], [gradient[None] for gradient in seen.gradients]
+    )
+    return float(distance)
+
+
+def label_of_seen(seen: GradientObservation) -> int:
+    """The class index told with the observation, or else the sign rule's (iDLG)."""
+    return infer_label(seen) if seen.label is None else seen.label

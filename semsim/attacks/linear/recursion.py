@@ -1,0 +1,250 @@
+"""From the last layer back to the image, one layer after the other."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+import torch.nn.functional as F
+from scipy.optimize import minimize_scalar
+from torch import Tensor
+
+from semsim.attacks.linear.cgls import Parts, cgls
+from semsim.attacks.linear.chain import Chain, Stage
+from semsim.errors import AttackFailedError
+from semsim.progress import Progress, Report
+
+# Where ‖Uᵀ(U x − V)‖ / ‖Uᵀ V‖ ends: what is decided is to be exact, a guess need not be.
+_FINE, _ROUGH = 1e-15, 1e-12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Equations:
+    """What is known about the input x of a convolution: W x = Z and K x = ∂J/∂W (Eq. 1a, 1b).
+
+    K is the convolution's weight gradient as a linear map of its input, made of the slope ∂J/∂Z.
+    slope, output: ∂J/∂Z and Z − bias, both (1, *stage.outputs).
+    factor: by which the equations of K count more than those of W. Where all agree it changes
+        nothing but how fast they are solved.
+    """
+
+    stage: Stage
+    slope: Tensor
+    output: Tensor
+    factor: float = 1.0
+
+    def forward(self, x: Tensor) -> Parts:
+        """U x: (W x, K x); both see the same patches of x."""
+        stage = self.stage
+        patches = F.unfold(x, self._kernel, padding=stage.padding, stride=stage.stride)[0]
+        weight, slope = self._rows
+        output = (weight @ patches).view(1, *stage.outputs)
+        return output, (slope @ patches.T).view_as(stage.weight)
+
+    def adjoint(self, parts: Parts) -> Tensor:
+        """The transpose of `forward`."""
+        stage, (output, gradient) = self.stage, parts
+        weight, slope = self._rows
+        patches = weight.T @ output.view(len(weight), -1)
+        patches.addmm_(gradient.view(len(weight), -1).T, slope)
+        return F.fold(
+            patches[None],
+            stage.inputs[1:],
+            self._kernel,
+            padding=stage.padding,
+            stride=stage.stride,
+        )
+
+    @property
+    def _kernel(self) -> tuple[int, int]:
+        return self.stage.weight.shape[2], self.stage.weight.shape[3]
+
+    @cached_property
+    def _rows(self) -> tuple[Tensor, Tensor]:
+        """W as (channels, taps) and ∂J/∂Z, times the factor, as (channels, positions)."""
+        slope = self.factor * self.slope[0].flatten(1)
+        return self.stage.weight.flatten(1), slope
+
+    @property
+    def target(self) -> Parts:
+        """V of Eq. 4."""
+        return self.output, self.factor * self.stage.weight_gradient
+
+    def balanced(self) -> "Equations":
+        """The same with a factor by which K's entries are as large as W's."""
+        stage = self.stage
+        pixels = math.prod(stage.outputs[1:])
+        output = float(stage.weight.square().sum()) * pixels
+        weight = float(self.slope.square().sum()) * stage.weight[0].numel()
+        return replace(self, factor=math.sqrt(output / weight)) if weight else self
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerSolution:
+    """unknown: of the first convolution its input x, of a later one z, before the activation
+    that made its input; (1, *inputs). residual: ‖U x − V‖ / ‖V‖.
+    """
+
+    unknown: Tensor
+    residual: float
+
+
+# Solves one convolution; told the stage before it, or None where there is none.
+Solver = Callable[[Equations, Stage | None], LayerSolution]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recursion:
+    """x: what the first stage sees, (1, C, H, W). residuals: of each convolution, first to last."""
+
+    x: Tensor
+    residuals: tuple[float, ...]
+
+
+def minimum_norm(limit: int) -> Solver:
+    """R-GAP's solver: the x of least norm, whose activation is then undone (Zhu, Blaschko 2021)."""
+
+    def solve(equations: Equations, before: Stage | None) -> LayerSolution:
+        found = cgls(
+            lambda parts: equations.forward(parts[0]),
+            lambda parts: (equations.adjoint(parts),),
+            equations.target,
+            limit=limit,
+            tolerance=_ROUGH if equations.stage.hidden else _FINE,
+        )
+        (x,) = found.solution
+        unknown = x if before is None else before.activation.inverse(x)
+        return LayerSolution(unknown=unknown, residual=found.residual)
+
+    return solve
+
+
+def invert(chain: Chain, label: int | None, solve: Solver, report: Report) -> Recursion:
+    """Go back through `chain` from its gradients alone (COPA, Algorithm 1).
+
+    label: the class, needed only where the last layer has no bias; None reads it off the gradient.
+    Raises `AttackFailedError` where a slope vanishes, so that a layer leaks nothing.
+    """
+    known = known_end(chain, label)
+    z, slope = known.z, known.slope
+    residuals: list[float] = []
+    stages = chain.stages[: known.depth]
+    agree = True  # the equations of a layer do, where all later layers were solved exactly
+    for place in range(len(stages) - 1, -1, -1):
+        stage = stages[place]
+        before = stages[place - 1] if place else None
+        equations = Equations(stage=stage, slope=slope, output=z - stage.shift())
+        found = solve(equations.balanced() if agree else equations, before)
+        agree = agree and not stage.hidden
+        residuals.insert(0, found.residual)
+        report(Progress(len(residuals), len(stages)))
+        if not torch.isfinite(found.unknown).all():
+            raise AttackFailedError(f"The equations of layer {place + 1} have no finite solution.")
+        z = found.unknown
+        if before is not None:
+            slope = stage.pull(slope) * before.activation.slope(z)
+    if not stages:
+        report(Progress(1, 1))
+    return Recursion(x=z, residuals=tuple(residuals))
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownEnd:
+    """What the fully connected layers give exactly.
+
+    depth: how many convolutions come before. z, slope: of the last one's output before its
+    activation, Z and ∂J/∂Z, (1, *outputs); z is the image the first stage sees where depth is 0,
+    and slope is then 0.
+    """
+
+    depth: int
+    z: Tensor
+    slope: Tensor
+
+
+def known_end(chain: Chain, label: int | None) -> KnownEnd:
+    """Undo the fully connected layers in closed form (Eq. 9 to 12, Lemma A.1)."""
+    stages = chain.stages
+    place = len(stages) - 1
+    slope = _last_slope(stages[place], label)
+    while True:
+        stage = stages[place]
+        x = _closed_form(stage, slope, place)
+        if place == 0:
+            image = x.view(1, *chain.shape)
+            return KnownEnd(depth=0, z=image, slope=torch.zeros_like(image))
+        before = stages[place - 1]
+        z = before.activation.inverse(x.view(1, *before.outputs))
+        slope = stage.pull(slope).view_as(z) * before.activation.slope(z)
+        place -= 1
+        if before.is_convolution:
+            return KnownEnd(depth=place + 1, z=z, slope=slope)
+
+
+def known_beyond(
+    chain: Chain, end: KnownEnd, *, limit: int, agree: float
+) -> tuple[KnownEnd, tuple[float, ...]]:
+    """Go on from `end` through convolutions that hide nothing, to the first that hides something.
+
+    limit: iterations at most for one layer. agree: residual above which a layer's equations are
+    taken to contradict each other, as those of disturbed gradients do; it is then not undone.
+    Returns where that ends, and the residuals of the layers undone, first to last.
+    """
+    residuals: tuple[float, ...] = ()
+    while end.depth > 1 and not chain.stages[end.depth - 1].hidden:
+        stage, before = chain.stages[end.depth - 1], chain.stages[end.depth - 2]
+        equations = Equations(stage=stage, slope=end.slope, output=end.z - stage.shift())
+        found = minimum_norm(limit)(equations.balanced(), before)
+        if not found.residual <= agree:
+            break
+        slope = stage.pull(end.slope) * before.activation.slope(found.unknown)
+        end = KnownEnd(depth=end.depth - 1, z=found.unknown, slope=slope)
+        residuals = (found.residual, *residuals)
+    return end, residuals
+
+
+def _closed_form(stage: Stage, slope: Tensor, place: int) -> Tensor:
+    """x of ∂J/∂W = ∂J/∂z xᵀ, all rows of Eq. 12 together by least squares; (1, inputs)."""
+    size = slope.square().sum()
+    if not size > 0:
+        raise AttackFailedError(
+            f"The gradient of fully connected layer {place + 1} is zero; it leaks nothing."
+        )
+    return slope @ stage.weight_gradient / size
+
+
+def _last_slope(stage: Stage, label: int | None) -> Tensor:
+    """∂J/∂z of the last layer, (1, classes): its bias gradient (Eq. 13), or read off its weight's.
+
+    Without a bias the weight gradient s·u vᵀ gives the slope only up to the factor s, which is
+    chosen so that the prediction fits: s·u = ∂J/∂z at z = W v/s.
+    """
+    if stage.bias_gradient is not None:
+        return stage.bias_gradient[None]
+    left, values, right = torch.linalg.svd(stage.weight_gradient, full_matrices=False)
+    u, v = left[:, 0], values[0] * right[0]
+    if not values[0] > 0:
+        raise AttackFailedError("The gradient of the last layer is zero; it leaks nothing.")
+    # Only the true class has a negative slope (iDLG), so only one entry has its sign.
+    odd = -1 if (u > 0).sum() > (u < 0).sum() else 1
+    index = int((u * odd).argmax()) if label is None else label
+    u, v = (-u, -v) if u[index] > 0 else (u, v)
+    return (_fitting_factor(stage, u, v, index) * u)[None]
+
+
+def _fitting_factor(stage: Stage, u: Tensor, v: Tensor, label: int) -> float:
+    def misfit(log: float) -> float:
+        factor = math.exp(log)
+        z = stage.apply(v[None] / factor)[0]
+        missed = stage.activation.value(z).softmax(0)
+        missed[label] -= 1
+        expected = missed * stage.activation.slope(z)
+        size = float(expected.norm()) + factor
+        return float((factor * u - expected).norm()) / size
+
+    logs = torch.linspace(math.log(1e-6), math.log(2.0), 400, dtype=torch.float64).tolist()
+    coarse = min(range(len(logs)), key=lambda place: misfit(logs[place]))
+    bounds = (logs[max(coarse - 1, 0)], logs[min(coarse + 1, len(logs) - 1)])
+    fine = minimize_scalar(misfit, bounds=bounds, method="bounded", options={"xatol": 1e-14})
+    return math.exp(float(fine.x))

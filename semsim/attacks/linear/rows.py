@@ -1,0 +1,145 @@
+"""Table 2 of the COPA paper, measured: every method on every image, network and seed."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from semsim.attacks.copa import Copa
+from semsim.attacks.copa_prior import CopaPrior
+from semsim.attacks.linear.outcome import Inversion, denoised, gradient_distance
+from semsim.attacks.matching import parameter_gradients
+from semsim.attacks.rgap import RGap
+from semsim.errors import AttackFailedError
+from semsim.progress import Progress, Report, silent
+from semsim.targets import TargetModel
+from semsim.targets.cnn3 import CNN3
+from semsim.targets.lenet import start_uniform
+from semsim.types import GradientObservation, LabelledImages
+
+TV_WEIGHT = 0.15  # of the paper's denoising
+CLASSES = 10
+SCALE = 20 * math.log10(255)  # the paper's PSNR is so much above that of images in [0, 1]
+METHODS = ("rgap", "copa", "copa denoised", "copa-prior", "grey")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Try:
+    """One attacked image: the observation, and the truth that the attack never sees."""
+
+    seen: GradientObservation
+    image: Tensor
+
+
+def cnn3_model(variant: int, activation: str, seed: int) -> TargetModel:
+    """CNN3 as the paper attacks it: never trained, weights uniform in ±0.5, in float64.
+
+    activation: "tanh", or "leaky-relu", which comes with a sigmoid behind the last layer
+    (Appendix C). It sees images less 0.5.
+    """
+    architecture = CNN3(variant=variant, activation=activation)  # type: ignore[arg-type]
+    names = [str(number) for number in range(CLASSES)]
+    with torch.random.fork_rng():
+        model = TargetModel(architecture, names, mean=[0.5] * 3, std=[1.0] * 3, size=(32, 32))
+    start_uniform(model, torch.Generator().manual_seed(seed))
+    if activation == "leaky-relu":
+        model.head = nn.Sequential(model.head, nn.Sigmoid())  # type: ignore[assignment]
+    return model.double().eval()
+
+
+def attempt(model: TargetModel, image: Tensor, label: int) -> Try:
+    """What leaks of one image, (3, 32, 32) in [0, 1], in float64."""
+    exact = image.double()
+    gradients = parameter_gradients(
+        model, exact[None], torch.tensor([label % CLASSES]), differentiable=False
+    )
+    shape = (image.shape[0], image.shape[1], image.shape[2])
+    seen = GradientObservation(model=model, gradients=gradients, shape=shape, label=label % CLASSES)
+    return Try(seen=seen, image=exact)
+
+
+def linear_rows(
+    images: LabelledImages,
+    variants: Sequence[int],
+    activations: Sequence[str],
+    seeds: Sequence[int],
+    report: Report = silent,
+) -> pd.DataFrame:
+    """One row a method, image, variant, activation and seed (of the weights).
+
+    images: 32×32. Columns: activation, variant, seed, image_id, class_name, method (one of
+    `METHODS`), mse (of the image in [0, 1], not clamped, as the paper takes it), psnr (dB),
+    psnr_paper (dB on the paper's scale), residual (of the gradient, after clamping), blew_up,
+    error ("" or why there is no image).
+    """
+    total = len(activations) * len(variants) * len(seeds) * len(images)
+    rows: list[dict[str, object]] = []
+    for activation in activations:
+        for variant in variants:
+            for seed in seeds:
+                model = cnn3_model(variant, activation, seed)
+                where = {"activation": activation, "variant": variant, "seed": seed}
+                for place, label in enumerate(images.labels.tolist()):
+                    what = {
+                        "image_id": images.ids[place],
+                        "class_name": images.classes[label],
+                    }
+                    one = attempt(model, images.images[place], label)
+                    rows += [{**where, **what, **row} for row in rows_of(one)]
+                    report(Progress(len(rows) // len(METHODS), total))
+    return pd.DataFrame(rows)
+
+
+def rows_of(one: Try) -> Iterator[dict[str, object]]:
+    """A row for each of `METHODS`, in that order."""
+    for method, found in inversions(one.seen):
+        yield {"method": method, **_judged(one, found)}
+
+
+def inversions(
+    seen: GradientObservation,
+) -> Iterator[tuple[str, Inversion | AttackFailedError]]:
+    """The name of each method and what it finds, in the order of `METHODS`."""
+    yield "rgap", _tried(RGap(), seen)
+    copa = _tried(Copa(), seen)
+    yield "copa", copa
+    yield "copa denoised", _smoothed(copa)
+    yield "copa-prior", _tried(CopaPrior(), seen)
+    grey = torch.full(seen.shape, 0.5, dtype=torch.float64)
+    yield "grey", Inversion(image=grey, residuals=(), solver="grey")
+
+
+def _tried(
+    attack: RGap | Copa | CopaPrior, seen: GradientObservation
+) -> Inversion | AttackFailedError:
+    try:
+        return attack.inversion(seen)
+    except AttackFailedError as failure:
+        return failure
+
+
+def _smoothed(found: Inversion | AttackFailedError) -> Inversion | AttackFailedError:
+    if isinstance(found, AttackFailedError):
+        return found
+    return Inversion(
+        image=denoised(found.image, TV_WEIGHT), residuals=found.residuals, solver=found.solver
+    )
+
+
+def _judged(one: Try, found: Inversion | AttackFailedError) -> dict[str, object]:
+    if isinstance(found, AttackFailedError):
+        lost = dict.fromkeys(("mse", "psnr", "psnr_paper", "residual"), math.nan)
+        return {**lost, "blew_up": False, "error": str(found)}
+    mse = float((found.image - one.image).square().mean())
+    psnr = -10 * math.log10(mse) if mse else math.inf
+    return {
+        "mse": mse,
+        "psnr": psnr,
+        "psnr_paper": psnr + SCALE,
+        "residual": gradient_distance(one.seen, found.image.clamp(0, 1)),
+        "blew_up": found.blew_up,
+        "error": "",
+    }

@@ -1,0 +1,163 @@
+"""Optimisers of attacks: first-order descent on many images at once, and L-BFGS on one."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from semsim.errors import AttackFailedError
+from semsim.progress import Progress, Report
+
+REPORT_EVERY = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Descent:
+    """How first-order attacks walk: Adam, on the gradient or on its sign.
+
+    lr: first step size. schedule: "steps" is ×0.1 at 3/8, 5/8 and 7/8 of `steps`, as Geiping et
+    al. 2020; "cosine" falls to 0 at the last step; "constant" never falls.
+    """
+
+    steps: int
+    lr: float
+    signed: bool
+    schedule: Literal["steps", "cosine", "constant"] = "steps"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Descended:
+    """Where a descent ended, per image.
+
+    unknown: (N, …), the last iterate. objective: (N,), before the last step.
+    failures: why an image diverged, or None.
+    """
+
+    unknown: Tensor
+    objective: Tensor
+    failures: tuple[str | None, ...]
+
+
+def descend(
+    objective: Callable[[Tensor], Tensor],
+    start: Tensor,
+    *,
+    descent: Descent,
+    bounds: tuple[Tensor, Tensor] | None,
+    report: Report,
+) -> Descended:
+    """Minimise every image's objective at once; each walks as it would alone.
+
+    objective: (N, …) to (N,), the value of an image depending on that image only.
+    bounds: the box, broadcast to the unknown, that is kept after each step; None for no box.
+    An image whose objective stops being finite stays where it was and gets a failure; the
+    others go on.
+    """
+    unknown = start.clone().requires_grad_(True)
+    optimiser = torch.optim.Adam([unknown], lr=descent.lr)
+    schedule = _schedule(optimiser, descent)
+    failures: list[str | None] = [None] * len(start)
+    values = torch.full((len(start),), float("nan"))
+    for step in range(1, descent.steps + 1):
+        each = objective(unknown)
+        values = each.detach()
+        lost = ~torch.isfinite(values)
+        if lost.any():
+            _note_failures(failures, values, step, descent.steps)
+            if all(failures):
+                break
+        (gradient,) = torch.autograd.grad(each.sum(), unknown)
+        if lost.any():
+            gradient = gradient.masked_fill(_like(lost, gradient), 0)
+        unknown.grad = gradient.sign() if descent.signed else gradient
+        optimiser.step()
+        schedule.step()
+        if bounds is not None:
+            with torch.no_grad():
+                unknown.clamp_(*bounds)
+        if step % REPORT_EVERY == 0 or step == descent.steps:
+            report(Progress(step, descent.steps, values={"objective": _mean(values)}))
+    return Descended(unknown=unknown.detach(), objective=values, failures=tuple(failures))
+
+
+def minimise_by_lbfgs(
+    objective: Callable[[], Tensor],
+    unknowns: list[Tensor],
+    *,
+    steps: int,
+    lr: float,
+    stop_below: float,
+    report: Report,
+) -> float:
+    """Torch's L-BFGS without line search, 20 inner iterations a step, as DLG and iDLG use it.
+
+    objective: the value at the present `unknowns`, which are leaves that want a gradient and are
+    changed in place. Ends early once the objective is below `stop_below`.
+    Returns the objective at the end; raises `AttackFailedError` where it is no longer finite.
+    """
+    optimiser = torch.optim.LBFGS(unknowns, lr=lr, max_iter=20, history_size=100)
+
+    def closure() -> float:
+        value = objective()
+        gradients = torch.autograd.grad(value, unknowns)
+        for unknown, gradient in zip(unknowns, gradients, strict=True):
+            unknown.grad = gradient
+        return value.item()
+
+    value = float("nan")
+    for step in range(1, steps + 1):
+        optimiser.step(closure)
+        value = objective().item()
+        if not math.isfinite(value):
+            raise AttackFailedError(f"The objective became {value} at step {step} of {steps}.")
+        ended = value < stop_below
+        report(Progress(steps if ended else step, steps, values={"objective": value}))
+        if ended:
+            break
+    for unknown in unknowns:
+        unknown.grad = None
+    return value
+
+
+def one_of(report: Report, part: int, parts: int) -> Report:
+    """A report for part `part` (from 0) of `parts` that are equally long, told as one whole."""
+
+    def tell(progress: Progress) -> None:
+        report(
+            replace(
+                progress,
+                done=part * progress.total + progress.done,
+                total=parts * progress.total,
+            )
+        )
+
+    return tell
+
+
+def _schedule(
+    optimiser: torch.optim.Optimizer, descent: Descent
+) -> torch.optim.lr_scheduler.LRScheduler:
+    if descent.schedule == "cosine":
+        return torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, descent.steps)
+    parts = (3, 5, 7) if descent.schedule == "steps" else ()
+    return torch.optim.lr_scheduler.MultiStepLR(
+        optimiser, milestones=[round(descent.steps * part / 8) for part in parts], gamma=0.1
+    )
+
+
+def _note_failures(failures: list[str | None], values: Tensor, step: int, steps: int) -> None:
+    for place, value in enumerate(values.tolist()):
+        if failures[place] is None and not torch.isfinite(values[place]):
+            failures[place] = f"The objective became {value} at step {step} of {steps}."
+
+
+def _like(mask: Tensor, values: Tensor) -> Tensor:
+    return mask.view(-1, *[1] * (values.dim() - 1))
+
+
+def _mean(values: Tensor) -> float:
+    finite = values[torch.isfinite(values)]
+    return float(finite.mean()) if len(finite) else float("nan")

@@ -1,0 +1,46 @@
+"""R-GAP: recursive gradient attack on privacy (Zhu and Blaschko 2021, arXiv:2010.07733)."""
+
+from dataclasses import dataclass
+
+import torch
+
+from semsim.attacks.linear.chain import chain_of
+from semsim.attacks.linear.outcome import Inversion, denoised, reconstruction
+from semsim.attacks.linear.recursion import invert, minimum_norm
+from semsim.progress import Report, silent
+from semsim.types import GradientObservation, Reconstruction
+
+
+@dataclass(frozen=True, kw_only=True)
+class RGap:
+    """Solve each layer's equations for its input by least squares, last layer first.
+
+    Works on convolutions followed by fully connected layers, each with Tanh, Sigmoid, LeakyReLU or
+    no activation. Where the equations leave something open the solution of least norm is taken,
+    and errors grow from layer to layer. Deterministic.
+
+    steps: iterations at most for one layer; the default never ends early on networks of the
+        paper's size. denoise: weight of total variation denoising, 0 for none.
+    """
+
+    steps: int = 3000
+    denoise: float = 0.0
+
+    def __call__(
+        self, seen: GradientObservation, *, rng: torch.Generator, report: Report = silent
+    ) -> Reconstruction:
+        """Reconstruct the image behind `seen`.
+
+        Raises `SettingsError` naming a layer that it cannot undo, `AttackFailedError` where a
+        gradient is zero or not finite.
+        """
+        return reconstruction(seen, self.inversion(seen, report=report))
+
+    def inversion(self, seen: GradientObservation, *, report: Report = silent) -> Inversion:
+        """The solution before it is clamped to [0, 1], with the residual of every layer."""
+        chain = chain_of(seen)
+        found = invert(chain, seen.label, minimum_norm(self.steps), report)
+        image = chain.images(found.x)[0].cpu()
+        return Inversion(
+            image=denoised(image, self.denoise), residuals=found.residuals, solver="recursion"
+        )

@@ -1,0 +1,257 @@
+"""The gradient of every image, and its slope by the images, in four hand-made passes.
+
+Automatic differentiation gives the same numbers, but it differentiates a graph of gradients, most
+nodes of which nobody asked for. The passes are those of `layer_passes`; a network is turned into
+a list of them once, from its traced graph.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, fx, nn
+
+from semsim.attacks import layer_passes as passes
+from semsim.attacks.layer_passes import LinearMap, Passed
+
+_LAYERS: dict[type[nn.Module], Callable[[Any, Tensor], Passed]] = {
+    nn.Conv2d: passes.Convolution,
+    nn.Linear: passes.Linear,
+    nn.BatchNorm2d: passes.BatchNorm,
+    nn.ReLU: passes.relu,
+    nn.LeakyReLU: passes.leaky_relu,
+    nn.Tanh: passes.tanh,
+    nn.Sigmoid: passes.sigmoid,
+    nn.SiLU: passes.silu,
+    nn.Softplus: passes.softplus,
+    nn.MaxPool2d: passes.max_pool,
+    nn.AdaptiveAvgPool2d: passes.mean_pool,
+    nn.Flatten: passes.flatten,
+    nn.Identity: passes.unchanged,
+    nn.Dropout: passes.unchanged,
+}
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One node of the network: what it computes from which nodes, and whose parameters.
+
+    places: of its own parameters among all of the model's. trained: whether anything before it
+    has parameters, so that a slope must be pulled through.
+    """
+
+    make: Callable[[Tensor], Passed] | None  # None: the sum of all sources
+    sources: tuple[int, ...]
+    places: tuple[int, ...]
+    trained: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A network as steps; step i makes node i + 1, node 0 is the images, the last the logits."""
+
+    steps: tuple[_Step, ...]
+    parameters: int
+
+
+# A model's structure does not change while it is attacked; tracing it takes longer than a step.
+_PLANS: WeakKeyDictionary[nn.Module, Plan | None] = WeakKeyDictionary()
+
+
+def plan_of(model: nn.Module) -> Plan | None:
+    """The steps of `model`, or None where it has one that is not known here."""
+    if any(layer.training for layer in model.modules() if isinstance(layer, _STATEFUL)):
+        return None
+    if model not in _PLANS:
+        _PLANS[model] = _traced(model)
+    return _PLANS[model]
+
+
+def planned_gradients(plan: Plan, images: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
+    """What `gradient_of_each` returns, differentiable once by `images`; labels: (N,) indices."""
+    found: tuple[Tensor, ...] = _EachGradient.apply(images, labels, plan)
+    return found
+
+
+class _EachGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, images: Tensor, labels: Tensor, plan: Plan) -> tuple[Tensor, ...]:
+        ctx.run = _Run(plan, images.detach(), labels)
+        return ctx.run.gradients()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *along: Tensor) -> tuple[Tensor, None, None]:
+        return ctx.run.slope_along(along), None, None
+
+
+class _Run:
+    """The four passes over one batch."""
+
+    def __init__(self, plan: Plan, images: Tensor, labels: Tensor) -> None:
+        self.plan = plan
+        self.passed: list[Passed | None] = []
+        self.slopes: dict[int, Tensor] = {}
+        nodes = [images]
+        for step in plan.steps:
+            if step.make is None:
+                self.passed.append(None)
+                nodes.append(sum((nodes[s] for s in step.sources[1:]), nodes[step.sources[0]]))
+            else:
+                made = step.make(nodes[step.sources[0]])
+                self.passed.append(made)
+                nodes.append(made.output)
+        self.chances = nodes[-1].softmax(dim=1)
+        self.misses = self.chances - F.one_hot(labels, self.chances.shape[1])
+
+    def gradients(self) -> tuple[Tensor, ...]:
+        found: list[Tensor | None] = [None] * self.plan.parameters
+        self.slopes = {len(self.plan.steps): self.misses}
+        for node, step, made in self._backwards():
+            slope = self.slopes.get(node)
+            if slope is None:
+                continue  # nothing before or at this node has parameters
+            if made is None:
+                pulled = [slope] * len(step.sources)
+            else:
+                for place, own in zip(step.places, made.own(slope), strict=True):
+                    known = found[place]
+                    found[place] = own if known is None else known + own
+                pulled = [made.pull(slope)] if step.trained else []
+            _add_to(self.slopes, step.sources, pulled)
+        return tuple(each for each in found if each is not None)
+
+    def slope_along(self, along: Sequence[Tensor]) -> Tensor:
+        changes: list[Tensor | None] = [None]
+        for step, made in zip(self.plan.steps, self.passed, strict=True):
+            if made is None:
+                several = [c for s in step.sources if (c := changes[s]) is not None]
+                changes.append(sum(several[1:], several[0]) if several else None)
+            else:
+                own = [along[place] for place in step.places]
+                changes.append(made.push(changes[step.sources[0]], own))
+        last = changes[-1]
+        if last is None:
+            raise ValueError("A network without parameters has no gradient to match.")
+        moved = self.chances * last
+        bent = {len(self.plan.steps): moved - self.chances * moved.sum(dim=1, keepdim=True)}
+        for node, step, made in self._backwards():
+            by_output = bent.pop(node)
+            if made is None:
+                pulled = [by_output] * len(step.sources)
+            elif step.trained or step.places:
+                own = [along[place] for place in step.places]
+                slope, change = self.slopes[node], changes[step.sources[0]]
+                pulled = [made.pull_change(by_output, slope, change, own)]
+            else:
+                pulled = [made.pull(by_output)]
+            _add_to(bent, step.sources, pulled)
+        return bent[0]
+
+    def _backwards(self) -> list[tuple[int, _Step, Passed | None]]:
+        steps = enumerate(zip(self.plan.steps, self.passed, strict=True), start=1)
+        return [(node, step, made) for node, (step, made) in reversed(list(steps))]
+
+
+def _add_to(slopes: dict[int, Tensor], sources: tuple[int, ...], pulled: Sequence[Tensor]) -> None:
+    for source, slope in zip(sources, pulled, strict=False):
+        slopes[source] = slopes[source] + slope if source in slopes else slope
+
+
+_STATEFUL = (nn.BatchNorm2d, nn.Dropout)
+
+
+def _traced(model: nn.Module) -> Plan | None:
+    try:
+        graph = fx.Tracer().trace(model)
+    except (fx.proxy.TraceError, TypeError, RuntimeError, ValueError):
+        return None  # control flow that depends on the data
+    places = {id(parameter): place for place, parameter in enumerate(model.parameters())}
+    numbers: dict[fx.Node, int] = {}
+    trained: list[bool] = [False]
+    steps: list[_Step] = []
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            numbers[node] = 0
+            continue
+        if node.op in {"get_attr", "output"}:
+            continue
+        sources = tuple(numbers[n] for n in node.all_input_nodes if n in numbers)
+        found = _node(model, node)
+        if found is None or (found[0] is not None and len(sources) != 1):
+            return None
+        make, owned = found
+        before = any(trained[source] for source in sources)
+        steps.append(_Step(make, sources, tuple(places[id(p)] for p in owned), before))
+        trained.append(before or bool(owned))
+        numbers[node] = len(steps)
+    used = {place for step in steps for place in step.places}
+    return Plan(tuple(steps), len(places)) if used == set(places.values()) else None
+
+
+_Made = tuple[Callable[[Tensor], Passed] | None, list[nn.Parameter]]
+
+
+def _node(model: nn.Module, node: fx.Node) -> _Made | None:
+    """How to make the node, with its own parameters, or None where it is not known."""
+    if node.op == "call_module":
+        return _layer(model.get_submodule(str(node.target)))
+    if node.op != "call_function":
+        return None
+    if node.target in {operator.add, operator.iadd, torch.add}:
+        nodes = [each for each in node.args if isinstance(each, fx.Node)]
+        is_sum = len(nodes) == 2 and not node.kwargs and nodes[0] is not nodes[1]
+        return (None, []) if is_sum and all(n.op != "get_attr" for n in nodes) else None
+    if node.target is torch.flatten and node.args[1:] == (1,) and not node.kwargs:
+        return _layer(nn.Flatten())
+    if node.target in {operator.sub, operator.truediv} and len(node.args) == 2:
+        return _shifted_or_scaled(model, node)
+    return None
+
+
+def _layer(layer: nn.Module) -> _Made | None:
+    make = _LAYERS.get(type(layer))
+    if make is None or not _is_known(layer):
+        return None
+    return (lambda x: make(layer, x)), list(layer.parameters(recurse=False))
+
+
+def _is_known(layer: nn.Module) -> bool:
+    if isinstance(layer, nn.Conv2d):
+        plain = layer.groups == 1 and layer.dilation == (1, 1) and layer.padding_mode == "zeros"
+        return plain and not isinstance(layer.padding, str)
+    if isinstance(layer, nn.BatchNorm2d):
+        return layer.affine and layer.track_running_stats
+    if isinstance(layer, nn.AdaptiveAvgPool2d):
+        return layer.output_size in {1, (1, 1)}
+    if isinstance(layer, nn.Flatten):
+        return (layer.start_dim, layer.end_dim) == (1, -1)
+    return True
+
+
+def _shifted_or_scaled(model: nn.Module, node: fx.Node) -> _Made | None:
+    """Less, or over, a constant that belongs to the model, as normalisation does."""
+    left, right = node.args
+    if not isinstance(left, fx.Node) or left.op == "get_attr":
+        return None
+    if not isinstance(right, fx.Node) or right.op != "get_attr":
+        return None
+    name = str(right.target)
+    constant = operator.attrgetter(name)
+    if isinstance(constant(model), nn.Parameter):
+        return None
+    if node.target is operator.sub:
+        return (lambda x: _same(x - constant(model))), []
+    return (lambda x: _over(x, constant(model))), []
+
+
+def _same(output: Tensor) -> LinearMap:
+    return LinearMap(output, lambda change: change, lambda slope: slope)
+
+
+def _over(x: Tensor, by: Tensor) -> LinearMap:
+    return LinearMap(x / by, lambda change: change / by, lambda slope: slope / by)

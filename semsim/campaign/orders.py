@@ -1,0 +1,98 @@
+"""Asking for a campaign: its plan from the data at hand, and the job it becomes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from semsim import jobs
+from semsim.campaign.cell import Plugin
+from semsim.campaign.plan import Campaign, Plan, campaign_to, check, make_plan
+from semsim.campaign.specs import read_plugin
+from semsim.campaign.watch import CAMPAIGN, RunFolder
+from semsim.datasets import DATASETS
+from semsim.errors import JobError
+from semsim.jobs import Job, JobState
+from semsim.registry import build
+from semsim.types import LabelledImages
+
+KIND = "campaign"
+_LIVE = {JobState.QUEUED, JobState.RUNNING}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A campaign and where it is carried out.
+
+    data: the data folder. scheduler: address of a Dask scheduler, "" for this machine.
+    workers: processes on this machine, 0 for one a core. device: where each computes.
+    """
+
+    campaign: Campaign
+    data: Path
+    scheduler: str = ""
+    workers: int = 0
+    device: str = "auto"
+    retry: bool = False
+
+
+def plan_of(campaign: Campaign) -> Plan:
+    """The plan of `campaign` on the data sets of this machine.
+
+    Raises `SettingsError` for what cannot be, `DataError` that says how to get missing data.
+    """
+    check(campaign)
+    tests = {text: load_text(text, "test") for text in campaign.datasets}
+    return make_plan(campaign, tests)
+
+
+@lru_cache(maxsize=2)
+def load_text(text: str, split: str) -> LabelledImages:
+    """One split of the data set written as `text`; the last few are kept."""
+    return load(read_plugin(DATASETS, text), split)
+
+
+def load(dataset: Plugin, split: str) -> LabelledImages:
+    """One split of a data set."""
+    images: LabelledImages = build(DATASETS, dataset.name, dataset.settings)(split)
+    return images
+
+
+def queue_campaign(order: Order, root: Path) -> Job:
+    """The job that will carry out `order`, below `root`; not yet started.
+
+    Raises `JobError` where the campaign is under way, `SettingsError` where another one has the
+    name or it cannot be planned.
+    """
+    check(order.campaign)
+    RunFolder(order.data, order.campaign.name).claim(order.campaign)
+    if any(jobs.state(job) in _LIVE for job in jobs_of(root, order.campaign.name)):
+        raise JobError(f"{order.campaign.name!r} is under way already.")
+    return jobs.create(
+        root,
+        kind=KIND,
+        title=f"Campaign {order.campaign.name}",
+        argv=campaign_argv(order, Path("{job}") / CAMPAIGN),
+        files={CAMPAIGN: campaign_to(order.campaign)},
+    )
+
+
+def jobs_of(root: Path, name: str) -> list[Job]:
+    """The jobs of the campaign called `name`, newest first."""
+    return [job for job in jobs.list_jobs(root, KIND) if name_of(job) == name]
+
+
+def name_of(job: Job) -> str:
+    """The campaign a job carries out; "" where its folder does not say."""
+    try:
+        return str(jobs.read_json(job.folder / CAMPAIGN)["name"])
+    except (JobError, KeyError):
+        return ""
+
+
+def campaign_argv(order: Order, file: Path) -> Sequence[str]:
+    """The arguments after `python -m semsim` that carry out `order`."""
+    argv = ["campaign", "run", "--file", str(file), "--data-dir", str(Path(order.data).resolve())]
+    argv += ["--workers", str(order.workers), "--device", order.device]
+    argv += ["--scheduler", order.scheduler] if order.scheduler else []
+    return [*argv, "--retry-failed"] if order.retry else argv

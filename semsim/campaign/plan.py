@@ -1,0 +1,327 @@
+"""A grid of data sets, architectures, strategies, attacks, images and seeds, as cells with keys.
+
+A target is a classifier to train; a cell is one image attacked on one target by one attack. The
+key of each is a hash of everything that determines it, so that a cell that is done anywhere is
+done for every campaign. Keys leave out the number of images attacked at once: it changes a result
+by rounding only. Two cells of the same image and seed draw the same random numbers whatever the
+target or the attack, so that models and attacks are compared on the same shifts and noise.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import product
+from typing import Any
+
+import torch
+
+from semsim.attacks import ATTACKS
+from semsim.campaign.cell import Plugin, TargetPlan
+from semsim.campaign.specs import (
+    all_settings,
+    plain,
+    read_attack,
+    read_plugin,
+    read_strategy,
+    short_labels,
+    strategy_label,
+)
+from semsim.datasets import DATASETS
+from semsim.defences import DEFENCES
+from semsim.errors import DataError, SettingsError
+from semsim.images import to_uint8
+from semsim.registry import build
+from semsim.targets import TARGETS
+from semsim.targets.train import TrainSettings
+from semsim.types import LabelledImages
+
+TARGET_FORMAT = "semsim-target/2"  # a change of what training does with the same settings
+CELL_FORMAT = "semsim-cell/1"
+_GRADIENTS = 32_000_000  # numbers: the gradients of all images attacked at once, 128 MB
+_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,79}")
+_LISTS = ("datasets", "architectures", "strategies", "attacks", "seeds")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Campaign:
+    """What to do, as people write it: each plug-in is text as in `semsim.campaign.specs`.
+
+    images: how many test images of each data set, drawn class by class by `choose_images`.
+    image_ids: these images instead. seeds: each trains targets and attacks of its own.
+    train: of every target; its seed is replaced by those in `seeds`.
+    together: how many images an attack that can takes at once, at most; fewer for large networks,
+    since each image has a gradient of its own in memory.
+    """
+
+    name: str
+    datasets: tuple[str, ...] = ("symbols",)
+    architectures: tuple[str, ...] = ("resnet20-4", "convnet8")
+    strategies: tuple[str, ...] = ("none", "crop-flip")
+    attacks: tuple[str, ...] = ("invgrad",)
+    images: int = 16
+    image_ids: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = (0,)
+    train: TrainSettings = field(default_factory=TrainSettings)
+    together: int = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedTarget:
+    """A classifier to train. dataset: its text in the campaign, by which images are found."""
+
+    key: str
+    dataset: str
+    plan: TargetPlan
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One image to attack. draw: seed of the random numbers, from image and campaign seed."""
+
+    key: str
+    image_id: str
+    draw: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedSet:
+    """One target under one attack: what becomes a reconstruction set.
+
+    model: unique within the campaign. folder: the set's name on disk. together: how many images
+    are attacked at once.
+    """
+
+    model: str
+    folder: str
+    target: PlannedTarget
+    attack: Plugin
+    attack_label: str
+    cells: tuple[Cell, ...]
+    together: int
+
+    @property
+    def key(self) -> str:
+        """Of all its cells: the same where the set would be the same."""
+        return key_of(self.model, [cell.key for cell in self.cells])
+
+    def batches(self) -> Iterator[tuple[Cell, ...]]:
+        """The cells in the groups in which they are attacked, which never depend on who works."""
+        for start in range(0, len(self.cells), self.together):
+            yield self.cells[start : start + self.together]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A campaign worked out. images: the attacked ones of each data set, by its text."""
+
+    campaign: Campaign
+    targets: tuple[PlannedTarget, ...]
+    sets: tuple[PlannedSet, ...]
+    images: Mapping[str, LabelledImages]
+
+    @property
+    def cells(self) -> list[Cell]:
+        """All cells, in the order of the sets."""
+        return [cell for planned in self.sets for cell in planned.cells]
+
+
+def make_plan(campaign: Campaign, tests: Mapping[str, LabelledImages]) -> Plan:
+    """The targets and cells of `campaign`.
+
+    tests: the test split of each data set, by its text.
+    Raises `SettingsError` for what cannot be built or is empty, `DataError` for images a data set
+    does not have.
+    """
+    check(campaign)
+    images = {text: choose_images(tests[text], campaign) for text in campaign.datasets}
+    digests = {text: _digests(chosen) for text, chosen in images.items()}
+    targets = tuple(_targets(campaign))
+    sizes = [parameters(target.plan, images[target.dataset]) for target in targets]
+    attacks = list(
+        zip(short_labels(campaign.attacks), map(read_attack, campaign.attacks), strict=True)
+    )
+    sets = tuple(
+        _planned_set(target, label, attack, digests[target.dataset], together)
+        for target, size in zip(targets, sizes, strict=True)
+        for label, attack in attacks
+        for together in [_together(campaign, attack, size)]
+    )
+    return Plan(campaign=campaign, targets=targets, sets=sets, images=images)
+
+
+def parameters(plan: TargetPlan, images: LabelledImages) -> int:
+    """How many parameters the target has."""
+    channels, *size = images.images.shape[1:]
+    architecture = build(TARGETS, plan.architecture.name, plan.architecture.settings)
+    with torch.device("meta"):  # sizes alone: nothing is allocated or drawn
+        body, width = architecture.build(channels, tuple(size))
+    head = (width + 1) * len(images.classes)
+    return int(head + sum(parameter.numel() for parameter in body.parameters()))
+
+
+def check(campaign: Campaign) -> None:
+    """Raise `SettingsError` where the campaign cannot be planned whatever the data."""
+    check_name(campaign.name)
+    for name in _LISTS:
+        values = getattr(campaign, name)
+        if not values:
+            raise SettingsError(f"The campaign has no {name}; choose at least one.")
+        if len(set(values)) < len(values):
+            raise SettingsError(f"The campaign's {name} name one twice: {values}.")
+    if not campaign.image_ids and campaign.images < 1:
+        raise SettingsError(f"A campaign needs at least one image; got {campaign.images}.")
+    if campaign.together < 1:
+        raise SettingsError(f"together={campaign.together}; expected 1 or more.")
+    list(_targets(campaign))
+    for text in campaign.attacks:
+        read_attack(text)
+
+
+def check_name(name: str) -> None:
+    """Raise `SettingsError` where a campaign's sets cannot have `name` as their folder."""
+    if not _NAME.fullmatch(name):
+        raise SettingsError(
+            f"{name!r} cannot name a campaign: use up to 80 letters, digits, '.', '_' "
+            "and '-', beginning with a letter or digit."
+        )
+
+
+def choose_images(test: LabelledImages, campaign: Campaign) -> LabelledImages:
+    """The images of a data set's test split that are attacked.
+
+    One image of each class in turn, classes in an order that depends on their names alone, so that
+    more images keep those of fewer.
+    """
+    if campaign.image_ids:
+        missing = sorted(set(campaign.image_ids) - set(test.ids))
+        if missing:
+            raise DataError(f"{test.dataset} has no test image {missing[0]!r}.")
+        return test.pick([test.ids.index(one) for one in campaign.image_ids])
+    if campaign.images > len(test):
+        raise DataError(
+            f"{test.dataset} has {len(test)} test images; the campaign asks for {campaign.images}."
+        )
+    rounds: dict[int, int] = {}
+    order = []
+    for place, label in enumerate(test.labels.tolist()):
+        turn = rounds.get(label, 0)
+        rounds[label] = turn + 1
+        order.append((turn, key_of(test.classes[label]), place))
+    return test.pick([place for _, _, place in sorted(order)[: campaign.images]])
+
+
+def key_of(*parts: Any) -> str:
+    """A hash, 20 hexadecimal digits, of everything in `parts`."""
+    text = json.dumps(plain(parts), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def campaign_from(content: Mapping[str, Any]) -> Campaign:
+    """The campaign a JSON object describes; `SettingsError` names what it does not know."""
+    known = {one.name for one in fields(Campaign)}
+    unknown = sorted(set(content) - known)
+    if unknown:
+        raise SettingsError(
+            f"A campaign has no {unknown[0]!r}. It has: {', '.join(sorted(known))}."
+        )
+    values: dict[str, Any] = {
+        key: tuple(v) if isinstance(v, list) else v for key, v in content.items()
+    }
+    try:
+        train = TrainSettings(**values.pop("train", {}))
+        return Campaign(**values, train=train)
+    except TypeError as error:
+        raise SettingsError(f"This is not a campaign: {error}.") from None
+
+
+def campaign_to(campaign: Campaign) -> dict[str, Any]:
+    """The JSON object that `campaign_from` reads."""
+    content = asdict(campaign)
+    return {key: list(v) if isinstance(v, tuple) else v for key, v in content.items()}
+
+
+def _targets(campaign: Campaign) -> Iterator[PlannedTarget]:
+    grid = product(
+        zip(campaign.datasets, short_labels(campaign.datasets), strict=True),
+        zip(campaign.architectures, short_labels(campaign.architectures), strict=True),
+        campaign.strategies,
+        campaign.seeds,
+    )
+    for (dataset, dataset_label), (architecture, label), strategy, seed in grid:
+        parts = [dataset_label] if len(campaign.datasets) > 1 else []
+        parts += [label, strategy_label(strategy)]
+        parts += [f"seed {seed}"] if len(campaign.seeds) > 1 else []
+        plan = TargetPlan(
+            label="/".join(parts),
+            dataset=read_plugin(DATASETS, dataset),
+            architecture=read_plugin(TARGETS, architecture),
+            defence=read_strategy(strategy),
+            train=replace(campaign.train, seed=seed),
+        )
+        yield PlannedTarget(key=target_key(plan), dataset=dataset, plan=plan, seed=seed)
+
+
+def target_key(plan: TargetPlan) -> str:
+    """The key of a target: of every setting that determines its weights, but not its label."""
+    return key_of(
+        TARGET_FORMAT,
+        all_settings(DATASETS, plan.dataset),
+        all_settings(TARGETS, plan.architecture),
+        all_settings(DEFENCES, plan.defence),
+        plan.train,
+    )
+
+
+def _planned_set(
+    target: PlannedTarget,
+    label: str,
+    attack: Plugin,
+    digests: Sequence[tuple[str, str]],
+    together: int,
+) -> PlannedSet:
+    settings = all_settings(ATTACKS, attack)
+    cells = tuple(
+        Cell(
+            key=key_of(CELL_FORMAT, target.key, settings, image_id, digest, target.seed),
+            image_id=image_id,
+            draw=int(key_of(image_id, digest, target.seed)[:15], 16),
+        )
+        for image_id, digest in digests
+    )
+    model = f"{target.plan.label}/{label}"
+    folder = f"{_file_name(target.plan.label)}__{_file_name(label)}"
+    return PlannedSet(
+        model=model,
+        folder=folder,
+        target=target,
+        attack=attack,
+        attack_label=label,
+        cells=cells,
+        together=together,
+    )
+
+
+def _together(campaign: Campaign, attack: Plugin, size: int) -> int:
+    if not hasattr(ATTACKS[attack.name], "many"):
+        return 1
+    return max(1, min(campaign.together, _GRADIENTS // size))
+
+
+def _digests(images: LabelledImages) -> list[tuple[str, str]]:
+    """Each image's id, and a hash of its pixels and label: ids alone may be of other pictures."""
+    return [
+        (image_id, hashlib.sha256(to_uint8(image).tobytes()).hexdigest() + str(label))
+        for image_id, image, label in zip(
+            images.ids, images.images, images.labels.tolist(), strict=True
+        )
+    ]
+
+
+def _file_name(label: str) -> str:
+    """A name any file system takes; a hash keeps apart what differs in other signs only."""
+    plain_name = re.sub(r"[^0-9A-Za-z.+_-]+", "-", label.replace("/", "__")).strip("-")
+    changed = plain_name != label.replace("/", "__")
+    return f"{plain_name}-{key_of(label)[:6]}" if changed else plain_name

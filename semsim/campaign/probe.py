@@ -1,0 +1,235 @@
+"""How long a campaign takes and how much disk it needs, from a few steps measured here.
+
+A probe trains on a few batches and runs each attack for a few iterations. What it finds is kept
+below <data>/runs/_pieces/probes, by a hash of what was measured and on which machine.
+"""
+
+import contextlib
+import platform
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import torch
+
+from semsim.attacks import ATTACKS
+from semsim.campaign.cell import Plugin, attack_images
+from semsim.campaign.plan import Plan, PlannedSet, PlannedTarget, key_of, parameters
+from semsim.campaign.specs import all_settings
+from semsim.campaign.store import PIECES, PieceStore
+from semsim.datasets import DATASETS
+from semsim.defences import DEFENCES
+from semsim.errors import StopRequestedError
+from semsim.jobs import read_json, write_json
+from semsim.progress import Progress, Report, silent
+from semsim.registry import build
+from semsim.targets import TARGETS, TargetModel
+from semsim.targets.train import train_target
+from semsim.types import LabelledImages
+
+_BATCHES = 3  # of training, after one that is not measured
+_LONG_ENOUGH = 1.0  # seconds of attack that tell its pace
+_FILE = 4096  # bytes a file takes at least
+_PICTURES = 6  # original, attacked and reconstruction, each in the store and in the set
+
+Load = Callable[[Plugin, str], LabelledImages]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """Seconds of one core: `trainings` by key of the target, `images` by folder of the set."""
+
+    trainings: Mapping[str, float] = field(default_factory=dict)
+    images: Mapping[str, float] = field(default_factory=dict)
+
+    def training(self, target: PlannedTarget) -> float:
+        """Of training a target; 1 where nothing was measured."""
+        return self.trainings.get(target.key, 1.0)
+
+    def image(self, planned: PlannedSet) -> float:
+        """Of attacking one image; 1 where nothing was measured."""
+        return self.images.get(planned.folder, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outlook:
+    """What carrying out a plan takes.
+
+    cells, cells_done, cells_failed; targets and those still to train. seconds: of one core, for
+    what is missing, or None where it was not measured. disk: bytes, of everything.
+    """
+
+    cells: int
+    cells_done: int
+    targets: int
+    to_train: int
+    seconds: float | None
+    disk: int
+
+
+def outlook(plan: Plan, data: Path, estimate: Estimate | None) -> Outlook:
+    """What is left of `plan` below `data`; without `estimate` the time is not told."""
+    store = PieceStore(data)
+    keys = {cell.key for cell in plan.cells}
+    missing = set(store.missing(keys))
+    needed = [
+        target
+        for target in plan.targets
+        if not store.weights(target.key).exists() and _lacks(plan, target, missing)
+    ]
+    seconds = None
+    if estimate is not None:
+        images = [estimate.image(s) for s in plan.sets for c in s.cells if c.key in missing]
+        seconds = sum(images) + sum(map(estimate.training, needed))
+    return Outlook(
+        cells=len(keys),
+        cells_done=len(keys) - len(missing),
+        targets=len({target.key for target in plan.targets}),
+        to_train=len({target.key for target in needed}),
+        seconds=seconds,
+        disk=_disk(plan),
+    )
+
+
+def known_estimate(plan: Plan, data: Path) -> Estimate | None:
+    """What earlier probes say of `plan`, or None where one is missing."""
+    kept = {key: _read(data, key) for key in _probes(plan)}
+    if None in kept.values():
+        return None
+    return _estimate(plan, {key: seconds or 0.0 for key, seconds in kept.items()})
+
+
+def measure(plan: Plan, data: Path, load: Load, report: Report = silent) -> Estimate:
+    """Probe what `plan` needs and no earlier probe below `data` has measured."""
+    probes, seconds = _probes(plan), {}
+    for done, (key, about) in enumerate(probes.items(), 1):
+        kept = _read(data, key)
+        if kept is None:
+            with _one_thread():
+                kept = _probe(plan, about, load)
+            _write(data, key, kept)
+        seconds[key] = kept
+        report(Progress(done, len(probes), "measuring a few steps"))
+    return _estimate(plan, seconds)
+
+
+def _probes(plan: Plan) -> dict[str, PlannedTarget | PlannedSet]:
+    """What to measure, by its key; targets that differ in strategy or seed take as long."""
+    trainings: dict[str, PlannedTarget | PlannedSet] = {_epoch_key(t): t for t in plan.targets}
+    return trainings | {_attack_key(planned): planned for planned in plan.sets}
+
+
+def _estimate(plan: Plan, seconds: Mapping[str, float]) -> Estimate:
+    return Estimate(
+        trainings={t.key: seconds[_epoch_key(t)] * t.plan.train.epochs for t in plan.targets},
+        images={s.folder: seconds[_attack_key(s)] for s in plan.sets},
+    )
+
+
+def _epoch_key(target: PlannedTarget) -> str:
+    return key_of("epoch", *_network(target), target.plan.train.batch_size)
+
+
+def _attack_key(planned: PlannedSet) -> str:
+    size = len(next(planned.batches()))
+    attack = all_settings(ATTACKS, planned.attack)
+    return key_of("attack", *_network(planned.target), attack, size)
+
+
+def _network(target: PlannedTarget) -> list[object]:
+    machine = [platform.node(), platform.machine(), platform.processor()]
+    dataset = all_settings(DATASETS, target.plan.dataset)
+    return [machine, dataset, all_settings(TARGETS, target.plan.architecture)]
+
+
+def _probe(plan: Plan, about: PlannedTarget | PlannedSet, load: Load) -> float:
+    if isinstance(about, PlannedTarget):
+        data = load(about.plan.dataset, "train")
+        size = about.plan.train.batch_size
+        _train_on(about, data, 1)
+        began, batches = time.perf_counter(), min(_BATCHES, -(-len(data) // size))
+        _train_on(about, data, batches)
+        return (time.perf_counter() - began) / batches * (len(data) / size)
+    target, size = about.target, len(next(about.batches()))
+    model = _train_on(target, load(target.plan.dataset, "train"), 1)
+    images = plan.images[target.dataset].pick(range(size))
+    watch = _Stopwatch()
+    with contextlib.suppress(_EnoughError):
+        attack_images(model, images, Plugin(name="none"), about.attack, list(range(size)), watch)
+    return watch.seconds() / size
+
+
+def _train_on(target: PlannedTarget, data: LabelledImages, batches: int) -> TargetModel:
+    some = data.pick(range(min(len(data), batches * target.plan.train.batch_size)))
+    architecture = build(TARGETS, target.plan.architecture.name, target.plan.architecture.settings)
+    settings = replace(target.plan.train, epochs=1)
+    return train_target(architecture, some, build(DEFENCES, "none"), settings)
+
+
+class _EnoughError(StopRequestedError):
+    """The pace of an attack is known."""
+
+
+class _Stopwatch:
+    """A report that ends the work once its pace is known."""
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter()
+        self._points: list[tuple[float, float]] = []  # share done, when
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.perf_counter()
+        self._points.append((progress.done / max(1, progress.total), now))
+        first = self._points[0][1]
+        if len(self._points) > 2 and now - first > _LONG_ENOUGH and progress.done < progress.total:
+            raise _EnoughError("enough")
+
+    def seconds(self) -> float:
+        """The whole work takes: at the pace between the first report and the last."""
+        if len(self._points) > 1 and self._points[-1][0] > self._points[0][0]:
+            (share, began), (last_share, ended) = self._points[0], self._points[-1]
+            return (ended - began) / (last_share - share)
+        return time.perf_counter() - self._began
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """As a worker computes."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _lacks(plan: Plan, target: PlannedTarget, missing: set[str]) -> bool:
+    mine = [planned for planned in plan.sets if planned.target.key == target.key]
+    return any(cell.key in missing for planned in mine for cell in planned.cells)
+
+
+def _disk(plan: Plan) -> int:
+    """Bytes of all pieces and sets, as if no picture compressed."""
+    pictures = sum(
+        _PICTURES * (plan.images[s.target.dataset].images[0].numel() + _FILE) * len(s.cells)
+        for s in plan.sets
+    )
+    weights = [parameters(target.plan, plan.images[target.dataset]) for target in plan.targets]
+    return pictures + 4 * sum(weights)
+
+
+def _path(data: Path, key: str) -> Path:
+    return Path(data) / "runs" / PIECES / "probes" / f"{key}.json"
+
+
+def _read(data: Path, key: str) -> float | None:
+    path = _path(data, key)
+    return float(read_json(path)["seconds"]) if path.exists() else None
+
+
+def _write(data: Path, key: str, seconds: float) -> None:
+    path = _path(data, key)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, {"seconds": seconds})

@@ -1,0 +1,106 @@
+"""The finished cells of one target under one attack, as a reconstruction set."""
+
+import hashlib
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from semsim.attacks import ATTACKS
+from semsim.campaign.plan import Plan, PlannedSet
+from semsim.campaign.records import read_set, software_versions, write_set
+from semsim.campaign.rows import save_result
+from semsim.campaign.specs import named
+from semsim.campaign.store import PieceStore, StoredCell
+from semsim.datasets import DATASETS
+from semsim.defences import DEFENCES
+from semsim.errors import DataError
+from semsim.targets import TARGETS, target_facts
+
+
+def set_folder(data: Path, plan: Plan, planned: PlannedSet) -> Path:
+    """Where the set goes: <data>/runs/<campaign>/<target>__<attack>."""
+    return Path(data) / "runs" / plan.campaign.name / planned.folder
+
+
+def is_written(data: Path, plan: Plan, planned: PlannedSet) -> bool:
+    """Whether the set is on disk with just these cells."""
+    try:
+        run = read_set(set_folder(data, plan, planned)).run
+    except DataError:
+        return False
+    return run.get("key") == planned.key
+
+
+def write_finished_set(data: Path, plan: Plan, planned: PlannedSet) -> Path:
+    """Write the set whose cells are all done or failed, in the place of an older one.
+
+    Raises `DataError` where a cell is missing.
+    """
+    store, folder = PieceStore(data), set_folder(data, plan, planned)
+    cells = [store.read_cell(cell.key) for cell in planned.cells]
+    parts = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(parts, ignore_errors=True)
+    rows = [_row(parts, cell) for cell in cells]
+    write_set(parts, _run_record(store, plan, planned, cells), rows)
+    shutil.rmtree(folder, ignore_errors=True)
+    parts.rename(folder)
+    return folder
+
+
+def _row(folder: Path, cell: StoredCell) -> dict[str, Any]:
+    return save_result(
+        folder,
+        image_id=cell.image_id,
+        class_id=cell.class_id,
+        class_name=cell.class_name,
+        original=cell.original,
+        found=cell.result,
+    )
+
+
+def _run_record(
+    store: PieceStore, plan: Plan, planned: PlannedSet, cells: list[StoredCell]
+) -> dict[str, Any]:
+    target, images = planned.target, plan.images[planned.target.dataset]
+    return {
+        "name": f"{plan.campaign.name}/{planned.model}",
+        "model": planned.model,
+        "campaign": plan.campaign.name,
+        "key": planned.key,
+        "cells": [cell.key for cell in planned.cells],
+        "dataset": {
+            "name": images.dataset,
+            "settings": named(DATASETS, target.plan.dataset)["settings"],
+            "classes": list(images.classes),
+            "size": list(images.images.shape[2:]),
+        },
+        "target": _target_record(store, planned),
+        "attack": named(ATTACKS, planned.attack),
+        "together": planned.together,
+        "seed": target.seed,
+        "status": "ok",
+        "seconds": round(sum(cell.seconds for cell in cells), 1),  # of computing the attacks
+        "n_crashed": sum(cell.crashed for cell in cells),
+        "versions": software_versions(),
+    }
+
+
+def _target_record(store: PieceStore, planned: PlannedSet) -> dict[str, Any]:
+    plan, key = planned.target.plan, planned.target.key
+    record = {
+        "key": key,
+        "architecture": named(TARGETS, plan.architecture),
+        "strategy": named(DEFENCES, plan.defence),
+        "train": asdict(plan.train),
+    }
+    path = store.weights(key)
+    if not path.exists():
+        return {**record, "error": store.failure(key)}
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return {
+        **record,
+        "weights_sha256": digest,
+        **target_facts(path),
+        "training": store.target_cost(key),
+    }

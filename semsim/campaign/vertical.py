@@ -1,0 +1,111 @@
+"""Vertical federated learning attacked: from a data set to a reconstruction set.
+
+A campaign's grid trains targets and attacks the gradient of one image. Here the server sees rounds
+over batches instead, and all images come back from one attack, so there is nothing to spread over
+workers and this stands beside the grid.
+"""
+
+import shutil
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from semsim.attacks import VERTICAL_ATTACKS
+from semsim.attacks.cafe import Cafe
+from semsim.attacks.vertical import QuarteredNet, drawn_batches, observe_vertical
+from semsim.campaign.cell import AttackResult, result_of
+from semsim.campaign.plan import Campaign, check_name, choose_images
+from semsim.campaign.records import software_versions, write_set
+from semsim.campaign.rows import save_results
+from semsim.campaign.specs import named, read_plugin
+from semsim.datasets import DATASETS
+from semsim.errors import AttackFailedError, SettingsError
+from semsim.progress import Report, silent
+from semsim.registry import build
+from semsim.types import LabelledImages, Reconstruction
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerticalRun:
+    """Four participants with a quarter of every image each, and what their server sees.
+
+    dataset, attack: text as in `semsim.campaign.specs`. images: test images that take part,
+    class by class. batch: images a round. rounds: with the same weights; the attack needs at least
+    as many as images, and 0 means twice as many. width, hidden: of the untrained network.
+    """
+
+    name: str
+    dataset: str = "symbols"
+    attack: str = "cafe"
+    images: int = 8
+    batch: int = 4
+    rounds: int = 0
+    width: int = 8
+    hidden: int = 64
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.batch <= self.images:
+            raise SettingsError(f"A batch is 1 to {self.images} images; got {self.batch}.")
+
+
+def attack_vertical(run: VerticalRun, data: Path, report: Report = silent) -> Path:
+    """Attack as `run` says; the folder of the set, <data>/runs/<name>/quartered__<attack>.
+
+    Where the attack fails, the set says so for every image.
+    """
+    started = time.monotonic()
+    plugin = read_plugin(VERTICAL_ATTACKS, run.attack)
+    split = read_plugin(DATASETS, run.dataset)
+    check_name(run.name)
+    asked = Campaign(name=run.name, images=run.images)
+    images = choose_images(build(DATASETS, split.name, split.settings)("test"), asked)
+    results = _results(run, build(VERTICAL_ATTACKS, plugin.name, plugin.settings), images, report)
+    folder = Path(data) / "runs" / run.name / f"quartered__{plugin.name}"
+    parts = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(parts, ignore_errors=True)
+    record: dict[str, Any] = {
+        "name": f"{run.name}/quartered/{plugin.name}",
+        "model": f"quartered/{plugin.name}",
+        "campaign": run.name,
+        "dataset": {
+            "name": images.dataset,
+            "settings": dict(split.settings),
+            "classes": list(images.classes),
+            "size": list(images.images.shape[2:]),
+        },
+        "target": {"architecture": {"name": "quartered"}, "trained": False},
+        "attack": named(VERTICAL_ATTACKS, plugin),
+        "vertical": asdict(run),
+        "seed": run.seed,
+        "status": "ok",
+        "seconds": round(time.monotonic() - started, 1),
+        "versions": software_versions(),
+    }
+    write_set(parts, record, save_results(parts, images, results))
+    shutil.rmtree(folder, ignore_errors=True)
+    parts.rename(folder)
+    return folder
+
+
+def _results(
+    run: VerticalRun, attack: Cafe, images: LabelledImages, report: Report
+) -> list[AttackResult]:
+    rng = torch.Generator().manual_seed(run.seed)
+    with torch.random.fork_rng():
+        torch.manual_seed(run.seed)
+        size = (images.images.shape[2], images.images.shape[3])
+        model = QuarteredNet(len(images.classes), size=size, width=run.width, hidden=run.hidden)
+    batches = drawn_batches(
+        len(images), size=run.batch, rounds=run.rounds or 2 * len(images), rng=rng
+    )
+    seen = observe_vertical(model.eval(), images.images, images.labels, batches)
+    found: list[Reconstruction | AttackFailedError]
+    try:
+        found = [*attack(seen, rng=rng, report=report)]
+    except AttackFailedError as failure:
+        found = [failure] * len(images)
+    return [result_of(one, image) for image, one in zip(images.images, found, strict=True)]

@@ -1,0 +1,124 @@
+"""What a worker does: values in, values out; nothing is written but to a temporary folder."""
+
+import tempfile
+import time
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from semsim.campaign.cell import AttackResult, Plugin, TargetPlan, attack_images, train_plan
+from semsim.device import pick_device
+from semsim.errors import StopRequestedError
+from semsim.images import to_uint8
+from semsim.progress import Report, silent
+from semsim.targets import load_target, save_target
+from semsim.types import LabelledImages
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """A trained target: a weight file's content, and what it cost."""
+
+    content: bytes
+    seconds: float
+    device: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attacked:
+    """One attacked image. crashed: it has no picture since the attack broke."""
+
+    result: AttackResult
+    crashed: bool
+    seconds: float
+
+
+def train(
+    plan: TargetPlan, device: str, report: Report = silent, checkpoint: Path | None = None
+) -> Trained:
+    """Train the target of `plan` on the device called `device`, with one thread on a CPU.
+
+    checkpoint: where an interrupted training goes on, used where this machine has its folder.
+    """
+    torch.set_num_threads(1)
+    place, began = pick_device(device), time.monotonic()
+    there = checkpoint if checkpoint is not None and checkpoint.parent.is_dir() else None
+    model, share = train_plan(plan, report, str(place), there)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "target.safetensors"
+        save_target(model, path, name=plan.architecture.name, facts={"accuracy": share})
+        content = path.read_bytes()
+    return Trained(content=content, seconds=time.monotonic() - began, device=str(place))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assault:
+    """Images to attack at once on one target. draws: the seed of each."""
+
+    images: LabelledImages
+    defence: Plugin
+    attack: Plugin
+    draws: tuple[int, ...]
+
+
+def attack(content: bytes, asked: Assault, device: str, report: Report = silent) -> list[Attacked]:
+    """Attack the target whose weight file is `content`; one answer an image.
+
+    Where several images at once break an attack, each is tried alone, so that one that cannot be
+    attacked does not take the others along. A traceback is kept as the reason.
+    """
+    torch.set_num_threads(1)
+    try:
+        return _attack(content, asked, device, report)
+    except StopRequestedError:
+        raise
+    except Exception:  # noqa: BLE001  whatever breaks one cell is recorded, and the others go on
+        why = traceback.format_exc()
+    count = len(asked.draws)
+    if count == 1:
+        return [_crashed(asked, why)]
+    alone = [_only(asked, place) for place in range(count)]
+    return [found for one in alone for found in attack(content, one, device, report)]
+
+
+def crashed(original: np.ndarray, why: str) -> Attacked:
+    """The record of an image whose attack broke or never began; `why` holds the traceback."""
+    result = AttackResult(
+        picture=None,
+        attacked=original,
+        error=why.strip(),
+        objective=float("nan"),
+        shift_x=0,
+        shift_y=0,
+        flipped=False,
+    )
+    return Attacked(result=result, crashed=True, seconds=0.0)
+
+
+def _attack(content: bytes, asked: Assault, device: str, report: Report) -> list[Attacked]:
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "target.safetensors"
+        path.write_bytes(content)
+        model = load_target(path).to(pick_device(device))
+    found = attack_images(
+        model, asked.images, asked.defence, asked.attack, asked.draws, report=report
+    )
+    each = (time.monotonic() - began) / len(found)
+    return [Attacked(result=result, crashed=False, seconds=each) for result in found]
+
+
+def _only(asked: Assault, place: int) -> Assault:
+    return Assault(
+        images=asked.images.pick([place]),
+        defence=asked.defence,
+        attack=asked.attack,
+        draws=(asked.draws[place],),
+    )
+
+
+def _crashed(asked: Assault, why: str) -> Attacked:
+    return crashed(to_uint8(asked.images.images[0]), why)

@@ -1,0 +1,81 @@
+"""Caltech-101, in the folders that torchvision's download makes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from semsim.datasets.on_disk import (
+    ROOT,
+    Entry,
+    assemble,
+    balanced_split,
+    check_limits,
+    check_split,
+    fetched,
+    require,
+)
+from semsim.images import is_image_file
+from semsim.types import LabelledImages
+
+_NO_CLASS = "BACKGROUND_Google"  # clutter, which is in no class
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caltech101:
+    """101 things, 31 to 800 images of each (Fei-Fei et al. 2004), the middle square of each image.
+
+    The data set has no splits. Here each class is shuffled by `seed`, its first `test_per_class`
+    images are the test split, so that this is balanced, and the rest the training split.
+    root: folder of data sets; the files lie in `caltech101/101_ObjectCategories` below it.
+    size: pixels of a side.
+    classes, per_class: only the first so many classes, and images of each in either split; None
+        takes all. Files of other images are not opened.
+    """
+
+    task: ClassVar[str] = "recognition"
+    about: ClassVar[str] = "101 classes, 8,677 images of all sizes, 137 MB"
+    home: ClassVar[str] = "https://data.caltech.edu/records/mzrjq-6wc02"
+
+    root: str = ROOT
+    size: int = 64
+    classes: int | None = None
+    per_class: int | None = None
+    test_per_class: int = 10
+    seed: int = 0
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.root) / "caltech101" / "101_ObjectCategories"
+
+    def present(self) -> bool:
+        return self.folder.is_dir()
+
+    def download(self) -> None:
+        from torchvision.datasets import Caltech101 as Download  # slow to import, seldom needed
+
+        fetched(self, lambda: Download(self.root, download=True))
+
+    def __call__(self, split: str) -> LabelledImages:
+        """The split "train" or "test"; `DataError` where the files are missing."""
+        check_split(split)
+        check_limits(
+            size=self.size,
+            classes=self.classes,
+            per_class=self.per_class,
+            test_per_class=self.test_per_class,
+        )
+        require(self, "caltech101", self.root)
+        folders = [path for path in sorted(self.folder.iterdir()) if path.is_dir()]
+        names = [path.name for path in folders if path.name != _NO_CLASS][: self.classes]
+        entries = [
+            entry for label, name in enumerate(names) for entry in self._of(label, name, split)
+        ]
+        return assemble("caltech101", names, entries, size=self.size, per_class=self.per_class)
+
+    def _of(self, label: int, name: str, split: str) -> list[Entry]:
+        paths = sorted(path for path in (self.folder / name).iterdir() if is_image_file(path))
+        chosen = balanced_split(len(paths), self.test_per_class, split, (self.seed, label))
+        return [
+            Entry(path=paths[place], label=label, id=f"{name}-{paths[place].stem}")
+            for place in chosen
+        ]

@@ -1,0 +1,107 @@
+"""CelebA with identities as classes, in the folders that torchvision's download makes."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from semsim.datasets.on_disk import (
+    ROOT,
+    Entry,
+    assemble,
+    balanced_split,
+    check_limits,
+    check_split,
+    fetched,
+    require,
+)
+from semsim.errors import DataError
+from semsim.types import LabelledImages
+
+
+@dataclass(frozen=True, kw_only=True)
+class CelebA:
+    """Faces of well-known people (Liu et al. 2015), the middle square of the aligned images.
+
+    A class is an identity with at least `min_images` images, in the order of their numbers. The
+    authors' splits keep identities apart, so that nobody could be recognised; here each identity
+    is shuffled by `seed`, its first `test_per_class` images are the test split and the rest the
+    training split. SemSim has 476 identities too, but which is not known.
+    root: folder of data sets; the files lie in `celeba` below it.
+    size: pixels of a side.
+    classes, per_class: only the first so many identities, and images of each in either split;
+        None takes all. Files of other images are not opened.
+    """
+
+    task: ClassVar[str] = "pair"
+    about: ClassVar[str] = "10,177 people, 202,599 images at 178×218, 1.4 GB"
+    home: ClassVar[str] = "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html"
+
+    root: str = ROOT
+    size: int = 64
+    classes: int | None = 476
+    per_class: int | None = None
+    min_images: int = 30
+    test_per_class: int = 5
+    seed: int = 0
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.root) / "celeba"
+
+    def present(self) -> bool:
+        return self._identities.is_file() and (self.folder / "img_align_celeba").is_dir()
+
+    def download(self) -> None:
+        from torchvision.datasets import CelebA as Download  # slow to import, seldom needed
+
+        fetched(self, lambda: Download(self.root, target_type="identity", download=True))
+
+    def __call__(self, split: str) -> LabelledImages:
+        """The split "train" or "test"; `DataError` where the files are missing or too few."""
+        check_split(split)
+        check_limits(
+            size=self.size,
+            classes=self.classes,
+            per_class=self.per_class,
+            min_images=self.min_images,
+            test_per_class=self.test_per_class,
+        )
+        require(self, "celeba", self.root)
+        of_person = self._files_of_people()
+        people = sorted(person for person in of_person if len(of_person[person]) >= self.min_images)
+        people = people[: self.classes]
+        if not people:
+            raise DataError(f"Nobody in {self._identities} has {self.min_images} images.")
+        entries = [
+            entry
+            for label, person in enumerate(people)
+            for entry in self._of(label, person, of_person[person], split)
+        ]
+        names = [f"person_{person:05d}" for person in people]
+        return assemble("celeba", names, entries, size=self.size, per_class=self.per_class)
+
+    @property
+    def _identities(self) -> Path:
+        return self.folder / "identity_CelebA.txt"
+
+    def _files_of_people(self) -> dict[int, list[str]]:
+        of_person = defaultdict(list)
+        for number, line in enumerate(self._identities.read_text().splitlines(), start=1):
+            words = line.split()
+            if len(words) != 2 or not words[1].isdigit() or Path(words[0]).name != words[0]:
+                raise DataError(
+                    f"{self._identities}, line {number}: expected '<file> <number>', got {line!r}."
+                )
+            of_person[int(words[1])].append(words[0])
+        return of_person
+
+    def _of(self, label: int, person: int, files: list[str], split: str) -> list[Entry]:
+        files = sorted(files)
+        # By the person's own number: other limits give nobody another split.
+        chosen = balanced_split(len(files), self.test_per_class, split, (self.seed, person))
+        pictures = self.folder / "img_align_celeba"
+        return [
+            Entry(path=pictures / files[place], label=label, id=Path(files[place]).stem)
+            for place in chosen
+        ]

@@ -1,0 +1,76 @@
+"""CIFAR-100, read by torchvision."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import torch
+
+from semsim.datasets.on_disk import (
+    ROOT,
+    check_limits,
+    check_split,
+    fetched,
+    first_of_each,
+    require,
+)
+from semsim.errors import DataError
+from semsim.types import LabelledImages
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cifar100:
+    """100 things at 32×32: 500 training and 100 test images of each (Krizhevsky 2009).
+
+    root: folder of data sets; the files lie in `cifar-100-python` below it.
+    classes, per_class: only the first so many classes, and images of each in either split, in the
+        order of the files; None takes all.
+    """
+
+    task: ClassVar[str] = "recognition"
+    about: ClassVar[str] = "100 classes, 60,000 images at 32×32, 169 MB"
+    home: ClassVar[str] = "https://www.cs.toronto.edu/~kriz/cifar.html"
+
+    root: str = ROOT
+    classes: int | None = None
+    per_class: int | None = None
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.root) / "cifar-100-python"  # torchvision's name for it
+
+    def present(self) -> bool:
+        return self.folder.is_dir()
+
+    def download(self) -> None:
+        from torchvision.datasets import CIFAR100  # slow to import, seldom needed
+
+        fetched(self, lambda: CIFAR100(self.root, download=True))
+
+    def __call__(self, split: str) -> LabelledImages:
+        """The split "train" or "test"; the number in an id is the place in the files, from 0.
+
+        Raises `DataError` where the files are missing or, by their checksums, are others.
+        """
+        from torchvision.datasets import CIFAR100  # slow to import, seldom needed
+
+        check_split(split)
+        check_limits(classes=self.classes, per_class=self.per_class)
+        require(self, "cifar100", self.root)
+        try:
+            files = CIFAR100(self.root, train=split == "train")
+        except (RuntimeError, OSError) as error:
+            raise DataError(
+                f"The files in {self.folder} are not those of CIFAR-100 ({error}). Remove them and "
+                f"run `python -m semsim datasets get cifar100 --root {self.root}`."
+            ) from error
+        names = files.classes[: self.classes]
+        places = first_of_each(files.targets, len(names), self.per_class)
+        pixels = torch.from_numpy(files.data[places])
+        return LabelledImages(
+            dataset="cifar100",
+            classes=tuple(names),
+            ids=tuple(f"cifar100-{split}-{place:05d}" for place in places),
+            images=pixels.permute(0, 3, 1, 2).float().div(255).contiguous(),
+            labels=torch.tensor([files.targets[place] for place in places]),
+        )

@@ -1,0 +1,80 @@
+"""Imagenette, in the folders that torchvision's download makes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from semsim.datasets.on_disk import (
+    ROOT,
+    Entry,
+    assemble,
+    check_limits,
+    check_split,
+    fetched,
+    require,
+)
+from semsim.errors import DataError, SettingsError
+from semsim.images import is_image_file
+from semsim.types import LabelledImages
+
+_FOLDERS = {"160px": "imagenette2-160", "320px": "imagenette2-320", "full": "imagenette2"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imagenette:
+    """Ten easily told classes of ImageNet (Howard 2019), the middle square of each image.
+
+    The test split is what its authors call val.
+    root: folder of data sets; the files lie in `imagenette2-160`, or as `source` says, below it.
+    source: the release with a shorter side of 160 or 320 pixels, or in full.
+    size: pixels of a side.
+    classes, per_class: only the first so many classes, and images of each in either split; None
+        takes all. Files of other images are not opened.
+    """
+
+    task: ClassVar[str] = "recognition"
+    about: ClassVar[str] = "10 classes, 13,394 images of 160 pixels and more, 99 MB"
+    home: ClassVar[str] = "https://github.com/fastai/imagenette"
+
+    root: str = ROOT
+    size: int = 112
+    classes: int | None = None
+    per_class: int | None = None
+    source: Literal["160px", "320px", "full"] = "160px"
+
+    def __post_init__(self) -> None:
+        if self.source not in _FOLDERS:
+            raise SettingsError(f"source is one of {', '.join(_FOLDERS)}; got {self.source!r}.")
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.root) / _FOLDERS[self.source]
+
+    def present(self) -> bool:
+        return (self.folder / "train").is_dir() and (self.folder / "val").is_dir()
+
+    def download(self) -> None:
+        from torchvision.datasets import Imagenette as Files  # slow to import, seldom needed
+
+        fetched(self, lambda: Files(self.root, size=self.source, download=True))
+
+    def __call__(self, split: str) -> LabelledImages:
+        """The split "train" or "test"; `DataError` where the files are missing."""
+        from torchvision.datasets import Imagenette as Files  # slow to import, seldom needed
+
+        check_split(split)
+        check_limits(size=self.size, classes=self.classes, per_class=self.per_class)
+        require(self, "imagenette", self.root)
+        theirs = "train" if split == "train" else "val"
+        try:
+            files = Files(self.root, split=theirs, size=self.source)
+        except (RuntimeError, OSError, KeyError) as error:
+            raise DataError(f"{self.folder} is not Imagenette: {error}.") from error
+        names = [synonyms[0] for synonyms in files.classes][: self.classes]
+        entries = [
+            Entry(path=path, label=label, id=path.stem)
+            for label, wnid in enumerate(files.wnids)
+            for path in sorted((self.folder / theirs / wnid).iterdir())
+            if is_image_file(path)
+        ]
+        return assemble("imagenette", names, entries, size=self.size, per_class=self.per_class)

@@ -1,0 +1,109 @@
+"""Stanford Dogs, in the folders that the authors' archives make."""
+
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from scipy.io import loadmat
+from scipy.io.matlab import MatReadError
+
+from semsim.datasets.on_disk import (
+    ROOT,
+    Entry,
+    assemble,
+    check_limits,
+    check_split,
+    fetched,
+    require,
+)
+from semsim.errors import DataError
+from semsim.types import LabelledImages
+
+_ADDRESS = "http://vision.stanford.edu/aditya86/ImageNetDogs/"
+_ARCHIVES = {
+    "images.tar": "1bb1f2a596ae7057f99d7d75860002ef",
+    "lists.tar": "edbb9f16854ec66506b5f09b583e0656",
+}
+# What SciPy raises for bytes that are no MATLAB file, or a broken one.
+_BROKEN = (OSError, ValueError, LookupError, TypeError, RuntimeError, MatReadError, zlib.error)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StanfordDogs:
+    """120 breeds, 100 training images of each (Khosla et al. 2011), the middle of each image.
+
+    The splits are the authors', in the order of their lists.
+    root: folder of data sets; `Images`, `train_list.mat` and `test_list.mat` lie in
+        `stanford-dogs` below it.
+    size: pixels of a side.
+    classes, per_class: only the first so many breeds, and images of each in either split; None
+        takes all. Files of other images are not opened.
+    """
+
+    task: ClassVar[str] = "pair"
+    about: ClassVar[str] = "120 breeds, 20,580 images of all sizes, 794 MB"
+    home: ClassVar[str] = _ADDRESS
+
+    root: str = ROOT
+    size: int = 64
+    classes: int | None = None
+    per_class: int | None = None
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.root) / "stanford-dogs"
+
+    def present(self) -> bool:
+        lists = [self.folder / f"{split}_list.mat" for split in ("train", "test")]
+        return (self.folder / "Images").is_dir() and all(path.is_file() for path in lists)
+
+    def download(self) -> None:
+        from torchvision.datasets.utils import (
+            download_and_extract_archive,  # slow to import, seldom needed
+        )
+
+        def fetch() -> None:
+            for name, md5 in _ARCHIVES.items():
+                download_and_extract_archive(_ADDRESS + name, str(self.folder), md5=md5)
+
+        fetched(self, fetch)
+
+    def __call__(self, split: str) -> LabelledImages:
+        """The split "train" or "test"; `DataError` where the files are missing or broken."""
+        check_split(split)
+        check_limits(size=self.size, classes=self.classes, per_class=self.per_class)
+        require(self, "stanford-dogs", self.root)
+        names, labels = self._listed(split)
+        breeds = {label: _breed(name) for name, label in zip(names, labels, strict=True)}
+        if sorted(breeds) != list(range(len(breeds))):
+            raise DataError(f"The labels in {self._list(split)} leave numbers out.")
+        entries = [
+            Entry(path=self.folder / "Images" / name, label=label, id=Path(name).stem)
+            for name, label in zip(names, labels, strict=True)
+        ]
+        classes = [breeds[label] for label in range(len(breeds))][: self.classes]
+        return assemble("stanford-dogs", classes, entries, size=self.size, per_class=self.per_class)
+
+    def _list(self, split: str) -> Path:
+        return self.folder / f"{split}_list.mat"
+
+    def _listed(self, split: str) -> tuple[list[str], list[int]]:
+        """Paths below `Images`, and labels from 0."""
+        path = self._list(split)
+        try:
+            table = loadmat(path, squeeze_me=True)
+            names = [str(name) for name in np.atleast_1d(table["file_list"])]
+            labels = [int(label) - 1 for label in np.atleast_1d(table["labels"])]
+        except _BROKEN as error:
+            raise DataError(f"{path} is not a list of Stanford Dogs: {error!r}.") from error
+        wrong = [name for name in names if "/" not in name or ".." in Path(name).parts]
+        if wrong or len(names) != len(labels):
+            raise DataError(f"{path} is not a list of Stanford Dogs: {wrong[:1] or len(labels)}.")
+        return names, labels
+
+
+def _breed(name: str) -> str:
+    """ "n02085620-Chihuahua/n02085620_10074.jpg" as "Chihuahua"."""
+    return Path(name).parts[0].partition("-")[2].replace("_", " ")

@@ -1,0 +1,62 @@
+"""`python -m semsim datasets`: which data sets there are, and fetching those that must be."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from semsim.datasets import DATASETS, OnDisk
+from semsim.datasets.on_disk import ROOT
+from semsim.errors import SemsimError, SettingsError
+from semsim.registry import build
+
+app = typer.Typer(no_args_is_help=True, help="Data sets: which there are, and how to get them.")
+
+_Root = Annotated[Path, typer.Option(help="Folder of data sets.")]
+
+
+@app.command("list")
+def list_datasets(root: _Root = Path(ROOT)) -> None:
+    """Name each data set, what people are asked about it, and whether its files are there."""
+    rows = [("name", "task", "files", "what it is")]
+    for name, kind in DATASETS.items():
+        made = build(DATASETS, name, _settings(name, root))
+        rows.append((name, made.task, _state(made), kind.about))
+    typer.echo(_table(rows))
+
+
+@app.command("get")
+def get_dataset(
+    name: Annotated[str, typer.Argument(help="Name of the data set.")], root: _Root = Path(ROOT)
+) -> None:
+    """Fetch a data set from its authors, checksums verified; nothing where it is there already."""
+    try:
+        made = build(DATASETS, name, _settings(name, root))
+        if not isinstance(made, OnDisk):
+            raise SettingsError(f"The data set {name!r} needs no files from elsewhere.")
+        if not made.present():
+            made.download()
+    except SemsimError as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(2) from error
+    typer.echo(made.folder)
+
+
+def _settings(name: str, root: Path) -> dict[str, str]:
+    # A folder of one's own has a root too, but none of these files.
+    return {"root": str(root)} if hasattr(DATASETS[name], "download") else {}
+
+
+def _state(made: object) -> str:
+    if not isinstance(made, OnDisk):
+        return "-"
+    return "there" if made.present() else "missing"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    return "\n".join(
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
+        for row in rows
+    )

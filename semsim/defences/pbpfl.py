@@ -1,0 +1,286 @@
+"""PBPFL: clients train on a masked model, and only the server can undo the mask.
+
+Yang et al. 2020, arXiv:2002.09843. The server multiplies every hidden channel by a secret r > 0
+and adds γ a 1ᵀ to the last layer. With α the sum of the last layer's inputs, a client's output is
+ŷ = y + α γ a. For Φ = α⟨a, ŷ − ȳ⟩ and Ψ = α²/2, the true loss is
+
+    ½‖y − ȳ‖² = ½‖ŷ − ȳ‖² − γ Φ + v Ψ,   v = γ²‖a‖²,
+
+whatever the weights are. A client returns the gradients of the three right-hand terms by its
+masked weights; the server adds them up and multiplies by R = ∂Ŵ/∂W. This works for the quadratic
+loss only. A client holds an ordinary network with an ordinary gradient: see
+`semsim.federated.views` for what that leaks.
+"""
+
+import copy
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Self
+
+import torch
+from torch import Tensor
+
+from semsim.defences.pbpfl_masks import FIXED, scales_of, slots_of, unit_r
+from semsim.errors import SettingsError
+from semsim.layer_graph import LayerGraph
+
+Tensors = Mapping[str, Tensor]
+NoiseScope = Literal["round", "client"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pbpfl:
+    """How strongly the server masks, and how far the recovery may be off.
+
+    r_low, r_high: range of the multiplicative noise, which is drawn uniformly.
+    a_high: the additive noise vector is drawn uniformly from 0 to this. gamma_low, gamma_high:
+        range of the secret coefficient γ.
+    noise_scope: "client" draws anew for every client, as the authors' program does; "round" gives
+        all clients of a round the same masked model.
+    zero_sum: clients add masks that sum to zero over all of them, so that the server learns only
+        the sum (the paper's extension). It needs noise_scope "round": recovery is linear, but
+        only under one mask. zero_sum_std: standard deviation of each pair's mask, which has to be
+        large beside the updates, and costs as many digits of the sum as it is larger.
+    tolerance: largest relative rounding error of the recovered gradient that is accepted.
+    """
+
+    r_low: float = 0.5
+    r_high: float = 2.0
+    a_high: float = 1.0
+    gamma_low: float = 0.5
+    gamma_high: float = 1.5
+    noise_scope: NoiseScope = "client"
+    zero_sum: bool = False
+    zero_sum_std: float = 1e4
+    tolerance: float = 1e-6
+
+    def __post_init__(self) -> None:
+        _check_range("r_low", self.r_low, "r_high", self.r_high)
+        _check_range("gamma_low", self.gamma_low, "gamma_high", self.gamma_high)
+        for name in ("a_high", "zero_sum_std", "tolerance"):
+            value = getattr(self, name)
+            if not 0 < value < math.inf:
+                raise SettingsError(f"{name} is a positive number; got {value}.")
+        if self.noise_scope not in ("round", "client"):
+            raise SettingsError(f"noise_scope is 'round' or 'client'; got {self.noise_scope!r}.")
+        if self.zero_sum and self.noise_scope == "client":
+            raise SettingsError(
+                "Zero-sum masks cancel only where every client has the same masked model: "
+                "take noise_scope='round', or zero_sum=False."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """What the server keeps to undo a mask.
+
+    scales: R by parameter name, broadcasting to the parameter. gamma: γ. v: γ²‖a‖².
+    """
+
+    scales: Tensors
+    gamma: float
+    v: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Masked:
+    """What a client gets: the masked network, and a, (outputs,)."""
+
+    network: LayerGraph
+    a: Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upload:
+    """What a client returns: gradients by its masked weights, by parameter name.
+
+    g: of the noisy loss ½‖ŷ − ȳ‖². sigma: of Φ. beta: of Ψ, without the last layer, on which Ψ
+    does not depend. Means over the mini-batch.
+    """
+
+    g: Tensors
+    sigma: Tensors
+    beta: Tensors
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All of them under one name each, as "g/…", "sigma/…" and "beta/…"."""
+        parts = {"g": self.g, "sigma": self.sigma, "beta": self.beta}
+        return {
+            f"{part}/{name}": value for part, own in parts.items() for name, value in own.items()
+        }
+
+    @classmethod
+    def of(cls, tensors: Tensors) -> Self:
+        """The inverse of `tensors`."""
+        return cls(
+            g=under("g", tensors), sigma=under("sigma", tensors), beta=under("beta", tensors)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Losses:
+    """The three scalars of a client's forward pass: the noisy loss, Φ and Ψ."""
+
+    noisy: Tensor
+    phi: Tensor
+    psi: Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recovered:
+    """The true gradient by parameter name, and how much rounding was amplified on the way.
+
+    condition: (‖R∘g‖ + |γ|‖R∘σ‖ + v‖R∘β‖) / ‖gradient‖, 1 or more; times the machine precision it
+    is about the relative error.
+    """
+
+    gradients: dict[str, Tensor]
+    condition: float
+
+
+def perturb(network: LayerGraph, settings: Pbpfl, rng: torch.Generator) -> tuple[Key, Masked]:
+    """The server's part: mask the weights (Eqs 6, 7, 8, 12, 13, 14).
+
+    The key stays on the server. `network` is left as it is. Raises `SettingsError` for layers that
+    a mask does not pass through.
+    """
+    scales = _drawn_scales(network, settings, rng)
+    outputs = _last_weight(network).shape[0]
+    like = next(network.parameters())
+    a = settings.a_high * torch.rand(outputs, generator=rng, dtype=torch.float64)
+    if len(a.unique()) != outputs:
+        raise SettingsError(f"The additive noise needs {outputs} different numbers; got {a}.")
+    gamma = _uniform(1, settings.gamma_low, settings.gamma_high, rng).item()
+    masked = _multiplied(network, scales)
+    a = a.to(like)
+    with torch.no_grad():
+        _last_weight(masked).add_(gamma * a[:, None])
+    v = gamma**2 * a.square().sum().item()
+    return Key(scales=scales, gamma=gamma, v=v), Masked(network=masked, a=a)
+
+
+def release(network: LayerGraph, settings: Pbpfl, rng: torch.Generator) -> LayerGraph:
+    """The final model for clients: other weights, the same predictions ("data processing", §3.3).
+
+    Only the multiplicative mask is used.
+    """
+    return _multiplied(network, _drawn_scales(network, settings, rng))
+
+
+def client_forward(masked: Masked, inputs: Tensor, targets: Tensor) -> Losses:
+    """A client's forward pass (Eqs 9 to 11 and 16, 17).
+
+    inputs: (N, …). targets: (N, outputs), one-hot for classes.
+    """
+    noisy, features = masked.network.with_features(inputs)
+    alpha = features.sum(1)
+    gap = noisy - targets.to(noisy.dtype)
+    return Losses(
+        noisy=gap.square().sum(1).mean() / 2,
+        phi=(alpha * (gap @ masked.a)).mean(),
+        psi=alpha.square().mean() / 2,
+    )
+
+
+def client_backward(masked: Masked, losses: Losses) -> Upload:
+    """A client's three backward passes (§3.2)."""
+    named = dict(masked.network.named_parameters())
+
+    def gradients(loss: Tensor, *, keep: bool) -> dict[str, Tensor]:
+        found = torch.autograd.grad(
+            loss, tuple(named.values()), retain_graph=keep, allow_unused=True
+        )
+        return {name: g for name, g in zip(named, found, strict=True) if g is not None}
+
+    return Upload(
+        g=gradients(losses.noisy, keep=True),
+        sigma=gradients(losses.phi, keep=True),
+        beta=gradients(losses.psi, keep=False),
+    )
+
+
+def client_step(masked: Masked, inputs: Tensor, targets: Tensor) -> Upload:
+    """What a client returns for one mini-batch; shapes as in `client_forward`."""
+    return client_backward(masked, client_forward(masked, inputs, targets))
+
+
+def recover(key: Key, upload: Upload, settings: Pbpfl) -> Recovered:
+    """The true gradient, R ∘ (g − γ σ + v β) (Eqs 18 and 19).
+
+    Raises `SettingsError` where cancellation leaves too few digits.
+    """
+    gradients, terms = {}, torch.zeros(3, dtype=torch.float64)
+    for name, g in upload.g.items():
+        scale = key.scales[name]
+        parts = [scale * g, (scale * upload.sigma[name]).mul_(key.gamma)]
+        if name in upload.beta:
+            parts.append((scale * upload.beta[name]).mul_(key.v))
+        for place, part in enumerate(parts):
+            terms[place] += torch.linalg.vector_norm(part, dtype=torch.float64).item() ** 2
+        gradients[name] = parts[0].sub_(parts[1])
+        if name in upload.beta:
+            gradients[name].add_(parts[2])
+    condition = _condition(terms, gradients)
+    _check_condition(condition, next(iter(gradients.values())).dtype, settings)
+    return Recovered(gradients=gradients, condition=condition)
+
+
+def under(part: str, tensors: Tensors) -> dict[str, Tensor]:
+    """Those of `tensors` whose names start with "part/", without that start."""
+    start = f"{part}/"
+    return {name.removeprefix(start): t for name, t in tensors.items() if name.startswith(start)}
+
+
+def _condition(terms: Tensor, gradients: Tensors) -> float:
+    size = math.sqrt(sum(g.double().square().sum().item() for g in gradients.values()))
+    sum_of_terms = terms.sqrt().sum().item()
+    if sum_of_terms == 0:
+        return 1.0  # every unit is dead: nothing to recover, nothing lost
+    return sum_of_terms / size if size > 0 else math.inf
+
+
+def _check_condition(condition: float, dtype: torch.dtype, settings: Pbpfl) -> None:
+    error = condition * torch.finfo(dtype).eps
+    if not error <= settings.tolerance:
+        raise SettingsError(
+            f"The recovered gradient would be off by about {error:.1g} of its size (condition "
+            f"{condition:.1e} in {str(dtype).removeprefix('torch.')}); {settings.tolerance:g} is "
+            "accepted. Compute in float64, or take smaller a_high and gamma_high: the masks must "
+            "not outweigh the signal."
+        )
+
+
+def _drawn_scales(network: LayerGraph, settings: Pbpfl, rng: torch.Generator) -> dict[str, Tensor]:
+    slots = slots_of(network)
+    r = unit_r(slots, torch.float64)
+    r[1:] = _uniform(slots.count - 1, settings.r_low, settings.r_high, rng)
+    r[FIXED] = 1.0
+    like = next(network.parameters())
+    return {name: scale.to(like) for name, scale in scales_of(network, slots, r).items()}
+
+
+def _uniform(count: int, low: float, high: float, rng: torch.Generator) -> Tensor:
+    return low + (high - low) * torch.rand(count, generator=rng, dtype=torch.float64)
+
+
+@torch.no_grad()
+def _multiplied(network: LayerGraph, scales: Tensors) -> LayerGraph:
+    masked = copy.deepcopy(network)
+    for name, parameter in masked.named_parameters():
+        parameter.mul_(scales[name])
+    return masked
+
+
+def _last_weight(network: LayerGraph) -> Tensor:
+    weight = network.nodes[-1].layer.weight
+    if not isinstance(weight, Tensor):
+        raise SettingsError("The last layer of a masked network has weights; got none.")
+    return weight
+
+
+def _check_range(low_name: str, low: float, high_name: str, high: float) -> None:
+    if not 0 < low <= high < math.inf:
+        raise SettingsError(
+            f"{low_name} and {high_name} are positive and in order; got {low} and {high}."
+        )

@@ -1,0 +1,143 @@
+"""A client: bytes of a model in, bytes of an update out. Its examples never leave it."""
+
+import copy
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from semsim.defences import pbpfl
+from semsim.errors import DataError
+from semsim.federated.data import Examples
+from semsim.federated.settings import FederatedSettings, generator
+from semsim.federated.splits import batch_of
+from semsim.federated.transport import pack, unpack
+from semsim.layer_graph import LayerGraph
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A client's update as bytes, and the seconds that its forward and backward passes took."""
+
+    payload: bytes
+    forward: float
+    backward: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Client:
+    """One participant.
+
+    number: from 0. examples: its own. architecture: a network of the public shape; its weights are
+    not used. share: its part of all examples, by which it weights what zero-sum masks hide.
+    """
+
+    number: int
+    examples: Examples
+    architecture: LayerGraph
+    settings: FederatedSettings
+    share: float
+
+    def answer(self, payload: bytes, round_number: int) -> Answer:
+        """Train on the model in `payload` and return the update of this round (from 1)."""
+        tensors = unpack(payload)
+        network = with_weights(self.architecture, pbpfl.under("model", tensors))
+        if self.settings.scheme == "pbpfl":
+            return self._pbpfl(pbpfl.Masked(network=network, a=tensors["a"]), round_number)
+        return self._fedavg(network, round_number)
+
+    def members(self, round_number: int, local_step: int = 0) -> list[int]:
+        """Positions among its own examples of the mini-batch it uses."""
+        step = (round_number - 1) * self.settings.local_steps + local_step
+        return batch_of(len(self.examples), step, self.number, self.settings)
+
+    def _pbpfl(self, masked: pbpfl.Masked, round_number: int) -> Answer:
+        batch = self.examples.pick(self.members(round_number))
+        started = time.perf_counter()
+        losses = pbpfl.client_forward(masked, batch.inputs, batch.targets)
+        between = time.perf_counter()
+        tensors = pbpfl.client_backward(masked, losses).tensors()
+        ended = time.perf_counter()
+        if self.settings.masks.zero_sum:
+            tensors = self._hidden(tensors, round_number)
+        return Answer(payload=pack(tensors), forward=between - started, backward=ended - between)
+
+    def _hidden(self, tensors: Mapping[str, Tensor], round_number: int) -> dict[str, Tensor]:
+        """The weighted update under this client's zero-sum mask (the paper's §4 extension)."""
+        masks = zero_sum_masks(tensors, self.number, round_number, self.settings)
+        return {name: self.share * value + masks[name] for name, value in tensors.items()}
+
+    def _fedavg(self, network: LayerGraph, round_number: int) -> Answer:
+        before = {name: value.detach().clone() for name, value in network.named_parameters()}
+        forward = backward = 0.0
+        for local_step in range(self.settings.local_steps):
+            batch = self.examples.pick(self.members(round_number, local_step))
+            started = time.perf_counter()
+            loss = plain_loss(network, batch, self.settings)
+            between = time.perf_counter()
+            gradients = torch.autograd.grad(loss, tuple(network.parameters()))
+            backward += time.perf_counter() - between
+            forward += between - started
+            if self.settings.local_steps > 1:
+                _descend(network, gradients, self.settings.lr)
+        names = [name for name, _ in network.named_parameters()]
+        update = dict(zip(names, gradients, strict=True))
+        if self.settings.local_steps > 1:  # what one step of the server's size lr has to be
+            update = {
+                name: (before[name] - value.detach()) / self.settings.lr
+                for name, value in network.named_parameters()
+            }
+        payload = pack({f"g/{name}": value for name, value in update.items()})
+        return Answer(payload=payload, forward=forward, backward=backward)
+
+
+def plain_loss(network: LayerGraph, batch: Examples, settings: FederatedSettings) -> Tensor:
+    """The mean over a mini-batch of ½‖y − ȳ‖², or of the cross-entropy; a scalar."""
+    found = network(batch.inputs)
+    if settings.loss == "mse":
+        return (found - batch.targets.to(found.dtype)).square().sum(1).mean() / 2
+    if batch.labels is None:
+        raise DataError("Cross-entropy needs classes; this data has none. Take loss='mse'.")
+    return F.cross_entropy(found, batch.labels)
+
+
+def zero_sum_masks(
+    like: Mapping[str, Tensor], client: int, round_number: int, settings: FederatedSettings
+) -> dict[str, Tensor]:
+    """Masks that sum to zero over all clients, one tensor for each of `like`.
+
+    Every pair of clients shares a seed; the one adds what the other subtracts. Here the shared
+    seeds come from the settings; clients on several machines would have to agree on them in
+    secret from the server. Being real numbers, the masks hide by being large, not perfectly.
+    """
+    masks = {name: torch.zeros_like(value) for name, value in like.items()}
+    for other in range(settings.clients):
+        if other == client:
+            continue
+        low, high = sorted((client, other))
+        rng = generator("zero-sum", settings.seed, round_number, low, high)
+        sign = 1 if client == low else -1
+        for name in sorted(masks):
+            drawn = torch.randn(masks[name].shape, generator=rng, dtype=torch.float64)
+            masks[name] += (sign * settings.masks.zero_sum_std * drawn).to(masks[name])
+    return masks
+
+
+@torch.no_grad()
+def with_weights(architecture: LayerGraph, weights: Mapping[str, Tensor]) -> LayerGraph:
+    """A copy of `architecture` that has `weights`, by parameter name."""
+    network = copy.deepcopy(architecture)
+    for name, parameter in network.named_parameters():
+        if name not in weights or weights[name].shape != parameter.shape:
+            raise DataError(f"The message does not fit the network: weight {name!r} is not in it.")
+        parameter.copy_(weights[name])
+    return network
+
+
+@torch.no_grad()
+def _descend(network: LayerGraph, gradients: tuple[Tensor, ...], lr: float) -> None:
+    for parameter, gradient in zip(network.parameters(), gradients, strict=True):
+        parameter.sub_(lr * gradient)

@@ -1,0 +1,244 @@
+"""How much each arm leaks, in figures and in words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from scipy import stats
+from torch import Tensor
+
+from semsim.errors import DataError
+from semsim.federated.leak import ARMS, PARTIES, REFERENCE, RESCALED, ArmResult, pictures
+from semsim.metrics.pixel import psnr
+from semsim.metrics.ssim import ssim
+
+SAME = 1e-6  # gradients closer than this are one gradient with rounding
+NEAR = 0.05  # of SSIM: less is not a difference anybody sees
+_EXACT_DB = 100.0  # PSNR stops here: an exact result would make every mean infinite
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmScore:
+    """One arm in figures, means over the images it got back, or over seeds.
+
+    psnr in dB, 100 at most. ssim, psnr_sd, ssim_sd: standard deviations over images, or over
+    seeds. yardstick: the arm it is compared with, FedAvg's server after the same treatment.
+    difference: of SSIM from the yardstick's, image by image; margin: half its 95 % interval
+    (Student's t over images, or over seeds), infinite where there is only one. blank_ssim: of a
+    picture in the data's mean colour, which anybody can draw; blank_margin: half the 95 % interval
+    of ssim − blank_ssim. images, failed: counts; means are NaN where all failed. verdict: one of
+    `WORDS`.
+    """
+
+    arm: str
+    psnr: float
+    psnr_sd: float
+    ssim: float
+    ssim_sd: float
+    yardstick: str
+    difference: float
+    margin: float
+    blank_ssim: float
+    blank_margin: float
+    images: int
+    failed: int
+    gradient_difference: float | None
+    verdict: str
+
+
+WORDS = {
+    "reference": "the yardstick, what a server learns without PBPFL",
+    "identical": "no protection, this party works with FedAvg's own gradient",
+    "as much": "no protection, at least as much comes back as at FedAvg's server",
+    "less": "some protection, less comes back, but more than the mean colour shows",
+    "little": (
+        "protection from this attack, less comes back, and it cannot be told whether that is more "
+        "than the mean colour shows"
+    ),
+    "nothing": "protection from this attack, no more comes back than the mean colour shows",
+    "unclear": "cannot be told apart from FedAvg's server, nor shown to leak as much",
+    "too weak": "unknown, the attack is too weak, FedAvg's server gets nothing from it either",
+    "failed": "unknown, every attack failed",
+}
+
+
+def yardstick(arm: str) -> str:
+    """The arm of FedAvg's server that uses the same treatment as `arm`."""
+    return RESCALED if ARMS[arm].treatment in ("canonical", "stripped") else REFERENCE
+
+
+def scored(
+    results: Sequence[ArmResult], originals: Tensor, mean: Sequence[float]
+) -> list[ArmScore]:
+    """Figures and verdict of every arm.
+
+    originals: (N, C, H, W) in [0, 1], as attacked, 11 pixels a side or more. mean: the data's, one
+    value a channel, public. Raises `DataError` where an arm's yardstick is missing.
+    """
+    by_arm = {result.arm: result for result in results}
+    missing = sorted({yardstick(arm) for arm in by_arm} - set(by_arm))
+    if missing:
+        raise DataError(f"Verdicts compare with the arm {missing[0]!r}; attack it too.")
+    similar = {arm: _ssims(result, originals) for arm, result in by_arm.items()}
+    blank = torch.tensor(mean, dtype=originals.dtype).view(1, -1, 1, 1).expand_as(originals)
+    blanks = np.asarray(ssim(originals, blank.contiguous()))
+    return [_score(result, similar, _psnrs(result, originals), blanks) for result in results]
+
+
+def over_seeds(runs: Sequence[Sequence[ArmScore]]) -> list[ArmScore]:
+    """Scores of the same arms under several seeds as one; a seed's means count as one value.
+
+    Images of one seed share a network and may fail together, so that only seeds are independent.
+    """
+    return [_over(list(same)) for same in zip(*runs, strict=True)]
+
+
+def sentence(score: ArmScore) -> str:
+    """The verdict with its figures."""
+    if score.verdict == "failed":
+        return f"{ARMS[score.arm].title}: {WORDS['failed']} ({score.failed} of {score.images})."
+    figures = f"SSIM {score.ssim:.2f}, PSNR {score.psnr:.1f} dB"
+    if score.arm != score.yardstick:
+        figures += f"; {_from_server(score)}"
+    if score.gradient_difference is not None and score.arm != REFERENCE:
+        figures += f"; gradient off by {score.gradient_difference:.0e}"
+    return f"{ARMS[score.arm].title}: {WORDS[score.verdict]} ({figures})."
+
+
+def summary(scores: Sequence[ArmScore]) -> list[str]:
+    """What all arms together say, a line a party; a party counts by its strongest attack."""
+    known = {score.arm: score for score in scores}
+    lines = []
+    for party, arms in PARTIES.items():
+        usable = [known[arm] for arm in arms if arm in known and known[arm].verdict != "failed"]
+        if not usable:
+            continue
+        best = max(usable, key=lambda score: score.ssim)
+        figures = f"SSIM {best.ssim:.2f}; {_from_server(best)}"
+        if best.verdict == "identical":  # and can treat it as FedAvg's server can
+            own = [known[arm].ssim for arm in (REFERENCE, RESCALED) if arm in known]
+            figures = f"SSIM {max([best.ssim, *own]):.2f}"
+        lines.append(f"{party}: {WORDS[best.verdict]} ({figures}).")
+    return lines
+
+
+def _from_server(score: ArmScore) -> str:
+    return f"{score.difference:+.2f} ± {score.margin:.2f} from FedAvg's server's"
+
+
+def _score(
+    result: ArmResult, similar: Mapping[str, np.ndarray], psnrs: np.ndarray, blank: np.ndarray
+) -> ArmScore:
+    own = similar[result.arm]
+    return _judged(
+        result.arm,
+        _Values(own=own, reference=similar[yardstick(result.arm)], blank=blank, psnr=psnrs),
+        images=len(own),
+        failed=int(np.isnan(own).sum()),
+        gradient_difference=result.gradient_difference,
+    )
+
+
+def _over(same: list[ArmScore]) -> ArmScore:
+    ssims = np.array([score.ssim for score in same])
+    gradients = [s.gradient_difference for s in same if s.gradient_difference is not None]
+    values = _Values(
+        own=ssims,
+        reference=ssims - np.array([score.difference for score in same]),
+        blank=np.array([score.blank_ssim for score in same]),
+        psnr=np.array([score.psnr for score in same]),
+    )
+    return _judged(
+        same[0].arm,
+        values,
+        images=sum(score.images for score in same),
+        failed=sum(score.failed for score in same),
+        gradient_difference=max(gradients) if gradients else None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Values:
+    """Figures of each image, or of each seed, (N,); NaN where the attack failed."""
+
+    own: np.ndarray
+    reference: np.ndarray
+    blank: np.ndarray
+    psnr: np.ndarray
+
+
+def _judged(
+    arm: str, values: _Values, *, images: int, failed: int, gradient_difference: float | None
+) -> ArmScore:
+    gaps, above = values.own - values.reference, values.own - values.blank
+    score = ArmScore(
+        arm=arm,
+        psnr=_mean(values.psnr),
+        psnr_sd=_sd(values.psnr),
+        ssim=_mean(values.own),
+        ssim_sd=_sd(values.own),
+        yardstick=yardstick(arm),
+        difference=_mean(gaps),
+        margin=_margin(gaps),
+        blank_ssim=float(values.blank.mean()),
+        blank_margin=_margin(above),
+        images=images,
+        failed=failed,
+        gradient_difference=gradient_difference,
+        verdict="",
+    )
+    return replace(score, verdict=_verdict(score, _mean(above)))
+
+
+def _verdict(score: ArmScore, above: float) -> str:
+    """above: mean SSIM beyond that of the mean colour."""
+    if np.isnan(score.ssim):
+        return "failed"
+    if score.arm == score.yardstick:
+        return "reference"
+    if score.gradient_difference is not None and score.gradient_difference <= SAME:
+        return "identical"
+    if above + score.blank_margin <= 2 * NEAR:  # above - difference is the yardstick's
+        return "too weak" if above - score.difference <= 2 * NEAR else "nothing"
+    if score.difference - score.margin > -NEAR:
+        return "as much"
+    if score.difference + score.margin < 0:
+        return "less" if above - score.blank_margin > 0 else "little"
+    return "unclear"
+
+
+def _ssims(result: ArmResult, originals: Tensor) -> np.ndarray:
+    """SSIM of each image, (N,); NaN where the attack failed."""
+    found = np.full(len(originals), np.nan)
+    for place, picture in enumerate(pictures(result.found)):
+        if picture is not None:
+            found[place] = ssim(originals[place : place + 1], picture[None])[0]
+    return found
+
+
+def _psnrs(result: ArmResult, originals: Tensor) -> np.ndarray:
+    """PSNR of each image in dB, at most `_EXACT_DB`, (N,); NaN where the attack failed."""
+    found = np.full(len(originals), np.nan)
+    for place, picture in enumerate(pictures(result.found)):
+        if picture is not None:
+            found[place] = min(_EXACT_DB, psnr(originals[place : place + 1], picture[None])[0])
+    return found
+
+
+def _mean(values: np.ndarray) -> float:
+    good = values[np.isfinite(values)]
+    return float(good.mean()) if len(good) else float("nan")
+
+
+def _sd(values: np.ndarray) -> float:
+    good = values[np.isfinite(values)]
+    return float(good.std(ddof=1)) if len(good) > 1 else 0.0
+
+
+def _margin(values: np.ndarray) -> float:
+    """Half of the mean's 95 % interval."""
+    good = values[np.isfinite(values)]
+    if len(good) < 2:
+        return float("inf")
+    return float(stats.t.ppf(0.975, len(good) - 1) * _sd(good) / len(good) ** 0.5)

@@ -1,0 +1,230 @@
+"""One epoch of a training: draw triplets, take steps, look at the held-out originals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from semsim.errors import SettingsError
+from semsim.learning.batches import crop_and_flip, mildly_changed, take
+from semsim.learning.diagnostics import Distances, EpochRecord, auc, distances
+from semsim.learning.loss import LOSSES, identity_loss
+from semsim.learning.model import SemSimModel
+from semsim.learning.sampling import Draw, draw
+from semsim.learning.settings import TrainSettings
+from semsim.learning.triplets import ImageIndex, JudgedOriginal
+from semsim.progress import Progress, Report
+
+_SCORING_BATCH = 256  # images whose features are held at once
+# Each use of chance has a stream of its own, so that none shifts another.
+SPLIT, _TRIPLETS, _AUGMENTATION, _IDENTITY, _NETWORK = range(5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """What a training works on: images by number, and the originals on either side."""
+
+    table: Tensor
+    index: ImageIndex
+    training: tuple[JudgedOriginal, ...]
+    held_out: tuple[JudgedOriginal, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Batch:
+    """Images (3N or 4N, C, S, S) of N triplets, role by role, and their weights (N,)."""
+
+    images: Tensor
+    weights: Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Seen:
+    """What one step measured. weight: of its triplets together."""
+
+    n: int
+    weight: float
+    loss: float
+    measured: Distances
+    identity: float | None
+
+
+def stream(settings: TrainSettings, use: int, epoch: int = 0) -> np.random.Generator:
+    """The generator for one use of chance in one epoch."""
+    return np.random.default_rng([settings.seed, use, epoch])
+
+
+def run_epoch(
+    model: SemSimModel,
+    optimizer: torch.optim.Optimizer,
+    material: Material,
+    settings: TrainSettings,
+    report: Report,
+    epoch: int,
+) -> EpochRecord:
+    """Epoch number `epoch`, counted from 0; what it leaves depends on its arguments only.
+
+    Raises `SettingsError` where the loss leaves the finite numbers.
+    """
+    for group in optimizer.param_groups:
+        group["lr"] = settings.lr_at(epoch)
+    drawn = _draw(model, material, settings, epoch)
+    batches = -(-len(drawn.triplets) // settings.batch_size)
+    seen = []
+    model.train()
+    if settings.batch_norm == "frozen":
+        _freeze_averages(model)
+    with torch.random.fork_rng(devices=_cuda_devices(model)):  # for networks with dropout
+        torch.manual_seed(int(stream(settings, _NETWORK, epoch).integers(2**62)))
+        rngs = [stream(settings, use, epoch) for use in (_AUGMENTATION, _IDENTITY)]
+        for number in range(batches):
+            batch = _batch(material.table, drawn, settings, number, rngs)
+            seen.append(_step(model, optimizer, batch, settings))
+            _check_finite(seen[-1].loss, epoch, settings)
+            report(_batch_progress(epoch, number + 1, batches, settings, seen[-1].loss))
+    return _record(epoch, seen, settings.margin, _validate(model, material))
+
+
+def embed(model: SemSimModel, table: Tensor, numbers: np.ndarray) -> Tensor:
+    """Features (len(table), d) on the CPU, as scoring would make them; NaN to other numbers."""
+    features = torch.full((len(table), model.width), torch.nan)
+    model.eval()
+    with torch.inference_mode():
+        for part in np.array_split(numbers, -(-len(numbers) // _SCORING_BATCH)):
+            features[torch.from_numpy(part)] = model(take(table, part).to(model.mean.device)).cpu()
+    return features.clone()
+
+
+def _freeze_averages(model: SemSimModel) -> None:
+    """Training then sees the features that scoring will see, however small a batch is."""
+    for module in model.modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+            module.eval()
+
+
+def _draw(model: SemSimModel, material: Material, settings: TrainSettings, epoch: int) -> Draw:
+    features = None
+    if settings.mining == "semi-hard":
+        paths = dict.fromkeys(path for o in material.training for path in o.images)
+        numbers = np.array([material.index.number(path) for path in paths])
+        features = embed(model, material.table, numbers)
+    rng = stream(settings, _TRIPLETS, epoch)
+    return draw(material.index, material.training, settings, rng, features)
+
+
+def _batch(
+    table: Tensor,
+    drawn: Draw,
+    settings: TrainSettings,
+    number: int,
+    rngs: Sequence[np.random.Generator],
+) -> _Batch:
+    rows = slice(number * settings.batch_size, (number + 1) * settings.batch_size)
+    triplets = drawn.triplets[rows]
+    images = take(table, triplets.T.ravel())
+    augmentation, identity = rngs
+    if settings.augmentation != "none":
+        alike = 3 if settings.augmentation == "joint" else 1
+        images = crop_and_flip(images, augmentation, alike)
+    if settings.identity_weight > 0:
+        changed = mildly_changed(images[: len(triplets)], identity)
+        images = torch.cat([images, changed])
+    return _Batch(images=images, weights=torch.from_numpy(drawn.weights[rows]))
+
+
+def _step(
+    model: SemSimModel,
+    optimizer: torch.optim.Optimizer,
+    batch: _Batch,
+    settings: TrainSettings,
+) -> _Seen:
+    """One update."""
+    device, n = model.mean.device, len(batch.weights)
+    # One forward pass for all roles, so that batch normalisation sees one distribution.
+    with torch.autocast(device.type, torch.bfloat16, enabled=settings.mixed_precision):
+        features = model(batch.images.to(device))
+    # Distances are small beside the features, so they need all the digits there are.
+    anchors, positives, negatives, *changed = features.float().split(n)
+    weights = batch.weights.to(device)
+    loss = LOSSES[settings.loss](margin=settings.margin)(anchors, positives, negatives, weights)
+    identity = identity_loss(anchors, changed[0]) if changed else None
+    if identity is not None:
+        loss = loss + settings.identity_weight * identity
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    optimizer.step()
+    return _Seen(
+        n=n,
+        weight=float(batch.weights.sum()),
+        loss=loss.item(),
+        measured=distances(*(part.detach() for part in (anchors, positives, negatives))),
+        identity=None if identity is None else identity.item(),
+    )
+
+
+def _validate(model: SemSimModel, material: Material) -> dict[str, float | None]:
+    """What is known of the held-out originals, by name of `EpochRecord`; empty without any."""
+    triplets = material.index.every(material.held_out)
+    pairs, recognisable = material.index.judged(material.held_out)
+    if len(pairs) == 0:
+        return {}
+    features = embed(model, material.table, np.unique(pairs))
+    rows = torch.from_numpy(pairs)
+    found: dict[str, float | None] = {
+        "validation_auc": auc(
+            torch.linalg.vector_norm(features[rows[:, 0]] - features[rows[:, 1]], dim=1),
+            recognisable,
+        )
+    }
+    if len(triplets) > 0:
+        rows = torch.from_numpy(triplets)
+        measured = distances(*(features[rows[:, role]] for role in range(3)))
+        found["validation_d_plus"] = float(measured.plus.mean())
+        found["validation_d_minus"] = float(measured.minus.mean())
+        found["validation_accuracy"] = measured.accuracy()
+    return found
+
+
+def _record(
+    epoch: int, seen: Sequence[_Seen], margin: float, held_out: dict[str, float | None]
+) -> EpochRecord:
+    def mean(values: Sequence[float]) -> float:
+        return float(np.average(values, weights=[step.n for step in seen]))
+
+    identity = [step.identity for step in seen if step.identity is not None]
+    return EpochRecord(
+        epoch=epoch + 1,
+        loss=float(np.average([s.loss for s in seen], weights=[s.weight for s in seen])),
+        d_plus=mean([float(step.measured.plus.mean()) for step in seen]),
+        d_minus=mean([float(step.measured.minus.mean()) for step in seen]),
+        violated=mean([step.measured.violated(margin) for step in seen]),
+        norm=mean([step.measured.norm for step in seen]),
+        identity=mean(identity) if identity else None,
+        **held_out,
+    )
+
+
+def _check_finite(loss: float, epoch: int, settings: TrainSettings) -> None:
+    if not np.isfinite(loss):
+        raise SettingsError(
+            f"The loss became {loss} in epoch {epoch + 1}. Train again with a learning rate "
+            f"below {settings.lr:g}."
+        )
+
+
+def _batch_progress(
+    epoch: int, number: int, batches: int, settings: TrainSettings, loss: float
+) -> Progress:
+    return Progress(
+        done=epoch * batches + number,
+        total=settings.epochs * batches,
+        note=f"epoch {epoch + 1} of {settings.epochs}",
+        values={"epoch": epoch + number / batches, "loss": loss},
+    )
+
+
+def _cuda_devices(model: SemSimModel) -> list[torch.device]:
+    device = model.mean.device
+    return [device] if device.type == "cuda" else []

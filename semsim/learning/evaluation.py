@@ -1,0 +1,243 @@
+"""How well a trained SemSim agrees with people, beside other metrics on exactly the same images."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from semsim.analysis.evidence import GIVEN, IMAGE_KEY, Evidence, gather
+from semsim.analysis.human import human_score
+from semsim.analysis.layout import layout_of
+from semsim.analysis.resampling import resample
+from semsim.analysis.result import Analysis, AnalysisSettings
+from semsim.analysis.roc import auc_table
+from semsim.analysis.run import analyse
+from semsim.errors import DataError
+from semsim.metrics import MetricSpec, Resources, find_metric
+from semsim.progress import Progress, Report, silent
+from semsim.scoring import ScoreBook, pair_sets_of_labels, score_sets
+
+BASELINES = (
+    *("mse", "psnr", "ssim", "lpips-alex", "lpips-squeeze"),
+    *("fd:recogniser", "recogniser"),
+)
+SCOPES = ("pooled", "within model", "within original")
+HUMAN = "human"  # the "metric" that is one annotator against the others
+_FROM_LABELS = "labels"
+_VOTE_COLUMNS = [*IMAGE_KEY, "annotator", "answer", "recognised"]
+
+Sample = Literal["held-out", "in-sample"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judging:
+    """With what a SemSim is compared, and where scores and weights are.
+
+    metrics: names of the others. resources: their weights and the device. scores: folder in which
+    scores are kept. analysis: resamples and their seed.
+    """
+
+    resources: Resources
+    scores: Path
+    metrics: tuple[str, ...] = BASELINES
+    analysis: AnalysisSettings = field(default_factory=AnalysisSettings)
+
+
+def evaluate(
+    checkpoint: Path,
+    labels: pd.DataFrame,
+    votes: pd.DataFrame | None,
+    judging: Judging,
+    *,
+    sample: Sample,
+    report: Report = silent,
+) -> dict[str, Any]:
+    """Judge the SemSim at `checkpoint` and the other metrics by the reconstructions in `labels`.
+
+    labels: see `divide`. votes: of these and perhaps of other reconstructions, which are left out;
+        None where only the majority is known, and then there is no human ceiling.
+    sample: "held-out", or "in-sample" for what the SemSim was trained on; written into the result,
+        so that nobody takes one for the other.
+    Returns what `table_rows` and a model card read, ready for JSON: numbers that are undefined
+    are None, with the reason.
+    """
+    own = find_metric(f"semsim:{checkpoint.stem}")
+    elsewhere = replace(judging.resources, checkpoints=checkpoint.parent)
+    sets = pair_sets_of_labels(labels)
+    report(Progress(0, 3, "SemSim of each image"))
+    mine = score_sets(sets, [own.spec.name], elsewhere, judging.scores)
+    report(Progress(1, 3, "other metrics of each image"))
+    others = score_sets(sets, judging.metrics, judging.resources, judging.scores)
+    report(Progress(2, 3, "agreement with people"))
+    specs = [own.spec, *(find_metric(name).spec for name in judging.metrics)]
+    scores = pd.concat([book.scores for book in (mine, others) if not book.scores.empty])
+    evidence = evidence_of(labels, votes, scores, specs)
+    headline = "majority" if votes is not None else _FROM_LABELS
+    analysis = analyse(evidence, specs, replace(judging.analysis, headline=headline))
+    report(Progress(3, 3, "judged"))
+    return {
+        "sample": sample,
+        "simulated": evidence.simulated,
+        **_sizes(analysis),
+        "metrics": [*_metric_rows(analysis), _human_row(analysis)],
+        "left_out": _left_out([mine, others]),
+        "notes": list(dict.fromkeys((*evidence.notes, *analysis.notes))),
+    }
+
+
+def evidence_of(
+    labels: pd.DataFrame,
+    votes: pd.DataFrame | None,
+    scores: pd.DataFrame,
+    specs: Sequence[MetricSpec],
+) -> Evidence:
+    """The evidence of the reconstructions in `labels` alone; without votes, of their majority."""
+    if votes is None:
+        verdict = labels["recognisable"].astype("boolean").astype("Float64")
+        labels = labels.assign(**{f"{GIVEN}{_FROM_LABELS}": verdict})
+        votes = pd.DataFrame(columns=_VOTE_COLUMNS)
+    else:
+        missing = [name for name in IMAGE_KEY if name not in votes.columns]
+        if missing:
+            raise DataError(f"The votes lack the columns {', '.join(missing)}.")
+        wanted = pd.MultiIndex.from_frame(labels[IMAGE_KEY].astype(str))
+        given = pd.MultiIndex.from_frame(votes[IMAGE_KEY].astype(str))
+        votes = votes[given.isin(wanted)]
+    return gather(votes, scores, specs, labels=labels, name="test")
+
+
+def semsim_row(evaluation: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The row of the SemSim that was judged."""
+    return next(row for row in evaluation["metrics"] if row["metric"].startswith("semsim:"))
+
+
+def auc_of(evaluation: Mapping[str, Any], metric: str, scope: str = "pooled") -> float | None:
+    """The AUC of a metric by name, "semsim" for the SemSim; None where it has none."""
+    rows = [r for r in evaluation["metrics"] if r["metric"] == metric]
+    row = semsim_row(evaluation) if metric == "semsim" else (rows[0] if rows else None)
+    return None if row is None or not row["auc"] else row["auc"][scope]["auc"]
+
+
+def _sizes(analysis: Analysis) -> dict[str, Any]:
+    images, models = analysis.evidence.images, analysis.models
+    return {
+        "n_images": len(images),
+        "n_decided": int(models["n_decided"].sum()),
+        "n_originals": len(images[["dataset", "image_id"]].drop_duplicates()),
+        "n_models": len(models),
+        "n_annotators": len(analysis.evidence.annotators),
+    }
+
+
+def _metric_rows(analysis: Analysis) -> list[dict[str, Any]]:
+    """One row a metric: ρ and τ over models with intervals, AUC over images with intervals."""
+    by_name = {row["metric"]: row for row in analysis.agreement.to_dict("records")}
+    rows = []
+    for spec in analysis.specs:
+        found = by_name[spec.name]
+        own = analysis.auc[analysis.auc["metric"] == spec.name]
+        rows.append(
+            {
+                **{"metric": spec.name, "title": spec.title, "n_models": int(found["n"])},
+                **{"rho": _number(found["rho"]), "tau": _number(found["tau"])},
+                "rho_low": _number(found["rho_models_low"]),
+                "rho_high": _number(found["rho_models_high"]),
+                "tau_low": _number(found["tau_models_low"]),
+                "tau_high": _number(found["tau_models_high"]),
+                "undefined": _reason(found["undefined"]),
+                "auc": _auc_of_scopes(own),
+            }
+        )
+    return rows
+
+
+def _auc_of_scopes(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    return {
+        row["scope"]: {
+            **{key: _number(row[key]) for key in ("auc", "low", "high")},
+            **{key: int(row[key]) for key in ("n_positive", "n_negative", "n_groups")},
+            "undefined": _reason(row["undefined"]),
+        }
+        for row in rows.to_dict("records")
+    }
+
+
+def _human_row(analysis: Analysis) -> dict[str, Any]:
+    """What people reach on these images: rankings by some of them against rankings by the others,
+    and, image by image, one of them against the majority of the others."""
+    ceiling = analysis.ceiling
+    return {
+        **{"metric": HUMAN, "title": "People (ceiling)", "n_models": len(analysis.models)},
+        **{"rho": _number(ceiling.rho), "tau": _number(ceiling.tau)},
+        **{"rho_low": _number(ceiling.rho_low), "rho_high": _number(ceiling.rho_high)},
+        **{"tau_low": _number(ceiling.tau_low), "tau_high": _number(ceiling.tau_high)},
+        "undefined": ceiling.undefined,
+        "auc": human_auc(analysis.evidence, analysis.settings),
+    }
+
+
+def human_auc(evidence: Evidence, settings: AnalysisSettings) -> dict[str, dict[str, Any]]:
+    """AUC of one annotator's answers for the majority of the others', mean over annotators.
+
+    By scope, as of a metric; empty below three annotators. An answer is yes or no, which ties
+    often, so a graded metric can lie above it. `low` and `high` are the means of the intervals.
+    """
+    if len(evidence.annotators) < 3:
+        return {}
+    layout = layout_of(evidence.images)
+    drawn = resample(layout, settings.bootstraps, 1, settings.seed)
+    tables = []
+    for one in range(len(evidence.annotators)):
+        alone = _of_annotators(evidence, [one])
+        rest = [a for a in range(len(evidence.annotators)) if a != one]
+        verdict = human_score(_of_annotators(evidence, rest), "mean-response")
+        tables.append(auc_table([_ONE_PERSON], alone, verdict, layout, drawn))
+    every = pd.concat(tables)
+    means = every.groupby("scope", sort=False)[["auc", "low", "high"]].mean()
+    sizes = every.groupby("scope", sort=False)[["n_positive", "n_negative", "n_groups"]].median()
+    table = means.join(sizes).reset_index()
+    why = "no images of both kinds"
+    table["undefined"] = np.where(table["auc"].isna(), why, "")
+    return _auc_of_scopes(table)
+
+
+_ONE_PERSON = MetricSpec(
+    name=HUMAN, title="One annotator", higher_means_more_leakage=True, per_image=True
+)
+
+
+def _of_annotators(evidence: Evidence, chosen: list[int]) -> Evidence:
+    answers = evidence.recognised[:, chosen]
+    return replace(
+        evidence,
+        annotators=tuple(evidence.annotators[a] for a in chosen),
+        recognised=answers,
+        none=evidence.none[:, chosen],
+        votes_per_item=len(chosen),
+        given={},
+        scores={HUMAN: answers[:, 0]},
+        set_scores={},
+    )
+
+
+def _left_out(books: Sequence[ScoreBook]) -> dict[str, str]:
+    """Metrics that judged nothing, with the reason; one that refused a set only says so."""
+    reasons = {name: why for book in books for name, why in book.unavailable.items()}
+    for book in books:
+        for (title, name), why in book.refused.items():
+            reasons.setdefault(name, f"{title}: {why}")
+    return reasons
+
+
+def _number(value: float | None) -> float | None:
+    """For JSON, which has no NaN and no infinity."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def _reason(value: Any) -> str | None:
+    """A reason out of a table, which may hold NaN where there is none."""
+    return value if isinstance(value, str) and value else None

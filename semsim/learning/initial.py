@@ -1,0 +1,124 @@
+"""Weights a training starts from, where it is told to start from any."""
+
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from semsim.errors import WeightsError
+from semsim.learning.backbones import torchvision_name
+from semsim.learning.model import SemSimModel, read_training
+from semsim.learning.pretrain import start_facts
+from semsim.learning.settings import IMAGENET, SCRATCH
+from semsim.weights import sha256_of
+
+_OF_SEMSIM = {"mean", "std"}  # beside the network in a SemSim checkpoint
+_SUFFIXES = (".safetensors", ".pth")
+
+
+def check_initial(backbone: str, weights: str) -> None:
+    """Raise where `load_initial` is bound to fail, without reading or fetching anything.
+
+    `SettingsError` for a network that torchvision has no weights for, `WeightsError` for a file
+    that is missing.
+    """
+    if weights == IMAGENET:
+        torchvision_name(backbone)
+    elif weights != SCRATCH and not Path(weights).is_file():
+        raise WeightsError(f"No weights at {weights}. Give a file, {SCRATCH!r} or {IMAGENET!r}.")
+
+
+def load_initial(model: SemSimModel, weights: str) -> None:
+    """Put the weights called `weights` into `model`; "scratch" leaves it as it is.
+
+    weights: "imagenet" takes torchvision's best for this network, fetched the first time; else a
+        file: the network's state dict (.safetensors, or a .pth without code in it), with or
+        without its classifier, a SemSim checkpoint, or what `learn pretrain` wrote; the last two
+        bring the mean and spread of the channels they were made with.
+    A stem for small images has other shapes and stays fresh. Raises as `check_initial`, and
+    `WeightsError` where the weights do not fit or cannot be fetched.
+    """
+    check_initial(model.settings.backbone, weights)
+    if weights != SCRATCH:
+        _put(model, _read(model.settings.backbone, weights), weights)
+
+
+def identify(backbone: str, weights: str) -> str:
+    """What tells these weights from all others: a name for ImageNet's, a sha256 for a file.
+
+    A file of `learn pretrain` also says what it was trained on.
+    """
+    if weights == SCRATCH:
+        return SCRATCH
+    if weights == IMAGENET:
+        return str(_imagenet(backbone))
+    digest, facts = f"sha256:{sha256_of(Path(weights))}", start_facts(Path(weights))
+    if facts is None:
+        return digest
+    seed = facts["settings"]["seed"]
+    return f"{digest}, a classifier of the training split of {facts['dataset']}, seed {seed}"
+
+
+def absolute(weights: str) -> str:
+    """A file by its whole path, as a job may be carried out from another folder."""
+    return weights if weights in (SCRATCH, IMAGENET) else str(Path(weights).resolve())
+
+
+def starts(folder: Path) -> dict[str, str]:
+    """Files of weights in `folder` by name, with what each says of itself, such as its network."""
+    files = (path for path in sorted(Path(folder).glob("*")) if path.suffix in _SUFFIXES)
+    return {path.name: _says(path) for path in files}
+
+
+def _says(path: Path) -> str:
+    facts = start_facts(path)
+    if facts is not None:
+        return f"{facts['settings']['backbone']}, classifier of {facts['dataset']}"
+    try:
+        training = read_training(path)
+    except WeightsError:
+        return "network not stated"
+    return f"{training.settings['backbone']}, SemSim of {training.study or 'no named study'}"
+
+
+def _imagenet(backbone: str) -> Any:
+    from torchvision.models import get_model_weights  # slow to import, often not needed
+
+    return get_model_weights(torchvision_name(backbone)).DEFAULT
+
+
+def _read(backbone: str, weights: str) -> Mapping[str, Tensor]:
+    try:
+        if weights == IMAGENET:
+            return dict(_imagenet(backbone).get_state_dict(progress=False, check_hash=True))
+        if weights.endswith(".safetensors"):
+            return load_file(weights)
+        return dict(torch.load(weights, weights_only=True, map_location="cpu"))
+    except (
+        *(SafetensorError, OSError, RuntimeError, pickle.UnpicklingError),
+        *(EOFError, LookupError, TypeError, ValueError, AttributeError),
+    ) as error:
+        raise WeightsError(f"The weights {weights!r} cannot be read: {error}") from error
+
+
+def _put(model: SemSimModel, state: Mapping[str, Tensor], source: str) -> None:
+    wanted = model.body.state_dict()
+    given = {name.removeprefix("body."): value for name, value in state.items()}
+    stem = {"conv1.weight"} if model.settings.small_stem else set()
+    fitting = {n: v for n, v in given.items() if n in wanted and v.shape == wanted[n].shape}
+    missing = [name for name in wanted if name not in fitting and name not in stem]
+    extra = sorted(set(given) - set(wanted) - _OF_SEMSIM)
+    # One module too many is the classifier; more of them are another network's.
+    if missing or len({name.rpartition(".")[0] for name in extra}) > 1:
+        wrong = f"lack {missing[0]!r} in its shape" if missing else f"also hold {extra[0]!r}"
+        raise WeightsError(
+            f"The weights {source!r} are not of {model.settings.backbone!r}: they {wrong}."
+        )
+    model.body.load_state_dict(fitting, strict=False)
+    for name in _OF_SEMSIM & set(given):  # what the weights are used to see
+        getattr(model, name).copy_(given[name].view(1, 3, 1, 1))

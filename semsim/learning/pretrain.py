@@ -1,0 +1,124 @@
+"""Starting weights for SemSim: its network, first trained to name what a public data set shows."""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import nn
+
+from semsim.defences.crop_flip import CropFlip
+from semsim.errors import SettingsError
+from semsim.learning.backbones import make_backbone
+from semsim.learning.model import resize
+from semsim.progress import Report, silent
+from semsim.targets.degrade import degrade
+from semsim.targets.model import TargetModel
+from semsim.targets.train import Training, accuracy, carry_out
+from semsim.targets.train import TrainSettings as ClassifierTraining
+from semsim.types import LabelledImages
+
+KIND = "semsim-start"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PretrainSettings:
+    """Settings of one classifier; its network must be that of the SemSim which starts from it.
+
+    The seed should be no annotator's: simulated ones answer by classifiers of seeds above 1000.
+    """
+
+    backbone: str = "resnet18"
+    small_stem: bool = True
+    input_size: int = 32
+    epochs: int = 20
+    lr: float = 0.05
+    batch_size: int = 64
+    flip: float = 0.5  # chance of mirroring an image, beside moving it
+    degrade: bool = True  # blur, noise and washed-out contrast on about two images in three
+    seed: int = 7
+
+    def __post_init__(self) -> None:
+        for name in ("input_size", "epochs", "batch_size"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"{name} must be at least 1; got {getattr(self, name)!r}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Network:
+    """A network of SemSim as an architecture that classifiers are made of."""
+
+    name: str
+    small_stem: bool
+
+    def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
+        return make_backbone(self.name, self.small_stem, size[0])
+
+
+def pretrain(
+    data: LabelledImages,
+    settings: PretrainSettings,
+    *,
+    device: str = "auto",
+    checkpoint: Path | None = None,
+    report: Report = silent,
+) -> TargetModel:
+    """A classifier of `data`, which must be a public training split: no original of a study.
+
+    checkpoint: a file to go on from; see `semsim.targets.train.Training`.
+    Raises `SettingsError` where the loss is no longer finite.
+    """
+    training = Training(
+        architecture=_Network(name=settings.backbone, small_stem=settings.small_stem),
+        data=_sized(data, settings.input_size),
+        defence=CropFlip(flip=settings.flip),
+        settings=ClassifierTraining(
+            epochs=settings.epochs,
+            lr=settings.lr,
+            batch_size=settings.batch_size,
+            seed=settings.seed,
+        ),
+        device=device,
+        degrade=degrade if settings.degrade else None,
+        checkpoint=checkpoint,
+    )
+    return carry_out(training, report)
+
+
+def save_start(
+    model: TargetModel, path: Path, settings: PretrainSettings, facts: dict[str, Any]
+) -> None:
+    """Write the network without its classifier, with what made it; whole or not at all.
+
+    facts: where it comes from, such as the data set and its accuracy; a model card repeats them.
+    """
+    weights = {name: value.contiguous().cpu() for name, value in model.body.state_dict().items()}
+    weights |= {"mean": model.mean.cpu(), "std": model.std.cpu()}
+    config = json.dumps({"settings": asdict(settings), **facts})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.part")
+    save_file(weights, str(temporary), metadata={"kind": KIND, "config": config})
+    temporary.replace(path)
+
+
+def start_facts(path: Path) -> dict[str, Any] | None:
+    """What `save_start` was told of the weights at `path`; None for weights of another origin."""
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            metadata = file.metadata() or {}
+        return dict(json.loads(metadata["config"])) if metadata.get("kind") == KIND else None
+    except (SafetensorError, OSError, KeyError, ValueError):
+        return None
+
+
+def start_accuracy(model: TargetModel, data: LabelledImages) -> float:
+    """Share of `data`, of any size, that the classifier names right."""
+    with torch.inference_mode():
+        return accuracy(model, _sized(data, model.size[0]))
+
+
+def _sized(data: LabelledImages, side: int) -> LabelledImages:
+    return replace(data, images=resize(data.images, side))

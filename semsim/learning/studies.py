@@ -1,0 +1,234 @@
+"""The studies of the SemSim paper: what a training depends on, with all else left as it is.
+
+Sun et al. 2023, Fig. 7A (how many originals are labelled), 7B (network), 7C (loss), 9 (margin).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from semsim.errors import DataError, SettingsError
+from semsim.learning.evaluation import auc_of, semsim_row
+from semsim.learning.settings import TrainSettings
+from semsim.learning.splits import HoldOut
+from semsim.learning.triplets import learnable, take_stock
+from semsim.registry import Registry
+
+ALL = "all"  # of the label budget: every original there is
+_BUDGETS = (50, 100, 200, 300, 400, 500)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """One study: title and the paper's figure, what is varied, and the values it takes at first.
+
+    setting: the field of `TrainSettings` that is varied; empty for the label budget.
+    """
+
+    title: str
+    figure: str
+    axis: str
+    setting: str = ""
+    values: tuple[Any, ...] = ()
+
+
+STUDIES: Registry[Kind] = Registry(
+    "study",
+    {
+        "budget": Kind(title="Label budget", figure="7A", axis="labelled originals"),
+        "backbone": Kind(
+            title="Network",
+            figure="7B",
+            axis="network",
+            setting="backbone",
+            values=("lenet", "resnet18", "resnet50"),
+        ),
+        "loss": Kind(
+            title="Loss",
+            figure="7C",
+            axis="loss",
+            setting="loss",
+            values=("triplet", "contrastive"),
+        ),
+        "margin": Kind(
+            title="Margin",
+            figure="9",
+            axis="margin",
+            setting="margin",
+            values=(0.1, 0.5, 1.0, 2.0, 5.0),
+        ),
+    },
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyPlan:
+    """A study: every value with every seed, all judged by what the hold-out keeps for the test.
+
+    what: of `STUDIES`. values: what is varied. settings: of every training but for that.
+    A seed decides the training and the choice of test originals, so that all values of one seed
+    are judged by the same images. Raises `SettingsError` for no value, no seed or one twice.
+    """
+
+    what: str
+    values: tuple[Any, ...]
+    settings: TrainSettings
+    hold_out: HoldOut = field(default_factory=HoldOut)
+    seeds: tuple[int, ...] = (0,)
+
+    def __post_init__(self) -> None:
+        kind = STUDIES[self.what]
+        for name, given in (("values", self.values), ("seeds", self.seeds)):
+            if not given or len(set(given)) < len(given):
+                raise SettingsError(f"{name} must be given, each once; got {given!r}.")
+        for value in self.values:
+            if kind.setting:
+                replace(self.settings, **{kind.setting: value})
+            elif value != ALL and not (isinstance(value, int) and value >= 1):
+                raise SettingsError(f"A budget is a number of originals or all; got {value!r}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """One training of a study. budget: how many originals it may learn from; None for all."""
+
+    name: str
+    value: Any
+    seed: int
+    settings: TrainSettings
+    hold_out: HoldOut
+    budget: int | None = None
+
+
+def arms(plan: StudyPlan) -> tuple[Arm, ...]:
+    """Every training of the study, seed by seed."""
+    setting = STUDIES[plan.what].setting
+    return tuple(
+        Arm(
+            name=f"{_plain(value)}-seed-{seed}",
+            value=value,
+            seed=seed,
+            settings=replace(plan.settings, seed=seed, **({setting: value} if setting else {})),
+            hold_out=replace(plan.hold_out, seed=seed),
+            budget=None if setting or value == ALL else int(value),
+        )
+        for seed in plan.seeds
+        for value in plan.values
+    )
+
+
+def default_values(what: str, labels: pd.DataFrame) -> tuple[Any, ...]:
+    """The values a study takes where none are given; budgets only up to what `labels` have."""
+    kind = STUDIES[what]
+    if kind.setting:
+        return kind.values
+    usable = len(take_stock(labels).usable)
+    steps = [n for n in _BUDGETS if n < usable]
+    return (*(steps or [n for n in (usable // 4, usable // 2) if n]), ALL)
+
+
+def read_values(what: str, text: str) -> tuple[Any, ...]:
+    """Values with commas between, such as "0.5,1" of the margin or "50,all" of the budget."""
+    setting = STUDIES[what].setting
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    try:
+        if setting == "margin":
+            return tuple(float(part) for part in parts)
+        return tuple(parts if setting else (p if p == ALL else int(p) for p in parts))
+    except ValueError:
+        raise SettingsError(f"{text!r} are not values of the study {what}.") from None
+
+
+def within_budget(
+    labels: pd.DataFrame, budget: int | None, seed: int, settings: TrainSettings
+) -> pd.DataFrame:
+    """The rows of `budget` originals that `settings` can learn from.
+
+    They are drawn so that a larger budget holds a smaller one of the same seed. None leaves
+    `labels` whole. Raises `DataError` where there are fewer such originals.
+    """
+    if budget is None:
+        return labels
+    usable = [one.key for one in learnable(take_stock(labels), settings.ordering)]
+    if budget > len(usable):
+        raise DataError(
+            f"A budget of {budget} originals is more than the {len(usable)} that can be learned "
+            "from; choose a smaller one, or all."
+        )
+    order = np.random.default_rng(seed).permutation(len(usable))
+    chosen = pd.MultiIndex.from_tuples([usable[i] for i in order[:budget]])
+    return labels[
+        pd.MultiIndex.from_frame(labels[["dataset", "image_id"]].astype(str)).isin(chosen)
+    ]
+
+
+def summary(rows: Sequence[Mapping[str, Any]], scope: str = "pooled") -> pd.DataFrame:
+    """One row a value: mean, lowest and highest over seeds of SemSim's AUC and ρ, and the others'.
+
+    rows: as `run_arm` returns them. NaN where nothing is defined.
+    """
+    table = pd.DataFrame([_facts(row, scope) for row in rows])
+    grouped = table.groupby("value", sort=False)
+    found = grouped[["n_originals", "auc", "rho", "mse", "psnr", "ssim"]].mean()
+    found.insert(0, "seeds", grouped.size())
+    found["auc_lowest"], found["auc_highest"] = grouped["auc"].min(), grouped["auc"].max()
+    return found.reset_index()
+
+
+def plan_record(plan: StudyPlan) -> dict[str, Any]:
+    """The plan, ready for JSON; `plan_of` reads it."""
+    return {
+        "what": plan.what,
+        "values": list(plan.values),
+        "seeds": list(plan.seeds),
+        "hold_out": asdict(plan.hold_out),
+        "settings": settings_record(plan.settings),
+    }
+
+
+def plan_of(record: Mapping[str, Any]) -> StudyPlan:
+    """The plan in a record as `plan_record` makes it; `SettingsError` where it is another."""
+    try:
+        return StudyPlan(
+            what=record["what"],
+            values=tuple(record["values"]),
+            seeds=tuple(record["seeds"]),
+            hold_out=HoldOut(**record["hold_out"]),
+            settings=settings_of(record["settings"]),
+        )
+    except (KeyError, TypeError) as error:
+        raise SettingsError(f"This is no plan of a study: {error}.") from error
+
+
+def settings_record(settings: TrainSettings) -> dict[str, Any]:
+    """All settings, ready for JSON."""
+    values = asdict(settings)
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
+
+
+def settings_of(record: Mapping[str, Any]) -> TrainSettings:
+    """The settings in a record; `SettingsError` for one that there is not."""
+    known = {one.name for one in fields(TrainSettings)}
+    unknown = sorted(set(record) - known)
+    if unknown:
+        raise SettingsError(f"A training has no setting {unknown[0]!r}.")
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in record.items()
+    }
+    return TrainSettings(**values)
+
+
+def _facts(row: Mapping[str, Any], scope: str) -> dict[str, Any]:
+    judged = row["held_out"]
+    aucs = {name: auc_of(judged, name, scope) for name in ("mse", "psnr", "ssim")}
+    numbers = {"auc": auc_of(judged, "semsim", scope), "rho": semsim_row(judged)["rho"], **aucs}
+    known = {name: np.nan if value is None else value for name, value in numbers.items()}
+    return {"value": str(row["value"]), "n_originals": row["n_originals"], **known}
+
+
+def _plain(value: Any) -> str:
+    """The value as a part of a name of a file."""
+    return "".join(c if c.isascii() and (c.isalnum() or c == ".") else "-" for c in str(value))

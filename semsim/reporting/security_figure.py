@@ -1,0 +1,76 @@
+"""Where a network leaks: for each convolution what its equations say of its input, and what not."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+
+from semsim.analysis.security import SecurityIndex
+from semsim.analysis.security_advice import described, signed
+from semsim.reporting import canvas
+from semsim.reporting.drawn import Drawn
+from semsim.reporting.figures import Figure
+
+_ROW = 13.0  # mm a layer
+_LEAKS, _HIDDEN = canvas.METRIC, canvas.PEOPLE
+
+
+def leak_figure(index: SecurityIndex, name: str) -> Figure:
+    """A bar a convolution: the values of its input that are given away, and those that are not.
+
+    name: of the network, for the title.
+    """
+    frame = pd.DataFrame(
+        {
+            "place": [layer.place for layer in index.layers],
+            "layer": [described(layer) for layer in index.layers],
+            "known": [layer.rank for layer in index.layers],
+            "hidden": [layer.hidden for layer in index.layers],
+            "contribution": [layer.contribution for layer in index.layers],
+        }
+    )
+    drawn = Drawn(
+        title=f"Where {name} leaks: c(M) = {signed(index.value)}",
+        caption=(
+            "For each convolution the values of its input that weights and gradient determine "
+            "(rank U), and those that they leave open (n − rank U). On the right its part of c(M), "
+            "which counts early layers more."
+        ),
+        frame=frame,
+        paint=_paint,
+    )
+    return Figure(name="security", metric=None, drawn=drawn)
+
+
+def _paint(frame: pd.DataFrame, width: float) -> Drawing:
+    if frame.empty:
+        return canvas.empty(width, "There is no convolution: everything leaks.")
+    figure = canvas.blank(width, _ROW * len(frame) + 24)
+    axes = figure.add_subplot()
+    canvas.quiet(axes, grid="x")
+    rows = np.arange(len(frame))
+    axes.barh(rows, frame["known"], height=0.5, color=_LEAKS, label="given away (rank U)")
+    axes.barh(
+        rows,
+        frame["hidden"],
+        left=frame["known"],
+        height=0.5,
+        color="none",
+        edgecolor=_HIDDEN,
+        hatch="////",
+        linewidth=[0.8 if hidden else 0.0 for hidden in frame["hidden"]],
+        label="hidden (n − rank U)",
+    )
+    canvas.rows_axis(axes, [f"{row.place}: {row.layer}" for row in frame.itertuples()], width=20)
+    _parts_of_index(axes, frame)
+    canvas.label(axes, x="Values of the layer's input")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.locator_params(axis="x", nbins=4 if width < canvas.NARROW else 7)
+    canvas.legend(figure, axes, width)
+    return figure
+
+
+def _parts_of_index(axes: Axes, frame: pd.DataFrame) -> None:
+    canvas.beside(axes, -0.5, "part of c(M)")
+    for place, value in enumerate(frame["contribution"]):
+        canvas.beside(axes, place, signed(value))

@@ -1,0 +1,14 @@
+"""Tables and figures of the papers, computed again. A reproduction is a command by its name."""
+
+from collections.abc import Callable
+
+from semsim.reproduce.copa import reproduce_copa
+from semsim.reproduce.ensembler import reproduce_ensembler
+from semsim.reproduce.pbpfl import reproduce_pbpfl
+
+# The functions' parameters are the options of `python -m semsim reproduce <name>`.
+REPRODUCTIONS: dict[str, Callable[..., None]] = {
+    "copa": reproduce_copa,
+    "ensembler": reproduce_ensembler,
+    "pbpfl": reproduce_pbpfl,
+}

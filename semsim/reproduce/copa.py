@@ -1,0 +1,189 @@
+"""`python -m semsim reproduce copa`: Tables 1 and 2 and Figures 1 and 2 of the COPA paper."""
+
+import hashlib
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import torch
+import typer
+
+from semsim.attacks.linear.rows import attempt, cnn3_model, inversions, linear_rows
+from semsim.datasets import DATASETS
+from semsim.datasets.folder import Folder
+from semsim.errors import SettingsError
+from semsim.processes import checked_workers, each_in_processes
+from semsim.progress import Progress, Report, silent
+from semsim.registry import build
+from semsim.reporting.copa_figures import Shown, pictures
+from semsim.reporting.export import png, svg
+from semsim.reproduce.copa_tables import (
+    grid_of,
+    shown_pair,
+    table_1,
+    table_2,
+    text_1,
+    text_2,
+    varied,
+)
+from semsim.score_cli import errors_end_with, terminal_bar
+from semsim.targets.cnn3 import VARIANTS
+from semsim.types import LabelledImages
+
+FIGURES = {"tanh": 1, "leaky-relu": 2}  # activation → the paper's figure
+_SIZE = 32
+
+
+def reproduce_copa(
+    images: Annotated[
+        Path | None,
+        typer.Option(help="Folder <class>/<image>, as CIFAR-10's; built-in pictures without it."),
+    ] = None,
+    count: Annotated[int, typer.Option(help="Images, as many of every class.")] = 16,
+    seeds: Annotated[int, typer.Option(help="Networks of each kind.")] = 3,
+    variants: Annotated[str, typer.Option(help="Of CNN3, with commas between.")] = "1,2,3,4",
+    activations: Annotated[
+        str, typer.Option(help="tanh (Figure 1), leaky-relu (Figure 2) or both.")
+    ] = "tanh,leaky-relu",
+    workers: Annotated[int, typer.Option(help="Processes.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for tables and figures.")] = Path(
+        "data/reproduce/copa"
+    ),
+) -> None:
+    """Print Tables 1 and 2 of the COPA paper beside our numbers; write both and the figures.
+
+    What was computed before, with the same images, is read from the folder and not computed again.
+    """
+    with errors_end_with(2):
+        numbers, kinds = chosen_variants(variants), chosen_activations(activations)
+        if seeds < 1:
+            raise SettingsError(f"--seeds is 1 or more; got {seeds}.")
+        pool = checked_workers(workers)
+        attacked = varied(pictures_of(images), count)
+        out.mkdir(parents=True, exist_ok=True)
+        first = table_1()
+        first.to_csv(out / "table1.csv", index=False)
+        typer.echo(f"Table 1: c(M) in closed form\n{text_1(first)}\n")
+        with terminal_bar("image") as bar:
+            rows = kept_rows(attacked, numbers, kinds, range(seeds), out / "pieces", bar, pool)
+        rows.to_parquet(out / "rows.parquet", index=False)
+        second = table_2(rows)
+        second.to_csv(out / "table2.csv", index=False)
+        where = "built-in pictures" if images is None else attacked.dataset
+        typer.echo(
+            f"Table 2: {count} images of {where}, {seeds} networks each; mean ± standard "
+            f"deviation\n{text_2(second)}\n\nThe paper's PSNR is 20·log10(255) = 48.13 dB above "
+            "that of images in [0, 1]. A method that does not beat grey has found nothing."
+        )
+        for kind in kinds:
+            typer.echo(f"Wrote {write_figure(attacked, numbers, kind, out)}")
+    typer.echo(f"Wrote {out / 'table1.csv'}, {out / 'table2.csv'}, {out / 'rows.parquet'}")
+
+
+def pictures_of(folder: Path | None) -> LabelledImages:
+    """The test images of a folder at 32×32, or the built-in symbols'."""
+    if folder is None:
+        return build(DATASETS, "symbols", {"test_per_class": 2})("test")
+    return Folder(root=str(folder), size=_SIZE, test_share=1.0)("test")
+
+
+def chosen_variants(text: str) -> list[int]:
+    """The variants of CNN3 named in `text`; `SettingsError` for one there is not."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names or not set(names) <= {str(variant) for variant in VARIANTS}:
+        raise SettingsError(f"--variants is some of 1,2,3,4; got {text!r}.")
+    return [int(name) for name in dict.fromkeys(names)]
+
+
+def chosen_activations(text: str) -> list[str]:
+    """The activations named in `text`; `SettingsError` for one the paper does not have."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names or not set(names) <= set(FIGURES):
+        raise SettingsError(f"--activations is tanh, leaky-relu or both; got {text!r}.")
+    return list(dict.fromkeys(names))
+
+
+def kept_rows(
+    images: LabelledImages,
+    variants: Sequence[int],
+    activations: Sequence[str],
+    seeds: Sequence[int],
+    folder: Path,
+    report: Report = silent,
+    workers: int = 1,
+) -> pd.DataFrame:
+    """`linear_rows`, network by network; a finished network is read from `folder`.
+
+    workers: processes, each of which takes networks; with one, all is done here.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    mark = _fingerprint(images)
+    grid = grid_of(variants, activations, seeds)
+    paths = {piece: folder / "{}-{}-{}-{}.parquet".format(mark, *piece) for piece in grid}
+    missing = [(piece, path) for piece, path in paths.items() if not path.exists()]
+    ready, size = len(grid) - len(missing), len(images)
+
+    def tell(done: int) -> None:
+        report(Progress((ready + done) * size, len(grid) * size))
+
+    if workers > 1:
+        each_in_processes(partial(_make_piece, images), missing, workers, tell)
+    else:
+        for done, work in enumerate(missing, start=ready):
+            _make_piece(images, work, _within(report, done, len(grid)))
+    tell(len(missing))
+    return pd.concat([pd.read_parquet(path) for path in paths.values()], ignore_index=True)
+
+
+def _make_piece(
+    images: LabelledImages, work: tuple[tuple[str, int, int], Path], report: Report = silent
+) -> None:
+    (activation, variant, seed), path = work
+    made = linear_rows(images, [variant], [activation], [seed], report)
+    part = path.with_suffix(".part")
+    made.to_parquet(part, index=False)
+    part.replace(path)
+
+
+def write_figure(images: LabelledImages, variants: Sequence[int], kind: str, out: Path) -> Path:
+    """Write the paper's figure of an activation as PNG and SVG; returns the PNG's path."""
+    shown = [one for variant in variants for one in _attacked(shown_pair(images), variant, kind)]
+    drawing = pictures(shown, FIGURES[kind], kind)
+    path = out / f"figure{FIGURES[kind]}.png"
+    path.write_bytes(png(drawing))
+    path.with_suffix(".svg").write_text(svg(drawing, live=False), encoding="utf-8")
+    return path
+
+
+def _attacked(images: LabelledImages, variant: int, kind: str) -> list[Shown]:
+    model = cnn3_model(variant, kind, seed=0)
+    found = []
+    for image, label in zip(images.images, images.labels.tolist(), strict=True):
+        one = attempt(model, image, label)
+        found.append(Shown(variant=variant, method="original", image=image, mse=0.0))
+        for method, result in inversions(one.seen):
+            if method != "grey":
+                back = getattr(result, "image", None)
+                found.append(_shown(variant, method, image, back))
+    return found
+
+
+def _shown(variant: int, method: str, image: torch.Tensor, back: torch.Tensor | None) -> Shown:
+    if back is None:
+        return Shown(variant=variant, method=method, image=None, mse=float("nan"))
+    mse = float((back - image.double()).square().mean())
+    return Shown(variant=variant, method=method, image=back.clamp(0, 1).float(), mse=mse)
+
+
+def _within(report: Report, piece: int, pieces: int) -> Report:
+    """Progress of one piece as a part of all."""
+    return lambda p: report(Progress(piece * p.total + p.done, pieces * p.total, p.note))
+
+
+def _fingerprint(images: LabelledImages) -> str:
+    """Changes with any pixel, label or name."""
+    made = hashlib.sha256(images.images.numpy().tobytes())
+    made.update(repr((images.ids, images.labels.tolist(), images.classes)).encode())
+    return made.hexdigest()[:12]

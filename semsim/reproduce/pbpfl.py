@@ -1,0 +1,297 @@
+"""`python -m semsim reproduce pbpfl`: Tables 2, 4, 5 and 6 of PBPFL, and what leaks.
+
+Yang et al. 2020, arXiv:2002.09843. The paper's data sets (bank marketing, retina images, skin
+lesions) are not here; what is compared is the pattern of its tables: PBPFL's errors equal FedAvg's
+from the same start, at K = 1, 5 and 10 clients.
+"""
+
+import functools
+import json
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import torch.nn.functional as F
+import typer
+from torch import Tensor
+
+from semsim import jobs
+from semsim.errors import SettingsError
+from semsim.federated import Examples, FederatedData, FederatedRun, FederatedSettings, train
+from semsim.federated.leak import ARMS
+from semsim.federated.study import largest_difference, load
+from semsim.federated.tables import COST_COLUMNS
+from semsim.layer_graph import count_parameters
+from semsim.progress import Report, silent
+from semsim.reproduce.pbpfl_leak import LeakPlan, leak_tasks, leak_text
+from semsim.reproduce.pbpfl_tables import (
+    Cell,
+    accuracy_text,
+    costs_text,
+    squared_error_text,
+    traffic_text,
+)
+from semsim.reproduce.pbpfl_tasks import Task, carry_out_all
+from semsim.score_cli import errors_end_with, terminal_bar
+
+CLIENTS = (1, 5, 10)
+BATCH = 32  # of each client, as in the paper
+_TINY = "symbols:train_per_class=1,test_per_class=1,size=16"
+_COST_CLASSES = 7  # of the paper's skin lesions: makes ResNet56 851,312 parameters
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """How much is computed.
+
+    networks, table: Table 2's networks, and the rows of which they predict one number.
+    image_network, images: Table 4's. epochs are passes of every client over its own part, so that
+    more clients take fewer rounds, as in the paper (200). seeds: repetitions, each with a start
+    and a split of its own. costs: Table 5's network, on `cost_batch` images of `side`
+    pixels, `cost_rounds` times. leak: what is attacked.
+    """
+
+    table: str = "breast-cancer"
+    networks: tuple[str, ...] = ("mlp-3", "mlp-5", "mlp-7")
+    table_epochs: int = 20
+    table_lr: float = 0.02
+    images: str = "digits"
+    image_network: str = "lenet"
+    image_epochs: int = 3
+    image_lr: float = 0.05
+    seeds: int = 3
+    costs: str = "resnet56-add"
+    side: int = 32
+    cost_batch: int = 4
+    cost_rounds: int = 3
+    leak: LeakPlan = field(default_factory=LeakPlan)
+
+
+PRESETS: Mapping[str, Preset] = {
+    "smoke": Preset(
+        networks=("mlp-3",),
+        table_epochs=1,
+        images=_TINY,
+        image_network="mlp-3",
+        image_epochs=1,
+        seeds=2,
+        costs="resnet20-add",
+        side=8,
+        cost_batch=1,
+        cost_rounds=1,
+        leak=LeakPlan(
+            data=_TINY,
+            networks=(("mlp-3", ("uplink-closed-form",)),),
+            rounds=(1, 2),
+            seeds=2,
+            images=2,
+            attack="invgrad:steps=2",
+        ),
+    ),
+    "quick": Preset(leak=LeakPlan(seeds=3)),
+    "small": Preset(),
+    "paper": Preset(
+        table_epochs=200,
+        images="symbols",
+        image_network="resnet20",
+        image_epochs=200,
+        side=64,
+        cost_batch=32,
+        cost_rounds=10,
+        leak=LeakPlan(
+            data="symbols",
+            networks=tuple((name, tuple(ARMS)) for name in ("lenet", "resnet20", "mlp-3")),
+            attack="invgrad:paper",
+        ),
+    ),
+}
+
+
+def reproduce_pbpfl(
+    out: Annotated[Path, typer.Option(help="Folder for the tables; an interrupted run goes on.")],
+    preset: Annotated[str, typer.Option(help=", ".join(PRESETS))] = "small",
+    workers: Annotated[int, typer.Option(min=1, help="Processes, of one thread each.")] = 1,
+) -> None:
+    """Train FedAvg and PBPFL side by side, count their costs, and attack what leaks."""
+    if preset not in PRESETS:
+        raise typer.BadParameter(f"{preset!r}: choose from {', '.join(PRESETS)}.")
+    with errors_end_with(2), terminal_bar("step") as bar:
+        text = reproduced(PRESETS[preset], out.resolve() / preset, bar, workers)
+    typer.echo(text)
+
+
+def reproduced(chosen: Preset, out: Path, report: Report = silent, workers: int = 1) -> str:
+    """All tables of `chosen` as text, which is also kept as tables.txt in `out`."""
+    out.mkdir(parents=True, exist_ok=True)
+    _begin(chosen, out)
+    if not (out / "costs.json").exists():  # timed first, while nothing else runs
+        jobs.write_json(out / "costs.json", costs(chosen))
+    second, fourth = regression(chosen, out), classification(chosen, out)
+    carry_out_all([*leak_tasks(chosen.leak, out), *second, *fourth], workers, report)
+    fifth = jobs.read_json(out / "costs.json")
+    parts = [
+        squared_error_text(_cells(second), chosen.table),
+        accuracy_text(_cells(fourth), chosen.images),
+        costs_text(fifth),
+        traffic_text(fifth),
+        leak_text(chosen.leak, out),
+    ]
+    text = "\n\n".join(part for part in parts if part)
+    (out / "tables.txt").write_text(text + "\n", encoding="utf-8")
+    return text
+
+
+def regression(chosen: Preset, out: Path) -> list[Task]:
+    """Table 2: one number predicted from a row by MLPs, FedAvg against PBPFL."""
+    schemes = ("FedAvg-MSE", "PBPFL")
+    return [
+        _task(settings, chosen.table, out, schemes)
+        for network in chosen.networks
+        for settings in _repeated(
+            network, chosen.table, chosen.seeds, chosen.table_epochs, chosen.table_lr
+        )
+    ]
+
+
+def classification(chosen: Preset, out: Path) -> list[Task]:
+    """Table 4: classes of images, FedAvg with both losses against PBPFL."""
+    schemes = ("FedAvg-CE", "FedAvg-MSE", "PBPFL")
+    return [
+        _task(settings, chosen.images, out, schemes)
+        for settings in _repeated(
+            chosen.image_network,
+            chosen.images,
+            chosen.seeds,
+            chosen.image_epochs,
+            chosen.image_lr,
+        )
+    ]
+
+
+def costs(chosen: Preset) -> dict[str, Any]:
+    """Tables 5 and 6: seconds of one round, and numbers and bytes of its messages, one client.
+
+    Both schemes take turns, and medians are kept, since other programs may be running too.
+    """
+    data = _noise_images(chosen)
+    runs: dict[str, list[FederatedRun]] = {"FedAvg": [], "PBPFL": []}
+    for turn in range(chosen.cost_rounds + 1):
+        for name, own in runs.items():
+            run = train(_one_round(chosen, name), data)
+            if turn:  # the first warms caches up
+                own.append(run)
+    parameters = count_parameters(runs["FedAvg"][0].model)
+    found: dict[str, Any] = {"network": chosen.costs, "parameters": parameters}
+    found |= {"side": chosen.side, "batch": chosen.cost_batch, "rounds": chosen.cost_rounds}
+    for name, own in runs.items():
+        all_seconds = [asdict(run.costs) for run in own]
+        seconds = {key: statistics.median(one[key] for one in all_seconds) for key in COST_COLUMNS}
+        found[name] = {"seconds": seconds, "traffic": asdict(own[0].traffic)}
+    return found
+
+
+def _one_round(chosen: Preset, scheme: str) -> FederatedSettings:
+    plain = FederatedSettings(
+        network=chosen.costs,
+        clients=1,
+        rounds=1,
+        batch_size=chosen.cost_batch,
+        lr=1e-4,
+        keep=(),
+    )
+    return _under(plain, scheme)
+
+
+def _task(settings: FederatedSettings, data: str, out: Path, schemes: tuple[str, ...]) -> Task:
+    """One comparison of Tables 2 or 4, with a file of its own."""
+    stem = f"{data.partition(':')[0]}-{settings.network}-k{settings.clients}-seed{settings.seed}"
+    path = out / f"{stem}.json"
+    work = functools.partial(_compare, settings, data, schemes, path)
+    return Task(path=path, work=work, note=stem)
+
+
+def _compare(settings: FederatedSettings, data: str, schemes: tuple[str, ...], path: Path) -> None:
+    examples = load(data).data
+    runs = {name: train(_under(settings, name), examples) for name in schemes}
+    cells = [asdict(_cell(name, run, runs["FedAvg-MSE"])) for name, run in runs.items()]
+    jobs.write_json(path, {"cells": cells})
+
+
+def _cells(tasks: Sequence[Task]) -> list[Cell]:
+    return [Cell(**cell) for task in tasks for cell in jobs.read_json(task.path)["cells"]]
+
+
+def _begin(chosen: Preset, out: Path) -> None:
+    """Keep what is computed here; `SettingsError` where the folder holds something else."""
+    asked = json.loads(json.dumps(asdict(chosen)))
+    path = out / "preset.json"
+    if path.exists() and jobs.read_json(path) != asked:
+        raise SettingsError(f"{out} holds tables of other settings. Choose another folder.")
+    jobs.write_json(path, asked)
+
+
+def _cell(scheme: str, run: FederatedRun, plain: FederatedRun) -> Cell:
+    last = run.curves[-1]
+    return Cell(
+        network=run.settings.network,
+        scheme=scheme,
+        clients=run.settings.clients,
+        seed=run.settings.seed,
+        squared_error=last.squared_error,
+        accuracy=last.accuracy,
+        gap=largest_difference(run.model, plain.model) if scheme == "PBPFL" else None,
+    )
+
+
+def _under(settings: FederatedSettings, scheme: str) -> FederatedSettings:
+    if scheme == "PBPFL":
+        return replace(settings, scheme="pbpfl")
+    return replace(settings, loss="cross-entropy" if scheme == "FedAvg-CE" else "mse")
+
+
+def _repeated(
+    network: str, data: str, seeds: int, epochs: int, lr: float
+) -> list[FederatedSettings]:
+    """Settings for every number of clients and every seed."""
+    found, examples = [], len(load(data).data.train)
+    for clients in CLIENTS:
+        share = math.ceil(examples / clients)
+        rounds = epochs * math.ceil(share / BATCH)
+        found += [
+            FederatedSettings(
+                network=network,
+                clients=clients,
+                rounds=rounds,
+                batch_size=BATCH,
+                lr=lr,
+                seed=seed,
+                evaluate_every=rounds,
+                keep=(),
+            )
+            for seed in range(seeds)
+        ]
+    return found
+
+
+def _noise_images(chosen: Preset) -> FederatedData:
+    """Images for timing: noise takes as long as skin does."""
+    rng = torch.Generator().manual_seed(0)
+    images = torch.rand(chosen.cost_batch, 3, chosen.side, chosen.side, generator=rng)
+    labels = torch.arange(chosen.cost_batch) % _COST_CLASSES
+    return FederatedData(
+        name="noise",
+        train=_examples(images, labels),
+        test=_examples(images[:1], labels[:1]),
+        mean=(0.5,) * 3,
+        std=(0.3,) * 3,
+        classes=tuple(str(number) for number in range(_COST_CLASSES)),
+    )
+
+
+def _examples(images: Tensor, labels: Tensor) -> Examples:
+    targets = F.one_hot(labels, _COST_CLASSES).double()
+    return Examples(inputs=images, targets=targets, labels=labels)

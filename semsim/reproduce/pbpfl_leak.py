@@ -1,0 +1,146 @@
+"""What each party gets back of images under PBPFL: untrained and trained networks, several seeds.
+
+A reconstruction set a network, round, seed and arm, below `leak/`. One that is there is not
+computed again.
+"""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from semsim import jobs
+from semsim.campaign.specs import read_attack
+from semsim.errors import SettingsError
+from semsim.federated.attacks import has_linear_start
+from semsim.federated.leak import ARMS, REFERENCE, RESCALED, LeakSettings, LeakStudy, write_arm
+from semsim.federated.networks import drawn_network
+from semsim.federated.study import Loaded, load, scores_in
+from semsim.federated.tables import leak_table
+from semsim.federated.verdict import over_seeds, sentence, summary
+from semsim.reproduce.pbpfl_tasks import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeakPlan:
+    """What is attacked.
+
+    networks: names, with the arms of each; the arms they are compared with come along. rounds: the
+    attacked ones, of which 1 is an untrained network. seeds: each with weights, clients and images
+    of its own. images: as many clients, each with one image in its mini-batch. lr: of the rounds
+    before.
+    """
+
+    data: str = "digits"
+    networks: tuple[tuple[str, tuple[str, ...]], ...] = (
+        ("lenet", tuple(ARMS)),
+        ("mlp-3", tuple(ARMS)),
+    )
+    rounds: tuple[int, ...] = (1, 61)
+    seeds: int = 5
+    images: int = 16
+    lr: float = 0.05
+    attack: str = "invgrad:steps=300,tv=0.002"
+
+    def settings(self, network: str, round_number: int, seed: int) -> LeakSettings:
+        """Of one study, which all its arms share."""
+        return LeakSettings(
+            network=network,
+            images=self.images,
+            round_number=round_number,
+            lr=self.lr,
+            seed=seed,
+            attack=read_attack(self.attack),
+        )
+
+
+def leak_tasks(plan: LeakPlan, out: Path) -> list[Task]:
+    """One attack an arm; those that attack one image after the other first, as they take long."""
+    tasks = [
+        Task(
+            path=_folder(out, network, number, seed) / "sets" / arm / "run.json",
+            work=functools.partial(_attack, plan, network, number, seed, arm, out),
+            note=f"{network}, round {number}, seed {seed}: {ARMS[arm].title}",
+        )
+        for network, wanted in plan.networks
+        for number in plan.rounds
+        for seed in range(plan.seeds)
+        for arm in _arms(plan, network, wanted)
+    ]
+    return sorted(tasks, key=lambda task: _own_models(task.path.parent.name), reverse=True)
+
+
+def leak_text(plan: LeakPlan, out: Path) -> str:
+    """Tables and verdicts of all that was attacked, which leak.json in `out` keeps, too."""
+    found = [
+        _summed(plan, out, network, number, _arms(plan, network, wanted))
+        for network, wanted in plan.networks
+        for number in plan.rounds
+    ]
+    jobs.write_json(out / "leak.json", {"plan": asdict(plan), "found": found})
+    return "\n\n".join(_words(plan, one) for one in found)
+
+
+def _attack(plan: LeakPlan, network: str, number: int, seed: int, arm: str, out: Path) -> None:
+    loaded = _loaded(plan.data)
+    if loaded.images is None:
+        raise SettingsError(f"Only images can be reconstructed; {plan.data!r} is a table.")
+    study = LeakStudy(loaded.data, loaded.images, plan.settings(network, number, seed))
+    write_arm(_folder(out, network, number, seed) / "sets" / arm, study, study.attack(arm))
+
+
+def _summed(
+    plan: LeakPlan, out: Path, network: str, number: int, arms: Sequence[str]
+) -> dict[str, Any]:
+    """The scores of one network in one round over all seeds."""
+    folders = [_folder(out, network, number, seed) for seed in range(plan.seeds)]
+    mean = _loaded(plan.data).data.mean
+    scores = over_seeds([scores_in(folder, list(arms), mean) for folder in folders])
+    shares = [
+        jobs.read_json(folder / "sets" / REFERENCE / "run.json")["target"]["accuracy"]
+        for folder in folders
+    ]
+    return {
+        "network": network,
+        "round": number,
+        "accuracy": sum(shares) / len(shares),
+        "scores": [asdict(score) for score in scores],
+        "sentences": [sentence(score) for score in scores],
+        "summary": summary(scores),
+    }
+
+
+def _words(plan: LeakPlan, one: dict[str, Any]) -> str:
+    state = "untrained" if one["round"] == 1 else f"after {one['round'] - 1} rounds"
+    head = (
+        f"What leaks: {one['network']}, {state} (accuracy {one['accuracy']:.0%}), {plan.data}, "
+        f"{plan.seeds} seeds of {plan.images} images, {plan.attack}. Mean ± sd over seeds; "
+        "differences with 95 % intervals over seeds."
+    )
+    return "\n".join([head, leak_table(one), *one["sentences"], "In short:", *one["summary"]])
+
+
+def _arms(plan: LeakPlan, network: str, wanted: Sequence[str]) -> list[str]:
+    """The arms asked for that the network allows, and those they are compared with."""
+    drawn = drawn_network(network, _loaded(plan.data).data, torch.float32, 0)
+    solvable = has_linear_start(drawn)
+    asked = {*wanted, REFERENCE, RESCALED}
+    return [a for a in ARMS if a in asked and (solvable or a != "uplink-closed-form")]
+
+
+def _own_models(arm: str) -> bool:
+    """Whether every client's image is attacked by another model, which excludes batches."""
+    own = ARMS[arm]
+    return own.view != "server" and own.noise_scope == "client" and own.treatment != "closed-form"
+
+
+def _folder(out: Path, network: str, number: int, seed: int) -> Path:
+    return out / "leak" / f"{network}-round{number}-seed{seed}"
+
+
+@functools.lru_cache(maxsize=2)
+def _loaded(name: str) -> Loaded:
+    return load(name)

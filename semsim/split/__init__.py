@@ -1,0 +1,1 @@
+"""Split inference: a client keeps the ends of a network, a server runs the middle and looks on."""

@@ -1,0 +1,267 @@
+"""Query-free model inversion: imitate the client's head, learn to invert the imitation, apply it.
+
+He, Zhang and Lee 2019; Ensembler paper, §2.2 and §5.1.
+"""
+
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from semsim.errors import AttackFailedError, SettingsError
+from semsim.progress import Report, silent
+from semsim.registry import Registry
+from semsim.split.defences import stage_of
+from semsim.split.networks import make_parts, task_of
+from semsim.split.observation import FeatureObservation
+from semsim.split.system import select
+from semsim.split.training import Stage, fit, freeze
+from semsim.types import LabelledImages, Reconstruction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inversion:
+    """What an attack on features got back.
+
+    found: one reconstruction a query; its residual is the mean squared difference between the
+        observed features and those the shadow head makes of the image.
+    shadow_accuracy: of the shadow network on the public images, by which an attacker can choose
+        between attacks without seeing a private image.
+    decoder_error: mean squared error of the decoder on public images, in the last epoch.
+    """
+
+    found: tuple[Reconstruction, ...]
+    shadow_accuracy: float
+    decoder_error: float
+
+
+class SplitAttack(Protocol):
+    """Settings of an attack; calling them with an observation gives one image a query."""
+
+    __dataclass_fields__: ClassVar[dict]
+
+    def __call__(
+        self, seen: FeatureObservation, *, rng: torch.Generator, report: Report = ...
+    ) -> Inversion: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShadowAttack:
+    """A shadow head trained through the server's frozen bodies, then a decoder of its features.
+
+    bodies: places of the bodies it trains through; None for all.
+    learn_selector: whether it learns how much each counts (the paper's adaptive attack) or
+        counts them equally.
+    align: weight of a penalty that draws mean and deviation of the shadow's features, by channel
+        and position, to those of the features the client has sent; 0 as published.
+    epochs, decoder_epochs: passes over the public images.
+    """
+
+    bodies: tuple[int, ...] | None = None
+    learn_selector: bool = True
+    align: float = 0.0
+    epochs: int = 15
+    decoder_epochs: int = 15
+    lr: float = 2e-3
+    batch_size: int = 64
+
+    def __call__(
+        self, seen: FeatureObservation, *, rng: torch.Generator, report: Report = silent
+    ) -> Inversion:
+        seed = int(torch.randint(2**31, (1,), generator=rng))
+        shadow = _fresh_shadow(seen, self._chosen(seen), seed, self.learn_selector)
+        self._imitate(shadow, seen, seed, stage_of(report, 0, 2))
+        head = freeze(shadow.head)
+        decoder = _fresh_decoder(seen, seed)
+        error = self._invert(decoder, head, seen, seed, stage_of(report, 1, 2))
+        return Inversion(
+            found=_reconstructions(decoder.eval(), head, seen),
+            shadow_accuracy=_accuracy(shadow.eval(), seen.public),
+            decoder_error=error,
+        )
+
+    def _chosen(self, seen: FeatureObservation) -> tuple[int, ...]:
+        places = tuple(range(len(seen.bodies))) if self.bodies is None else self.bodies
+        if not places or not set(places) <= set(range(len(seen.bodies))):
+            raise SettingsError(
+                f"The server has {len(seen.bodies)} bodies, from 0 on; got bodies={self.bodies}."
+            )
+        return places
+
+    def _imitate(
+        self, shadow: "ShadowNetwork", seen: FeatureObservation, seed: int, report: Report
+    ) -> None:
+        """Train head, selector and tail to classify public images through the frozen bodies."""
+        target, scale = moments(seen.features), seen.features.var()
+
+        def loss(images: Tensor, labels: Tensor) -> Tensor:
+            features = shadow.head(images)
+            plain = F.cross_entropy(shadow.conclude(features), labels)
+            if self.align == 0:
+                return plain
+            return plain + self.align * misalignment(features, target, scale)
+
+        trained = nn.ModuleList([shadow.head.train(), shadow.tail.train()])
+        if self.learn_selector and len(shadow.bodies) > 1:
+            trained.append(shadow.choice)
+        fit(trained, loss, seen.public, self._stage("shadow", self.epochs, seed), report)
+
+    def _invert(
+        self,
+        decoder: nn.Module,
+        head: nn.Module,
+        seen: FeatureObservation,
+        seed: int,
+        report: Report,
+    ) -> float:
+        """Train the decoder to undo the shadow head on public images; its last mean error."""
+
+        def loss(images: Tensor, labels: Tensor) -> Tensor:
+            with torch.no_grad():
+                features = head(images)
+            return F.mse_loss(decoder(features), images)
+
+        stage = self._stage("decoder", self.decoder_epochs, seed + 1)
+        return fit(decoder.train(), loss, seen.public, stage, report)
+
+    def _stage(self, name: str, epochs: int, seed: int) -> Stage:
+        return Stage(name=name, epochs=epochs, lr=self.lr, batch_size=self.batch_size, seed=seed)
+
+
+SPLIT_ATTACKS: Registry[type[SplitAttack]] = Registry(
+    "attack on split inference", {"shadow": ShadowAttack}
+)
+
+
+class Choice(nn.Module):
+    """Weights of bodies that sum to one; equal ones before they are learned."""
+
+    def __init__(self, bodies: int) -> None:
+        super().__init__()
+        self.logits = nn.Parameter(torch.zeros(bodies))
+
+    def forward(self) -> Tensor:
+        return self.logits.softmax(dim=0)
+
+
+class ShadowNetwork(nn.Module):
+    """The attacker's imitation: its own head, choice and tail around the server's bodies."""
+
+    def __init__(self, head: nn.Module, bodies: tuple[nn.Module, ...], tail: nn.Module) -> None:
+        super().__init__()
+        self.head, self.tail = head, tail
+        self.choice = Choice(len(bodies))
+        self.bodies = bodies  # not registered: they are the server's, and stay as they are
+
+    def conclude(self, features: Tensor) -> Tensor:
+        """Logits from features."""
+        answers = {place: body(features) for place, body in enumerate(self.bodies)}
+        return self.tail(select(answers, self.choice()))
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Logits from images in [0, 1]."""
+        return self.conclude(self.head(images))
+
+
+class Decoder(nn.Module):
+    """Features back to an image: one doubling by a transposed convolution for every halving.
+
+    width: channels inside. size: (H, W) of the image.
+    """
+
+    def __init__(self, inputs: int, side: int, size: tuple[int, int], width: int) -> None:
+        super().__init__()
+        layers: list[nn.Module] = [*_block(nn.Conv2d(inputs, width, 3, padding=1), width)]
+        while side < size[0]:
+            layers += _block(nn.ConvTranspose2d(width, width, 4, 2, 1), width)
+            side *= 2
+        layers += [*_block(nn.Conv2d(width, width, 3, padding=1), width)]
+        self.layers = nn.Sequential(*layers, nn.Conv2d(width, 3, 3, padding=1))
+        self.size = size
+
+    def forward(self, features: Tensor) -> Tensor:
+        """(N, C, h, w) to (N, 3, H, W) in [0, 1]."""
+        images = self.layers(features)
+        if images.shape[2:] != self.size:  # a side that is no power of two times the features'
+            images = F.interpolate(images, self.size, mode="bilinear")
+        return images.sigmoid()
+
+
+def moments(features: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and standard deviation over images, by channel and position; each (C, H, W)."""
+    return features.mean(dim=0), features.std(dim=0)
+
+
+def misalignment(features: Tensor, target: tuple[Tensor, Tensor], scale: Tensor) -> Tensor:
+    """How far mean and deviation of `features` are from `target`, in units of `scale`, a variance.
+
+    The mean takes in a fixed noise of the client whole.
+    """
+    mean, std = moments(features)
+    return (F.mse_loss(mean, target[0]) + F.mse_loss(std, target[1])) / scale
+
+
+def grey_errors(head: nn.Module, features: Tensor, size: tuple[int, int]) -> Tensor:
+    """(N,) mean squared difference of `features` to those of a mid-grey image."""
+    grey = head(torch.full((1, 3, *size), 0.5, device=features.device))
+    return (features - grey).square().flatten(1).mean(dim=1)
+
+
+def _block(layer: nn.Module, width: int) -> list[nn.Module]:
+    return [layer, nn.BatchNorm2d(width), nn.ReLU()]
+
+
+def _fresh_shadow(
+    seen: FeatureObservation, places: tuple[int, ...], seed: int, learn: bool
+) -> ShadowNetwork:
+    """A head like the client's and two convolutions that stand for its noise, and a tail."""
+    parts = make_parts(seen.network, task_of(seen.public), seed, copies=len(places))
+    channels = seen.features.shape[1]
+    with torch.random.fork_rng():
+        torch.manual_seed(seed + 1)
+        extra = [
+            nn.Conv2d(channels, channels, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(channels, channels, 3, padding=1),
+        ]
+    bodies = tuple(freeze(deepcopy(seen.bodies[place])) for place in places)
+    shadow = ShadowNetwork(nn.Sequential(parts.head, *extra), bodies, parts.tail)
+    return shadow.to(seen.features.device)
+
+
+def _fresh_decoder(seen: FeatureObservation, seed: int) -> Decoder:
+    channels, side = seen.features.shape[1], seen.features.shape[2]
+    size = (seen.public.images.shape[2], seen.public.images.shape[3])
+    with torch.random.fork_rng():
+        torch.manual_seed(seed + 2)
+        decoder = Decoder(channels, side, size, min(64, max(16, channels)))
+    return decoder.to(seen.features.device)
+
+
+@torch.no_grad()
+def _reconstructions(
+    decoder: nn.Module, head: nn.Module, seen: FeatureObservation
+) -> tuple[Reconstruction, ...]:
+    images = torch.cat([decoder(part) for part in seen.features.split(256)])
+    if not bool(images.isfinite().all()):
+        raise AttackFailedError("The decoder's images are not finite; take a smaller lr.")
+    again = torch.cat([head(part) for part in images.split(256)])
+    errors = (again - seen.features).square().flatten(1).mean(dim=1)
+    greys = grey_errors(head, seen.features, (images.shape[2], images.shape[3]))
+    return tuple(
+        Reconstruction(image=image, objective=error, residual=error, grey_residual=grey)
+        for image, error, grey in zip(images.cpu(), errors.tolist(), greys.tolist(), strict=True)
+    )
+
+
+@torch.no_grad()
+def _accuracy(network: nn.Module, data: LabelledImages) -> float:
+    device = next(network.parameters()).device
+    hits = [
+        int((network(images.to(device)).argmax(1).cpu() == labels).sum())
+        for images, labels in zip(data.images.split(256), data.labels.split(256), strict=True)
+    ]
+    return sum(hits) / len(data)

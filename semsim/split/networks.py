@@ -1,0 +1,252 @@
+"""Networks that can be cut twice: the client's head, the server's body, the client's tail."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from semsim.errors import SettingsError
+from semsim.registry import Registry
+from semsim.targets.resnet import BasicBlock
+from semsim.types import LabelledImages
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """A piece of a network that is never cut.
+
+    inputs: channels it normally takes. make: builds it for another number of input channels, as a
+    tail needs that sees the answers of several bodies.
+    """
+
+    inputs: int
+    make: Callable[[int], nn.Module]
+
+
+class SplitNetwork(Protocol):
+    """Settings of a network and of its two cuts.
+
+    h: units at the start that the client runs. t: units at the end that the client runs.
+    """
+
+    __dataclass_fields__: ClassVar[dict]
+
+    @property
+    def h(self) -> int: ...
+
+    @property
+    def t(self) -> int: ...
+
+    def units(self, channels: int, size: tuple[int, int], classes: int) -> list[Unit]: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What networks are made for.
+
+    size: (H, W) of an image. mean, std: one value a channel, by which the head normalises images.
+    """
+
+    size: tuple[int, int]
+    classes: int
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """A freshly made network in its three pieces."""
+
+    head: nn.Module
+    body: nn.Module
+    tail: nn.Module
+
+
+def task_of(data: LabelledImages) -> Task:
+    """The task that `data` sets."""
+    return Task(
+        size=(data.images.shape[2], data.images.shape[3]),
+        classes=len(data.classes),
+        mean=tuple(data.images.mean(dim=(0, 2, 3)).tolist()),
+        std=tuple(data.images.std(dim=(0, 2, 3)).tolist()),
+    )
+
+
+def make_parts(network: SplitNetwork, task: Task, seed: int, *, copies: int = 1) -> Parts:
+    """Head, body and tail with fresh weights; the same seed gives the same ones.
+
+    copies: of the body that the server has; the tail takes all their answers side by side.
+    Raises `SettingsError` where a cut leaves a part empty.
+    """
+    units = check_cuts(network, task)
+    h, t = network.h, network.t
+    with torch.random.fork_rng():  # torch's layers initialise from the global generator only
+        torch.manual_seed(seed)
+        head = nn.Sequential(Standardise(task.mean, task.std), *_made(units[:h]))
+        body = nn.Sequential(*_made(units[h:-t]))
+        first = units[-t]
+        tail = nn.Sequential(first.make(copies * first.inputs), *_made(units[len(units) - t + 1 :]))
+    return Parts(head=head, body=body, tail=tail)
+
+
+def check_cuts(network: SplitNetwork, task: Task) -> list[Unit]:
+    """The network's units; `SettingsError` where a cut leaves a part empty."""
+    units = network.units(len(task.mean), task.size, task.classes)
+    if network.h < 1 or network.t < 1 or network.h + network.t >= len(units):
+        raise SettingsError(
+            f"{type(network).__name__} has {len(units)} units: h and t must be at least 1 and "
+            f"leave the server at least one; got h={network.h}, t={network.t}."
+        )
+    return units
+
+
+@torch.no_grad()
+def feature_shape(head: nn.Module, task: Task) -> tuple[int, ...]:
+    """(C, H, W) of what `head` makes of one image."""
+    was = head.training
+    shape = head.eval()(torch.zeros(1, len(task.mean), *task.size, device=_device(head))).shape
+    head.train(was)
+    return tuple(shape[1:])
+
+
+class Standardise(nn.Module):
+    """Images in [0, 1] to zero mean and unit deviation a channel."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, mean: Sequence[float], std: Sequence[float]) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(mean).view(1, -1, 1, 1))
+        self.register_buffer("std", torch.tensor(std).view(1, -1, 1, 1))
+
+    def forward(self, images: Tensor) -> Tensor:
+        return (images - self.mean) / self.std
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmallResNet:
+    """A stem, two stages of one basic block, a linear layer: minutes on a laptop. 4 units.
+
+    width: channels of the stem and the first stage, doubled in the second.
+    pool: whether the stem halves the image.
+    """
+
+    h: int = 1
+    t: int = 1
+    width: int = 16
+    pool: bool = True
+
+    def units(self, channels: int, size: tuple[int, int], classes: int) -> list[Unit]:
+        """Stem, stage, stage with its global average pool, linear layer."""
+        return _residual_units((1, 1), self.width, self.pool, channels, classes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResNet18:
+    """ResNet-18 for small images, stem of one 3×3 convolution (He et al. 2016). 6 units.
+
+    Cuts as in the Ensembler paper's §3: h=1 is the first convolution, h=2 the end of the first of
+    four stages; t=1 is the linear layer.
+    width: channels of the stem. pool: whether the stem halves the image, as the paper has it on
+        CIFAR-10 (64×16×16 crosses) and not on CIFAR-100 (64×32×32).
+    """
+
+    h: int = 1
+    t: int = 1
+    width: int = 64
+    pool: bool = True
+
+    def units(self, channels: int, size: tuple[int, int], classes: int) -> list[Unit]:
+        """Stem, four stages, the last with its global average pool, linear layer."""
+        return _residual_units((2, 2, 2, 2), self.width, self.pool, channels, classes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vgg16:
+    """VGG-16 with batch norm (Simonyan and Zisserman 2015, configuration D). 16 units.
+
+    h and t count layers: thirteen convolutions, three fully connected layers.
+    width: channels of the first block; 2, 4, 8 and 8 times as many in the others, and 8 times in
+        the hidden fully connected layers. Images of at least 32 pixels a side.
+    """
+
+    h: int = 1
+    t: int = 1
+    width: int = 64
+
+    def units(self, channels: int, size: tuple[int, int], classes: int) -> list[Unit]:
+        """A unit a layer; a block's last convolution takes its max pool along."""
+        if min(size) < 32:
+            raise SettingsError(f"vgg16 halves images five times: 32 pixels or more, not {size}.")
+        w = self.width
+        plan = [w, w, 2 * w, 2 * w, *[4 * w] * 3, *[8 * w] * 3, *[8 * w] * 3]
+        units, inputs = [], channels
+        for place, outputs in enumerate(plan):
+            units.append(_convolution_unit(inputs, outputs, pool=place in (1, 3, 6, 9, 12)))
+            inputs = outputs
+        spatial = (size[0] // 32) * (size[1] // 32)
+        hidden = 8 * w
+        units += [_hidden_unit(inputs, spatial, hidden), _hidden_unit(hidden, 1, hidden)]
+        return [*units, _linear_unit(hidden, classes)]
+
+
+SPLIT_NETWORKS: Registry[type[SplitNetwork]] = Registry(
+    "split network", {"small": SmallResNet, "resnet18": ResNet18, "vgg16": Vgg16}
+)
+
+
+def _residual_units(
+    blocks: Sequence[int], width: int, pool: bool, channels: int, classes: int
+) -> list[Unit]:
+    units = [_convolution_unit(channels, width, pool=pool)]
+    inputs = width
+    for stage, count in enumerate(blocks):
+        outputs = width * 2**stage
+        last = stage == len(blocks) - 1
+        units.append(_stage_unit(inputs, outputs, count, 1 if stage == 0 else 2, last))
+        inputs = outputs
+    return [*units, _linear_unit(inputs, classes)]
+
+
+def _convolution_unit(inputs: int, outputs: int, *, pool: bool) -> Unit:
+    def make(channels: int) -> nn.Module:
+        layers: list[nn.Module] = [
+            nn.Conv2d(channels, outputs, 3, padding=1, bias=False),
+            nn.BatchNorm2d(outputs),
+            nn.ReLU(),
+        ]
+        return nn.Sequential(*layers, *([nn.MaxPool2d(2)] if pool else []))
+
+    return Unit(inputs=inputs, make=make)
+
+
+def _stage_unit(inputs: int, outputs: int, blocks: int, stride: int, last: bool) -> Unit:
+    def make(channels: int) -> nn.Module:
+        layers: list[nn.Module] = [BasicBlock(channels, outputs, stride, "relu")]
+        layers += [BasicBlock(outputs, outputs, 1, "relu") for _ in range(blocks - 1)]
+        end = [nn.AdaptiveAvgPool2d(1), nn.Flatten()] if last else []
+        return nn.Sequential(*layers, *end)
+
+    return Unit(inputs=inputs, make=make)
+
+
+def _hidden_unit(inputs: int, spatial: int, outputs: int) -> Unit:
+    def make(channels: int) -> nn.Module:
+        return nn.Sequential(nn.Flatten(), nn.Linear(channels * spatial, outputs), nn.ReLU())
+
+    return Unit(inputs=inputs, make=make)
+
+
+def _linear_unit(inputs: int, classes: int) -> Unit:
+    return Unit(inputs=inputs, make=lambda features: nn.Linear(features, classes))
+
+
+def _made(units: Sequence[Unit]) -> list[nn.Module]:
+    return [unit.make(unit.inputs) for unit in units]
+
+
+def _device(module: nn.Module) -> torch.device:
+    return next(module.parameters()).device

@@ -1,0 +1,198 @@
+"""What to train and to attack in split inference: a grid, as plain values."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from semsim.campaign.specs import read_plugin
+from semsim.datasets import DATASETS
+from semsim.errors import SettingsError
+from semsim.metrics import find_metric
+from semsim.registry import Registry, build
+from semsim.split.attacks import ShadowAttack
+from semsim.split.defences import SPLIT_DEFENCES
+from semsim.split.networks import SPLIT_NETWORKS, Task, check_cuts
+from semsim.split.system import SplitSystem
+from semsim.split.training import SplitTrainSettings
+
+ALIGN = 10.0  # weight of the alignment in the attacks that have it
+VALID_POINTS = 0.05  # accuracy a defence may cost before a low leak says nothing about it
+# Where a network can be cut does not depend on the images.
+_ANY_TASK = Task(size=(32, 32), classes=2, mean=(0.5,) * 3, std=(0.25,) * 3)
+_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,79}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """One way to attack. bodies: "all", "each" on its own, or "selected", which only the client
+    knows: an upper bound and no attack that a server can make.
+    """
+
+    title: str
+    bodies: str
+    align: float = 0.0
+
+
+ARMS: Registry[Arm] = Registry(
+    "attack on split inference",
+    {
+        "adaptive": Arm(title="Adaptive, all bodies", bodies="all"),
+        "one-body": Arm(title="N=1, each body", bodies="each"),
+        "oracle": Arm(title="Oracle that knows P", bodies="selected"),
+        "adaptive-aligned": Arm(title="Adaptive, aligned", bodies="all", align=ALIGN),
+        "one-body-aligned": Arm(title="N=1, aligned", bodies="each", align=ALIGN),
+        "oracle-aligned": Arm(title="Oracle, aligned", bodies="selected", align=ALIGN),
+    },
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitPlan:
+    """Every network under every defence and seed, attacked in every way with every seed.
+
+    dataset, networks, defences: a registry name, after a colon settings, as `small:h=2,width=8`.
+    attacks: names in `ARMS`. shadow: the settings they share. images: test images whose
+    reconstructions are judged; the client sends all its test images.
+    metrics: more of them by name, as `semsim:<checkpoint>`, beside SSIM, PSNR and the recogniser.
+    attack_invalid: attack a system too whose accuracy is more than 5 points too low.
+    """
+
+    name: str
+    dataset: str = "digits"
+    networks: tuple[str, ...] = ("small",)
+    defences: tuple[str, ...] = ("none", "single", "ensembler:bodies=4,selected=2")
+    attacks: tuple[str, ...] = ("adaptive", "adaptive-aligned")
+    train: SplitTrainSettings = field(default_factory=SplitTrainSettings)
+    shadow: ShadowAttack = field(default_factory=ShadowAttack)
+    defence_seeds: tuple[int, ...] = (0,)
+    attack_seeds: tuple[int, ...] = (0,)
+    images: int = 48
+    metrics: tuple[str, ...] = ()
+    attack_invalid: bool = False
+
+
+_SMALL = SplitPlan(
+    name="small",
+    networks=("small:width=16",),
+    defences=(
+        "none",
+        "shredder",
+        "single",
+        "dr-single",
+        "dr-ensemble:bodies=4",
+        "ensembler:bodies=4,selected=2",
+    ),
+    attacks=("adaptive", "adaptive-aligned", "one-body", "oracle", "oracle-aligned"),
+    train=SplitTrainSettings(
+        epochs=8, ensemble_epochs=50, batch_size=128, lr=4e-3, ensemble_lr=2e-2
+    ),
+    shadow=ShadowAttack(epochs=12, decoder_epochs=10, lr=4e-3, batch_size=128),
+    defence_seeds=(0, 1),
+    attack_seeds=(0, 1, 2),
+)
+_PAPER = replace(
+    _SMALL,
+    name="paper",
+    dataset="folder:root=cifar10",
+    networks=("resnet18",),
+    defences=(
+        "none",
+        "shredder",
+        "single",
+        "dr-single",
+        "dr-ensemble:bodies=10",
+        "ensembler:bodies=10,selected=4",
+    ),
+    attacks=tuple(ARMS),
+    train=SplitTrainSettings(epochs=30, ensemble_epochs=60, batch_size=128, ensemble_lr=2e-3),
+    shadow=ShadowAttack(epochs=30, decoder_epochs=30, batch_size=128),
+    images=256,
+)
+PRESETS: Mapping[str, SplitPlan] = MappingProxyType({"small": _SMALL, "paper": _PAPER})
+
+
+def check(plan: SplitPlan) -> SplitPlan:
+    """`plan` itself; `SettingsError` or `UnknownNameError` where it cannot be carried out."""
+    if not _NAME.fullmatch(plan.name):
+        raise SettingsError(
+            f"{plan.name!r} cannot be a name: use up to 80 letters, digits, '.', '_' and '-', "
+            "beginning with a letter or digit."
+        )
+    empty = [name for name in _LISTS if not getattr(plan, name)]
+    if empty:
+        raise SettingsError(f"{empty[0].replace('_', ' ')}: give at least one.")
+    if plan.images < 1:
+        raise SettingsError(f"Give at least one image to attack; got {plan.images}.")
+    read_plugin(DATASETS, plan.dataset)
+    for text in plan.networks:
+        make_network(text)
+    for text in plan.defences:
+        make_defence(text)
+    for arm in plan.attacks:
+        ARMS[arm]
+    for metric in plan.metrics:
+        find_metric(metric)
+    return plan
+
+
+_LISTS = ("networks", "defences", "attacks", "defence_seeds", "attack_seeds")
+
+
+def make_network(text: str) -> Any:
+    """The network written as `text`; `SettingsError` where its cuts leave a part empty."""
+    found = read_plugin(SPLIT_NETWORKS, text)
+    network = build(SPLIT_NETWORKS, found.name, found.settings)
+    check_cuts(network, _ANY_TASK)
+    return network
+
+
+def make_defence(text: str) -> Any:
+    """The defence written as `text`."""
+    found = read_plugin(SPLIT_DEFENCES, text)
+    return build(SPLIT_DEFENCES, found.name, found.settings)
+
+
+def make_dataset(text: str) -> Any:
+    """The data set written as `text`."""
+    found = read_plugin(DATASETS, text)
+    return build(DATASETS, found.name, found.settings)
+
+
+def attacks_on(system: SplitSystem, arm: str, shadow: ShadowAttack) -> list[ShadowAttack]:
+    """The attacks of `arm` on a system, none where another arm is the same attack on it.
+
+    With one body all arms are `adaptive`; with all bodies selected there is nothing to know.
+    """
+    way, count = ARMS[arm], len(system.bodies)
+    base = replace(shadow, align=way.align)
+    if way.bodies == "all":
+        return [base]
+    if count == 1:
+        return []
+    if way.bodies == "each":
+        return [replace(base, bodies=(place,)) for place in range(count)]
+    chosen = system.selected
+    if len(chosen) == count:
+        return []
+    return [replace(base, bodies=chosen, learn_selector=False)]
+
+
+def plan_to(plan: SplitPlan) -> dict[str, Any]:
+    """The plan as plain values, ready for JSON."""
+    return asdict(plan)
+
+
+def plan_from(content: Mapping[str, Any]) -> SplitPlan:
+    """The plan that `plan_to` wrote; `SettingsError` where it is none."""
+    try:
+        values: dict[str, Any] = dict(content)
+        values["train"] = SplitTrainSettings(**values["train"])
+        values["shadow"] = ShadowAttack(**values["shadow"])
+        listed: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in values.items()
+        }
+        return SplitPlan(**listed)
+    except (TypeError, KeyError) as error:
+        raise SettingsError(f"This is no plan of split inference: {error}.") from error

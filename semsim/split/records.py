@@ -1,0 +1,96 @@
+"""What an attack on split inference got back, as a reconstruction set."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from semsim.campaign.records import software_versions, write_set
+from semsim.images import write_png
+from semsim.split.experiment import Leak
+from semsim.types import LabelledImages
+
+_UNFIT = re.compile(r"[^0-9A-Za-z._=-]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetFacts:
+    """What a set's record says beside its images.
+
+    settings: of attack and network. seeds: of the defence and of the attack. valid: whether the
+    system's accuracy is near the undefended one's.
+    """
+
+    experiment: str
+    model: str
+    attack: str
+    settings: dict[str, Any]
+    defence: dict[str, Any]
+    train: dict[str, Any]
+    accuracy: float
+    valid: bool
+    seeds: tuple[int, int]
+    seconds: float
+
+    @property
+    def folder(self) -> str:
+        """The set's folder below the experiment's."""
+        return f"{_UNFIT.sub('-', self.model)}__{_UNFIT.sub('-', self.attack)}"
+
+
+def write_split_set(runs: Path, facts: SetFacts, images: LabelledImages, leak: Leak) -> Path:
+    """Write the set below `runs`, one row an image of `images`; returns its folder."""
+    folder = Path(runs) / f"split-{facts.experiment}" / facts.folder
+    rows = [_row(folder, images, leak, place) for place in range(len(images))]
+    write_set(folder, _record(facts, images), rows)
+    return folder
+
+
+def _row(folder: Path, images: LabelledImages, leak: Leak, place: int) -> dict[str, Any]:
+    name, label = images.ids[place], int(images.labels[place])
+    original, found = f"originals/{name}.png", f"reconstructions/{name}.png"
+    write_png(images.images[place], folder / original)
+    write_png(leak.images[place], folder / found)
+    residual, grey = float(leak.residuals[place]), float(leak.grey_residuals[place])
+    return {
+        "image_id": name,
+        "class_id": label,
+        "class_name": images.classes[label],
+        "original": original,
+        "reconstruction": found,
+        "attacked": original,
+        "status": "ok",
+        "error": "",
+        "objective": residual,
+        "shift_x": 0,
+        "shift_y": 0,
+        "flipped": False,
+        "residual": residual,
+        "grey_residual": grey,
+        "worse_than_grey": not residual < grey,
+    }
+
+
+def _record(facts: SetFacts, images: LabelledImages) -> dict[str, Any]:
+    return {
+        "name": f"{facts.experiment}/{facts.model}/{facts.attack}",
+        "model": facts.model,
+        "dataset": {
+            "name": images.dataset,
+            "classes": list(images.classes),
+            "size": list(images.images.shape[2:]),
+        },
+        "target": {
+            "architecture": facts.settings["network"],
+            "strategy": facts.defence,
+            "train": facts.train,
+            "test_accuracy": facts.accuracy,
+            "valid": facts.valid,
+            "seed": facts.seeds[0],
+        },
+        "attack": {"name": facts.attack, "settings": facts.settings["attack"]},
+        "seed": facts.seeds[1],
+        "status": "ok",
+        "seconds": round(facts.seconds, 2),
+        "versions": software_versions(),
+    }

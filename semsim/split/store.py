@@ -1,0 +1,96 @@
+"""Finished pieces of split inference on disk, by key: trained systems and attacks.
+
+    <data>/runs/_split/<key>.pt      a trained system, or what an attack on it got back
+    <data>/runs/_split/<key>/        stages of a training under way
+    <data>/runs/_split/<key>.safetensors  the recogniser of a data set
+
+Every file is written whole or not at all, so that an interrupted run goes on where it was, and
+several may share them.
+"""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from semsim.split.experiment import Leak
+from semsim.split.networks import SplitNetwork, Task
+from semsim.split.system import SplitSystem, empty_system
+from semsim.split.training import read_tensors, write_tensors
+
+_VERSION = 1  # part of every key: raise it where the same settings come to mean something else
+_ARRAYS = ("ssim", "psnr", "residuals", "grey_residuals")
+
+
+def key_of(facts: dict[str, Any]) -> str:
+    """A hash of all that decides a piece."""
+    text = json.dumps({"version": _VERSION, **facts}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+class SplitStore:
+    """The finished pieces below `data`."""
+
+    def __init__(self, data: Path) -> None:
+        self.folder = Path(data) / "runs" / "_split"
+
+    def path(self, key: str) -> Path:
+        """Where the piece is, or will be."""
+        return self.folder / f"{key}.pt"
+
+    def recogniser(self, key: str) -> Path:
+        """Where a data set's recogniser is, or will be."""
+        return self.folder / f"{key}.safetensors"
+
+    def stages(self, key: str) -> Path:
+        """Where a training keeps its half-finished stages."""
+        return self.folder / key
+
+    def has(self, key: str) -> bool:
+        """Whether the piece is finished."""
+        return self.path(key).exists()
+
+    def write_system(self, key: str, system: SplitSystem, facts: dict[str, Any]) -> None:
+        """Keep a trained system; its half-finished stages go."""
+        content = {
+            "state": {name: value.cpu() for name, value in system.state_dict().items()},
+            "bodies": len(system.bodies),
+            "fresh": system.noise.fresh,
+            "facts": facts,
+        }
+        write_tensors(self.path(key), content)
+        shutil.rmtree(self.stages(key), ignore_errors=True)
+
+    def read_system(
+        self, key: str, network: SplitNetwork, task: Task
+    ) -> tuple[SplitSystem, dict[str, Any]]:
+        """The kept system, in eval mode on the CPU, and what was told about it."""
+        content = read_tensors(self.path(key))
+        system = empty_system(network, task, bodies=content["bodies"], fresh=content["fresh"])
+        system.load_state_dict(content["state"])
+        return system.eval(), content["facts"]
+
+    def write_leak(self, key: str, leak: Leak, seconds: float) -> None:
+        """Keep what an attack got back."""
+        content = {
+            "images": (leak.images * 255).round().to(torch.uint8),
+            "shadow_accuracy": leak.shadow_accuracy,
+            "decoder_error": leak.decoder_error,
+            "seconds": seconds,
+            **{name: torch.from_numpy(getattr(leak, name)) for name in _ARRAYS},
+        }
+        write_tensors(self.path(key), content)
+
+    def read_leak(self, key: str) -> tuple[Leak, float]:
+        """What an attack got back, and the seconds it took."""
+        content = read_tensors(self.path(key))
+        leak = Leak(
+            images=content["images"].float() / 255,
+            shadow_accuracy=content["shadow_accuracy"],
+            decoder_error=content["decoder_error"],
+            **{name: content[name].numpy() for name in _ARRAYS},
+        )
+        return leak, float(content["seconds"])

@@ -1,0 +1,158 @@
+"""What an experiment in split inference found, as tables and in words."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+# One row a (network, defence, defence seed, attack, body, attack seed); bodies are places.
+COLUMNS = (
+    "network",
+    "defence",
+    "defence_seed",
+    "accuracy",
+    "change",
+    "valid",
+    "attack",
+    "body",
+    "attack_seed",
+    "ssim",
+    "psnr",
+    "recognised",
+    "shadow_accuracy",
+    "worse_than_grey",
+)
+_KEYS = ["network", "defence", "defence_seed", "attack", "attack_seed"]
+BY_TRUTH = "best of N by the originals, which no attacker can choose"
+_PICKS = {
+    "best SSIM": "ssim",
+    "best PSNR": "psnr",
+    "attacker's choice": "shadow_accuracy",
+}
+
+
+def choices(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row an attack: of attacks on each body apart, one row a way to choose among them.
+
+    rows: columns `COLUMNS`. The new column `choice` is "" for attacks that leave no choice, else
+    "best SSIM" or "best PSNR", for which one must see the originals, "attacker's choice", the
+    body whose shadow classifies public images best, or "mean of N".
+    """
+    found = []
+    for _, group in rows.dropna(subset=["psnr"]).groupby(_KEYS, sort=False):
+        if len(group) == 1:
+            found.append(group.assign(choice=""))
+            continue
+        for choice, column in _PICKS.items():
+            if group[column].notna().any():
+                found.append(group.loc[[group[column].idxmax()]].assign(choice=choice))
+        numbers = ["ssim", "psnr", "recognised", "shadow_accuracy", "worse_than_grey"]
+        numbers += more_metrics(group)
+        mean = group.head(1).assign(choice="mean of N", body=-1)
+        found.append(mean.assign(**{name: group[name].mean() for name in numbers}))
+    columns = [*rows.columns, "choice"]
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=columns)
+
+
+def more_metrics(table: pd.DataFrame) -> list[str]:
+    """The metrics of a plan that a table of its rows has beside SSIM and PSNR."""
+    return [name for name in table.columns if name not in (*COLUMNS, "choice")]
+
+
+def summary(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean and standard deviation over seeds, one row a (network, defence, attack, choice).
+
+    Systems that are invalid and were not attacked have one row without scores. `n` counts runs,
+    `n_invalid` those of systems whose accuracy is too low. sd has n - 1 and is NaN for one run.
+    """
+    lines = []
+    for (network, defence), part in rows.groupby(["network", "defence"], sort=False):
+        systems = part.drop_duplicates("defence_seed")
+        facts = {
+            "network": network,
+            "defence": defence,
+            "accuracy": systems["accuracy"].mean(),
+            "change": systems["change"].mean(),
+            "valid": bool(systems["valid"].all()),
+        }
+        chosen = choices(part)
+        if chosen.empty:
+            lines.append({**facts, "attack": "", "choice": "", "n": 0})
+            continue
+        for (attack, choice), group in chosen.groupby(["attack", "choice"], sort=False):
+            scores = {"attack": attack, "choice": choice, "n": len(group)}
+            for name in ("ssim", "psnr", *more_metrics(rows)):
+                scores[f"{name}_mean"] = group[name].mean()
+                scores[f"{name}_sd"] = group[name].std(ddof=1)
+            scores["recognised"] = group["recognised"].mean()
+            lines.append({**facts, **scores})
+    return pd.DataFrame(lines)
+
+
+def verdict(rows: pd.DataFrame, defence: str, against: str, attack: str) -> str:
+    """In words: does an attack show less of systems with `defence` than of those with `against`?
+
+    Differences are of means over seeds; an order is called shown where both SSIM and PSNR differ
+    by more than twice the standard error, made from the spread over all runs.
+    """
+    chosen = choices(rows[rows["attack"] == attack])
+    sides = [chosen[(chosen["defence"] == name) & chosen["valid"]] for name in (defence, against)]
+    if any(side.empty for side in sides):
+        missing = defence if sides[0].empty else against
+        return f"{attack}: no valid run of {missing}; nothing can be said."
+    parts, signs = [], []
+    for name, unit in (("ssim", ""), ("psnr", " dB")):
+        ours, theirs = (side[name].to_numpy(float) for side in sides)
+        gap, error = float(ours.mean() - theirs.mean()), _error(ours, theirs)
+        signs.append(0 if not abs(gap) > 2 * error else int(np.sign(gap)))
+        parts.append(
+            f"{name.upper()} {ours.mean():.3f}{unit} against {theirs.mean():.3f}{unit} "
+            f"(difference {gap:+.3f}, standard error {error:.3f})"
+        )
+    return f"{attack}: {defence} {_words(signs)} {against}: {'; '.join(parts)}."
+
+
+def _words(signs: Sequence[int]) -> str:
+    if signs[0] == signs[1] == -1:
+        return "shows less than"
+    if signs[0] == signs[1] == 1:
+        return "shows more than"
+    return "is not shown to differ from"
+
+
+def _error(first: np.ndarray, second: np.ndarray) -> float:
+    """Standard error of the difference of two means; infinite below two runs each."""
+    if min(len(first), len(second)) < 2:
+        return float("inf")
+    return float(np.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second)))
+
+
+def text_table(table: pd.DataFrame) -> str:
+    """A summary as Markdown."""
+    more = scored(table)
+    header = "| network | defence | accuracy | change | attack | choice | n | SSIM | PSNR, dB |"
+    lines = [" ".join([header, *(f"{name} |" for name in more)])]
+    lines.append("| --- " * (9 + len(more)) + "|")
+    for row in table.to_dict("records"):
+        valid = "" if row["valid"] else " **invalid**"
+        scores = [spread_text(row, "ssim", 3), spread_text(row, "psnr", 2)]
+        scores += [spread_text(row, name, 3) for name in more]
+        cells = [row["network"], row["defence"], f"{row['accuracy']:.3f}{valid}"]
+        cells += [f"{100 * row['change']:+.2f}", row["attack"] or "not attacked"]
+        cells += [row["choice"], str(row["n"]), *scores]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def scored(table: pd.DataFrame) -> list[str]:
+    """The metrics that a summary has beside SSIM and PSNR."""
+    ends = [name.removesuffix("_mean") for name in table.columns if name.endswith("_mean")]
+    return [name for name in ends if name not in ("ssim", "psnr")]
+
+
+def spread_text(row: dict, name: str, digits: int) -> str:
+    """Mean ± standard deviation in a summary's row, "–" where there is none."""
+    mean, sd = row.get(f"{name}_mean", np.nan), row.get(f"{name}_sd", np.nan)
+    if pd.isna(mean):
+        return "–"
+    return f"{mean:.{digits}f}" + ("" if pd.isna(sd) else f" ± {sd:.{digits}f}")

@@ -1,0 +1,97 @@
+"""A half-finished training on disk: one safetensors file, so that reading it runs nothing."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from semsim.errors import SettingsError, WeightsError
+from semsim.types import LabelledImages
+
+_KIND = "target-training/1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainState:
+    """What a training needs to go on after `epoch` as if it had never stopped.
+
+    model: its state dict. momentum: SGD's buffers by the name of their parameter. rng: the state
+    of the generator, (n,) uint8. lr: the step size of the next epoch.
+    """
+
+    epoch: int
+    lr: float
+    model: Mapping[str, Tensor]
+    momentum: Mapping[str, Tensor]
+    rng: Tensor
+
+
+def write_state(path: Path, state: TrainState, training: str) -> None:
+    """Keep `state` at `path`, whole or not at all; `training` tells trainings apart."""
+    tensors = {
+        "rng": state.rng,
+        **{f"model/{name}": value for name, value in state.model.items()},
+        **{f"momentum/{name}": value for name, value in state.momentum.items()},
+    }
+    facts = {"kind": _KIND, "training": training, "epoch": state.epoch, "lr": state.lr}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    save_file(
+        {name: value.detach().cpu().contiguous() for name, value in tensors.items()},
+        str(temporary),
+        metadata={"facts": json.dumps(facts)},
+    )
+    os.replace(temporary, path)
+
+
+def read_state(path: Path, training: str) -> TrainState | None:
+    """What `write_state` kept, or None where nothing was.
+
+    Raises `WeightsError` where the file is broken, `SettingsError` where another training, that
+    is other settings or other images, wrote it.
+    """
+    if not path.exists():
+        return None
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            facts = json.loads((file.metadata() or {}).get("facts", "{}"))
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
+        raise WeightsError(f"{path} cannot be resumed from ({error}); remove it.") from error
+    if facts.get("kind") != _KIND:
+        raise WeightsError(f"{path} is not the checkpoint of a training; remove it.")
+    if facts["training"] != training:
+        raise SettingsError(
+            f"{path} belongs to a training with other settings or images. Resume it with its own, "
+            "or remove it."
+        )
+    return TrainState(
+        epoch=facts["epoch"],
+        lr=facts["lr"],
+        model=_below(tensors, "model/"),
+        momentum=_below(tensors, "momentum/"),
+        rng=tensors["rng"],
+    )
+
+
+def images_digest(data: LabelledImages) -> str:
+    """A hash of everything in `data`."""
+    words = json.dumps([data.dataset, data.classes, data.ids, list(data.images.shape)])
+    digest = hashlib.sha256(words.encode())
+    digest.update(data.labels.contiguous().numpy().data)
+    digest.update(data.images.contiguous().numpy().data)
+    return digest.hexdigest()
+
+
+def _below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {
+        name.removeprefix(prefix): value
+        for name, value in tensors.items()
+        if name.startswith(prefix)
+    }

@@ -1,0 +1,48 @@
+"""The network on which COPA was shown: two convolutions and a fully connected layer."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import nn
+
+from semsim.errors import SettingsError
+from semsim.targets.layers import activation_layer, feature_count
+
+# Kernel width, channels and stride of both convolutions (Table 1).
+VARIANTS: dict[int, tuple[tuple[int, int, int], tuple[int, int, int]]] = {
+    1: ((3, 6, 1), (4, 3, 2)),
+    2: ((4, 6, 2), (3, 3, 2)),
+    3: ((3, 6, 1), (3, 9, 1)),
+    4: ((3, 1, 1), (3, 6, 1)),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CNN3:
+    """Two convolutions without bias or padding (Chen and Campbell 2021, arXiv:2111.10178, §3).
+
+    588, 147, 7056 and 4704 features at 32×32 in variants 1 to 4, which are made to leak
+    differently: only variant 3 gives its image away exactly. The paper starts weights uniform: see
+    `lenet.start_uniform`.
+    activation: "tanh", or "leaky-relu" as in Appendix C, where a sigmoid follows the last layer.
+    """
+
+    variant: Literal[1, 2, 3, 4] = 1
+    activation: str = "tanh"
+
+    def __post_init__(self) -> None:
+        if self.variant not in VARIANTS:
+            raise SettingsError(f"variant is 1, 2, 3 or 4; got {self.variant!r}.")
+
+    def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
+        """The extractor up to the flattened last feature map, and its number of features."""
+        layers: list[nn.Module] = []
+        inputs = channels
+        for kernel, outputs, stride in VARIANTS[self.variant]:
+            layers += [
+                nn.Conv2d(inputs, outputs, kernel, stride, bias=False),
+                activation_layer(self.activation),
+            ]
+            inputs = outputs
+        body = nn.Sequential(*layers, nn.Flatten())
+        return body, feature_count(body, channels, size)

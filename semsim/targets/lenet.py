@@ -1,0 +1,71 @@
+"""The two small classifiers on which gradient inversion is mostly studied."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from semsim.targets.layers import activation_layer, feature_count
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeNet:
+    """Three 5×5 convolutions, the first two of stride 2, as in Deep Leakage from Gradients' code.
+
+    Zhu et al. 2019, arXiv:1906.08935 §4.1: sigmoids and no pooling, so that the gradient can be
+    differentiated; 768 features at 32×32. Their weights start uniform in ±0.5: see
+    `start_uniform`.
+    width: channels of each layer.
+    """
+
+    width: int = 12
+    activation: str = "sigmoid"
+
+    def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
+        """The extractor up to the flattened last feature map, and its number of features."""
+        layers: list[nn.Module] = []
+        inputs = channels
+        for stride in (2, 2, 1):
+            layers += [
+                nn.Conv2d(inputs, self.width, 5, stride, padding=2),
+                activation_layer(self.activation),
+            ]
+            inputs = self.width
+        body = nn.Sequential(*layers, nn.Flatten())
+        return body, feature_count(body, channels, size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CNN4:
+    """Four 3×3 convolutions without batch norm; the second and third halve the image.
+
+    2048 features at 32×32.
+    width: channels of each layer. activation: smooth ones leak far more through the gradient.
+    """
+
+    width: int = 32
+    activation: str = "relu"
+
+    def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
+        """The extractor up to the flattened last feature map, and its number of features."""
+        layers: list[nn.Module] = []
+        inputs = channels
+        for stride in (1, 2, 2, 1):
+            layers += [
+                nn.Conv2d(inputs, self.width, 3, stride, padding=1),
+                activation_layer(self.activation),
+            ]
+            inputs = self.width
+        body = nn.Sequential(*layers, nn.Flatten())
+        return body, feature_count(body, channels, size)
+
+
+@torch.no_grad()
+def start_uniform(model: nn.Module, rng: torch.Generator, bound: float = 0.5) -> None:
+    """Set every weight and bias uniform in ±`bound`, as Deep Leakage from Gradients starts LeNet.
+
+    PyTorch's own start makes a sigmoid network's gradient too small to invert.
+    """
+    for parameter in model.parameters():
+        drawn = torch.rand(parameter.shape, generator=rng, dtype=parameter.dtype)
+        parameter.copy_((2 * drawn - 1) * bound)

@@ -1,0 +1,112 @@
+"""The page Audit: layers in, c(M) out, and one example attacked. No code comes from the browser."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gradio as gr
+
+from semsim.analysis.security import CNN3, Layer, security_index
+from semsim.analysis.security_advice import advice, try_outs
+from semsim.errors import SemsimError
+from semsim.reporting.export import svg
+from semsim.reporting.security_figure import leak_figure
+from semsim.ui import ScienceContext, audit_view
+from semsim.ui.audit_attack import attacked_example
+from semsim.ui.audit_form import COLUMNS, layers_of, rows_of, shape_from
+from semsim.ui.jobpanel import alert_html
+
+_FIRST = 1
+_OWN = "own layers"
+_QUIET: dict[str, Any] = {"queue": False, "api_visibility": "private"}
+
+
+def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]]:
+    """Lay the page out where the caller stands; returns what it does when it is loaded."""
+    gr.HTML(audit_view.STYLE, apply_default_css=False)
+    gr.Markdown(
+        "# Audit\nHow much does a network's architecture alone give away to layer-wise inversion? "
+        "The index c(M) of the COPA paper counts what the weights and one gradient leave open: 0 "
+        "is nothing."
+    )
+    with gr.Row():
+        with gr.Column(scale=2, min_width=320):
+            variant, size, table, show, attack, trouble = _form()
+        with gr.Column(scale=3, min_width=320):
+            verdict, figure, layers, tried = (_html(name) for name in _DRAWN)
+            example = _html("example")
+
+    drawn = [trouble, verdict, figure, layers, tried, example]
+
+    def choose(name: str) -> list[Any]:
+        rows = rows_of(_built_in(name)) if name != _OWN else gr.skip()
+        return [rows, *([gr.skip()] * len(drawn) if name == _OWN else audited("3x32x32", rows))]
+
+    def look(size: str, rows: Sequence[Sequence[Any]]) -> list[Any]:
+        return audited(size, rows)
+
+    def try_attack(size: str, rows: Sequence[Sequence[Any]]) -> list[Any]:
+        try:
+            return ["", attacked_example(layers_of(rows), shape_from(size))]
+        except SemsimError as error:
+            return [alert_html(error), ""]
+
+    variant.input(choose, variant, [table, *drawn], **_QUIET)
+    show.click(look, [size, table], drawn, **_QUIET)
+    attack.click(try_attack, [size, table], [trouble, example], **_QUIET)
+    return [(lambda: audited("3x32x32", rows_of(CNN3[_FIRST])), drawn)]
+
+
+_DRAWN = ("verdict", "figure", "layers", "tried")
+
+
+def audited(size: str, rows: Sequence[Sequence[Any]]) -> list[str]:
+    """What is wrong, then verdict, picture, layers and try-outs as HTML, and no example yet."""
+    try:
+        shape, layers = shape_from(size), layers_of(rows)
+        index = security_index(layers, shape)
+    except SemsimError as error:
+        return [alert_html(error), *[""] * (len(_DRAWN) + 1)]
+    return [
+        "",
+        audit_view.verdict_html(index, advice(index)),
+        svg(leak_figure(index, "this network"), live=True, width_mm=audit_view.WIDTH),
+        audit_view.layers_html(index),
+        audit_view.tried_html(index, try_outs(layers, shape)),
+        "",
+    ]
+
+
+def _built_in(name: str) -> tuple[Layer, ...]:
+    return CNN3[int(name.removeprefix("CNN3 variant "))]
+
+
+def _form() -> tuple[Any, ...]:
+    names = [f"CNN3 variant {number}" for number in CNN3]
+    variant = gr.Dropdown([*names, _OWN], value=names[0], label="Network", elem_id="audit-variant")
+    size = gr.Textbox(
+        "3x32x32", label="Input", info="channels x height x width", elem_id="audit-size"
+    )
+    table = gr.Dataframe(
+        value=rows_of(CNN3[_FIRST]),
+        headers=list(COLUMNS),
+        datatype="number",
+        type="array",
+        row_count=2,
+        column_count=len(COLUMNS),
+        interactive=True,
+        label="Convolutions, first to last; ten classes follow",
+        elem_id="audit-table",
+    )
+    with gr.Row():
+        show = gr.Button("Audit", variant="primary", elem_id="audit-show")
+        attack = gr.Button("Attack an example", elem_id="audit-attack")
+    trouble = gr.HTML(elem_id="audit-trouble")
+    gr.Markdown(
+        "A network of your own, from a Python file: `python -m semsim audit model.py:Net`. That "
+        "runs the file, so it is not offered here."
+    )
+    return variant, size, table, show, attack, trouble
+
+
+def _html(name: str) -> Any:
+    return gr.HTML(elem_id=f"audit-{name}", elem_classes="aud", apply_default_css=False)

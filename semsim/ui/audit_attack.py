@@ -1,0 +1,82 @@
+"""One built-in picture attacked through the network of the page Audit."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from semsim.analysis.security import Layer, Shape, shapes_of
+from semsim.analysis.security_model import network_of
+from semsim.attacks.copa_prior import CopaPrior
+from semsim.attacks.matching import parameter_gradients
+from semsim.attacks.rgap import RGap
+from semsim.datasets.symbols import Symbols
+from semsim.errors import AttackFailedError, SettingsError
+from semsim.targets import TargetModel
+from semsim.targets.lenet import start_uniform
+from semsim.types import GradientObservation
+from semsim.ui.audit_view import example_html
+
+_MOST = 40_000  # values of any map: more would keep the page waiting
+_ATTACKS: dict[str, RGap | CopaPrior] = {"R-GAP": RGap(), "COPA-prior": CopaPrior()}
+
+
+@dataclass(frozen=True)
+class _Layers:
+    """An architecture made of `layers`, Tanh between them."""
+
+    layers: tuple[Layer, ...]
+
+    def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
+        """All layers but the last, and the number of features."""
+        inputs = (channels, *size)
+        body = network_of(self.layers, inputs)[:-1]
+        if not any(isinstance(part, nn.Flatten) for part in body):
+            body.append(nn.Flatten())
+        return body, math.prod(shapes_of(self.layers, inputs)[-2])
+
+
+def attacked_example(layers: Sequence[Layer], input_shape: Shape) -> str:
+    """A symbol, and what R-GAP and COPA-prior make of its gradient, as HTML.
+
+    Raises `SettingsError` for an input that is not 3 × 32 × 32, or maps that take too long.
+    """
+    if input_shape != (3, 32, 32):
+        raise SettingsError("The example is a picture of 3x32x32; set the input to that.")
+    if max(math.prod(shape) for shape in shapes_of(layers, input_shape)) > _MOST:
+        raise SettingsError("This network is too large to attack while you wait.")
+    data = Symbols(train_per_class=1, test_per_class=1)("test").pick([0])
+    model = _model(tuple(layers))
+    image, label = data.images[0].double(), torch.tensor([0])
+    gradients = parameter_gradients(model, image[None], label, differentiable=False)
+    seen = GradientObservation(model=model, gradients=gradients, shape=(3, 32, 32), label=0)
+    pictures: list[tuple[str, Tensor]] = [("the private image", data.images[0])]
+    words = []
+    for name, attack in _ATTACKS.items():
+        try:
+            found = attack.inversion(seen).image.clamp(0, 1)
+        except AttackFailedError as failure:
+            words.append(f"{name} failed: {failure}")
+            continue
+        error = float((found - image).square().mean())
+        pictures.append((f"{name}: {_psnr(error)}", found.float()))
+    grey = float((0.5 - image).square().mean())
+    words.append(
+        f"Weights drawn at random, Tanh between the layers. A grey picture has {_psnr(grey)}; an "
+        "attack that does not beat it has found nothing."
+    )
+    return example_html(pictures, " ".join(words))
+
+
+def _model(layers: tuple[Layer, ...]) -> TargetModel:
+    names = [str(number) for number in range(10)]
+    with torch.random.fork_rng():
+        model = TargetModel(_Layers(layers), names, mean=[0.5] * 3, std=[1.0] * 3, size=(32, 32))
+    start_uniform(model, torch.Generator().manual_seed(0))
+    return model.double().eval()
+
+
+def _psnr(error: float) -> str:
+    return "exact" if error < 1e-12 else f"PSNR {-10 * math.log10(error):.1f} dB"

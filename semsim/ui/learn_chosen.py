@@ -1,0 +1,47 @@
+"""The studies chosen on the page Train SemSim, taken as one."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from semsim.errors import DataError
+from semsim.learning.splits import join_labels
+from semsim.learning.studies_run import Material
+from semsim.ui import ScienceContext
+
+_AND = " + "
+
+
+def study_names(context: ScienceContext, ids: Sequence[str]) -> str:
+    """What the chosen studies are called together; `DataError` where one is no more."""
+    names = {study.id: study.name for study in context.studies()}
+    if not set(ids) <= set(names):
+        raise DataError("This study does not exist any more; reload the page.")
+    return _AND.join(names[one] for one in ids)
+
+
+def studies_behind(context: ScienceContext, together: str) -> dict[str, str]:
+    """Names by id of the studies that `study_names` called `together`, those that still exist."""
+    names = {study.id: study.name for study in context.studies()}
+    one = {id_: name for id_, name in names.items() if name == together}
+    return one or {id_: name for id_, name in names.items() if name in together.split(_AND)}
+
+
+def labels_of(context: ScienceContext, ids: Sequence[str]) -> pd.DataFrame:
+    """Labels of all chosen studies; `DataError` where none is, or two judge the same images."""
+    if not ids:
+        raise DataError("Choose a study first; its votes are what SemSim learns from.")
+    tables = [(study_names(context, [one]), context.labels(one)) for one in ids]
+    return tables[0][1] if len(tables) == 1 else join_labels(tables)
+
+
+def material_of(context: ScienceContext, ids: Sequence[str]) -> Material:
+    """Labels and votes of all chosen studies; people of two studies count as different people."""
+    labels = labels_of(context, ids)
+    votes = [context.votes(one) for one in ids]
+    if len(ids) > 1:
+        votes = [
+            table.assign(annotator=f"{one}/" + table["annotator"].astype(str))
+            for one, table in zip(ids, votes, strict=True)
+        ]
+    return Material(labels=labels, votes=pd.concat(votes, ignore_index=True))

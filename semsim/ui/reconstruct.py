@@ -1,0 +1,348 @@
+"""The page Reconstruct: choose targets and attacks, see what they take, run them, look."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from semsim import jobs
+from semsim.attacks import ATTACKS
+from semsim.campaign.orders import KIND, Order, name_of, queue_campaign
+from semsim.campaign.plan import Campaign
+from semsim.campaign.probe import known_estimate, outlook
+from semsim.campaign.specs import NAMED_STRATEGIES
+from semsim.campaign.watch import read_campaign
+from semsim.datasets import DATASETS, OnDisk
+from semsim.errors import SemsimError
+from semsim.jobs import Job, JobState
+from semsim.targets import TARGETS
+from semsim.ui import ScienceContext, jobpanel, reconstruct_view
+from semsim.ui.jobpanel import alert_html
+from semsim.ui.reconstruct_data import (
+    Form,
+    SetView,
+    campaign_of_form,
+    kept_plan,
+    measure_apart,
+    set_views,
+)
+
+# What is chosen when the page opens: minutes on two cores, with the built-in symbols.
+FIRST = {
+    "datasets": ("symbols:train_per_class=20",),
+    "architectures": ("resnet20-4:width=16,activation=tanh", "convnet8:width=16,activation=tanh"),
+    "strategies": ("none", "crop-flip"),
+    "attacks": ("invgrad",),
+}
+_TEXT_ONLY = {"folder", "torchvision", "cafe"}  # nothing without settings of their own
+_PRESETS = ("fast", "code", "paper")
+_NOTHING = "<p>No campaign has been started here yet. The first one will be shown here.</p>"
+_QUIET: dict[str, Any] = {"queue": False, "api_visibility": "private"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Inputs:
+    """The form, in the order its values come in."""
+
+    name: Any
+    datasets: Any
+    architectures: Any
+    strategies: Any
+    attacks: Any
+    preset: Any
+    images: Any
+    seeds: Any
+    training: Any
+    more_datasets: Any
+    more_architectures: Any
+    more_strategies: Any
+    more_attacks: Any
+
+    @property
+    def all(self) -> list[Any]:
+        return [getattr(self, one.name) for one in fields(self)]
+
+
+def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]]:
+    """Lay the page out where the caller stands; returns what it does when it is loaded."""
+    gr.HTML(reconstruct_view.STYLE, apply_default_css=False)
+    gr.Markdown(
+        "# Reconstruct\nTrain classifiers under several strategies, attack images through the "
+        "gradients they leak, and get one reconstruction set for every model and attack."
+    )
+    with gr.Row():
+        with gr.Column(scale=2, min_width=320):
+            inputs, missing, show, begin, trouble, taken = _form()
+        with gr.Column(scale=3, min_width=320):
+            chosen, panel, drawn = _watch_area()
+            with gr.Row():
+                small: dict[str, Any] = {"min_width": 140, "visible": False}
+                attack = gr.Dropdown(
+                    [], label="Attack", allow_custom_value=True, elem_id="rec-attack", **small
+                )
+                page = gr.Number(1, label="Page", precision=0, elem_id="rec-page", **small)
+            grid = gr.HTML(elem_id="rec-grid", apply_default_css=False)
+
+    root = context.data / "jobs"
+    look = jobpanel.wire(
+        panel, chosen, root, also=lambda job: draw(context, job), also_outputs=drawn
+    )
+    watched = [*panel.outputs, *drawn]
+
+    def look_at(job_id: str | None) -> list[Any]:
+        found = jobpanel.find(root, job_id)
+        attacks = attacks_of(context, found)
+        first = attacks[0] if attacks else None
+        return [
+            *look(job_id),
+            gr.Dropdown(choices=attacks, value=first, visible=len(attacks) > 1),
+            gr.Number(1, visible=pages_of(context, found) > 1),
+            grid_now(context, found, first, 1),
+        ]
+
+    def load() -> list[Any]:
+        newest = next(iter(jobs.list_jobs(root, KIND)), None)
+        job_id = newest.id if newest else None
+        absent = reconstruct_view.missing_html(missing_data())
+        return [free_name(context), absent, _dropdown(root, job_id), *look_at(job_id)]
+
+    def redraw(job_id: str | None, attack: str | None, page: float | None) -> str:
+        return grid_now(context, jobpanel.find(root, job_id), attack, page)
+
+    def plan(*values: Any) -> list[Any]:
+        return ["", *plan_words(context, values, measuring=True)]
+
+    def measured(*values: Any) -> list[Any]:
+        return measured_words(context, values)  # apart from the plan, which is there at once
+
+    def start(*values: Any) -> list[Any]:
+        try:
+            job = begin_campaign(context, values)
+        except SemsimError as error:
+            return [alert_html(error), *(gr.skip() for _ in [inputs.name, chosen, *seen])]
+        return ["", free_name(context), _dropdown(root, job.id), *look_at(job.id)]
+
+    seen = [*watched, attack, page, grid]
+    show.click(plan, inputs.all, [trouble, taken], **_QUIET).then(
+        measured, inputs.all, [trouble, taken], show_progress="hidden", **_QUIET
+    )
+    begin.click(start, inputs.all, [trouble, inputs.name, chosen, *seen], **_QUIET)
+    chosen.input(look_at, chosen, seen, show_progress="hidden", **_QUIET)
+    of_grid = [chosen, attack, page]
+    panel.timer.tick(redraw, of_grid, grid, show_progress="hidden", **_QUIET)
+    for control in (attack, page):
+        control.input(redraw, of_grid, grid, show_progress="hidden", **_QUIET)
+    return [(load, [inputs.name, missing, chosen, *seen])]
+
+
+def plan_words(context: ScienceContext, values: Sequence[Any], measuring: bool) -> list[str]:
+    """What the form's campaign takes, as HTML; what is wrong with it, in its place."""
+    try:
+        plan = kept_plan(_campaign(values))
+        estimate = known_estimate(plan, context.data)
+        view = outlook(plan, context.data, estimate)
+        return [reconstruct_view.outlook_html(view, _cores(), measuring)]
+    except SemsimError as error:
+        return [alert_html(error)]
+
+
+def measured_words(context: ScienceContext, values: Sequence[Any]) -> list[Any]:
+    """What `plan_words` says once a few steps are measured, after what went wrong in measuring."""
+    try:
+        campaign = _campaign(values)
+        if known_estimate(kept_plan(campaign), context.data) is None:
+            measure_apart(campaign, context.data)
+    except SemsimError as error:
+        return [alert_html(error), gr.skip()]
+    return ["", *plan_words(context, values, measuring=False)]
+
+
+def begin_campaign(context: ScienceContext, values: Sequence[Any]) -> Job:
+    """Start the form's campaign as a job; raises `SemsimError` where it cannot be."""
+    campaign = _campaign(values)
+    kept_plan(campaign)  # data that is not there is said now, not by a failed job
+    order = Order(campaign=campaign, data=Path(context.data), device=str(context.device))
+    job = queue_campaign(order, context.data / "jobs")
+    jobs.start(job)
+    return job
+
+
+def draw(context: ScienceContext, job: Job | None) -> list[Any]:
+    """The progress of a campaign's sets and, when it is done, its result."""
+    if job is None:
+        return [_NOTHING, ""]
+    try:
+        sets = reconstruct_view.sets_html(_views(context, job))
+    except SemsimError as error:
+        return [alert_html(error), ""]
+    done = jobs.state(job) is JobState.DONE
+    return [sets, reconstruct_view.result_html(jobs.result(job)) if done else ""]
+
+
+def attacks_of(context: ScienceContext, job: Job | None) -> list[str]:
+    """The attacks of a job's campaign by their labels."""
+    if job is None:
+        return []
+    try:
+        views = _views(context, job)
+    except SemsimError:  # said by `draw`
+        return []
+    return list(dict.fromkeys(view.planned.attack_label for view in views))
+
+
+def pages_of(context: ScienceContext, job: Job | None) -> int:
+    """How many pages the grid of a job's campaign has."""
+    if job is None:
+        return 0
+    try:
+        return reconstruct_view.pages(kept_plan(_read(context, job)).images)
+    except SemsimError:  # said by `draw`
+        return 0
+
+
+def grid_now(
+    context: ScienceContext, job: Job | None, attack: str | None, page: float | None
+) -> str:
+    """Originals beside what one attack gave back, one page of them."""
+    if job is None or attack is None:
+        return ""
+    try:
+        views = [v for v in _views(context, job) if v.planned.attack_label == attack]
+        images = kept_plan(_read(context, job)).images
+    except SemsimError:  # said by `draw`
+        return ""
+    last = reconstruct_view.pages(images)
+    place = min(max(1, int(page or 1)), last)
+    return f"<p>Page {place} of {last}</p>" + reconstruct_view.grid_html(views, images, place)
+
+
+def free_name(context: ScienceContext) -> str:
+    """A name no campaign has."""
+    runs = context.data / "runs"
+    number = 1
+    while (runs / f"campaign-{number}").exists():
+        number += 1
+    return f"campaign-{number}"
+
+
+def _views(context: ScienceContext, job: Job) -> list[SetView]:
+    return set_views(context, _read(context, job))
+
+
+def _read(context: ScienceContext, job: Job) -> Campaign:
+    return read_campaign(context.data, name_of(job))
+
+
+def _campaign(values: Sequence[Any]) -> Campaign:
+    given = dict(zip((one.name for one in fields(_Inputs)), values, strict=True))
+    lists = ("datasets", "architectures", "strategies", "attacks")
+    form = Form(
+        name=given["name"] or "",
+        chosen={name: tuple(given[name] or ()) for name in lists},
+        more={name: given[f"more_{name}"] or "" for name in lists},
+        preset=given["preset"],
+        images=given["images"],
+        seeds=given["seeds"] or "",
+        training=given["training"] or "",
+    )
+    return campaign_of_form(form)
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1
+
+
+def _dropdown(root: Path, value: str | None) -> Any:
+    found = jobs.list_jobs(root, KIND)
+    choices = [(f"{job.title} · {job.created[:16].replace('T', ' ')}", job.id) for job in found]
+    return gr.Dropdown(choices=choices, value=value, visible=bool(choices))
+
+
+def missing_data() -> dict[str, str]:
+    """The data sets that are not on this machine, and the command that gets each."""
+    made = {name: DATASETS[name]() for name in DATASETS}
+    return {
+        name: f"python -m semsim datasets get {name}"
+        for name, data in made.items()
+        if isinstance(data, OnDisk) and not data.present()
+    }
+
+
+def _offered(registry: Any, first: Sequence[str]) -> list[tuple[str, str]]:
+    """What a list offers: words, and the text they stand for."""
+    names = [text.partition(":")[0] for text in first]
+    plain = [one for one in registry if one not in names and one not in _TEXT_ONLY]
+    return [(_spoken(text), text) for text in [*first, *plain]]
+
+
+def _spoken(text: str) -> str:
+    name, _, settings = text.partition(":")
+    words = settings.replace("_", " ").replace("=", " ").replace(",", ", ")
+    return f"{name} ({words})" if words else name
+
+
+def _form() -> tuple[_Inputs, Any, Any, Any, Any, Any]:
+    name = gr.Textbox(label="Name of the campaign", max_length=80, elem_id="rec-name")
+    boxes = {
+        "datasets": (DATASETS, "Data sets"),
+        "architectures": (TARGETS, "Architectures"),
+        "strategies": (NAMED_STRATEGIES, "Training strategies"),
+        "attacks": (ATTACKS, "Attacks"),
+    }
+    chosen = {
+        key: gr.CheckboxGroup(
+            _offered(known, FIRST[key]),
+            value=list(FIRST[key]),
+            label=label,
+            elem_id=f"rec-{key}",
+        )
+        for key, (known, label) in boxes.items()
+    }
+    missing = gr.HTML(elem_id="rec-missing")
+    preset = gr.Radio(
+        list(_PRESETS),
+        value="fast",
+        label="Preset of the attacks",
+        info="fast: minutes on a laptop. paper: as published. code: as the authors' code has it.",
+        elem_id="rec-preset",
+    )
+    with gr.Row():
+        images = gr.Number(6, label="Images", precision=0, elem_id="rec-images")
+        seeds = gr.Textbox("0", label="Seeds", info="as 0 1 2", elem_id="rec-seeds")
+        training = gr.Textbox(
+            "epochs=2,lr=0.02",
+            label="Training",
+            info="as epochs=200,lr=0.1",
+            elem_id="rec-training",
+        )
+    with gr.Accordion("More, written as text", open=False, elem_id="rec-more"):
+        gr.Markdown(
+            "One a line, with settings after a colon: `folder:root=/images`, "
+            "`convnet8:width=32`, `ats:3-1-7`, `invgrad:fast,steps=100`."
+        )
+        more = {
+            f"more_{key}": gr.Textbox(label=label, lines=2, elem_id=f"rec-more-{key}")
+            for key, (_, label) in boxes.items()
+        }
+    with gr.Row():
+        show = gr.Button("Show the plan", elem_id="rec-plan")
+        begin = gr.Button("Start", variant="primary", elem_id="rec-start")
+    trouble = gr.HTML(elem_id="rec-trouble")
+    taken = gr.HTML(elem_id="rec-outlook")
+    inputs = _Inputs(
+        name=name, preset=preset, images=images, seeds=seeds, training=training, **chosen, **more
+    )
+    return inputs, missing, show, begin, trouble, taken
+
+
+def _watch_area() -> tuple[Any, jobpanel.JobPanel, list[Any]]:
+    chosen = gr.Dropdown(
+        [], label="Campaign", allow_custom_value=True, visible=False, elem_id="rec-job"
+    )
+    panel = jobpanel.build("rec")
+    sets = gr.HTML(elem_id="rec-sets", apply_default_css=False)
+    result = gr.HTML(elem_id="rec-result")
+    return chosen, panel, [sets, result]

@@ -1,0 +1,86 @@
+"""What is left for somebody is counted in indices; here each item is looked at instead."""
+
+import random
+import uuid
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from statistics import median
+
+import pytest
+from contracts.store_invariants import make_study
+from study_factory import DATABASES, fresh_database
+
+from annotation.domain import Answer, Task
+from annotation.store import Store, openings, remaining
+from annotation.store.tables import SlotRow
+from annotation.study import join, next_items, progress_of, undo, vote
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(params=DATABASES)
+def store(request, tmp_path):
+    with fresh_database(request.param, tmp_path) as url, Store(url) as opened:
+        yield opened
+
+
+def left_looked_at(tx, study, annotator, now):
+    """Items that are theirs to answer, or have a free slot or a lease that has run out."""
+    items = {}
+    for slot in tx.query(SlotRow).filter_by(study_id=study.id):
+        items.setdefault(slot.stimulus_id, []).append(slot)
+    left = 0
+    for slots in items.values():
+        own = [slot for slot in slots if slot.annotator_id == annotator.id]
+        over = [slot for slot in slots if slot.state == "leased" and slot.lease_until < now]
+        free = [slot for slot in slots if slot.state == "free"]
+        left += own[0].state == "leased" if own else bool(free or over)
+    return left
+
+
+def both_ways(tx, study, annotator, now):
+    told = remaining.left_for(tx, openings.asker_of(tx, annotator), now)
+    return told.items, left_looked_at(tx, study, annotator, now)
+
+
+@pytest.mark.parametrize("extra_vote", [False, True])
+def test_what_is_left_is_what_looking_at_each_item_finds(store, tmp_path, extra_vote):
+    spec = {"votes_per_item": 3, "extra_vote": extra_vote, "lease_seconds": 60}
+    study = make_study(store, tmp_path, 6, Task.RECOGNITION, "ab", **spec)
+    people = [join(store, study.token, name).annotator for name in "vwxyz"]
+    rng, now, receipts = random.Random(0), START, []
+
+    def one_step():
+        who = rng.choice(people)
+        items = next_items(store, who, "t", rng.randint(1, 4), now)
+        for item in items[: rng.randint(0, 4)]:
+            answer = rng.choice(item.candidates)
+            sent = Answer(
+                id=str(uuid.UUID(int=rng.getrandbits(128))), item=item.item, answer=answer
+            )
+            receipts.append((who, vote(store, who, sent, now).id))
+        if receipts and rng.random() < 0.2:
+            undo(store, *receipts.pop(), now)
+
+    for _ in range(25):
+        one_step()
+        now += timedelta(seconds=rng.choice([1, 30, 90]))
+        for who in people:
+            told, looked = store.read(partial(both_ways, study=study, annotator=who, now=now))
+            assert told == looked
+
+
+def test_the_median_time_is_that_of_all_answers(store, tmp_path):
+    study = make_study(store, tmp_path, 6, Task.RECOGNITION, votes_per_item=1, repeat_rate=0.0)
+    anna = join(store, study.token, "Anna").annotator
+    assert progress_of(store, anna).median_rt_ms is None
+    times = []
+    for item, rt_ms in zip(
+        next_items(store, anna, "t", 6, START),
+        (900.0, None, 300.0, 500.0, 400.0, None),
+        strict=True,
+    ):
+        sent = Answer(id=str(uuid.uuid4()), item=item.item, answer="none", rt_ms=rt_ms)
+        vote(store, anna, sent, START)
+        times += [] if rt_ms is None else [rt_ms]
+        assert progress_of(store, anna).median_rt_ms == median(times)

@@ -1,0 +1,332 @@
+"""Trials look like items, are answered like items, and never count."""
+
+import uuid
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from study_factory import DATABASES, fresh_database, write_set
+
+from annotation import people
+from annotation.create import create_study
+from annotation.domain import Answer, Step, StudySpec, StudyStatus, Task, TrialKind, VoteStatus
+from annotation.errors import AnswerError, ConflictError, NotAllowedError, NotFoundError
+from annotation.exports import export_labels, export_votes
+from annotation.store import Store
+from annotation.store.tables import AnnotatorRow, SlotRow, StimulusRow, TrialRow, VoteRow
+from annotation.study import (
+    image_path,
+    join,
+    next_items,
+    progress,
+    progress_of,
+    set_status,
+    undo,
+    vote,
+    who,
+)
+from annotation.tasks import quality
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+LABELS = ("Cat", "Cat", "cow", "cow", "star", "star", "sun", "sun")
+
+
+BOTH = pytest.mark.parametrize("store", DATABASES, indirect=True)
+
+
+@pytest.fixture
+def store(request, tmp_path):
+    kind = getattr(request, "param", "sqlite")
+    with fresh_database(kind, tmp_path) as url, Store(url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def make(store, tmp_path, images):
+    """A study over two sets of eight images; `gold` are lines of a CSV file."""
+
+    def make(task=Task.RECOGNITION, gold=(), **spec):
+        sets = [write_set(tmp_path / model, model=model, labels=LABELS) for model in ("a", "b")]
+        path = None
+        if gold:
+            path = tmp_path / "gold.csv"
+            path.write_text("\n".join(["model,image_id,answer", *gold]))
+        made = StudySpec(name="s", task=task, **{"votes_per_item": 2, "repeat_rate": 0.0, **spec})
+        return create_study(store, made, sets, images, gold=path)
+
+    return make
+
+
+def signed_in(store, study, name, step=Step.MAIN):
+    """Somebody at a step, however people get there."""
+    session = join(store, study.token, name)
+
+    def put(tx):
+        tx.get(AnnotatorRow, session.annotator.id).step = step
+
+    store.write(put)
+    return who(store, session.session_token)
+
+
+def say(store, person, item, text="none", at=NOW):
+    return vote(store, person, Answer(id=str(uuid.uuid4()), item=item, answer=text, tab="t"), at)
+
+
+def rows(store, table):
+    return store.read(lambda tx: tx.query(table).all())
+
+
+def trial_ids(store, kind=None):
+    return {one.id for one in rows(store, TrialRow) if kind in (None, one.kind)}
+
+
+def answer_all(store, person, n=3, tab="t", text="none"):
+    """Everything there is, `n` at a time; returns the items in the order of showing."""
+    shown, at = [], NOW
+    while items := next_items(store, person, tab, n, at):
+        for item in items:
+            at += timedelta(seconds=1)
+            say(store, person, item.item, text, at)
+            shown.append(item)
+    return shown
+
+
+@BOTH
+def test_catch_trials_come_at_their_places_and_never_count(store, make, images):
+    study = make(set_aside=4, catch_rate=0.5)
+    anna = signed_in(store, study, "Anna")
+    shown = answer_all(store, anna)
+    hidden = trial_ids(store)
+    assert progress(store, study.id).coverage == [0, 8, 0]
+    assert len(shown) == 8 + len(hidden)
+    expected = quality.due(study.spec, TrialKind.CATCH, anna.seat, 8)
+    assert len(hidden) == expected == 4
+    votes = [0]
+    for item in shown:
+        votes.append(votes[-1] + (item.item not in hidden))
+    where = [n for n, item in zip(votes, shown, strict=False) if item.item in hidden]
+    assert where == [quality.place(study.spec, TrialKind.CATCH, anna.seat, n) for n in range(4)]
+    assert export_labels(store, study.id, images)["n_votes"].tolist() == [1] * 8
+
+
+def test_slots_are_only_of_items_that_count(store, make):
+    make(set_aside=4, catch_rate=0.1, practice=3, gold=["a,image-000,Cat"], gold_rate=0.1)
+    kinds = {one.id: one.kind for one in rows(store, StimulusRow)}
+    assert {kinds[slot.stimulus_id] for slot in rows(store, SlotRow)} == {"reconstruction"}
+    assert sorted(set(kinds.values())) == ["catch", "gold", "practice", "reconstruction"]
+    assert list(kinds.values()).count("catch") == 8
+    # Of two models four originals are left, but for the one gold item.
+    assert list(kinds.values()).count("reconstruction") == 7
+
+
+@pytest.mark.parametrize("task", list(Task))
+def test_nothing_sent_tells_a_trial_from_an_item(store, make, task):
+    study = make(task, set_aside=4, catch_rate=0.5)
+    anna = signed_in(store, study, "Anna")
+    items = next_items(store, anna, "t", 50, NOW)
+    hidden = [item for item in items if item.item in trial_ids(store)]
+    plain = [item for item in items if item not in hidden]
+    assert hidden
+    assert plain
+    for item in items:
+        texts = (item.item, *item.images)
+        assert all(len(text) == 32 and int(text, 16) >= 0 for text in texts)
+        assert len(set(texts)) == len(texts) == (2 if task is Task.RECOGNITION else 3)
+    for name in ("lease_until", "practice"):
+        assert len({getattr(item, name) for item in items}) == 1
+    assert {len(item.candidates) for item in items} == {len(plain[0].candidates)}
+    text = "none" if task is Task.RECOGNITION else "same"
+    receipts = [say(store, anna, item[0].item, text) for item in (hidden, plain)]
+    for field in fields(receipts[0]):
+        if field.name != "id":
+            assert getattr(receipts[0], field.name) == getattr(receipts[1], field.name)
+    assert receipts[0].status is VoteStatus.COUNTED
+    assert {v.status for v in rows(store, VoteRow)} == {"counted", "quality"}
+
+
+@BOTH
+def test_progress_told_moves_evenly(store, make):
+    study = make(set_aside=4, catch_rate=0.5)
+    anna = signed_in(store, study, "Anna")
+    seen = []
+    while items := next_items(store, anna, "t", 1, NOW):
+        now = progress_of(store, anna)
+        seen.append((now.done + now.trials_done, now.left + now.trials_left))
+        say(store, anna, items[0].item)
+    assert seen == [(done, 12 - done) for done in range(12)]
+
+
+def test_the_images_are_those_of_the_trial_and_only_for_its_annotator(store, make, images):
+    study = make(Task.PAIR, set_aside=4, catch_rate=0.5)
+    anna, ben = signed_in(store, study, "Anna"), signed_in(store, study, "Ben")
+    items = {item.item: item for item in next_items(store, anna, "t", 50, NOW)}
+    known = {one.id: one.sha256 for one in rows(store, StimulusRow)}
+    for trial in rows(store, TrialRow):
+        original, shown = items[trial.id].images
+        assert image_path(store, anna, shown, images).stem == known[trial.stimulus_id]
+        assert image_path(store, anna, original, images).exists()
+        for token in (original, shown):
+            with pytest.raises(NotAllowedError):
+                image_path(store, ben, token, images)
+        with pytest.raises(NotAllowedError):
+            say(store, ben, trial.id, "same")
+    with pytest.raises(NotFoundError):
+        image_path(store, anna, "made up", images)
+
+
+def test_the_stimulus_behind_a_trial_has_no_address_of_its_own(store, make, images):
+    anna = signed_in(store, make(set_aside=4, catch_rate=0.5), "Anna")
+    next_items(store, anna, "t", 50, NOW)
+    for one in rows(store, StimulusRow):
+        if one.kind == "catch":
+            with pytest.raises(NotAllowedError):
+                image_path(store, anna, one.token, images)
+            with pytest.raises(NotAllowedError):
+                say(store, anna, one.id)
+
+
+def test_open_trials_come_back_in_their_tab_and_elsewhere_when_it_lets_go(store, make):
+    anna = signed_in(store, make(set_aside=4, catch_rate=0.5), "Anna")
+    first = [item.item for item in next_items(store, anna, "t", 50, NOW)]
+    hidden = trial_ids(store)
+    assert sorted(item.item for item in next_items(store, anna, "t", 50, NOW)) == sorted(first)
+    assert trial_ids(store) == hidden
+    # For want of others, the items of the first tab move, and the trials among them.
+    other = {item.item for item in next_items(store, anna, "other", 50, NOW)}
+    assert other == set(first)
+
+
+@BOTH
+def test_two_tabs_do_not_show_the_same_trial(store, make):
+    anna = signed_in(store, make(set_aside=4, catch_rate=0.5), "Anna")
+    one = {item.item for item in next_items(store, anna, "one", 5, NOW)}
+    two = {item.item for item in next_items(store, anna, "two", 5, NOW)}
+    assert not one & two
+    assert one & trial_ids(store)
+    later = NOW + timedelta(seconds=601)
+    again = {item.item for item in next_items(store, anna, "two", 50, later)}
+    assert one & trial_ids(store) <= again
+
+
+def test_the_same_answer_again_changes_nothing(store, make):
+    anna = signed_in(store, make(set_aside=4, catch_rate=0.5), "Anna")
+    next_items(store, anna, "t", 50, NOW)
+    trial = min(trial_ids(store))
+    answer = Answer(id=str(uuid.uuid4()), item=trial, answer="none", tab="t")
+    first = vote(store, anna, answer, NOW)
+    assert vote(store, anna, answer, NOW) == first
+    other = Answer(id=answer.id, item=trial, answer="Cat", tab="t")
+    with pytest.raises(ConflictError):
+        vote(store, anna, other, NOW)
+    assert say(store, anna, trial).status is VoteStatus.SURPLUS
+    assert sorted(one.status for one in rows(store, VoteRow)) == ["quality", "surplus"]
+    with pytest.raises(AnswerError):
+        say(store, anna, trial, "horse")
+
+
+@BOTH
+def test_undo_opens_the_trial_again(store, make):
+    anna = signed_in(store, make(set_aside=4, catch_rate=0.5), "Anna")
+    before = {item.item: item for item in next_items(store, anna, "t", 50, NOW)}
+    trial = min(trial_ids(store))
+    given = say(store, anna, trial)
+    assert trial not in {item.item for item in next_items(store, anna, "t", 50, NOW)}
+    assert undo(store, anna, given.id, NOW) == before[trial]
+    assert undo(store, anna, given.id, NOW) == before[trial]
+    assert trial in {item.item for item in next_items(store, anna, "t", 50, NOW)}
+    assert say(store, anna, trial, "Cat").status is VoteStatus.COUNTED
+    with pytest.raises(ConflictError):
+        undo(store, anna, given.id, NOW)
+    assert sorted(one.status for one in rows(store, VoteRow)) == ["quality", "superseded"]
+
+
+def test_a_closed_study_takes_no_answer_for_good(store, make):
+    study = make(set_aside=4, catch_rate=0.5)
+    anna = signed_in(store, study, "Anna")
+    next_items(store, anna, "t", 50, NOW)
+    set_status(store, study.id, StudyStatus.CLOSED)
+    assert say(store, anna, min(trial_ids(store))).status is VoteStatus.SURPLUS
+    assert next_items(store, anna, "t", 50, NOW) == []
+
+
+@BOTH
+def test_repeats_are_of_items_answered_long_before_and_each_once(store, make):
+    study = make(repeat_rate=0.5, repeat_lag=4)
+    anna = signed_in(store, study, "Anna")
+    shown = [item.item for item in answer_all(store, anna)]
+    repeats = {one.id: one.stimulus_id for one in rows(store, TrialRow)}
+    assert {one.kind for one in rows(store, TrialRow)} == {"repeat"}
+    assert 4 <= len(repeats) == len(set(repeats.values()))
+    counted = [item for item in shown if item not in repeats]
+    assert len(counted) == 16
+    for trial, item in repeats.items():
+        before = [one for one in shown[: shown.index(trial)] if one not in repeats]
+        assert len(before) - before.index(item) - 1 >= study.spec.repeat_lag
+    table = export_votes(store, study.id)
+    again = table[table["kind"] == "repeat"]
+    assert set(again["item"]) == set(repeats.values())
+    assert (again["status"] == "quality").all()
+    assert again["expected"].isna().all()
+
+
+def test_gold_items_come_once_each(store, make):
+    gold = ["a,image-000,Cat", "b,image-003,none"]
+    anna = signed_in(store, make(gold=gold, gold_rate=0.5), "Anna")
+    answer_all(store, anna, text="Cat")
+    told = export_votes(store, anna.study_id)
+    told = told[told["kind"] == "gold"].sort_values("model")
+    assert told["expected"].tolist() == ["Cat", "none"]
+    assert told["image_id"].tolist() == ["image-000", "image-003"]
+    assert told["model"].tolist() == ["a", "b"]
+
+
+@BOTH
+def test_practice_is_all_there_is_before_and_tells_the_answer(store, make):
+    study = make(set_aside=4, practice=5)
+    anna = signed_in(store, study, "Anna", Step.PRACTICE)
+    items = next_items(store, anna, "t", 3, NOW)
+    assert all(item.practice for item in items)
+    assert [item.item for item in next_items(store, anna, "other", 3, NOW)] == [
+        item.item for item in items
+    ]
+    receipt = say(store, anna, items[0].item)
+    assert receipt.status is VoteStatus.QUALITY
+    assert receipt.feedback in LABELS
+    assert len(next_items(store, anna, "t", 50, NOW)) == 4
+    table = export_votes(store, study.id)
+    assert table[["kind", "status", "expected"]].to_numpy().tolist() == [
+        ["practice", "quality", receipt.feedback]
+    ]
+
+
+@pytest.mark.parametrize("step", [Step.CONSENT, Step.CHECK, Step.DONE, Step.FAILED])
+def test_there_is_nothing_at_other_steps(store, make, step):
+    anna = signed_in(store, make(set_aside=4, practice=2, catch_rate=0.5), "Anna", step)
+    assert next_items(store, anna, "t", 50, NOW) == []
+    assert rows(store, TrialRow) == []
+
+
+@BOTH
+def test_exclusion_leaves_and_erasure_blanks_answers_to_trials(store, make):
+    study = make(set_aside=4, catch_rate=0.5)
+    for name in ("Anna", "Ben"):
+        answer_all(store, signed_in(store, study, name))
+    people.exclude(store, study.id, "Anna", NOW)
+    people.erase(store, study.id, "Ben", NOW, keep_votes=False)
+    table = export_votes(store, study.id)
+    known = table[table["kind"] == "catch"].groupby("annotator")
+    assert known["status"].unique().map(list).tolist() == [["quality"], ["quality"]]
+    answers = known["answer"].unique().map(list).to_dict()
+    assert answers.pop("Anna") == ["none"]
+    assert list(answers.values()) == [[""]]
+
+
+def test_orders_and_images_are_the_same_in_a_copy_of_the_study(store, make):
+    runs = []
+    for _ in range(2):
+        study = make(set_aside=4, catch_rate=0.5, practice=4)
+        anna = signed_in(store, study, "Anna")
+        answer_all(store, anna)
+        table = export_votes(store, study.id)
+        runs.append(table[["kind", "model", "image_id", "class_name", "expected"]])
+    assert runs[0].equals(runs[1])

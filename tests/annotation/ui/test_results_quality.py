@@ -1,0 +1,129 @@
+"""What the Results page says of trials, views and models, from votes made here."""
+
+from dataclasses import replace
+
+import pytest
+from made_ballots import random_votes, table, vote, votes_of
+from made_results import NASTY, Page, study
+
+from annotation.domain import Task
+from annotation.ui import results_quality, results_view
+from annotation.ui.results_data import results_of
+
+
+def trial(kind, annotator, answer, expected=None, item="x/1", **more):
+    made = {"kind": kind, "status": "quality", "expected": expected, **more}
+    return vote(item, annotator, answer, **made)
+
+
+def with_trials(name="p0"):
+    again = random_votes().query("annotator == 'p0'").head(12).to_dict("records")
+    return table(
+        [
+            *random_votes().replace({"annotator": {"p0": name}}).to_dict("records"),
+            *[trial("catch", name, said, "cat") for said in ("cat", "cat", "none", "cow")],
+            *[trial("catch", name, said, "none") for said in ("none", "cow")],
+            trial("gold", name, "cow", "cow"),
+            *[dict(row, annotator=name, kind="repeat", status="quality") for row in again],
+        ]
+    )
+
+
+TRIALS = results_of(study(repeat_lag=30), with_trials())
+PLAIN = results_of(study(repeat_rate=0), random_votes())
+EMPTY = results_of(study(catch_rate=0.1, set_aside=2), votes_of({}))
+PAIR = results_of(
+    study(Task.PAIR),
+    table(
+        [
+            vote("m/1", "Al", "same"),
+            vote("n/1", "Al", "different"),
+            trial("catch", "Al", "same", "different"),
+        ]
+    ),
+)
+SECTIONS = (
+    results_quality.quality,
+    results_quality.carry_over,
+    results_quality.models_of_votes,
+    results_view.annotators,
+)
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("results", [TRIALS, PLAIN, EMPTY, PAIR])
+def test_no_section_shows_what_is_not_a_number(section, results):
+    assert "nan" not in str(Page(section(results))).lower()
+
+
+def test_known_answers_and_the_bias_they_show():
+    text = str(Page(results_quality.quality(TRIALS)))
+    for words in (
+        "p0 catch, clear original 2 / 4 50% [15, 85]",
+        "p0 catch, noise 1 / 2 50%",
+        "p0 gold 1 / 1 100% [21, 100]",
+        "p0 25% [5, 70] 50% [9, 91]",
+    ):
+        assert words in text
+
+
+def test_repeats_of_one_and_of_all():
+    text = str(Page(results_quality.repeats(TRIALS)))
+    assert "all annotators answers 12 / 12 100%" in text
+    assert "p0 recognised or not 12 / 12" in text
+    assert "at least 30 votes later" in text
+
+
+def test_the_table_of_annotators_has_trials_in_its_last_columns():
+    text = str(Page(results_view.annotators(TRIALS)))
+    assert "Clear Noise Gold Repeat κ" in text
+    assert "50% of 4 50% of 2 100% of 1 1.00 of 12 p1" in text
+    assert "Same Different Gold" in str(Page(results_view.annotators(PAIR)))
+
+
+def test_what_is_not_in_a_study_is_said_in_words():
+    text = results_quality.quality(PLAIN)
+    assert "No catch trials or gold items in this study" in text
+    assert "No repeats in this study" in text
+    assert "No catch trials have been answered yet" in results_quality.quality(EMPTY)
+    assert "no repeat has been answered yet" in results_quality.quality(EMPTY)
+    assert results_quality.carry_over(EMPTY) == ""
+
+
+def test_pairs_have_no_none():
+    text = str(Page(results_quality.quality(PAIR)))
+    assert "catch, different 0 / 1" in text
+    assert "none" not in text.lower().replace("none of these trials", "")
+
+
+def test_views_have_rates_or_a_word_on_why_not():
+    text = str(Page(results_quality.carry_over(PLAIN)))
+    assert "Views View Votes" not in text
+    assert "1 100 20" in text
+    assert "3 100 20" in text
+    once = results_of(study(), votes_of({"m/1": "cc", "m/2": "dd"}))
+    assert "nothing can carry over" in results_quality.carry_over(once)
+
+
+def test_models_and_what_is_not_settled():
+    votes = random_votes(missing=0.3)
+    found = results_of(study(), votes)
+    text = str(Page(results_quality.models_of_votes(found)))
+    people = found.reliability.people.iloc[0]
+    assert f"p0 {people['n_votes']} {people['one_coin']:.0%} {people['full']:.0%}" in text
+    assert f"{len(found.reliability.disagreements)} of {found.reliability.n_compared}" in text
+    assert f"no majority yet {found.open_questions['too_few']}" in text
+    assert "every vote says the same" in results_quality.models_of_votes(
+        results_of(study(), votes_of({"m/1": "ccc"}))
+    )
+
+
+def test_every_text_from_people_is_escaped():
+    rows = [
+        {**row, "annotator": NASTY, "model": NASTY, "image_id": f"{NASTY}{row['image_id']}"}
+        for row in with_trials().query("annotator == 'p0'").to_dict("records")
+    ]
+    nasty = results_of(replace(study(), name=NASTY), table(rows))
+    page = Page("".join(section(nasty) for section in SECTIONS))
+    assert not [tag for tag, _ in page.tags if tag == "img"]
+    assert NASTY in str(page)

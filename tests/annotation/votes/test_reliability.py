@@ -1,0 +1,89 @@
+"""Dawid and Skene beside the majority; what is not settled is counted."""
+
+import numpy as np
+import pytest
+from made_ballots import ballots, random_votes, table, vote, votes_of
+
+from annotation.domain import Task
+from annotation.votes import reliability as module
+from annotation.votes.dawid_skene import full, one_coin
+from annotation.votes.reliability import (
+    DISAGREEMENT_COLUMNS,
+    RELIABILITY_COLUMNS,
+    open_questions,
+    reliability,
+)
+from annotation.votes.summaries import summary_table
+
+
+def found(votes, task=Task.RECOGNITION, k=5):
+    made = ballots(votes, bootstraps=5)
+    return reliability(made, summary_table(made, k), task)
+
+
+def test_people_are_as_reliable_as_the_models_say():
+    votes = random_votes()
+    shown = found(votes)
+    made = ballots(votes, bootstraps=5)
+    assert list(shown.people.columns) == list(RELIABILITY_COLUMNS)
+    assert shown.people["one_coin"].tolist() == pytest.approx(one_coin(made).reliability)
+    assert shown.people["full"].tolist() == pytest.approx(full(made).reliability)
+    assert shown.people["n_votes"].tolist() == [60] * 5
+    assert shown.n_compared == 60
+    assert not shown.reasons
+
+
+def test_two_who_are_always_right_outweigh_three_who_guess():
+    draw = np.random.default_rng(3)
+    classes = ("bear", "cat", "cow", "dog")
+    rows = []
+    for number in range(60):
+        truth = classes[number % 4]
+        for who in range(5):
+            said = truth if who < 2 else str(draw.choice(classes))
+            rows.append(vote(f"m/{number:02}", f"p{who}", said, truth=truth))
+    shown = found(table(rows))
+    assert shown.people["one_coin"].idxmin() >= 2
+    assert (shown.people["one_coin"][:2] > 0.95).all()
+    assert list(shown.disagreements.columns) == list(DISAGREEMENT_COLUMNS)
+    assert len(shown.disagreements) > 5
+    # All are recognised by the two, and too few of the three for a majority.
+    assert not shown.disagreements["majority"].any()
+    assert (shown.disagreements["one_coin"] == shown.disagreements["class_name"]).all()
+    assert shown.disagreements["posterior"].is_monotonic_decreasing
+
+
+def test_in_pairs_the_truth_is_same():
+    answers = {"same": "same", "different": "different"}
+    rows = [
+        vote(f"m/{n}", f"p{who}", answers["same" if (n + (who == 2)) % 2 else "different"])
+        for n in range(20)
+        for who in range(3)
+    ]
+    shown = found(table(rows), Task.PAIR, k=3)
+    assert shown.n_compared == 20
+    assert len(shown.disagreements) == 0
+
+
+def test_what_cannot_be_said_is_explained():
+    assert "no votes" in found(votes_of({})).reasons["one coin"]
+    shown = found(votes_of({"m/1": "ccc", "m/2": "ccc"}), k=3)
+    assert shown.reasons["full"] == "every vote says the same"
+    assert (shown.n_compared, len(shown.disagreements)) == (0, 0)
+    assert shown.people["one_coin"].isna().all()
+
+
+def test_open_questions_are_counted_by_their_reason():
+    votes = votes_of({"m/1": "cd", "m/2": "ccdd", "m/3": "cccdd", "m/4": "ccd", "m/5": "ccc"})
+    made = ballots(votes, bootstraps=5)
+    counts = open_questions(summary_table(made, 4), 4)
+    # 1 and 4 lack votes, 2 is split two to two, 3 has a fifth vote, 5 is decided already.
+    assert counts == {"too_few": 2, "split": 1, "extra": 1, "answer_tie": 2}
+
+
+def test_a_full_model_that_is_too_large_is_left_out_and_said_so(monkeypatch):
+    monkeypatch.setattr(module, "MOST_CELLS", 100)
+    shown = found(random_votes())
+    assert "60 items by 5 answers" in shown.reasons["full"]
+    assert shown.people["full"].isna().all()
+    assert shown.people["one_coin"].notna().all()

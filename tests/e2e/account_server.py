@@ -1,0 +1,36 @@
+"""A studio of one page that asks for accounts: `python account_server.py DATA_DIR PORT`."""
+
+import sys
+from pathlib import Path
+
+from studio import Server
+
+
+class AccountServer(Server):
+    """The page Studies, its downloads and the pages of accounts, on the database in `data`."""
+
+    def __init__(self, data: Path) -> None:
+        super().__init__(data, [__file__, str(data), "{port}"])
+
+
+def main(data: Path, port: int) -> None:
+    """Serve the studies in `data` to people with an account there."""
+    import uvicorn
+
+    from annotation.account_start import who_may_enter
+    from annotation.guard import Guard
+    from annotation.store import Store
+    from annotation.ui import StudyContext, label, studies
+    from annotation.ui.mount import Page, mount, web_app
+
+    store, images = Store(f"sqlite:///{data / 'studies.db'}"), data / "images"
+    who = who_may_enter(store, "0.0.0.0", local=False)
+    context = StudyContext(store=store, images=images, find_sets=lambda: [])
+    app = web_app(store, images, who=who)
+    mount(app, "/label", [Page("Label", "label", label, context)])
+    mount(app, "/studio", [Page("Studies", "studies", studies, context)], who)
+    uvicorn.run(Guard(app, who), host="127.0.0.1", port=port, log_level="warning")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,315 @@
+"""The way of one person through a study by keyboard alone, in a real browser on a real server."""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+import pytest
+from e2e.label_server import LabelServer
+from e2e.rules import broken_rules
+from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
+from studio import until
+from study_factory import CLASSES, write_set
+
+from annotation import people
+from annotation import study as studies
+from annotation.domain import Study, StudySpec, Task
+from annotation.phases import questions_for
+from annotation.store import Store
+from annotation.store.tables import VoteRow
+
+pytestmark = pytest.mark.e2e
+FULL = {
+    "title": "Small pictures",
+    "consent": "Taking part is voluntary. You may stop at any time.",
+    "practice": 2,
+    "set_aside": 2,
+    "check": True,
+    "items_per_person": 3,
+    "completion_url": "https://panel.example/finish?cc={code}",
+}
+NARROW = {"width": 390, "height": 844}  # a telephone; also 1366 px at 350 %
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelServer]:
+    data = tmp_path_factory.mktemp("phases")
+    labels = [CLASSES[i % len(CLASSES)] for i in range(16)]
+    write_set(data / "sets" / "resnet20-4", model="resnet20-4", labels=labels)
+    running = LabelServer(data)
+    running.start()
+    yield running
+    running.kill()
+
+
+@pytest.fixture
+def new_study(store: Store, server: LabelServer) -> Callable[..., Study]:
+    def make(task: Task = Task.RECOGNITION, **spec: object) -> Study:
+        made = StudySpec(name="resnet20 at noise 0", task=task, list_size=8, **spec)  # type: ignore[arg-type]
+        folder = server.data / "sets" / "resnet20-4"
+        return studies.create_study(store, made, [folder], server.data / "images")
+
+    return make
+
+
+@pytest.fixture
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    opened = chromium.new_context(viewport={"width": 1366, "height": 768})
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    opened = context.new_page()
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    yield opened
+    assert errors == []
+
+
+def press_tab_to(page: Page, selector: str) -> None:
+    """Move the focus by the Tab key until it is on `selector`."""
+    for _ in range(40):
+        if page.evaluate("(wanted) => document.activeElement?.matches(wanted)", selector):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"the Tab key never reaches {selector}")
+
+
+def choose(page: Page, name: str, value: str) -> None:
+    """Answer one question by keyboard: Tab to its radio buttons, then arrow keys."""
+    press_tab_to(page, f'input[name="{name}"]')
+    page.keyboard.press("Space")
+    for _ in range(3):
+        if page.evaluate("document.activeElement.value") == value:
+            return
+        page.keyboard.press("ArrowDown")
+    raise AssertionError(f"{name} has no option {value}")
+
+
+def answer_questions(page: Page, store: Store, *, wrong: str = "") -> None:
+    annotator = studies.who(store, cookie(page))
+    assert annotator is not None
+    for one in questions_for(store, annotator):
+        other = next(option for option, _ in one.options if option != one.right)
+        choose(page, one.name, other if one.name == wrong else one.right)
+    page.keyboard.press("Enter")
+
+
+def cookie(page: Page) -> str:
+    return next(one["value"] for one in page.context.cookies() if one["name"] == "semsim_session")
+
+
+def heading(page: Page, text: str) -> None:
+    expect(page.get_by_role("heading", level=1)).to_have_text(text, timeout=30_000)
+
+
+def test_the_whole_way_by_keyboard_with_a_reload_at_every_step(
+    page, server, store, new_study
+) -> None:
+    study = new_study(**FULL)
+    page.goto(f"{server.url}/join/{study.token}")
+    expect(page.locator("#name")).to_be_focused()  # or the first letters go nowhere
+    page.keyboard.type("Ada")
+    page.keyboard.press("Enter")
+
+    heading(page, "Before you take part")
+    expect(page.locator(".steps")).to_contain_text("Step 1 of 5: Consent")
+    page.reload()
+    press_tab_to(page, "#keep")
+    page.keyboard.press("Space")
+    press_tab_to(page, 'button[value="yes"]')
+    page.keyboard.press("Enter")
+
+    heading(page, "What to do")
+    page.reload()
+    press_tab_to(page, "button")
+    page.keyboard.press("Enter")
+
+    banner = page.locator(".sl-banner")
+    expect(banner).to_have_text("Practice: these answers do not count · Step 3 of 5")
+    expect(page.locator(".sl-pictures img")).to_be_visible()
+    page.keyboard.press("1")
+    told = page.locator(".sl-told")
+    expect(told).to_contain_text("The answer is “")
+    page.keyboard.press("2")  # on to the next; no answer to it
+    expect(told).to_be_hidden()
+    page.reload()
+    expect(page.locator(".sl-count")).to_contain_text("1 of 2", timeout=30_000)
+    expect(page.locator(".sl-pictures img")).to_be_visible()
+    page.keyboard.press("1")
+    expect(told).to_contain_text("Press Enter")
+    page.keyboard.press("Enter")
+
+    heading(page, "A few questions")
+    page.reload()
+    answer_questions(page, store, wrong="guess")
+    expect(page.get_by_role("alert")).to_contain_text("Something was not as the instructions say")
+    page.reload()
+    expect(page.get_by_role("alert")).to_contain_text("Something was not as the instructions say")
+    answer_questions(page, store)
+
+    expect(page.locator(".sl-pictures img")).to_be_visible(timeout=30_000)
+    expect(banner).to_be_hidden()
+    page.keyboard.press("1")
+    expect(page.locator(".sl-status")).to_have_text("Saved ✓")
+    page.reload()
+    expect(page.locator(".sl-count")).to_contain_text("1 of 3", timeout=30_000)
+    expect(page.locator(".sl-pictures img")).to_be_visible()
+    page.keyboard.press("2")
+    page.keyboard.press("3")
+
+    code = until_code(store, study)
+    expect(page.locator(".sl-code")).to_contain_text(code, timeout=30_000)
+    press_tab_to(page, ".sl-link")
+    page.keyboard.press("Enter")
+    heading(page, "All done, thank you!")
+    page.reload()
+    expect(page.locator("#code")).to_have_text(code)
+    press_tab_to(page, "[data-copy]")
+    page.keyboard.press("Enter")
+    expect(page.locator(".copied")).not_to_be_empty()
+    link = page.get_by_role("link", name="Go on to finish")
+    assert link.get_attribute("href") == f"https://panel.example/finish?cc={code}"
+
+    votes = studies.export_votes(store, study.id)
+    assert votes["status"].value_counts().to_dict() == {"counted": 3, "quality": 2}
+
+
+def until_code(store: Store, study: Study) -> str:
+    until(lambda: studies.completion_code_of(store, study.id, "Ada") is not None)
+    return str(studies.completion_code_of(store, study.id, "Ada"))
+
+
+def test_somebody_sent_by_a_service_presses_one_button(page, server, store, new_study) -> None:
+    study = new_study(consent="Voluntary.")
+    ids = "PROLIFIC_PID=5f1e&STUDY_ID=60aa&SESSION_ID=61bb"
+    page.goto(f"{server.url}/join/{study.token}?{ids}")
+    expect(page.locator("input:visible")).to_have_count(0)
+    page.get_by_role("button", name="Start").click()
+    heading(page, "Before you take part")
+    page.get_by_role("button", name="I do not take part").click()
+    heading(page, "That is all right")
+    page.goto(f"{server.url}/label")  # no way round
+    heading(page, "That is all right")
+    page.get_by_role("button", name="I have changed my mind").click()
+    heading(page, "Before you take part")
+
+
+def test_what_an_image_looked_like_is_on_record(page, server, store, new_study) -> None:
+    study = new_study(interpolation="smooth", background="black", image_scale=7)
+    start(page, server, study)
+    picture = page.locator(".sl-pictures img").first
+    assert picture.evaluate("(it) => getComputedStyle(it).imageRendering") == "auto"
+    stage = page.locator(".sl-stage")
+    assert stage.evaluate("(it) => getComputedStyle(it).backgroundColor") == "rgb(0, 0, 0)"
+    page.keyboard.press("1")
+    expect(page.locator(".sl-status")).to_have_text("Saved ✓")
+    row = store.read(lambda tx: tx.query(VoteRow).filter_by(study_id=study.id).one())
+    shown = {"interpolation": "smooth", "background": "black", "scale": 7, "css_px": [42, 42]}
+    away = {"hidden_ms": 0, "blur_ms": 0}
+    screen = {"viewport": [1366, 768], "dpr": 1, "zoom": 1}
+    assert {**row.display, **shown, **away, **screen} == row.display
+    assert row.rt_ms is not None
+
+
+def start(page: Page, server: LabelServer, study: Study, name: str = "Ada") -> None:
+    page.goto(f"{server.url}/join/{study.token}")
+    page.get_by_label("Your name").fill(name)
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator(".sl-pictures img").first).to_be_visible(timeout=30_000)
+
+
+def test_a_closed_page_leaves_its_items_to_others(context, server, store, new_study) -> None:
+    study = new_study(votes_per_item=1)
+    first, second = context.new_page(), context.browser.new_context().new_page()
+    start(first, server, study)
+    second.goto(f"{server.url}/join/{study.token}")
+    second.get_by_label("Your name").fill("Ben")
+    second.get_by_role("button", name="Start").click()
+    expect(second.locator(".sl-message h2")).to_have_text("Nothing free right now", timeout=30_000)
+    first.close()
+    expect(second.locator(".sl-pictures img")).to_be_visible(timeout=30_000)
+    second.context.close()
+
+
+def test_an_undo_whose_reply_got_lost_is_settled_though_the_person_was_paused(
+    page, server, store, new_study
+) -> None:
+    study = new_study()
+    start(page, server, study)
+    page.keyboard.press("1")
+    expect(page.locator(".sl-status")).to_have_text("Saved ✓")
+    undone: list[str] = []
+
+    def lose_first(route: Route, request: Request) -> None:
+        undone.append(request.url)
+        if len(undone) > 1:
+            route.continue_()
+            return
+        route.fetch()
+        people.pause(store, study.id, "Ada", datetime.now(UTC))
+        route.abort()
+
+    page.route("**/api/undo", lose_first)
+    page.keyboard.press("Backspace")
+    expect(page.locator(".sl-message h2")).to_have_text("Your part is paused", timeout=30_000)
+    until(lambda: page.locator("semsim-labeller").get_attribute("data-unsaved") == "0")
+    assert len(undone) == 2
+    assert list(studies.export_votes(store, study.id)["status"]) == ["superseded"]
+
+
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_no_page_on_the_way_breaks_a_rule_or_is_too_wide(
+    chromium, server, store, new_study, look
+) -> None:
+    study = new_study(**FULL)
+    size = NARROW if look == "dark" else {"width": 683, "height": 384}  # 1366 × 768 at 200 %
+    opened = chromium.new_context(viewport=size, color_scheme=look, reduced_motion="reduce")
+    page = opened.new_page()
+    page.goto(f"{server.url}/join/{study.token}?participant=Ada")
+    is_well(page)
+    page.get_by_role("button", name="Start").click()
+    heading(page, "Before you take part")
+    is_well(page)
+    for name in ("I do not take part", None, "I agree"):  # back by the one button there is
+        with page.expect_navigation():
+            page.get_by_role("button", name=name).click()
+        is_well(page)
+    page.get_by_role("button", name="Go on").click()
+    for number in range(2):
+        expect(page.locator(".sl-pictures img")).to_be_visible(timeout=30_000)
+        page.locator(".sl-grid button:visible").first.click()
+        expect(page.locator(".sl-go-on")).to_be_visible()
+        if number == 0:
+            is_well(page)
+        page.locator(".sl-go-on").click()
+    heading(page, "A few questions")
+    is_well(page)
+    answer_questions(page, store, wrong="none")
+    expect(page.get_by_role("alert")).to_be_visible()
+    is_well(page)
+    answer_questions(page, store, wrong="none")
+    heading(page, "Thank you for trying")
+    is_well(page)
+    people.let_in(store, study.id, "Ada", datetime.now(UTC))
+    page.goto(f"{server.url}/begin")
+    expect(page.locator(".sl-pictures img")).to_be_visible(timeout=30_000)
+    is_well(page)
+    for done in range(3):
+        expect(page.locator(".sl-count")).to_contain_text(f"{done} of 3")
+        page.locator(".sl-grid button:visible").first.click()
+    expect(page.locator(".sl-code")).to_be_visible(timeout=30_000)
+    is_well(page)
+    page.locator(".sl-link").click()
+    heading(page, "All done, thank you!")
+    is_well(page)
+    opened.close()
+
+
+def is_well(page: Page) -> None:
+    wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(wide) <= 0, page.title()
+    assert re.search(r"resnet", page.content()) is None
+    assert broken_rules(page) == []

@@ -1,0 +1,46 @@
+"""A study and a reader of pages, for tests of what the Results page says."""
+
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+
+from annotation.domain import Study, StudySpec, StudyStatus, Task
+
+NASTY = "<img src=x onerror=alert(1)>"
+
+
+def study(task=Task.RECOGNITION, *, n_items=60, n_decoys=0, **spec) -> Study:
+    return Study(
+        id="s1",
+        name="Made",
+        task=task,
+        status=StudyStatus.RUNNING,
+        spec=StudySpec(name="Made", task=task, **spec),
+        token="link",
+        created=datetime(2026, 3, 1, tzinfo=UTC),
+        protected=False,
+        dataset="d",
+        models=("m0", "m1", "m2"),
+        n_items=n_items,
+        n_decoys=n_decoys,
+        n_failed=0,
+        protocol="abc",
+    )
+
+
+class Page(HTMLParser):
+    """A page's words and tags."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.tags: list[tuple[str, dict]] = []
+        self.feed(html)
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def __str__(self) -> str:
+        return " ".join(" ".join(self.words).split())

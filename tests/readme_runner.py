@@ -1,0 +1,41 @@
+"""Run commands one after the other in one process: `python readme_runner.py COMMANDS RESULTS`.
+
+COMMANDS is a JSON list of lists of words that follow `python`; RESULTS becomes a JSON list of
+[exit code, what was printed]. One process, because importing takes longer than most commands do.
+A command that fails does not keep the others from being run.
+"""
+
+import io
+import json
+import runpy
+import sys
+import traceback
+from contextlib import redirect_stdout
+from pathlib import Path
+
+
+def run(words: list[str]) -> tuple[int, str]:
+    """The exit code of `python <words>` and what it printed."""
+    told = io.StringIO()
+    try:
+        with redirect_stdout(told):
+            if words[0] == "-m":
+                sys.argv = words[1:]
+                runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+            else:
+                sys.argv = list(words)
+                runpy.run_path(words[0], run_name="__main__")
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        return code, told.getvalue()
+    except Exception:  # noqa: BLE001 - whatever it is, it is told as the failure of this command
+        traceback.print_exc()
+        return 1, told.getvalue()
+    return 0, told.getvalue()
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path.cwd()))
+    commands = json.loads(Path(sys.argv[1]).read_text())
+    results = Path(sys.argv[2])
+    results.write_text(json.dumps([run(words) for words in commands]))

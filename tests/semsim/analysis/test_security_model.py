@@ -1,0 +1,130 @@
+"""Networks as people write them, read as layers; and one gradient of them."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from semsim.analysis.security import (
+    CIFAR,
+    CNN3,
+    Convolution,
+    FullyConnected,
+    Pooling,
+    security_index,
+    square,
+)
+from semsim.analysis.security_model import leaked_layers, network_of, read_network
+from semsim.errors import SettingsError
+
+
+class Functional(nn.Module):
+    """Much of it in `forward`, as in many tutorials."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 4, 5, stride=2, padding=2)
+        self.norm = nn.BatchNorm2d(4)
+        self.second = nn.Conv2d(4, 6, 3, padding="same", groups=2)
+        self.end = nn.Linear(6 * 4 * 4, 10)
+
+    def forward(self, images):
+        x = F.relu(self.norm(self.first((images - 0.5) / 0.25)))
+        x = torch.tanh(self.second(F.max_pool2d(x, 2)))
+        x = F.adaptive_avg_pool2d(x, 4)
+        return self.end(x.view(x.size(0), -1))
+
+
+class Shortcut(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Conv2d(3, 3, 3, padding=1)
+        self.end = nn.Linear(3072, 10)
+
+    def forward(self, images):
+        return self.end((images + self.one(images)).flatten(1))
+
+
+class Deciding(Shortcut):
+    def forward(self, images):
+        return self.end(images.flatten(1)) if images.sum() > 0 else images
+
+
+class Odd(Shortcut):
+    def forward(self, images):
+        return F.normalize(self.end(self.one(images).flatten(1)))
+
+
+class Unflattened(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.end = nn.Linear(32, 10)
+
+    def forward(self, images):
+        return self.end(images)
+
+
+def test_steps_inside_forward_are_read():
+    found = read_network(Functional(), CIFAR)
+    assert found.layers == (
+        square(5, 4, 2, 2),
+        Pooling(),
+        Convolution(channels=6, kernel=(3, 3), padding=(1, 1), groups=2),
+        Pooling(size=(4, 4)),
+        FullyConnected(outputs=10),
+    )
+    assert found.names == ("first", "second")
+    relu, pools, norm = found.notes
+    assert relu.startswith("relu: cannot be undone")
+    assert pools.startswith("max_pool2d, adaptive_avg_pool2d: ".replace("_", ""))
+    assert norm.startswith("BatchNorm2d: ")
+
+
+@pytest.mark.parametrize("variant", CNN3)
+def test_a_network_made_of_layers_is_read_as_them(variant):
+    found = read_network(network_of(CNN3[variant], CIFAR), CIFAR)
+    assert found.layers == CNN3[variant]
+    assert found.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        (Shortcut, "branches at add"),
+        (Deciding, "must not decide"),
+        (Odd, "does not know normalize"),
+        (Unflattened, "flatten it first"),
+    ],
+)
+def test_what_cannot_be_read_is_named(kind, says):
+    with pytest.raises(SettingsError, match=says):
+        read_network(kind(), CIFAR)
+
+
+def test_a_wrong_input_size_is_told():
+    with pytest.raises(SettingsError, match="with an input of 3×16×16"):
+        read_network(network_of(CNN3[1], CIFAR), (3, 16, 16))
+
+
+def test_the_model_is_left_as_it_was():
+    model = Functional().train()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    network = read_network(model, CIFAR)
+    leaked_layers(model, network.names, CIFAR, torch.Generator().manual_seed(0))
+    assert model.training
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_slopes_are_those_of_the_loss():
+    """The weight's gradient follows from ∂J/∂Z and the image (Eq. 1b)."""
+    layers = (square(3, 4, 2), FullyConnected(outputs=3))
+    model = network_of(layers, (2, 9, 9))
+    (leaked,) = leaked_layers(model, ("0",), (2, 9, 9), torch.Generator().manual_seed(5))
+    rng = torch.Generator().manual_seed(5)
+    image = torch.rand(1, 2, 9, 9, generator=rng, dtype=torch.float64)
+    exact = model.double()
+    F.cross_entropy(exact(image), torch.tensor([0])).backward()
+    found = torch.nn.grad.conv2d_weight(image, leaked.weight.shape, leaked.slope[None], stride=2)
+    torch.testing.assert_close(found, exact[0].weight.grad)
+    assert security_index(layers, (2, 9, 9)).layers[0].outputs == leaked.slope.shape

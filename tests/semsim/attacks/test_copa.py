@@ -1,0 +1,79 @@
+import torch
+from made_linear import CLOSED, FIRST_OPEN, SECOND_OPEN, leak, net, picture
+
+from semsim.attacks.copa import Copa
+from semsim.attacks.linear.chain import chain_of
+from semsim.attacks.linear.copa_layer import through_activation
+from semsim.attacks.linear.gauss_newton import Search
+from semsim.attacks.linear.recursion import invert
+from semsim.attacks.linear.rows import attempt, cnn3_model
+from semsim.attacks.rgap import RGap
+from semsim.datasets.symbols import Symbols
+from semsim.progress import silent
+
+
+def error(found, image):
+    return float((found.image - image).square().mean())
+
+
+def test_what_is_hidden_by_no_layer_is_found():
+    image = picture()
+    found = Copa().inversion(leak(net(CLOSED, seed=2), image))
+    assert error(found, image) <= 1e-12
+    assert found.residual < 1e-9
+
+
+def test_a_wider_layer_that_hides_nothing_is_undone_exactly():
+    image = Symbols(test_per_class=1, size=32)("test").images[4]
+    for activation in ("tanh", "leaky-relu"):
+        one = attempt(cnn3_model(3, activation, 0), image, 4)
+        assert error(Copa().inversion(one.seen), one.image) <= 1e-12
+
+
+def test_without_hidden_inner_values_it_is_rgap():
+    seen = leak(net(FIRST_OPEN), picture())
+    found, rgap = Copa().inversion(seen), RGap().inversion(seen)
+    assert torch.allclose(found.image, rgap.image, atol=1e-5)
+
+
+def test_it_does_not_blow_up_where_rgap_does():
+    image = Symbols(test_per_class=1, size=32)("test").images[4]
+    seen = attempt(cnn3_model(2, "leaky-relu", 0), image, 4).seen
+    found, rgap = Copa().inversion(seen), RGap().inversion(seen)
+    assert rgap.blew_up
+    assert not found.blew_up
+    assert error(found, image) < 0.1 * error(rgap, image)
+
+
+def test_the_pull_back_constraint_lets_the_first_layer_agree():
+    seen = leak(net(SECOND_OPEN), picture())
+    bound, free = Copa().inversion(seen), Copa(pull_back=False).inversion(seen)
+    assert bound.residuals[0] < 0.5 * free.residuals[0]
+    assert max(bound.residuals[1], free.residuals[1]) < 1e-2
+
+
+def test_recovered_values_are_ones_that_the_activation_can_make():
+    chain = chain_of(leak(net(SECOND_OPEN), picture()))
+    met = []
+
+    solver = through_activation(Search(steps=20, inner=200), pull_back=True)
+
+    def solve(equations, before):
+        found = solver(equations, before)
+        met.append((before, found))
+        return found
+
+    invert(chain, 1, solve, silent)
+    before, found = met[0]
+    x = before.activation.value(found.unknown)
+    assert torch.allclose(before.activation.inverse(x), found.unknown, atol=1e-6)
+
+
+def test_a_result_is_an_image_with_a_residual():
+    seen = leak(net(SECOND_OPEN).float(), picture().float())
+    told = []
+    found = Copa(denoise=0.15)(seen, rng=torch.Generator(), report=told.append)
+    assert found.image.shape == (3, 8, 8)
+    assert 0 <= found.image.min() <= found.image.max() <= 1
+    assert found.residual > 0 < found.grey_residual
+    assert told[-1].done == told[-1].total

@@ -1,0 +1,186 @@
+import weakref
+
+import pytest
+import torch
+from torch import nn
+
+from semsim.attacks import second_order
+from semsim.attacks.matching import parameter_gradients
+from semsim.attacks.per_sample import gradient_of_each
+from semsim.attacks.second_order import plan_of
+from semsim.targets.convnet import SmallCNN
+from semsim.targets.model import TargetModel
+from semsim.targets.resnet import ResNet20x4
+
+
+class Overwriting:
+    """A net that no plan knows: a grouped convolution, group norm, and in-place activations."""
+
+    def build(self, channels, size):
+        return nn.Sequential(
+            nn.Conv2d(channels, 6, 3, padding=1),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(6, 6, 3, padding=1, groups=2),
+            nn.GroupNorm(3, 6),
+            nn.Flatten(),
+        ), 6 * size[0] * size[1]
+
+
+class LayerNormed:
+    """A net that `torch.func.vmap` differentiates wrongly."""
+
+    def build(self, channels, size):
+        return nn.Sequential(
+            nn.Conv2d(channels, 4, 3, padding=1), nn.LayerNorm(size[1]), nn.Tanh(), nn.Flatten()
+        ), 4 * size[0] * size[1]
+
+
+class Mixed:
+    """Layers of every kind that other nets here lack: pools, strides, Softplus, leaky slopes."""
+
+    def build(self, channels, size):
+        return nn.Sequential(
+            nn.Conv2d(channels, 4, (3, 5), stride=(1, 2), padding=(0, 2)),
+            nn.Softplus(beta=2),
+            nn.MaxPool2d(3, 2, 1),
+            nn.Conv2d(4, 5, 1),
+            nn.LeakyReLU(0.1),
+            nn.Conv2d(5, 4, 3, padding=1, bias=False),
+            nn.Sigmoid(),
+            nn.Dropout(0.5),
+            nn.Flatten(),
+            nn.Linear(4 * 3 * 2, 7),
+            nn.SiLU(),
+        ), 7
+
+
+def target(architecture):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = TargetModel(
+            architecture, ["a", "b", "c", "d"], mean=[0.5] * 3, std=[0.2, 0.3, 0.4], size=(8, 8)
+        )
+        for layer in model.modules():
+            if isinstance(layer, nn.BatchNorm2d):  # as after training, not at their defaults
+                nn.init.normal_(layer.running_mean, std=0.3)
+                nn.init.uniform_(layer.running_var, 0.5, 2)
+                nn.init.uniform_(layer.weight, 0.5, 2)
+                nn.init.normal_(layer.bias)
+    return model.eval().double()
+
+
+NETS = {
+    "small-relu": SmallCNN(width=3),
+    "small-tanh": SmallCNN(width=3, activation="tanh"),
+    "resnet": ResNet20x4(width=2),
+    "mixed": Mixed(),
+    "overwriting": Overwriting(),
+    "layer-normed": LayerNormed(),
+}
+PLANNED = {"small-relu", "small-tanh", "resnet", "mixed"}
+RNG = torch.Generator().manual_seed(0)
+IMAGES = torch.rand(3, 3, 8, 8, generator=RNG, dtype=torch.float64)
+LABELS = torch.tensor([2, 0, 2])
+
+
+def one_by_one(model, images):
+    alone = [
+        parameter_gradients(model, images[i : i + 1], LABELS[i : i + 1], differentiable=True)
+        for i in range(len(images))
+    ]
+    return tuple(torch.stack(each) for each in zip(*alone, strict=True))
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_gradients_of_each_are_those_of_one_by_one(name):
+    model = target(NETS[name])
+    assert (plan_of(model) is not None) == (name in PLANNED)
+    found = gradient_of_each(model, IMAGES, LABELS, differentiable=False)
+    for own, expected, parameter in zip(
+        found, one_by_one(model, IMAGES), model.parameters(), strict=True
+    ):
+        assert own.shape == (3, *parameter.shape)
+        assert torch.allclose(own, expected, rtol=1e-9, atol=1e-11)
+        assert parameter.grad is None
+
+
+@pytest.mark.parametrize("name", NETS)
+@pytest.mark.parametrize("count", [1, 3])
+def test_their_slope_by_the_images_is_that_of_automatic_differentiation(name, count):
+    model = target(NETS[name])
+    images, labels = IMAGES[:count].clone().requires_grad_(True), LABELS[:count]
+    rng = torch.Generator().manual_seed(1)
+    along = [
+        torch.randn(count, *p.shape, generator=rng, dtype=torch.float64) for p in model.parameters()
+    ]
+
+    def slope(gradients):
+        # Squared, so that the weight on each entry depends on the gradient, as in a distance.
+        value = sum((a * g * g).sum() for a, g in zip(along, gradients, strict=True))
+        return torch.autograd.grad(value, images)[0]
+
+    found = slope(gradient_of_each(model, images, labels, differentiable=True))
+    expected = slope(one_by_one(model, images))
+    assert torch.allclose(found, expected, rtol=1e-8, atol=1e-10 * expected.abs().max())
+
+
+@pytest.mark.parametrize("name", sorted(PLANNED))
+def test_what_one_step_needs_is_free_before_the_next(monkeypatch, name):
+    passes = []
+
+    class Watched(second_order._Run):
+        def __init__(self, *given):
+            super().__init__(*given)
+            passes.append(weakref.ref(self))
+
+    monkeypatch.setattr(second_order, "_Run", Watched)
+    images = IMAGES.clone().requires_grad_(True)
+    found = gradient_of_each(target(NETS[name]), images, LABELS, differentiable=True)
+    slope = torch.autograd.grad(sum(each.square().sum() for each in found), images)
+    assert passes[0]() is not None
+    del found, slope
+    assert [one() for one in passes] == [None]
+
+
+@pytest.mark.parametrize("name", ["small-tanh", "resnet"])
+def test_images_given_together_do_not_mix_under_their_own_statistics(name):
+    model = target(NETS[name])
+    found = gradient_of_each(model, IMAGES, LABELS, differentiable=False, batch_norm="train")
+    model.train()
+    for place in range(3):
+        state = {key: value.clone() for key, value in model.state_dict().items()}
+        loss = nn.functional.cross_entropy(
+            model(IMAGES[place : place + 1]), LABELS[place : place + 1]
+        )
+        expected = torch.autograd.grad(loss, tuple(model.parameters()))
+        model.load_state_dict(state)
+        for own, wanted in zip(found, expected, strict=True):
+            assert torch.allclose(own[place], wanted, rtol=1e-6, atol=1e-8)
+
+
+def test_a_model_in_training_mode_has_no_plan():
+    model = target(NETS["resnet"])
+    assert plan_of(model.train()) is None
+    assert plan_of(model.eval()) is not None
+
+
+def test_the_plan_follows_the_weights():
+    model = target(NETS["small-tanh"])
+    before = gradient_of_each(model, IMAGES, LABELS, differentiable=False)
+    with torch.no_grad():
+        model.head.weight.mul_(2)
+    after = gradient_of_each(model, IMAGES, LABELS, differentiable=False)
+    expected = one_by_one(model, IMAGES)
+    assert not torch.allclose(before[0], after[0])
+    assert torch.allclose(after[0], expected[0], rtol=1e-9, atol=1e-11)
+
+
+def test_labels_may_be_probabilities():
+    model = target(NETS["small-tanh"])
+    soft = nn.functional.one_hot(LABELS, 4).double()
+    for found, expected in zip(
+        gradient_of_each(model, IMAGES, soft, differentiable=False),
+        one_by_one(model, IMAGES),
+        strict=True,
+    ):
+        assert torch.allclose(found, expected, rtol=1e-9, atol=1e-11)

@@ -1,0 +1,235 @@
+import math
+from dataclasses import fields, replace
+
+import pytest
+import torch
+from torch import nn
+
+from semsim.attacks.prior import Prior
+from semsim.attacks.prior_basis import cosine_waves, image_basis, opponent_colours
+from semsim.attacks.prior_kinks import has_kinks
+from semsim.attacks.prior_solve import scaled_distance_of_each
+from semsim.datasets.symbols import Symbols
+from semsim.errors import AttackFailedError
+from semsim.targets.convnet import SmallCNN
+from semsim.targets.model import TargetModel
+from semsim.types import GradientObservation
+
+SIZE = (16, 16)
+
+
+class Small:
+    """Two convolutions and a linear layer, with an activation of choice: a net that leaks."""
+
+    def __init__(self, activation):
+        self.activation = activation
+
+    def build(self, channels, size):
+        return nn.Sequential(
+            nn.Conv2d(channels, 16, 5, 2, 2),
+            self.activation(),
+            nn.Conv2d(16, 16, 5, 2, 2),
+            self.activation(),
+            nn.Flatten(),
+        ), 16 * (size[0] // 4) * (size[1] // 4)
+
+
+def model_of(architecture, size=SIZE):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = TargetModel(
+            architecture, list("abcdefgh"), mean=[0.5] * 3, std=[0.3] * 3, size=size
+        )
+    return model.eval()
+
+
+def seen_of(model, image, label=2):
+    loss = nn.functional.cross_entropy(model(image[None]), torch.tensor([label]))
+    gradients = torch.autograd.grad(loss, tuple(model.parameters()))
+    shape = tuple(image.shape)
+    return GradientObservation(model=model, gradients=gradients, shape=shape, label=label)
+
+
+def rng(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def decibels(found, image):
+    return -10 * math.log10((found.image - image).square().mean().item())
+
+
+@pytest.fixture(scope="module")
+def images():
+    return Symbols(test_per_class=1, size=16)("test").images[:6]
+
+
+@pytest.fixture(scope="module")
+def smooth():
+    return model_of(Small(nn.Tanh))
+
+
+@pytest.fixture(scope="module")
+def kinked():
+    return model_of(Small(nn.ReLU))
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 32])
+def test_cosine_waves_are_orthonormal_and_equal_a_slow_loop(size):
+    waves = cosine_waves(size)
+    assert torch.allclose(waves @ waves.T, torch.eye(size, dtype=waves.dtype), atol=1e-12)
+    for k in range(size):
+        norm = math.sqrt((1 if k == 0 else 2) / size)
+        for n in range(size):
+            slow = norm * math.cos(math.pi * k * (2 * n + 1) / (2 * size))
+            assert waves[k, n].item() == pytest.approx(slow, abs=1e-12)
+
+
+def test_opponent_colours_are_orthonormal_and_grey_has_no_chroma():
+    axes = opponent_colours(3)
+    assert torch.allclose(axes @ axes.T, torch.eye(3, dtype=axes.dtype), atol=1e-12)
+    assert torch.allclose(axes[1:].sum(dim=1), torch.zeros(2, dtype=axes.dtype), atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(3, 8, 12), (1, 5, 4)])
+def test_coefficients_and_image_are_inverse_to_each_other(shape):
+    basis = image_basis(shape, spread=0.25, decay=0.8, chroma=(0.4, 0.2))
+    images = torch.rand(2, *shape, generator=rng(), dtype=torch.float64)
+    assert torch.allclose(basis.image(basis.coefficients(images)), images, atol=1e-12)
+
+
+def test_no_coefficients_are_the_grey_image_and_the_first_is_brightness():
+    basis = image_basis((3, 8, 8), spread=0.25, decay=1.0, chroma=(0.3, 0.3))
+    zero = torch.zeros(1, 3, 8, 8, dtype=torch.float64)
+    assert torch.allclose(basis.image(zero), torch.full_like(zero, 0.5))
+    zero[0, 0, 0, 0] = 1
+    brighter = basis.image(zero)
+    assert torch.allclose(brighter, brighter[0, 0, 0, 0].expand_as(brighter))
+    # The grey axis is (1, 1, 1) / √3.
+    assert brighter[0, 0, 0, 0].item() == pytest.approx(0.5 + 0.25 / math.sqrt(3))
+
+
+def test_amplitude_falls_with_frequency_and_with_chroma():
+    amplitude = image_basis((3, 8, 8), spread=0.25, decay=1.0, chroma=(0.3, 0.2)).amplitude
+    assert (amplitude[:, 0].diff() < 0).all()
+    assert torch.equal(amplitude[0], amplitude[0].T)
+    assert torch.allclose(amplitude[1], 0.3 * amplitude[0])
+    assert torch.allclose(amplitude[2], 0.2 * amplitude[0])
+
+
+def test_kinks_are_found_in_modules_and_in_functions(smooth, kinked):
+    assert not has_kinks(smooth, (3, *SIZE))
+    assert has_kinks(kinked, (3, *SIZE))
+    pooled = model_of(SmallCNN(width=4, activation="tanh"))
+    assert has_kinks(pooled, (3, *SIZE))  # by its max pooling
+
+    class Inline(nn.Module):
+        mean = torch.zeros(1, 3, 1, 1)
+
+        def forward(self, images):
+            return nn.functional.leaky_relu(images).flatten(1)
+
+    assert has_kinks(Inline(), (3, *SIZE))
+
+
+def test_scaled_distance_is_0_at_the_truth_1_at_nothing_and_lifts_small_tensors():
+    target = [torch.tensor([[3.0, 4.0]]), torch.tensor([[0.05]])]
+    assert scaled_distance_of_each(target, target).item() == 0
+    nothing = [torch.zeros_like(one) for one in target]
+    assert scaled_distance_of_each(nothing, target).item() == pytest.approx(1)
+    small_wrong = [target[0], torch.zeros(1, 1)]
+    by_hand = 0.05**1.5 / (5**1.5 + 0.05**1.5)
+    assert scaled_distance_of_each(small_wrong, target).item() == pytest.approx(by_hand, rel=1e-5)
+    assert by_hand > 0.05**2 / (5**2 + 0.05**2)
+
+
+def test_scaled_distance_bears_a_tensor_that_vanished():
+    target = [torch.ones(1, 3), torch.zeros(1, 2)]
+    found = [torch.ones(1, 3).requires_grad_(), torch.zeros(1, 2).requires_grad_()]
+    scaled_distance_of_each(found, target).sum().backward()
+    assert all(torch.isfinite(one.grad).all() for one in found)
+
+
+def test_recovers_images_from_a_smooth_net_beyond_what_eyes_can_tell(smooth, images):
+    for image in images[:2]:
+        found = Prior(steps=60)(seen_of(smooth, image), rng=rng())
+        assert decibels(found, image) > 30
+        assert found.residual < 1e-3 * found.grey_residual
+        assert found.shift is None
+
+
+def test_recovers_an_image_from_a_kinked_net_better_than_grey(kinked, images):
+    seen, image = seen_of(kinked, images[4]), images[4]
+    found = Prior(steps=60)(seen, rng=rng())
+    grey = -10 * math.log10((image - 0.5).square().mean().item())
+    assert decibels(found, image) > grey + 4
+    assert not found.is_worse_than_grey
+
+
+def test_auto_is_what_the_model_asks_for(smooth, images):
+    seen = seen_of(smooth, images[0])
+    auto = Prior(steps=5)(seen, rng=rng())
+    assert torch.equal(Prior(steps=5, activation="smooth")(seen, rng=rng()).image, auto.image)
+    assert not torch.equal(Prior(steps=5, activation="kinked")(seen, rng=rng()).image, auto.image)
+
+
+@pytest.mark.parametrize("name", ["smooth", "kinked"])
+def test_same_seed_same_image_other_seed_other_image(name, images, request):
+    seen = seen_of(request.getfixturevalue(name), images[1])
+    first, again, other = (Prior(steps=8)(seen, rng=rng(seed)).image for seed in (0, 0, 1))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+@pytest.mark.parametrize("name", ["smooth", "kinked"])
+def test_many_images_are_what_each_is_alone_and_one_failure_stops_no_other(name, images, request):
+    model = request.getfixturevalue(name)
+    seen = [seen_of(model, image) for image in images[:3]]
+    seen[1] = replace(seen[1], gradients=tuple(g * math.nan for g in seen[1].gradients))
+    told = []
+    together = Prior(steps=4).many(seen, rngs=[rng(i) for i in range(3)], report=told.append)
+    assert isinstance(together[1], AttackFailedError)
+    assert told[-1].done == told[-1].total
+    for place in (0, 2):
+        alone = Prior(steps=4)(seen[place], rng=rng(place))
+        assert (
+            alone.image - together[place].image
+        ).abs().max() < 1e-3  # float32, Adam's first steps
+
+
+@pytest.mark.parametrize("name", ["smooth", "kinked"])
+def test_divergence_is_a_failure_that_says_why(name, images, request):
+    seen = seen_of(request.getfixturevalue(name), images[0])
+    broken = replace(seen, gradients=tuple(g * math.inf for g in seen.gradients))
+    with pytest.raises(AttackFailedError, match="objective became"):
+        Prior(steps=4)(broken, rng=rng())
+
+
+def test_an_unknown_label_is_refused_or_inferred(smooth, images):
+    unlabelled = replace(seen_of(smooth, images[0]), label=None)
+    with pytest.raises(AttackFailedError, match="label"):
+        Prior(steps=2)(unlabelled, rng=rng())
+    inferred = Prior(steps=2, label="inferred")(unlabelled, rng=rng())
+    assert torch.equal(inferred.image, Prior(steps=2)(seen_of(smooth, images[0]), rng=rng()).image)
+
+
+def test_of_several_restarts_the_lowest_objective_is_kept(kinked, images):
+    seen = seen_of(kinked, images[2])
+    shared = rng(3)
+    alone = [Prior(steps=4)(seen, rng=shared).objective for _ in range(3)]
+    assert Prior(steps=4, restarts=3)(seen, rng=rng(3)).objective == min(alone)
+
+
+def test_the_model_is_left_as_it_was(smooth, images):
+    before = {key: value.clone() for key, value in smooth.state_dict().items()}
+    Prior(steps=3)(seen_of(smooth, images[0]), rng=rng())
+    assert all(torch.equal(value, before[key]) for key, value in smooth.state_dict().items())
+    assert all(p.grad is None and p.requires_grad for p in smooth.parameters())
+
+
+def test_what_the_attack_sees_has_no_room_for_the_truth(smooth, images):
+    seen = seen_of(smooth, images[0])
+    held = [getattr(seen, field.name) for field in fields(seen)]
+    tensors = [one for value in held if isinstance(value, tuple) for one in value]
+    assert not any(
+        isinstance(one, torch.Tensor) and one.shape[-3:] == images[0].shape for one in tensors
+    )

@@ -1,0 +1,174 @@
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_campaign import SYMBOLS, toy_campaign
+
+from semsim.campaign.plan import (
+    Campaign,
+    campaign_from,
+    campaign_to,
+    choose_images,
+    make_plan,
+    parameters,
+)
+from semsim.datasets.symbols import Symbols
+from semsim.errors import DataError, SettingsError, UnknownNameError
+from semsim.targets import TARGETS
+from semsim.targets.train import TrainSettings
+
+TEST = Symbols(train_per_class=1, test_per_class=2)("test")
+ATTACKS = ("invgrad:steps=5", "invgrad:steps=6", "dlg")
+ARCHITECTURES = ("cnn-small:width=4", "cnn-small:width=8")
+
+
+def plan(campaign):
+    return make_plan(campaign, dict.fromkeys(campaign.datasets, TEST))
+
+
+def keys(campaign):
+    return {cell.key for cell in plan(campaign).cells}
+
+
+@settings(max_examples=15)  # every plan counts the parameters of its networks
+@given(
+    attacks=st.lists(st.sampled_from(ATTACKS), min_size=1, max_size=3, unique=True),
+    architectures=st.lists(st.sampled_from(ARCHITECTURES), min_size=1, max_size=2, unique=True),
+    seeds=st.lists(st.integers(0, 5), min_size=1, max_size=2, unique=True),
+    images=st.integers(1, 6),
+)
+def test_a_grid_has_every_combination_once(attacks, architectures, seeds, images):
+    campaign = toy_campaign(
+        attacks=tuple(attacks),
+        architectures=tuple(architectures),
+        seeds=tuple(seeds),
+        images=images,
+    )
+    made = plan(campaign)
+    targets = len(architectures) * len(seeds) * 2  # strategies
+    assert len({target.key for target in made.targets}) == targets
+    assert len(made.sets) == targets * len(attacks)
+    assert len({s.folder for s in made.sets}) == len({s.model for s in made.sets}) == len(made.sets)
+    assert len(made.cells) == len(keys(campaign)) == len(made.sets) * images
+    # A target shared by several attacks is one target.
+    assert {s.target.key for s in made.sets} == {target.key for target in made.targets}
+
+
+@given(st.permutations(ATTACKS), st.permutations(ARCHITECTURES))
+def test_keys_do_not_depend_on_order_or_company(attacks, architectures):
+    everything = keys(toy_campaign(attacks=tuple(attacks), architectures=tuple(architectures)))
+    alone = keys(toy_campaign(attacks=(attacks[0],), architectures=(architectures[0],)))
+    assert alone < everything
+    assert everything == keys(toy_campaign(attacks=ATTACKS, architectures=ARCHITECTURES))
+
+
+CHANGES = {
+    "training": {"train": TrainSettings(epochs=2)},
+    "strategy": {"strategies": ("crop-flip:padding=3", "gradient-noise")},
+    "architecture": {"architectures": ("cnn-small:width=5,activation=tanh",)},
+    "attack": {"attacks": ("invgrad:steps=31",)},
+    "seed": {"seeds": (1,)},
+    "data": {"datasets": ("symbols:train_per_class=2,test_per_class=1",)},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_whatever_determines_a_result_changes_its_key(change):
+    assert not keys(toy_campaign()) & keys(toy_campaign(**change))
+
+
+def test_other_pixels_under_the_same_id_are_other_cells():
+    campaign = toy_campaign()
+    darker = replace(TEST, images=TEST.images * 0.9)
+    other = {cell.key for cell in make_plan(campaign, {SYMBOLS: darker}).cells}
+    assert not other & keys(campaign)
+
+
+def test_what_does_not_determine_it_leaves_the_key():
+    spelt_out = "cnn-small:activation=tanh,width=4"
+    assert keys(toy_campaign(architectures=(spelt_out,))) == keys(toy_campaign())
+    assert keys(toy_campaign(name="other", together=1)) == keys(toy_campaign())
+    assert keys(toy_campaign(attacks=("invgrad:lr=0.1,steps=30",))) == keys(toy_campaign())
+
+
+def test_models_are_compared_on_the_same_random_numbers():
+    made = plan(toy_campaign(attacks=ATTACKS, seeds=(0, 1)))
+    draws = {(s.target.seed, cell.image_id): cell.draw for s in made.sets for cell in s.cells}
+    assert all(
+        cell.draw == draws[s.target.seed, cell.image_id] for s in made.sets for cell in s.cells
+    )
+    assert len(set(draws.values())) == 6  # another for each image and seed
+
+
+def test_batches_hold_each_cell_once():
+    quick = toy_campaign(attacks=("invgrad:steps=5",), images=5, together=2)
+    (first, second) = plan(quick).sets
+    assert [len(batch) for batch in first.batches()] == [2, 2, 1]
+    assert tuple(cell for batch in second.batches() for cell in batch) == second.cells
+    (slow, _) = plan(toy_campaign(attacks=("dlg",), images=3)).sets
+    assert [len(batch) for batch in slow.batches()] == [1, 1, 1]  # it takes one at a time
+    (large, _) = plan(toy_campaign(architectures=("resnet20-4",))).sets
+    # Its gradients, one an image, would not fit beside each other.
+    assert large.together == 32_000_000 // parameters(large.target.plan, TEST) < 16
+
+
+@pytest.mark.parametrize("name", sorted(set(TARGETS) - {"torchvision"}))
+def test_parameters_are_counted_without_making_them(name):
+    made = toy_campaign(architectures=(name,), strategies=("none",))
+    (target,) = plan(made).targets
+    body, width = TARGETS[name]().build(3, (32, 32))
+    counted = sum(one.numel() for one in body.parameters()) + (width + 1) * len(TEST.classes)
+    assert parameters(target.plan, TEST) == counted
+
+
+@given(st.integers(1, 93))
+def test_more_images_keep_those_of_fewer(count):
+    few = choose_images(TEST, toy_campaign(images=count))
+    more = choose_images(TEST, toy_campaign(images=count + 1))
+    assert more.ids[:count] == few.ids
+    assert len(set(few.labels.tolist())) == min(count, 47)  # classes in turn
+
+
+def test_images_can_be_named_and_must_exist():
+    wanted = (TEST.ids[5], TEST.ids[2])
+    named = choose_images(TEST, toy_campaign(image_ids=wanted))
+    assert named.ids == wanted
+    assert torch.equal(named.images[0], TEST.images[5])
+    with pytest.raises(DataError, match="no test image 'nobody'"):
+        choose_images(TEST, toy_campaign(image_ids=("nobody",)))
+    with pytest.raises(DataError, match="has 94 test images; the campaign asks for 95"):
+        choose_images(TEST, toy_campaign(images=95))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"name": "../up"}, "cannot name a campaign"),
+        ({"attacks": ()}, "no attacks"),
+        ({"seeds": (1, 1)}, "seeds name one twice"),
+        ({"images": 0}, "at least one image"),
+        ({"together": 0}, "together=0"),
+        ({"attacks": ("invgrad:speed=3",)}, "no setting 'speed'"),
+    ],
+)
+def test_a_campaign_that_cannot_be_says_why(change, words):
+    with pytest.raises(SettingsError, match=words):
+        plan(toy_campaign(**change))
+
+
+def test_unknown_names_are_answered_with_the_known_ones():
+    with pytest.raises(UnknownNameError, match="cnn-small"):
+        plan(toy_campaign(architectures=("cnn-tiny",)))
+
+
+def test_a_campaign_survives_json():
+    campaign = toy_campaign(seeds=(3, 4), image_ids=("a",), train=TrainSettings(epochs=7, lr=0.3))
+    assert campaign_from(json.loads(json.dumps(campaign_to(campaign)))) == campaign
+    assert campaign_from({"name": "x"}) == Campaign(name="x")
+    with pytest.raises(SettingsError, match="no 'colour'"):
+        campaign_from({"name": "x", "colour": 1})
+    with pytest.raises(SettingsError, match="not a campaign"):
+        campaign_from({"name": "x", "train": {"speed": 1}})

@@ -1,0 +1,41 @@
+import pytest
+from made_campaign import toy_campaign
+
+from semsim.campaign.orders import load, plan_of
+from semsim.campaign.probe import Estimate, known_estimate, measure, outlook
+from semsim.errors import DataError
+from semsim.targets.train import TrainSettings
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return plan_of(toy_campaign(train=TrainSettings(epochs=4)))
+
+
+def test_what_was_measured_is_known_afterwards(plan, tmp_path):
+    assert known_estimate(plan, tmp_path) is None
+    assert outlook(plan, tmp_path, None).seconds is None
+    told = []
+    estimate = measure(plan, tmp_path, load, told.append)
+    assert [p.done for p in told] == [1, 2]  # one network, one attack; strategies take as long
+    assert known_estimate(plan, tmp_path) == estimate
+
+    def nothing(dataset, split):
+        raise DataError("measured again")
+
+    assert measure(plan, tmp_path, nothing) == estimate
+    view = outlook(plan, tmp_path, estimate)
+    assert view.seconds == pytest.approx(
+        sum(estimate.trainings.values()) + 3 * sum(estimate.images.values())
+    )
+
+
+def test_time_and_disk_follow_the_size(plan, tmp_path):
+    trainings = {target.key: 10.0 for target in plan.targets}
+    estimate = Estimate(trainings=trainings, images=dict.fromkeys((s.folder for s in plan.sets), 2))
+    view = outlook(plan, tmp_path, estimate)
+    assert (view.cells, view.cells_done, view.targets, view.to_train) == (6, 0, 2, 2)
+    assert view.seconds == 2 * 10 + 6 * 2
+    more = outlook(plan_of(toy_campaign(images=30)), tmp_path, None)
+    assert more.cells == 60
+    assert more.disk > view.disk > 6 * 6 * 32 * 32 * 3

@@ -1,0 +1,179 @@
+"""Campaigns on Dask: complete, resumable, and the same however many workers there are."""
+
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from distributed import Client
+from made_campaign import one_thread_cluster, toy_campaign
+from safetensors.torch import load_file, save
+from studio import until
+
+from semsim.campaign import runner
+from semsim.campaign.orders import plan_of
+from semsim.campaign.records import read_set
+from semsim.campaign.runner import HowToRun, run_plan
+from semsim.campaign.store import PieceStore
+from semsim.errors import JobError, SettingsError, StopRequestedError
+from semsim.targets.train import TrainSettings
+
+ROOT = Path(__file__).resolve().parents[3]
+CPU = HowToRun(device="cpu")
+CAMPAIGN = toy_campaign(attacks=("invgrad:steps=100",), images=2, together=1)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with one_thread_cluster() as cluster, Client(cluster, set_as_default=False) as opened:
+        yield opened
+
+
+class StopWhen:
+    """A report that asks for a stop once `notes` says so, as a job's reporter does."""
+
+    def __init__(self, holds):
+        self.holds = holds
+
+    def __call__(self, progress):
+        if self.holds(progress):
+            raise StopRequestedError("asked")
+
+
+def test_a_stopped_campaign_goes_on_and_does_nothing_twice(client, tmp_path):
+    plan = plan_of(toy_campaign())
+    store, keys = PieceStore(tmp_path), [cell.key for cell in plan.cells]
+    with pytest.raises(StopRequestedError):
+        run_plan(plan, tmp_path, client, CPU, StopWhen(lambda p: "3 of 6" in p.note))
+    before = {key: store.cell(key).stat().st_mtime_ns for key in keys if store.has_cell(key)}
+    assert len(before) >= 3
+    assert not list((tmp_path / "runs/toy").glob("*/run.json"))
+    told = []
+    result = run_plan(plan, tmp_path, client, CPU, told.append)
+    assert [p.done for p in told] == sorted(p.done for p in told)
+    assert told[-1].done == told[-1].total
+    assert told[-1].note == "6 of 6 images attacked"
+    assert (result["n_ok"], result["n_failed"]) == (6, 0)
+    assert result["reused"] == len(before)
+    assert result["computed"] == 6 - len(before)
+    assert {key: store.cell(key).stat().st_mtime_ns for key in before} == before
+
+    again = run_plan(plan, tmp_path, client, CPU)
+    assert (again["computed"], again["trained"], again["reused"]) == (0, 0, 6)
+    assert again["sets"] == result["sets"]
+    sets = [read_set(Path(folder)) for folder in result["sets"]]
+    assert [one.model for one in sets] == ["cnn-small/none/invgrad", "cnn-small/crop-flip/invgrad"]
+    for one in sets:
+        assert one.run["n_ok"] == 3
+        assert 0 <= one.run["target"]["accuracy"] <= 1
+        assert (one.manifest["residual"] > 0).all()
+        assert {Path(p).suffix for p in one.pairs["attacked"]} == {".png"}
+    assert (sets[0].manifest["attacked"] == sets[0].manifest["original"]).all()
+    assert not (sets[1].manifest["attacked"] == sets[1].manifest["original"]).all()
+
+
+def test_what_cannot_be_done_is_recorded_with_its_reason(client, tmp_path):
+    # The noise drives the weights to infinity in the first epoch; the second has no finite loss.
+    noisy = toy_campaign(strategies=("gradient-noise:std=1e38",), train=TrainSettings(epochs=2))
+    plan = plan_of(noisy)
+    result = run_plan(plan, tmp_path, client, CPU)
+    assert (result["n_ok"], result["n_failed"], result["n_crashed"]) == (0, 3, 3)
+    (found,) = [read_set(Path(folder)) for folder in result["sets"]]
+    assert found.run["n_failed"] == 3
+    assert found.manifest["error"].str.contains("could not be trained").all()
+    assert found.manifest["error"].str.contains("Traceback").all()
+    assert run_plan(plan, tmp_path, client, CPU)["computed"] == 0
+    assert run_plan(plan, tmp_path, client, HowToRun(device="cpu", retry=True))["computed"] == 3
+
+
+def test_one_image_that_breaks_does_not_take_the_others_along(client, tmp_path):
+    plan = plan_of(toy_campaign(strategies=("none",)))
+    text, images = next(iter(plan.images.items()))
+    labels = images.labels.clone()
+    labels[1] = 10_000  # no class of the target: the loss itself breaks
+    classes = (*images.classes, *(f"class {n}" for n in range(10_000)))
+    spoilt = replace(plan, images={text: replace(images, labels=labels, classes=classes)})
+    result = run_plan(spoilt, tmp_path, client, CPU)
+    assert (result["n_ok"], result["n_failed"], result["n_crashed"]) == (2, 1, 1)
+    manifest = read_set(Path(result["sets"][0])).manifest
+    assert manifest["status"].tolist() == ["ok", "failed", "ok"]
+    assert "Traceback" in manifest["error"][1]
+
+
+def test_another_campaign_of_the_same_name_is_refused(client, tmp_path):
+    run_plan(plan_of(toy_campaign(images=1)), tmp_path, client, CPU)
+    with pytest.raises(SettingsError, match="Another campaign is called 'toy'"):
+        run_plan(plan_of(toy_campaign(images=2)), tmp_path, client, CPU)
+
+
+def test_nobody_at_the_address(monkeypatch):
+    monkeypatch.setattr(runner, "_PATIENCE", 1)
+    with (
+        pytest.raises(JobError, match="No Dask scheduler answers"),
+        runner.connect("tcp://127.0.0.1:9"),
+    ):
+        pass
+
+
+class Machine:
+    """A scheduler or a worker in a process of its own."""
+
+    def __init__(self, folder: Path, *command: str) -> None:
+        self.log = folder / f"{command[0]}-{command[-1]}.log"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "distributed.cli.dask_" + command[0], *command[1:]],
+                stdout=log,
+                stderr=log,
+                cwd=ROOT,
+            )
+
+
+def test_a_worker_that_dies_costs_nothing(tmp_path):
+    """One worker, then two of which one is killed: the same bytes, each cell once."""
+    address = tmp_path / "scheduler.json"
+    shared = ["--scheduler-file", str(address)]
+    quiet = ["--host", "127.0.0.1", "--no-dashboard"]
+    machines = [Machine(tmp_path, "scheduler", *shared, *quiet, "--port", "0")]
+    worker = ["worker", *shared, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--name"]
+    try:
+        machines.append(Machine(tmp_path, *worker, "first"))
+        until(address.exists, 60)
+        with Client(scheduler_file=str(address), set_as_default=False) as client:
+            alone = run_plan(plan_of(CAMPAIGN), tmp_path / "one", client, CPU)
+            machines.append(Machine(tmp_path, *worker, "second"))
+            until(lambda: len(client.scheduler_info()["workers"]) == 2, 60)
+            result = run_plan(
+                plan_of(CAMPAIGN), tmp_path / "two", client, CPU, kill_at(machines[1], "1 of 4")
+            )
+    finally:
+        for machine in machines:
+            machine.process.kill()
+            machine.process.wait()
+    assert machines[1].process.returncode == -signal.SIGKILL
+    for done in (alone, result):
+        assert (done["n_ok"], done["computed"], done["trained"], done["reused"]) == (4, 4, 2, 0)
+    one, two = (results_in(tmp_path / name) for name in ("one", "two"))
+    assert len(one) == 2 + 4 + 4 + 2 + 2  # weights, originals, pictures, attacked, tables
+    assert one == two
+
+
+def kill_at(machine: Machine, words: str):
+    """A report that kills `machine` once the note has `words`."""
+
+    def report(progress):
+        if progress.note.startswith(words):
+            machine.process.kill()
+
+    return report
+
+
+def results_in(data: Path) -> dict[str, bytes]:
+    """Everything a campaign computed, without what says how long it took."""
+    paths = [path for kind in ("*.png", "*.parquet") for path in (data / "runs").rglob(kind)]
+    found = {str(path.relative_to(data)): path.read_bytes() for path in paths}
+    for path in (data / "runs").rglob("*.safetensors"):  # the format leaves its head's order open
+        found[path.name] = save(load_file(path))
+    return found

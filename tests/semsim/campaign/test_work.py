@@ -1,0 +1,62 @@
+from pathlib import Path
+
+import pytest
+import torch
+from made_campaign import toy_campaign
+from safetensors.torch import load
+
+from semsim.campaign import work
+from semsim.campaign.orders import plan_of
+from semsim.errors import StopRequestedError
+
+
+@pytest.fixture(scope="module")
+def planned():
+    return plan_of(toy_campaign(strategies=("none",))).sets[0]
+
+
+@pytest.fixture(scope="module")
+def trained(planned):
+    # A folder of another machine: the training does without a checkpoint.
+    return work.train(planned.target.plan, "cpu", checkpoint=Path("/not/here/t.part"))
+
+
+def assault(planned):
+    images = plan_of(toy_campaign(strategies=("none",))).images[planned.target.dataset]
+    return work.Assault(
+        images=images,
+        defence=planned.target.plan.defence,
+        attack=planned.attack,
+        draws=tuple(cell.draw for cell in planned.cells),
+    )
+
+
+def test_a_training_goes_on_from_its_checkpoint(planned, trained, tmp_path):
+    seen = []
+
+    def stop_after_one(progress):
+        seen.append(progress)
+        if (tmp_path / "t.part").exists():
+            raise StopRequestedError("asked")
+
+    with pytest.raises(StopRequestedError):
+        work.train(planned.target.plan, "cpu", stop_after_one, tmp_path / "t.part")
+    again = work.train(planned.target.plan, "cpu", checkpoint=tmp_path / "t.part")
+    one, two = load(again.content), load(trained.content)
+    assert one.keys() == two.keys()
+    assert all(torch.equal(one[name], two[name]) for name in one)
+
+
+def test_a_stop_is_passed_on_and_not_recorded_as_a_crash(planned, trained):
+    def stop(progress):
+        raise StopRequestedError("asked")
+
+    with pytest.raises(StopRequestedError):
+        work.attack(trained.content, assault(planned), "cpu", stop)
+
+
+def test_weights_nobody_can_read_are_a_crash_of_each_image(planned):
+    found = work.attack(b"not weights", assault(planned), "cpu")
+    assert [one.crashed for one in found] == [True] * 3
+    assert all("Traceback" in one.result.error for one in found)
+    assert all(one.result.picture is None for one in found)

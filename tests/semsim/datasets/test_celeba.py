@@ -1,0 +1,40 @@
+import pytest
+from made_datasets import celeba
+
+from semsim.datasets.celeba import CelebA
+from semsim.errors import DataError
+
+
+def read(tmp_path, **settings):
+    return CelebA(root=str(tmp_path), size=8, **{"min_images": 3, "test_per_class": 2, **settings})
+
+
+def test_people_with_enough_images_are_the_classes(tmp_path):
+    celeba(tmp_path)
+    train, test = read(tmp_path)("train"), read(tmp_path)("test")
+    assert train.classes == ("person_00003", "person_00007", "person_00012")
+    assert train.labels.tolist() == test.labels.tolist() == [0, 0, 1, 1, 2, 2]
+    of_three = {f"celeba-{number:06d}" for number in (2, 6, 10, 11)}
+    assert {*train.ids[:2], *test.ids[:2]} == of_three
+    assert len(read(tmp_path, min_images=1)("train").classes) == 4
+
+
+def test_other_limits_leave_a_persons_split_as_it_is(tmp_path):
+    celeba(tmp_path)
+    of_twelve = read(tmp_path)("test").ids[4:]
+    assert read(tmp_path, min_images=1, classes=4)("test").ids[-2:] == of_twelve
+
+
+def test_nobody_with_enough_images_is_said(tmp_path):
+    celeba(tmp_path)
+    with pytest.raises(DataError, match="Nobody"):
+        read(tmp_path, min_images=9)("train")
+
+
+@pytest.mark.parametrize("line", ["000001.jpg", "000001.jpg seven", "../000001.jpg 7"])
+def test_a_broken_list_is_named_with_its_line(tmp_path, line):
+    celeba(tmp_path)
+    path = tmp_path / "celeba/identity_CelebA.txt"
+    path.write_text(f"000002.jpg 3\n{line}\n")
+    with pytest.raises(DataError, match=r"identity_CelebA\.txt, line 2"):
+        read(tmp_path)("train")

@@ -1,0 +1,33 @@
+import shutil
+
+import pytest
+from made_datasets import imagenette
+
+from semsim.datasets.imagenette import Imagenette
+from semsim.errors import DataError, SettingsError
+
+
+def test_classes_have_words_and_val_is_the_test_split(tmp_path):
+    imagenette(tmp_path)
+    data = Imagenette(root=str(tmp_path), size=16)
+    assert data("train").classes == ("tench", "English springer", "cassette player")
+    assert data("test").labels.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert data("test").ids[3] == "imagenette-n02102040_val_0"
+
+
+def test_source_names_a_release(tmp_path):
+    imagenette(tmp_path)
+    (tmp_path / "imagenette2-160").rename(tmp_path / "imagenette2-320")
+    assert len(Imagenette(root=str(tmp_path), size=16, source="320px")("train")) == 9
+    with pytest.raises(DataError, match="imagenette2-160"):
+        Imagenette(root=str(tmp_path), size=16)("train")
+    with pytest.raises(SettingsError, match="320px"):
+        Imagenette(source="200px")
+
+
+def test_a_broken_folder_is_named(tmp_path):
+    imagenette(tmp_path)
+    shutil.rmtree(tmp_path / "imagenette2-160/train/n01440764")
+    (tmp_path / "imagenette2-160/train/n01440764").mkdir()
+    with pytest.raises(DataError, match="is not Imagenette"):
+        Imagenette(root=str(tmp_path))("train")

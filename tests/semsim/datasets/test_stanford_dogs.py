@@ -1,0 +1,33 @@
+import numpy as np
+import pytest
+from made_datasets import stanford_dogs
+from scipy.io import savemat
+
+from semsim.datasets.stanford_dogs import StanfordDogs
+from semsim.errors import DataError
+
+
+def test_lists_say_the_split_and_folders_the_breed(tmp_path):
+    stanford_dogs(tmp_path)
+    data = StanfordDogs(root=str(tmp_path), size=16)
+    assert data("train").classes == ("Chihuahua", "Japanese spaniel", "Maltese dog")
+    assert data("test").labels.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert data("test").ids[:2] == ("stanford-dogs-n02085620_4", "stanford-dogs-n02085620_5")
+
+
+def test_a_broken_list_is_named(tmp_path):
+    stanford_dogs(tmp_path)
+    path = tmp_path / "stanford-dogs/train_list.mat"
+    for content in (b"not a table", b""):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=r"train_list\.mat"):
+            StanfordDogs(root=str(tmp_path))("train")
+    for names, labels in (
+        (["../../secret/a.jpg"], [1]),
+        (["n1-Pug/a.jpg", "n1-Pug/b.jpg"], [1]),
+        (["n1-Pug/a.jpg"], [2]),
+    ):
+        table = {"file_list": np.array(names, dtype=object), "labels": np.array(labels)}
+        savemat(path, table)
+        with pytest.raises(DataError, match=r"train_list\.mat"):
+            StanfordDogs(root=str(tmp_path))("train")

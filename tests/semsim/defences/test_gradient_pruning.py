@@ -1,0 +1,43 @@
+import pytest
+import torch
+
+from semsim.defences.gradient_pruning import GradientPruning
+from semsim.errors import SettingsError
+
+
+def test_the_smallest_of_each_layer_become_zero():
+    large, small = torch.tensor([[-9.0, 1, -2, 3, 4]]), torch.tensor([0.05, -0.01, 0.03, -0.02])
+    first, second = GradientPruning(rate=0.5).gradients((large, small), torch.Generator(), "train")
+    assert first.tolist() == [[-9, 0, 0, 3, 4]]
+    assert torch.equal(second, torch.tensor([0.05, 0, 0.03, 0]))
+
+
+def test_seventy_percent_are_cut():
+    gradient = torch.randn(1000, generator=torch.Generator().manual_seed(0))
+    (pruned,) = GradientPruning().gradients((gradient,), torch.Generator(), "attack")
+    assert (pruned == 0).sum() == 700
+    assert pruned.abs().sort().values[700:].equal(gradient.abs().sort().values[700:])
+
+
+def test_equal_entries_are_not_cut_at_random():
+    same = torch.ones(6)
+    (pruned,) = GradientPruning(rate=0.5).gradients((same,), torch.Generator(), "train")
+    assert torch.equal(pruned, same)
+
+
+@pytest.mark.parametrize(
+    ("apply_at", "phase", "acts"),
+    [("train", "attack", False), ("attack", "attack", True), ("both", "train", True)],
+)
+def test_it_acts_where_it_should(apply_at, phase, acts):
+    gradients = (torch.arange(1.0, 5),)
+    out = GradientPruning(rate=0.5, apply_at=apply_at).gradients(
+        gradients, torch.Generator(), phase
+    )
+    assert bool((out[0] == 0).any()) is acts
+
+
+@pytest.mark.parametrize("settings", [{"rate": 1.0}, {"rate": -0.1}, {"apply_at": "never"}])
+def test_impossible_settings_are_refused(settings):
+    with pytest.raises(SettingsError, match="got"):
+        GradientPruning(**settings)

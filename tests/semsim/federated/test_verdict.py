@@ -1,0 +1,158 @@
+"""Verdicts, on results whose pictures are known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from made_leaks import made_images
+from scipy import stats
+
+from semsim.errors import AttackFailedError, DataError
+from semsim.federated.leak import REFERENCE, RESCALED, ArmResult
+from semsim.federated.verdict import over_seeds, scored, sentence, summary
+from semsim.types import Reconstruction
+
+ORIGINALS = made_images(3, side=16).images
+NOISE = torch.rand(ORIGINALS.shape, generator=torch.Generator().manual_seed(0))
+MEAN = (0.5, 0.5, 0.5)
+
+
+def result(arm: str, share: float, gradient: float | None = None) -> ArmResult:
+    """An arm that got back its originals but for a share of noise."""
+    images = (1 - share) * ORIGINALS + share * NOISE
+    found = [
+        Reconstruction(image=image, objective=0.0, residual=0.0, grey_residual=1.0)
+        for image in images
+    ]
+    return ArmResult(arm=arm, found=tuple(found), gradient_difference=gradient, seconds=1.0)
+
+
+def failed(arm: str) -> ArmResult:
+    return ArmResult(
+        arm=arm,
+        found=(AttackFailedError("diverged"),) * 3,
+        gradient_difference=None,
+        seconds=1.0,
+    )
+
+
+def verdicts(*others: ArmResult) -> dict[str, str]:
+    results = [result(REFERENCE, 0.02, 0.0), result(RESCALED, 0.0), *others]
+    return {score.arm: score.verdict for score in scored(results, ORIGINALS, MEAN)}
+
+
+def test_verdicts_say_how_much_comes_back():
+    found = verdicts(
+        result("server-pbpfl", 0.02, 1e-12),
+        result("links-naive", 0.2),
+        result("links-stripped", 0.0),
+        result("uplink", 1.0),
+        result("server-zero-sum", 0.02, 0.8),
+        failed("client-own-mask"),
+    )
+    assert found == {
+        REFERENCE: "reference",
+        RESCALED: "reference",
+        "server-pbpfl": "identical",
+        "links-naive": "less",
+        "links-stripped": "as much",
+        "uplink": "nothing",
+        "server-zero-sum": "as much",  # another gradient, yet as good a picture
+        "client-own-mask": "failed",
+    }
+
+
+def test_an_arm_is_compared_with_the_server_after_the_same_treatment():
+    results = [result(REFERENCE, 0.5), result(RESCALED, 0.0), result("links-canonical", 0.2)]
+    found = scored(results, ORIGINALS, MEAN)[-1]
+    assert found.yardstick == RESCALED
+    assert found.difference < 0
+    assert found.verdict == "less"
+
+
+def test_exact_pictures_do_not_make_means_infinite():
+    found = scored([result(REFERENCE, 0.0)], ORIGINALS, MEAN)[0]
+    assert found.psnr == 100.0
+    assert found.ssim == pytest.approx(1.0)
+
+
+def test_without_its_yardstick_an_arm_has_no_verdict():
+    with pytest.raises(DataError, match=RESCALED):
+        scored([result(REFERENCE, 0.0), result("links-canonical", 0.0)], ORIGINALS, MEAN)
+
+
+def test_words_carry_the_figures():
+    scores = scored(
+        [result(REFERENCE, 0.0), result("uplink", 1.0), failed("server-pbpfl")], ORIGINALS, MEAN
+    )
+    yard, uplink, gone = (sentence(score) for score in scores)
+    assert "yardstick" in yard
+    assert "protection from this attack" in uplink
+    assert f"{scores[1].difference:+.2f}" in uplink
+    assert "3 of 3" in gone
+
+
+def test_a_party_counts_by_its_strongest_attack():
+    scores = scored(
+        [
+            result(REFERENCE, 0.02),
+            result(RESCALED, 0.0),
+            result("links-naive", 1.0),
+            result("links-canonical", 0.0),
+        ],
+        ORIGINALS,
+        MEAN,
+    )
+    assert summary(scores) == [
+        "An eavesdropper on both links: no protection, at least as much comes back as at FedAvg's "
+        "server (SSIM 1.00; +0.00 ± 0.00 from FedAvg's server's)."
+    ]
+
+
+def test_a_server_with_fedavgs_gradient_counts_by_the_best_attack_on_that():
+    results = [result(REFERENCE, 0.5), result(RESCALED, 0.0), result("server-pbpfl", 0.5, 1e-12)]
+    (line,) = summary(scored(results, ORIGINALS, MEAN))
+    assert line.startswith("The server: no protection")
+    assert "(SSIM 1.00)" in line
+
+
+def test_an_attack_that_gets_nothing_anywhere_protects_nobody():
+    results = [result(REFERENCE, 1.0), result("uplink", 1.0)]
+    assert scored(results, ORIGINALS, MEAN)[1].verdict == "too weak"
+
+
+def differing(arm: str, shares: list[float]) -> ArmResult:
+    """As `result`, with a share of noise of its own for each image."""
+    parts = [result(arm, share).found[place] for place, share in enumerate(shares)]
+    return ArmResult(arm=arm, found=tuple(parts), gradient_difference=None, seconds=1.0)
+
+
+def test_what_cannot_be_told_apart_is_said_so():
+    found = scored(
+        [result(REFERENCE, 0.1), differing("links-naive", [0.0, 0.1, 0.5])], ORIGINALS, MEAN
+    )[1]
+    assert found.difference - found.margin < -0.05 < 0 < found.difference + found.margin
+    assert found.verdict == "unclear"
+    assert "cannot be told apart" in sentence(found)
+
+
+def test_one_image_tells_nothing_apart():
+    one = [replace(r, found=r.found[:1]) for r in (result(REFERENCE, 0.1), result("uplink", 0.2))]
+    assert scored(one, ORIGINALS[:1], MEAN)[1].verdict == "unclear"
+
+
+def test_seeds_count_once_each():
+    runs = [
+        scored([result(REFERENCE, 0.1), result("uplink", share)], ORIGINALS, MEAN)
+        for share in (0.3, 0.35, 0.4)
+    ]
+    found = over_seeds(runs)[1]
+    levels = np.array([run[1].ssim for run in runs])
+    gaps = np.array([run[1].difference for run in runs])
+    assert found.images == 9
+    assert found.ssim == pytest.approx(levels.mean())
+    assert found.ssim_sd == pytest.approx(levels.std(ddof=1))
+    low, high = stats.t.interval(0.95, 2, gaps.mean(), stats.sem(gaps))
+    assert found.difference - found.margin == pytest.approx(low)
+    assert found.difference + found.margin == pytest.approx(high)

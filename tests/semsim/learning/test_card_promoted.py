@@ -1,0 +1,39 @@
+"""The SemSim of the workspace."""
+
+import pytest
+import torch
+
+from semsim.errors import SettingsError, WeightsError
+from semsim.learning.card_promoted import PROMOTED_FILE, promote, promoted
+from semsim.learning.model import ModelSettings, SemSimModel, Training, save_semsim
+
+
+@pytest.fixture
+def checkpoints(tmp_path):
+    torch.manual_seed(0)
+    model = SemSimModel(ModelSettings(backbone="lenet"), mean=[0.5] * 3, std=[0.3] * 3)
+    facts = {"n_originals": 1, "n_triplets": 1, "simulated": True, "created": ""}
+    save_semsim(model, tmp_path / "mine.safetensors", Training(**facts, versions={}, settings={}))
+    return tmp_path
+
+
+def test_one_is_promoted_until_its_file_goes(checkpoints):
+    assert promoted(checkpoints) is None
+    assert promote(checkpoints, "mine") == checkpoints / "mine.safetensors"
+    assert promoted(checkpoints) == "mine"
+    (checkpoints / "mine.safetensors").unlink()
+    assert promoted(checkpoints) is None
+
+
+def test_only_a_semsim_can_be_promoted(checkpoints):
+    (checkpoints / "text.safetensors").write_text("no weights")
+    for name, error in (("text", WeightsError), ("gone", WeightsError), ("../a", SettingsError)):
+        with pytest.raises(error):
+            promote(checkpoints, name)
+    assert promoted(checkpoints) is None
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"semsim": "../mine"}'])
+def test_a_file_edited_by_hand_promotes_nothing(checkpoints, content):
+    (checkpoints / PROMOTED_FILE).write_text(content)
+    assert promoted(checkpoints) is None

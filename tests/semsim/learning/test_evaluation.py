@@ -1,0 +1,119 @@
+"""A SemSim judged beside other metrics on the same images."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from made_study import make_labels, make_votes
+from scipy.stats import spearmanr
+
+from semsim.analysis.result import AnalysisSettings
+from semsim.errors import DataError
+from semsim.images import read_image
+from semsim.learning.evaluation import Judging, auc_of, evaluate, semsim_row
+from semsim.learning.model import (
+    ModelSettings,
+    SemSimModel,
+    Training,
+    load_semsim,
+    save_semsim,
+    semsim_distance,
+)
+from semsim.metrics import Resources
+
+QUICK = AnalysisSettings(bootstraps=30, permutations=19)
+METRICS = ("mse", "ssim", "lpips-alex")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("evaluation")
+    labels = make_labels(folder / "images", n_images=4)
+    torch.manual_seed(0)
+    model = SemSimModel(ModelSettings(backbone="lenet"), mean=[0.5] * 3, std=[0.3] * 3)
+    checkpoint = folder / "own" / "mine.safetensors"
+    facts = {"n_originals": 1, "n_triplets": 1, "simulated": True, "created": ""}
+    save_semsim(model, checkpoint, Training(**facts, versions={}, settings={}))
+    resources = Resources(checkpoints=folder / "none", classifiers=())
+    judging = Judging(resources=resources, scores=folder / "scores", metrics=METRICS)
+    return labels, make_votes(labels), checkpoint, replace(judging, analysis=QUICK)
+
+
+@pytest.fixture(scope="module")
+def judged(made):
+    labels, votes, checkpoint, judging = made
+    return evaluate(checkpoint, labels, votes, judging, sample="held-out")
+
+
+def test_every_metric_is_judged_by_the_same_images(judged):
+    assert (judged["n_images"], judged["n_originals"], judged["n_models"]) == (24, 4, 6)
+    assert [row["metric"] for row in judged["metrics"]][-1] == "human"
+    assert {row["metric"] for row in judged["metrics"]} == {"semsim:mine", "mse", "ssim", "human"}
+    for row in judged["metrics"][:-1]:
+        assert row["n_models"] == 6
+        assert row["auc"]["pooled"]["n_positive"] == 12
+    assert "missing" in judged["left_out"]["lpips-alex"]
+    assert json.loads(json.dumps(judged, allow_nan=False)) == judged
+
+
+def test_the_numbers_are_those_of_an_obvious_loop(made, judged):
+    labels, _, checkpoint, _ = made
+    model = load_semsim(checkpoint)
+    first, second = (
+        torch.stack([read_image(path) for path in labels[name]])
+        for name in ("original", "reconstruction")
+    )
+    distance = semsim_distance(model, first, second).numpy()
+    seen = labels["recognisable"].to_numpy(dtype=bool)
+    # Smaller means more leakage, so the recognised one should be nearer.
+    nearer = distance[seen][:, None] < distance[~seen][None, :]
+    assert auc_of(judged, "semsim") == pytest.approx(nearer.mean(), abs=1e-12)
+    means = labels.assign(d=distance).groupby("model")[["d", "recognisable"]].mean()
+    rho = spearmanr(-means["d"], means["recognisable"].astype(float)).statistic
+    assert semsim_row(judged)["rho"] == pytest.approx(rho, abs=1e-12)
+
+
+def test_noise_that_people_see_is_ranked_by_mse_and_by_people(judged):
+    assert auc_of(judged, "mse", "within original") == 1.0
+    people = judged["metrics"][-1]
+    assert 0.5 < people["rho"] <= 1
+    assert people["auc"]["pooled"]["auc"] > 0.7
+    assert people["auc"]["pooled"]["low"] <= people["auc"]["pooled"]["auc"]
+
+
+def test_without_votes_the_majority_is_judged_by_and_there_is_no_ceiling(made, judged):
+    labels, _, checkpoint, judging = made
+    bare = evaluate(checkpoint, labels, None, judging, sample="in-sample")
+    assert bare["sample"] == "in-sample"
+    assert bare["n_annotators"] == 0
+    assert auc_of(bare, "semsim") == auc_of(judged, "semsim")
+    assert bare["metrics"][-1]["auc"] == {}
+    assert auc_of(bare, "human") is None
+    assert auc_of(bare, "nothing") is None
+
+
+def test_votes_on_other_images_change_nothing(made, judged):
+    labels, votes, checkpoint, judging = made
+    few = labels[labels["image_id"] != "000"]
+    with_all = evaluate(checkpoint, few, votes, judging, sample="held-out")
+    only = votes[votes["image_id"] != "000"]
+    assert with_all == evaluate(checkpoint, few, only, judging, sample="held-out")
+    assert with_all["n_images"] == 18 != judged["n_images"]
+
+
+def test_votes_without_their_keys_are_refused(made):
+    labels, votes, checkpoint, judging = made
+    with pytest.raises(DataError, match="votes lack the columns image_id"):
+        evaluate(checkpoint, labels, votes.drop(columns="image_id"), judging, sample="held-out")
+
+
+def test_a_test_of_one_kind_has_no_auc_and_says_why(made):
+    labels, votes, checkpoint, judging = made
+    seen = labels[labels["recognisable"].astype(bool)]
+    judged = evaluate(checkpoint, seen, votes, judging, sample="held-out")
+    pooled = semsim_row(judged)["auc"]["pooled"]
+    assert pooled["auc"] is None
+    assert "both" in pooled["undefined"]
+    assert not np.isnan(pooled["n_positive"])

@@ -1,0 +1,100 @@
+"""Starting weights from a classifier of public images."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from semsim.datasets.symbols import Symbols
+from semsim.errors import SettingsError
+from semsim.learning import TrainSettings
+from semsim.learning.initial import identify, load_initial, starts
+from semsim.learning.model import ModelSettings, SemSimModel
+from semsim.learning.pretrain import PretrainSettings, pretrain, save_start, start_accuracy
+from semsim.learning.train import train
+
+QUICK = PretrainSettings(backbone="lenet", epochs=1, batch_size=16)
+NORMED = PretrainSettings(backbone="mobilenet_v3_small", small_stem=False, epochs=1, batch_size=16)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return Symbols(train_per_class=1)("train")
+
+
+@pytest.fixture(scope="module")
+def start(data, tmp_path_factory):
+    path = tmp_path_factory.mktemp("start") / "lenet.safetensors"
+    save_start(pretrain(data, QUICK, device="cpu"), path, QUICK, {"dataset": "symbols"})
+    return path
+
+
+def test_a_semsim_starts_from_it_and_says_so(start):
+    model = SemSimModel(ModelSettings(backbone="lenet"), mean=[0.1] * 3, std=[9.0] * 3)
+    load_initial(model, str(start))
+    kept = load_file(start)
+    assert all(torch.equal(kept[n], value) for n, value in model.body.state_dict().items())
+    assert torch.equal(model.mean, kept["mean"])  # the scale these weights were trained with
+    told = identify("lenet", str(start))
+    assert told.startswith("sha256:")
+    assert told.endswith("a classifier of the training split of symbols, seed 7")
+
+
+def test_a_folder_tells_what_one_can_start_from(start):
+    assert starts(start.parent) == {"lenet.safetensors": "lenet, classifier of symbols"}
+    assert starts(start.parent / "nothing") == {}
+
+
+def test_the_same_seed_gives_the_same_weights_after_an_interruption(data, tmp_path):
+    settings = replace(QUICK, epochs=2)
+
+    def stop(progress):
+        if progress.values.get("loss"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pretrain(data, settings, device="cpu", checkpoint=tmp_path / "kept", report=stop)
+    resumed = pretrain(data, settings, device="cpu", checkpoint=tmp_path / "kept")
+    whole = pretrain(data, settings, device="cpu")
+    assert all(
+        torch.equal(a, b)
+        for a, b in zip(resumed.body.parameters(), whole.body.parameters(), strict=True)
+    )
+
+
+def test_images_of_another_size_are_resized(data):
+    settings = replace(QUICK, input_size=24)
+    model = pretrain(data.pick(range(16)), settings, device="cpu")
+    assert model.size == (24, 24)
+    assert 0 <= start_accuracy(model, data.pick(range(4))) <= 1
+
+
+def test_settings_out_of_range_are_refused():
+    with pytest.raises(SettingsError, match="epochs must be at least 1"):
+        PretrainSettings(epochs=0)
+
+
+def test_frozen_batch_norm_needs_weights_to_start_from():
+    with pytest.raises(SettingsError, match="batch_norm must be trained"):
+        TrainSettings(batch_norm="frozen")
+
+
+@pytest.mark.parametrize("batch_norm", ["frozen", "trained"])
+def test_frozen_averages_stay_as_they_began(batch_norm, data, labels, quick, tmp_path):
+    path = tmp_path / "start.safetensors"
+    started = pretrain(data.pick(range(16)), NORMED, device="cpu")
+    save_start(started, path, NORMED, {"dataset": "symbols"})
+    settings = replace(
+        quick,
+        backbone=NORMED.backbone,
+        small_stem=False,
+        epochs=1,
+        weights=str(path),
+        batch_norm=batch_norm,
+    )
+    trained = dict(train(labels, settings).model.body.named_buffers())
+    averages = [name for name in trained if name.endswith("running_mean")]
+    same = [torch.equal(trained[n], dict(started.body.named_buffers())[n]) for n in averages]
+    assert averages
+    assert all(same) if batch_norm == "frozen" else not any(same)

@@ -1,0 +1,32 @@
+"""The picture of where a network leaks."""
+
+from semsim.analysis.security import CIFAR, CNN3, FullyConnected, security_index
+from semsim.reporting.export import svg
+from semsim.reporting.security_figure import leak_figure
+
+
+def test_what_is_drawn_is_the_index():
+    figure = leak_figure(security_index(CNN3[1], CIFAR), "CNN3")
+    frame = figure.data()
+    assert list(frame["known"]) == [3072, 867]
+    assert list(frame["hidden"]) == [0, 4533]
+    assert list(frame["contribution"]) == [0.0, -2266.5]
+    assert figure.title == "Where CNN3 leaks: c(M) = −2,266.5"
+
+
+def test_bars_are_as_long_as_the_numbers():
+    figure = leak_figure(security_index(CNN3[2], CIFAR), "CNN3").draw(183.0)
+    widths = [bar.get_width() for bar in figure.axes[0].patches]
+    assert widths == [1602, 300, 1470, 1050]
+
+
+def test_a_page_gets_text_in_its_own_colour():
+    drawn = svg(leak_figure(security_index(CNN3[1], CIFAR), "a<b"), live=True)
+    assert "currentColor" in drawn
+    assert "a&lt;b" in drawn
+    assert "−2,266.5" in drawn
+
+
+def test_a_network_without_convolutions_is_told():
+    index = security_index([FullyConnected(outputs=10)], CIFAR)
+    assert "everything leaks" in svg(leak_figure(index, "it"), live=True)

@@ -1,0 +1,84 @@
+"""`reproduce copa`: what it prints, writes and does not compute again."""
+
+import pandas as pd
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from semsim.reproduce import REPRODUCTIONS
+from semsim.reproduce.copa import kept_rows, pictures_of
+from semsim.reproduce.copa_tables import table_2, varied
+from semsim.reproduce_cli import app
+
+SMALL = ["copa", "--count", "1", "--seeds", "1", "--variants", "4", "--activations", "tanh"]
+
+
+def run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    out = tmp_path_factory.mktemp("copa")
+    return run(*SMALL, "--out", out), out
+
+
+def test_both_tables_are_printed(first):
+    done, _ = first
+    assert done.exit_code == 0, done.output
+    assert "−2,266.5  −2,267" in done.output
+    assert "1 images of built-in pictures" in done.output
+    for method in ("rgap", "copa denoised", "copa-prior", "grey"):
+        assert f"tanh        4        {method}" in done.output
+    assert "0.0472, 61.4" in done.output
+
+
+def test_tables_and_the_figure_are_written(first):
+    _, out = first
+    assert list(pd.read_csv(out / "table1.csv")["value"]) == [-2266.5, -1995.0, 0.0, -2146.0]
+    rows = pd.read_parquet(out / "rows.parquet")
+    written = pd.read_csv(out / "table2.csv")
+    assert list(written["mse"]) == pytest.approx(list(table_2(rows)["mse"]))
+    assert Image.open(out / "figure1.png").size[0] > 1000
+    assert not (out / "figure2.png").exists()
+
+
+def test_a_finished_network_is_not_computed_again(first):
+    _, out = first
+    (piece,) = (out / "pieces").glob("*.parquet")
+    pd.read_parquet(piece).assign(mse=0.125).to_parquet(piece)
+    images = varied(pictures_of(None), 1)
+    rows = kept_rows(images, [4], ["tanh"], [0], out / "pieces")
+    assert set(rows["mse"]) == {0.125}
+
+
+def test_several_processes_find_the_same_as_one(first, tmp_path):
+    images, told = varied(pictures_of(None), 1), []
+    rows = kept_rows(images, [4], ["tanh"], [0, 1], tmp_path, told.append, workers=2)
+    assert (told[-1].done, told[-1].total) == (2, 2)
+    here = pd.read_parquet(first[1] / "rows.parquet")
+    shared = rows[rows["seed"] == 0]
+    assert list(shared["mse"]) == pytest.approx(list(here["mse"]))
+    assert list(rows["seed"].unique()) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("--variants", "5", "1,2,3,4"),
+        ("--activations", "relu", "tanh, leaky-relu"),
+        ("--seeds", "0", "1 or more"),
+        ("--count", "0", "--count is 1 to"),
+        ("--workers", "0", "1 or more"),
+        ("--images", "nowhere", "No folder nowhere"),
+    ],
+)
+def test_what_cannot_be_done_says_why(option, value, says, tmp_path):
+    done = run("copa", option, value, "--out", tmp_path)
+    assert done.exit_code == 2
+    assert says in done.output
+
+
+def test_every_reproduction_is_a_command_with_a_help():
+    for name in REPRODUCTIONS:
+        assert run(name, "--help").exit_code == 0

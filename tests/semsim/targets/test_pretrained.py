@@ -1,0 +1,106 @@
+import pytest
+import torch
+from torchvision import models
+
+from semsim.defences.none import NoDefence
+from semsim.errors import SettingsError, UnknownNameError, WeightsError
+from semsim.targets import load_target, pretrained, save_target
+from semsim.targets.pretrained import Torchvision
+from semsim.targets.train import TrainSettings, train_target
+from semsim.types import LabelledImages
+
+
+def test_the_last_linear_layer_is_left_out_and_nothing_else():
+    body, features = Torchvision(model="mobilenet_v3_small").build(3, (32, 32))
+    theirs = models.mobilenet_v3_small(weights=None)
+    assert features == theirs.classifier[-1].in_features
+    names = {name for name, _ in theirs.named_parameters()}
+    kept = {name for name, _ in body.named_parameters()}
+    assert names - kept == {"classifier.3.weight", "classifier.3.bias"}
+    assert kept < names
+    assert not any(getattr(module, "inplace", False) for module in body.modules())
+
+
+def test_a_vision_transformer_takes_the_size_of_the_images():
+    body, features = Torchvision(model="vit_b_32").build(3, (64, 64))
+    assert features == 768
+    assert body.encoder.pos_embedding.shape == (1, 5, 768)  # 2×2 patches and the class
+
+
+@pytest.mark.parametrize(
+    ("model", "channels", "error", "says"),
+    [
+        ("resnet19", 3, UnknownNameError, "resnet18"),
+        ("squeezenet1_0", 3, SettingsError, "does not end in a linear layer"),
+        ("inception_v3", 3, SettingsError, "cannot take 32×32"),
+        ("resnet18", 1, SettingsError, "3 channels"),
+    ],
+)
+def test_what_does_not_fit_is_refused(model, channels, error, says):
+    with pytest.raises(error, match=says):
+        Torchvision(model=model).build(channels, (32, 32))
+
+
+@pytest.fixture
+def checkpoints(tmp_path, monkeypatch):
+    """A folder of weight files, with those of another start under torchvision's own name."""
+    monkeypatch.setattr(pretrained, "CHECKPOINTS", tmp_path)
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        state = models.shufflenet_v2_x0_5(weights=None).state_dict()
+    name = models.ShuffleNet_V2_X0_5_Weights.DEFAULT.url.rpartition("/")[2]
+    torch.save(state, tmp_path / name)
+    return state
+
+
+def test_named_weights_are_taken_from_the_checkpoints_folder(checkpoints):
+    architecture = Torchvision(model="shufflenet_v2_x0_5", weights="DEFAULT")
+    body, _ = architecture.build(3, (32, 32))
+    first = "conv1.0.weight"
+    assert not torch.equal(body.state_dict()[first], checkpoints[first])
+    architecture.start(body)
+    for name, value in body.state_dict().items():
+        assert torch.equal(value, checkpoints[name])
+    assert not any(value.isnan().any() for value in body.state_dict().values())
+
+
+def test_training_starts_from_them_and_the_result_needs_them_no_more(checkpoints, tmp_path):
+    data = LabelledImages(
+        dataset="noise",
+        classes=("a", "b"),
+        ids=("0", "1"),
+        images=torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0)),
+        labels=torch.tensor([0, 1]),
+    )
+    architecture = Torchvision(model="shufflenet_v2_x0_5", weights="DEFAULT")
+    model = train_target(architecture, data, NoDefence(), TrainSettings(epochs=0))
+    assert torch.equal(model.body.state_dict()["conv5.0.weight"], checkpoints["conv5.0.weight"])
+    for path in tmp_path.glob("*.pth"):
+        path.unlink()
+    save_target(model, tmp_path / "t.safetensors", name="torchvision", facts={})
+    assert torch.equal(load_target(tmp_path / "t.safetensors")(data.images), model(data.images))
+
+
+def test_without_named_weights_nothing_is_loaded():
+    architecture = Torchvision(model="shufflenet_v2_x0_5")
+    body, _ = architecture.build(3, (32, 32))
+    before = body.state_dict()["conv1.0.weight"].clone()
+    architecture.start(body)
+    assert torch.equal(body.state_dict()["conv1.0.weight"], before)
+
+
+def test_unknown_weights_list_the_known():
+    architecture = Torchvision(model="shufflenet_v2_x0_5", weights="IMAGENET9")
+    body, _ = architecture.build(3, (32, 32))
+    with pytest.raises(UnknownNameError, match="IMAGENET1K_V1"):
+        architecture.start(body)
+
+
+def test_broken_weight_files_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(pretrained, "CHECKPOINTS", tmp_path)
+    url = models.ShuffleNet_V2_X0_5_Weights.DEFAULT.url
+    (tmp_path / url.rpartition("/")[2]).write_bytes(b"version https://git-lfs")
+    architecture = Torchvision(model="shufflenet_v2_x0_5", weights="DEFAULT")
+    body, _ = architecture.build(3, (32, 32))
+    with pytest.raises(WeightsError, match=r"shufflenetv2_x0\.5"):
+        architecture.start(body)

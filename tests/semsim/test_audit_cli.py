@@ -1,0 +1,106 @@
+import pytest
+import typer
+from PIL import Image
+from typer.testing import CliRunner
+
+from semsim.audit_cli import audit, shape_of
+from semsim.errors import SettingsError
+
+APP = typer.Typer()
+APP.command()(audit)
+NET = """
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.look = nn.Conv2d(1, 2, 3, stride=2)
+        self.end = nn.Linear(2 * 7 * 7, 4)
+
+    def forward(self, images):
+        return self.end(self.look(images).tanh().flatten(1))
+
+class Needs(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+
+class Plain:
+    pass
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "net.py"
+    path.write_text(NET)
+    return path
+
+
+def run(*words):
+    return CliRunner().invoke(APP, [str(word) for word in words], env={"COLUMNS": "200"})
+
+
+def test_a_built_in_network_is_audited_and_checked():
+    done = run("cnn3:2", "--verify")
+    assert done.exit_code == 0, done.output
+    assert "c(M) = −1,995\n" in done.output
+    assert "c(M) is −1,995: the image cannot be solved for" in done.output
+    assert "Checked with weights and a gradient: c(M) = −1,995" in done.output
+    assert done.output.count("as in closed form") == 2
+    assert "c(M), now −1,995" in done.output
+
+
+def test_a_class_of_a_file_is_audited_and_drawn(file, tmp_path):
+    for name in ("leaks.png", "leaks.svg"):
+        done = run(f"{file}:Net", "--input", "1x16x16", "--figure", tmp_path / "new" / name)
+        assert done.exit_code == 0, done.output
+        assert "1: look" in done.output
+        assert "c(M) = −144" in done.output  # 2·49 + 2·9 − 2² of 256 values
+    assert Image.open(tmp_path / "new/leaks.png").size[0] > 1000
+    assert (tmp_path / "new/leaks.svg").read_text().rstrip().endswith("</svg>")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["cnn3:5"], "cnn3:1 to cnn3:4"),
+        (["nothing.py:Net"], "No file 'nothing.py'"),
+        (["cnn3:1", "--input", "32x32"], "channels x height x width"),
+        (["cnn3:1", "--input", "3x4x4"], "larger than the 2×2 map"),
+        (["cnn3:4", "--figure", "leaks.gif"], ".png or .svg"),
+    ],
+)
+def test_what_cannot_be_done_says_why(words, says):
+    done = run(*words)
+    assert done.exit_code == 2
+    assert says in done.output
+    assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("Net2", "no class 'Net2'"), ("Needs", "without arguments"), ("Plain", "torch.nn.Module")],
+)
+def test_a_class_that_is_no_network_says_why(file, name, says):
+    done = run(f"{file}:{name}", "--input", "1x16x16")
+    assert done.exit_code == 2
+    assert says in done.output
+
+
+def test_a_file_that_fails_is_told_without_a_traceback(tmp_path):
+    path = tmp_path / "broken.py"
+    path.write_text("raise RuntimeError('not today')")
+    done = run(f"{path}:Net")
+    assert done.exit_code == 2
+    assert "RuntimeError: not today" in done.output
+
+
+def test_the_help_says_that_the_file_is_run():
+    done = run("--help")
+    assert "CAUTION: the file is run" in " ".join(done.output.replace("│", " ").split())
+
+
+def test_sizes_are_three_numbers():
+    assert shape_of("3x32×40") == (3, 32, 40)
+    with pytest.raises(SettingsError):
+        shape_of("3x-1x4")

@@ -1,0 +1,120 @@
+"""The page Audit: its table of layers, its handlers, what it draws."""
+
+import gradio as gr
+import pytest
+
+from semsim.analysis.security import CIFAR, CNN3, FullyConnected, square
+from semsim.errors import SettingsError
+from semsim.ui import ScienceContext, audit
+from semsim.ui.audit_attack import attacked_example
+from semsim.ui.audit_form import layers_of, rows_of, shape_from
+
+
+@pytest.fixture
+def page(tmp_path):
+    context = ScienceContext(
+        data=tmp_path,
+        checkpoints=tmp_path,
+        studies=list,
+        labels={}.__getitem__,
+        votes={}.__getitem__,
+        device="cpu",
+    )
+    with gr.Blocks() as blocks:
+        loads = audit.render(context)
+    handlers = {fn.fn.__name__: fn for fn in blocks.fns.values()}
+    return blocks, handlers, loads
+
+
+@pytest.mark.parametrize("variant", CNN3)
+def test_the_table_of_a_built_in_network_means_that_network(variant):
+    assert layers_of(rows_of(CNN3[variant])) == CNN3[variant]
+
+
+def test_empty_rows_and_an_empty_padding_are_fine():
+    rows = [["3", 6.0, 1, None], ["", None, "", float("nan")], [1, 2, 1, 1]]
+    expected = (square(3, 6, 1), square(1, 2, 1, 1), FullyConnected(outputs=10))
+    assert layers_of(rows) == expected
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ([3, 2.5, 1, 0], "Row 1: channels is a whole number"),
+        ([3, 2, 0, 0], "Row 1: stride is"),
+        ([3, 2, 1, -1], "Row 1: padding is"),
+        (["<b>", 2, 1, 0], "Row 1: kernel is"),
+        ([3, 100000, 1, 0], "to 512"),
+        ([None, 2, 1, 0], "Row 1: kernel is"),
+        ([float("inf"), 2, 1, 0], "Row 1: kernel is"),
+    ],
+)
+def test_a_wrong_number_is_named(row, says):
+    with pytest.raises(SettingsError, match=says):
+        layers_of([row])
+
+
+def test_too_many_rows_and_strange_sizes_are_refused():
+    with pytest.raises(SettingsError, match="takes 12"):
+        layers_of([[1, 1, 1, 0]] * 13)
+    assert shape_from("3x32×32") == CIFAR
+    for text in ("3x32", "", None, "0x4x4", "3x9999x4"):
+        with pytest.raises(SettingsError, match="3x32x32"):
+            shape_from(text)
+
+
+def test_the_page_opens_with_the_first_variant(page):
+    _, _, [(load, outputs)] = page
+    shown = dict(zip([output.elem_id for output in outputs], load(), strict=True))
+    assert "c(M) = −2,266.5" in shown["audit-verdict"]
+    assert "<svg" in shown["audit-figure"]
+    assert "867" in shown["audit-layers"]
+    assert "convolution 1: stride 2" in shown["audit-tried"]
+    assert shown["audit-trouble"] == shown["audit-example"] == ""
+
+
+def test_choosing_a_variant_fills_the_table_and_audits_it(page):
+    _, handlers, _ = page
+    rows, trouble, verdict, *_ = handlers["choose"].fn("CNN3 variant 3")
+    assert rows == [[3, 6, 1, 0], [3, 9, 1, 0]]
+    assert trouble == ""
+    assert "c(M) = 0" in verdict
+
+
+def test_a_mistake_is_told_and_clears_what_was_shown(page):
+    _, handlers, _ = page
+    told, *others = handlers["look"].fn("3x32x32", [["<b>", 1, 1, 0]])
+    assert 'role="alert"' in told
+    assert "<b>" not in told
+    assert set(others) == {""}
+
+
+def test_every_handler_is_private_and_out_of_the_queue(page):
+    blocks, _, _ = page
+    assert len(blocks.fns) == 3
+    for fn in blocks.fns.values():
+        assert fn.api_visibility == "private"
+        assert not fn.queue
+
+
+def test_an_example_is_attacked(page):
+    _, handlers, _ = page
+    trouble, html = handlers["try_attack"].fn("3x32x32", rows_of(CNN3[4]))
+    assert trouble == ""
+    assert html.count("data:image/png;base64") == 3
+    assert "COPA-prior: PSNR" in html
+    assert "A grey picture has PSNR" in html
+
+
+def test_an_exact_inversion_is_called_exact():
+    html = attacked_example((square(1, 3, 1), FullyConnected(outputs=10)), CIFAR)
+    assert "R-GAP: exact" in html
+
+
+def test_what_cannot_be_attacked_says_why(page):
+    _, handlers, _ = page
+    trouble, html = handlers["try_attack"].fn("3x16x16", rows_of(CNN3[4]))
+    assert "set the input to that" in trouble
+    assert html == ""
+    with pytest.raises(SettingsError, match="too large"):
+        attacked_example((square(3, 64, 1, 1), FullyConnected(outputs=10)), CIFAR)

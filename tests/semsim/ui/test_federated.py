@@ -1,0 +1,55 @@
+"""The page Federated without a browser: its form, and what it draws of a finished job."""
+
+from pathlib import Path
+
+import pytest
+
+from semsim import jobs
+from semsim.errors import SettingsError
+from semsim.federated.leak import REFERENCE, RESCALED
+from semsim.federated.orders import out_of, queue_comparison
+from semsim.federated.study import Order, carry_out
+from semsim.ui import federated
+
+TINY = Order(
+    data="symbols:train_per_class=1,test_per_class=1,size=16",
+    network="mlp-3",
+    clients=2,
+    rounds=1,
+    arms=("uplink-closed-form",),
+    images=2,
+    attack="invgrad:steps=1",
+)
+
+
+def values(order: Order) -> tuple[object, ...]:
+    return tuple(getattr(order, name) for name in federated.FORM)
+
+
+def test_the_form_means_an_order():
+    order = federated.order_of(values(TINY))
+    assert order.arms == (REFERENCE, RESCALED, "uplink-closed-form")
+    assert order.data == TINY.data
+    assert federated.order_of(values(Order())) == Order()
+
+
+def test_an_empty_field_is_named():
+    given = list(values(TINY))
+    given[federated.FORM.index("clients")] = None
+    with pytest.raises(SettingsError, match="clients is empty"):
+        federated.order_of(tuple(given))
+
+
+def test_a_finished_comparison_is_drawn(tmp_path: Path):
+    job = queue_comparison(TINY, tmp_path)
+    assert federated.draw(job)[3] == ""
+    jobs.run_as_job(job.folder, lambda report: carry_out(TINY, out_of(job), report))
+    summary, _, words, grid = federated.draw(job)
+    assert "eavesdropper on the uplink alone: no protection" in summary
+    assert "A client finds γ" in words
+    assert grid.count("<img") == 2 * (1 + 3)
+    assert "SSIM" in grid
+
+
+def test_without_a_job_the_page_says_so():
+    assert "Nothing has been compared" in federated.draw(None)[0]

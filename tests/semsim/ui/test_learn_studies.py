@@ -1,0 +1,110 @@
+"""The studies of SemSim on the page: what is asked for, and what is drawn of the outcome."""
+
+import gradio as gr
+import pytest
+from made_judged import judged_labels, judged_votes
+
+from semsim import jobs
+from semsim.errors import DataError, SemsimError
+from semsim.learning.studies import plan_of
+from semsim.ui import ScienceContext, StudyChoice, learn_studies
+
+
+def judged(auc, mse):
+    def row(name, value):
+        scopes = {"pooled": {"auc": value, "low": None, "high": None}}
+        return {"metric": name, "rho": None, "auc": scopes}
+
+    return {"metrics": [row("semsim:semsim", auc), row("mse", mse)]}
+
+
+FOUND = {
+    "what": "loss",
+    "simulated": True,
+    "rows": [
+        {"value": value, "seed": seed, "n_originals": 4, "held_out": judged(auc, 0.7)}
+        for value, seed, auc in (("triplet", 0, 0.8), ("triplet", 1, 0.6), ("<b>", 0, None))
+    ],
+}
+
+
+@pytest.fixture
+def context(tmp_path):
+    labels = judged_labels(tmp_path / "toy", originals=6)
+    return ScienceContext(
+        data=tmp_path / "data",
+        checkpoints=tmp_path / "checkpoints",
+        studies=lambda: [StudyChoice("s1", "Demo", True)],
+        labels=lambda study: labels,
+        votes=lambda study: judged_votes(labels),
+        device="cpu",
+    )
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Jobs that would have been started: running them is tested elsewhere."""
+    found = []
+    monkeypatch.setattr(jobs, "start", found.append)
+    return found
+
+
+def start(context, what="margin", values=".5,1", seeds=2, studies=("s1",)):
+    return learn_studies.start_study(
+        context, studies, "architecture=net1", 0.25, what, "small", values, seeds
+    )
+
+
+def test_a_study_is_asked_for_as_the_page_says(context, started):
+    job = start(context)
+    assert started == [job]
+    plan = plan_of(jobs.read_json(job.folder / "order.json")["plan"])
+    assert (plan.what, plan.values, plan.seeds) == ("margin", (0.5, 1.0), (0, 1))
+    assert (plan.hold_out.kind, plan.hold_out.value) == ("architecture", "net1")
+    assert "simulated votes" in job.title
+
+
+def test_empty_values_are_the_usual_ones(context, started):
+    job = start(context, "loss", " ", 1)
+    plan = plan_of(jobs.read_json(job.folder / "order.json")["plan"])
+    assert plan.values == ("triplet", "contrastive")
+
+
+@pytest.mark.parametrize(
+    "asked", [{"studies": ()}, {"values": "x"}, {"seeds": 0}, {"seeds": None}, {"values": "-1"}]
+)
+def test_what_cannot_be_is_told_and_starts_nothing(context, started, asked):
+    with pytest.raises(SemsimError):
+        start(context, **asked)
+    assert started == []
+
+
+def test_mistakes_are_told_on_the_page(context, started):
+    with gr.Blocks() as blocks:
+        study, held, share = gr.Textbox(), gr.Textbox(), gr.Number()
+        made = learn_studies.section(context, study, held, share)
+    (begin,) = [fn for fn in blocks.fns.values() if fn.fn.__name__ == "begin_study"]
+    told, *others = begin.fn(None, "original", 0.25, "margin", "small", "", 1)
+    assert learn_studies.alert_html(DataError("Choose a study first"))[:20] == told[:20]
+    assert others == [gr.skip()] * (len(begin.outputs) - 1)
+    assert len(made.load()) == len(made.outputs)
+
+
+def test_the_table_has_a_row_a_value_and_escapes_it():
+    html = learn_studies.study_html(FOUND)
+    assert html.count("<tr>") == 3
+    assert "&lt;b&gt;" in html
+    assert ">0.7<" in html
+    assert "Fig. 7C" in html
+    assert "Simulated votes" in html
+    assert "Simulated" not in learn_studies.study_html({**FOUND, "simulated": False})
+
+
+def test_the_figure_shows_the_mean_and_how_far_trainings_lie_apart():
+    own, mse = learn_studies.study_figure(FOUND).data[:2]
+    assert list(own.x) == ["triplet", "<b>"]
+    assert own.y[0] == pytest.approx(0.7)
+    assert own.error_y.array[0] == pytest.approx(0.1)
+    assert own.error_y.arrayminus[0] == pytest.approx(0.1)
+    assert list(mse.y) == pytest.approx([0.7, 0.7])
+    assert mse.error_y.array is None
