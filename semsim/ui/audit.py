@@ -50,7 +50,8 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
         except SemsimError as error:
             return [alert_html(error), ""]
 
-    variant.input(choose, variant, [table, *drawn], **_QUIET)
+    # Not `input`, which Gradio sends twice: the second answer could wipe what was asked for since.
+    variant.select(choose, variant, [table, *drawn], **_QUIET)
     show.click(look, [size, table], drawn, **_QUIET)
     attack.click(try_attack, [size, table], [trouble, example], **_QUIET)
     return [(lambda: audited("3x32x32", rows_of(CNN3[_FIRST])), drawn)]
