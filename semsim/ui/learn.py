@@ -166,11 +166,11 @@ def promote_training(context: ScienceContext, job_id: str | None) -> str:
 
 
 def draw(context: ScienceContext, job: Job | None) -> list[Any]:
-    """The curves of a training and, when it is done, its result."""
+    """The curves of a training and, when it is done, its result and the button to use it."""
     if job is None:
-        return [*(gr.Plot(visible=False) for _ in range(3)), ""]
-    history, result = jobs.history(job), ""
-    if jobs.state(job) is JobState.DONE:
+        return [*(gr.Plot(visible=False) for _ in range(3)), "", gr.Button(visible=False)]
+    history, result, is_done = jobs.history(job), "", jobs.state(job) is JobState.DONE
+    if is_done:
         found = jobs.result(job)
         result = learn_view.result_html(found, studies_behind(context, found["study"]))
     return [
@@ -178,6 +178,7 @@ def draw(context: ScienceContext, job: Job | None) -> list[Any]:
         gr.Plot(learn_view.distance_figure(history, job.id), visible=True),
         gr.Plot(learn_view.auc_figure(history, job.id), visible=True),
         result,
+        gr.Button(visible=is_done),
     ]
 
 
@@ -299,6 +300,8 @@ def _watch_area() -> tuple[Any, jobpanel.JobPanel, list[Any], Any, Any]:
     loss = gr.Plot(show_label=False, visible=False, elem_id="learn-loss-curve")
     distance = gr.Plot(show_label=False, visible=False, elem_id="learn-distances")
     auc = gr.Plot(show_label=False, visible=False, elem_id="learn-auc")
-    choose = gr.Button("Use as the SemSim of this workspace", elem_id="learn-promote")
+    choose = gr.Button(
+        "Use as the SemSim of this workspace", visible=False, elem_id="learn-promote"
+    )
     said = gr.HTML(elem_id="learn-promoted")
-    return chosen, panel, [loss, distance, auc, result], choose, said
+    return chosen, panel, [loss, distance, auc, result, choose], choose, said

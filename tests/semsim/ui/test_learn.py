@@ -201,6 +201,7 @@ def test_a_training_started_on_the_page_ends_in_a_checkpoint(page, context):
     assert "the architecture net1, which it has not seen" in shown["learn-result"]
     assert "In sample" in shown["learn-result"]
     assert "People (ceiling)" in shown["learn-result"]
+    assert shown["learn-promote"].visible
     said, listed = handlers["promote_chosen"].fn(job.id)
     assert "mine is now the SemSim" in said
     assert "mine ★" in listed
@@ -245,4 +246,5 @@ def test_only_a_finished_training_is_promoted(context, tables):
     job = queue(context, tables, "waiting")
     assert "Choose a training that is done" in learn.promote_training(context, job.id)
     assert "Choose a training that is done" in learn.promote_training(context, None)
+    assert not any(learn.draw(context, one)[-1].visible for one in (job, None))
     assert promoted(context.checkpoints) is None
