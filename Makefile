@@ -9,6 +9,9 @@ BIN     = .venv/bin
 # Accounts are asked for where others can reach the studio.
 LOCAL   = $(if $(filter 127.0.0.1 localhost ::1,$(HOST)),--local)
 
+# Else every process that is started would compile the project anew.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: run test lint types demo flower clean help
 
 help:

@@ -42,6 +42,7 @@ MODELS = 14
 CLASSES = [f"class {number:02}" for number in range(20)]
 FILLED = (0.0, 0.5, 0.9)  # shares of the slots at which claiming is timed
 CLAIMS = 40
+BATCH = 4  # items a browser fetches at once
 START_SECONDS = 180.0  # the server imports torch and gradio
 
 
@@ -327,6 +328,7 @@ def vote_together(made: Study, ports: list[int], options: argparse.Namespace) ->
                 made,
                 f"person {number}",
                 begin + pause * number / options.annotators,
+                1 + number % BATCH,
                 begin + options.seconds,
                 pause,
                 load,
@@ -342,15 +344,27 @@ def vote_together(made: Study, ports: list[int], options: argparse.Namespace) ->
 
 
 def vote_steadily(
-    port: int, made: Study, name: str, begin: float, end: float, pause: float, load: Load
+    port: int,
+    made: Study,
+    name: str,
+    begin: float,
+    first: int,
+    end: float,
+    pause: float,
+    load: Load,
 ) -> None:
-    """One annotator: a vote each `pause` seconds, items fetched four at a time."""
+    """One annotator: a vote each `pause` seconds, items fetched `BATCH` at a time.
+
+    first: items of the first batch; where all began alike, all would fetch in the same second.
+    """
     browser = Browser(port, made.token, name)
     waiting: list[str] = []
+    n = first
     while begin < end:
         time.sleep(max(0.0, begin - time.monotonic()))
         if not waiting:
-            reply, spent = browser.ask("GET", "/api/next?tab=t&n=4")
+            reply, spent = browser.ask("GET", f"/api/next?tab=t&n={n}")
+            n = BATCH
             load.claims.append(spent)
             waiting = [item["item"] for item in reply.get("items", [])]
         if waiting:

@@ -85,6 +85,7 @@ _GIVE = (
         tab=bindparam("for_tab"),
     )
 )
+_PUT = update(_SLOT).where(_SLOT.c.id == bindparam("slot"))
 _REFUSED = {
     AnnotatorStatus.PAUSED: (
         "The researcher has paused your part in this study, so this was not taken. "
@@ -216,8 +217,7 @@ def _note_lost(tx: Session, annotator: Annotator, taken: Mapping[str, Slot], now
 
 def set_slot(tx: Session, slot_id: int, state: SlotState, **values: object) -> None:
     """Put one slot into `state`."""
-    changed = update(_SLOT).where(_SLOT.c.id == slot_id).values(state=state, **values)
-    tx.connection().execute(changed)
+    tx.connection().execute(_PUT, {"slot": slot_id, "state": state, **values})
 
 
 def extend(
