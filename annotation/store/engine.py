@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, TimeoutError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.orm import Session
 
 from annotation.errors import StoreError
@@ -17,9 +17,6 @@ T = TypeVar("T")
 BUSY_MS = 30_000
 # uvicorn runs handlers on 40 threads; a smaller pool would make them wait for a connection.
 POOL = {"pool_size": 24, "max_overflow": 40, "pool_timeout": 30}
-# Against a server fewer at once finish sooner: each waits for an answer a dozen times, and forty
-# threads waiting so hold locks and wake each other (benchmarks/README.md).
-FEW = {"pool_size": 8, "max_overflow": 0, "pool_timeout": BUSY_MS / 1000}
 # Serialization failure, deadlock, and a key another transaction has just inserted.
 RETRY_STATES = frozenset({"40001", "40P01", "23505"})
 ATTEMPTS = 8
@@ -31,7 +28,7 @@ def open_engine(url: str) -> Engine:
     if parsed.get_backend_name() == "sqlite":
         return _open_sqlite(parsed)
     if parsed.drivername == "postgresql+psycopg":
-        return create_engine(parsed, **FEW, pool_pre_ping=True)
+        return create_engine(parsed, **POOL, pool_pre_ping=True)
     raise StoreError(
         f"Databases of kind {parsed.drivername!r} are not supported. "
         "Use sqlite:///<file> or postgresql+psycopg://…"
@@ -109,8 +106,6 @@ def run(
             session = Session(engine, expire_on_commit=False, info={"by": by})
             with session, session.begin():
                 return work(session)
-        except TimeoutError as error:
-            raise StoreError(f"The database had no time for this: {error}") from error
         except DBAPIError as error:
             if getattr(error.orig, "sqlstate", None) in RETRY_STATES and attempt < attempts:
                 time.sleep(0.005 * 2**attempt)
