@@ -1,13 +1,10 @@
 """`python -m semsim campaign …`: plan, run and watch a grid of targets and attacks."""
 
-import shlex
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from tqdm import tqdm
 
 from semsim import jobs
 from semsim.campaign.orders import Order, jobs_of, load, plan_of, queue_campaign
@@ -19,8 +16,8 @@ from semsim.campaign.specs import read_training, with_preset
 from semsim.campaign.store import PieceStore
 from semsim.campaign.vertical import VerticalRun, attack_vertical
 from semsim.campaign.watch import campaigns, read_campaign
-from semsim.jobs import Job, read_job, run_as_job
-from semsim.progress import Progress
+from semsim.job_cli import TerminalBar, carry_out
+from semsim.jobs import Job, read_job
 from semsim.score_cli import errors_end_with
 
 app = typer.Typer(no_args_is_help=True, help="A grid of targets and attacks, on many machines.")
@@ -74,7 +71,7 @@ def plan_command(
     with errors_end_with(1):
         campaign = _campaign(locals())
         plan = plan_of(campaign)
-        with _Bar("Measuring") as bar:
+        with TerminalBar("Measuring") as bar:
             estimate = measure(plan, data_dir, load, bar)
         typer.echo(outlook_text(outlook(plan, data_dir, estimate), workers))
 
@@ -138,7 +135,7 @@ def vertical_command(
             rounds=rounds,
             seed=seed,
         )
-        with _Bar(name) as bar:
+        with TerminalBar(name) as bar:
             folder = attack_vertical(run, data_dir, bar)
         counts = read_set(folder).manifest["status"].eq("ok")
         typer.echo(f"{counts.sum()} ok / {(~counts).sum()} failed\n{folder}")
@@ -207,17 +204,9 @@ def _carry_out(job: Job, order: Order) -> None:
         with connect(order.scheduler, order.workers) as client:
             return run_plan(plan, order.data, client, how, report)
 
-    try:
-        with _Bar(job.title) as bar:
-            outcome = run_as_job(job.folder, work, also=bar)
-    except KeyboardInterrupt:
-        again = shlex.join([*job.argv, "--job", str(job.folder)])
-        typer.echo(f"\nStopped. To go on: python -m semsim {again}", err=True)
-        raise typer.Exit(130) from None
-    if outcome is None:
-        typer.echo("Stopped as asked; it can be resumed.", err=True)
-        return
-    typer.echo(_summary(outcome))
+    outcome = carry_out(job, work, TerminalBar(job.title))
+    if outcome is not None:
+        typer.echo(_summary(outcome))
 
 
 def _summary(outcome: dict[str, Any]) -> str:
@@ -244,29 +233,3 @@ def _status_text(data: Path, name: str) -> str:
     state = jobs.state(found[0]).value if found else "never started as a job"
     done = len(keys) - len(left) - failed
     return f"{name}: {state}; {done} ok / {failed} failed / {len(left)} left of {len(keys)} images"
-
-
-class _Bar:
-    """Shows reports as a bar on a terminal, and as a line a new note elsewhere."""
-
-    def __init__(self, name: str) -> None:
-        self._name, self._wrote = name, ""
-        self._bar: Any = None
-
-    def __enter__(self) -> "_Bar":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def __call__(self, progress: Progress) -> None:
-        if not sys.stderr.isatty():
-            if progress.note != self._wrote:
-                typer.echo(progress.note, err=True)
-                self._wrote = progress.note
-            return
-        if self._bar is None:  # a resumed campaign starts its pace where it is
-            self._bar = tqdm(total=progress.total, initial=progress.done, desc=self._name)
-        self._bar.n = progress.done
-        self._bar.set_postfix_str(progress.note, refresh=True)

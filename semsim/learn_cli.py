@@ -1,17 +1,15 @@
 """`python -m semsim learn`: train SemSim from a file of labels."""
 
-import shlex
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from tqdm import tqdm
 
 from semsim.errors import SemsimError
-from semsim.jobs import Job, read_job, run_as_job
+from semsim.job_cli import TerminalBar, carry_out
+from semsim.jobs import Job, read_job
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.initial import absolute
 from semsim.learning.orders import Order, queue_training
@@ -132,15 +130,8 @@ def settings_from(preset: str, given: dict[str, Any]) -> TrainSettings:
 
 
 def _carry_out(job: Job, work: Callable[[Report], dict[str, Any]]) -> None:
-    try:
-        with _Terminal(job.title) as terminal:
-            outcome = run_as_job(job.folder, work, also=terminal)
-    except KeyboardInterrupt:
-        again = shlex.join([*job.argv, "--job", str(job.folder)])
-        typer.echo(f"\nStopped. To go on: python -m semsim {again}", err=True)
-        raise typer.Exit(130) from None
+    outcome = carry_out(job, work, _Terminal(job.title))
     if outcome is None:
-        typer.echo("Stopped as asked; it can be resumed.", err=True)
         return
     (job.folder / STATE_FILE).unlink(missing_ok=True)  # the result is written: nothing to resume
     if outcome["stopped"]:
@@ -164,30 +155,10 @@ def _summary(outcome: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-class _Terminal:
-    """Shows reports as a bar on a terminal, and as a line an epoch in a log."""
+class _Terminal(TerminalBar):
+    """In a log a line an epoch."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._bar: Any = None
-        self._wrote = ""
-
-    def __enter__(self) -> Callable[[Progress], None]:
-        return self._draw if sys.stderr.isatty() else self._log
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def _draw(self, progress: Progress) -> None:
-        if self._bar is None:  # a resumed training starts its bar, and its pace, where it is
-            self._bar = tqdm(
-                desc=self._name, total=progress.total, initial=progress.done, dynamic_ncols=True
-            )
-        self._bar.n = progress.done
-        self._bar.set_postfix_str(progress.note, refresh=True)
-
-    def _log(self, progress: Progress) -> None:
+    def log(self, progress: Progress) -> None:
         if progress.note != self._wrote and "d_plus" in progress.values:
             typer.echo(progress.note)
             self._wrote = progress.note

@@ -10,9 +10,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from semsim import job_cli
 from semsim.campaign.specs import read_plugin
 from semsim.datasets import DATASETS
-from semsim.jobs import Job, read_job, run_as_job
+from semsim.jobs import Job, read_job
 from semsim.learn_cli import learn_command
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.card import HEADS, NOT_STATED, card_paths, table_rows
@@ -220,17 +221,9 @@ def read_settings(text: str) -> TrainSettings:
 
 def carry_out(job: Job) -> dict[str, Any] | None:
     """Do the work of a job; None where it was stopped as asked."""
-    try:
-        with terminal_bar("step") as bar:
-            outcome = run_as_job(job.folder, work_of(job), also=bar)
-    except KeyboardInterrupt:
-        again = f"python -m semsim learn carry-out --job {job.folder}"
-        typer.echo(f"\nStopped. To go on: {again}", err=True)
-        raise typer.Exit(130) from None
-    if outcome is None:
-        typer.echo("Stopped as asked; it can be resumed.", err=True)
-        return None
-    (job.folder / STATE_FILE).unlink(missing_ok=True)  # the result is written: nothing to resume
+    outcome = job_cli.carry_out(job, work_of(job), terminal_bar("step"))
+    if outcome is not None:  # the result is written: nothing to resume
+        (job.folder / STATE_FILE).unlink(missing_ok=True)
     return outcome
 
 

@@ -1,17 +1,16 @@
 """`python -m semsim split …`: train, defend and attack networks cut between client and server."""
 
-import shlex
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
 import typer
-from tqdm import tqdm
 
+from semsim import job_cli
 from semsim.errors import SemsimError
-from semsim.jobs import Job, read_job, read_json, run_as_job
+from semsim.job_cli import TerminalBar
+from semsim.jobs import Job, read_job, read_json
 from semsim.processes import checked_workers
 from semsim.progress import Progress, Report
 from semsim.reporting.export import png, svg
@@ -172,16 +171,7 @@ def carry_out_quietly(
     def work(report: Report) -> dict[str, Any]:
         return run_spread(plan, place, workers, report)
 
-    try:
-        with Terminal(job) as show:
-            outcome = run_as_job(job.folder, work, show)
-    except KeyboardInterrupt:
-        again = shlex.join([*job.argv, "--job", str(job.folder)])
-        typer.echo(f"\nStopped. To go on: python -m semsim {again}", err=True)
-        raise typer.Exit(130) from None
-    if outcome is None:
-        typer.echo("Stopped as asked; it can be resumed.", err=True)
-    return outcome
+    return job_cli.carry_out(job, work, _Terminal(job.title))
 
 
 def outcome_text(outcome: dict[str, Any]) -> str:
@@ -206,27 +196,10 @@ def cost_text(cost: dict[str, Any]) -> str:
     )
 
 
-class Terminal:
-    """Shows reports as a bar on a terminal, and as a line a stage elsewhere."""
+class _Terminal(TerminalBar):
+    """In a log a line a stage."""
 
-    def __init__(self, job: Job) -> None:
-        self._title, self._wrote = job.title, ""
-        self._bar: Any = None
-
-    def __enter__(self) -> Report:
-        return self._draw if sys.stderr.isatty() else self._log
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def _draw(self, progress: Progress) -> None:
-        if self._bar is None:
-            self._bar = tqdm(total=progress.total, initial=progress.done, desc=self._title)
-        self._bar.n = progress.done
-        self._bar.set_postfix_str(progress.note, refresh=True)
-
-    def _log(self, progress: Progress) -> None:
+    def log(self, progress: Progress) -> None:
         stage = progress.note.partition(":")[0]
         if stage != self._wrote:
             share = progress.done / progress.total if progress.total else 1
