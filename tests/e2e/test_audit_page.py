@@ -1,21 +1,12 @@
 """The page Audit in a real browser: what leaks, what would change it, one picture attacked."""
 
-from collections.abc import Iterator
-
 import pytest
 from e2e.science_server import ScienceServer
 from playwright.sync_api import Browser, expect
 
 pytestmark = pytest.mark.e2e
+PAGE = "audit"
 SLOW = 120_000  # milliseconds; two busy cores
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScienceServer]:
-    running = ScienceServer("audit", tmp_path_factory.mktemp("audit"))
-    running.start()
-    yield running
-    running.kill()
 
 
 def test_a_network_is_audited_changed_and_attacked(

@@ -1,21 +1,12 @@
 """The page Federated in a real browser: start, watch, look at what came back."""
 
-from collections.abc import Iterator
-
 import pytest
 from e2e.science_server import ScienceServer
 from playwright.sync_api import Browser, expect
 
 pytestmark = pytest.mark.e2e
+PAGE = "federated"
 SLOW = 120_000  # milliseconds; two busy cores
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScienceServer]:
-    running = ScienceServer("federated", tmp_path_factory.mktemp("federated"))
-    running.start()
-    yield running
-    running.kill()
 
 
 def test_a_comparison_is_started_and_looked_at(chromium: Browser, server: ScienceServer) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from e2e.label_server import LabelServer
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 from studio import until
 from study_factory import CLASSES, write_set
 
@@ -39,22 +39,6 @@ def new_study(store: Store, server: LabelServer) -> Callable[..., Study]:
         return studies.create_study(store, made, [folder], server.data / "images")
 
     return make
-
-
-@pytest.fixture
-def context(chromium: Browser) -> Iterator[BrowserContext]:
-    opened = chromium.new_context(viewport={"width": 1366, "height": 768})
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def page(context: BrowserContext) -> Iterator[Page]:
-    opened = context.new_page()
-    errors: list[str] = []
-    opened.on("pageerror", lambda error: errors.append(str(error)))
-    yield opened
-    assert errors == []
 
 
 def join(page: Page, server: LabelServer, study: Study, name: str = "Ada") -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from e2e.label_server import LabelServer
 from e2e.rules import broken_rules
-from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
+from playwright.sync_api import Page, Request, Route, expect
 from studio import until
 from study_factory import CLASSES, write_set
 
@@ -50,22 +50,6 @@ def new_study(store: Store, server: LabelServer) -> Callable[..., Study]:
         return studies.create_study(store, made, [folder], server.data / "images")
 
     return make
-
-
-@pytest.fixture
-def context(chromium: Browser) -> Iterator[BrowserContext]:
-    opened = chromium.new_context(viewport={"width": 1366, "height": 768})
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def page(context: BrowserContext) -> Iterator[Page]:
-    opened = context.new_page()
-    errors: list[str] = []
-    opened.on("pageerror", lambda error: errors.append(str(error)))
-    yield opened
-    assert errors == []
 
 
 def press_tab_to(page: Page, selector: str) -> None:

@@ -7,16 +7,9 @@ from e2e.science_server import ScienceServer
 from playwright.sync_api import Browser, Page, expect
 
 pytestmark = pytest.mark.e2e
+PAGE = "reconstruct"
 SLOW = 120_000  # milliseconds; two busy cores
 TARGET = "cnn-small:width=4,activation=tanh"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScienceServer]:
-    running = ScienceServer("reconstruct", tmp_path_factory.mktemp("reconstruct"))
-    running.start()
-    yield running
-    running.kill()
 
 
 @pytest.fixture

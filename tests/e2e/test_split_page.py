@@ -1,21 +1,12 @@
 """The page Split inference in a real browser: choose, start, see what leaks."""
 
-from collections.abc import Iterator
-
 import pytest
 from e2e.science_server import ScienceServer
 from playwright.sync_api import Browser, expect
 
 pytestmark = pytest.mark.e2e
+PAGE = "split"
 SLOW = 120_000  # milliseconds; two busy cores
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScienceServer]:
-    running = ScienceServer("split", tmp_path_factory.mktemp("split"))
-    running.start()
-    yield running
-    running.kill()
 
 
 def test_an_experiment_is_chosen_run_and_looked_at(

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from html.parser import HTMLParser
 
 import pytest
+from made_results import Page
 
 from annotation.domain import AnnotatorRow, Study, StudyProgress, StudySpec, StudyStatus, Task
 from annotation.downloads import DOWNLOADS
@@ -45,25 +45,6 @@ def annotator(**changes) -> AnnotatorRow:
 PROGRESS = StudyProgress(n_items=48, coverage=[40, 5, 2, 0, 0, 1], annotators=[annotator()])
 
 
-class Text(HTMLParser):
-    """A page's words, and its tags."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.words: list[str] = []
-        self.tags: list[tuple[str, dict]] = []
-        self.feed(html)
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def __str__(self) -> str:
-        return " ".join(" ".join(self.words).split())
-
-
 def test_votes_are_counted_from_the_coverage():
     assert study_view.votes_done(PROGRESS) == 5 * 1 + 2 * 2 + 1 * 5
     assert study_view.votes_wanted(PROGRESS) == 48 * 5
@@ -71,7 +52,7 @@ def test_votes_are_counted_from_the_coverage():
 
 def test_a_row_of_the_table_is_a_button_with_status_and_progress():
     html = study_view.studies_table([(study(), PROGRESS)], "s1")
-    text = Text(html)
+    text = Page(html)
     assert ("button", {"type": "button", "class": "st-pick", "data-study": "s1"}) in text.tags
     assert ("tr", {"aria-current": "true"}) in text.tags
     assert "running" in str(text)
@@ -97,7 +78,7 @@ def test_simulated_studies_and_people_are_marked():
 
 
 def test_the_head_states_the_settings():
-    text = str(Text(study_view.study_head(study(n_failed=2))))
+    text = str(Page(study_view.study_head(study(n_failed=2))))
     for words in ("48 items of 2 target models", "5 votes each", "seed 7", "2 failed"):
         assert words in text
 
@@ -110,13 +91,13 @@ def test_decoys_and_candidates_belong_to_one_task_each():
 
 
 def test_people_are_shown_with_pace_and_none_rate():
-    text = str(Text(study_view.people_table([annotator()], NOW)))
+    text = str(Page(study_view.people_table([annotator()], NOW)))
     assert "Ada 12 2.3 s 25% just now" in text
 
 
 def test_what_is_not_known_is_a_dash():
     row = annotator(median_rt_ms=None, none_rate=None)
-    assert "Ada 12 – – just now" in str(Text(study_view.people_table([row], NOW)))
+    assert "Ada 12 – – just now" in str(Page(study_view.people_table([row], NOW)))
 
 
 def test_nobody_yet_is_said_in_words():
@@ -146,7 +127,7 @@ def test_every_text_from_people_is_escaped():
         + study_view.problems(f"{NASTY}\n{NASTY}")
         + study_view.downloads(NASTY)
     )
-    assert not [tag for tag, _ in Text(html).tags if tag == "img"]
+    assert not [tag for tag, _ in Page(html).tags if tag == "img"]
 
 
 def test_the_bars_are_the_coverage():
@@ -156,7 +137,7 @@ def test_the_bars_are_the_coverage():
 
 
 def test_there_is_a_link_for_each_download():
-    links = [a["href"] for tag, a in Text(study_view.downloads("s1")).tags if tag == "a"]
+    links = [a["href"] for tag, a in Page(study_view.downloads("s1")).tags if tag == "a"]
     assert links == [f"/studio/download/s1/{file}" for file in DOWNLOADS]
     assert "/studio/download/s1/votes.csv" in links
 
