@@ -114,7 +114,7 @@ def _what_is_invalid(error: RequestValidationError) -> str:
     )
 
 
-def _require_same_origin(request: Request) -> None:
+async def _require_same_origin(request: Request) -> None:  # async, as it needs no thread
     if not is_same_origin(request.headers):
         raise errors.NotAllowedError("This request comes from another site.")
 
@@ -132,7 +132,7 @@ def router(store: Store, images: Path) -> APIRouter:
         (BEGIN, pages.begin),
         (DONE, pages.done),
     ):
-        routes.add_api_route(path, get, methods=["GET"])
+        routes.add_api_route(path, get, methods=["GET"], response_model=None)
     for path, post in (
         ("/api/vote", api.vote),
         ("/api/undo", api.undo),
@@ -142,8 +142,9 @@ def router(store: Store, images: Path) -> APIRouter:
         ("/sign-out", pages.sign_out),
         (BEGIN, pages.advance),
     ):
+        checked = [Depends(_require_same_origin)]
         routes.add_api_route(
-            path, post, methods=["POST"], dependencies=[Depends(_require_same_origin)]
+            path, post, methods=["POST"], dependencies=checked, response_model=None
         )
     return routes
 

@@ -23,6 +23,7 @@ from annotation.store.slots import (
     lock_slots,
     require_active,
     set_slot,
+    slots_of,
     take,
     task_items,
     touch,
@@ -40,12 +41,14 @@ from annotation.votes.answers import check_answer, is_recognised
 
 # Made once, as making a statement takes longer than carrying it out.
 _QUESTION = (
-    select(StudyRow, SourceRow.class_name, CandidateListRow.classes)
+    select(StudyRow, SourceRow.class_name, CandidateListRow.classes, VoteRow)
     .select_from(StimulusRow)
     .join(SourceRow, SourceRow.id == StimulusRow.source_id)
     .join(StudyRow, StudyRow.id == StimulusRow.study_id)
     .outerjoin(CandidateListRow, CandidateListRow.source_id == SourceRow.id)
+    .outerjoin(VoteRow, VoteRow.id == bindparam("vote"))
     .where(StimulusRow.id == bindparam("item"), StimulusRow.study_id == bindparam("study"))
+    .with_for_update(key_share=True, of=StimulusRow)
 )
 
 
@@ -56,16 +59,16 @@ def record(tx: Session, annotator: Annotator, answer: Answer, now: datetime) -> 
     somebody who may no longer vote: their browser then knows that it has arrived.
     """
     status = touch(tx, annotator, now)
-    known = tx.get(VoteRow, answer.id)
+    question = _question(tx, annotator, answer)
+    known = tx.get(VoteRow, answer.id) if question is None else question[-1]
     if known is not None:
         return _receipt_again(tx, known, annotator, answer)
     require_active(status)
-    question = _question(tx, annotator, answer.item)
     if question is None:
         trial = trial_votes.find(tx, annotator, answer.item)
         return trial_votes.record(tx, annotator, trial, answer, now)
-    study, true_class, classes = question
-    slots = lock_slots(tx, [answer.item])[answer.item]
+    study, true_class, classes, _ = question
+    slots = slots_of(tx, [answer.item])[answer.item]
     holds = annotator.id in {slot.annotator for slot in slots}
     if not holds and not has_held(tx, annotator, answer.item):
         raise NotAllowedError(trial_votes.NOT_GIVEN)
@@ -109,10 +112,14 @@ def _receipt_again(
 
 
 def _question(
-    tx: Session, annotator: Annotator, item: str
-) -> Row[StudyRow, str, list[str] | None] | None:
-    """The study, the true class and the classes offered; None if `item` is none that has slots."""
-    return tx.execute(_QUESTION, {"item": item, "study": annotator.study_id}).one_or_none()
+    tx: Session, annotator: Annotator, answer: Answer
+) -> Row[StudyRow, str, list[str] | None, VoteRow | None] | None:
+    """The study, the true class, the classes offered, and the vote that has this id already.
+
+    Locks the item as `lock_slots` does; None if it is none that has slots.
+    """
+    binds = {"item": answer.item, "study": annotator.study_id, "vote": answer.id}
+    return tx.execute(_QUESTION, binds).one_or_none()
 
 
 def take_back(tx: Session, annotator: Annotator, vote_id: str, now: datetime) -> TaskItem:

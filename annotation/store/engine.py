@@ -28,7 +28,7 @@ def open_engine(url: str) -> Engine:
     if parsed.get_backend_name() == "sqlite":
         return _open_sqlite(parsed)
     if parsed.drivername == "postgresql+psycopg":
-        return create_engine(parsed, **POOL, pool_pre_ping=True)
+        return create_engine(parsed, **POOL)
     raise StoreError(
         f"Databases of kind {parsed.drivername!r} are not supported. "
         "Use sqlite:///<file> or postgresql+psycopg://…"
@@ -99,15 +99,23 @@ def run(
 ) -> T:
     """`work` in one transaction, from the start again when the database says it lost a race.
 
+    Also where its connection turns out to be dead, which happens when the database was restarted:
+    to ask each connection before its use would cost every transaction a round trip.
     by: the name of the account it is done with, for `author`.
     """
     for attempt in range(1, attempts + 1):
+        committing = False
         try:
             session = Session(engine, expire_on_commit=False, info={"by": by})
             with session, session.begin():
-                return work(session)
+                result = work(session)
+                committing = True
+            return result
         except DBAPIError as error:
-            if getattr(error.orig, "sqlstate", None) in RETRY_STATES and attempt < attempts:
+            # Whether a commit that broke off was carried out, nobody knows.
+            dead = error.connection_invalidated and not committing
+            lost = dead or getattr(error.orig, "sqlstate", None) in RETRY_STATES
+            if lost and attempt < attempts:
                 time.sleep(0.005 * 2**attempt)
             elif isinstance(error, OperationalError):
                 raise StoreError(f"The database could not do this: {error.orig}") from error

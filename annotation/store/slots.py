@@ -178,7 +178,12 @@ def lock_slots(
     if tx.get_bind().dialect.name != "sqlite":  # there, whoever writes is alone
         lock = _LOCK_SOME if skip_locked else _LOCK_ALL
         locked = tx.scalars(lock, {"items": items}).all()
-    rows = tx.connection().execute(_SLOTS_OF, {"items": locked})
+    return slots_of(tx, locked)
+
+
+def slots_of(tx: Session, items: Sequence[str]) -> dict[str, list[Slot]]:
+    """The slots of `items` as they are now; others may change those of an item without a lock."""
+    rows = tx.connection().execute(_SLOTS_OF, {"items": items})
     slots: dict[str, list[Slot]] = defaultdict(list)
     for item, slot_id, k, state, holder, until in rows:
         slots[item].append(

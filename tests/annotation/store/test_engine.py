@@ -3,6 +3,7 @@
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, IntegrityError
+from study_factory import fresh_database
 
 from annotation.errors import StoreError
 from annotation.store import Store
@@ -103,3 +104,39 @@ def test_only_trouble_with_the_database_itself_becomes_a_store_error(store):
         store.write(lambda tx: tx.execute(text("INSERT INTO marks VALUES (1)")))
     with pytest.raises(StoreError, match="could not do this"):
         store.write(lambda tx: tx.execute(text("INSERT INTO nowhere VALUES (1)")))
+
+
+def end(store, pid):
+    """Close the server's end of a connection, as a restart would."""
+    with open_engine(store.url).connect() as connection:
+        connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+
+
+def connection_of(tx):
+    return tx.scalar(text("SELECT pg_backend_pid()"))
+
+
+@pytest.fixture
+def postgres(tmp_path):
+    with fresh_database("postgresql", tmp_path) as url, Store(url) as opened:
+        yield opened
+
+
+def test_a_restarted_server_is_not_noticed(postgres):
+    postgres.write(lambda tx: tx.execute(text("CREATE TABLE marks (n INTEGER)")))
+    end(postgres, postgres.read(connection_of))
+    postgres.write(lambda tx: tx.execute(text("INSERT INTO marks VALUES (1)")))
+    end(postgres, postgres.read(connection_of))
+    assert postgres.read(lambda tx: tx.scalar(text("SELECT count(*) FROM marks"))) == 1
+
+
+def test_a_commit_that_broke_off_is_not_carried_out_again(postgres):
+    tries = []
+
+    def cut_off(tx):
+        tries.append(1)
+        end(postgres, connection_of(tx))
+
+    with pytest.raises(StoreError, match="could not do this"):
+        postgres.write(cut_off)
+    assert tries == [1]
