@@ -44,7 +44,7 @@ class Net:
     """A target as PyTorch starts it, or as Deep Leakage from Gradients does; never trained."""
 
     architecture: Architecture
-    steps: int  # of a timing, so that a round takes about a second
+    steps: int  # of a timing, so many that the residual after the last one does not weigh
     uniform: bool = False
 
     def model(self, seed: int, device: str) -> TargetModel:
@@ -60,9 +60,9 @@ class Net:
 SPEED = {
     "lenet": Net(architecture=LeNet(), steps=100, uniform=True),
     "cnn4": Net(architecture=CNN4(activation="relu"), steps=100),
-    "resnet20": Net(architecture=ResNet20x4(width=16), steps=16),
-    "resnet20-4": Net(architecture=ResNet20x4(), steps=3),
-    "convnet8": Net(architecture=ConvNet8(), steps=3),
+    "resnet20": Net(architecture=ResNet20x4(width=16), steps=60),
+    "resnet20-4": Net(architecture=ResNet20x4(), steps=20),
+    "convnet8": Net(architecture=ConvNet8(), steps=20),
 }
 QUALITY = {
     "lenet sigmoid": SPEED["lenet"],

@@ -11,14 +11,13 @@ from semsim.attacks.batch_norm import BatchNorm, moments_of_each, running_statis
 from semsim.attacks.labels import Label, label_of
 from semsim.attacks.matching import (
     Distance,
+    Targets,
     batch_norm_distance,
-    cosine_distance,
     distance_of_each,
-    parameter_gradients,
     total_variation_of_each,
 )
 from semsim.attacks.minimise import Descended, Descent, descend, one_of
-from semsim.attacks.per_sample import gradient_of_each
+from semsim.attacks.per_sample import cosine_distance_of_each, gradient_of_each
 from semsim.errors import AttackFailedError, SettingsError
 from semsim.progress import Report
 from semsim.types import GradientObservation, Reconstruction
@@ -34,7 +33,6 @@ class Matching:
 
     tv, statistics_weight: weights of the priors. statistics: which batch norm statistics the image
     is drawn to, none, the model's running ones, or its own, where they leaked with the gradient.
-    plain: one image by automatic differentiation of the authors' formula alone, to the last bit.
     restarts: independent starts, of which the lowest objective is kept: the attacker has nothing
     else to go by. boxed: keep the image inside [0, 1] at every step.
     """
@@ -47,20 +45,8 @@ class Matching:
     label: Label
     start: Start
     boxed: bool
-    plain: bool
     restarts: int
     descent: Descent
-
-
-@dataclass(frozen=True, kw_only=True)
-class Targets:
-    """What several observations of one model ask for, stacked.
-
-    gradients: one (N, *parameter.shape) a parameter. labels: (N,).
-    """
-
-    gradients: tuple[Tensor, ...]
-    labels: Tensor
 
 
 def match_each(
@@ -233,25 +219,20 @@ def _objective(
     model = seen[0].model
     mean, std = model.mean, model.std
 
-    def gradients(images: Tensor) -> tuple[Tensor, ...]:
-        return gradient_of_each(
+    def distance(images: Tensor) -> Tensor:
+        if matching.distance != "l2":
+            return cosine_distance_of_each(
+                model, images, targets, matching.distance, batch_norm=matching.batch_norm
+            )
+        found = gradient_of_each(
             model, images, targets.labels, differentiable=True, batch_norm=matching.batch_norm
         )
+        return distance_of_each(found, targets.gradients, "l2")
 
     def objective(unknown: Tensor) -> Tensor:
-        images = unknown * std + mean
-        distance = distance_of_each(gradients(images), targets.gradients, matching.distance)
-        return distance + matching.tv * total_variation_of_each(unknown)
+        variation = total_variation_of_each(unknown)
+        return distance(unknown * std + mean) + matching.tv * variation
 
-    def plain(unknown: Tensor) -> Tensor:
-        found = parameter_gradients(
-            model, unknown * std + mean, targets.labels, differentiable=True
-        )
-        distance = cosine_distance(found, [target[0] for target in targets.gradients])
-        return (distance + matching.tv * total_variation_of_each(unknown)).view(1)
-
-    if matching.plain:
-        return plain
     if matching.statistics == "none":
         return objective
     if matching.statistics == "running":

@@ -71,7 +71,6 @@ class GradAttack:
             label=self.label,
             start=self.start,
             boxed=self.boxed,
-            plain=False,
             restarts=self.restarts,
             descent=Descent(steps=self.steps, lr=self.lr, signed=self.signed),
         )

@@ -40,14 +40,8 @@ class InvGrad:
         rng: torch.Generator,
         report: Report = silent,
     ) -> Reconstruction:
-        """Reconstruct the image behind `seen`; raises `AttackFailedError` on divergence.
-
-        By plain automatic differentiation, so that published results stay what they are to the
-        last bit; `many` goes the same way faster and differs by rounding.
-        """
-        # With the image's own statistics there is nothing published to keep to.
-        plain = self.batch_norm == "eval"
-        return only(match_each([seen], self._matching(plain), rngs=[rng], report=report))
+        """Reconstruct the image behind `seen`; raises `AttackFailedError` on divergence."""
+        return only(self.many([seen], rngs=[rng], report=report))
 
     def many(
         self,
@@ -57,9 +51,9 @@ class InvGrad:
         report: Report = silent,
     ) -> list[Found]:
         """One result an observation of one model; a failed image does not stop the others."""
-        return match_each(seen, self._matching(plain=False), rngs=rngs, report=report)
+        return match_each(seen, self._matching(), rngs=rngs, report=report)
 
-    def _matching(self, plain: bool) -> Matching:
+    def _matching(self) -> Matching:
         return Matching(
             distance="cosine",
             tv=self.tv,
@@ -69,7 +63,6 @@ class InvGrad:
             label=self.label,
             start=self.start,
             boxed=True,
-            plain=plain,
             restarts=self.restarts,
             descent=Descent(steps=self.steps, lr=self.lr, signed=True),
         )

@@ -10,17 +10,20 @@ Everything works on N images at once, each with its own v.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from semsim.attacks.matched import Matched, Outer, OuterAlong, Written
+
 
 class Passed(Protocol):
     """A layer after its forward pass: `output`, and what its other passes do.
 
-    Tensors have N first; `along` is v for the layer's own parameters, as `own` gives g.
+    Tensors have N first; `along` is v for the layer's own parameters, as `own` gives g, or what
+    `matched` mixes.
     """
 
     output: Tensor
@@ -29,86 +32,41 @@ class Passed(Protocol):
         """The gradient of each image by the layer's parameters; `slope` is that of `output`."""
         ...
 
+    def matched(self, slope: Tensor, targets: Sequence[Tensor]) -> Sequence[Matched]:
+        """`own` beside the targets of the same parameters."""
+        ...
+
     def pull(self, slope: Tensor) -> Tensor:
         """The slope by the layer's input."""
         ...
 
-    def push(self, change: Tensor | None, along: Sequence[Tensor]) -> Tensor | None:
+    def push(self, change: Tensor | None, along: Sequence[Any]) -> Tensor | None:
         """The change of `output`, when the input changes by `change` and parameters by `along`."""
         ...
 
     def pull_change(
-        self, bent: Tensor, slope: Tensor, change: Tensor | None, along: Sequence[Tensor]
+        self, bent: Tensor, slope: Tensor, change: Tensor | None, along: Sequence[Any]
     ) -> Tensor:
         """The slope of the loss's change by the input, from that by the output, `bent`."""
         ...
 
 
-class Convolution:
-    """y = W ∗ x + b."""
-
-    def __init__(self, layer: nn.Conv2d, x: Tensor) -> None:
-        self.layer, self.x = layer, x
-        self.output = F.conv2d(x, layer.weight, layer.bias, layer.stride, layer.padding)
+class WithParameters:
+    """A layer with parameters, whose gradients are small enough to be written out."""
 
     def own(self, slope: Tensor) -> Sequence[Tensor]:
-        weight = self._of_each(slope, None)
-        return (weight,) if self.layer.bias is None else (weight, slope.sum(dim=(2, 3)))
+        raise NotImplementedError
 
-    def pull(self, slope: Tensor) -> Tensor:
-        return self._backward(slope, self.x, self.layer.weight, 1, by_input=True)
+    def matched(self, slope: Tensor, targets: Sequence[Tensor]) -> Sequence[Matched]:
+        return [Written(*both) for both in zip(self.own(slope), targets, strict=True)]
 
-    def push(self, change: Tensor | None, along: Sequence[Tensor]) -> Tensor:
-        layer, (count, channels), weight = self.layer, self.x.shape[:2], along[0]
-        joined = self.x.reshape(1, count * channels, *self.x.shape[2:])
-        kernels = weight.reshape(count * weight.shape[1], *weight.shape[2:])
-        bias = along[1].flatten() if len(along) > 1 else None
-        pushed = F.conv2d(joined, kernels, bias, layer.stride, layer.padding, groups=count)
-        pushed = pushed.view(self.output.shape)
-        if change is None:
-            return pushed
-        return pushed.add_(F.conv2d(change, layer.weight, None, layer.stride, layer.padding))
 
-    def pull_change(
-        self, bent: Tensor, slope: Tensor, change: Tensor | None, along: Sequence[Tensor]
-    ) -> Tensor:
-        return self.pull(bent).add_(self._of_each(slope, along[0]))
+class _NoParameters:
+    def own(self, slope: Tensor) -> Sequence[Tensor]:
+        return ()
 
-    def _of_each(self, slope: Tensor, kernels: Tensor | None) -> Tensor:
-        """Per image: the slope by the weight, or, where `kernels` are given, by the input."""
-        count, out = slope.shape[:2]
-        joined = self.x.reshape(1, -1, *self.x.shape[2:])
-        shape = (count * out, *self.layer.weight.shape[1:])
-        weight = self.x.new_empty(()).expand(shape) if kernels is None else kernels.reshape(shape)
-        found = self._backward(
-            slope.reshape(1, -1, *slope.shape[2:]),
-            joined,
-            weight,
-            count,
-            by_input=kernels is not None,
-        )
-        return found.view(
-            count, *(self.layer.weight.shape if kernels is None else self.x.shape[1:])
-        )
-
-    def _backward(
-        self, slope: Tensor, x: Tensor, weight: Tensor, groups: int, *, by_input: bool
-    ) -> Tensor:
-        layer = self.layer
-        by_x, by_weight, _ = torch.ops.aten.convolution_backward(
-            slope,
-            x,
-            weight,
-            None,
-            layer.stride,
-            layer.padding,
-            layer.dilation,
-            False,
-            [0, 0],
-            groups,
-            [by_input, not by_input, False],
-        )
-        return by_x if by_input else by_weight
+    def matched(self, slope: Tensor, targets: Sequence[Tensor]) -> Sequence[Matched]:
+        return ()
 
 
 class Linear:
@@ -126,19 +84,30 @@ class Linear:
     def pull(self, slope: Tensor) -> Tensor:
         return slope @ self.layer.weight
 
-    def push(self, change: Tensor | None, along: Sequence[Tensor]) -> Tensor:
-        pushed = torch.bmm(along[0], self.x[:, :, None])[:, :, 0]
+    def matched(self, slope: Tensor, targets: Sequence[Tensor]) -> Sequence[Matched]:
+        weight = Outer(slope, self.x, targets[0])
+        return (weight,) if self.layer.bias is None else (weight, Written(slope, targets[1]))
+
+    def push(self, change: Tensor | None, along: Sequence[Any]) -> Tensor:
+        weight = along[0]
+        if isinstance(weight, OuterAlong):
+            pushed = weight.times_x()
+        else:
+            pushed = torch.bmm(weight, self.x[:, :, None])[:, :, 0]
         if len(along) > 1:
             pushed = pushed + along[1]
         return pushed if change is None else pushed + change @ self.layer.weight.T
 
     def pull_change(
-        self, bent: Tensor, slope: Tensor, change: Tensor | None, along: Sequence[Tensor]
+        self, bent: Tensor, slope: Tensor, change: Tensor | None, along: Sequence[Any]
     ) -> Tensor:
-        return self.pull(bent) + torch.bmm(slope[:, None, :], along[0])[:, 0]
+        weight = along[0]
+        if isinstance(weight, OuterAlong):
+            return self.pull(bent) + weight.times_slope()
+        return self.pull(bent) + torch.bmm(slope[:, None, :], weight)[:, 0]
 
 
-class BatchNorm:
+class BatchNorm(WithParameters):
     """y = (x − m) / s · w + b with running m and s."""
 
     def __init__(self, layer: nn.BatchNorm2d, x: Tensor) -> None:
@@ -172,14 +141,11 @@ class BatchNorm:
         return torch.addcmul(bent * self.factor, slope, factor)
 
 
-class Elementwise:
+class Elementwise(_NoParameters):
     """y = f(x): its slope f′(x), and its curvature f″(x), None where f is piecewise linear."""
 
     def __init__(self, output: Tensor, first: Tensor, second: Tensor | None) -> None:
         self.output, self.first, self.second = output, first, second
-
-    def own(self, slope: Tensor) -> Sequence[Tensor]:
-        return ()
 
     def pull(self, slope: Tensor) -> Tensor:
         return slope * self.first
@@ -196,7 +162,7 @@ class Elementwise:
         return pulled.addcmul_(slope * change, self.second)
 
 
-class LinearMap:
+class LinearMap(_NoParameters):
     """A layer without parameters that is linear in its input, at this input."""
 
     def __init__(
@@ -206,9 +172,6 @@ class LinearMap:
         pull: Callable[[Tensor], Tensor],
     ) -> None:
         self.output, self._push, self.pull = output, push, pull
-
-    def own(self, slope: Tensor) -> Sequence[Tensor]:
-        return ()
 
     def push(self, change: Tensor | None, along: Sequence[Tensor]) -> Tensor | None:
         return None if change is None else self._push(change)

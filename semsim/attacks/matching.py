@@ -5,7 +5,9 @@ parameter, and a distance or prior is one value an image, (N,), so that no image
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -15,8 +17,23 @@ from semsim.types import AttackedModel, BatchNormStatistics
 
 Distance = Literal["cosine", "cosine-per-layer", "l2"]
 
-_JOINED_LIMIT = 4_000_000  # values of all tensors and images together
 _TINY = 1e-12  # keeps a cosine with a vanished gradient finite
+
+
+@dataclass(frozen=True, kw_only=True)
+class Targets:
+    """What several observations of one model ask for, stacked.
+
+    gradients: one (N, *parameter.shape) a parameter. labels: (N,).
+    """
+
+    gradients: tuple[Tensor, ...]
+    labels: Tensor
+
+    @cached_property
+    def squares(self) -> Tensor:
+        """`squares_of_each` of the gradients."""
+        return squares_of_each(self.gradients)
 
 
 def parameter_gradients(
@@ -41,38 +58,58 @@ def distance_of_each(
     "cosine-per-layer": the mean over tensors of one minus the cosine of each, 0 to 2.
     "l2": squared Euclidean distance, all tensors joined (Zhu et al. 2019, Eq. 3).
     """
-    if distance != "cosine-per-layer":
-        found, target = _joined(found), _joined(target)
     pairs = list(zip(found, target, strict=True))
     if distance == "l2":
         return torch.stack([_sums((a - b).square()) for a, b in pairs]).sum(0)
-    dots = torch.stack([_sums(a * b) for a, b in pairs])
-    norms = torch.stack([_sums(a.square()) for a, _ in pairs])
-    target_norms = torch.stack([_sums(b.square()) for _, b in pairs])
+    dots = torch.stack([_sums(a * b) for a, b in pairs], dim=1)
+    return cosine_of_each(dots, squares_of_each(found), squares_of_each(target), distance)
+
+
+def squares_of_each(gradients: Sequence[Tensor]) -> Tensor:
+    """The squared norm of each tensor of each image, (N, tensors)."""
+    return torch.stack([_sums(gradient.square()) for gradient in gradients], dim=1)
+
+
+def cosine_of_each(
+    dots: Tensor, squares: Tensor, target_squares: Tensor, distance: Distance
+) -> Tensor:
+    """`distance_of_each` by cosine, of the products of each tensor: all (N, tensors)."""
     if distance == "cosine":
-        dots, norms, target_norms = dots.sum(0), norms.sum(0), target_norms.sum(0)
-        return 1 - dots / (norms.sqrt() * target_norms.sqrt()).clamp_min(_TINY)
+        dots, squares, target_squares = (
+            each.sum(dim=1, keepdim=True) for each in (dots, squares, target_squares)
+        )
+        return 1 - (dots / (squares * target_squares).sqrt().clamp_min(_TINY))[:, 0]
     # A root at exactly 0, which a layer behind dead units has, would have an infinite slope.
-    lengths = norms.clamp_min(_TINY**2).sqrt() * target_norms.clamp_min(_TINY**2).sqrt()
-    return (1 - dots / lengths.clamp_min(_TINY)).mean(0)
+    lengths = squares.clamp_min(_TINY**2).sqrt() * target_squares.clamp_min(_TINY**2).sqrt()
+    return (1 - dots / lengths.clamp_min(_TINY)).mean(1)
 
 
 def total_variation_of_each(images: Tensor) -> Tensor:
     """Anisotropic total variation, mean |dx| + mean |dy|: (N, C, H, W) to (N,)."""
-    dx = (images[..., :, 1:] - images[..., :, :-1]).abs()
-    dy = (images[..., 1:, :] - images[..., :-1, :]).abs()
-    return _sums(dx) / dx[0].numel() + _sums(dy) / dy[0].numel()
+    found: Tensor = _TotalVariation.apply(images)
+    return found
 
 
-def cosine_distance(found: Sequence[Tensor], target: Sequence[Tensor]) -> Tensor:
-    """The "cosine" distance of one image's gradient, tensor by tensor, without N; a scalar.
+class _TotalVariation(torch.autograd.Function):
+    # By hand, as differentiating it costs more than the passes of a small network.
+    @staticmethod
+    def forward(ctx: Any, images: Tensor) -> Tensor:
+        dx, dy = images.diff(dim=-1), images.diff(dim=-2)
+        ctx.signs = dx.sign(), dy.sign()
+        ctx.shares = 1 / dx[0].numel(), 1 / dy[0].numel()
+        return _sums(dx.abs()) * ctx.shares[0] + _sums(dy.abs()) * ctx.shares[1]
 
-    As the authors' code adds it up; `distance_of_each` differs in the last bits.
-    """
-    dot = torch.stack([(a * b).sum() for a, b in zip(found, target, strict=True)]).sum()
-    norm = torch.stack([a.square().sum() for a in found]).sum().sqrt()
-    target_norm = torch.stack([b.square().sum() for b in target]).sum().sqrt()
-    return 1 - dot / (norm * target_norm).clamp_min(_TINY)
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, slope: Tensor) -> Tensor:
+        by_dx, by_dy = (
+            sign * (slope * share).view(-1, 1, 1, 1)
+            for sign, share in zip(ctx.signs, ctx.shares, strict=True)
+        )
+        by_images = F.pad(by_dx, (1, 0)) - F.pad(by_dx, (0, 1))
+        by_images[..., 1:, :] += by_dy
+        by_images[..., :-1, :] -= by_dy
+        return by_images
 
 
 def batch_norm_distance(
@@ -96,13 +133,6 @@ def _sums(values: Tensor) -> Tensor:
     if len(values) == 1:  # one long sum is faster, and adds up as the authors' code does
         return values.sum()[None]
     return values.flatten(1).sum(1)
-
-
-def _joined(gradients: Sequence[Tensor]) -> Sequence[Tensor]:
-    """All tensors as one, (N, parameters), where copying them costs less than many small sums."""
-    if sum(gradient.numel() for gradient in gradients) > _JOINED_LIMIT:
-        return gradients
-    return [torch.cat([gradient.flatten(1) for gradient in gradients], dim=1)]
 
 
 def _lengths(differences: Tensor) -> Tensor:

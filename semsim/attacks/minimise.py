@@ -57,21 +57,22 @@ def descend(
     others go on.
     """
     unknown = start.clone().requires_grad_(True)
-    optimiser = torch.optim.Adam([unknown], lr=descent.lr)
+    optimiser = torch.optim.Adam([unknown], lr=descent.lr, fused=True)
     schedule = _schedule(optimiser, descent)
     failures: list[str | None] = [None] * len(start)
     values = torch.full((len(start),), float("nan"))
     for step in range(1, descent.steps + 1):
         each = objective(unknown)
         values = each.detach()
-        lost = ~torch.isfinite(values)
-        if lost.any():
+        total = each.sum()
+        lost = not math.isfinite(total.item())
+        if lost:
             _note_failures(failures, values, step, descent.steps)
             if all(failures):
                 break
-        (gradient,) = torch.autograd.grad(each.sum(), unknown)
-        if lost.any():
-            gradient = gradient.masked_fill(_like(lost, gradient), 0)
+        (gradient,) = torch.autograd.grad(total, unknown)
+        if lost:
+            gradient = gradient.masked_fill(_like(~torch.isfinite(values), gradient), 0)
         unknown.grad = gradient.sign() if descent.signed else gradient
         optimiser.step()
         schedule.step()

@@ -12,7 +12,13 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 from semsim.attacks.batch_norm import BatchNorm, batch_norm_mode
-from semsim.attacks.second_order import plan_of, planned_gradients
+from semsim.attacks.matching import (
+    Distance,
+    Targets,
+    cosine_of_each,
+    distance_of_each,
+)
+from semsim.attacks.second_order import plan_of, planned_gradients, planned_products
 from semsim.types import AttackedModel
 
 
@@ -45,6 +51,30 @@ def gradient_of_each(
             for image, label in zip(images, labels, strict=True)
         ]
         return tuple(torch.cat(each) for each in zip(*alone, strict=True))
+
+
+def cosine_distance_of_each(
+    model: AttackedModel,
+    images: Tensor,
+    targets: Targets,
+    distance: Distance,
+    *,
+    batch_norm: BatchNorm = "eval",
+) -> Tensor:
+    """`distance_of_each` of `gradient_of_each`, by one of the cosines.
+
+    The gradients are not written out where every layer is known and none shares its parameters.
+    """
+    if batch_norm == "eval" and isinstance(model, nn.Module):
+        with batch_norm_mode(model, batch_norm):
+            plan = plan_of(model)
+        if plan is not None and not plan.shares:
+            dots, squares = planned_products(plan, images, targets.labels, targets.gradients)
+            return cosine_of_each(dots, squares, targets.squares, distance)
+    found = gradient_of_each(
+        model, images, targets.labels, differentiable=True, batch_norm=batch_norm
+    )
+    return distance_of_each(found, targets.gradients, distance)
 
 
 def _of_one(

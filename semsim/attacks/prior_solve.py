@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 
 from semsim.attacks.batch_norm import BatchNorm
-from semsim.attacks.first_order import Targets
-from semsim.attacks.matching import distance_of_each, total_variation_of_each
+from semsim.attacks.matching import Targets, total_variation_of_each
 from semsim.attacks.minimise import Descended, Descent, descend
-from semsim.attacks.per_sample import gradient_of_each
+from semsim.attacks.per_sample import cosine_distance_of_each, gradient_of_each
 from semsim.attacks.prior_basis import ImageBasis
 from semsim.attacks.translation import Move, moved
 from semsim.progress import Progress, Report
@@ -53,6 +52,10 @@ class Problem:
         sum of squares, which suits L-BFGS; the former forgives that a wrong pattern of active
         units scales the gradient.
         """
+        if self.kinked:
+            return cosine_distance_of_each(
+                self.model, images, self.targets, "cosine", batch_norm=self.batch_norm
+            )
         found = gradient_of_each(
             self.model,
             images,
@@ -60,8 +63,6 @@ class Problem:
             differentiable=differentiable,
             batch_norm=self.batch_norm,
         )
-        if self.kinked:
-            return distance_of_each(found, self.targets.gradients, "cosine")
         return scaled_distance_of_each(found, self.targets.gradients)
 
     def some(self, places: Sequence[int], moves: Sequence[Move]) -> "Problem":

@@ -16,10 +16,12 @@ import torch.nn.functional as F
 from torch import Tensor, fx, nn
 
 from semsim.attacks import layer_passes as passes
+from semsim.attacks.conv_passes import convolution
 from semsim.attacks.layer_passes import LinearMap, Passed
+from semsim.attacks.matched import Matched
 
 _LAYERS: dict[type[nn.Module], Callable[[Any, Tensor], Passed]] = {
-    nn.Conv2d: passes.Convolution,
+    nn.Conv2d: convolution,
     nn.Linear: passes.Linear,
     nn.BatchNorm2d: passes.BatchNorm,
     nn.ReLU: passes.relu,
@@ -57,6 +59,11 @@ class Plan:
     steps: tuple[_Step, ...]
     parameters: int
 
+    @property
+    def shares(self) -> bool:
+        """Whether a parameter has a part in two layers, so that its gradient is a sum."""
+        return sum(len(step.places) for step in self.steps) > self.parameters
+
 
 # A model's structure does not change while it is attacked; tracing it takes longer than a step.
 _PLANS: WeakKeyDictionary[nn.Module, Plan | None] = WeakKeyDictionary()
@@ -77,6 +84,19 @@ def planned_gradients(plan: Plan, images: Tensor, labels: Tensor) -> tuple[Tenso
     return found
 
 
+def planned_products(
+    plan: Plan, images: Tensor, labels: Tensor, targets: Sequence[Tensor]
+) -> tuple[Tensor, Tensor]:
+    """⟨g, t⟩ and ‖g‖² of each image and parameter, both (N, parameters).
+
+    targets: one (N, *parameter.shape) a parameter, of a plan that does not share any.
+    labels: (N,) indices. Differentiable once by `images`; no gradient of a linear layer is ever
+    written out.
+    """
+    found: tuple[Tensor, Tensor] = _EachProduct.apply(images, labels, plan, *targets)
+    return found
+
+
 class _EachGradient(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, images: Tensor, labels: Tensor, plan: Plan) -> tuple[Tensor, ...]:
@@ -87,6 +107,24 @@ class _EachGradient(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *along: Tensor) -> tuple[Tensor, None, None]:
         return ctx.run.slope_along(along), None, None
+
+
+class _EachProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, images: Tensor, labels: Tensor, plan: Plan, *targets: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        ctx.run = _Run(plan, images.detach(), labels)
+        ctx.matched = ctx.run.matched(targets)
+        dots = torch.stack([one.dot for one in ctx.matched], dim=1)
+        return dots, torch.stack([one.square for one in ctx.matched], dim=1)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, by_dots: Tensor, by_squares: Tensor) -> tuple[Tensor | None, ...]:
+        factors = zip(ctx.matched, (2 * by_squares).T, by_dots.T, strict=True)
+        along = [one.mixed(own, target) for one, own, target in factors]
+        return ctx.run.slope_along(along), None, None, *[None] * len(along)
 
 
 class _Run:
@@ -110,6 +148,28 @@ class _Run:
 
     def gradients(self) -> tuple[Tensor, ...]:
         found: list[Tensor | None] = [None] * self.plan.parameters
+
+        def add(step: _Step, made: Passed, slope: Tensor) -> None:
+            for place, own in zip(step.places, made.own(slope), strict=True):
+                known = found[place]
+                found[place] = own if known is None else known + own
+
+        self._pull_back(add)
+        return tuple(each for each in found if each is not None)
+
+    def matched(self, targets: Sequence[Tensor]) -> list[Matched]:
+        """The gradient by each parameter beside its target."""
+        found: dict[int, Matched] = {}
+
+        def match(step: _Step, made: Passed, slope: Tensor) -> None:
+            wanted = [targets[place] for place in step.places]
+            found.update(zip(step.places, made.matched(slope, wanted), strict=True))
+
+        self._pull_back(match)
+        return [found[place] for place in range(self.plan.parameters)]
+
+    def _pull_back(self, visit: Callable[[_Step, Passed, Tensor], None]) -> None:
+        """The slope of the loss by every node; `visit` sees every layer and that of its output."""
         self.slopes = {len(self.plan.steps): self.misses}
         for node, step, made in self._backwards():
             slope = self.slopes.get(node)
@@ -118,14 +178,11 @@ class _Run:
             if made is None:
                 pulled = [slope] * len(step.sources)
             else:
-                for place, own in zip(step.places, made.own(slope), strict=True):
-                    known = found[place]
-                    found[place] = own if known is None else known + own
+                visit(step, made, slope)
                 pulled = [made.pull(slope)] if step.trained else []
             _add_to(self.slopes, step.sources, pulled)
-        return tuple(each for each in found if each is not None)
 
-    def slope_along(self, along: Sequence[Tensor]) -> Tensor:
+    def slope_along(self, along: Sequence[Any]) -> Tensor:
         changes: list[Tensor | None] = [None]
         for step, made in zip(self.plan.steps, self.passed, strict=True):
             if made is None:

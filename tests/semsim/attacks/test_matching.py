@@ -79,6 +79,20 @@ def test_total_variation_against_a_slow_loop():
         assert found == pytest.approx(expected.item(), rel=1e-5)
 
 
+def test_the_slope_of_total_variation_is_that_of_automatic_differentiation():
+    images = torch.rand(2, 3, 4, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    images[0, 0, 1:3, 1:3] = 0.5  # flat, where the slope of an absolute value is 0
+    images.requires_grad_(True)
+    weights = torch.tensor([1.0, -2.0], dtype=torch.float64)
+    dx, dy = images.diff(dim=-1).abs(), images.diff(dim=-2).abs()
+    expected = dx.flatten(1).mean(1) + dy.flatten(1).mean(1)
+    slopes = [
+        torch.autograd.grad((weights * value).sum(), images)[0]
+        for value in (total_variation_of_each(images), expected)
+    ]
+    assert torch.allclose(*slopes, rtol=1e-12)
+
+
 def test_batch_norm_distance_adds_the_lengths_of_all_layers():
     known = BatchNormStatistics(
         means=(torch.zeros(2), torch.zeros(1)), variances=(torch.ones(2), torch.ones(1))

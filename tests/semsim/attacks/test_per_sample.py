@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from semsim.attacks import second_order
-from semsim.attacks.matching import parameter_gradients
-from semsim.attacks.per_sample import gradient_of_each
+from semsim.attacks.matching import Targets, distance_of_each, parameter_gradients
+from semsim.attacks.per_sample import cosine_distance_of_each, gradient_of_each
 from semsim.attacks.second_order import plan_of
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.model import TargetModel
@@ -72,12 +72,13 @@ def target(architecture):
 NETS = {
     "small-relu": SmallCNN(width=3),
     "small-tanh": SmallCNN(width=3, activation="tanh"),
+    "wide": SmallCNN(width=13, activation="tanh"),  # its convolutions go the way of large ones
     "resnet": ResNet20x4(width=2),
     "mixed": Mixed(),
     "overwriting": Overwriting(),
     "layer-normed": LayerNormed(),
 }
-PLANNED = {"small-relu", "small-tanh", "resnet", "mixed"}
+PLANNED = {"small-relu", "small-tanh", "wide", "resnet", "mixed"}
 RNG = torch.Generator().manual_seed(0)
 IMAGES = torch.rand(3, 3, 8, 8, generator=RNG, dtype=torch.float64)
 LABELS = torch.tensor([2, 0, 2])
@@ -139,7 +140,53 @@ def test_what_one_step_needs_is_free_before_the_next(monkeypatch, name):
     slope = torch.autograd.grad(sum(each.square().sum() for each in found), images)
     assert passes[0]() is not None
     del found, slope
-    assert [one() for one in passes] == [None]
+    targets = targets_of(target(NETS[name]), len(IMAGES))
+    found = cosine_distance_of_each(target(NETS[name]), images, targets, "cosine")
+    slope = torch.autograd.grad(found.sum(), images)
+    assert passes[1]() is not None
+    del found, slope
+    assert [one() for one in passes] == [None, None]
+
+
+class Twice(nn.Module):
+    """A net whose middle layer is used twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(3 * 8 * 8, 3 * 8 * 8), nn.Linear(3 * 8 * 8, 4)
+        self.bend = nn.Tanh()
+
+    def forward(self, images):
+        return self.head(self.body(self.bend(self.body(torch.flatten(images, 1)))))
+
+
+def targets_of(model, count):
+    rng = torch.Generator().manual_seed(2)
+    gradients = [
+        torch.randn(count, *p.shape, generator=rng, dtype=torch.float64) for p in model.parameters()
+    ]
+    return Targets(gradients=tuple(gradients), labels=LABELS[:count])
+
+
+@pytest.mark.parametrize("name", [*NETS, "twice"])
+@pytest.mark.parametrize("distance", ["cosine", "cosine-per-layer"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_cosine_without_gradients_is_that_of_the_gradients(name, distance, count):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = Twice().double() if name == "twice" else target(NETS[name])
+    images, targets = IMAGES[:count].clone().requires_grad_(True), targets_of(model, count)
+    found = cosine_distance_of_each(model, images, targets, distance)
+    expected = distance_of_each(one_by_one(model, images), targets.gradients, distance)
+    assert torch.allclose(found, expected, rtol=1e-9)
+    weights = torch.arange(1.0, 1 + count, dtype=torch.float64)
+    slopes = [torch.autograd.grad((weights * d).sum(), images)[0] for d in (found, expected)]
+    assert torch.allclose(*slopes, rtol=1e-8, atol=1e-10 * slopes[1].abs().max())
+
+
+def test_only_a_layer_that_is_used_twice_is_shared():
+    assert plan_of(Twice()).shares
+    assert not plan_of(target(NETS["resnet"])).shares
 
 
 @pytest.mark.parametrize("name", ["small-tanh", "resnet"])
