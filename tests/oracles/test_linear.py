@@ -10,8 +10,9 @@ from torch import nn
 from semsim.attacks.linear.cgls import cgls
 from semsim.attacks.linear.chain import chain_of
 from semsim.attacks.linear.copa_layer import _linearised, has_pull_back
+from semsim.attacks.linear.equations import Equations
 from semsim.attacks.linear.gauss_newton import by_autograd
-from semsim.attacks.linear.recursion import Equations, known_end
+from semsim.attacks.linear.recursion import known_end, minimum_norm
 from semsim.attacks.linear.whole import WholeProblem
 from semsim.attacks.prior_basis import image_basis
 from semsim.attacks.rgap import RGap
@@ -38,16 +39,72 @@ def dense(equations):
     return torch.from_numpy(np.concatenate([W, K]))
 
 
-@pytest.mark.parametrize("layer", [(3, 4, 1, 0), (3, 2, 2, 1), ((2, 3), 3, (3, 1), (1, 2))])
+def rows(equations, parts):
+    """What `Equations.forward` gives, in the order of the rows of `dense`."""
+    output, gradient = parts
+    channels, inputs = equations.stage.weight.shape[:2]
+    return torch.cat(
+        [output.flatten(), gradient.view(channels, -1, inputs).transpose(1, 2).flatten()]
+    )
+
+
+LAYERS = [(3, 4, 1, 0), (3, 2, 2, 1), ((2, 3), 3, (3, 1), (1, 2))]
+
+
+@pytest.mark.parametrize("layer", LAYERS)
 def test_the_operators_are_the_circulant_matrices_and_their_transposes(layer):
     equations = equations_of(net([layer], size=(7, 9)), 0, (7, 9))
     U = dense(equations)
     x = random(1, 3, 7, 9, seed=2)
-    found = torch.cat([part.flatten() for part in equations.forward(x)])
-    assert torch.allclose(found, U @ x.flatten(), atol=1e-12)
+    assert torch.allclose(rows(equations, equations.forward(x)), U @ x.flatten(), atol=1e-12)
     y = tuple(random(*part.shape, seed=3) for part in equations.forward(x))
-    pulled = U.T @ torch.cat([part.flatten() for part in y])
+    pulled = U.T @ rows(equations, y)
     assert torch.allclose(equations.adjoint(y).flatten(), pulled, atol=1e-12)
+
+
+# The last two contradict themselves beyond what is said twice: a border, a channel too many.
+@pytest.mark.parametrize("layer", [(3, 3, 2, 0), (2, 2, 1, 0), (3, 4, 2, 1), (1, 4, 1, 0)])
+def test_equations_that_contradict_each_other_have_the_matrices_least_squares_solution(layer):
+    equations = equations_of(net([layer], size=(7, 9)), 0, (7, 9))
+    assert equations.stage.hidden or layer[0] == 1
+    U, V = dense(equations), rows(equations, equations.target)
+    found = minimum_norm(3000)(equations, None)
+    expected = torch.linalg.pinv(U) @ V
+    assert torch.allclose(found.unknown.flatten(), expected, atol=1e-8)
+    left = float((U @ expected - V).norm() / V.norm())
+    assert found.residual == pytest.approx(left, rel=1e-6)
+    assert left > 0.01
+
+
+def test_what_is_reachable_has_the_same_least_squares_solutions_and_no_contradiction():
+    equations = equations_of(net([(3, 3, 2, 0)], size=(7, 9)), 0, (7, 9))
+    U = dense(equations)
+    before, after = (rows(one, one.target) for one in (equations, equations.reachable()))
+    assert (before - after).norm() > 0.01 * before.norm()
+    assert torch.allclose(U.T @ before, U.T @ after, atol=1e-12)
+    assert torch.allclose(U @ (torch.linalg.pinv(U) @ after), after, atol=1e-10)
+
+
+def singular(equations):
+    """Singular values of W and K, as they count, by applying both to every unit vector."""
+    shape = (1, *equations.stage.inputs)
+    size = torch.Size(shape).numel()
+    columns = [equations.forward(one.view(shape)) for one in torch.eye(size, dtype=torch.float64)]
+    W, K = (
+        torch.stack([part.flatten() for part in parts], 1) for parts in zip(*columns, strict=True)
+    )
+    return torch.linalg.svdvals(W), torch.linalg.svdvals(K)
+
+
+def test_weights_of_equations_make_singular_values_alike():
+    equations = equations_of(net([(3, 2, 2, 0)], size=(11, 11)), 0, (11, 11))
+    W, K = singular(equations.orthogonal())
+    assert torch.allclose(K, W.square().mean().sqrt(), rtol=1e-4)
+    W, K = singular(equations.balanced())
+    assert float(K.square().mean()) == pytest.approx(float(W.square().mean()))
+    few = equations_of(net([(3, 2, 2, 0)], size=(7, 7)), 0, (7, 7))  # 18 rows of K, 9 positions
+    assert few.orthogonal().mix is None
+    assert few.orthogonal().factor == few.balanced().factor
 
 
 ACTIVATIONS = [nn.Tanh, nn.Sigmoid, nn.LeakyReLU, nn.Identity]
@@ -140,14 +197,21 @@ def test_copa_linearises_as_automatic_differentiation_does():
     model = net(SECOND_OPEN, bias=True)
     chain = chain_of(leak(model, picture()))
     before, stage = chain.stages[:2]
-    equations = Equations(stage=stage, slope=random(1, *stage.outputs), output=torch.tensor(0.0))
+    slope, output = (random(1, *stage.outputs, seed=seed) for seed in (0, 1))
+    equations = Equations(stage=stage, slope=slope, output=output)
+
+    def plain(z, w):
+        x = before.activation.value(z)
+        by_tap = stage.gradient(x, slope).flatten(2).transpose(1, 2)
+        return stage.apply(x), by_tap, z - before.apply(w)
+
     parts = (random(1, *before.outputs), random(1, *before.inputs, seed=1))
     move = (random(1, *before.outputs, seed=2), random(1, *before.inputs, seed=3))
     linear = _linearised(equations, before, parts)
-    _, expected = torch.func.jvp(lambda *at: _linearised(equations, before, at).value, parts, move)
+    _, expected = torch.func.jvp(plain, parts, move)
     found = linear.forward(move)
     for part, other in zip(found, expected, strict=True):
-        assert torch.allclose(part, other)
+        assert torch.allclose(part.flatten(), other.flatten())
     y = tuple(random(*part.shape, seed=4) for part in found)
     dot = sum((a * b).sum() for a, b in zip(y, found, strict=True))
     back = sum((a * b).sum() for a, b in zip(linear.adjoint(y), move, strict=True))

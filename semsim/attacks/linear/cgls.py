@@ -1,7 +1,7 @@
 """Least squares without a matrix: conjugate gradients on the normal equations."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -50,8 +50,9 @@ def cgls(
     while iteration < limit and since < _PATIENCE and gamma > tolerance**2 * start:
         iteration += 1
         image = forward(direction)
-        curvature = _square(image) + damping * _square(direction)
-        stretch = curvature / _square(direction)
+        length = _square(direction)
+        curvature = _square(image) + damping * length
+        stretch = curvature / length
         longest = max(longest, stretch)
         if not stretch > noise * longest:
             break
@@ -72,11 +73,11 @@ def cgls(
     return Solved(solution=best_x, residual=residual, iterations=iteration)
 
 
-def _square(parts: Sequence[Tensor]) -> float:
-    return sum(float(torch.dot(part.flatten(), part.flatten())) for part in parts)
+def _square(parts: Parts) -> float:
+    flat = [part.flatten() for part in parts]
+    return sum([float(torch.dot(part, part)) for part in flat])
 
 
 def _plus(parts: Parts, factor: float, others: Parts) -> Parts:
-    return tuple(
-        torch.add(part, other, alpha=factor) for part, other in zip(parts, others, strict=True)
-    )
+    pairs = zip(parts, others, strict=True)
+    return tuple([torch.add(part, other, alpha=factor) for part, other in pairs])

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 import torch.nn.functional as F
@@ -42,7 +43,7 @@ class Stage:
     def is_convolution(self) -> bool:
         return self.weight.dim() == 4
 
-    @property
+    @cached_property
     def hidden(self) -> int:
         """n − rank U of a convolution: how many values of its input no equation decides."""
         if not self.is_convolution:

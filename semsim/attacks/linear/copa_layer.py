@@ -4,11 +4,10 @@ import torch
 
 from semsim.attacks.linear.cgls import Parts
 from semsim.attacks.linear.chain import Stage
+from semsim.attacks.linear.equations import Equations
 from semsim.attacks.linear.gauss_newton import Linearised, Search, gauss_newton
-from semsim.attacks.linear.recursion import Equations, LayerSolution, Solver, minimum_norm
+from semsim.attacks.linear.recursion import AGREE, LayerSolution, Solver, minimum_norm
 from semsim.progress import silent
-
-_AGREE = 1e-9  # equation residual up to which a layer's equations count as agreeing
 
 
 def through_activation(search: Search, *, pull_back: bool) -> Solver:
@@ -26,7 +25,7 @@ def through_activation(search: Search, *, pull_back: bool) -> Solver:
             return plain(equations, None)
         if not equations.stage.hidden:
             decided = plain(equations, before)
-            if decided.residual <= _AGREE:
+            if decided.residual <= AGREE:
                 return decided
         bound = pull_back and has_pull_back(before)
         place = gauss_newton(
@@ -35,11 +34,8 @@ def through_activation(search: Search, *, pull_back: bool) -> Solver:
             search,
             silent,
         )
-        value = equations.forward(before.activation.value(place[0]))
-        miss = [a - b for a, b in zip(value, equations.target, strict=True)]
-        size = sum(float(part.square().sum()) for part in equations.target)
-        left = sum(float(part.square().sum()) for part in miss)
-        return LayerSolution(unknown=place[0], residual=(left / size) ** 0.5 if size else 0.0)
+        residual = equations.residual(before.activation.value(place[0]))
+        return LayerSolution(unknown=place[0], residual=residual)
 
     return solve
 

@@ -2,82 +2,21 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from scipy.optimize import minimize_scalar
 from torch import Tensor
 
-from semsim.attacks.linear.cgls import Parts, cgls
+from semsim.attacks.linear.cgls import Solved, cgls
 from semsim.attacks.linear.chain import Chain, Stage
+from semsim.attacks.linear.equations import Equations
 from semsim.errors import AttackFailedError
 from semsim.progress import Progress, Report
 
 # Where ‖Uᵀ(U x − V)‖ / ‖Uᵀ V‖ ends: what is decided is to be exact, a guess need not be.
 _FINE, _ROUGH = 1e-15, 1e-12
-
-
-@dataclass(frozen=True, kw_only=True)
-class Equations:
-    """What is known about the input x of a convolution: W x = Z and K x = ∂J/∂W (Eq. 1a, 1b).
-
-    K is the convolution's weight gradient as a linear map of its input, made of the slope ∂J/∂Z.
-    slope, output: ∂J/∂Z and Z − bias, both (1, *stage.outputs).
-    factor: by which the equations of K count more than those of W. Where all agree it changes
-        nothing but how fast they are solved.
-    """
-
-    stage: Stage
-    slope: Tensor
-    output: Tensor
-    factor: float = 1.0
-
-    def forward(self, x: Tensor) -> Parts:
-        """U x: (W x, K x); both see the same patches of x."""
-        stage = self.stage
-        patches = F.unfold(x, self._kernel, padding=stage.padding, stride=stage.stride)[0]
-        weight, slope = self._rows
-        output = (weight @ patches).view(1, *stage.outputs)
-        return output, (slope @ patches.T).view_as(stage.weight)
-
-    def adjoint(self, parts: Parts) -> Tensor:
-        """The transpose of `forward`."""
-        stage, (output, gradient) = self.stage, parts
-        weight, slope = self._rows
-        patches = weight.T @ output.view(len(weight), -1)
-        patches.addmm_(gradient.view(len(weight), -1).T, slope)
-        return F.fold(
-            patches[None],
-            stage.inputs[1:],
-            self._kernel,
-            padding=stage.padding,
-            stride=stage.stride,
-        )
-
-    @property
-    def _kernel(self) -> tuple[int, int]:
-        return self.stage.weight.shape[2], self.stage.weight.shape[3]
-
-    @cached_property
-    def _rows(self) -> tuple[Tensor, Tensor]:
-        """W as (channels, taps) and ∂J/∂Z, times the factor, as (channels, positions)."""
-        slope = self.factor * self.slope[0].flatten(1)
-        return self.stage.weight.flatten(1), slope
-
-    @property
-    def target(self) -> Parts:
-        """V of Eq. 4."""
-        return self.output, self.factor * self.stage.weight_gradient
-
-    def balanced(self) -> "Equations":
-        """The same with a factor by which K's entries are as large as W's."""
-        stage = self.stage
-        pixels = math.prod(stage.outputs[1:])
-        output = float(stage.weight.square().sum()) * pixels
-        weight = float(self.slope.square().sum()) * stage.weight[0].numel()
-        return replace(self, factor=math.sqrt(output / weight)) if weight else self
+AGREE = 1e-9  # equation residual up to which a layer's equations count as agreeing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,18 +45,32 @@ def minimum_norm(limit: int) -> Solver:
     """R-GAP's solver: the x of least norm, whose activation is then undone (Zhu, Blaschko 2021)."""
 
     def solve(equations: Equations, before: Stage | None) -> LayerSolution:
-        found = cgls(
-            lambda parts: equations.forward(parts[0]),
-            lambda parts: (equations.adjoint(parts),),
-            equations.target,
-            limit=limit,
-            tolerance=_ROUGH if equations.stage.hidden else _FINE,
-        )
-        (x,) = found.solution
+        x = _least_norm(equations, limit)
         unknown = x if before is None else before.activation.inverse(x)
-        return LayerSolution(unknown=unknown, residual=found.residual)
+        return LayerSolution(unknown=unknown, residual=equations.residual(x))
 
     return solve
+
+
+def _least_norm(equations: Equations, limit: int) -> Tensor:
+    """The x of least norm among those with the smallest ‖U x − V‖, (1, *inputs)."""
+    if not equations.stage.hidden:
+        return _solved(equations, limit, _FINE).solution[0]
+    # As long as they agree, equations may be combined into such as are solved fast.
+    found = _solved(equations.reachable().orthogonal(), limit, _ROUGH)
+    if not found.residual <= AGREE:
+        found = _solved(equations, limit, _ROUGH)
+    return found.solution[0]
+
+
+def _solved(equations: Equations, limit: int, tolerance: float) -> Solved:
+    return cgls(
+        lambda parts: equations.forward(parts[0]),
+        lambda parts: (equations.adjoint(parts),),
+        equations.target,
+        limit=limit,
+        tolerance=tolerance,
+    )
 
 
 def invert(chain: Chain, label: int | None, solve: Solver, report: Report) -> Recursion:

@@ -7,15 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_linear import CLOSED, FIRST_OPEN, leak, net, picture
 from torch import nn
+from torch.nn import functional as F
+from torch.nn import grad
 
 from semsim.analysis.security import CNN3 as LAYERS
 from semsim.analysis.security import security_index
 from semsim.attacks.linear.activations import activation_of
 from semsim.attacks.linear.cgls import cgls
 from semsim.attacks.linear.chain import chain_of
+from semsim.attacks.linear.equations import Equations
 from semsim.attacks.linear.gauss_newton import Linearised, Search, gauss_newton
 from semsim.attacks.linear.outcome import Inversion, denoised, reconstruction
-from semsim.attacks.linear.recursion import Equations, invert, known_end, minimum_norm
+from semsim.attacks.linear.recursion import invert, known_end, minimum_norm
 from semsim.attacks.linear.rows import METHODS, cnn3_model, linear_rows
 from semsim.errors import AttackFailedError, SettingsError
 from semsim.progress import silent
@@ -206,6 +209,60 @@ def test_the_last_slope_is_found_without_a_bias_behind_a_sigmoid():
     inside = model.body[:-2](picture()[None] - 0.5)
     assert slope > 0
     assert torch.allclose(end.z + z.shift(), inside, atol=1e-4)
+
+
+# The equations of a layer
+
+
+PLANS = [(3, 4, 1, 0), (3, 2, 2, 1), (4, 3, 2, 0), ((2, 3), 3, (3, 1), (1, 2)), (1, 5, 1, 1)]
+
+
+def equations_of(layer):
+    stage = chain_of(leak(net([layer], bias=True, size=(7, 9)), picture((7, 9)))).stages[0]
+    slope, output = (random(1, *stage.outputs, seed=seed) for seed in (0, 1))
+    return Equations(stage=stage, slope=slope, output=output)
+
+
+@pytest.mark.parametrize("layer", PLANS)
+def test_equations_are_torchs_convolution_its_transpose_and_its_weight_gradient(layer):
+    equations = equations_of(layer)
+    stage, slope = equations.stage, equations.slope
+    for seed in (2, 3):  # the second time in the buffers of the first
+        x = random(1, 3, 7, 9, seed=seed)
+        output, gradient = equations.forward(x)
+        weight = grad.conv2d_weight(x, stage.weight.shape, slope, stage.stride, stage.padding)
+        plain = F.conv2d(x, stage.weight, None, stage.stride, stage.padding)
+        assert torch.allclose(output.view_as(plain), plain, atol=1e-12)
+        by_tap = weight.flatten(2).transpose(1, 2).reshape(gradient.shape)
+        assert torch.allclose(gradient, by_tap, atol=1e-12)
+        pulled = equations.adjoint((slope[0].flatten(1), torch.zeros_like(gradient)))
+        back = grad.conv2d_input(x.shape, stage.weight, slope, stage.stride, stage.padding)
+        assert torch.allclose(pulled, back, atol=1e-12)
+
+
+@pytest.mark.parametrize("as_weighted", [Equations.balanced, Equations.orthogonal, lambda it: it])
+@pytest.mark.parametrize("layer", PLANS)
+def test_adjoint_is_the_transpose_however_equations_are_weighted(layer, as_weighted):
+    equations = as_weighted(equations_of(layer))
+    x = random(1, 3, 7, 9, seed=2)
+    found = equations.forward(x)
+    y = tuple(random(*part.shape, seed=3) for part in found)
+    dot = sum(float((a * b).sum()) for a, b in zip(found, y, strict=True))
+    assert float((x * equations.adjoint(y)).sum()) == pytest.approx(dot, rel=1e-12)
+
+
+@pytest.mark.parametrize("as_weighted", [Equations.balanced, Equations.orthogonal])
+@pytest.mark.parametrize("layer", PLANS)
+def test_weighted_equations_hold_where_they_held_before(layer, as_weighted):
+    plain = equations_of(layer)
+    x = random(1, 3, 7, 9, seed=2)
+    stage = plain.stage
+    output, weight = stage.apply(x), stage.gradient(x, plain.slope)
+    true = replace(plain, output=output, stage=replace(stage, weight_gradient=weight))
+    assert true.residual(x) < 1e-14
+    assert as_weighted(true).residual(x) < 1e-13
+    assert as_weighted(true).residual(2 * x) == pytest.approx(1.0)
+    assert true.reachable().residual(x) < 1e-14
 
 
 # Properties of the recursion
