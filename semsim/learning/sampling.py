@@ -14,10 +14,15 @@ from semsim.learning.triplets import ImageIndex, JudgedOriginal
 
 T = TypeVar("T")
 
+# Triplets of one original share its image and reconstructions, and a batch passes each image once:
+# the fewer originals in a batch, the faster. Batch normalisation and the pooled loss need several.
+# With four a batch of the preset "pooled" is whole originals, as those of "code" and "paper" are.
+ORIGINALS_A_BATCH = 4
+
 
 @dataclass(frozen=True, kw_only=True)
 class Draw:
-    """Triplets of one epoch in random order.
+    """Triplets of one epoch, in the order in which batches are cut from them.
 
     triplets: (T, 3) int, original, nearer and farther reconstruction, as numbers of images.
     weights: (T,) float32 in (0, 1], how much each counts.
@@ -36,10 +41,12 @@ def draw(
 ) -> Draw:
     """As many triplets of every original as the settings say, never of two originals.
 
+    Those of one original come together, as far as a batch of `settings.batch_size` then still
+    holds triplets of `ORIGINALS_A_BATCH` originals, where it is no smaller and there are so many.
     features: (number of images, d) by number of image; semi-hard mining needs them.
     """
     count = settings.triplets_per_original
-    rows: list[tuple[int, int, int, float]] = []
+    piles = []
     for original in originals:
         if settings.mining == "semi-hard" and features is not None:
             chosen = _mined(index, original, settings, rng, features)
@@ -48,8 +55,9 @@ def draw(
         else:
             chosen = _evenly(original.ordered(settings.ordering), count, rng)
         anchor = index.number(original.image)
-        rows += [(anchor, index.number(p), index.number(n), weight) for p, n, weight in chosen]
-    table = rng.permutation(np.array(rows, dtype=np.float64).reshape(-1, 4))
+        rows = [(anchor, index.number(p), index.number(n), weight) for p, n, weight in chosen]
+        piles.append(rng.permutation(np.array(rows, dtype=np.float64)))
+    table = _dealt(piles, settings.batch_size, rng)
     return Draw(triplets=table[:, :3].astype(np.int64), weights=table[:, 3].astype(np.float32))
 
 
@@ -64,6 +72,23 @@ def semi_hard(plus: float, minus: np.ndarray, margin: float, rng: np.random.Gene
         return int(rng.choice(inside))
     nearer = np.flatnonzero(minus <= plus)
     return int(nearer[minus[nearer].argmax()]) if len(nearer) > 0 else int(minus.argmin())
+
+
+def _dealt(piles: Sequence[np.ndarray], batch_size: int, rng: np.random.Generator) -> np.ndarray:
+    """The rows of all piles, each (triplets of one original, 4), in an order fit for batches.
+
+    Piles go round in tables of `ORIGINALS_A_BATCH` or a few more, each putting down in its turn as
+    many rows as leave room for that many piles in a batch.
+    """
+    handful = max(1, batch_size // ORIGINALS_A_BATCH)
+    tables = max(1, len(piles) // ORIGINALS_A_BATCH)
+    dealt = [
+        piles[pile][start : start + handful]
+        for table in np.array_split(rng.permutation(len(piles)), tables)
+        for start in range(0, len(piles[0]), handful)
+        for pile in table
+    ]
+    return np.concatenate(dealt)
 
 
 def _balanced(

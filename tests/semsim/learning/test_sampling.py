@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semsim.learning import TrainSettings
-from semsim.learning.sampling import draw, semi_hard
+from semsim.learning.sampling import ORIGINALS_A_BATCH, draw, semi_hard
 from semsim.learning.triplets import ImageIndex, JudgedOriginal, learnable, take_stock
 
 # For each original, how many of five recognised each of its reconstructions.
@@ -43,8 +43,10 @@ def study(votes):
     return pd.DataFrame(rows).astype({"recognisable": "boolean"})
 
 
-def made(votes, ordering, mining, seed, count=4):
-    chosen = TrainSettings(ordering=ordering, mining=mining, triplets_per_original=count)
+def made(votes, ordering, mining, seed, count=4, batch_size=128):
+    chosen = TrainSettings(
+        ordering=ordering, mining=mining, triplets_per_original=count, batch_size=batch_size
+    )
     originals = learnable(take_stock(votes), ordering)
     index = ImageIndex(originals)
     features = torch.randn(len(index.paths), 3, generator=torch.Generator().manual_seed(seed))
@@ -57,11 +59,11 @@ def share(path):
 
 
 @quickly
-@given(VOTES, ORDERINGS, MININGS, st.integers(1, 7), SEEDS)
+@given(VOTES, ORDERINGS, MININGS, st.integers(1, 7), st.integers(1, 40), SEEDS)
 def test_every_triplet_is_of_one_original_and_in_the_order_of_its_votes(
-    votes, ordering, mining, count, seed
+    votes, ordering, mining, count, batch_size, seed
 ):
-    index, drawn, originals = made(study(votes), ordering, mining, seed, count)
+    index, drawn, originals = made(study(votes), ordering, mining, seed, count, batch_size)
     assert drawn.triplets.shape == (len(originals) * count, 3)
     for row, weight in zip(drawn.triplets, drawn.weights, strict=True):
         a, p, n = (index.paths[number] for number in row)
@@ -100,6 +102,41 @@ def test_the_same_seed_draws_the_same_triplets_whatever_the_order_of_the_labels(
     assert first[0].paths == again[0].paths
     assert np.array_equal(first[1].triplets, again[1].triplets)
     assert np.array_equal(first[1].weights, again[1].weights)
+
+
+def many(originals):
+    return study([(5, 4, 1, 0)] * originals)
+
+
+@quickly
+@given(st.integers(1, 19), st.integers(1, 9), st.integers(1, 40), SEEDS)
+def test_every_full_batch_has_several_originals(originals, count, batch_size, seed):
+    drawn = made(many(originals), "majority", "random", seed, count, batch_size)[1]
+    anchors = drawn.triplets[:, 0]
+    full = [anchors[i : i + batch_size] for i in range(0, len(anchors), batch_size)]
+    for batch in full[: len(anchors) // batch_size]:
+        assert len(set(batch.tolist())) >= min(ORIGINALS_A_BATCH, originals, batch_size)
+
+
+def runs(anchors):
+    """How often the original changes from one triplet to the next, and one."""
+    return 1 + np.count_nonzero(np.diff(anchors))
+
+
+def test_triplets_of_an_original_stay_together_where_a_batch_has_room_for_several():
+    for batch_size, handfuls in ((32, 1), (128, 1), (16, 2), (15, 3), (4, 8), (1, 8)):
+        drawn = made(many(12), "majority", "random", 0, count=8, batch_size=batch_size)[1]
+        assert runs(drawn.triplets[:, 0]) == 12 * handfuls
+
+
+def test_originals_and_their_triplets_come_in_another_order_from_another_seed():
+    first, other = (made(many(12), "majority", "random", seed, count=8)[1] for seed in (0, 1))
+    orders = [list(dict.fromkeys(one.triplets[:, 0].tolist())) for one in (first, other)]
+    assert sorted(orders[0]) == sorted(orders[1])
+    assert orders[0] != orders[1]
+    assert orders[0] != sorted(orders[0])
+    of_one = [one.triplets[one.triplets[:, 0] == 0] for one in (first, other)]
+    assert not np.array_equal(*of_one)
 
 
 @pytest.mark.parametrize(
