@@ -62,7 +62,7 @@ def learn_command(
         str | None, typer.Option(help="trained, or frozen at that of the starting weights.")
     ] = None,
     augmentation: Annotated[
-        str | None, typer.Option(help="crop-flip, joint (a triplet's images alike) or none.")
+        str | None, typer.Option(help="crop-flip, joint (an original's images alike) or none.")
     ] = None,
     validation_fraction: Annotated[
         float | None, typer.Option(help="Share of the originals held out.")

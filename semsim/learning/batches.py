@@ -34,21 +34,22 @@ def channel_statistics(table: Tensor) -> tuple[list[float], list[float]]:
     return values.mean(1).tolist(), values.std(1).clamp_min(1 / 255).tolist()
 
 
-def crop_and_flip(images: Tensor, rng: np.random.Generator, alike: int = 1) -> Tensor:
+def crop_and_flip(
+    images: Tensor, rng: np.random.Generator, alike: np.ndarray | None = None
+) -> Tensor:
     """Each image moved by up to an eighth of its side, black behind it, and maybe mirrored.
 
     images: (N, C, S, S). The usual crop of 32×32 after padding by 4, at any size.
-    alike: how many equal parts `images` has, one after the other; the first image of each is
-        moved like the first of all others, and so on.
+    alike: (N,) int; images of the same number are moved alike. Each on its own if None.
     """
     n, _, _, side = images.shape
-    n, pad = n // alike, side // 8
-    rows = _windows(rng, n, side, pad)
-    columns = _windows(rng, n, side, pad)
-    mirrored = rng.random(n) < 0.5
+    moves, move = np.unique(np.arange(n) if alike is None else alike, return_inverse=True)
+    pad = side // 8
+    rows = _windows(rng, len(moves), side, pad)
+    columns = _windows(rng, len(moves), side, pad)
+    mirrored = rng.random(len(moves)) < 0.5
     columns[mirrored] = columns[mirrored, ::-1]
-    padded = F.pad(images, (pad, pad, pad, pad))
-    return _cut(padded, np.tile(rows, (alike, 1)), np.tile(columns, (alike, 1)))
+    return _cut(F.pad(images, (pad, pad, pad, pad)), rows[move], columns[move])
 
 
 def mildly_changed(images: Tensor, rng: np.random.Generator) -> Tensor:

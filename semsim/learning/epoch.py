@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from semsim.errors import SettingsError
@@ -34,9 +35,15 @@ class Material:
 
 @dataclass(frozen=True, kw_only=True)
 class _Batch:
-    """Images (3N or 4N, C, S, S) of N triplets, role by role, and their weights (N,)."""
+    """Each different image of N triplets once, and which of them every triplet is made of.
+
+    images: (M, C, S, S), M ≤ 3N, and behind them mildly changed originals where they are asked for.
+    roles: (3, N) or (4, N) int, rows of `images`: originals, nearer and farther reconstructions,
+        and the changed originals. weights: (N,).
+    """
 
     images: Tensor
+    roles: Tensor
     weights: Tensor
 
 
@@ -123,15 +130,26 @@ def _batch(
 ) -> _Batch:
     rows = slice(number * settings.batch_size, (number + 1) * settings.batch_size)
     triplets = drawn.triplets[rows]
-    images = take(table, triplets.T.ravel())
+    numbers, roles = np.unique(triplets.T, return_inverse=True)
+    roles = roles.reshape(3, -1)
+    images = take(table, numbers)
     augmentation, identity = rngs
     if settings.augmentation != "none":
-        alike = 3 if settings.augmentation == "joint" else 1
+        alike = _originals(roles) if settings.augmentation == "joint" else None
         images = crop_and_flip(images, augmentation, alike)
     if settings.identity_weight > 0:
-        changed = mildly_changed(images[: len(triplets)], identity)
-        images = torch.cat([images, changed])
-    return _Batch(images=images, weights=torch.from_numpy(drawn.weights[rows]))
+        originals, changed = np.unique(roles[0], return_inverse=True)
+        roles = np.vstack([roles, len(images) + changed])
+        images = torch.cat([images, mildly_changed(images[torch.from_numpy(originals)], identity)])
+    weights = torch.from_numpy(drawn.weights[rows])
+    return _Batch(images=images, roles=torch.from_numpy(roles), weights=weights)
+
+
+def _originals(roles: np.ndarray) -> np.ndarray:
+    """For each image of a batch the row of its original, (M,); an original's is its own."""
+    found = np.empty(roles.max() + 1, dtype=np.int64)
+    found[roles] = roles[0]
+    return found
 
 
 def _step(
@@ -141,12 +159,14 @@ def _step(
     settings: TrainSettings,
 ) -> _Seen:
     """One update."""
-    device, n = model.mean.device, len(batch.weights)
-    # One forward pass for all roles, so that batch normalisation sees one distribution.
+    device = model.mean.device
+    # One forward pass for all roles, so that batch normalisation sees one distribution, in which
+    # each image counts once in however many triplets it is.
     with torch.autocast(device.type, torch.bfloat16, enabled=settings.mixed_precision):
         features = model(batch.images.to(device))
     # Distances are small beside the features, so they need all the digits there are.
-    anchors, positives, negatives, *changed = features.float().split(n)
+    # Unlike indexing, a lookup adds up the gradients of repeats in the same order every time.
+    anchors, positives, negatives, *changed = F.embedding(batch.roles.to(device), features.float())
     weights = batch.weights.to(device)
     loss = LOSSES[settings.loss](margin=settings.margin)(anchors, positives, negatives, weights)
     identity = identity_loss(anchors, changed[0]) if changed else None
@@ -156,7 +176,7 @@ def _step(
     loss.backward()
     optimizer.step()
     return _Seen(
-        n=n,
+        n=len(batch.weights),
         weight=float(batch.weights.sum()),
         loss=loss.item(),
         measured=distances(*(part.detach() for part in (anchors, positives, negatives))),

@@ -43,7 +43,7 @@ class TrainSettings:
     weight_decay: float = 5e-4
     triplets_per_original: int = 15  # drawn anew each epoch
     batch_norm: str = "trained"  # or frozen: the averages of the weights it starts from
-    augmentation: str = "crop-flip"  # each image its own; joint: all of a triplet alike
+    augmentation: str = "crop-flip"  # each image its own; joint: all of an original alike
     validation_fraction: float = 0.2  # of the originals, never seen in training
     patience: int = 0  # epochs without a better held-out AUC before it stops; 0: never stops
     collapse_patience: int = 10  # collapsed epochs in a row before it stops; 0: never stops

@@ -177,7 +177,7 @@ def _advanced() -> dict[str, Any]:
         "augmentation": gr.Radio(
             list(AUGMENTATIONS),
             label="Augmentation",
-            info="joint moves and mirrors the three images of a triplet alike.",
+            info="joint moves and mirrors all images of an original alike.",
         ),
         "identity_weight": gr.Number(
             minimum=0,

@@ -71,13 +71,18 @@ def test_every_augmented_image_is_a_crop_or_its_mirror():
     assert {flip for _, _, flip in found} == {False, True}
 
 
-def test_images_of_one_triplet_can_be_moved_alike():
+def test_images_of_one_original_can_be_moved_alike():
     originals = torch.stack([image(seed) for seed in range(4)])
-    together = crop_and_flip(originals.repeat(3, 1, 1, 1), np.random.default_rng(0), alike=3)
-    first, second, third = together.split(4)
-    assert torch.equal(first, second)
-    assert torch.equal(first, third)
-    assert torch.equal(first, crop_and_flip(originals, np.random.default_rng(0)))
+    alike = np.array([7, 7, 0, 3, 0, 3, 7, 1])
+    together = crop_and_flip(originals[alike % 4], np.random.default_rng(0), alike)
+    for number in (7, 0, 3):
+        first, *others = together[alike == number]
+        assert others
+        assert all(torch.equal(first, other) for other in others)
+    # Each number has a move of its own, the one that its image would have alone.
+    apart = crop_and_flip(originals, np.random.default_rng(0))  # 0, 1, 3, 7 have moves 0 to 3
+    assert all(torch.equal(apart[n], together[alike == n][0]) for n in (0, 1))
+    assert not torch.equal(together[alike == 3][0], together[alike == 7][0])
 
 
 def test_augmentation_follows_its_generator():
