@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from semsim.attacks.matched import Matched, Outer, OuterAlong, Written
+from semsim.attacks.matched import Outer, OuterAlong, Pair
 
 
 class Passed(Protocol):
@@ -32,7 +32,7 @@ class Passed(Protocol):
         """The gradient of each image by the layer's parameters; `slope` is that of `output`."""
         ...
 
-    def matched(self, slope: Tensor, targets: Sequence[Tensor]) -> Sequence[Matched]:
+    def matched(self, slope: Tensor, targets: Sequence[Tensor]) -> Sequence[Pair | Outer]:
         """`own` beside the targets of the same parameters."""
         ...
 
@@ -57,15 +57,15 @@ class WithParameters:
     def own(self, slope: Tensor) -> Sequence[Tensor]:
         raise NotImplementedError
 
-    def matched(self, slope: Tensor, targets: Sequence[Tensor]) -> Sequence[Matched]:
-        return [Written(*both) for both in zip(self.own(slope), targets, strict=True)]
+    def matched(self, slope: Tensor, targets: Sequence[Tensor]) -> Sequence[Pair | Outer]:
+        return [Pair(*both) for both in zip(self.own(slope), targets, strict=True)]
 
 
 class _NoParameters:
     def own(self, slope: Tensor) -> Sequence[Tensor]:
         return ()
 
-    def matched(self, slope: Tensor, targets: Sequence[Tensor]) -> Sequence[Matched]:
+    def matched(self, slope: Tensor, targets: Sequence[Tensor]) -> Sequence[Pair | Outer]:
         return ()
 
 
@@ -84,9 +84,9 @@ class Linear:
     def pull(self, slope: Tensor) -> Tensor:
         return slope @ self.layer.weight
 
-    def matched(self, slope: Tensor, targets: Sequence[Tensor]) -> Sequence[Matched]:
+    def matched(self, slope: Tensor, targets: Sequence[Tensor]) -> Sequence[Pair | Outer]:
         weight = Outer(slope, self.x, targets[0])
-        return (weight,) if self.layer.bias is None else (weight, Written(slope, targets[1]))
+        return (weight,) if self.layer.bias is None else (weight, Pair(slope, targets[1]))
 
     def push(self, change: Tensor | None, along: Sequence[Any]) -> Tensor:
         weight = along[0]

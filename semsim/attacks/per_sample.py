@@ -69,7 +69,8 @@ def cosine_distance_of_each(
         with batch_norm_mode(model, batch_norm):
             plan = plan_of(model)
         if plan is not None and not plan.shares:
-            dots, squares = planned_products(plan, images, targets.labels, targets.gradients)
+            asked = plan, images, targets.labels, targets.gradients
+            dots, squares = planned_products(*asked, joint=distance == "cosine")
             return cosine_of_each(dots, squares, targets.squares, distance)
     found = gradient_of_each(
         model, images, targets.labels, differentiable=True, batch_norm=batch_norm

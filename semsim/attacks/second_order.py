@@ -18,7 +18,7 @@ from torch import Tensor, fx, nn
 from semsim.attacks import layer_passes as passes
 from semsim.attacks.conv_passes import convolution
 from semsim.attacks.layer_passes import LinearMap, Passed
-from semsim.attacks.matched import Matched
+from semsim.attacks.matched import Outer, Pair, grouped
 
 _LAYERS: dict[type[nn.Module], Callable[[Any, Tensor], Passed]] = {
     nn.Conv2d: convolution,
@@ -85,15 +85,15 @@ def planned_gradients(plan: Plan, images: Tensor, labels: Tensor) -> tuple[Tenso
 
 
 def planned_products(
-    plan: Plan, images: Tensor, labels: Tensor, targets: Sequence[Tensor]
+    plan: Plan, images: Tensor, labels: Tensor, targets: Sequence[Tensor], *, joint: bool
 ) -> tuple[Tensor, Tensor]:
-    """⟨g, t⟩ and ‖g‖² of each image and parameter, both (N, parameters).
+    """⟨g, t⟩ and ‖g‖² of each image, both (N, parameters); if `joint` of groups of parameters.
 
     targets: one (N, *parameter.shape) a parameter, of a plan that does not share any.
-    labels: (N,) indices. Differentiable once by `images`; no gradient of a linear layer is ever
-    written out.
+    labels: (N,) indices. Differentiable once by `images`; no gradient by the weight of a linear
+    layer is ever written out.
     """
-    found: tuple[Tensor, Tensor] = _EachProduct.apply(images, labels, plan, *targets)
+    found: tuple[Tensor, Tensor] = _EachProduct.apply(images, labels, plan, joint, *targets)
     return found
 
 
@@ -112,19 +112,22 @@ class _EachGradient(torch.autograd.Function):
 class _EachProduct(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, images: Tensor, labels: Tensor, plan: Plan, *targets: Tensor
+        ctx: Any, images: Tensor, labels: Tensor, plan: Plan, joint: bool, *targets: Tensor
     ) -> tuple[Tensor, Tensor]:
         ctx.run = _Run(plan, images.detach(), labels)
-        ctx.matched = ctx.run.matched(targets)
-        dots = torch.stack([one.dot for one in ctx.matched], dim=1)
-        return dots, torch.stack([one.square for one in ctx.matched], dim=1)
+        ctx.groups = grouped(ctx.run.matched(targets), joint=joint)
+        dots = torch.stack([group.dot for _, group in ctx.groups], dim=1)
+        return dots, torch.stack([group.square for _, group in ctx.groups], dim=1)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, by_dots: Tensor, by_squares: Tensor) -> tuple[Tensor | None, ...]:
-        factors = zip(ctx.matched, (2 * by_squares).T, by_dots.T, strict=True)
-        along = [one.mixed(own, target) for one, own, target in factors]
-        return ctx.run.slope_along(along), None, None, *[None] * len(along)
+        along: dict[int, Any] = {}
+        factors = zip(ctx.groups, (2 * by_squares).T, by_dots.T, strict=True)
+        for (places, group), own, target in factors:
+            along.update(zip(places, group.mixed(own, target), strict=True))
+        slope = ctx.run.slope_along([along[place] for place in range(len(along))])
+        return slope, None, None, None, *[None] * len(along)
 
 
 class _Run:
@@ -157,9 +160,9 @@ class _Run:
         self._pull_back(add)
         return tuple(each for each in found if each is not None)
 
-    def matched(self, targets: Sequence[Tensor]) -> list[Matched]:
+    def matched(self, targets: Sequence[Tensor]) -> list[Pair | Outer]:
         """The gradient by each parameter beside its target."""
-        found: dict[int, Matched] = {}
+        found: dict[int, Pair | Outer] = {}
 
         def match(step: _Step, made: Passed, slope: Tensor) -> None:
             wanted = [targets[place] for place in step.places]
