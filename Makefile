@@ -47,7 +47,7 @@ lint: .venv/test.stamp
 	$(BIN)/ruff format --check .
 
 types: .venv/test.stamp
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers auto
 
 test: lint types
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
