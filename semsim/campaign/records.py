@@ -15,6 +15,7 @@ the set, equal to `original` where nothing was changed, None where it is not kno
 class_name, probability.
 """
 
+import functools
 import json
 import platform
 from collections.abc import Iterable, Mapping
@@ -136,6 +137,7 @@ def software_versions(*libraries: str) -> dict[str, str]:
     return {"python": platform.python_version(), **{name: _version(name) for name in names}}
 
 
+@functools.cache  # a file has to be found and parsed for it; every score of a set asks again
 def _version(library: str) -> str:
     try:
         return version(library)

@@ -51,7 +51,7 @@ def vote_table(rows: pd.DataFrame, *, name: str, headline: str, k: int) -> pd.Da
     table["votes_per_item"], table["headline"] = k, headline
     known = {
         "task": "pair" if _is_pair_task(rows) else "recognition",
-        "item": key[IMAGE_KEY].agg("/".join, axis=1) if len(key) else "",
+        "item": _key_in_words(key),
         "kind": "reconstruction",
         "status": "counted",
         "simulated": False,
@@ -142,7 +142,12 @@ def _items(images: pd.DataFrame, votes: pd.DataFrame) -> pd.Series:
     """The item each image is in the votes, else its key."""
     real = votes[votes["kind"] == "reconstruction"].drop_duplicates(IMAGE_KEY)
     found = images[IMAGE_KEY].merge(real[[*IMAGE_KEY, "item"]], on=IMAGE_KEY, how="left")["item"]
-    return found.fillna(images[IMAGE_KEY].agg("/".join, axis=1)).astype("str")
+    return found.fillna(_key_in_words(images)).astype("str")
+
+
+def _key_in_words(images: pd.DataFrame) -> pd.Series:
+    first, *others = IMAGE_KEY
+    return images[first].str.cat(images[others], sep="/")
 
 
 def _verdict(human: np.ndarray) -> pd.Series:
