@@ -17,9 +17,16 @@ import psycopg
 from helpers import skip_or_fail
 from PIL import Image
 
+from annotation.create import create_study
+from annotation.domain import Study, StudySpec, Task
 from annotation.store import Store
 
 CLASSES = ("anchor", "Cat", "chess_knight", "cow", "heart", "star", "sun", "umbrella")
+# A classifier that is sure of the true class on originals and rather sure on reconstructions.
+SURE = {
+    "original": {"TRUE": 0.9, "heart": 0.1},
+    "reconstruction": {"TRUE": 0.8, "heart": 0.2},
+}
 POSTGRES = os.environ.get(
     "SEMSIM_TEST_POSTGRES", "postgresql+psycopg://postgres@127.0.0.1:5432/test"
 )
@@ -113,6 +120,26 @@ def write_set(
     if probabilities is not None:
         _predictions(rows, probabilities).to_parquet(folder / "predictions.parquet", index=False)
     return folder
+
+
+def small_study(
+    store: Store,
+    folder: Path,
+    name: str = "symbols",
+    task: Task = Task.RECOGNITION,
+    **spec: Any,
+) -> Study:
+    """A study over two small sets of four images in `folder`; `spec` as in `StudySpec`."""
+    sets = [
+        write_set(folder / "sets" / model, model=model, probabilities=SURE)
+        for model in ("resnet20-4", "convnet8")
+    ]
+    return create_study(store, StudySpec(name=name, task=task, **spec), sets, folder / "images")
+
+
+def of_convnet8(stimulus: Any) -> str:
+    """What somebody answers who recognises all of one model of a `small_study`, none of another."""
+    return str(stimulus["class_name"]) if stimulus["model"] == "convnet8" else "none"
 
 
 def write_run(

@@ -17,37 +17,49 @@ def store(tmp_path):
         yield store
 
 
-@pytest.fixture
-def demo(store, tmp_path):
-    ensure_demo(store, SETS, tmp_path / "images")
-    return {study.name: study for study in list_studies(store)}
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("demo")
 
 
-def test_people_start_with_an_empty_study_and_programs_with_a_marked_one(demo, store):
+@pytest.fixture(scope="module")
+def made(folder):
+    """A store that holds the demo; it takes seconds to make."""
+    with Store(f"sqlite:///{folder / 'studies.db'}") as store:
+        ensure_demo(store, SETS, folder / "images")
+        yield store
+
+
+@pytest.fixture(scope="module")
+def demo(made):
+    return {study.name: study for study in list_studies(made)}
+
+
+def test_people_start_with_an_empty_study_and_programs_with_a_marked_one(demo, made):
     assert set(demo) == {PEOPLE, SIMULATED}
-    assert export_votes(store, demo[PEOPLE].id).empty
+    assert export_votes(made, demo[PEOPLE].id).empty
     assert not demo[PEOPLE].spec.simulated
-    votes = export_votes(store, demo[SIMULATED].id)
+    votes = export_votes(made, demo[SIMULATED].id)
     assert demo[SIMULATED].spec.simulated
     assert votes["simulated"].all()
     assert votes.groupby("item").size().tolist() == [ANNOTATORS] * len(RECONSTRUCTIONS)
 
 
-def test_simulated_people_disagree_and_differ_as_real_ones_do(demo, store, tmp_path):
-    votes = export_votes(store, demo[SIMULATED].id)
+def test_simulated_people_disagree_and_differ_as_real_ones_do(demo, made, folder):
+    votes = export_votes(made, demo[SIMULATED].id)
     none = votes.assign(none=votes["answer"] == "none").groupby("annotator")["none"].mean()
     assert 0.1 < none.min() < none.max() < 0.7
-    labels = export_labels(store, demo[SIMULATED].id, tmp_path / "images")
+    labels = export_labels(made, demo[SIMULATED].id, folder / "images")
     assert labels["simulated"].all()
     rates = labels.groupby("model")["mean_response"].mean()
     assert len(rates) == len(SETS)
     assert rates.max() - rates.min() > 0.2
 
 
-def test_a_second_start_adds_nothing(demo, store, tmp_path):
-    ensure_demo(store, SETS, tmp_path / "images")
-    assert len(list_studies(store)) == 2
-    assert len(export_votes(store, demo[SIMULATED].id)) == ANNOTATORS * len(RECONSTRUCTIONS)
+def test_a_second_start_adds_nothing(demo, made, folder):
+    ensure_demo(made, SETS, folder / "images")
+    assert len(list_studies(made)) == 2
+    assert len(export_votes(made, demo[SIMULATED].id)) == ANNOTATORS * len(RECONSTRUCTIONS)
 
 
 def test_a_simulation_cut_short_is_finished(store, tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from study_factory import of_convnet8
 
 from annotation.errors import AnnotationError, NotFoundError
 from annotation.formats import FORMATS, What, export
@@ -57,12 +58,10 @@ def is_marked(name, path):
 
 
 @pytest.mark.parametrize(("name", "what"), EVERY)
-def test_no_secret_leaves(store, make_study, answer, out, name, what):
-    study = make_study(votes_per_item=3)
-    data = answer(study, lambda s: s["class_name"] if s["model"] == "convnet8" else "none")
+def test_no_secret_leaves(data, out, name, what):
     export(data, place(out, name), name, what)
     for file in content(place(out, name)).values():
-        assert study.token.encode() not in file
+        assert data.study.token.encode() not in file
 
 
 @pytest.mark.parametrize("name", [name for name, one in FORMATS.items() if not one.ending])
@@ -74,7 +73,8 @@ def test_a_folder_that_is_there_is_left_alone(data, out, name):
 
 
 @pytest.mark.parametrize("name", [name for name, one in FORMATS.items() if not one.ending])
-def test_a_missing_image_leaves_nothing_behind(data, out, name):
+def test_a_missing_image_leaves_nothing_behind(make_study, answer, out, name):
+    data = answer(make_study(votes_per_item=3), of_convnet8)
     Path(data.labels["reconstruction"].iloc[-1]).unlink()
     with pytest.raises(NotFoundError, match="is gone"):
         export(data, out / "new", name)
