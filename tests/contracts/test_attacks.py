@@ -21,6 +21,7 @@ QUICK = {
     "dlg": {"steps": 2},
     "idlg": {"steps": 2},
     "gradattack": {"steps": 40},
+    "copa-prior": {"steps": 1, "inner": 10},
 }
 LAYER_WISE = {"rgap", "copa", "copa-prior"}  # know neither batch norm nor pooling
 NO_RANDOM_START = {"prior", *LAYER_WISE}

@@ -1,4 +1,5 @@
 from dataclasses import fields, replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,14 @@ TABLES = [
 ]
 
 
+@cache
+def made():
+    """A small study, its evidence and its analysis, which many others are compared with."""
+    tables = study(n_originals=6)
+    found = gather(*tables, SPECS, name="made")
+    return tables, found, analyse(found, SPECS, QUICK)
+
+
 def same(first, second, without=()):
     for name in set(TABLES) - set(without):
         pd.testing.assert_frame_equal(getattr(first, name), getattr(second, name), obj=name)
@@ -41,18 +50,17 @@ def test_every_part_is_there_and_progress_reaches_its_total():
 @FEW
 @given(SEEDS)
 def test_the_order_of_votes_and_scores_does_not_matter(seed):
-    votes, scores = study(n_originals=6)
-    first = analyse(gather(votes, scores, SPECS), SPECS, QUICK)
-    mixed = [table.sample(frac=1, random_state=seed) for table in (votes, scores)]
+    tables, _, first = made()
+    mixed = [table.sample(frac=1, random_state=seed) for table in tables]
     same(first, analyse(gather(*mixed, SPECS), SPECS, QUICK))
 
 
 @FEW
 @given(st.permutations([f"m{i}" for i in range(6)]))
 def test_relabelling_models_permutes_the_table_and_leaves_agreement(names):
-    found = evidence(n_originals=6)
+    _, found, first = made()
     rename = dict(zip([f"m{i}" for i in range(6)], names, strict=True))
-    first, second = (analyse(one, SPECS, QUICK) for one in (found, renamed(found, rename)))
+    second = analyse(renamed(found, rename), SPECS, QUICK)
     named = ["loo_model_min", "loo_model_max"]
     pd.testing.assert_frame_equal(
         first.agreement.replace(dict.fromkeys(named, rename)), second.agreement

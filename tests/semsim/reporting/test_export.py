@@ -14,50 +14,56 @@ from semsim.reporting.figures import figure, figures
 
 SVG = "{http://www.w3.org/2000/svg}"
 XLINK = "{http://www.w3.org/1999/xlink}"
-LIVE = {one.stem: svg(one, live=True) for one in figures(made_analysis())}
+STEMS = [one.stem for one in figures(made_analysis())]
 
 
-@pytest.mark.parametrize("stem", LIVE)
-def test_a_live_drawing_takes_its_colours_and_size_from_the_page(stem):
-    root = ElementTree.fromstring(LIVE[stem])
+@pytest.fixture(scope="module")
+def live():
+    """Every figure as a page shows it; to draw them takes seconds."""
+    return {one.stem: svg(one, live=True) for one in figures(made_analysis())}
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_a_live_drawing_takes_its_colours_and_size_from_the_page(live, stem):
+    root = ElementTree.fromstring(live[stem])
     assert root.get("viewBox")
     assert root.get("width") is None
     assert root.get("height") is None
     assert root.get("role") == "img"
-    assert canvas.INK not in LIVE[stem]
-    assert "currentColor" in LIVE[stem]
+    assert canvas.INK not in live[stem]
+    assert "currentColor" in live[stem]
     assert not root.findall(f".//{SVG}style"), "it would reach other drawings of the page"
     # Black would vanish on a dark page: texts without a colour of their own are black.
     for text in root.iter(f"{SVG}text"):
         assert "fill: " in text.get("style"), ElementTree.tostring(text)
 
 
-@pytest.mark.parametrize("stem", LIVE)
-def test_ids_belong_to_one_drawing_and_every_reference_finds_its_own(stem):
-    ids = set(re.findall(r'\bid="([^"]+)"', LIVE[stem]))
-    used = set(re.findall(r'href="#([^"]+)"', LIVE[stem]))
-    used |= set(re.findall(r"url\(#([^)]+)\)", LIVE[stem]))
+@pytest.mark.parametrize("stem", STEMS)
+def test_ids_belong_to_one_drawing_and_every_reference_finds_its_own(live, stem):
+    ids = set(re.findall(r'\bid="([^"]+)"', live[stem]))
+    used = set(re.findall(r'href="#([^"]+)"', live[stem]))
+    used |= set(re.findall(r"url\(#([^)]+)\)", live[stem]))
     assert used <= ids
-    for other, drawing in LIVE.items():
+    for other, drawing in live.items():
         if other != stem:
             assert not ids & set(re.findall(r'\bid="([^"]+)"', drawing)), other
 
 
-@pytest.mark.parametrize("stem", LIVE)
-def test_nothing_is_fetched(stem):
-    root = ElementTree.fromstring(LIVE[stem])
+@pytest.mark.parametrize("stem", STEMS)
+def test_nothing_is_fetched(live, stem):
+    root = ElementTree.fromstring(live[stem])
     links = [node.get(f"{XLINK}href") for node in root.iter() if node.get(f"{XLINK}href")]
     assert all(link.startswith(("#", "data:image/png;base64,")) for link in links)
 
 
-def test_the_title_is_read_out_and_escaped():
-    root = ElementTree.fromstring(LIVE["scatter-flat-x"])
+def test_the_title_is_read_out_and_escaped(live):
+    root = ElementTree.fromstring(live["scatter-flat-x"])
     assert root.get("aria-label").startswith("<Flat> & co: ρ and τ undefined")
 
 
 @pytest.mark.parametrize(("stem", "points"), [("scatter-mse", 4), ("stability-mse", 8)])
-def test_points_name_their_model_to_the_page(stem, points):
-    root = ElementTree.fromstring(LIVE[stem])
+def test_points_name_their_model_to_the_page(live, stem, points):
+    root = ElementTree.fromstring(live[stem])
     found = [node for node in root.iter() if node.get("data-key")]
     assert len(found) == points
     assert {node.get("data-key") for node in found} == {
@@ -66,12 +72,12 @@ def test_points_name_their_model_to_the_page(stem, points):
     for node in found:
         title = node.find(f"{SVG}title").text
         assert title.startswith(f"resnet/{node.get('data-key')[-1]} <b>: ")
-    assert "<title>resnet/0 &lt;b&gt;: " in LIVE[stem]
-    assert 'data-key="symbols&#10;invgrad&#10;resnet/0"' in LIVE[stem]
+    assert "<title>resnet/0 &lt;b&gt;: " in live[stem]
+    assert 'data-key="symbols&#10;invgrad&#10;resnet/0"' in live[stem]
 
 
-def test_the_cloud_of_images_is_a_picture_and_not_thousands_of_marks():
-    assert LIVE["images-mse"].count("<image") == 1
+def test_the_cloud_of_images_is_a_picture_and_not_thousands_of_marks(live):
+    assert live["images-mse"].count("<image") == 1
 
 
 def test_a_file_stands_on_white_without_a_date_and_with_outlined_letters():

@@ -1,5 +1,6 @@
 """A made study as the pages of the science see it."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,33 +11,42 @@ from semsim.scoring import pair_sets_of_labels, score_sets
 from semsim.ui import ScienceContext, StudyChoice
 
 
-@pytest.fixture(autouse=True)
-def _no_torch_home(tmp_path, monkeypatch):
-    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch-home"))
+@pytest.fixture(scope="module", autouse=True)
+def _no_torch_home(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCH_HOME", str(tmp_path_factory.mktemp("torch-home")))
+        yield
+
+
+def make_context(
+    folder, *, change=lambda labels: labels, scored=("mse", "psnr", "ssim"), simulated=True, **made
+):
+    """The context of one study in `folder`; `made` are settings of `make_labels`."""
+    labels = change(make_labels(folder / "images", simulated=simulated, **made))
+    votes = make_votes(labels)
+    data, checkpoints = folder / "data", folder / "checkpoints"
+    resources = Resources(checkpoints=checkpoints, classifiers=())
+    score_sets(pair_sets_of_labels(labels), list(scored), resources, data / "scores")
+    return ScienceContext(
+        data=data,
+        checkpoints=checkpoints,
+        studies=lambda: [StudyChoice("1", "Made", simulated)],
+        labels=lambda study: labels,
+        votes=lambda study: votes,
+        device="cpu",
+    )
 
 
 @pytest.fixture
 def made_context(tmp_path):
-    """A function from settings of `make_labels` to the context of one study of that kind."""
+    """`make_context` in a folder of the test's own."""
+    return partial(make_context, tmp_path)
 
-    def make(
-        *, change=lambda labels: labels, scored=("mse", "psnr", "ssim"), simulated=True, **made
-    ):
-        labels = change(make_labels(tmp_path / "images", simulated=simulated, **made))
-        votes = make_votes(labels)
-        data, checkpoints = tmp_path / "data", tmp_path / "checkpoints"
-        resources = Resources(checkpoints=checkpoints, classifiers=())
-        score_sets(pair_sets_of_labels(labels), list(scored), resources, data / "scores")
-        return ScienceContext(
-            data=data,
-            checkpoints=checkpoints,
-            studies=lambda: [StudyChoice("1", "Made", simulated)],
-            labels=lambda study: labels,
-            votes=lambda study: votes,
-            device="cpu",
-        )
 
-    return make
+@pytest.fixture(scope="module")
+def small_context(tmp_path_factory):
+    """A study of three images that a file of tests only reads."""
+    return make_context(tmp_path_factory.mktemp("small"), n_images=3)
 
 
 @pytest.fixture

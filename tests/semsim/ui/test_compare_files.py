@@ -16,13 +16,12 @@ from semsim.ui.compare_files import address, router
 VIEW = View(study="1")
 
 
-@pytest.fixture
-def client(made_context):
-    context = made_context(n_images=3)
+@pytest.fixture(scope="module")
+def client(small_context):
     app = FastAPI()
-    app.include_router(router(context))
+    app.include_router(router(small_context))
     client = TestClient(app)
-    client.context = context
+    client.context = small_context
     return client
 
 

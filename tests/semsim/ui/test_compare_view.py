@@ -19,6 +19,12 @@ def comparison(made_context):
     return lambda **made: fresh(made_context(**{"n_images": 3, **made}), VIEW)
 
 
+@pytest.fixture(scope="module")
+def plain(small_context):
+    """The comparison that most tests only look at."""
+    return fresh(small_context, VIEW)
+
+
 @pytest.fixture
 def notice(made_context):
     def make(view=VIEW, **made):
@@ -54,9 +60,8 @@ def test_what_metrics_say_of_themselves_is_told_before_their_numbers(notice):
     assert "3 of 3 reconstructions equal their original" in notice()
 
 
-def test_a_figure_has_its_caption_and_its_files(comparison):
-    found = comparison()
-    shown = compare_view.figure_html(figures.figure(found.analysis, "scatter", "mse"), VIEW)
+def test_a_figure_has_its_caption_and_its_files(plain):
+    shown = compare_view.figure_html(figures.figure(plain.analysis, "scatter", "mse"), VIEW)
     assert shown.count("<svg") == 1
     assert shown.count("data-key=") == len(MODELS)
     for ending in ("png", "svg", "csv"):
@@ -67,9 +72,8 @@ def test_a_figure_has_its_caption_and_its_files(comparison):
     assert "currentColor" in shown
 
 
-def test_a_table_has_its_caption_and_its_files(comparison):
-    found = comparison()
-    shown = compare_view.table_html(tables.table(found.analysis, "agreement"), VIEW)
+def test_a_table_has_its_caption_and_its_files(plain):
+    shown = compare_view.table_html(tables.table(plain.analysis, "agreement"), VIEW)
     assert shown.count("<tr>") == 4  # heading and three metrics
     assert re.findall(r"agreement\.(\w+)\?", shown) == ["csv", "tex", "md"]
 
@@ -82,15 +86,15 @@ def test_unavailable_metrics_name_their_file_and_refused_ones_their_reason(compa
 
 
 @pytest.mark.parametrize("metric", ["mse", "psnr"])
-def test_the_gallery_has_the_original_then_the_most_leaking_first(comparison, metric):
-    found, spec = comparison(), METRICS[metric].spec
-    shown = compare_view.gallery_html(found, "symbols\n001", spec)
+def test_the_gallery_has_the_original_then_the_most_leaking_first(plain, metric):
+    spec = METRICS[metric].spec
+    shown = compare_view.gallery_html(plain, "symbols\n001", spec)
     names = re.findall(r"<b>(.*?)</b>", shown)
     assert names == ["Original", *MODELS]  # made so that every later model leaks less
     assert shown.count("<img") == 7
     assert "5 of 5 recognised" in shown
-    assert compare_view.gallery_html(found, None, spec) == ""
-    assert compare_view.gallery_html(found, "symbols\n999", spec) == ""
+    assert compare_view.gallery_html(plain, None, spec) == ""
+    assert compare_view.gallery_html(plain, "symbols\n999", spec) == ""
 
 
 def test_a_metric_of_sets_sorts_by_its_models(comparison):
@@ -110,19 +114,17 @@ def test_images_are_the_files_themselves(comparison, image_bytes, tmp_path):
     assert compare_view.image_source(str(tmp_path / "gone.png")) == ""
 
 
-def test_the_images_of_a_model_are_all_there(comparison):
-    found = comparison()
-    shown = compare_view.model_images_html(found, "symbols\ninvgrad\nconv/crop")
+def test_the_images_of_a_model_are_all_there(plain):
+    shown = compare_view.model_images_html(plain, "symbols\ninvgrad\nconv/crop")
     assert shown.count("<figure") == 3
     assert shown.count("<img") == 6
     assert shown.count("1 of 5 recognised") == 3
-    assert compare_view.model_images_html(found, None) == ""
+    assert compare_view.model_images_html(plain, None) == ""
 
 
-def test_a_pair_has_every_metric_and_what_people_said(comparison):
-    found = comparison()
-    row = int(found.images.index[found.images["model"] == "resnet/none"][0])
-    shown = compare_view.pair_html(found, row)
+def test_a_pair_has_every_metric_and_what_people_said(plain):
+    row = int(plain.images.index[plain.images["model"] == "resnet/none"][0])
+    shown = compare_view.pair_html(plain, row)
     assert shown.count("<img") == 2
     for text in ("MSE ↓ 0.000", "PSNR (dB) ↑ ∞", "5 of 5 recognised"):
         assert text in shown
