@@ -73,6 +73,14 @@ def run_script(command: Sequence[str], environment: Mapping[str, str], log: Path
     runpy.run_path(command[0], run_name="__main__")
 
 
+def begin(command: Sequence[str], environment: Mapping[str, str], log: Path) -> BaseProcess:
+    """A process of its own that does what `python <command>` does."""
+    given = (command, dict(environment), log)
+    process = COPIES.Process(target=run_script, args=given, daemon=True)
+    process.start()
+    return process
+
+
 class Server:
     """A server process that can be killed and started again on the same port.
 
@@ -97,9 +105,7 @@ class Server:
             "GRADIO_ANALYTICS_ENABLED": "False",
             "GRADIO_TEMP_DIR": str(self.data / "gradio"),
         }
-        given = (self._command, environment, self.data / "server.log")
-        self._process = COPIES.Process(target=run_script, args=given, daemon=True)
-        self._process.start()
+        self._process = begin(self._command, environment, self.data / "server.log")
         until(self._answers, START_SECONDS)
 
     def kill(self) -> None:
