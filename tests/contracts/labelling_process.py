@@ -1,13 +1,21 @@
-"""People labelling in a process of their own: `python labelling_process.py URL TOKEN SEED NAME…`.
+"""People labelling in a process of their own.
 
-Each acknowledged vote is printed, as its id and its status, once it has been acknowledged.
+Each acknowledged vote is told, as its id and its status, once it has been acknowledged.
 """
 
+import os
 import random
 import sys
 import threading
 import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import TextIO
+
+from studio import COPIES
 
 from annotation.domain import Answer
 from annotation.store import Store
@@ -23,10 +31,13 @@ def label_everything(store, annotator, rng, acknowledged):
                 acknowledged(vote(store, annotator, answer, datetime.now(UTC)))
 
 
-def main(url, token, seed, *names):
+def label(told: Connection, url: str, token: str, seed: int, names: Sequence[str]) -> None:
+    """Let `names` label all they get; what goes wrong is written to `told` too."""
+    os.dup2(told.fileno(), sys.stderr.fileno())
+
     def acknowledged(receipt):
-        sys.stdout.write(f"{receipt.id} {receipt.status}\n")  # in one piece: others write too
-        sys.stdout.flush()
+        line = f"{receipt.id} {receipt.status}\n"
+        os.write(told.fileno(), line.encode())  # in one piece: others write too
 
     with Store(url) as store:
         threads = [
@@ -47,5 +58,18 @@ def main(url, token, seed, *names):
             thread.join()
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+@contextmanager
+def labelling(
+    url: str, token: str, seed: int, names: Sequence[str]
+) -> Iterator[tuple[BaseProcess, TextIO]]:
+    """A process in which `names` label all they get, and what it tells."""
+    here, there = COPIES.Pipe(duplex=False)
+    process = COPIES.Process(target=label, args=(there, url, token, seed, names))
+    process.start()
+    there.close()
+    try:
+        with here, open(here.fileno(), closefd=False) as lines:
+            yield process, lines
+    finally:
+        process.kill()
+        process.join()

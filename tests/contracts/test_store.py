@@ -4,19 +4,17 @@ The same tests run on SQLite and PostgreSQL. An *acknowledged* vote is one whose
 returned.
 """
 
-import os
+import re
 import sqlite3
-import subprocess
-import sys
 import threading
 import uuid
 from contextlib import ExitStack, closing
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 
 import pandas as pd
 import pytest
+from contracts.labelling_process import labelling
 from contracts.store_invariants import START, check, make_study
 from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
@@ -32,6 +30,7 @@ from annotation.study import join, next_items, progress, progress_of, undo, vote
 from annotation.tasks.assignment import order_of, rank
 
 PEOPLE = ("Anna", "Ben", "Cleo", "Dora")
+RECEIPT = re.compile(r"[0-9a-f-]{36} [a-z]+\n")  # as a process tells it
 
 
 @pytest.fixture(params=DATABASES)
@@ -159,25 +158,17 @@ def test_an_export_while_people_vote_is_of_one_moment(store, tmp_path):
 # ------------------------------------------------------------------ real processes
 
 
-def labelling(store, study, seed, names):
-    """A process in which `names` label all they get."""
-    program = Path(__file__).with_name("labelling_process.py")
-    command = [sys.executable, str(program), store.url, study.token, str(seed), *names]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_twenty_people_in_two_processes_give_every_item_exactly_k_votes(store, tmp_path, seed):
     study = make_study(store, tmp_path, 20, Task.RECOGNITION, votes_per_item=5, seed=seed)
     teams = [[f"{team}{n}" for n in range(10)] for team in "ab"]
     with ExitStack() as stack:
-        running = [stack.enter_context(labelling(store, study, seed, team)) for team in teams]
-        said, errors = zip(*(process.communicate() for process in running), strict=True)
-    assert errors == ("", "")
-    receipts = [line.split() for text in said for line in text.splitlines()]
+        running = [
+            stack.enter_context(labelling(store.url, study.token, seed, team)) for team in teams
+        ]
+        lines = [line for _, told in running for line in told]
+    assert [line for line in lines if not RECEIPT.fullmatch(line)] == []
+    receipts = [line.split() for line in lines]
     assert {status for _, status in receipts} == {"counted"}
     assert len({vote_id for vote_id, _ in receipts}) == 100 < len(receipts)
     assert progress(store, study.id).coverage == [0] * 5 + [20]
@@ -188,11 +179,11 @@ def test_what_was_acknowledged_survives_kill_after_kill(store, tmp_path):
     study = make_study(store, tmp_path, 200, Task.RECOGNITION, votes_per_item=2)
     acknowledged = set()
     for kill in range(4):
-        with labelling(store, study, kill, PEOPLE) as process:
-            lines = [process.stdout.readline() for _ in range(20)]
+        with labelling(store.url, study.token, kill, PEOPLE) as (process, told):
+            lines = [told.readline() for _ in range(20)]
             process.kill()
-            lines += process.stdout.readlines()
-        assert all(line.endswith("\n") for line in lines)
+            lines += told.readlines()
+        assert [line for line in lines if not RECEIPT.fullmatch(line)] == []
         acknowledged |= {line.split()[0] for line in lines}
         check(store, study, acknowledged)
     assert 50 < len(acknowledged) < 400  # it was killed while there was something to do
