@@ -44,13 +44,12 @@ def cgls(
     direction = tuple(part.clone() for part in pull)
     x = tuple(torch.zeros_like(part) for part in pull)
     best, best_x = _square(pull), x
-    start = gamma = best
+    start = gamma = length = best
     iteration = since = 0
     longest, noise = 0.0, (_ROUNDING * torch.finfo(rhs[0].dtype).eps) ** 2
     while iteration < limit and since < _PATIENCE and gamma > tolerance**2 * start:
         iteration += 1
         image = forward(direction)
-        length = _square(direction)
         curvature = _square(image) + damping * length
         stretch = curvature / length
         longest = max(longest, stretch)
@@ -63,6 +62,8 @@ def cgls(
         pull = _plus(adjoint(left), -damping, x) if damping else adjoint(left)
         before, gamma = gamma, _square(pull)
         direction = _plus(pull, gamma / before, direction)
+        # ‖direction‖²: in conjugate gradients each Aᵀr is orthogonal to the direction before it.
+        length = gamma + (gamma / before) ** 2 * length
         since += 1
         if gamma < best:
             best, best_x, since = gamma, x, 0
