@@ -27,7 +27,7 @@ from semsim.types import GradientObservation, Reconstruction
 _SPREAD = 0.25  # standard deviation of the mean brightness of photographs
 _CHROMA = (0.3, 0.15)  # of blue-yellow and red-green beside brightness
 _LADDER = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3)  # noise before the last: blurred, then ever sharper
-_RECURSION = 3000  # iterations at most for one layer
+_RECURSION = 6000  # iterations at most for one layer
 _AGREE = 1e-3  # equation residual of a recursion beyond which gradients are not the model's own
 
 
