@@ -121,10 +121,8 @@ def test_an_export_while_people_vote_is_of_one_moment(store, tmp_path):
     study = make_study(store, tmp_path, 6, Task.RECOGNITION, votes_per_item=2)
     acknowledged, errors = [], []
 
-    def change_their_mind(name):
+    def change_their_mind(person, items):
         """Every item answered, taken back and answered again, over and over."""
-        person = join(store, study.token, name).annotator
-        items = [item.item for item in next_items(store, person, "tab", 6, START)]
         try:
             for item in items * 4:
                 answer = Answer(id=str(uuid.uuid4()), item=item, answer="none")
@@ -136,7 +134,13 @@ def test_an_export_while_people_vote_is_of_one_moment(store, tmp_path):
         except AnnotationError as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=change_their_mind, args=[name]) for name in PEOPLE[:2]]
+    # One after the other: what another person is claiming at that moment is skipped.
+    people = [join(store, study.token, name).annotator for name in PEOPLE[:2]]
+    held = [[item.item for item in next_items(store, p, "tab", 6, START)] for p in people]
+    threads = [
+        threading.Thread(target=change_their_mind, args=both)
+        for both in zip(people, held, strict=True)
+    ]
     for thread in threads:
         thread.start()
     exports, going_on = [], True
