@@ -1,16 +1,17 @@
 """The HTTP interface: what the labelling widget asks, how people sign in, what can be downloaded.
 
-Every route is a plain function run in a thread, and replies only after the use case has returned,
-that is, after the commit.
+Every route runs in a thread, and replies only after the use case has returned, that is, after the
+commit. Few at a time hand out items, so that an answer never queues behind them.
 """
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -54,6 +55,8 @@ STATUS_OF = {
     errors.StoreError: 503,
 }
 MOST_DISPLAYED = 20  # things said of what a picture looked like
+# Handing items out is most of the work. Whoever asks has items left, whoever has answered waits.
+MOST_CLAIMING = 2
 Text = Annotated[str, Field(max_length=200)]
 Tab = Annotated[str, Field(min_length=1, max_length=64)]
 
@@ -166,6 +169,7 @@ class _Annotators:
 
     store: Store
     images: Path
+    claiming: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(MOST_CLAIMING))
 
     def study(self, request: Request) -> dict[str, Any]:
         annotator = self._signed_in(request)
@@ -186,9 +190,12 @@ class _Annotators:
             "progress": self._progress(annotator, study.progress_of(self.store, annotator)),
         }
 
-    def next(
+    async def next(
         self, request: Request, tab: Tab, n: Annotated[int, Query(ge=1, le=100)] = 10
     ) -> dict[str, Any]:
+        return await to_thread.run_sync(self._next, request, tab, n, limiter=self.claiming)
+
+    def _next(self, request: Request, tab: str, n: int) -> dict[str, Any]:
         now = _now()
         ahead = study.ahead(self.store, _caller(request), n, now)
         if ahead.annotator.step is Step.DONE and ahead.progress.left:

@@ -1,11 +1,15 @@
 """The HTTP interface of the study, over a real store."""
 
+import asyncio
 import io
 import json
+import threading
 import uuid
 
+import httpx
 import pandas as pd
 import pytest
+from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import event
@@ -172,6 +176,48 @@ def test_a_vote_is_stored_once_however_often_it_is_sent(join, store, make_study)
     assert votes["rt_ms"].item() == 812.5
     assert votes["reason"].item() == "cannot_make_out"
     assert votes["client_ts"].item() == pd.Timestamp("2026-03-01T11:00:00Z")
+
+
+def test_an_answer_does_not_queue_behind_people_who_ask_for_items(
+    app, join, make_study, monkeypatch
+):
+    browser = join(make_study())
+    item = next_items(browser)["items"][0]["item"]
+    go_on, look = threading.Event(), studies.ahead
+
+    def look_late(*args):
+        assert go_on.wait(60)
+        return look(*args)
+
+    monkeypatch.setattr(studies, "ahead", look_late)
+
+    async def answer_while_others_ask():
+        transport = httpx.ASGITransport(app)
+        cookies, threads = (
+            dict(browser.cookies),
+            to_thread.current_default_thread_limiter().total_tokens,
+        )
+        address = "http://testserver"
+        async with httpx.AsyncClient(
+            transport=transport, base_url=address, cookies=cookies
+        ) as client:
+            asking = [
+                asyncio.create_task(client.get("/api/next", params={"tab": "tab", "n": 1}))
+                for _ in range(int(threads) + 1)
+            ]
+            await asyncio.sleep(0.2)  # they take all threads there are for them
+            try:
+                vote = client.post("/api/vote", json=vote_body(item))
+                voted = await asyncio.wait_for(vote, 20)
+                asked_before = [request.done() for request in asking]
+            finally:
+                go_on.set()
+            return voted, asked_before, await asyncio.gather(*asking)
+
+    voted, asked_before, asked = asyncio.run(answer_while_others_ask())
+    assert voted.json()["status"] == "counted"
+    assert not any(asked_before)
+    assert {reply.status_code for reply in asked} == {200}
 
 
 def test_more_about_the_screen_than_is_kept_costs_nobody_an_answer(join, store, make_study):
