@@ -18,8 +18,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests")]
 
+from contracts.labelling_process import labelling  # noqa: E402
 from contracts.store_invariants import check, make_study  # noqa: E402
-from contracts.test_store import PEOPLE, labelling  # noqa: E402
+from contracts.test_store import PEOPLE, RECEIPT  # noqa: E402
 from sqlalchemy import text  # noqa: E402
 
 from annotation.domain import Task  # noqa: E402
@@ -63,11 +64,10 @@ def race(store: Store, folder: Path, seed: int, n_items: int) -> int:
     study = make_study(store, folder, n_items, Task.RECOGNITION, votes_per_item=K, seed=seed)
     teams = [[f"{team}{n}" for n in range(10)] for team in "ab"]
     with ExitStack() as stack:
-        running = [stack.enter_context(labelling(store, study, seed, team)) for team in teams]
-        said, errors = zip(*(process.communicate() for process in running), strict=True)
-    if any(errors):
-        raise SystemExit("".join(errors))
-    receipts = {line.split()[0] for told in said for line in told.splitlines()}
+        running = [
+            stack.enter_context(labelling(store.url, study.token, seed, team)) for team in teams
+        ]
+        receipts = votes_in([line for _, told in running for line in told])
     check(store, study, receipts)
     return n_items - progress(store, study.id).coverage[K]
 
@@ -77,13 +77,21 @@ def killed(store: Store, folder: Path, kills: int) -> int:
     study = make_study(store, folder, 40 * kills, Task.RECOGNITION, votes_per_item=2)
     acknowledged: set[str] = set()
     for kill in range(kills):
-        with labelling(store, study, kill, PEOPLE) as process:
-            lines = [process.stdout.readline() for _ in range(20)]
+        with labelling(store.url, study.token, kill, PEOPLE) as (process, told):
+            lines = [told.readline() for _ in range(20)]
             process.kill()
-            lines += process.stdout.readlines()
-        acknowledged |= {line.split()[0] for line in lines if line.endswith("\n")}
+            lines += told.readlines()
+        acknowledged |= votes_in(lines)
     check(store, study, acknowledged)
     return len(acknowledged)
+
+
+def votes_in(lines: list[str]) -> set[str]:
+    """The ids in receipts; ends the run with whatever else people were told."""
+    wrong = [line for line in lines if not RECEIPT.fullmatch(line)]
+    if wrong:
+        raise SystemExit("".join(wrong))
+    return {line.split()[0] for line in lines}
 
 
 if __name__ == "__main__":
