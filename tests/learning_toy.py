@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from semsim.images import write_png
@@ -62,3 +63,20 @@ def _row(number: int, original: Path, reconstruction: Path, recognisable: bool) 
         "votes_per_item": 5,
         "simulated": True,
     }
+
+
+def moves(before: Tensor, after: Tensor) -> set[tuple[int, int, bool]]:
+    """Every crop after padding, and its mirror, that makes one image (3, S, S) the other.
+
+    Padding is an eighth of the side; a crop is (its first row, its first column, mirrored or not).
+    """
+    side = before.shape[-1]
+    pad = side // 8
+    padded = F.pad(before, (pad, pad, pad, pad))
+    crops = {
+        (y, x, flip): padded[:, y : y + side, x : x + side].flip(2 if flip else ())
+        for y in range(2 * pad + 1)
+        for x in range(2 * pad + 1)
+        for flip in (False, True)
+    }
+    return {how for how, crop in crops.items() if torch.equal(crop, after)}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
+from learning_toy import moves
 
 from semsim.learning import epoch
 from semsim.learning.batches import load_table, take
@@ -149,18 +149,6 @@ def test_each_different_image_of_a_batch_is_passed_once(
         if augmentation == "none":
             expected = take(material.table, np.unique(triplets))
             assert torch.equal(images[: len(expected)], expected)
-
-
-def moves(before, after):
-    """Every crop after padding, and its mirror, that makes one image (3, 32, 32) the other."""
-    padded = F.pad(before, (4, 4, 4, 4))
-    crops = {
-        (y, x, flip): padded[:, y : y + 32, x : x + 32].flip(2 if flip else ())
-        for y in range(9)
-        for x in range(9)
-        for flip in (False, True)
-    }
-    return {how for how, crop in crops.items() if torch.equal(crop, after)}
 
 
 def test_joint_moves_all_images_of_an_original_alike(material, whole):
