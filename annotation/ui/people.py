@@ -11,9 +11,9 @@ import gradio as gr
 
 from annotation import people as persons
 from annotation import study as studies
-from annotation.domain import AnnotatorRow, AnnotatorStatus, Step, Study
+from annotation.domain import AnnotatorRow, AnnotatorStatus, Step
 from annotation.errors import AnnotationError, ConflictError
-from annotation.ui import StudyContext, people_view
+from annotation.ui import StudyContext, people_view, study_view
 from annotation.ui.study_form import html
 
 TICK = 5.0  # seconds between two looks
@@ -228,7 +228,7 @@ def _asked(*, effect: str = "", erase: bool = False) -> list[Any]:
 def _look(context: StudyContext, study_id: str, name: str, seen: str) -> list[Any]:
     """New values for `_Panel.outputs`; none where what is on screen (`seen`) still holds."""
     known = studies.list_studies(context.store)
-    study = _current(known, study_id)
+    study = study_view.current(known, study_id)
     if study is None:
         nothing = [gr.Dropdown(choices=[], value=None), "", "", people_view.NO_STUDY]
         return [*nothing, gr.Column(visible=False), *[gr.skip()] * 7]
@@ -251,12 +251,6 @@ def _person(context: StudyContext, study: str, name: str) -> AnnotatorRow | None
 
 def _named(people: list[AnnotatorRow], name: str) -> AnnotatorRow | None:
     return next((one for one in people if one.name == name), None)
-
-
-def _current(known: list[Study], chosen: str) -> Study | None:
-    """The chosen study, else the newest one answered by people, else the newest one."""
-    order = sorted(known, key=lambda study: (study.id != chosen, study.spec.simulated))
-    return order[0] if order else None
 
 
 def _buttons(person: AnnotatorRow | None) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from annotation import study as studies
-from annotation.domain import Study, Task
+from annotation.domain import Task
 from annotation.errors import AnnotationError
 from annotation.ui import (
     StudyContext,
@@ -120,7 +120,7 @@ def _draw(study: gr.Dropdown) -> _Panel:
 
 def _look(context: StudyContext, cache: ResultsCache, chosen: str) -> list[Any]:
     known = studies.list_studies(context.store)
-    current = _current(known, chosen)
+    current = study_view.current(known, chosen)
     choices = [results_view.choice(study) for study in known]
     if current is None:
         return [gr.Dropdown(choices=[], value=None), *_nothing(results_view.NO_STUDY)]
@@ -129,12 +129,6 @@ def _look(context: StudyContext, cache: ResultsCache, chosen: str) -> list[Any]:
         return [selector, *_shown(cache.get(current.id))]
     except AnnotationError as error:
         return [selector, *_nothing(study_view.problems(str(error)))]
-
-
-def _current(known: list[Study], chosen: str) -> Study | None:
-    """The chosen study, else the newest one answered by people, else the newest one."""
-    order = sorted(known, key=lambda study: (study.id != chosen, study.spec.simulated))
-    return order[0] if order else None
 
 
 def _nothing(head: str) -> list[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import gradio as gr
 
 from annotation import study as studies
-from annotation.domain import Study, StudyProgress, StudyStatus
+from annotation.domain import Study, StudyStatus
 from annotation.errors import AnnotationError
 from annotation.ui import StudyContext, protocol_panel, study_form, study_view
 from annotation.ui.protocol_panel import ProtocolPanel
@@ -193,8 +193,8 @@ def _look(context: StudyContext, chosen: str, seen: str, request: gr.Request) ->
     """New values for `_Panel.outputs`; none where what is on screen (`seen`) still holds."""
     rows = [(one, studies.progress(context.store, one.id)) for one in _all(context)]
     now = datetime.now(UTC)
-    current = _current(rows, chosen)
-    if current is None:
+    study = study_view.current([one for one, _ in rows], chosen)
+    if study is None:
         return [
             "",
             "",
@@ -202,7 +202,7 @@ def _look(context: StudyContext, chosen: str, seen: str, request: gr.Request) ->
             gr.Column(visible=False),
             *[gr.skip()] * 8,
         ]
-    study, progress = current
+    progress = next(how_far for one, how_far in rows if one.id == study.id)
     texts = [
         study_view.studies_table(rows, study.id),
         study_view.study_head(study),
@@ -215,14 +215,6 @@ def _look(context: StudyContext, chosen: str, seen: str, request: gr.Request) ->
     shown = [study.id, digest, table, gr.Column(visible=True), head]
     shown += [_link(study, context.base_url or _base_url(request)), *_buttons(study)]
     return [*shown, study_view.coverage_figure(progress), people, study_view.downloads(study.id)]
-
-
-def _current(
-    rows: list[tuple[Study, StudyProgress]], chosen: str
-) -> tuple[Study, StudyProgress] | None:
-    """The chosen study, else the newest one answered by people, else the newest one."""
-    order = sorted(rows, key=lambda row: (row[0].id != chosen, row[0].spec.simulated))
-    return order[0] if order else None
 
 
 def _all(context: StudyContext) -> list[Study]:

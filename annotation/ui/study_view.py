@@ -16,6 +16,15 @@ BAR_COLOUR = "#23949a"
 _TASK_WORDS = {Task.RECOGNITION: "recognition", Task.PAIR: "pair (same or different)"}
 
 
+def current(known: Sequence[Study], chosen: str) -> Study | None:
+    """The study with the id `chosen`, else the newest one answered by people, else the newest.
+
+    known: newest first. None where there is no study.
+    """
+    order = sorted(known, key=lambda study: (study.id != chosen, study.spec.simulated))
+    return order[0] if order else None
+
+
 def studies_table(rows: Sequence[tuple[Study, StudyProgress]], chosen: str) -> str:
     """All studies, newest first, the one with id `chosen` marked."""
     if not rows:
