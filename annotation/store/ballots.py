@@ -37,7 +37,7 @@ from annotation.store.tables import (
     VoteRow,
 )
 from annotation.tasks.assignment import slot_for
-from annotation.votes.answers import check_answer, is_recognised
+from annotation.votes.answers import check_answer
 
 # Made once, as making a statement takes longer than carrying it out.
 _QUESTION = (
@@ -76,27 +76,19 @@ def record(tx: Session, annotator: Annotator, answer: Answer, now: datetime) -> 
     slot = None if study.status == StudyStatus.CLOSED else slot_for(slots, annotator.id, now)
     if slot is not None:
         take(tx, annotator, answer.item, slot, now)
-    vote = VoteRow(
-        id=answer.id,
-        study_id=study.id,
+    vote = trial_votes.add_vote(
+        tx,
+        annotator,
+        answer,
+        now,
+        study=study,
+        true_class=true_class,
         stimulus_id=answer.item,
         slot_id=None if slot is None else slot.id,
-        annotator_id=annotator.id,
-        answer=answer.answer,
-        reason=answer.reason,
-        recognised=is_recognised(Task(study.task), true_class, answer.answer),
-        rt_ms=answer.rt_ms,
-        client_ts=answer.client_ts,
-        server_ts=now,
-        display=dict(answer.display),
-        tab=answer.tab,
         status=VoteStatus.SURPLUS if slot is None else VoteStatus.COUNTED,
-        protocol=study.version,
     )
-    tx.add(vote)
     if slot is not None:
         set_slot(tx, slot.id, SlotState.DONE, lease_until=None)
-    log(tx, VOTED, vote, now, answer=answer.answer, reason=answer.reason, status=vote.status)
     extra.settle(tx, study.id, [vote.stimulus_id], now)
     return VoteReceipt(id=vote.id, status=VoteStatus(vote.status))
 

@@ -1,6 +1,7 @@
 """Inside one transaction: the answers to trials, and taking them back. None ever counts."""
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -56,11 +57,42 @@ def record(
     ).one()
     check_answer(Task(study.task), classes or [], answer)
     late = trial.state == DONE or study.status == StudyStatus.CLOSED
+    vote = add_vote(
+        tx,
+        annotator,
+        answer,
+        now,
+        study=study,
+        true_class=true_class,
+        stimulus_id=trial.stimulus_id,
+        trial_id=trial.id,
+        status=VoteStatus.SURPLUS if late else VoteStatus.QUALITY,
+    )
+    if not late:
+        trial.state = DONE
+    if trial.kind == TrialKind.CATCH and not late and answer.answer != expected:
+        attention.pause_if_failed(tx, annotator, StudySpec(**study.spec), now)
+    return receipt(tx, vote)
+
+
+def add_vote(
+    tx: Session,
+    annotator: Annotator,
+    answer: Answer,
+    now: datetime,
+    *,
+    study: StudyRow,
+    true_class: str,
+    status: VoteStatus,
+    **answered: Any,
+) -> VoteRow:
+    """Store what somebody answered, on a trial or not, and that it happened.
+
+    answered: the columns that say which stimulus, and which slot or trial, it is an answer to.
+    """
     vote = VoteRow(
         id=answer.id,
         study_id=study.id,
-        stimulus_id=trial.stimulus_id,
-        trial_id=trial.id,
         annotator_id=annotator.id,
         answer=answer.answer,
         reason=answer.reason,
@@ -70,16 +102,13 @@ def record(
         server_ts=now,
         display=dict(answer.display),
         tab=answer.tab,
-        status=VoteStatus.SURPLUS if late else VoteStatus.QUALITY,
+        status=status,
         protocol=study.version,
+        **answered,
     )
     tx.add(vote)
-    if not late:
-        trial.state = DONE
-    log(tx, VOTED, vote, now, answer=answer.answer, reason=answer.reason, status=vote.status)
-    if trial.kind == TrialKind.CATCH and not late and answer.answer != expected:
-        attention.pause_if_failed(tx, annotator, StudySpec(**study.spec), now)
-    return receipt(tx, vote)
+    log(tx, VOTED, vote, now, answer=answer.answer, reason=answer.reason, status=status)
+    return vote
 
 
 def receipt(tx: Session, vote: VoteRow) -> VoteReceipt:
