@@ -21,7 +21,7 @@ def ensure_demo(store: Store, sets: Sequence[Path], images: Path) -> None:
     names = {study.name: study for study in list_studies(store)}
     if not names and sets:
         for name, simulated in ((SIMULATED, True), (PEOPLE, False)):
-            spec = StudySpec(name=name, task=Task.RECOGNITION, simulated=simulated)
+            spec = StudySpec(name=name, title="Symbols", task=Task.RECOGNITION, simulated=simulated)
             names[name] = create_study(store, spec, sets, images)
     unfinished = names.get(SIMULATED)
     if unfinished is not None and unfinished.spec.simulated:

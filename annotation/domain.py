@@ -8,7 +8,7 @@ a *vote*.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -22,6 +22,7 @@ from annotation.spec import Task as Task
 NONE = "none"  # the answer "I do not see any of these"
 SAME = "same"
 DIFFERENT = "different"
+SESSION_LASTS = timedelta(days=30)  # a study may take weeks; people should not sign in daily
 
 
 class StudyStatus(StrEnum):
@@ -213,7 +214,8 @@ class AnnotatorProgress:
 
     waiting: nothing is left at this moment, but others hold items that may yet come to them.
     trials_done, trials_left: of the trials that look like any other item. What somebody is told of
-    their progress holds them too, or the numbers would say which item does not count.
+    their progress holds them too, as does the median, or the numbers would say which item does not
+    count.
     """
 
     done: int

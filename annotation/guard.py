@@ -18,7 +18,6 @@ from annotation.errors import AnnotationError
 from annotation.signin import message_page
 
 ANNOTATOR_COOKIE = "semsim_session"
-COOKIE_SECONDS = 30 * 24 * 3600  # a study may take weeks; people should not sign in daily
 SIGNED_OUT = "/signed-out"
 LOGIN = "/login"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

@@ -4,7 +4,9 @@ Like those in `annotation.api`, they reply only after the use case has returned.
 """
 
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Annotated
 
 from fastapi import Depends, Request, Response
@@ -12,8 +14,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from annotation import errors, phase_pages, phases, signin, study
 from annotation.attempts import Attempts
-from annotation.domain import Annotator, AnnotatorStatus, Step, Study, StudyStatus
-from annotation.guard import ANNOTATOR_COOKIE, COOKIE_SECONDS, SIGNED_OUT
+from annotation.domain import SESSION_LASTS, Annotator, AnnotatorStatus, Step, Study, StudyStatus
+from annotation.guard import ANNOTATOR_COOKIE, SIGNED_OUT
 from annotation.phase_pages import BEGIN, DONE
 from annotation.recruiting import Recruit, recruit_of
 from annotation.store import Store
@@ -48,6 +50,7 @@ class Pages:
 
     store: Store
     attempts: Attempts = field(default_factory=Attempts)
+    guessing: Lock = field(default_factory=Lock)
 
     def join_page(self, request: Request, token: str) -> Response:
         about = self._joined(token)
@@ -67,22 +70,25 @@ class Pages:
             return _no_such_study()
         recruit = recruit_of(form)
         name = recruit.pseudonym if recruit else form.get("name", "")
-        caller, now = request.client.host if request.client else "", time.monotonic()
-        if about.protected and self.attempts.exhausted(caller, now):
-            problem = "Too many wrong passwords. Wait a minute, then try again."
-            return _refused(about, recruit, name, problem, 429)
-        try:
-            ids = recruit.ids if recruit else None
-            password = form.get("password") or None
-            signed_in = study.join(self.store, token, name, password, external=ids)
-        except errors.SignInError as error:
-            self.attempts.fail(caller, now)
-            return _refused(about, recruit, name, str(error), 403)
+        caller = request.client.host if request.client else ""
+        # One password at a time, so that many at the same moment are not all tried.
+        with self.guessing if about.protected else nullcontext():
+            now = time.monotonic()
+            if about.protected and self.attempts.exhausted(caller, now):
+                problem = "Too many wrong passwords. Wait a minute, then try again."
+                return _refused(about, recruit, name, problem, 429)
+            try:
+                ids = recruit.ids if recruit else None
+                password = form.get("password") or None
+                signed_in = study.join(self.store, token, name, password, external=ids)
+            except errors.SignInError as error:
+                self.attempts.fail(caller, now)
+                return _refused(about, recruit, name, str(error), 403)
         response = RedirectResponse(_place_of(signed_in.annotator), 303)
         response.set_cookie(
             ANNOTATOR_COOKIE,
             signed_in.session_token,
-            max_age=COOKIE_SECONDS,
+            max_age=int(SESSION_LASTS.total_seconds()),
             httponly=True,
             samesite="lax",
             secure=request.url.scheme == "https",

@@ -84,8 +84,9 @@ def erase(
     Their votes go on as they are if `keep_votes`; else none counts, others fill their slots, and
     what they answered is gone. The name is also gone from the database's files when this returns;
     backups and tables taken out before still hold it. Erasing under the pseudonym again is fine,
-    also to remove votes that were kept. Raises `NotFoundError` for the name, `StoreError` if the
-    files could not be cleaned.
+    also to remove votes that were kept. Raises `NotFoundError` for the name, `ConflictError` for
+    votes to keep of somebody who did not agree to that, `StoreError` if the files could not be
+    cleaned.
     """
     pseudonym = f"erased-{secrets.token_hex(4)}"
     erased = store.write(

@@ -7,10 +7,10 @@ from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 from annotation.errors import StudyError
-from annotation.spec import StudySpec
+from annotation.spec import UNTITLED, StudySpec
 
 HELP: Mapping[str, str] = {
-    "title": "What annotators see instead of the study's name.",
+    "title": f'What annotators see; they never see the name. Empty: "{UNTITLED}".',
     "task": "What people are asked.",
     "votes_per_item": "K, the people who judge each item.",
     "extra_vote": "One vote more on items that are split 3 : 2.",

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from annotation.errors import StudyError
 
+UNTITLED = "Pictures"  # what annotators read where a study has no title for them
 MAX_LIST_SIZE = 20  # one key each on the 4 × 5 block of the keyboard
 
 
@@ -48,7 +49,7 @@ class StudySpec:
 
     name: str
     task: Task
-    title: str = ""  # what annotators see instead of the name, which may tell too much
+    title: str = ""  # what annotators see; never the name, which may tell too much
     votes_per_item: int = 5  # K: how many people judge each item
     extra_vote: bool = False  # one vote more where K are split as evenly as an odd K can be
     list_size: int = MAX_LIST_SIZE  # recognition: candidate classes offered, true one included
@@ -99,7 +100,7 @@ class StudySpec:
     @property
     def shown_title(self) -> str:
         """What annotators are told the study is called."""
-        return self.title or self.name
+        return self.title or UNTITLED
 
     def _checks(self) -> tuple[tuple[bool, str], ...]:
         return (*self._checks_of_items(), *self._checks_of_people(), *self._checks_of_quality())

@@ -113,7 +113,9 @@ def join(
 
 
 def _tidy(name: str) -> str:
-    tidy = " ".join(unicodedata.normalize("NFKC", name).split())
+    words = unicodedata.normalize("NFKC", name).split()
+    # What does not print could make one name look like another.
+    tidy = " ".join(filter(None, ("".join(filter(str.isprintable, word)) for word in words)))
     if not tidy or len(tidy) > LONGEST_NAME:
         raise SignInError(f"Please give a name of 1 to {LONGEST_NAME} letters; got {len(tidy)}.")
     return tidy

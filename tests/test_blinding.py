@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 import httpx
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from made_accounts import made_account
@@ -47,6 +48,7 @@ class Visit:
     told: list[httpx.Response] = field(default_factory=list)
     items: list[dict] = field(default_factory=list)
     receipts: list[dict] = field(default_factory=list)
+    progress: list[dict] = field(default_factory=list)  # as told after each answer
 
     def get(self, address: str) -> httpx.Response:
         return self._note(self.client.get(address))
@@ -87,7 +89,6 @@ def study(request, store, folder) -> Study:
     pair = request.param is Task.PAIR
     spec = StudySpec(
         name="hushhush versus baseline",
-        title="Small pictures",
         task=request.param,
         votes_per_item=2,
         list_size=8,
@@ -146,11 +147,13 @@ def _answer(seen, task, most=1000):
             for address in item["images"]:
                 assert seen.get(address).status_code == 200
             answer = "same" if task is Task.PAIR else item["candidates"][0]
-            vote = {"id": str(uuid.uuid4()), "item": item["item"], "tab": "t", "rt_ms": 500}
+            later = 500.0 + 10 * len(seen.receipts)  # so that each moves a median over all
+            vote = {"id": str(uuid.uuid4()), "item": item["item"], "tab": "t", "rt_ms": later}
             seen.post("/api/vote", json={**vote, "answer": "nonsense"})
             reply = seen.post("/api/vote", json={**vote, "answer": answer})
             assert reply.status_code == 200, reply.text
             seen.receipts.append({**reply.json(), "practice": item.get("practice", False)})
+            seen.progress.append(seen.get("/api/study").json()["progress"])
 
 
 def _crawl(seen):
@@ -244,6 +247,15 @@ def test_items_and_trials_look_alike(visit):
     receipts = [one for one in visit.receipts if not one["practice"]]
     assert {one["status"] for one in receipts} == {"counted"}
     assert len({tuple(sorted(one)) for one in receipts}) == 1
+
+
+def test_progress_moves_alike_after_items_and_trials(visit):
+    practice = sum(one["practice"] for one in visit.receipts)
+    main = visit.progress[practice:]
+    assert [one["done"] for one in main] == list(range(1, len(main) + 1))
+    assert len({one["done"] + one["left"] for one in main}) == 1
+    steps = np.diff([one["median_rt_ms"] for one in visit.progress])
+    assert set(steps) == {5.0}
 
 
 def test_names_of_items_and_pictures_are_random_and_never_used_again(visit):

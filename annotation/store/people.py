@@ -10,13 +10,14 @@ import secrets
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, bindparam, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from annotation.domain import (
+    SESSION_LASTS,
     Annotator,
     AnnotatorStatus,
     SignedIn,
@@ -48,7 +49,7 @@ STATUS = "annotator_status"
 _OWNER = (
     select(*(getattr(AnnotatorRow, field.name) for field in fields(Annotator)))
     .join(SessionRow, SessionRow.annotator_id == AnnotatorRow.id)
-    .where(SessionRow.token_sha256 == bindparam("token"))
+    .where(SessionRow.token_sha256 == bindparam("token"), SessionRow.created > bindparam("since"))
 )
 BATCH = 5_000  # items at once: databases limit how many values a statement may have
 # A lease is over once its end has passed, so that of a released one lies just before now.
@@ -111,13 +112,15 @@ def _add(tx: Session, study_id: str, name: str, now: datetime, simulated: bool) 
 def open_session(tx: Session, annotator: Annotator, now: datetime) -> SignedIn:
     """A new session; its token is told once and kept only as a hash."""
     token = secrets.token_urlsafe(32)
+    tx.execute(delete(SessionRow).where(SessionRow.created <= now - SESSION_LASTS))
     tx.add(SessionRow(token_sha256=_hash(token), annotator_id=annotator.id, created=now))
     return SignedIn(session_token=token, annotator=annotator)
 
 
 def session_owner(tx: Session, token: str) -> Annotator | None:
-    """Whose session `token` is, None if nobody's."""
-    row = tx.execute(_OWNER, {"token": _hash(token)}).one_or_none()
+    """Whose session `token` is, None if it is nobody's or has ended."""
+    since = datetime.now(UTC) - SESSION_LASTS
+    row = tx.execute(_OWNER, {"token": _hash(token), "since": since}).one_or_none()
     if row is None:
         return None
     told = {**row._mapping, "status": AnnotatorStatus(row.status), "step": Step(row.step)}
@@ -189,9 +192,13 @@ def erase(
 
     Unless `keep_votes`, none of their votes counts and what they answered is blanked, in the
     votes and in the events. `annotation.store.Store.scrub` takes care of the files. Raises
-    `NotFoundError` for the name.
+    `NotFoundError` for the name, `ConflictError` for votes to keep of somebody who refused that.
     """
     person = locked(tx, study_id, name)
+    if keep_votes and person.keep_votes is False:
+        raise ConflictError(
+            f"{person.name} did not agree that their answers are kept. Remove their votes."
+        )
     votes = [] if keep_votes else _discount(tx, person, now)
     _release(tx, person, (SlotState.LEASED,), now)
     erased = person.status == AnnotatorStatus.ERASED

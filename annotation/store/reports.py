@@ -159,12 +159,16 @@ def _median(times: Sequence[float | None]) -> float | None:
 
 
 def annotator_progress(tx: Session, asker: Asker, now: datetime) -> AnnotatorProgress:
-    """How many items somebody has answered and may still answer."""
-    voter = VoteRow.annotator_id == asker.annotator.id
-    counted = (voter, VoteRow.status == VoteStatus.COUNTED)
-    done, timed = tx.execute(select(func.count(), func.count(VoteRow.rt_ms)).where(*counted)).one()
-    # Only those in the middle: an index has the times in order.
-    times = select(VoteRow.rt_ms).where(*counted, VoteRow.rt_ms.is_not(None))
+    """How many items somebody has answered and may still answer, without trials.
+
+    The median is over trials too: as it is told, it would say which answer did not count.
+    """
+    counted = VoteRow.status == VoteStatus.COUNTED
+    given = VoteRow.status.in_((VoteStatus.COUNTED, VoteStatus.QUALITY))
+    own = (VoteRow.annotator_id == asker.annotator.id, given)
+    numbers = select(func.count().filter(counted), func.count(VoteRow.rt_ms)).where(*own)
+    done, timed = tx.execute(numbers).one()
+    times = select(VoteRow.rt_ms).where(*own, VoteRow.rt_ms.is_not(None))
     middle = times.order_by(VoteRow.rt_ms).offset((timed - 1) // 2).limit(2 - timed % 2)
     left = left_for(tx, asker, now)
     return AnnotatorProgress(

@@ -129,7 +129,7 @@ def _draw_exclusion() -> dict[str, Any]:
 def _draw_erasure() -> dict[str, Any]:
     with gr.Column(visible=False) as box:
         gr.Markdown(people_view.BACKUPS)
-        votes = gr.Radio(VOTES, value=KEEP, label="Their votes", elem_id="person-votes")
+        votes = gr.Radio(VOTES, value=REMOVE, label="Their votes", elem_id="person-votes")
         typed = gr.Textbox(
             label="Type the name to confirm", max_lines=1, elem_id="person-typed-name"
         )
@@ -188,9 +188,10 @@ def _wire_exclusion(context: StudyContext, panel: _Panel) -> None:
 
 def _wire_erasure(context: StudyContext, panel: _Panel) -> None:
     def ask(study: str, chosen: str) -> list[Any]:
-        agreed = _person(context, study, chosen)
-        keep = agreed is None or agreed.keep_votes is not False
-        return [*_asked(erase=True), KEEP if keep else REMOVE]
+        person = _person(context, study, chosen)
+        agreed = person.keep_votes if person else None
+        choices = VOTES if agreed is not False else VOTES[1:]
+        return [*_asked(erase=True), gr.Radio(choices, value=KEEP if agreed else REMOVE)]
 
     def erase(study: str, chosen: str, typed: str, votes: str, request: gr.Request) -> list[Any]:
         _told(_require_same, typed, chosen)

@@ -1,6 +1,9 @@
 """The pages annotators go through, over a real store: joining, every step, the end."""
 
 import re
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
@@ -61,6 +64,20 @@ def test_a_plain_study_begins_with_the_pictures(join, make_study):
     assert browser.arrived.headers["location"] == "/label"
     assert browser.get("/begin").headers["location"] == "/label"
     assert browser.get("/done").headers["location"] == "/label"
+
+
+def test_guesses_at_the_same_moment_are_counted_like_others(app, make_study):
+    study = make_study(password="right")
+    start = threading.Barrier(20)
+
+    def guess(number):
+        start.wait(60)
+        form = {"name": "Ada", "password": f"wrong {number}"}
+        return TestClient(app).post(f"/join/{study.token}", data=form).status_code
+
+    with ThreadPoolExecutor(20) as threads:
+        told = Counter(threads.map(guess, range(20)))
+    assert told == {403: 5, 429: 15}
 
 
 def test_the_whole_way_to_the_pictures(store, join, make_study):

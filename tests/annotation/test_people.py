@@ -6,9 +6,17 @@ from datetime import UTC, datetime
 import pytest
 
 from annotation import people
-from annotation.domain import NONE, Answer
-from annotation.errors import NotFoundError
-from annotation.study import export_labels, export_votes, next_items, progress, vote
+from annotation.domain import NONE, AnnotatorStatus, Answer, Step
+from annotation.errors import ConflictError, NotFoundError
+from annotation.study import (
+    advance,
+    export_labels,
+    export_votes,
+    join,
+    next_items,
+    progress,
+    vote,
+)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -74,3 +82,15 @@ def test_nobody_of_that_name(store, study, images):
         people.erase(store, study.id, "Nobody", NOW, keep_votes=True)
     with pytest.raises(NotFoundError, match="called 'Nobody'"):
         people.preview_exclusion(store, study.id, "Nobody", images)
+
+
+def test_votes_of_somebody_who_refused_that_are_not_kept(store, make_study):
+    study = make_study(consent="Voluntary.")
+    for name, keep in (("Anna", "no"), ("Ben", "yes")):
+        person = join(store, study.token, name).annotator
+        advance(store, person, Step.CONSENT, {"agree": "yes", "keep_votes": keep})
+    with pytest.raises(ConflictError, match="Anna did not agree"):
+        people.erase(store, study.id, "Anna", NOW, keep_votes=True)
+    assert row_of(store, study, "Anna").status is AnnotatorStatus.ACTIVE
+    people.erase(store, study.id, "Anna", NOW, keep_votes=False)
+    people.erase(store, study.id, "Ben", NOW, keep_votes=True)

@@ -13,6 +13,7 @@ from annotation.errors import (
     NotFoundError,
     SignInError,
 )
+from annotation.store import people as people_rows
 from annotation.store.tables import SessionRow
 from annotation.study import (
     export_votes,
@@ -61,6 +62,13 @@ def test_the_same_name_is_the_same_person(store, study, anna):
     assert join(store, study.token, "Anna B.").annotator != anna
 
 
+def test_what_does_not_print_makes_no_other_name(store, study, anna):
+    for name in ("An\0na", "\u202eAnna", "\x1b Anna\u200b"):
+        assert join(store, study.token, name).annotator == anna
+    with pytest.raises(SignInError, match="got 0"):
+        join(store, study.token, "\u200b\x07")
+
+
 def test_the_same_name_in_another_study_is_somebody_else(store, study, anna, make_study):
     other = make_study("other")
     assert join(store, other.token, "Anna").annotator.id != anna.id
@@ -96,6 +104,16 @@ def test_sessions(store, study):
     sign_out(store, signed_in.session_token)
     sign_out(store, signed_in.session_token)
     assert who(store, signed_in.session_token) is None
+
+
+def test_a_session_ends_by_itself(store, study, monkeypatch):
+    first = join(store, study.token, "Anna").session_token
+    monkeypatch.setattr(people_rows, "SESSION_LASTS", timedelta(0))
+    assert who(store, first) is None
+    second = join(store, study.token, "Anna").session_token
+    monkeypatch.undo()
+    assert who(store, second).name == "Anna"
+    assert store.read(lambda tx: tx.query(SessionRow).count()) == 1  # the ended one is gone
 
 
 def test_items_tell_nothing_but_the_question(store, study, anna):
