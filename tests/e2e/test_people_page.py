@@ -91,6 +91,8 @@ def test_somebody_is_paused_excluded_included_and_erased(page, server, store, st
     assert studies.progress(store, study.id).coverage == [0, 0, 24]
 
     page.get_by_role("button", name="Erase…").click()
+    expect(page.get_by_label("Remove their votes")).to_be_checked()  # nobody asked her
+    page.get_by_label("Keep their votes").check()
     page.get_by_label("Type the name to confirm").fill("Ada")
     page.get_by_role("button", name="Erase for good").click()
     expect(page.get_by_text("type exactly that name")).to_be_visible()
