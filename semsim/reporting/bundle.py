@@ -73,11 +73,11 @@ def _clear(folder: Path, overwrite: bool) -> None:
 def _write_figure(figure: Figure, folder: Path, width_mm: float) -> None:
     _write(folder / f"{figure.stem}.svg", svg(figure, live=False, width_mm=width_mm))
     (folder / f"{figure.stem}.png").write_bytes(png(figure, width_mm=width_mm))
-    _write(folder / f"{figure.stem}.csv", figure.data().to_csv(index=False, lineterminator="\n"))
+    _write(folder / f"{figure.stem}.csv", writing.csv(figure.data()))
 
 
 def _write_table(table: Table, folder: Path) -> None:
-    _write(folder / f"{table.name}.csv", writing.csv(table))
+    _write(folder / f"{table.name}.csv", writing.csv(table.frame))
     _write(folder / f"{table.name}.tex", writing.latex(table))
     _write(folder / f"{table.name}.md", writing.markdown(table))
 

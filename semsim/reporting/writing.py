@@ -2,6 +2,10 @@
 
 from collections.abc import Iterable
 from html import escape
+from typing import Any
+
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from semsim.reporting.tables import Table
 
@@ -14,12 +18,14 @@ _LATEX = {
     **{"∞": r"$\infty$", "ρ": r"$\rho$", "τ": r"$\tau$", "κ": r"$\kappa$", "·": r"$\cdot$"},
     **{"↑": r"$\uparrow$", "↓": r"$\downarrow$", "…": r"\dots{}", "≥": r"$\geq$"},
 }
+_FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # some spreadsheets take the full-width forms alike
 _MARKDOWN = {letter: f"\\{letter}" for letter in "\\|*_`[]<>#"}
 
 
-def csv(table: Table) -> str:
-    """The raw numbers, every digit of them."""
-    return table.frame.to_csv(index=False, lineterminator="\n")
+def csv(frame: pd.DataFrame) -> str:
+    """Every digit of the numbers; text that a spreadsheet would run has an apostrophe in front."""
+    safe = frame.apply(lambda column: column if is_numeric_dtype(column) else column.map(_safe))
+    return safe.rename(columns=_safe).to_csv(index=False, lineterminator="\n")
 
 
 def latex(table: Table) -> str:
@@ -90,6 +96,10 @@ def _html_row(table: Table, i: int, line: Iterable[str]) -> str:
     # A row that goes on from the one above has no name of its own; an empty heading is none.
     head = f'<th scope="row">{first}</th>' if first else "<td></td>"
     return f"<tr>{head}{cells}</tr>"
+
+
+def _safe(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def _latex(text: str) -> str:

@@ -23,10 +23,10 @@ FOLDER = "/studio/compare-files"
 _FIGURES: dict[str, tuple[str, Callable[[figures.Figure], str | bytes]]] = {
     "png": ("image/png", png),
     "svg": ("image/svg+xml", lambda figure: svg(figure, live=False)),
-    "csv": ("text/csv", lambda figure: figure.data().to_csv(index=False, lineterminator="\n")),
+    "csv": ("text/csv", lambda figure: writing.csv(figure.data())),
 }
 _TABLES: dict[str, tuple[str, Callable[[tables.Table], str]]] = {
-    "csv": ("text/csv", writing.csv),
+    "csv": ("text/csv", lambda table: writing.csv(table.frame)),
     "tex": ("application/x-tex", writing.latex),
     "md": ("text/markdown", writing.markdown),
 }

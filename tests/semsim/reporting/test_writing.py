@@ -18,14 +18,19 @@ TABLE = Table(
 
 
 def test_csv_keeps_every_digit_of_the_raw_numbers():
-    again = pd.read_csv(io.StringIO(csv(TABLE)))
+    again = pd.read_csv(io.StringIO(csv(TABLE.frame)))
     assert again["value"][0] == 1 / 3
     assert again["name"].tolist() == [NASTY, "b"]
 
 
+def test_csv_holds_nothing_a_spreadsheet_would_run():
+    frame = pd.DataFrame({"model": ["=cmd()", "-1+1", "plain"], "@sum": [-1.5, 2.0, float("nan")]})
+    assert csv(frame) == "model,'@sum\n'=cmd(),-1.5\n'-1+1,2.0\nplain,\n"
+
+
 def test_every_table_survives_csv(analysis):
     for one in tables(analysis):
-        again = pd.read_csv(io.StringIO(csv(one)))
+        again = pd.read_csv(io.StringIO(csv(one.frame)))
         assert len(again) == len(one.frame), one.name
         for column in one.frame.select_dtypes("float"):
             if len(one.frame):
