@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import TypeVar
 
@@ -53,15 +54,15 @@ def create_study(
     images: Path,
     manifests: Sequence[Path] = (),
     *,
-    gold: Path | None = None,
+    gold: Path | StringIO | None = None,
     by: str | None = None,
 ) -> Study:
     """A running study over the reconstruction sets in the folders `sets` and the files `manifests`.
 
     Images are copied into the folder `images`; the sets are not needed afterwards. `gold` is a CSV
-    file of answers (`annotation.gold`), whose reconstructions are not asked about; `by` is the name
-    of the account that makes the study, where there are any. Raises `StudyError` that names the
-    problems found; then nothing has been stored.
+    file of answers, or its text (`annotation.gold`), whose reconstructions are not asked about;
+    `by` is the name of the account that makes the study, where there are any. Raises `StudyError`
+    that names the problems found; then nothing has been stored.
     """
     found = examine(spec, sets, manifests, gold=gold)
     plan = found.plan
@@ -79,7 +80,7 @@ def examine(
     sets: Sequence[Path],
     manifests: Sequence[Path] = (),
     *,
-    gold: Path | None = None,
+    gold: Path | StringIO | None = None,
 ) -> Examination:
     """Read and check all that a study would be made of; nothing is stored."""
     reading = _Reading()

@@ -158,20 +158,22 @@ def _wire_panel(context: StudyContext, panel: _Panel) -> None:
 
 def _wire_form(context: StudyContext, panel: _Panel, form: StudyForm) -> None:
     def create(request: gr.Request, *values: Any) -> list[Any]:
-        sets, _, settings = form.named(values)
+        filled, by = form.named(values), request.username
         try:
-            folders = study_form.known_folders(context, sets)
-            spec, by = study_form.spec_of(settings), request.username
-            made = studies.create_study(context.store, spec, folders, context.images, by=by)
+            folders = study_form.known_folders(context, filled.sets)
+            spec = study_form.spec_of(filled.settings)
+            made = studies.create_study(
+                context.store, spec, folders, context.images, gold=filled.gold, by=by
+            )
         except AnnotationError as error:
             return [study_view.problems(str(error)), gr.skip(), *_unchanged(panel)]
         return ["", "", *_look(context, made.id, "", request)]
 
     def look_ahead(*values: Any) -> str:
-        sets, people, settings = form.named(values)
+        filled = form.named(values)
         try:
-            folders = study_form.known_folders(context, sets)
-            return study_form.preview_of(folders, people, settings)
+            folders = study_form.known_folders(context, filled.sets)
+            return study_form.preview_of(folders, filled.people, filled.settings)
         except AnnotationError as error:
             return study_view.problems(str(error))
 

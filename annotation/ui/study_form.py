@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_type_hints
@@ -44,11 +45,22 @@ ONLY_OF = {  # settings that mean something in one task only
 
 
 @dataclass(frozen=True, kw_only=True)
+class Filled:
+    """The form as somebody has filled it in; `settings` by name."""
+
+    sets: list[str]
+    people: float | None
+    gold: StringIO | None
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
 class StudyForm:
     """The components of the form; `settings` by the name of the study's setting."""
 
     sets: gr.CheckboxGroup
     people: gr.Number  # not a setting: how many annotators there will be
+    gold: gr.Textbox  # nor this: answers of gold items
     settings: Mapping[str, Any]
     preview: gr.HTML
     create: gr.Button
@@ -57,12 +69,15 @@ class StudyForm:
     @property
     def inputs(self) -> list[Any]:
         """What `named` takes, in that order."""
-        return [self.sets, self.people, *self.settings.values()]
+        return [self.sets, self.people, self.gold, *self.settings.values()]
 
-    def named(self, values: Sequence[Any]) -> tuple[list[str], float | None, dict[str, Any]]:
-        """The values of `inputs` as (sets, people, settings by name)."""
-        sets, people, *rest = values
-        return sets, people, dict(zip(self.settings, rest, strict=True))
+    def named(self, values: Sequence[Any]) -> Filled:
+        """The values of `inputs`."""
+        sets, people, gold, *rest = values
+        settings = dict(zip(self.settings, rest, strict=True))
+        # What is copied from a spreadsheet has tabs.
+        answers = StringIO(gold.strip().replace("\t", ",")) if gold and gold.strip() else None
+        return Filled(sets=sets, people=people, gold=answers, settings=settings)
 
     @property
     def of_one_task(self) -> list[Any]:
@@ -108,12 +123,22 @@ def draw() -> StudyForm:
                         # Not every component can say how narrow is too narrow.
                         with gr.Column(min_width=220):
                             settings |= field()
+            if title == QUALITY:
+                gold = gr.Textbox(
+                    "",
+                    label="Answers of gold items",
+                    info="Paste rows of a table; these are not asked about otherwise.",
+                    placeholder="model,image_id,answer",
+                    lines=3,
+                    elem_id="new-gold",
+                )
     preview = html("new-preview", value=study_view.preview_nothing())
     problems = html("new-problems")
     create = gr.Button("Create study", variant="primary", elem_id="new-create")
     return StudyForm(
         sets=sets,
         people=people,
+        gold=gold,
         settings=settings,
         preview=preview,
         create=create,
@@ -164,6 +189,7 @@ def _choice(name: str, label: str, choices: list[tuple[str, str]]) -> dict[str, 
     return {name: menu}
 
 
+QUALITY = "Quality control"
 _GROUPS: Mapping[str, tuple[tuple[Field, ...], ...]] = {
     "Who sees what": (
         (
@@ -177,7 +203,7 @@ _GROUPS: Mapping[str, tuple[tuple[Field, ...], ...]] = {
             lambda: _box("label_originals", "Name the originals too", False),
         ),
     ),
-    "Quality control": (
+    QUALITY: (
         (
             lambda: _number("set_aside", "Originals set aside", 0),
             lambda: _number("practice", "Practice items", 0),
@@ -188,6 +214,7 @@ _GROUPS: Mapping[str, tuple[tuple[Field, ...], ...]] = {
             lambda: _number("catch_pause_after", "Pause after failed catch trials (0: never)", 0),
         ),
         (
+            lambda: _rate("gold_rate", "Gold items", 0.0),
             lambda: _rate("repeat_rate", "Blind repeats", 0.05),
             lambda: _number("repeat_lag", "Least lag of repeats", 50),
         ),

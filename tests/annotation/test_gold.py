@@ -11,8 +11,8 @@ def test_rows_keep_their_words_and_know_their_line(tmp_path):
     path = tmp_path / "gold.csv"
     path.write_text("image_id,note,model,answer\n007,x,resnet,NA\n8,,vgg,none\n")
     assert read_gold(path) == [
-        Gold(model="resnet", image_id="007", answer="NA", where=f"{path}, line 2: "),
-        Gold(model="vgg", image_id="8", answer="none", where=f"{path}, line 3: "),
+        Gold(model="resnet", image_id="007", answer="NA", where="gold.csv, line 2: "),
+        Gold(model="vgg", image_id="8", answer="none", where="gold.csv, line 3: "),
     ]
 
 

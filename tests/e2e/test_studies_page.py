@@ -12,6 +12,7 @@ from study_factory import write_set
 
 from annotation import study as studies
 from annotation.domain import StudySpec, Task
+from annotation.sets import read_set
 
 pytestmark = pytest.mark.e2e
 SLOW = 30_000  # milliseconds; two busy cores
@@ -70,6 +71,24 @@ def test_a_study_is_made_followed_and_paused(page, server, store) -> None:
     # Nobody touches the page; it notices by itself that somebody has joined.
     studies.join(store, study.token, "Ada & <i>Eve</i>")
     expect(page.locator("#study-people")).to_contain_text("Ada & <i>Eve</i>")
+
+
+def test_gold_items_are_pasted(page, server, store) -> None:
+    page.get_by_role("button", name="New study").click()
+    page.get_by_role("checkbox", name="convnet8").check()
+    page.get_by_label("Name", exact=True).fill("With gold")
+    page.get_by_role("button", name="Quality control").click()
+    page.get_by_role("spinbutton", name="Gold items").fill("0.1")
+    (image, *_) = read_set(server.data / "sets" / "convnet8").images
+    answers, create = page.get_by_label("Answers of gold items"), page.locator("#new-create")
+    answers.fill(f"model\timage_id\tanswer\nnobody\t{image.image_id}\tnone")
+    create.click()
+    expect(page.locator("#new-problems")).to_contain_text("Answers of gold items, line 2")
+    answers.fill(f"model\timage_id\tanswer\nconvnet8\t{image.image_id}\tnone")
+    create.click()
+    expect(page.locator("#study-head")).to_contain_text("With gold")
+    (study,) = (one for one in studies.list_studies(store) if one.name == "With gold")
+    assert (study.spec.gold_rate, study.n_items) == (0.1, 3)
 
 
 def test_a_study_is_chosen_and_its_votes_taken_out(page, server, store) -> None:

@@ -33,8 +33,7 @@ def values(form, **changes):
 
 def test_every_setting_that_a_page_can_make_is_on_the_form(form):
     missing = {one.name for one in fields(StudySpec)} - set(form.settings)
-    # Simulated studies and gold items are made in a terminal.
-    assert missing == {"simulated", "gold_rate"}
+    assert missing == {"simulated"}  # such studies are made in a terminal
 
 
 def test_the_form_as_it_opens_has_the_usual_settings(form):
@@ -56,9 +55,12 @@ def test_what_means_nothing_in_a_task_is_neither_shown_nor_used(form):
 
 
 def test_values_come_back_by_name(form):
-    given = [["a"], 7.0, *(one.value for one in form.settings.values())]
-    sets, people, settings = form.named(given)
-    assert (sets, people, settings["votes_per_item"]) == (["a"], 7.0, 5)
+    given = [["a"], 7.0, "model\timage_id\n\n", *(one.value for one in form.settings.values())]
+    filled = form.named(given)
+    assert (filled.sets, filled.people) == (["a"], 7.0)
+    assert filled.settings["votes_per_item"] == 5
+    assert filled.gold.read() == "model,image_id"
+    assert form.named([[], None, " ", *given[3:]]).gold is None
 
 
 def test_empty_numbers_are_named_all_at_once(form):
