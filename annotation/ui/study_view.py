@@ -17,11 +17,13 @@ _TASK_WORDS = {Task.RECOGNITION: "recognition", Task.PAIR: "pair (same or differ
 
 
 def current(known: Sequence[Study], chosen: str) -> Study | None:
-    """The study with the id `chosen`, else the newest one answered by people, else the newest.
+    """The study with the id or name `chosen`, else the newest answered by people, else the newest.
 
     known: newest first. None where there is no study.
     """
-    order = sorted(known, key=lambda study: (study.id != chosen, study.spec.simulated))
+    order = sorted(
+        known, key=lambda study: (chosen not in (study.id, study.name), study.spec.simulated)
+    )
     return order[0] if order else None
 
 

@@ -45,6 +45,17 @@ def annotator(**changes) -> AnnotatorRow:
 PROGRESS = StudyProgress(n_items=48, coverage=[40, 5, 2, 0, 0, 1], annotators=[annotator()])
 
 
+def test_a_study_is_chosen_by_id_or_name_else_people_come_before_simulations():
+    simulated = study(id="s2", name="Sim", spec=replace(study().spec, simulated=True))
+    known = [simulated, study(id="s3", name="New"), study()]
+    assert [study_view.current(known, chosen).id for chosen in ("s1", "Symbols", "s2", "Sim")] == [
+        *("s1", "s1", "s2", "s2")
+    ]
+    assert study_view.current(known, "nowhere").id == "s3"
+    assert study_view.current(known, "").id == "s3"
+    assert study_view.current([], "Symbols") is None
+
+
 def test_votes_are_counted_from_the_coverage():
     assert study_view.votes_done(PROGRESS) == 5 * 1 + 2 * 2 + 1 * 5
     assert study_view.votes_wanted(PROGRESS) == 48 * 5
