@@ -27,6 +27,7 @@ VOTE_COLUMNS: Mapping[str, str] = {
     "image_id": "str",
     "class_name": "str",
     "expected": "str",  # the answer to a trial, where it is known beforehand
+    "stratum": "Int64",  # quality of what is shown within its model, 0 = best; not of originals
     "annotator": "str",
     "answer": "str",
     "reason": "str",

@@ -216,7 +216,7 @@ def test_nothing_names_a_model_an_attack_an_original_or_anybody_else(visit, stor
     )
     digests = {one.sha256 for one in (*stimuli, *sources)}
     ids = {one.id for one in sources} | {one.image_id for one in sources}
-    words = {*MODELS, "hushnet", "hushhush", "invgrad", OTHER, study.dataset}
+    words = {*MODELS, "hushnet", "hushhush", "invgrad", "stratum", OTHER, study.dataset}
     words |= digests | {digest[:12] for digest in digests} | ids
     for response in _of_a_study(visit):
         told = _everything(response).casefold()

@@ -262,6 +262,7 @@ def vote_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
             SourceRow.image_id,
             SourceRow.class_name,
             StimulusRow.expected,
+            StimulusRow.quality.label("stratum"),
             people.name.label("annotator"),
             people.simulated,
             VoteRow.answer,

@@ -15,7 +15,7 @@ from annotation.votes.rates import model_names
 DETECTION_KINDS = (StimulusKind.RECONSTRUCTION.value, StimulusKind.DECOY.value)
 EVERYBODY = "all votes"
 DETECTION_COLUMNS = (
-    "of",  # "all votes", "annotator" or "model"
+    "of",  # "all votes", "annotator", "model" or "stratum"
     "name",
     "n_matched",
     "hits",
@@ -36,21 +36,24 @@ _Z = norm.ppf(0.975)
 
 
 def detection_table(ballots: Ballots) -> pd.DataFrame:
-    """d′ and criterion of all votes, each annotator and each model; columns `DETECTION_COLUMNS`.
+    """d′ and criterion of all votes and by annotator, model, stratum; columns `DETECTION_COLUMNS`.
 
-    `ballots` holds both `DETECTION_KINDS`. Rates are corrected log-linearly, (hits + 0.5) /
-    (n + 1), for every group (Hautus 1995), so that 0 and 1 have a z. Criterion is -(z(hits) +
-    z(false alarms)) / 2: above 0 leans towards "different". The 95 % intervals are percentiles of
-    the bootstrap over the originals shown; where a raw rate is 0 or 1 no resample can vary it, and
-    the interval is that of the variance of Gourevitch and Galanter 1967, which takes votes as
-    independent.
+    `ballots` holds both `DETECTION_KINDS`. A stratum is the quality of what is shown within its
+    model, by which decoys are drawn; votes without one are in no such row. Rates are corrected
+    log-linearly, (hits + 0.5) / (n + 1), for every group (Hautus 1995), so that 0 and 1 have a z.
+    Criterion is -(z(hits) + z(false alarms)) / 2: above 0 leans towards "different". The 95 %
+    intervals are percentiles of the bootstrap over the originals shown; where a raw rate is 0 or 1
+    no resample can vary it, and the interval is that of the variance of Gourevitch and Galanter
+    1967, which takes votes as independent.
     """
     everybody = np.zeros(len(ballots.votes), dtype=int)
     models, model_of = np.unique(model_names(ballots.votes), return_inverse=True)
+    stratum_of, strata = pd.factorize(ballots.votes["stratum"], sort=True)  # −1 without one
     tables = [
         _table(ballots, "all votes", [EVERYBODY], everybody),
         _table(ballots, "annotator", list(ballots.annotators), ballots.annotator),
         _table(ballots, "model", list(models), model_of),
+        _table(ballots, "stratum", list(map(str, strata)), stratum_of),
     ]
     return pd.concat(tables, ignore_index=True)
 
@@ -86,8 +89,9 @@ def _table(ballots: Ballots, of: str, names: list[str], group: np.ndarray) -> pd
 def _counts(ballots: Ballots, group: np.ndarray, n_groups: int, kept: np.ndarray) -> np.ndarray:
     """(1 + B, G) how many of the `kept` (V,) votes each group has, in each resample."""
     n_originals = ballots.weights.shape[1]
-    place = ballots.original * n_groups + group
-    counts = np.bincount(place, kept, n_originals * n_groups)
+    grouped = kept & (group >= 0)
+    place = (ballots.original * n_groups + group)[grouped]
+    counts = np.bincount(place, minlength=n_originals * n_groups)
     return ballots.weights @ counts.reshape(n_originals, n_groups)
 
 

@@ -17,6 +17,7 @@ from semsim.scoring import SCORE_COLUMNS
 VOTE_TYPES: Mapping[str, str] = {
     **dict.fromkeys(("study", "task", "item", "kind", "model", "dataset", "attack"), "str"),
     **dict.fromkeys(("image_id", "class_name", "expected"), "str"),
+    "stratum": "Int64",
     **dict.fromkeys(("annotator", "answer", "reason"), "str"),
     "recognised": "bool",
     "rt_ms": "float64",
@@ -58,7 +59,7 @@ def vote_table(rows: pd.DataFrame, *, name: str, headline: str, k: int) -> pd.Da
         "vote_id": _vote_ids(key, name),
         "protocol": 1,
         **dict.fromkeys(("class_name", "expected", "answer", "reason", "display"), ""),
-        **dict.fromkeys(("rt_ms", "client_ts", "server_ts"), None),
+        **dict.fromkeys(("stratum", "rt_ms", "client_ts", "server_ts"), None),
     }
     for column, value in known.items():
         default = pd.Series(value, index=table.index, dtype=object)

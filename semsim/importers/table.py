@@ -208,7 +208,8 @@ def _parsed(sieve: Sieve) -> Sieve:
     """Times, durations and truth values of an export; rows with one that is none are left out."""
     parsers = {
         "rt_ms": _numbers,
-        "protocol": _numbers,
+        "protocol": _whole_numbers,
+        "stratum": _whole_numbers,
         "client_ts": _times,
         "server_ts": _times,
         "simulated": lambda cells: cells.str.lower().map({"true": True, "false": False}),
@@ -228,6 +229,11 @@ def _cannot_be_read(column: str) -> Callable[[Row], str]:
 
 def _numbers(cells: pd.Series) -> pd.Series:
     return pd.to_numeric(cells, errors="coerce")
+
+
+def _whole_numbers(cells: pd.Series) -> pd.Series:
+    values = _numbers(cells)
+    return values.where(values % 1 == 0)
 
 
 def _times(cells: pd.Series) -> pd.Series:

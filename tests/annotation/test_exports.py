@@ -4,8 +4,10 @@ import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 from study_factory import DATABASES, fresh_database, write_set
 
 from annotation.create import create_study
@@ -51,6 +53,26 @@ def test_decoys_are_in_the_votes_but_never_in_the_labels(store, make_study, imag
     table = export_labels(store, study.id, images)
     assert len(table) == 8
     assert (table["n_votes"] == 1).all()
+
+
+def test_the_stratum_is_the_quality_of_what_is_shown_within_its_model(store, make_study, images):
+    study = make_study(task=Task.PAIR, decoy_rate=1.0, votes_per_item=1)
+    answer_all(store, study, "Anna", "same")
+    data = read_study(store, study.id, images)
+    shown = data.votes.merge(data.stimuli[["item", "original", "shown"]], on="item")
+    matched = shown[shown["kind"] == "reconstruction"]
+    errors = [mse(*paths) for paths in zip(matched["original"], matched["shown"], strict=True)]
+    # Four reconstructions of each model fall into four strata.
+    ranks = pd.Series(errors, index=matched.index).groupby(matched["model"]).rank() - 1
+    assert matched["stratum"].tolist() == ranks.tolist()
+    decoys = shown[shown["kind"] == "decoy"].merge(matched, on=["model", "shown"])
+    assert len(decoys) == 8
+    assert decoys["stratum_x"].tolist() == decoys["stratum_y"].tolist()
+
+
+def mse(first, second):
+    one, other = (np.asarray(Image.open(path), float) for path in (first, second))
+    return float(((one - other) ** 2).mean())
 
 
 def test_superseded_votes_are_exported_but_not_counted(store, make_study, images):

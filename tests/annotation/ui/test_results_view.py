@@ -19,7 +19,9 @@ from annotation.ui.results_data import results_of
 def pair_votes():
     kinds, draw = ("reconstruction", "reconstruction", "decoy"), np.random.default_rng(0)
     return table(
-        vote(f"m/{n}", who, str(draw.choice(["same", "different"])), kind=kinds[n % 3])
+        vote(
+            f"m/{n}", who, str(draw.choice(["same", "different"])), kind=kinds[n % 3], stratum=n % 4
+        )
         for n in range(30)
         for who in ("Al", "Bea", "Carl")
     )
@@ -106,7 +108,7 @@ def test_annotators_of_pairs_have_no_none():
 def test_detection_is_for_pairs():
     assert results_view.detection(RECOGNITION) == ""
     text = str(Page(results_view.detection(PAIR)))
-    for words in ("all votes", "annotator: Al", "model: m", "d′", "/ 10"):
+    for words in ("all votes", "annotator: Al", "model: m", "stratum: 3", "d′", "/ 10"):
         assert words in text
 
 

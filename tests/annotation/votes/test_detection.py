@@ -10,7 +10,7 @@ from scipy.stats import norm
 from annotation.votes.detection import DETECTION_COLUMNS, DETECTION_KINDS, detection_table
 
 
-def pairs(hits, misses, alarms, rejections, *, person="p", model="m"):
+def pairs(hits, misses, alarms, rejections, *, person="p", model="m", **more):
     """Votes of one person, each on an original of its own."""
     counts = (
         ("reconstruction", "same", hits),
@@ -19,7 +19,7 @@ def pairs(hits, misses, alarms, rejections, *, person="p", model="m"):
         ("decoy", "different", rejections),
     )
     return [
-        vote(f"{model}/{kind}-{said}-{n}", person, said, kind=kind)
+        vote(f"{model}/{kind}-{said}-{n}", person, said, kind=kind, **more)
         for kind, said, times in counts
         for n in range(times)
     ]
@@ -53,6 +53,26 @@ def test_groups_are_everybody_annotators_and_models():
     assert found["hits"].tolist() == [14, 9, 5, 9, 5]
     assert found["d_prime"].iloc[2] == pytest.approx(0, abs=1e-12)
     assert found["d_prime"].iloc[1] == found["d_prime"].iloc[3]
+
+
+def test_strata_hold_the_votes_of_all_models_and_annotators_by_hand():
+    rows = [
+        *pairs(6, 1, 1, 4, person="Ada", model="a", stratum=0),
+        *pairs(3, 0, 1, 4, person="Ben", model="b", stratum=0),
+        *pairs(0, 5, 2, 3, person="Ada", model="c", stratum=3),
+        *pairs(4, 0, 0, 4, person="Ada", model="d"),  # nobody knows of which stratum
+    ]
+    found = detected(rows).query("of == 'stratum'").set_index("name")
+    assert list(found.index) == ["0", "3"]
+    counts = found[["hits", "n_matched", "false_alarms", "n_decoys"]]
+    assert counts.to_numpy().tolist() == [[9, 10, 2, 10], [0, 5, 2, 5]]
+    # z of 9.5/11, 2.5/11, 0.5/6 and 2.5/6, from a table of the normal distribution.
+    best, worst = (1.0968, -0.7479), (-1.3830, -0.2104)
+    for name, (hit, alarm) in (("0", best), ("3", worst)):
+        assert found.loc[name, "d_prime"] == pytest.approx(hit - alarm, abs=2e-4)
+        assert found.loc[name, "criterion"] == pytest.approx(-(hit + alarm) / 2, abs=2e-4)
+    assert found["interval"].tolist() == ["bootstrap", "Gourevitch-Galanter"]
+    assert found.loc["0", "d_prime_low"] < 1.8447 < found.loc["0", "d_prime_high"]
 
 
 def test_saying_same_to_all_is_a_lean_and_no_sensitivity():

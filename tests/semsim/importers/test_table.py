@@ -161,6 +161,7 @@ def export():
         "class_name": "star",
         "expected": "",
         "reason": "",
+        "stratum": 2,
         "rt_ms": 812.5,
         "display": '{"scale": 8}',
         "protocol": 2,
@@ -173,7 +174,7 @@ def export():
     }
     rows = [
         ("i1", "m1", "1", "Anna", "same", True, {}),
-        ("i1", "m1", "1", "Ben", "different", False, {"rt_ms": None}),
+        ("i1", "m1", "1", "Ben", "different", False, {"rt_ms": None, "stratum": None}),
         ("i2", "m2", "1", "Anna", "different", False, {"status": "superseded"}),
         ("i2", "m2", "1", "Anna", "same", True, {"class_name": ""}),
         ("i3", "m2", "1", "Anna", "same", True, {"kind": "decoy", "class_name": "sun"}),
@@ -221,11 +222,13 @@ def test_several_studies_in_one_table_are_refused(export, tmp_path):
 
 
 def test_broken_times_and_truths_are_named(export, tmp_path, reasons):
-    table = export.astype({"rt_ms": object, "client_ts": object, "simulated": object})
+    table = export.astype(dict.fromkeys(("stratum", "rt_ms", "client_ts", "simulated"), object))
+    table.loc[2, "stratum"] = 1.5
     table.loc[0, "rt_ms"], table.loc[1, "client_ts"], table.loc[3, "simulated"] = "x", "y", "z"
     table.to_csv(tmp_path / "votes.csv", index=False)
     assert reasons(Table()(tmp_path / "votes.csv", "again")) == {
         "votes.csv line 2": "rt_ms cannot be read: x",
         "votes.csv line 3": "client_ts cannot be read: y",
+        "votes.csv line 4": "stratum cannot be read: 1.5",
         "votes.csv line 5": "simulated cannot be read: z",
     }
