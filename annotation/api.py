@@ -77,6 +77,7 @@ class VoteBody(BaseModel):
     client_ts: AwareDatetime | None = None
     display: Annotated[dict[str, Any], AfterValidator(_first_few)] = {}
     tab: Tab
+    version: int | None = None  # pages opened before there were versions do not say
 
 
 class UndoBody(BaseModel):
@@ -177,6 +178,7 @@ class _Annotators:
         spec = about.spec
         return {
             "key": study.key(annotator),
+            "version": about.version,
             "name": spec.shown_title,
             "task": about.task.value,
             "question": QUESTIONS[about.task],
@@ -203,12 +205,14 @@ class _Annotators:
             ahead = study.ahead(self.store, again, n, now)
         annotator, progress = ahead.annotator, ahead.progress
         if annotator.step not in (*AT_WORK, Step.DONE):
-            return {"items": [], "state": "elsewhere", "progress": _progress(progress)}
+            nothing = {"items": [], "state": "elsewhere", "version": ahead.version}
+            return {**nothing, "progress": _progress(progress)}
         items = study.next_items(self.store, annotator, tab, ahead.n, now, ahead.wanted)
         state = "ready" if items else self._why_nothing(annotator, progress)
         reply = {
             "items": [_item(item) for item in items],
             "state": state,
+            "version": ahead.version,
             "progress": self._progress(annotator, progress),
         }
         if state == "finished":

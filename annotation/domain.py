@@ -186,7 +186,8 @@ class Answer:
 
     `answer` is a candidate class or "none" (with an optional `NoneReason`) for recognition,
     "same" or "different" for pair. `rt_ms` is the time from first paint to key, None if not
-    measured. `display` holds what the image looked like on screen (size, zoom, ...).
+    measured. `display` holds what the image looked like on screen (size, zoom, ...). `version` is
+    that of the protocol the item was shown under, None if the browser does not know.
     """
 
     id: str
@@ -197,6 +198,7 @@ class Answer:
     client_ts: datetime | None = None
     display: Mapping[str, Any] = field(default_factory=dict)
     tab: str = ""
+    version: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,7 @@ VOTE_COLUMNS: Mapping[str, str] = {
     "server_ts": "datetime64[us, UTC]",
     "display": "str",  # JSON: what the picture looked like on screen
     "status": "str",
-    "protocol": "int64",  # version of the settings in force when it came
+    "protocol": "int64",  # version of the settings the item was shown under
     "vote_id": "str",
     "simulated": "bool",
     "votes_per_item": "int64",

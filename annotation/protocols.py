@@ -2,7 +2,7 @@
 
 The settings a study was made with are version 1. What decides the items, the question, the number
 of votes or the headline never changes; anything else may, as a new version with a reason, and every
-vote says which version was in force when it came.
+vote says under which version its item was shown.
 """
 
 from collections.abc import Mapping

@@ -169,12 +169,16 @@ def sign_out(store: Store, session_token: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Ahead:
-    """How far somebody is, and how many items they may hold: of `wanted`, best first."""
+    """How far somebody is, and how many items they may hold: of `wanted`, best first.
+
+    version: of the study's protocol.
+    """
 
     annotator: Annotator
     progress: AnnotatorProgress
     n: int
     wanted: Sequence[str]
+    version: int
 
 
 def ahead(store: Store, by: Annotator | Caller, n: int, now: datetime) -> Ahead:
@@ -189,7 +193,8 @@ def ahead(store: Store, by: Annotator | Caller, n: int, now: datetime) -> Ahead:
         progress = trials.with_trials(tx, annotator, reports.annotator_progress(tx, asker, now))
         most = sharing.share(tx, annotator, min(n, MOST_ITEMS), progress.left, now)
         wanted = openings.open_items(tx, annotator, most + SPARE, now, asker)
-        return Ahead(annotator=annotator, progress=progress, n=most, wanted=wanted)
+        version = openings.study_row(tx, annotator).version
+        return Ahead(annotator=annotator, progress=progress, n=most, wanted=wanted, version=version)
 
     return store.read(look)
 

@@ -303,7 +303,7 @@ class VoteRow(Table):
     display: Mapped[dict[str, Any]] = mapped_column(Json)
     tab: Mapped[str] = mapped_column(Text)
     status: Mapped[str] = mapped_column(Word)
-    protocol: Mapped[int] = mapped_column(server_default="1")  # version in force when it came
+    protocol: Mapped[int] = mapped_column(server_default="1")  # version it was shown under
 
 
 class EventRow(Table):

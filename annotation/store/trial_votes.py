@@ -29,7 +29,7 @@ from annotation.store.tables import (
     VoteRow,
 )
 from annotation.store.trials import DONE, OPEN, task_items
-from annotation.votes.answers import check_answer, is_recognised
+from annotation.votes.answers import check_answer, is_recognised, shown_under
 
 NOT_GIVEN = "This item was not given to you; ask for the next one."
 
@@ -103,7 +103,7 @@ def add_vote(
         display=dict(answer.display),
         tab=answer.tab,
         status=status,
-        protocol=study.version,
+        protocol=shown_under(answer, study.version),
         **answered,
     )
     tx.add(vote)

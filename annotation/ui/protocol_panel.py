@@ -94,7 +94,7 @@ def versions_table(versions: Sequence[ProtocolVersion]) -> str:
         '<div class="st-scroll" role="region" aria-label="Protocol versions" tabindex="0">'
         '<table class="st-table" aria-label="Protocol versions">'
         f"<thead><tr>{heads}</tr></thead><tbody>{''.join(map(_row, versions))}</tbody></table>"
-        '</div><p class="st-facts">Every vote says which version was in force when it came. What '
+        '</div><p class="st-facts">Every vote says under which version its item was shown. What '
         "decides the items, the question or the headline never changes.</p>"
     )
 

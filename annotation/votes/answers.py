@@ -21,6 +21,21 @@ def check_answer(task: Task, candidates: Sequence[str], answer: Answer) -> None:
         raise AnswerError(f"A response time cannot be {answer.rt_ms} ms; expected 0 or more.")
 
 
+def shown_under(answer: Answer, version: int) -> int:
+    """The version of the protocol that `answer` was given under; `version` is the latest one.
+
+    A vote may come long after its item was shown. Raises `AnswerError` for one that never was.
+    """
+    if answer.version is None:
+        return version
+    if not 1 <= answer.version <= version:
+        raise AnswerError(
+            f"The study has versions 1 to {version} of its settings; got {answer.version}. "
+            "Load the page again."
+        )
+    return answer.version
+
+
 def is_recognised(task: Task, true_class: str, answer: str) -> bool:
     """Whether `answer` names the true class, or says "same"."""
     return answer == (true_class if task is Task.RECOGNITION else SAME)

@@ -229,6 +229,31 @@ def test_more_about_the_screen_than_is_kept_costs_nobody_an_answer(join, store, 
     assert row.display == dict(list(display.items())[:20])
 
 
+def test_a_vote_keeps_the_version_its_item_was_shown_under(join, store, make_study):
+    study = make_study(catch_rate=0.5, set_aside=2)
+    browser = join(study)
+    assert browser.get("/api/study").json()["version"] == 1
+    reply = next_items(browser, 6)
+    assert reply["version"] == 1
+    bodies = [vote_body(item["item"], version=1) for item in reply["items"]]
+    studies.amend(store, study.id, {"image_scale": 2}, "too large")
+    assert browser.get("/api/study").json()["version"] == 2
+    assert next_items(browser)["version"] == 2
+    unsaid, never, before = bodies[0], bodies[1], bodies[2:]
+    del unsaid["version"]  # by a page that knew of no versions
+    assert browser.post("/api/vote", json=unsaid).status_code == 200
+    for version in (0, 3):
+        refused = browser.post("/api/vote", json={**never, "version": version})
+        assert (refused.status_code, set(refused.json())) == (422, {"error"})
+    receipts = [browser.post("/api/vote", json=body).json() for body in before]
+    studies.amend(store, study.id, {"image_scale": 3}, "too small")
+    assert [browser.post("/api/vote", json=body).json() for body in before] == receipts
+    votes = store.read(lambda tx: tx.query(VoteRow).all())
+    assert {vote.trial_id is None for vote in votes} == {True, False}
+    shown = {vote.id: vote.protocol for vote in votes}
+    assert shown == {unsaid["id"]: 2, **{body["id"]: 1 for body in before}}
+
+
 def test_an_id_used_for_another_answer_is_a_conflict(join, make_study):
     browser = join(make_study())
     body = vote_body(next_items(browser)["items"][0]["item"])

@@ -12,6 +12,7 @@ from study_factory import CLASSES, write_set
 from annotation import study as studies
 from annotation.domain import Study, StudySpec, Task
 from annotation.store import Store
+from annotation.store.tables import VoteRow
 
 pytestmark = pytest.mark.e2e
 
@@ -292,6 +293,39 @@ def test_the_record_says_how_long_and_how_large_the_picture_was_seen(
     assert sent[0]["display"]["scale"] == 9
     assert sent[0]["display"]["viewport"] == [1366, 768]
     assert sent[0]["display"]["hidden_ms"] == 0
+
+
+def test_new_settings_are_for_the_next_picture_and_votes_say_which_they_were_shown_by(
+    context, page, server, store, new_study
+) -> None:
+    study = new_study(image_scale=9)
+    join(page, server, study)
+    context.set_offline(True)
+    page.keyboard.press("1")
+    changed = {"image_scale": 2, "interpolation": "smooth", "title": "Smaller"}
+    studies.amend(store, study.id, changed, "too large")
+    context.set_offline(False)
+    held: list[Route] = []
+    page.route("**/api/study", lambda route: held.append(route))
+    type_fast(page, ["1"] * 9)
+    until(lambda: bool(page.evaluate("1") and held))
+    with page.expect_response("**/api/study"):
+        held[0].continue_()
+    saved(page)
+    picture = page.locator(".sl-pictures img")
+    page.set_viewport_size({"width": 1200, "height": 700})
+    page.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
+    expect(picture).to_have_css("width", "54px")
+    expect(picture).to_have_css("image-rendering", "pixelated")
+    page.keyboard.press("1")
+    expect(picture).to_have_css("width", "12px")
+    expect(picture).to_have_css("image-rendering", "auto")
+    expect(page.get_by_role("heading", name="Smaller")).to_be_visible()
+    page.keyboard.press("1")
+    saved(page)
+    votes = store.read(lambda tx: tx.query(VoteRow).order_by(VoteRow.server_ts).all())
+    seen = [(v.protocol, v.display["scale"]) for v in votes if v.study_id == study.id]
+    assert seen == [(1, 9)] * 11 + [(2, 2)]
 
 
 def test_it_fits_a_phone_and_answers_to_touch(chromium, server, store, new_study) -> None:

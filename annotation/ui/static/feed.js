@@ -39,12 +39,13 @@ export class Feed {
   #timer = null;
 
   // outbox: what the server does not know yet; onChange(): look at `current` again.
-  constructor({ tab, who, outbox, onChange, onProgress, onSignedOut }) {
+  constructor({ tab, who, outbox, onChange, onProgress, onVersion, onSignedOut }) {
     this.tab = tab;
     this.who = who;
     this.outbox = outbox;
     this.onChange = onChange;
     this.onProgress = onProgress;
+    this.onVersion = onVersion;
     this.onSignedOut = onSignedOut;
     this.state = "loading";
     this.trouble = "";
@@ -90,6 +91,7 @@ export class Feed {
       const reply = await this.#next();
       this.#failures = 0;
       this.#accept(reply);
+      this.onVersion(reply.version);
       // The server's count is right only if nothing was on its way meanwhile.
       if (calm === this.outbox.calm) this.onProgress(reply.progress);
     } catch (error) {

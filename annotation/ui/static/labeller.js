@@ -46,6 +46,7 @@ class SemsimLabeller extends HTMLElement {
   #remembered = USUAL_MS;
   #history = []; // [{item, vote}], the latest last
   #shown = null; // the item on the screen
+  #shownUnder = null; // by which version of the settings
   #display = {};
   #was = null; // the answer just taken back
   #useKeys = true;
@@ -80,6 +81,7 @@ class SemsimLabeller extends HTMLElement {
   #tab = null;
   #view = null;
   #study = null;
+  #settings = null; // how the next picture is shown, by the latest version known
   #pace = new Pace();
   #letters = usualLetter;
 
@@ -114,7 +116,7 @@ class SemsimLabeller extends HTMLElement {
     const study = await this.#getStudy(signal);
     if (!study || signal.aborted) return;
     if (!HERE.has(study.step)) return location.replace(BEGIN);
-    this.#study = study;
+    this.#study = this.#settings = study;
     const tab = await openTab(study.key, uuid);
     if (signal.aborted) return tab.close();
     this.#tab = tab;
@@ -179,6 +181,7 @@ class SemsimLabeller extends HTMLElement {
       outbox: this.#outbox,
       onChange: update,
       onProgress: (progress) => this.#setProgress(progress, 0),
+      onVersion: (version) => this.#learnSettings(version),
       onSignedOut: signedOut,
     });
     this.#view.build(this.#study, (code, event) => this.#press(code, event));
@@ -221,6 +224,17 @@ class SemsimLabeller extends HTMLElement {
       if (calm === this.#outbox.calm) this.#setProgress(progress, 0);
     } catch {
       // The next refill counts again.
+    }
+  }
+
+  // A picture on the screen stays as it is; the next one is shown by the new settings.
+  async #learnSettings(version) {
+    if (version <= this.#settings.version) return;
+    try {
+      const latest = await getJson("/api/study", this.#study.key);
+      if (latest.version > this.#settings.version) this.#settings = latest;
+    } catch {
+      // The next refill tells the version again.
     }
   }
 
@@ -303,6 +317,7 @@ class SemsimLabeller extends HTMLElement {
       rt_ms,
       client_ts: new Date().toISOString(),
       tab: this.#tab.name,
+      version: this.#shownUnder,
       display: {
         ...this.#display,
         hidden_ms,
@@ -416,6 +431,8 @@ class SemsimLabeller extends HTMLElement {
   #showItem(item, position, total) {
     if (this.#shown === item) return;
     this.#shown = item;
+    this.#shownUnder = this.#settings.version;
+    this.#view.use(this.#settings);
     this.#display = this.#view.show(item, position, Math.max(total, position), this.#was);
     this.#clock.start();
   }

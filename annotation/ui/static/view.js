@@ -83,13 +83,10 @@ export class View {
 
   // onAnswer(code, event): a button was pressed.
   build(study, onAnswer) {
-    this.$("h1").textContent = study.name;
     this.$(".sl-question").textContent = study.question;
     this.$(".sl-who").textContent = `Signed in as ${study.annotator}`;
-    this.scale = study.image_scale;
     this.host.dataset.task = study.task;
-    this.host.dataset.interpolation = study.interpolation;
-    this.host.dataset.background = study.background;
+    this.use(study);
     this.#banner(study);
     const answers = this.$(".sl-answers");
     const add = (codes, name) => {
@@ -107,6 +104,13 @@ export class View {
     for (const [code, label] of Object.entries(PAIR_LABELS)) this.#say(code, PAIR_CODES[code], label);
     for (const [code, [answer, label]] of Object.entries(NONE_LABELS)) this.#say(code, answer, label);
     this.#listKeys(study.task);
+  }
+
+  // What the researcher may change while the study runs.
+  use({ name, image_scale, interpolation, background }) {
+    this.$("h1").textContent = name;
+    this.scale = image_scale;
+    Object.assign(this.host.dataset, { interpolation, background });
   }
 
   #banner({ step, place }) {

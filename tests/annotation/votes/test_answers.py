@@ -1,10 +1,12 @@
 """Only what an item offers may be answered."""
 
+from dataclasses import replace
+
 import pytest
 
 from annotation.domain import Answer, Task
 from annotation.errors import AnswerError
-from annotation.votes.answers import check_answer, is_recognised
+from annotation.votes.answers import check_answer, is_recognised, shown_under
 
 CANDIDATES = ("cat", "cow")
 
@@ -45,6 +47,14 @@ def test_offered(task, given):
 def test_not_offered(task, given, message):
     with pytest.raises(AnswerError, match=message):
         check_answer(task, CANDIDATES if task is Task.RECOGNITION else (), given)
+
+
+def test_an_answer_says_under_which_version_it_was_given():
+    assert shown_under(answer("cat"), 3) == 3
+    assert [shown_under(replace(answer("cat"), version=n), 3) for n in (1, 2, 3)] == [1, 2, 3]
+    for never in (0, 4, -1):
+        with pytest.raises(AnswerError, match=f"1 to 3 of its settings; got {never}"):
+            shown_under(replace(answer("cat"), version=never), 3)
 
 
 def test_recognised_is_the_true_class_or_same():
