@@ -363,9 +363,17 @@ def test_the_help_opens_with_a_key_and_keys_can_be_switched_off(
     page.keyboard.press("1")
     page.keyboard.press("Escape")
     page.keyboard.press("2")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    expect(page.locator(".sl-hint")).to_be_hidden()
     page.get_by_role("button", name="star").click()
     saved(page)
     assert answers(store, study) == ["star"]
+    page.get_by_role("button", name="Keyboard help").click()
+    page.get_by_role("checkbox", name="Answer with single keys").check()
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
 
 
 def test_keys_can_be_changed_and_stay_changed(page, server, store, new_study) -> None:

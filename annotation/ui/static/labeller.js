@@ -205,9 +205,10 @@ class SemsimLabeller extends HTMLElement {
     const box = this.#view.$(".sl-shortcuts");
     box.checked = this.#useKeys;
     box.addEventListener("change", () => {
-      this.#useKeys = box.checked;
-      localStorageFlag("semsim:keys", box.checked);
+      this.#useKeys = localStorageFlag("semsim:keys", box.checked);
+      this.#sayKeys();
     });
+    this.#sayKeys();
   }
 
   #emptied() {
@@ -236,6 +237,11 @@ class SemsimLabeller extends HTMLElement {
     } catch {
       // The next refill tells the version again.
     }
+  }
+
+  // The hint is about keys, so it goes with them.
+  #sayKeys() {
+    this.dataset.keys = this.#useKeys ? "on" : "off";
   }
 
   #showLetters() {
@@ -289,7 +295,8 @@ class SemsimLabeller extends HTMLElement {
       return this.#did(event, () => this.#undo());
     }
     if (command) return;
-    if (event.key === "?") return this.#did(event, () => this.#help());
+    // Whoever switches single keys off, WCAG 2.1.4, means this one too.
+    if (event.key === "?" && this.#useKeys) return this.#did(event, () => this.#help());
     if (this.#feedback.open && event.code === "Enter") return this.#did(event, () => this.#feedback.end());
     const code = this.#bindings.meaningOf(event.code, this.#view.codes);
     if (event.shiftKey || !this.#useKeys || this.#view.answerOf(code) === undefined) return;
