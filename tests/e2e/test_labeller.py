@@ -158,6 +158,26 @@ def test_a_closed_browser_loses_nothing_either(context, server, store, new_study
     assert len(votes) == 24
 
 
+def test_a_tab_closed_right_after_an_answer_loses_nothing_and_is_not_opened_again(
+    context, server, store, new_study
+) -> None:
+    study = new_study()
+    given: list[str] = []
+    for keys in ("1", "2", "345", "q", "we123"):
+        page = context.new_page()
+        if given:
+            page.goto(f"{server.url}/label")
+            expect(page.locator(".sl-pictures img").first).to_be_visible()
+        else:
+            join(page, server, study)
+        in_memory(page, 10)
+        page.keyboard.type(keys)
+        page.close()
+        given += [ANSWERS[key] for key in keys]
+        until(lambda: len(answers(store, study)) >= len(given))
+        assert sorted(answers(store, study)) == sorted(given)
+
+
 def test_typing_in_a_field_labels_nothing(page, server, store, new_study) -> None:
     study = new_study()
     join(page, server, study)

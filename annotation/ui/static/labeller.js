@@ -103,6 +103,7 @@ class SemsimLabeller extends HTMLElement {
     });
     on(window, "focus", () => this.#outbox?.signedOut && this.#comeBack());
     on(window, "pagehide", () => {
+      this.#outbox?.sendAllNow();
       if (this.#feed) giveBack({ tab: this.#tab.name, who: this.#study.key, items: this.#feed.tokens });
     });
     on(window, "pageshow", (event) => event.persisted && this.#outbox && this.#comeBack());
