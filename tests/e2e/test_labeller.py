@@ -173,7 +173,7 @@ def test_a_tab_closed_right_after_an_answer_loses_nothing_and_is_not_opened_agai
         in_memory(page, 10)
         page.keyboard.type(keys)
         page.close()
-        given += [ANSWERS[key] for key in keys]
+        given.extend(ANSWERS[key] for key in keys)
         until(lambda: len(answers(store, study)) >= len(given))
         assert sorted(answers(store, study)) == sorted(given)
 
