@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from annotation import accounts_cli, exports, formats, people, settings, study
-from annotation.create import Examination, examine
+from annotation.create import Examination, examine, keep_study
 from annotation.domain import Annotator, HeadlineRule, Study, StudySpec, Task
 from annotation.errors import AnnotationError, NotFoundError
 from annotation.formats import FORMATS, What
@@ -129,15 +129,17 @@ def create(
             "password": password,
         }
         spec = StudySpec(name=name, **{**flags, **settings.parse(setting or ())})
+        found = examine(spec, folders, files, gold=gold)
         if dry_run:
-            _report(examine(spec, folders, files, gold=gold))
+            _report(found)
             return
     with _opened(database, data_dir) as store:
-        made = study.create_study(store, spec, folders, data_dir / "images", files, gold=gold)
+        made = keep_study(store, found, data_dir / "images")
         typer.echo(
             f"{made.id}  {made.n_items} items ({made.n_decoys} decoys), "
             f"{made.n_failed} failed attacks left out, link /join/{made.token}"
         )
+        typer.echo(found.people_needed)
 
 
 @app.command()

@@ -19,6 +19,7 @@ from annotation.manifests import read_manifest
 from annotation.sets import SetFolder, SetImage, read_set
 from annotation.store import Store, studies
 from annotation.tasks import quality
+from annotation.tasks.feasibility import feasibility, load_of
 from annotation.tasks.plan import Original, Reconstruction, StudyPlan, plan_study
 from annotation.tasks.quality import Gold
 
@@ -44,7 +45,16 @@ class Examination:
     def text(self) -> str:
         """The report: counts, notes, every problem."""
         counts = [f"{number:8d} {what}" for what, number in self.counts.items()]
-        return "\n".join([*counts, *self.notes, *self.problems])
+        people = [self.people_needed] if self.plan else []
+        return "\n".join([*counts, *people, *self.notes, *self.problems])
+
+    @property
+    def people_needed(self) -> str:
+        """How many people it takes, and what to expect of so many; empty where nothing is made."""
+        if self.plan is None:
+            return ""
+        found = feasibility(self.plan.spec, load_of(self.plan))
+        return f"{found.people}. {found.risk}"
 
 
 def create_study(
@@ -64,7 +74,11 @@ def create_study(
     `by` is the name of the account that makes the study, where there are any. Raises `StudyError`
     that names the problems found; then nothing has been stored.
     """
-    found = examine(spec, sets, manifests, gold=gold)
+    return keep_study(store, examine(spec, sets, manifests, gold=gold), images, by=by)
+
+
+def keep_study(store: Store, found: Examination, images: Path, *, by: str | None = None) -> Study:
+    """The study that has been examined, as `create_study` makes it."""
     plan = found.plan
     if plan is None:
         raise StudyError(_listed(found.problems))

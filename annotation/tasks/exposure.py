@@ -9,7 +9,6 @@ block. Originals that are items themselves have a cell of their own, which is ev
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil
 
 
 def source_ranks(image_ids: Sequence[str], seed: int) -> dict[str, int]:
@@ -105,64 +104,3 @@ def _is_far(one: Candidate, recent: Sequence[str], limits: Limits) -> bool:
 def _lag(one: Candidate, recent: Sequence[str]) -> int:
     """How many items have come since the last one of the same original."""
     return next((i for i, s in enumerate(reversed(recent)) if s == one.source), len(recent))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Feasibility:
-    """How many people a study needs, and what it means to have as many as there will be.
-
-    annotators_needed: so that nobody meets an original more often than allowed. views_each: how
-    often one of the people there are meets each original. items_each: how many items each of them
-    answers. risk: the same in words, and what may follow.
-    """
-
-    annotators_needed: int
-    views_each: int
-    items_each: int
-    risk: str
-
-
-def feasibility(
-    *,
-    n_models: int,
-    n_sources: int,
-    votes_per_item: int,
-    max_views: int | None,
-    n_annotators: int,
-) -> Feasibility:
-    """What a study of `n_models` target models attacked on `n_sources` originals asks of people.
-
-    max_views: of items of one original by one person; None is any number, so K people are enough.
-    """
-    wanted = n_models * votes_per_item  # votes on one original
-    needed = max(votes_per_item, ceil(wanted / (max_views or n_models)))
-    people = max(n_annotators, 1)
-    views = min(n_models, ceil(wanted / people))
-    return Feasibility(
-        annotators_needed=needed,
-        views_each=views,
-        items_each=views * n_sources,
-        risk=_risk(needed, n_annotators, views, max_views, votes_per_item),
-    )
-
-
-def _risk(
-    needed: int, n_annotators: int, views: int, max_views: int | None, votes_per_item: int
-) -> str:
-    if n_annotators < votes_per_item:
-        return (
-            f"With fewer than {votes_per_item} people no item gets all its votes: nobody judges "
-            "an item twice."
-        )
-    if max_views is not None and n_annotators < needed:
-        return (
-            f"Items will lack votes: nobody may see an original more than {max_views} times. "
-            "Invite more people, or allow more views."
-        )
-    if views > 1:
-        return (
-            f"Each person meets the same original {views} times, under different target models. "
-            "What they recognised once helps them the next time (carry-over), so later views look "
-            "more recognisable than they are; the page Results shows how much."
-        )
-    return "Nobody meets an original twice, so there is no carry-over."

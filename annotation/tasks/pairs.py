@@ -28,6 +28,11 @@ def quality_strata(errors: Sequence[float], n_strata: int = STRATA) -> list[int]
     return [first[error] * n_strata // len(errors) for error in errors]
 
 
+def n_decoys(n_pairs: int, rate: float) -> int:
+    """How many decoys there are for the pairs of one model."""
+    return int(rate * n_pairs + 0.5)
+
+
 def decoys(pairs: Sequence[Pair], rate: float, *, rng: random.Random) -> list[tuple[int, int]]:
     """Decoys for `rate` of the pairs of each model, as (whose original, whose reconstruction).
 
@@ -50,7 +55,7 @@ def _decoys_of_model(
 ) -> list[tuple[int, int]]:
     used: Counter[int] = Counter()
     chosen = []
-    for index in sorted(rng.sample(members, int(rate * len(members) + 0.5))):
+    for index in sorted(rng.sample(members, n_decoys(len(members), rate))):
         others = [other for other in members if pairs[other].label != pairs[index].label]
         if not others:
             raise StudyError(

@@ -179,8 +179,7 @@ def _wire_form(context: StudyContext, panel: _Panel, form: StudyForm) -> None:
 
     settings = form.settings
     settings["task"].change(study_form.by_task, settings["task"], form.of_one_task, **QUIETLY)
-    shown = ("task", "votes_per_item", "decoy_rate", "max_views")
-    deciding = [form.sets, form.people, *(settings[name] for name in shown)]
+    deciding = [form.sets, form.people, *(settings[name] for name in study_form.DECIDING)]
     gr.on([field.change for field in deciding], look_ahead, form.inputs, form.preview, **QUIETLY)
     form.create.click(
         create,

@@ -20,6 +20,9 @@ from annotation.domain import (
 from annotation.errors import StudyError
 from annotation.sets import read_set
 from annotation.settings import HELP
+from annotation.tasks.pairs import n_decoys
+from annotation.tasks.plan import Original
+from annotation.tasks.quality import set_aside
 from annotation.ui import StudyContext, study_view
 
 TASKS = [
@@ -42,6 +45,16 @@ ONLY_OF = {  # settings that mean something in one task only
     "label_originals": Task.RECOGNITION,
     "decoy_rate": Task.PAIR,
 }
+DECIDING = (  # settings that the preview depends on
+    "task",
+    "votes_per_item",
+    "extra_vote",
+    "decoy_rate",
+    "label_originals",
+    "max_views",
+    "items_per_person",
+    "set_aside",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,16 +307,22 @@ def preview_of(folders: Sequence[Path], people: float | None, values: Mapping[st
     sets = [read_set(folder) for folder in folders]
     if not sets:
         return study_view.preview_nothing()
-    originals = {image.image_id for one in sets for image in one.images}
+    # Nobody has to think of a name before.
+    spec = spec_of({**values, "name": values["name"].strip() or "–"})
+    classes = {image.image_id: image.class_name for one in sets for image in one.images}
+    originals = [
+        Original(image_id=image_id, class_name=name, sha256="")
+        for image_id, name in classes.items()
+    ]
+    aside = set(set_aside(spec, originals))
+    shown = [sum(image.image_id not in aside for image in one.images) for one in sets]
     return study_view.preview(
         study_view.Size(
-            task=Task(values["task"]),
-            n_reconstructions=sum(len(one.images) for one in sets),
-            n_originals=len(originals),
+            spec=spec,
+            n_reconstructions=sum(shown),
+            n_decoys=sum(n_decoys(n, spec.decoy_rate) for n in shown),
+            n_originals=len(originals) - len(aside),
             n_models=len({one.model for one in sets}),
-            votes_per_item=int(values["votes_per_item"] or 0),
-            decoy_rate=values["decoy_rate"],
-            max_views=int(values["max_views"]) if values["max_views"] else None,
             people=int(people or 0),
         )
     )

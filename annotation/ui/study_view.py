@@ -7,9 +7,9 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from annotation.domain import AnnotatorRow, Study, StudyProgress, StudyStatus, Task
+from annotation.domain import AnnotatorRow, Study, StudyProgress, StudySpec, StudyStatus, Task
 from annotation.downloads import DOWNLOADS
-from annotation.tasks.exposure import feasibility
+from annotation.tasks.feasibility import Feasibility, feasibility, load_before
 
 SECONDS_PER_VOTE = 3.0  # what a practised person takes
 BAR_COLOUR = "#23949a"
@@ -171,16 +171,15 @@ def downloads(study_id: str) -> str:
 class Size:
     """What decides how much work a study is, and how often people meet the same original.
 
-    people: how many are expected to take part. max_views: of one original by one person.
+    n_reconstructions, n_decoys, n_originals: without those set aside. people: how many are expected
+    to take part.
     """
 
-    task: Task
+    spec: StudySpec
     n_reconstructions: int
+    n_decoys: int
     n_originals: int
     n_models: int
-    votes_per_item: int
-    decoy_rate: float
-    max_views: int | None
     people: int
 
 
@@ -191,36 +190,31 @@ def preview_nothing() -> str:
 
 def preview(size: Size) -> str:
     """What a study of that size means in items, votes, people and their time."""
-    n_decoys = round(size.n_reconstructions * size.decoy_rate) if size.task is Task.PAIR else 0
-    items = size.n_reconstructions + n_decoys
-    votes = items * size.votes_per_item
-    decoys = f" and {_count(n_decoys, 'decoy')}" if n_decoys else ""
+    load = load_before(
+        size.spec,
+        n_reconstructions=size.n_reconstructions,
+        n_originals=size.n_originals,
+        n_models=size.n_models,
+        n_decoys=size.n_decoys,
+    )
+    votes = load.n_items * size.spec.votes_per_item
+    decoys = f" and {_count(size.n_decoys, 'decoy')}" if size.n_decoys else ""
+    originals = f" and {_count(size.n_originals, 'original')}" if size.spec.label_originals else ""
     work = (
         f"{_count(size.n_reconstructions, 'reconstruction')} of "
-        f"{_count(size.n_models, 'target model')}{decoys}: {_count(items, 'item')}. With "
-        f"{_count(size.votes_per_item, 'vote')} each that is {_count(votes, 'vote')}, about "
+        f"{_count(size.n_models, 'target model')}{decoys}{originals}: "
+        f"{_count(load.n_items, 'item')}. With "
+        f"{_count(size.spec.votes_per_item, 'vote')} each that is {_count(votes, 'vote')}, about "
         f"{duration(votes * SECONDS_PER_VOTE)} of work in all at {SECONDS_PER_VOTE:g} seconds a "
         "vote."
     )
-    return _preview(work) + _people_needed(size)
+    return _preview(work) + _people_needed(feasibility(size.spec, load, size.people), size.people)
 
 
-def _people_needed(size: Size) -> str:
-    if not size.votes_per_item:
-        return ""
-    found = feasibility(
-        n_models=size.n_models,
-        n_sources=size.n_originals,
-        votes_per_item=size.votes_per_item,
-        max_views=size.max_views,
-        n_annotators=size.people,
-    )
-    enough = size.people >= found.annotators_needed
-    return (
-        f'<p class="st-preview" data-enough="{str(enough).lower()}">'
-        f"{escape(_count(found.annotators_needed, 'annotator'))} needed, "
-        f"{escape(_count(size.people, 'is', 'are'))} expected. {escape(found.risk)}</p>"
-    )
+def _people_needed(found: Feasibility, people: int) -> str:
+    enough = found.annotators_enough is not None and people >= found.annotators_enough
+    words = f"{found.people}; {_count(people, 'is', 'are')} expected. {found.risk}"
+    return f'<p class="st-preview" data-enough="{str(enough).lower()}">{escape(words)}</p>'
 
 
 def duration(seconds: float) -> str:

@@ -49,6 +49,14 @@ def test_pairs(run, folder):
     ).output  # fmt: skip
 
 
+def test_how_many_people_it_takes_is_said_before_and_after(run, folder):
+    asked = ("create", "s", "--set", folder, "--task", "pair", "--decoy-rate", "0.5")
+    asked += ("--votes-per-item", "2", "--setting", "max_views=1")
+    for made in (run(*asked, "--dry-run"), run(*asked)):
+        assert "\n4 annotators needed. Nobody meets an original twice" in made.output
+    assert "annotators needed" not in run("create", "s").output
+
+
 def test_every_format_is_listed_and_written(run, folder, tmp_path):
     run("create", "demo", "--set", folder, "--simulated", "--votes-per-item", "1")
     run("simulate", "demo", "--annotators", "1")

@@ -6,20 +6,27 @@ from datetime import UTC, datetime
 
 from study_factory import CLASSES
 
-from annotation.domain import StudySpec, Task
+from annotation.domain import NONE, SAME, StudySpec, Task
 from annotation.store import studies
 from annotation.store.tables import EventRow, SlotRow, VoteRow
 from annotation.study import export_labels, export_votes, progress
 from annotation.tasks.plan import Original, Reconstruction, plan_study
-from annotation.tasks.quality import Material, counted, quality_items
+from annotation.tasks.quality import Gold, Material, counted, quality_items
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+GOLD = {Task.RECOGNITION: NONE, Task.PAIR: SAME}  # the answer to any gold item
 # What an event makes of the vote it names; the event of a vote itself says so in its data.
 BECOMES = {"undo": "superseded"}
 
 
-def make_study(store, tmp_path, n_images=3, task=Task.PAIR, models=("m",), **settings):
-    """A study of all `models` without image files, which no test here looks at.
+def make_study(store, tmp_path, **wanted):
+    """A study without image files, which no test here looks at; `wanted` as of `make_plan`."""
+    plan = make_plan(**wanted)
+    return store.write(lambda tx: studies.add_study(tx, plan, tmp_path, START))
+
+
+def make_plan(n_images=3, task=Task.PAIR, models=("m",), gold=(), **settings):
+    """A study of all `models` with some `gold` items, given as (model, image id).
 
     As many originals as `set_aside` says are kept out of it, besides the `n_images`.
     """
@@ -43,10 +50,11 @@ def make_study(store, tmp_path, n_images=3, task=Task.PAIR, models=("m",), **set
         for i, label in enumerate(labels)
     ]
     noise = dict.fromkeys(aside, "2" * 64)
+    known = [Gold(model=model, image_id=i, answer=GOLD[task]) for model, i in gold]
     material = Material(
-        originals=originals, reconstructions=made, aside=aside, noise=noise, gold=()
+        originals=originals, reconstructions=made, aside=aside, noise=noise, gold=known
     )
-    plan = plan_study(
+    return plan_study(
         spec,
         dataset="symbols",
         classes=CLASSES,
@@ -55,7 +63,6 @@ def make_study(store, tmp_path, n_images=3, task=Task.PAIR, models=("m",), **set
         n_failed=0,
         quality=quality_items(spec, material),
     )
-    return store.write(lambda tx: studies.add_study(tx, plan, tmp_path, START))
 
 
 def check(store, study, acknowledged):

@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +12,6 @@ from annotation.tasks.exposure import (
     cell_of,
     cells_in_order,
     choose,
-    feasibility,
     source_ranks,
 )
 
@@ -113,51 +111,3 @@ def test_no_choice_breaks_the_limits(text, recent, lag, most):
         may = [c for c in text if most is None or recent.count(c) < most]
         far = [c for c in may if c not in recent[-lag:]]
         assert far == []
-
-
-@pytest.mark.parametrize(
-    ("people", "views", "needed", "each", "items"),
-    [
-        (70, 1, 70, 1, 600),
-        (5, 1, 70, 14, 8400),
-        (5, None, 5, 14, 8400),
-        (35, 2, 35, 2, 1200),
-        (20, 2, 35, 4, 2400),
-        (3, None, 5, 14, 8400),
-    ],
-    ids=["enough", "the published study, one view", "as published", "two", "few", "below K"],
-)
-def test_feasibility_of_the_published_study(people, views, needed, each, items):
-    """14 models and 600 originals with five votes on each of their 8,400 reconstructions."""
-    found = feasibility(
-        n_models=14, n_sources=600, votes_per_item=5, max_views=views, n_annotators=people
-    )
-    assert (found.annotators_needed, found.views_each, found.items_each) == (needed, each, items)
-
-
-@pytest.mark.parametrize(
-    ("people", "most", "said"),
-    [
-        (70, 1, "no carry-over"),
-        (5, None, "14 times"),
-        (5, 1, "lack votes"),
-        (3, None, "no item gets all its votes"),
-    ],
-)
-def test_the_risk_is_said_in_words(people, most, said):
-    found = feasibility(
-        n_models=14, n_sources=9, votes_per_item=5, max_views=most, n_annotators=people
-    )
-    assert said in found.risk
-
-
-@given(st.integers(1, 20), st.integers(1, 9), views, st.integers(1, 200))
-def test_as_many_people_as_needed_are_enough(models, k, most, people):
-    def ask(n):
-        return feasibility(
-            n_models=models, n_sources=1, votes_per_item=k, max_views=most, n_annotators=n
-        )
-
-    needed = ask(people).annotators_needed
-    assert ask(needed).views_each <= (most or models)
-    assert needed == k or ask(needed - 1).views_each > (most or models)

@@ -85,3 +85,42 @@ def test_the_preview_counts_what_the_sets_hold(context, form):
     text = study_form.preview_of([folder], 5.0, values(form))
     assert "4 reconstructions of 1 target model" in text
     assert "Choose at least one" in study_form.preview_of([], 5.0, values(form))
+
+
+def test_the_preview_asks_for_people_as_the_settings_do(context, form):
+    (_, folder), *_ = context.find_sets()
+
+    def preview(**changes):
+        return study_form.preview_of([folder], 5.0, values(form, votes_per_item=2.0, **changes))
+
+    assert "2 annotators needed; 5 are expected" in preview(name="")
+    assert "4 annotators needed" in preview(label_originals=True, max_views=1.0)
+    # Two of the four originals are set aside: of four items in all, two for each person.
+    aside = preview(label_originals=True, items_per_person=2.0, set_aside=2.0)
+    assert "2 reconstructions of 1 target model and 2 originals: 4 items" in aside
+    assert "4 annotators needed, 5 to be sure" in aside
+    assert "2 decoys" in preview(task="pair")
+    with pytest.raises(StudyError, match="cannot be set aside"):
+        preview(set_aside=4.0)
+
+
+def test_the_preview_depends_on_each_setting_it_listens_to(context, form):
+    (_, folder), *_ = context.find_sets()
+    of_pairs = {"task": "pair", "decoy_rate": 1.0}
+    changes = {
+        "task": ({}, {"task": "pair"}),
+        "votes_per_item": ({}, {"votes_per_item": 3.0}),
+        "extra_vote": ({"max_views": 1.0, **of_pairs}, {"extra_vote": True}),
+        "decoy_rate": (of_pairs, {"decoy_rate": 0.5}),
+        "label_originals": ({}, {"label_originals": True}),
+        "max_views": (of_pairs, {"max_views": 1.0}),
+        "items_per_person": ({}, {"items_per_person": 1.0}),
+        "set_aside": ({}, {"set_aside": 1.0}),
+    }
+    assert set(changes) == set(study_form.DECIDING)
+    for before, change in changes.values():
+        texts = [
+            study_form.preview_of([folder], 5.0, values(form, **given))
+            for given in (before, {**before, **change})
+        ]
+        assert texts[0] != texts[1]

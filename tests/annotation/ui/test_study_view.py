@@ -154,15 +154,18 @@ def test_there_is_a_link_for_each_download():
 
 
 PAPER = study_view.Size(
-    task=Task.PAIR,
+    spec=StudySpec(name="s", task=Task.PAIR, decoy_rate=0.5),
     n_reconstructions=8400,
+    n_decoys=4200,
     n_originals=600,
     n_models=14,
-    votes_per_item=5,
-    decoy_rate=0.5,
-    max_views=None,
     people=5,
 )
+
+
+def asking(people=5, **settings):
+    """The size of the published study with other settings."""
+    return replace(PAPER, people=people, spec=replace(PAPER.spec, **settings))
 
 
 def test_the_preview_counts_items_votes_and_hours():
@@ -173,16 +176,27 @@ def test_the_preview_counts_items_votes_and_hours():
 
 
 def test_the_preview_says_how_many_people_are_needed_and_what_too_few_would_mean():
-    assert "meets the same original 14 times" in study_view.preview(PAPER)
-    strict = study_view.preview(replace(PAPER, max_views=1))
-    assert "70 annotators needed, 5 are expected" in strict
-    assert 'data-enough="false"' in strict
-    assert "no carry-over" in study_view.preview(replace(PAPER, max_views=1, people=70))
+    text = study_view.preview(PAPER)
+    assert "5 annotators needed; 5 are expected" in text
+    # 12,600 items of 600 originals; nobody knows yet which has two for each of the 14 models.
+    assert "meets the same original about 21 times, at most 28 times" in text
+    strict = study_view.preview(asking(max_views=1))
+    assert "105 annotators needed, 140 to be sure; 5 are expected. Items will lack votes" in strict
+    some = study_view.preview(asking(max_views=1, people=105))
+    assert "Items may lack votes" in some
+    enough = study_view.preview(asking(max_views=1, people=140))
+    assert "140 are expected. Nobody meets an original twice" in enough
+    for text, mark in ((strict, "false"), (some, "false"), (enough, "true")):
+        assert f'data-enough="{mark}"' in text
 
 
-def test_decoys_do_not_count_for_recognition():
-    one = replace(PAPER, task=Task.RECOGNITION, n_reconstructions=1, n_models=1, votes_per_item=1)
-    assert "1 reconstruction of 1 target model: 1 item. With 1 vote each" in study_view.preview(one)
+def test_the_preview_counts_originals_that_are_items():
+    spec = StudySpec(name="s", task=Task.RECOGNITION, label_originals=True, votes_per_item=1)
+    one = replace(
+        PAPER, spec=spec, n_reconstructions=1, n_decoys=0, n_models=1, n_originals=1, people=1
+    )
+    text = study_view.preview(one)
+    assert "1 reconstruction of 1 target model and 1 original: 2 items. With 1 vote each" in text
 
 
 def test_an_empty_preview_says_what_to_do():
