@@ -46,9 +46,9 @@ class AttackResult:
     """One attacked image: a picture, or the reason why there is none.
 
     picture: (H, W, 3) uint8, or None. attacked: (H, W, 3) uint8, the original as training
-    augmentation left it, which is what the attack could get back at best. residual and
-    grey_residual: see `Reconstruction`. found_shift: the (x, y) shift the attack itself estimated,
-    where it does; shift_x, shift_y and flipped are the truth.
+    augmentation left it, which is what the attack could get back at best. residual,
+    grey_residual, blown_up: see `Reconstruction`. found_shift: the (x, y) shift the attack itself
+    estimated, where it does; shift_x, shift_y and flipped are the truth.
     """
 
     picture: np.ndarray | None
@@ -61,6 +61,7 @@ class AttackResult:
     residual: float = float("nan")
     grey_residual: float = float("nan")
     found_shift: tuple[int, int] | None = None
+    blown_up: bool = False
 
     @property
     def ok(self) -> bool:
@@ -160,5 +161,6 @@ def result_of(found: Reconstruction | AttackFailedError, attacked: Tensor) -> At
             "residual": found.residual,
             "grey_residual": found.grey_residual,
             "found_shift": found.shift,
+            "blown_up": found.blown_up,
         }
     return AttackResult(attacked=to_uint8(attacked), shift_x=0, shift_y=0, flipped=False, **outcome)

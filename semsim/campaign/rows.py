@@ -65,6 +65,7 @@ def save_result(
         "residual": found.residual,
         "grey_residual": found.grey_residual,
         "worse_than_grey": found.worse_than_grey,
+        "blown_up": found.blown_up,
         "found_shift_x": shift[0],
         "found_shift_y": shift[1],
     }

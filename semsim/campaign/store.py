@@ -52,6 +52,11 @@ class StoredCell:
         """Whether a grey image explains the gradient at least as well as the picture."""
         return self.result.worse_than_grey
 
+    @property
+    def blown_up(self) -> bool:
+        """Whether the solution was farther from grey than any picture; clamping hides that."""
+        return self.result.blown_up
+
 
 class PieceStore:
     """The finished pieces below `data`. Only one process of a campaign writes."""

@@ -346,6 +346,7 @@ def _row(folder: Path, image: LabelledImages, found: Found) -> dict[str, Any]:
         "residual": found.residual,
         "grey_residual": found.grey_residual,
         "worse_than_grey": found.is_worse_than_grey,
+        "blown_up": found.blown_up,
     }
 
 

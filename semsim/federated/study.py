@@ -340,6 +340,7 @@ def _found(folder: Path, row: Mapping[Any, Any]) -> Reconstruction | AttackFaile
         objective=float(row["objective"]),
         residual=float(row["residual"]),
         grey_residual=float(row["grey_residual"]),
+        blown_up=bool(row.get("blown_up", False)),
     )
 
 

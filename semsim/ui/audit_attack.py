@@ -10,13 +10,14 @@ from torch import Tensor, nn
 from semsim.analysis.security import Layer, Shape, shapes_of
 from semsim.analysis.security_model import network_of
 from semsim.attacks.copa_prior import CopaPrior
+from semsim.attacks.linear.outcome import reconstruction
 from semsim.attacks.matching import parameter_gradients
 from semsim.attacks.rgap import RGap
 from semsim.datasets.symbols import Symbols
 from semsim.errors import AttackFailedError, SettingsError
 from semsim.targets import TargetModel
 from semsim.targets.lenet import start_uniform
-from semsim.types import GradientObservation
+from semsim.types import GradientObservation, Reconstruction
 from semsim.ui.audit_view import example_html
 
 _MOST = 40_000  # values of any map: more would keep the page waiting
@@ -56,12 +57,14 @@ def attacked_example(layers: Sequence[Layer], input_shape: Shape) -> str:
     words = []
     for name, attack in _ATTACKS.items():
         try:
-            found = attack.inversion(seen).image.clamp(0, 1)
+            inversion = attack.inversion(seen)
+            kept = reconstruction(seen, inversion)
         except AttackFailedError as failure:
             words.append(f"{name} failed: {failure}")
             continue
-        error = float((found - image).square().mean())
-        pictures.append((f"{name}: {_psnr(error)}", found.float()))
+        error = float((inversion.image.clamp(0, 1) - image).square().mean())
+        pictures.append((f"{name}: {_psnr(error)}", kept.image))
+        words.append(_fit(name, kept))
     grey = float((0.5 - image).square().mean())
     words.append(
         f"Weights drawn at random, Tanh between the layers. A grey picture has {_psnr(grey)}; an "
@@ -76,6 +79,15 @@ def _model(layers: tuple[Layer, ...]) -> TargetModel:
         model = TargetModel(_Layers(layers), names, mean=[0.5] * 3, std=[1.0] * 3, size=(32, 32))
     start_uniform(model, torch.Generator().manual_seed(0))
     return model.double().eval()
+
+
+def _fit(name: str, found: Reconstruction) -> str:
+    """How well a picture explains the gradient, which needs no look at the private image."""
+    blown = " It blew up: clamped from values far outside a picture's." if found.blown_up else ""
+    return (
+        f"{name}: equation residual {found.objective:.1e}, gradient distance {found.residual:.1e} "
+        f"(a grey picture's: {found.grey_residual:.1e}).{blown}"
+    )
 
 
 def _psnr(error: float) -> str:

@@ -38,7 +38,8 @@ class CellView:
     """One image of one set.
 
     share: done of it, 0 to 1. changed: when, for addresses of pictures. worse_than_grey: whether a
-    grey image explains the gradient at least as well as the picture.
+    grey image explains the gradient at least as well as the picture. blown_up: whether the solution
+    was farther from grey than any picture.
     """
 
     key: str
@@ -47,6 +48,7 @@ class CellView:
     share: float = 0.0
     changed: int = 0
     worse_than_grey: bool = False
+    blown_up: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +159,7 @@ def _cell_view(
     there: Mapping[str, int],
 ) -> CellView:
     if cell.key in there:
-        ok, worse = _verdict(context, store, cell.key, there[cell.key])
+        ok, worse, blown_up = _verdict(context, store, cell.key, there[cell.key])
         return CellView(
             key=cell.key,
             image_id=cell.image_id,
@@ -165,6 +167,7 @@ def _cell_view(
             share=1.0,
             changed=there[cell.key],
             worse_than_grey=worse,
+            blown_up=blown_up,
         )
     state = CellState.RUNNING if cell.key in shares else CellState.WAITING
     share = shares.get(cell.key, 0.0)
@@ -184,13 +187,15 @@ def _times(store: PieceStore) -> dict[str, int]:
         }
 
 
-def _verdict(context: ScienceContext, store: PieceStore, key: str, at: int) -> tuple[bool, bool]:
-    """Whether the cell succeeded, and whether it is worse than grey; each version is read once."""
+def _verdict(
+    context: ScienceContext, store: PieceStore, key: str, at: int
+) -> tuple[bool, bool, bool]:
+    """Whether the cell succeeded, is worse than grey, blew up; each version is read once."""
     known = context.kept.setdefault(_VERDICTS, {})
     if (key, at) not in known:
         cell = store.read_cell(key)
-        known[key, at] = (cell.ok, cell.worse_than_grey)
-    verdict: tuple[bool, bool] = known[key, at]
+        known[key, at] = (cell.ok, cell.worse_than_grey, cell.blown_up)
+    verdict: tuple[bool, bool, bool] = known[key, at]
     return verdict
 
 

@@ -184,7 +184,8 @@ def _picture(view: SetView, cell: CellView, name: str) -> str:
     if cell.state is CellState.OK:
         words = f"{name}, reconstructed from {view.planned.model}"
         source = address(cell.key, "picture", cell.changed)
-        grey = '<div class="rec-name">⚠ worse than grey</div>' if cell.worse_than_grey else ""
-        return f'<img class="rec-picture" src="{source}" alt="{escape(words)}">{grey}'
+        flags = {"worse than grey": cell.worse_than_grey, "blew up": cell.blown_up}
+        told = "".join(f'<div class="rec-name">⚠ {flag}</div>' for flag in flags if flags[flag])
+        return f'<img class="rec-picture" src="{source}" alt="{escape(words)}">{told}'
     share = f"<br>{cell.share:.0%}" if cell.state is CellState.RUNNING else ""
     return f'<div class="rec-empty">{_WORDS[cell.state]}{share}</div>'

@@ -1,3 +1,4 @@
+import json
 import math
 from dataclasses import replace
 
@@ -47,6 +48,18 @@ def test_a_cell_comes_back_as_it_was(store):
     assert (found.class_id, found.class_name, found.seconds, found.ok) == (3, "cat", 1.5, True)
     assert not found.worse_than_grey
     assert replace(found, result=replace(found.result, residual=0.8)).worse_than_grey
+    assert not found.blown_up
+
+
+def test_a_blow_up_is_kept_and_a_cell_of_before_it_was_has_none(store):
+    store.write_cell("a", replace(CELL, result=replace(CELL.result, blown_up=True)))
+    assert store.read_cell("a").blown_up
+    with np.load(store.cell("a")) as stored:
+        kept = dict(stored)
+    facts = json.loads(str(kept["facts"]))
+    del facts["blown_up"]
+    np.savez(store.cell("a"), **{**kept, "facts": json.dumps(facts)})
+    assert not store.read_cell("a").blown_up
 
 
 def test_a_failed_cell_is_there_too(store):

@@ -1,5 +1,8 @@
 """The page Audit: its table of layers, its handlers, what it draws."""
 
+import re
+from html import unescape
+
 import gradio as gr
 import pytest
 
@@ -8,6 +11,8 @@ from semsim.errors import SettingsError
 from semsim.ui import ScienceContext, audit
 from semsim.ui.audit_attack import attacked_example
 from semsim.ui.audit_form import layers_of, rows_of, shape_from
+
+NUMBER = r"\d\.\de[+-]\d\d"
 
 
 @pytest.fixture
@@ -104,6 +109,17 @@ def test_an_example_is_attacked(page):
     assert html.count("data:image/png;base64") == 3
     assert "COPA-prior: PSNR" in html
     assert "A grey picture has PSNR" in html
+    for name in ("R-GAP", "COPA-prior"):
+        said = f"{name}: equation residual {NUMBER}, gradient distance {NUMBER} .a grey picture's:"
+        assert re.search(said, unescape(html))
+
+
+def test_a_blow_up_of_the_example_is_told():
+    narrow = (square(3, 4, 3), square(3, 4, 2), square(2, 2, 1), FullyConnected(outputs=10))
+    words = attacked_example(narrow, CIFAR).split("<p>")[-1]
+    rgap, prior = words.split("COPA-prior:")
+    assert "It blew up" in rgap
+    assert "blew up" not in prior
 
 
 def test_an_exact_inversion_is_called_exact():

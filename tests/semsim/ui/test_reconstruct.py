@@ -1,5 +1,7 @@
 """The page Reconstruct: its handlers, without a browser."""
 
+from dataclasses import replace
+
 import gradio as gr
 import pytest
 from distributed import Client
@@ -140,6 +142,16 @@ def test_a_finished_campaign_is_shown_with_its_pictures(finished):
     assert grid.count(reconstruct_files.FOLDER) == 6
     assert "Page 1 of 1" in reconstruct.grid_now(context, job, "invgrad", 99)
     assert reconstruct.grid_now(context, job, None, 1) == ""
+
+
+def test_a_picture_that_blew_up_is_flagged(finished):
+    context, job = finished
+    assert "blew up" not in reconstruct.grid_now(context, job, "invgrad", 1)
+    store = PieceStore(context.data)
+    key = plan_of(toy_campaign(attacks=("invgrad:steps=3",))).sets[1].cells[2].key
+    cell = store.read_cell(key)
+    store.write_cell(key, replace(cell, result=replace(cell.result, blown_up=True)))
+    assert reconstruct.grid_now(context, job, "invgrad", 1).count("⚠ blew up") == 1
 
 
 def test_what_is_under_way_shows_how_far_it_is(context):
