@@ -15,6 +15,7 @@ from semsim.score_cli import text_table
 from semsim.types import LabelledImages
 
 _SETTING = ["activation", "variant", "method"]
+_FITS = {"equation_residual": "equation_residual", "gradient_distance": "residual"}
 
 
 def table_1() -> pd.DataFrame:
@@ -36,7 +37,8 @@ def table_2(rows: pd.DataFrame) -> pd.DataFrame:
     """One line an activation, variant and method, over all images and seeds of `rows`.
 
     rows: of `linear_rows`. Columns: activation, variant, method, n (with an image), failed,
-    blew_up, and mean and sd (of a sample; NaN of one) of mse, psnr and psnr_paper.
+    blew_up, mean and sd (of a sample; NaN of one) of mse, psnr and psnr_paper, and the medians
+    equation_residual and gradient_distance; NaN in rows kept from before they were.
     """
     lines = []
     for keys, part in rows.groupby(_SETTING, sort=False):
@@ -47,6 +49,8 @@ def table_2(rows: pd.DataFrame) -> pd.DataFrame:
             exact = bool((ok[name] == math.inf).any())
             line[name] = ok[name].mean()
             line[f"{name}_sd"] = math.nan if exact else ok[name].std(ddof=1)
+        for name, column in _FITS.items():
+            line[name] = ok[column].median() if column in ok else math.nan
         lines.append(line)
     order = {method: place for place, method in enumerate(METHODS)}
     table = pd.DataFrame(lines)
@@ -75,7 +79,7 @@ def text_1(table: pd.DataFrame) -> str:
 def text_2(table: pd.DataFrame) -> str:
     """`table_2` for a terminal, with the paper's cells."""
     header = ["activation", "variant", "method", "MSE", "PSNR dB", "on the paper's scale"]
-    header += ["n", "paper: truck", "paper: animal"]
+    header += ["equations", "gradient", "n", "paper: truck", "paper: animal"]
     rows = [_line(row) for row in table.to_dict("records")]
     return text_table(header, rows)
 
@@ -111,6 +115,7 @@ def _line(row: dict) -> list[str]:
         _spread(row["mse"], row["mse_sd"], ".2g" if row["mse"] < 1e-3 else ".4f"),
         _spread(row["psnr"], row["psnr_sd"], ".1f"),
         _spread(row["psnr_paper"], row["psnr_paper_sd"], ".1f"),
+        *("-" if math.isnan(row[name]) else f"{row[name]:.0e}" for name in _FITS),
         ", ".join([str(row["n"]), *odd]),
         *(("", "") if printed is None else map(_cell, printed)),
     ]

@@ -72,8 +72,9 @@ def linear_rows(
 
     images: 32×32. Columns: activation, variant, seed, image_id, class_name, method (one of
     `METHODS`), mse (of the image in [0, 1], not clamped, as the paper takes it), psnr (dB),
-    psnr_paper (dB on the paper's scale), residual (of the gradient, after clamping), blew_up,
-    error ("" or why there is no image).
+    psnr_paper (dB on the paper's scale), equation_residual (of the worst layer, as it was solved;
+    NaN of grey, which solves nothing), residual (distance of the gradient, after clamping; grey's
+    is the baseline), blew_up, error ("" or why there is no image).
     """
     total = len(activations) * len(variants) * len(seeds) * len(images)
     rows: list[dict[str, object]] = []
@@ -131,7 +132,8 @@ def _smoothed(found: Inversion | AttackFailedError) -> Inversion | AttackFailedE
 
 def _judged(one: Try, found: Inversion | AttackFailedError) -> dict[str, object]:
     if isinstance(found, AttackFailedError):
-        lost = dict.fromkeys(("mse", "psnr", "psnr_paper", "residual"), math.nan)
+        names = ("mse", "psnr", "psnr_paper", "equation_residual", "residual")
+        lost = dict.fromkeys(names, math.nan)
         return {**lost, "blew_up": False, "error": str(found)}
     mse = float((found.image - one.image).square().mean())
     psnr = -10 * math.log10(mse) if mse else math.inf
@@ -139,6 +141,7 @@ def _judged(one: Try, found: Inversion | AttackFailedError) -> dict[str, object]
         "mse": mse,
         "psnr": psnr,
         "psnr_paper": psnr + SCALE,
+        "equation_residual": math.nan if found.solver == "grey" else found.residual,
         "residual": gradient_distance(one.seen, found.image.clamp(0, 1)),
         "blew_up": found.blew_up,
         "error": "",

@@ -346,4 +346,8 @@ def test_rows_hold_every_method_and_grey_is_what_a_grey_image_has():
     assert grey["mse"] == pytest.approx(float((images.images - 0.5).square().mean()))
     assert (rows["psnr_paper"] - rows["psnr"]).tolist() == pytest.approx([48.1308] * 5, abs=1e-4)
     assert set(rows["class_name"]) == {"b"}
+    solved = rows.set_index("method")["equation_residual"]
+    assert solved.isna().tolist() == [method == "grey" for method in METHODS]
+    assert solved["copa denoised"] == solved["copa"] < solved["copa-prior"] < 0.1
+    assert grey["residual"] > 0.5
     assert told[-1].done == told[-1].total == 1

@@ -30,11 +30,11 @@ def labelled(labels, classes=("deer", "ship", "truck")):
     )
 
 
-def row(method, mse, *, variant=1, error="", blew_up=False):
+def row(method, mse, *, variant=1, error="", blew_up=False, **fit):
     psnr = -10 * math.log10(mse) if mse else math.inf
     return {
         **{"activation": "tanh", "variant": variant, "method": method, "mse": mse},
-        **{"psnr": psnr, "psnr_paper": psnr + 48.13, "error": error, "blew_up": blew_up},
+        **{"psnr": psnr, "psnr_paper": psnr + 48.13, "error": error, "blew_up": blew_up, **fit},
     }
 
 
@@ -64,6 +64,18 @@ def test_table_2_is_a_mean_over_images_and_seeds():
     assert tuple(table.loc["rgap", ["n", "failed", "blew_up"]]) == (2, 0, 1)
     assert tuple(table.loc["copa", ["n", "failed"]]) == (1, 1)
     assert table.loc["copa", "psnr"] == math.inf
+
+
+def test_how_well_equations_and_gradient_fit_is_a_median_where_rows_say_it():
+    fits = [(1e-3, 0.25), (3e-3, 0.5), (0.5, 2.0)]
+    rows = [row("rgap", 0.04, equation_residual=e, residual=g) for e, g in fits]
+    table = table_2(pd.DataFrame([*rows, row("grey", 0.05, residual=0.7)])).set_index("method")
+    assert tuple(table.loc["rgap", ["equation_residual", "gradient_distance"]]) == (3e-3, 0.5)
+    assert math.isnan(table.loc["grey", "equation_residual"])
+    lines = [" ".join(one.split()) for one in text_2(table.reset_index()).splitlines()]
+    assert " 3e-03 5e-01 3 " in lines[1]
+    assert " - 7e-01 1" in lines[2]
+    assert math.isnan(table_2(pd.DataFrame([row("rgap", 0.04)]))["equation_residual"][0])
 
 
 def test_the_paper_s_cells_stand_beside_ours():
