@@ -8,7 +8,8 @@ import torch
 from skimage.restoration import denoise_tv_chambolle
 from torch import Tensor
 
-from semsim.attacks.labels import infer_label
+from semsim.attacks.linear.chain import chain_of
+from semsim.attacks.linear.last_layer import last_slope
 from semsim.attacks.matching import parameter_gradients
 from semsim.attacks.prior_solve import scaled_distance_of_each
 from semsim.errors import AttackFailedError
@@ -79,5 +80,5 @@ def gradient_distance(seen: GradientObservation, image: Tensor) -> float:
 
 
 def label_of_seen(seen: GradientObservation) -> int:
-    """The class index told with the observation, or else the sign rule's (iDLG)."""
-    return infer_label(seen) if seen.label is None else seen.label
+    """The class index told with the observation, or else that of the slope solved for (iDLG)."""
+    return int(last_slope(chain_of(seen), None).argmin()) if seen.label is None else seen.label

@@ -1,16 +1,15 @@
 """From the last layer back to the image, one layer after the other."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
-from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from semsim.attacks.linear.cgls import Solved, cgls
 from semsim.attacks.linear.chain import Chain, Stage
 from semsim.attacks.linear.equations import Equations
+from semsim.attacks.linear.last_layer import closed_form, last_slope, one_back
 from semsim.errors import AttackFailedError
 from semsim.progress import Progress, Report
 
@@ -127,19 +126,14 @@ def known_end(chain: Chain, label: int | None) -> KnownEnd:
     """Undo the fully connected layers in closed form (Eq. 9 to 12, Lemma A.1)."""
     stages = chain.stages
     place = len(stages) - 1
-    slope = _last_slope(stages[place], label)
-    while True:
-        stage = stages[place]
-        x = _closed_form(stage, slope, place)
-        if place == 0:
-            image = x.view(1, *chain.shape)
-            return KnownEnd(depth=0, z=image, slope=torch.zeros_like(image))
-        before = stages[place - 1]
-        z = before.activation.inverse(x.view(1, *before.outputs))
-        slope = stage.pull(slope).view_as(z) * before.activation.slope(z)
+    slope = last_slope(chain, label)
+    while place:
+        z, slope = one_back(chain, place, slope)
+        if stages[place - 1].is_convolution:
+            return KnownEnd(depth=place, z=z, slope=slope)
         place -= 1
-        if before.is_convolution:
-            return KnownEnd(depth=place + 1, z=z, slope=slope)
+    image = closed_form(stages[0], slope, 0).view(1, *chain.shape)
+    return KnownEnd(depth=0, z=image, slope=torch.zeros_like(image))
 
 
 def known_beyond(
@@ -162,49 +156,3 @@ def known_beyond(
         end = KnownEnd(depth=end.depth - 1, z=found.unknown, slope=slope)
         residuals = (found.residual, *residuals)
     return end, residuals
-
-
-def _closed_form(stage: Stage, slope: Tensor, place: int) -> Tensor:
-    """x of ∂J/∂W = ∂J/∂z xᵀ, all rows of Eq. 12 together by least squares; (1, inputs)."""
-    size = slope.square().sum()
-    if not size > 0:
-        raise AttackFailedError(
-            f"The gradient of fully connected layer {place + 1} is zero; it leaks nothing."
-        )
-    return slope @ stage.weight_gradient / size
-
-
-def _last_slope(stage: Stage, label: int | None) -> Tensor:
-    """∂J/∂z of the last layer, (1, classes): its bias gradient (Eq. 13), or read off its weight's.
-
-    Without a bias the weight gradient s·u vᵀ gives the slope only up to the factor s, which is
-    chosen so that the prediction fits: s·u = ∂J/∂z at z = W v/s.
-    """
-    if stage.bias_gradient is not None:
-        return stage.bias_gradient[None]
-    left, values, right = torch.linalg.svd(stage.weight_gradient, full_matrices=False)
-    u, v = left[:, 0], values[0] * right[0]
-    if not values[0] > 0:
-        raise AttackFailedError("The gradient of the last layer is zero; it leaks nothing.")
-    # Only the true class has a negative slope (iDLG), so only one entry has its sign.
-    odd = -1 if (u > 0).sum() > (u < 0).sum() else 1
-    index = int((u * odd).argmax()) if label is None else label
-    u, v = (-u, -v) if u[index] > 0 else (u, v)
-    return (_fitting_factor(stage, u, v, index) * u)[None]
-
-
-def _fitting_factor(stage: Stage, u: Tensor, v: Tensor, label: int) -> float:
-    def misfit(log: float) -> float:
-        factor = math.exp(log)
-        z = stage.apply(v[None] / factor)[0]
-        missed = stage.activation.value(z).softmax(0)
-        missed[label] -= 1
-        expected = missed * stage.activation.slope(z)
-        size = float(expected.norm()) + factor
-        return float((factor * u - expected).norm()) / size
-
-    logs = torch.linspace(math.log(1e-6), math.log(2.0), 400, dtype=torch.float64).tolist()
-    coarse = min(range(len(logs)), key=lambda place: misfit(logs[place]))
-    bounds = (logs[max(coarse - 1, 0)], logs[min(coarse + 1, len(logs) - 1)])
-    fine = minimize_scalar(misfit, bounds=bounds, method="bounded", options={"xatol": 1e-14})
-    return math.exp(float(fine.x))
