@@ -17,7 +17,7 @@ from annotation.votes.agreement import (
     pair_table,
     pairs_of,
 )
-from annotation.votes.annotators import annotator_table
+from annotation.votes.annotators import annotator_table, with_trials
 from annotation.votes.ballots import ballots_of
 from annotation.votes.detection import DETECTION_KINDS, detection_table
 from annotation.votes.quality import (
@@ -39,7 +39,8 @@ class Results:
 
     n_votes: counted votes on reconstructions, n_items of them with a vote, n_full with all K.
     pairs: pairwise κ of every coding. detection: None but for a pair study. checks, none_bias,
-    repeats and carry_over are the tables of `votes.quality`.
+    repeats and carry_over are the tables of `votes.quality`; annotators has a row for everybody
+    with votes or trials.
     """
 
     study: Study
@@ -72,6 +73,8 @@ def results_of(study: Study, votes: pd.DataFrame) -> Results:
     if task is Task.PAIR:
         shown = ballots_of(votes, np.random.default_rng(seed), kinds=DETECTION_KINDS)
         detection = detection_table(shown)
+    checks, repeats = check_table(votes), repeat_table(votes, task)
+    people = annotator_table(ballots, task, pairs[Coding.RECOGNISED])
     return Results(
         study=study,
         n_votes=len(ballots.votes),
@@ -81,13 +84,13 @@ def results_of(study: Study, votes: pd.DataFrame) -> Results:
         rates=rate_table(ballots, k),
         agreement=agreement_table(ballots, list(pairs.values())),
         pairs=pd.concat([pair_table(ballots, one) for one in pairs.values()], ignore_index=True),
-        annotators=annotator_table(ballots, task, pairs[Coding.RECOGNISED]),
+        annotators=with_trials(people, checks, repeats),
         confusion=confusion_table(shown, task),
         items=items,
         detection=detection,
-        checks=check_table(votes),
+        checks=checks,
         none_bias=none_bias_table(votes),
-        repeats=repeat_table(votes, task),
+        repeats=repeats,
         carry_over=carry_over_table(votes, np.random.default_rng(seed)),
         reliability=reliability(ballots, items, task),
         open_questions=open_questions(items, k),

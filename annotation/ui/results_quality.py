@@ -1,11 +1,14 @@
 """What the Results page says of trials, of repeated views and of models of the votes."""
 
+from collections.abc import Hashable, Mapping
+from typing import Any
+
 from annotation.domain import Study, Task
 from annotation.ui.results_data import Results
 from annotation.ui.results_view import DASH, grid, number, percent, section, why
 from annotation.votes.agreement import Coding
 from annotation.votes.ballots import BOOTSTRAPS
-from annotation.votes.quality import Check
+from annotation.votes.quality import EVERYBODY, Check
 
 MOST_LISTED = 12
 _REPEATED = {Coding.ANSWER.value: "answers", Coding.RECOGNISED.value: "recognised or not"}
@@ -26,12 +29,15 @@ def known_answers(results: Results) -> str:
             row["annotator"],
             names[row["check"]],
             f"{row['n_right']:,} / {row['n']:,}",
-            percent(row["accuracy"], row["low"], row["high"]),
+            f"{row['low']:.0%} to {row['high']:.0%}",
         )
         for row in results.checks.to_dict("records")
     ]
-    heads = ("Annotator", "Trials", "Right", "Accuracy [95%]")
-    note = "None of these trials counts for any model. Intervals are Wilson's."
+    heads = ("Annotator", "Trials", "Right", "95% interval")
+    note = (
+        "None of these trials counts for any model. Intervals are Wilson's, of the shares in the "
+        "table of annotators."
+    )
     return section(title, grid(title, heads, rows), note) + (_none_bias(results, pair))
 
 
@@ -83,7 +89,7 @@ def repeats(results: Results) -> str:
             _REPEATED[row["coding"]],
             f"{row['n_same']:,} / {row['n']:,}",
             percent(row["agreement"], row["low"], row["high"]),
-            number(row["kappa"]) + why(row["reason"]),
+            _kappa(row),
         )
         for row in results.repeats.to_dict("records")
     ]
@@ -93,6 +99,12 @@ def repeats(results: Results) -> str:
         "Nobody agrees with others better than with themselves."
     )
     return section(title, grid(title, heads, rows), note)
+
+
+def _kappa(row: Mapping[Hashable, Any]) -> str:
+    if row["annotator"] != EVERYBODY and row["coding"] == Coding.ANSWER.value:
+        return "see Annotators"
+    return number(row["kappa"]) + why(row["reason"])
 
 
 def carry_over(results: Results) -> str:

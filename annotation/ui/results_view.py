@@ -12,8 +12,8 @@ from annotation.formats import spreadsheet
 from annotation.ui.results_data import Results
 from annotation.ui.study_view import chips
 from annotation.votes.agreement import Coding
+from annotation.votes.annotators import NOT_ANSWERED
 from annotation.votes.ballots import BOOTSTRAPS
-from annotation.votes.quality import Check
 from annotation.votes.rates import likely_confusions
 
 NO_STUDY = '<p class="st-empty">No study yet. Make one on the page Studies.</p>'
@@ -23,6 +23,13 @@ _CODINGS = {
     Coding.ANSWER: "Answers",
     Coding.RECOGNISED: "Recognised or not",
     Coding.NONE: "None or not",
+}
+# Column of trials → the setting that asks for them.
+_RATES = {
+    "clear_accuracy": "catch_rate",
+    "nothing_accuracy": "catch_rate",
+    "gold_accuracy": "gold_rate",
+    "repeat_kappa": "repeat_rate",
 }
 
 
@@ -114,7 +121,7 @@ def agreement(results: Results) -> str:
 
 def annotators(results: Results) -> str:
     """Each annotator beside the others."""
-    pair = results.study.task is Task.PAIR
+    pair, absent = results.study.task is Task.PAIR, _absent(results)
     rows = [
         (
             row["annotator"],
@@ -125,37 +132,46 @@ def annotators(results: Results) -> str:
             number(row["mean_kappa"]),
             number(row["tau_without"]) + why(row["reason"]),
             _points(row["largest_change"]),
-            *(_share(results, row["annotator"], check) for check in Check),
-            _own_kappa(results, row["annotator"]),
+            *_trials(row, absent),
         )
         for row in results.annotators.to_dict("records")
     ]
-    heads = ["Annotator", "Votes", "Median time", "None", "With the others' majority"]
-    heads += ["Mean κ", "τ without", "Largest change"]
-    heads += [*(("Same", "Different") if pair else ("Clear", "Noise")), "Gold", "Repeat κ"]
-    if pair:
-        heads.remove("None")
+    heads = ["Annotator", "Votes", "Median time", *(() if pair else ("None",))]
+    heads += ["With the others' majority", "Mean κ", "τ without", "Largest change"]
+    of_trials = ("Same" if pair else "Clear", "Different" if pair else "Noise", "Gold", "Repeat κ")
+    heads += of_trials
     note = (
         "τ without: how much of the ranking of the models stays when this annotator is left out, "
         "1 is all of it. Largest change: how far any model's mean response moves then. "
-        f"{'Same, Different' if pair else 'Clear, Noise'}: catch trials answered right. Gold: gold "
-        "items answered right. Repeat κ: of their answers with their own to the same items."
+        f"{', '.join(of_trials[:2])}: catch trials answered right. Gold: gold items answered "
+        "right. Repeat κ: of their answers with their own to the same items."
     )
+    names = dict(zip(_RATES, of_trials, strict=True))
+    note += "".join(f" {names[column]}: {reason}." for column, reason in absent.items())
     return section("Annotators", grid("Annotators", heads, rows), note)
 
 
-def _share(results: Results, annotator: str, check: Check) -> str:
-    table = results.checks
-    rows = table[(table["annotator"] == annotator) & (table["check"] == check.value)]
-    return f"{rows['accuracy'].iloc[0]:.0%} of {rows['n'].iloc[0]:,}" if len(rows) else DASH
+def _absent(results: Results) -> dict[str, str]:
+    """Each column of trials that nobody has answered, and why."""
+    answered = {f"{check}_accuracy" for check in results.checks["check"]}
+    answered |= {"repeat_kappa"} if results.repeats["n"].any() else set()
+    return {
+        column: "none answered yet" if getattr(results.study.spec, rate) else "not in this study"
+        for column, rate in _RATES.items()
+        if column not in answered
+    }
 
 
-def _own_kappa(results: Results, annotator: str) -> str:
-    table = results.repeats
-    own = table[(table["annotator"] == annotator) & (table["coding"] == Coding.ANSWER.value)]
-    if not len(own):
-        return DASH
-    return f"{number(own['kappa'].iloc[0])} of {own['n'].iloc[0]:,}"
+def _trials(row: Mapping[Hashable, Any], absent: Mapping[str, str]) -> list[str]:
+    """The cells of one annotator's trials, each missing value with its reason."""
+    cells = []
+    for column in _RATES:
+        kappa = column == "repeat_kappa"
+        text = number(row[column]) if kappa else percent(row[column])
+        if column not in absent and pd.isna(row[column]):
+            text += why(row["repeat_reason"] if kappa else NOT_ANSWERED)
+        cells.append(text)
+    return cells
 
 
 def detection(results: Results) -> str:

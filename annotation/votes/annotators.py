@@ -5,8 +5,9 @@ import pandas as pd
 from scipy.stats import kendalltau
 
 from annotation.domain import NONE, Task
-from annotation.votes.agreement import Pairs
+from annotation.votes.agreement import Coding, Pairs
 from annotation.votes.ballots import Ballots, ratio
+from annotation.votes.quality import EVERYBODY, Check
 from annotation.votes.rates import model_names
 
 ANNOTATOR_COLUMNS = (
@@ -22,6 +23,12 @@ ANNOTATOR_COLUMNS = (
     "simulated",
     "reason",
 )
+TRIAL_COLUMNS = (
+    *(f"{check.value}_accuracy" for check in Check),
+    "repeat_kappa",
+    "repeat_reason",  # why there is no κ
+)
+NOT_ANSWERED = "none answered"
 _DECIMALS = 12
 
 
@@ -51,6 +58,28 @@ def annotator_table(ballots: Ballots, task: Task, pairs: Pairs) -> pd.DataFrame:
     table["simulated"] = groups["simulated"].first()
     table["reason"] = [reason for _, _, reason in effects]
     return table.reindex(columns=list(ANNOTATOR_COLUMNS))
+
+
+def with_trials(people: pd.DataFrame, checks: pd.DataFrame, repeats: pd.DataFrame) -> pd.DataFrame:
+    """An `annotator_table` with `TRIAL_COLUMNS`, from `quality.check_table` and `repeat_table`.
+
+    Who answered trials but has no vote that counts gets a row too. NaN without trials.
+    """
+    own = (repeats["annotator"] != EVERYBODY) & (repeats["coding"] == Coding.ANSWER.value)
+    shares = checks.pivot(index="annotator", columns="check", values="accuracy")
+    kappas = repeats[own].set_index("annotator")[["kappa", "reason"]]
+    shares = shares.reindex(columns=list(Check)).add_suffix("_accuracy")
+    first, second, third = (
+        part.set_index(part.index.astype("str"))
+        for part in (people.set_index("annotator"), shares, kappas.add_prefix("repeat_"))
+    )
+    table = first.join(second, how="outer").join(third, how="outer")
+    table.loc[table["n_votes"].isna(), "reason"] = "no vote counts"
+    # Simulated annotators get no trials, so whoever has nothing else is a person.
+    nothing = {"n_votes": 0, "n_compared": 0, "simulated": False, "repeat_reason": NOT_ANSWERED}
+    filled = table.astype({"simulated": object}).fillna(nothing)
+    types = {"n_votes": int, "n_compared": int, "simulated": bool}
+    return filled.astype(types).rename_axis("annotator").reset_index()
 
 
 def _with_the_others(ballots: Ballots) -> tuple[np.ndarray, np.ndarray]:

@@ -9,6 +9,7 @@ from made_results import NASTY, Page, study
 from annotation.domain import Task
 from annotation.ui import results_quality, results_view
 from annotation.ui.results_data import results_of
+from annotation.votes.quality import SAME_ANSWER
 
 
 def trial(kind, annotator, answer, expected=None, item="x/1", **more):
@@ -59,9 +60,9 @@ def test_no_section_shows_what_is_not_a_number(section, results):
 def test_known_answers_and_the_bias_they_show():
     text = str(Page(results_quality.quality(TRIALS)))
     for words in (
-        "p0 catch, clear original 2 / 4 50% [15, 85]",
-        "p0 catch, noise 1 / 2 50%",
-        "p0 gold 1 / 1 100% [21, 100]",
+        "p0 catch, clear original 2 / 4 15% to 85%",
+        "p0 catch, noise 1 / 2 9% to 91%",
+        "p0 gold 1 / 1 21% to 100%",
         "p0 25% [5, 70] 50% [9, 91]",
     ):
         assert words in text
@@ -70,15 +71,39 @@ def test_known_answers_and_the_bias_they_show():
 def test_repeats_of_one_and_of_all():
     text = str(Page(results_quality.repeats(TRIALS)))
     assert "all annotators answers 12 / 12 100%" in text
-    assert "p0 recognised or not 12 / 12" in text
+    assert "p0 recognised or not 12 / 12 100% [76, 100] 1.00" in text
+    assert "p0 answers 12 / 12 100% [76, 100] see Annotators" in text
     assert "at least 30 votes later" in text
 
 
 def test_the_table_of_annotators_has_trials_in_its_last_columns():
     text = str(Page(results_view.annotators(TRIALS)))
     assert "Clear Noise Gold Repeat κ" in text
-    assert "50% of 4 50% of 2 100% of 1 1.00 of 12 p1" in text
+    assert "50% 50% 100% 1.00 p1" in text
     assert "Same Different Gold" in str(Page(results_view.annotators(PAIR)))
+
+
+def test_a_share_or_kappa_that_is_missing_says_why():
+    none = "– (none answered)"
+    assert f"points {none} {none} {none} {none} p2" in str(Page(results_view.annotators(TRIALS)))
+    one_answer = [row for row in with_trials().query("annotator == 'p0'").to_dict("records")
+                  if row["kind"] != "repeat"] + [trial("repeat", "p0", "cat", item="m/9"),
+                                                 vote("m/9", "p0", "cat")]  # fmt: skip
+    text = str(Page(results_view.annotators(results_of(study(), table(one_answer)))))
+    assert f"100% – ({SAME_ANSWER})" in text
+    text = str(Page(results_view.annotators(PLAIN)))
+    assert "points – – – – p1" in text
+    assert "Gold: not in this study. Repeat κ: not in this study." in text
+    assert "Noise: none answered yet. Gold: not in this study." in str(
+        Page(results_view.annotators(EMPTY))
+    )
+
+
+def test_who_is_excluded_keeps_a_row_for_their_trials():
+    votes = with_trials()
+    votes.loc[(votes["annotator"] == "p0") & (votes["status"] == "counted"), "status"] = "excluded"
+    text = str(Page(results_view.annotators(results_of(study(), votes))))
+    assert "p0 0 – – – of 0 – – (no vote counts) – 50% 50% 100% 1.00 p1" in text
 
 
 def test_what_is_not_in_a_study_is_said_in_words():

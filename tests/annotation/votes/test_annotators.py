@@ -6,7 +6,14 @@ from made_ballots import ballots, random_votes, table, vote, votes_of
 
 from annotation.domain import Task
 from annotation.votes.agreement import Coding, pairs_of
-from annotation.votes.annotators import ANNOTATOR_COLUMNS, annotator_table
+from annotation.votes.annotators import (
+    ANNOTATOR_COLUMNS,
+    NOT_ANSWERED,
+    TRIAL_COLUMNS,
+    annotator_table,
+    with_trials,
+)
+from annotation.votes.quality import SAME_ANSWER, check_table, repeat_table
 
 
 def people(votes, task=Task.RECOGNITION):
@@ -92,3 +99,43 @@ def test_without_votes_there_are_only_columns():
     shown = annotator_table(found, Task.RECOGNITION, pairs_of(found, Coding.RECOGNISED))
     assert list(shown.columns) == list(ANNOTATOR_COLUMNS)
     assert len(shown) == 0
+    everything = with_trials(
+        shown, check_table(votes_of({})), repeat_table(votes_of({}), Task.RECOGNITION)
+    )
+    assert list(everything.columns) == [*ANNOTATOR_COLUMNS, *TRIAL_COLUMNS]
+    assert len(everything) == 0
+
+
+def test_trials_stand_beside_the_votes_and_alone_where_no_vote_counts():
+    def trial(kind, annotator, answer, expected=None, item="x/1"):
+        return vote(item, annotator, answer, kind=kind, status="quality", expected=expected)
+
+    votes = table(
+        [
+            vote("m/1", "Ben", "cat"),
+            vote("m/2", "Ben", "dog"),
+            trial("repeat", "Ben", "cat", item="m/1"),
+            trial("repeat", "Ben", "cat", item="m/2"),
+            trial("catch", "Ben", "cat", "cat"),
+            trial("catch", "Ben", "dog", "cat"),
+            trial("catch", "Ben", "none", "none"),
+            vote("m/1", "Ada", "cat", status="excluded"),
+            trial("repeat", "Ada", "cat", item="m/1"),
+            trial("gold", "Ada", "dog", "cow"),
+            vote("m/1", "Cleo", "cow"),
+        ]
+    )
+    checks, repeats = check_table(votes), repeat_table(votes, Task.RECOGNITION)
+    found = with_trials(people(votes).reset_index(), checks, repeats).set_index("annotator")
+    assert list(found.index) == ["Ada", "Ben", "Cleo"]
+    assert found["n_votes"].tolist() == [0, 2, 1]
+    assert found.loc["Ada", "reason"] == "no vote counts"
+    assert np.isnan(
+        found.loc["Ada", ["median_rt_ms", "none_rate", "tau_without"]].astype(float)
+    ).all()
+    shares = found[["clear_accuracy", "nothing_accuracy", "gold_accuracy", "repeat_kappa"]]
+    nan = float("nan")
+    # Ben's κ: one of two the same, as by chance, (1·2 + 1·0) / 4.
+    expected = [[nan, nan, 0, nan], [0.5, 1, nan, 0], [nan] * 4]
+    np.testing.assert_allclose(shares.to_numpy(float), expected)
+    assert found["repeat_reason"].tolist() == [SAME_ANSWER, "", NOT_ANSWERED]
