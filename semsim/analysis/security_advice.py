@@ -121,7 +121,7 @@ def _of_layers(index: SecurityIndex) -> Iterator[str]:
         yield (
             f"The closed form is an upper bound of the rank for convolution {', '.join(rough)} "
             "(wide padding, dilation or a small map), so more may be hidden than it says. The "
-            "numeric check gives the rank itself."
+            "command `audit --verify` computes the rank itself."
         )
 
 

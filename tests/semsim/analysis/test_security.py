@@ -124,9 +124,12 @@ def test_pooling_shrinks_the_map():
 def test_dilation_wide_padding_and_tiny_maps_are_said_to_be_rough():
     wide = Convolution(channels=2, kernel=(3, 3), padding=(2, 2))
     dilated = Convolution(channels=2, kernel=(3, 3), dilation=(2, 2))
-    for layer, inputs in ((wide, CIFAR), (dilated, CIFAR), (square(3, 9, 1), (3, 5, 5))):
+    tiny = (square(3, 9, 1), (3, 5, 5))
+    as_large_as_the_map = (square(5, 2, 1), (3, 9, 9))
+    for layer, inputs in ((wide, CIFAR), (dilated, CIFAR), tiny, as_large_as_the_map):
         assert not security_index([layer, TEN], inputs).layers[0].exact
-    assert security_index([square(3, 9, 1, 1), TEN], CIFAR).layers[0].exact
+    for layer, inputs in ((square(3, 9, 1, 1), CIFAR), (square(5, 2, 1), (3, 10, 10))):
+        assert security_index([layer, TEN], inputs).layers[0].exact
 
 
 @pytest.mark.parametrize(
