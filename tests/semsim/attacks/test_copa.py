@@ -1,5 +1,6 @@
 import torch
 from made_linear import CLOSED, FIRST_OPEN, SECOND_OPEN, leak, net, picture
+from torch import nn
 
 from semsim.attacks.copa import Copa
 from semsim.attacks.linear.chain import chain_of
@@ -50,6 +51,14 @@ def test_the_pull_back_constraint_lets_the_first_layer_agree():
     bound, free = Copa().inversion(seen), Copa(pull_back=False).inversion(seen)
     assert bound.residuals[0] < 0.5 * free.residuals[0]
     assert max(bound.residuals[1], free.residuals[1]) < 1e-2
+
+
+def test_it_leaves_a_start_where_a_leaky_relu_bends():
+    plan, size = [(1, 9, 1, 1), (1, 3, 2, 1)], (9, 9)
+    for seed in (7, 11):
+        model = net(plan, nn.LeakyReLU, size=size, seed=seed)
+        found = Copa().inversion(leak(model, picture(size, seed=seed)))
+        assert found.residual < 0.3  # 1 at the start
 
 
 def test_recovered_values_are_ones_that_the_activation_can_make():
