@@ -19,9 +19,9 @@ GOLD = {Task.RECOGNITION: NONE, Task.PAIR: SAME}  # the answer to any gold item
 BECOMES = {"undo": "superseded"}
 
 
-def make_study(store, tmp_path, **wanted):
-    """A study without image files, which no test here looks at; `wanted` as of `make_plan`."""
-    plan = make_plan(**wanted)
+def make_study(store, tmp_path, *wanted, **settings):
+    """A study without image files, which no test here looks at; asked for as of `make_plan`."""
+    plan = make_plan(*wanted, **settings)
     return store.write(lambda tx: studies.add_study(tx, plan, tmp_path, START))
 
 
