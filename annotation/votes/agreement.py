@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
 
 from annotation.domain import NONE, Task
 from annotation.votes.ballots import NO_VOTES, ONE_ORIGINAL, Ballots, interval, ratio
@@ -190,19 +191,18 @@ def pairs_of(ballots: Ballots, coding: Coding) -> Pairs:
     It is not defined below `FEWEST_SHARED` shared items, nor where both always say the same one
     thing.
     """
-    answers = np.full((len(ballots.first), len(ballots.annotators)), -1)
-    answers[ballots.item, ballots.annotator] = codes(ballots, coding)
+    answers = np.full((len(ballots.annotators), len(ballots.first)), -1)
+    answers[ballots.annotator, ballots.item] = codes(ballots, coding)
     original = ballots.original[ballots.first]
     voted = (answers >= 0).astype(float)
-    shared = (voted.T @ voted).astype(int)
+    shared = (voted @ voted.T).astype(int)
     couples = [(a, b) for a, b in combinations(range(len(shared)), 2) if shared[a, b]]
     draws = np.full((len(ballots.weights), len(couples)), np.nan)
+    weights = np.ascontiguousarray(ballots.weights.T)
     for column, (a, b) in enumerate(couples):
         if shared[a, b] >= FEWEST_SHARED:
-            both = np.flatnonzero((answers[:, a] >= 0) & (answers[:, b] >= 0))
-            draws[:, column] = _cohen(
-                answers[both, a], answers[both, b], original[both], ballots.weights
-            )
+            both = np.flatnonzero((answers[a] >= 0) & (answers[b] >= 0))
+            draws[:, column] = _cohen(answers[a, both], answers[b, both], original[both], weights)
     first, second = np.array(couples, dtype=int).reshape(-1, 2).T
     return Pairs(
         coding=coding, first=first, second=second, n_items=shared[first, second], draws=draws
@@ -212,17 +212,21 @@ def pairs_of(ballots: Ballots, coding: Coding) -> Pairs:
 def _cohen(
     one: np.ndarray, other: np.ndarray, original: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
-    """(1 + B,) κ of two annotators from their answers (n,) to the same items."""
-    own, place = np.unique(original, return_inverse=True)
-    categories, renumbered = np.unique(np.concatenate([one, other]), return_inverse=True)
-    weights, k = weights[:, own], len(categories)
-    n = weights @ np.bincount(place)
-    margins = [
-        weights @ np.bincount(place * k + said, minlength=len(own) * k).reshape(-1, k)
-        for said in np.split(renumbered, 2)
-    ]
-    by_chance = ratio((margins[0] * margins[1]).sum(axis=1), n**2)
-    return _beyond_chance(ratio(weights @ np.bincount(place, one == other), n), by_chance)
+    """(1 + B,) κ of two annotators from their answers (n,) to the same items.
+
+    weights: (O, 1 + B). Two people share items of few originals, so counts are a sparse matrix:
+    for each of the k categories a row of the one and a row of the other, then agreement, then all.
+    """
+    categories, said = np.unique(np.concatenate([one, other]), return_inverse=True)
+    k, agreeing = len(categories), np.flatnonzero(one == other)
+    said[len(one) :] += k
+    rows = np.concatenate([said, np.full(len(agreeing), 2 * k), np.full(len(one), 2 * k + 1)])
+    columns = np.concatenate([original, original, original[agreeing], original])
+    shape = (2 * k + 2, len(weights))
+    sums = csr_array((np.ones(len(rows)), (rows, columns)), shape) @ weights
+    n = sums[-1]
+    by_chance = ratio((sums[:k] * sums[k : 2 * k]).sum(axis=0), n**2)
+    return _beyond_chance(ratio(sums[-2], n), by_chance)
 
 
 def mean_of(kappas: np.ndarray) -> np.ndarray:
