@@ -4,12 +4,15 @@ python -m benchmarks.annotation --help
 
 It fills a study of ITEMS × VOTES slots in steps and times claiming, reports, export and backup;
 then it serves another one with `app.py` and lets ANNOTATORS vote through HTTP at RATE votes a
-second. Give a PostgreSQL --database (an empty one or a schema of its own) to measure that.
+second. With --reload they vote a second time while a researcher reloads the page Results of the
+study, half of which is filled beforehand, without a pause. Give a PostgreSQL --database (an empty
+one or a schema of its own) to measure that.
 """
 
 import argparse
 import http.client
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -55,6 +58,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="how long they vote")
     parser.add_argument("--servers", type=int, default=1, help="processes that serve them")
     parser.add_argument("--database", help="SQLAlchemy URL; default: an SQLite file made for it")
+    parser.add_argument("--reload", action="store_true", help="vote beside a page of results too")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -252,17 +256,74 @@ class Load:
 
 def time_voting(url: str, folder: Path, options: argparse.Namespace) -> None:
     needed = int(2 * options.rate * options.seconds / options.votes) + options.annotators
+    items = max(options.items, 4 * needed if options.reload else needed)
+    looks: list[float] = []
     with Store(url) as store:
-        made = made_study(store, folder, max(options.items, needed), options.votes)
+        made = made_study(store, folder, items, options.votes)
+        if options.reload:
+            team = [person(store, made, f"p{n}") for n in range(options.annotators)]
+            fill(store, made, team, 0, items // 2)
     with served(url, folder, options.servers) as ports:
-        load = vote_together(made, ports, options)
+        loads = {"": vote_together(made, ports, options)}
+        if options.reload:
+            with reloading(ports[0], made, looks):
+                loads["beside Results"] = vote_together(made, ports, options)
     with Store(url) as store:
-        check(store, made, load)
-    took = f"{len(load.votes) / options.seconds:.1f} votes/s of {options.rate:g} asked"
-    print(f"{options.annotators} annotators, {len(ports)} servers, {took}")
-    print_quantiles("acknowledged vote", load.votes)
-    print_quantiles("GET /api/next", load.claims)
-    print(f"  {'errors':34}{len(load.errors):10}  {load.errors[:1]}")
+        for load in loads.values():
+            check(store, made, load)
+    for beside, load in loads.items():
+        took = f"{len(load.votes) / options.seconds:.1f} votes/s of {options.rate:g} asked"
+        print(f"{options.annotators} annotators, {len(ports)} servers, {took} {beside}")
+        print_quantiles("acknowledged vote", load.votes)
+        print_quantiles("GET /api/next", load.claims)
+        print(f"  {'errors':34}{len(load.errors):10}  {load.errors[:1]}")
+    if options.reload:
+        print_quantiles(f"reloading Results, {len(looks)} times", looks)
+
+
+@contextmanager
+def reloading(port: int, made: Study, looks: list[float]) -> Iterator[None]:
+    """A researcher reloads the page Results; the seconds each time took are put into `looks`."""
+    done = threading.Event()
+
+    def reload() -> None:
+        while not done.is_set():
+            start = time.perf_counter()
+            reload_results(port, made)
+            looks.append(time.perf_counter() - start)
+
+    thread = threading.Thread(target=reload)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def reload_results(port: int, made: Study) -> None:
+    """What a browser asks for: the page, then what it names to be run when it opens."""
+    page = fetched(port, "GET", f"/studio/results?study={made.id}").decode()
+    found = re.search(r"window\.gradio_config = (\{.*?\});</script>", page, re.DOTALL)
+    if found is None:
+        raise RuntimeError("The page Results names nothing to run.")
+    for one in json.loads(found[1])["dependencies"]:
+        if "load" in (event for _, event in one["targets"]):
+            body = json.dumps({"data": [], "fn_index": one["id"], "session_hash": "r"})
+            shown = fetched(port, "POST", f"/studio/gradio_api/run/predict?study={made.id}", body)
+            if made.spec.name.encode() not in shown:
+                raise RuntimeError(f"Results shows something else: {shown[:200]!r}")
+
+
+def fetched(port: int, method: str, path: str, body: str | None = None) -> bytes:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request(method, path, body, {"Content-Type": "application/json"})
+    reply = connection.getresponse()
+    content = reply.read()
+    connection.close()
+    if reply.status != http.client.OK:
+        raise RuntimeError(f"{method} {path}: {reply.status} {content[:200]!r}")
+    return content
 
 
 def check(store: Store, made: Study, load: Load) -> None:
