@@ -33,6 +33,7 @@ from annotation.guard import ANNOTATOR_COOKIE, SIGNED_OUT, is_same_origin
 from annotation.page_api import Pages
 from annotation.phase_pages import BEGIN, DONE
 from annotation.store import Store
+from annotation.study import MOST_ITEMS
 from annotation.tasks.phases import AT_WORK, place
 
 QUESTIONS = {
@@ -90,7 +91,7 @@ class HeartbeatBody(BaseModel):
     """What a browser is still looking at."""
 
     tab: Tab
-    items: Annotated[list[Text], Field(max_length=100)]
+    items: Annotated[list[Text], Field(max_length=MOST_ITEMS)]
 
 
 class _Route(APIRoute):
@@ -193,16 +194,20 @@ class _Annotators:
         }
 
     async def next(
-        self, request: Request, tab: Tab, n: Annotated[int, Query(ge=1, le=100)] = 10
+        self,
+        request: Request,
+        tab: Tab,
+        n: Annotated[int, Query(ge=1, le=MOST_ITEMS)] = 10,
+        unsent: Annotated[int, Query(ge=0, le=MOST_ITEMS)] = 0,
     ) -> dict[str, Any]:
-        return await to_thread.run_sync(self._next, request, tab, n, limiter=self.claiming)
+        return await to_thread.run_sync(self._next, request, tab, n, unsent, limiter=self.claiming)
 
-    def _next(self, request: Request, tab: str, n: int) -> dict[str, Any]:
+    def _next(self, request: Request, tab: str, n: int, unsent: int) -> dict[str, Any]:
         now = _now()
-        ahead = study.ahead(self.store, _caller(request), n, now)
+        ahead = study.ahead(self.store, _caller(request), n, now, unsent)
         if ahead.annotator.step is Step.DONE and ahead.progress.left:
             again = phases.reopen(self.store, ahead.annotator)
-            ahead = study.ahead(self.store, again, n, now)
+            ahead = study.ahead(self.store, again, n, now, unsent)
         annotator, progress = ahead.annotator, ahead.progress
         if annotator.step not in (*AT_WORK, Step.DONE):
             nothing = {"items": [], "state": "elsewhere", "version": ahead.version}

@@ -5,8 +5,7 @@ from datetime import datetime
 
 from annotation.domain import Annotator
 from annotation.store import Store, sharing
-
-MOST_ITEMS = 100  # a browser never holds more
+from annotation.study import MOST_ITEMS
 
 
 def release(

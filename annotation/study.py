@@ -49,7 +49,7 @@ from annotation.store import (
 from annotation.store import phases as phase_rows
 
 LONGEST_NAME = 80
-MOST_ITEMS = 100  # a browser never needs more at once
+MOST_ITEMS = 400  # a browser never needs more at once: 200, and as many answers under way
 SPARE = 12  # more items to choose from than wanted, as others may take some first
 MOST_TRIES = 20  # each lost one means that others got items
 
@@ -181,17 +181,19 @@ class Ahead:
     version: int
 
 
-def ahead(store: Store, by: Annotator | Caller, n: int, now: datetime) -> Ahead:
+def ahead(store: Store, by: Annotator | Caller, n: int, now: datetime, unsent: int = 0) -> Ahead:
     """What `next_items` can give somebody who asks for `n` items; changes nothing.
 
-    In a small study nobody holds more than a fair share.
+    In a small study nobody holds more than a fair share. unsent: how many answers are under way,
+    whose items are held until they come.
     """
 
     def look(tx: Any) -> Ahead:
         annotator = _annotator(tx, by)
         asker = openings.asker_of(tx, annotator)
         progress = trials.with_trials(tx, annotator, reports.annotator_progress(tx, asker, now))
-        most = sharing.share(tx, annotator, min(n, MOST_ITEMS), progress.left, now)
+        most = sharing.share(tx, annotator, n, progress.left, now)
+        most = min(most + unsent, MOST_ITEMS)
         wanted = openings.open_items(tx, annotator, most + SPARE, now, asker)
         version = openings.study_row(tx, annotator).version
         return Ahead(annotator=annotator, progress=progress, n=most, wanted=wanted, version=version)
@@ -207,12 +209,12 @@ def next_items(
     now: datetime,
     wanted: Sequence[str] | None = None,
 ) -> list[TaskItem]:
-    """Up to `n` items (at most 100) reserved for `annotator`, the ones `tab` already has first.
+    """Up to `n` items reserved for `annotator`, the ones `tab` already has first.
 
-    Items that count are mixed with the trials that are due, which look the same; at the step of
-    practice there are only practice items, at other steps before or after the main part none.
-    Each is reserved for the study's `lease_seconds`. Empty when nothing is left for them or the
-    study does not run. wanted: of `ahead`, where somebody has looked already.
+    At most `MOST_ITEMS`. Items that count are mixed with the trials that are due, which look the
+    same; at the step of practice there are only practice items, at other steps before or after the
+    main part none. Each is reserved for the study's `lease_seconds`. Empty when nothing is left for
+    them or the study does not run. wanted: of `ahead`, where somebody has looked already.
     """
     n = min(n, MOST_ITEMS)
     if annotator.step is Step.PRACTICE:

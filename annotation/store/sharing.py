@@ -11,6 +11,7 @@ from annotation.store.slots import lock_slots, touch
 from annotation.store.tables import AnnotatorRow, SlotRow
 
 SPARE = 2  # held beyond a fair share, so that the next picture is there already
+AT_HAND = 20  # as many a page shows without waiting for the network
 RECENTLY = timedelta(minutes=5)  # whoever was here is still at work
 # A lease is over once its end has passed, so that of a released one lies just before now.
 _MOMENT = timedelta(microseconds=1)
@@ -30,9 +31,14 @@ _AT_WORK = (
 
 
 def share(tx: Session, annotator: Annotator, n: int, left: int, now: datetime) -> int:
-    """How many of the `n` items asked for `annotator` may hold, of `left` there are for them."""
+    """How many of the `n` items asked for `annotator` may hold, of `left` there are for them.
+
+    A fair share if others are at work. Of more than `AT_HAND`, which are for when the network is
+    gone, half of it, so that something is left for whoever joins later or is faster.
+    """
     people = _at_work(tx, annotator, now - RECENTLY)
-    return n if people == 1 else min(n, -(-left // people) + SPARE)
+    fair = n if people == 1 else -(-left // people) + SPARE
+    return min(n, fair, max(AT_HAND, left // (2 * people)))
 
 
 def _at_work(tx: Session, annotator: Annotator, since: datetime) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import ColumnElement, and_, func, or_, select, union_all
 from sqlalchemy.orm import Session
 
 from annotation.domain import (
@@ -226,7 +226,7 @@ class _Maker:
         """A trial of a drawn item, None if there is no item (left) to draw."""
         spec, seat = StudySpec(**self.study.spec), self.annotator.seat
         if kind is TrialKind.REPEAT:
-            stimulus = _repeated(self.tx, spec, self.annotator, ordinal)
+            stimulus = _repeated(self.tx, spec, self.annotator, self.tab, ordinal)
         else:
             stimuli = _stimuli(self.tx, self.study.id, StimulusKind(kind.value))
             number = quality.drawn(spec, kind, seat, ordinal, len(stimuli))
@@ -252,8 +252,13 @@ class _Maker:
         return trial
 
 
-def _repeated(tx: Session, spec: StudySpec, annotator: Annotator, ordinal: int) -> str | None:
-    """An item answered at least `spec.repeat_lag` other votes before the place of the repeat."""
+def _repeated(
+    tx: Session, spec: StudySpec, annotator: Annotator, tab: str, ordinal: int
+) -> str | None:
+    """An item answered at least `spec.repeat_lag` other votes before the place of the repeat.
+
+    What waits for an answer in `tab` will have been answered by then, in the order it was given.
+    """
     before = quality.place(spec, TrialKind.REPEAT, annotator.seat, ordinal) - spec.repeat_lag
     votes = (
         select(VoteRow.stimulus_id)
@@ -262,9 +267,17 @@ def _repeated(tx: Session, spec: StudySpec, annotator: Annotator, ordinal: int) 
         .limit(before)
         .subquery()
     )
+    coming = (
+        select(SlotRow.stimulus_id)
+        .where(SlotRow.annotator_id == annotator.id, SlotRow.state == LEASED, SlotRow.tab == tab)
+        .order_by(SlotRow.given, SlotRow.id)
+        .limit(max(0, before - _n_counted(tx, annotator)))
+        .subquery()
+    )
+    earlier = union_all(select(votes), select(coming)).subquery()
     answered = tx.scalars(
         select(StimulusRow.id)
-        .join(votes, votes.c.stimulus_id == StimulusRow.id)
+        .join(earlier, earlier.c.stimulus_id == StimulusRow.id)
         .join(SourceRow, SourceRow.id == StimulusRow.source_id)
         .where(StimulusRow.kind.in_(_REPEATABLE))
         .order_by(StimulusRow.model, SourceRow.image_id, StimulusRow.kind)

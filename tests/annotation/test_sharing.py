@@ -54,6 +54,24 @@ def test_with_others_at_work_each_may_hold_a_share_and_two(store, people):
     assert share(store, cem, left=1000) == 20
 
 
+def test_what_is_held_for_when_the_network_goes_leaves_half_of_a_share(store, people):
+    anna, ben, _ = people
+    assert share(store, anna, n=200, left=24) == 20
+    assert share(store, anna, n=200, left=100) == 50
+    assert share(store, anna, n=200, left=1000) == 200
+    take(store, anna, 1)
+    assert share(store, ben, n=200, left=100) == 25
+    assert share(store, ben, n=200, left=24) == 14
+
+
+def test_items_whose_answers_are_under_way_do_not_use_up_the_share(store, people):
+    anna, ben, _ = people
+    take(store, anna, 1)
+    assert study.ahead(store, ben, 8, NOW).n == 8 / 2 + 2
+    assert study.ahead(store, ben, 8, NOW, unsent=3).n == 8 / 2 + 2 + 3
+    assert study.ahead(store, anna, 8, NOW, unsent=1000).n == study.MOST_ITEMS
+
+
 def test_who_was_not_seen_for_a_while_is_not_waited_for(store, people):
     anna, ben, _ = people
     take(store, anna, 1)

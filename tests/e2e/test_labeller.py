@@ -1,6 +1,7 @@
 """The labelling widget in a real browser against a real server."""
 
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -18,14 +19,17 @@ pytestmark = pytest.mark.e2e
 
 KEYS = "12345qwe"
 ANSWERS = dict(zip(KEYS, sorted(CLASSES, key=str.casefold), strict=True))
+LARGE = "convnet8"  # a set of 260 images; the usual one has 24
+MANY_TIMINGS = "performance.setResourceTimingBufferSize(2000)"
 TWENTY = [KEYS[i % len(KEYS)] for i in range(20)]
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelServer]:
     data = tmp_path_factory.mktemp("labelling")
-    labels = [CLASSES[i % len(CLASSES)] for i in range(24)]
-    write_set(data / "sets" / "resnet20-4", model="resnet20-4", labels=labels)
+    for model, count in (("resnet20-4", 24), (LARGE, 260)):
+        labels = [CLASSES[i % len(CLASSES)] for i in range(count)]
+        write_set(data / "sets" / model, model=model, labels=labels)
     running = LabelServer(data)
     running.start()
     yield running
@@ -34,9 +38,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelServer]:
 
 @pytest.fixture
 def new_study(store: Store, server: LabelServer) -> Callable[..., Study]:
-    def make(task: Task = Task.RECOGNITION, **spec: object) -> Study:
+    def make(task: Task = Task.RECOGNITION, of: str = "resnet20-4", **spec: object) -> Study:
         made = StudySpec(name="Symbols", task=task, list_size=8, **spec)  # type: ignore[arg-type]
-        folder = server.data / "sets" / "resnet20-4"
+        folder = server.data / "sets" / of
         return studies.create_study(store, made, [folder], server.data / "images")
 
     return make
@@ -74,6 +78,16 @@ def answers(store: Store, study: Study, *, status: str = "counted") -> list[str]
     return list(votes[votes["status"] == status]["answer"])
 
 
+def votes_of(store: Store, study: Study) -> list[VoteRow]:
+    """Every vote in the order of arrival, also those that do not count."""
+    rows = store.read(lambda tx: tx.query(VoteRow).filter_by(study_id=study.id).all())
+    return sorted(rows, key=lambda vote: vote.server_ts)
+
+
+def all_answers(store: Store, study: Study) -> list[str]:
+    return [vote.answer for vote in votes_of(store, study)]
+
+
 def type_fast(page: Page, keys: list[str]) -> None:
     page.keyboard.type("".join(keys), delay=15)
 
@@ -85,6 +99,58 @@ def test_twenty_keys_15_ms_apart_are_all_saved_in_order(page, server, store, new
     saved(page)
     assert answers(store, study) == [ANSWERS[key] for key in TWENTY]
     expect(page.locator(".sl-count")).to_contain_text("20 of 24")
+
+
+def test_a_slow_network_never_keeps_fast_fingers_waiting(
+    context, page, server, store, new_study
+) -> None:
+    study = new_study(of=LARGE)
+    slow = {"offline": False, "latency": 300, "downloadThroughput": -1, "uploadThroughput": -1}
+    network = context.new_cdp_session(page)
+    page.add_init_script(MANY_TIMINGS)
+    join(page, server, study)
+    network.send("Network.enable")
+    network.send("Network.emulateNetworkConditions", slow)
+    page.reload()
+    expect(page.locator(".sl-pictures img").first).to_be_visible(timeout=30_000)
+    pressed = [KEYS[i % len(KEYS)] for i in range(70)]
+    page.keyboard.type("".join(pressed), delay=125)
+    saved(page)
+    took = page.evaluate(
+        """() => performance.getEntriesByType('resource')
+            .filter((entry) => entry.name.includes('/api/vote')).map((entry) => entry.duration)"""
+    )
+    assert len(took) == len(pressed)
+    assert min(took) >= 300  # the network was slow indeed
+    assert all_answers(store, study) == [ANSWERS[key] for key in pressed]
+
+
+def test_answers_given_while_there_is_no_network_arrive_once_and_in_order_afterwards(
+    context, page, server, store, new_study
+) -> None:
+    study = new_study(of=LARGE)
+    page.add_init_script(MANY_TIMINGS)
+    join(page, server, study)
+    in_memory(page, 130)  # half of the study is held
+    context.set_offline(True)
+    pressed = [KEYS[i % len(KEYS)] for i in range(125)]
+    page.keyboard.type("".join(pressed), delay=40)
+    expect(page.locator(".sl-status")).to_have_text("125 unsaved — retrying")
+    said = page.evaluate(
+        """() => Object.entries(localStorage).filter(([key]) => key.includes(':out:'))
+            .map(([_, entry]) => JSON.parse(entry)).sort((a, b) => a.seq - b.seq)
+            .map(({ body }) => [body.item, body.answer, body.rt_ms, body.client_ts])"""
+    )
+    context.set_offline(False)
+    saved(page)
+    assert all_answers(store, study) == [ANSWERS[key] for key in pressed]
+    told = [
+        [vote.trial_id or vote.stimulus_id, vote.answer, vote.rt_ms, vote.client_ts]
+        for vote in votes_of(store, study)
+    ]
+    assert told == [[*rest, datetime.fromisoformat(at)] for *rest, at in said]
+    assert all(vote.server_ts > told[-1][-1] for vote in votes_of(store, study))
+    assert len({item for item, *_ in told}) == len(pressed)
 
 
 def test_undo_goes_back_one_item_at_a_time(page, server, store, new_study) -> None:
@@ -161,7 +227,7 @@ def test_a_closed_browser_loses_nothing_either(context, server, store, new_study
 def test_a_tab_closed_right_after_an_answer_loses_nothing_and_is_not_opened_again(
     context, server, store, new_study
 ) -> None:
-    study = new_study()
+    study = new_study(of=LARGE)  # a page that opens finds items whatever the last one held
     given: list[str] = []
     for keys in ("1", "2", "345", "q", "we123"):
         page = context.new_page()
@@ -343,8 +409,7 @@ def test_new_settings_are_for_the_next_picture_and_votes_say_which_they_were_sho
     expect(page.get_by_role("heading", name="Smaller")).to_be_visible()
     page.keyboard.press("1")
     saved(page)
-    votes = store.read(lambda tx: tx.query(VoteRow).order_by(VoteRow.server_ts).all())
-    seen = [(v.protocol, v.display["scale"]) for v in votes if v.study_id == study.id]
+    seen = [(vote.protocol, vote.display["scale"]) for vote in votes_of(store, study)]
     assert seen == [(1, 9)] * 11 + [(2, 2)]
 
 

@@ -1,6 +1,11 @@
 // The next items, with their pictures decoded before anybody looks at them.
+//
+// Many more are held, with their pictures in the browser's cache, for when the network goes. The
+// server says how many: in a small study the rest is for others.
 
-const HELD = 20; // items asked for at once
+const AT_HAND = 20; // decoded items, and how many are asked for while there are none
+const HELD = 200; // ten minutes of work
+const STEP = 20; // how many fewer than there could be make it worth asking
 const REFILL_BELOW = 12;
 const PICTURE_TRIES = 4;
 const FIRST_WAIT_MS = 500;
@@ -34,7 +39,9 @@ export async function getJson(path, who) {
 export class Feed {
   #items = [];
   #answered = new Set();
+  #askBelow = REFILL_BELOW;
   #asking = false;
+  #caching = false;
   #failures = 0;
   #timer = null;
 
@@ -69,7 +76,7 @@ export class Feed {
   putBack(item) {
     this.#answered.delete(item.item);
     this.#items = [item, ...this.#items.filter((other) => other.item !== item.item)];
-    if (!item.ready) this.#load(item);
+    this.#loadNear();
   }
 
   // The server did not take the answer: the item may be offered again.
@@ -78,7 +85,8 @@ export class Feed {
   close() { clearTimeout(this.#timer); }
 
   refill() {
-    if (this.#items.length < REFILL_BELOW) this.ask();
+    this.#loadNear();
+    if (this.#items.length < this.#askBelow) this.ask();
   }
 
   // Ask the server, also when there are items enough: it may have stopped this person.
@@ -87,10 +95,11 @@ export class Feed {
     this.#asking = true;
     clearTimeout(this.#timer);
     const { calm } = this.outbox;
+    let more = false;
     try {
       const reply = await this.#next();
       this.#failures = 0;
-      this.#accept(reply);
+      more = this.#accept(reply);
       this.onVersion(reply.version);
       // The server's count is right only if nothing was on its way meanwhile.
       if (calm === this.outbox.calm) this.onProgress(reply.progress);
@@ -99,25 +108,34 @@ export class Feed {
     }
     this.#asking = false;
     this.onChange();
+    if (more) this.refill();
   }
 
+  // A few at first, as those come at once, then twice as many as there are.
   #next() {
-    const n = Math.min(100, HELD + this.outbox.size); // the server counts unsent ones as held
-    return getJson(`/api/next?tab=${encodeURIComponent(this.tab)}&n=${n}`, this.who);
+    const n = Math.min(HELD, Math.max(AT_HAND, 2 * this.#items.length));
+    const unsent = Math.min(HELD, this.outbox.size); // the server counts their items as held
+    return getJson(`/api/next?tab=${encodeURIComponent(this.tab)}&n=${n}&unsent=${unsent}`, this.who);
   }
 
+  // Whether anything new came, so that asking again may bring more.
   #accept(reply) {
     this.trouble = "";
     if (reply.state.startsWith("you-") || reply.state === "elsewhere") this.#items = [];
     this.completion = reply.code ? { code: reply.code, page: reply.done_page } : null;
-    const held = new Set(this.tokens);
-    const fresh = reply.items.filter(
-      ({ item }) => !held.has(item) && !this.#answered.has(item) && !this.broken.has(item),
-    );
-    fresh.forEach((item) => this.#load(item));
-    this.#items.push(...fresh);
+    const known = new Map(this.#items.map((item) => [item.item, item]));
+    const near = this.#items.slice(0, AT_HAND);
+    const barred = new Set([...this.#answered, ...this.broken, ...near.map(({ item }) => item)]);
+    // What lies further ahead is held for as long as the server says so, and in its order.
+    const further = reply.items.filter(({ item }) => !barred.has(item));
+    this.#items = [...near, ...further.map((item) => known.get(item.item) ?? item)];
+    const fresh = further.some(({ item }) => !known.has(item));
+    this.#askBelow = Math.max(REFILL_BELOW, (fresh ? HELD : this.#items.length) - STEP);
+    this.#loadNear();
+    this.#cache();
     this.state = reply.state;
-    if (!fresh.length) this.#askAgainIn(ASK_AGAIN_MS[reply.state]);
+    if (!fresh) this.#askAgainIn(ASK_AGAIN_MS[reply.state]);
+    return fresh;
   }
 
   #failed(error) {
@@ -134,13 +152,32 @@ export class Feed {
     this.#timer = setTimeout(() => this.refill(), ms);
   }
 
+  #loadNear() {
+    if (this.outbox.signedOut) return;
+    this.#items.slice(0, AT_HAND).filter((item) => !item.loading).forEach((item) => this.#load(item));
+  }
+
+  // One after the other, so that nothing else has to wait for them.
+  async #cache() {
+    if (this.#caching) return;
+    this.#caching = true;
+    for (let item; (item = this.#items.find((one) => !one.cached && !one.loading)); ) {
+      item.cached = (await Promise.all(item.images.map(cachePicture))).every(Boolean);
+      if (!item.cached) break; // no network; the next refill goes on
+    }
+    this.#caching = false;
+  }
+
   async #load(item) {
+    item.loading = true;
     try {
       item.pictures = await Promise.all(item.images.map(loadPicture));
       item.ready = true;
     } catch (error) {
-      if (error instanceof SignedOut) this.onSignedOut();
-      else {
+      if (error instanceof SignedOut) {
+        item.loading = false;
+        this.onSignedOut();
+      } else {
         this.broken.add(item.item);
         this.#items = this.#items.filter((other) => other !== item);
         this.refill();
@@ -148,6 +185,12 @@ export class Feed {
     }
     if (!this.current || this.current === item || !item.ready) this.onChange();
   }
+}
+
+// Whether the server answered: what it said shows when the picture is loaded.
+function cachePicture(url) {
+  const got = fetch(url, { priority: "low" }).then((response) => response.blob());
+  return got.then(() => true, () => false);
 }
 
 async function loadPicture(url) {

@@ -398,7 +398,7 @@ class SemsimLabeller extends HTMLElement {
   }
 
   async #heartbeat() {
-    const body = JSON.stringify({ tab: this.#tab.name, items: this.#feed.tokens.slice(0, 100) });
+    const body = JSON.stringify({ tab: this.#tab.name, items: this.#feed.tokens });
     const headers = { "Content-Type": "application/json", "X-Annotator": this.#study.key };
     try {
       const { status } = await fetch("/api/heartbeat", { method: "POST", headers, body });

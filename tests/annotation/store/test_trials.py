@@ -250,11 +250,13 @@ def test_a_closed_study_takes_no_answer_for_good(store, make):
 
 
 @BOTH
-def test_repeats_are_of_items_answered_long_before_and_each_once(store, make):
+@pytest.mark.parametrize("n", [3, 100], ids=["few held", "all held"])
+def test_repeats_are_of_items_answered_long_before_and_each_once(store, make, n):
     study = make(repeat_rate=0.5, repeat_lag=4)
     anna = signed_in(store, study, "Anna")
-    shown = [item.item for item in answer_all(store, anna)]
+    shown = [item.item for item in answer_all(store, anna, n)]
     repeats = {one.id: one.stimulus_id for one in rows(store, TrialRow)}
+    ordinals = {one.id: one.ordinal for one in rows(store, TrialRow)}
     assert {one.kind for one in rows(store, TrialRow)} == {"repeat"}
     assert 4 <= len(repeats) == len(set(repeats.values()))
     counted = [item for item in shown if item not in repeats]
@@ -262,6 +264,9 @@ def test_repeats_are_of_items_answered_long_before_and_each_once(store, make):
     for trial, item in repeats.items():
         before = [one for one in shown[: shown.index(trial)] if one not in repeats]
         assert len(before) - before.index(item) - 1 >= study.spec.repeat_lag
+        assert len(before) == quality.place(
+            study.spec, TrialKind.REPEAT, anna.seat, ordinals[trial]
+        )
     table = export_votes(store, study.id)
     again = table[table["kind"] == "repeat"]
     assert set(again["item"]) == set(repeats.values())
