@@ -22,8 +22,9 @@ HELP: Mapping[str, str] = {
     "lease_seconds": "How long an item stays reserved for somebody who left.",
     "password": "Asked for when people join.",
     "balanced": "Latin square: each annotator takes the target models in turn.",
-    "max_views": "Items of one original that one person may see; empty is any number.",
-    "min_lag": "Other items between two of one original, at least.",
+    "max_views": "Items of one original that one person may see, gold items too; blind repeats "
+    "come on top. Empty is any number.",
+    "min_lag": "Other items between two of one original, at least, gold items and repeats too.",
     "label_originals": "Recognition: people name the originals too, after all else of them.",
     "items_per_person": "Votes after which somebody is done; empty is all there are.",
     "set_aside": "Originals kept out of the study, for practice and catch trials.",
@@ -31,8 +32,9 @@ HELP: Mapping[str, str] = {
     "catch_rate": "Catch trials per vote: clear originals, and noise.",
     "catch_warn_after": "Failed catch trials after which you are warned; 0 is never.",
     "catch_pause_after": "Failed catch trials that pause somebody by itself; 0 is never.",
-    "gold_rate": "Gold items per vote: reconstructions whose answer you gave.",
-    "repeat_rate": "Blind repeats per vote.",
+    "gold_rate": "Gold items per vote, reconstructions whose answer you gave; fewer where limits "
+    "leave none.",
+    "repeat_rate": "Blind repeats per vote; fewer where limits leave none.",
     "repeat_lag": "Votes between an item and its repeat, at least.",
     "consent": "Text people agree to; empty leaves the step out.",
     "instructions": "Text people read first; empty takes the usual one.",

@@ -62,7 +62,9 @@ class StudySpec:
 
     # Who sees what (annotation.tasks.exposure)
     balanced: bool = True  # a Latin square: every annotator takes the target models in turn
-    max_views: int | None = None  # of items of one original by one annotator; None is any number
+    # Views of one original by one annotator, None is any number; gold items are views, too, but
+    # blind repeats come on top.
+    max_views: int | None = None
     min_lag: int = 0  # at least so many other items between two items of one original
     label_originals: bool = False  # originals are items too, after all else of them
     items_per_person: int | None = None  # after so many votes somebody is done; None: never

@@ -36,6 +36,7 @@ from annotation.protocols import protocol_versions as protocol_versions
 from annotation.simulate import simulate as simulate
 from annotation.store import (
     Store,
+    askers,
     ballots,
     openings,
     passwords,
@@ -190,7 +191,7 @@ def ahead(store: Store, by: Annotator | Caller, n: int, now: datetime, unsent: i
 
     def look(tx: Any) -> Ahead:
         annotator = _annotator(tx, by)
-        asker = openings.asker_of(tx, annotator)
+        asker = askers.asker_of(tx, annotator)
         progress = trials.with_trials(tx, annotator, reports.annotator_progress(tx, asker, now))
         most = sharing.share(tx, annotator, n, progress.left, now)
         most = min(most + unsent, MOST_ITEMS)
@@ -298,7 +299,7 @@ def progress_of(store: Store, annotator: Annotator) -> AnnotatorProgress:
     now = datetime.now(UTC)
 
     def look(tx: Any) -> AnnotatorProgress:
-        asker = openings.asker_of(tx, annotator)
+        asker = askers.asker_of(tx, annotator)
         return trials.with_trials(tx, annotator, reports.annotator_progress(tx, asker, now))
 
     return store.read(look)

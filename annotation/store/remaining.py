@@ -20,16 +20,8 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session, aliased
 
 from annotation.domain import SlotState
-from annotation.store.openings import (
-    FREE,
-    HOLDS,
-    LEASED,
-    Asker,
-    full_sources,
-    given_items,
-    quota_left,
-    unnamed,
-)
+from annotation.store.askers import Asker, full_sources, given_items, unnamed
+from annotation.store.openings import FREE, HOLDS, LEASED, quota_left
 from annotation.store.tables import SlotRow
 
 _HELD = (SlotState.LEASED, SlotState.DONE)

@@ -27,9 +27,9 @@ from annotation.domain import (
 from annotation.errors import NotAllowedError
 from annotation.images import folder_of, path_of
 from annotation.store import attention, tables, trials
+from annotation.store.askers import Asker
 from annotation.store.attention import Caught
 from annotation.store.events import VOTED
-from annotation.store.openings import Asker
 from annotation.store.remaining import left_for
 from annotation.store.slots import has_held
 from annotation.store.studies import study_of

@@ -22,18 +22,13 @@ from annotation.domain import (
     TaskItem,
 )
 from annotation.errors import NotAllowedError, NotFoundError
+from annotation.store.askers import LEASE_LOST as LEASE_LOST
+from annotation.store.askers import asker_of, candidates_of, has_limits, seen_of, study_row
 from annotation.store.openings import FREE as FREE
-from annotation.store.openings import LEASE_LOST as LEASE_LOST
 from annotation.store.openings import LEASED as LEASED
-from annotation.store.openings import (
-    asker_of,
-    candidates_of,
-    seen_of,
-    serves,
-    study_row,
-)
 from annotation.store.openings import open_items as open_items
 from annotation.store.openings import quota_left as quota_left
+from annotation.store.openings import serves
 from annotation.store.tables import (
     CandidateListRow,
     EventRow,
@@ -163,7 +158,7 @@ def _claim(
 def _choose(tx: Session, annotator: Annotator, items: Sequence[str], n: int) -> list[str]:
     """Asked again here, where other requests of the same person wait: limits hold in every tab."""
     spec = StudySpec(**study_row(tx, annotator).spec)
-    if spec.max_views is None and spec.min_lag == 0 and not spec.label_originals:
+    if not has_limits(spec):
         return list(items[:n])
     asker = asker_of(tx, annotator)
     candidates = candidates_of(tx, asker, items)

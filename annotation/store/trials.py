@@ -6,7 +6,6 @@ fields, names and addresses of the same form, made while slots are reserved.
 """
 
 import secrets
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -30,7 +29,15 @@ from annotation.domain import (
 )
 from annotation.errors import NotAllowedError, NotFoundError
 from annotation.images import folder_of, path_of
-from annotation.store.openings import LEASED, person_row, study_row
+from annotation.store.askers import (
+    asker_of,
+    has_limits,
+    last_answered,
+    person_row,
+    seen_of,
+    study_row,
+)
+from annotation.store.openings import LEASED
 from annotation.store.slots import touch
 from annotation.store.tables import (
     AnnotatorRow,
@@ -43,6 +50,7 @@ from annotation.store.tables import (
     VoteRow,
 )
 from annotation.tasks import quality
+from annotation.tasks.exposure import Candidate, fits
 
 OPEN, DONE = "open", "done"
 # In this order where several are due at the same place.
@@ -57,6 +65,7 @@ def due(
 
     Trials that wait for an answer are given again to the tab that had them, or to another when no
     item is reserved for that one any more. What finds no room stays reserved and comes next time.
+    Where no gold item or repeat keeps the limits of the study, none is given.
     """
     if not items and not _takes_part(*_study_and_person(tx, annotator), Step.MAIN):
         return []
@@ -74,7 +83,11 @@ def due(
     known = _known(tx, annotator, wanted)
     there = {(trial.kind, trial.ordinal) for trial in known}
     maker = _Maker(tx=tx, study=study, annotator=annotator, tab=tab, now=now)
-    made = [maker.draw(kind, ordinal) for kind, ordinal in wanted if (kind, ordinal) not in there]
+    made = [
+        maker.draw(kind, ordinal, items, _index(spec, annotator.seat, kind, ordinal, votes, items))
+        for kind, ordinal in wanted
+        if (kind, ordinal) not in there
+    ]
     waiting = [trial for trial in [*known, *filter(None, made)] if trial.state == OPEN]
     if not waiting:
         return list(items)
@@ -83,7 +96,10 @@ def due(
     for trial in given:
         trial.tab = tab
     tx.flush()
-    places = [_index(spec, annotator.seat, trial, votes, len(items)) for trial in given]
+    places = [
+        _index(spec, annotator.seat, TrialKind(trial.kind), trial.ordinal, votes, items)
+        for trial in given
+    ]
     until = now + timedelta(seconds=spec.lease_seconds)
     return _mixed(items, places, task_items(tx, given, until))[:n]
 
@@ -110,11 +126,13 @@ def _known(
     return list(rows)
 
 
-def _index(spec: StudySpec, seat: int, trial: TrialRow, votes: int, n_items: int) -> int:
-    kind = TrialKind(trial.kind)
+def _index(
+    spec: StudySpec, seat: int, kind: TrialKind, ordinal: int, votes: int, items: Sequence[TaskItem]
+) -> int:
+    """Before which of `items` a trial belongs, for somebody who has given so many votes."""
     if not quality.rate_of(spec, kind):  # switched off since
         return 0
-    return min(max(quality.place(spec, kind, seat, trial.ordinal) - votes, 0), n_items)
+    return min(max(quality.place(spec, kind, seat, ordinal) - votes, 0), len(items))
 
 
 def _mixed(
@@ -150,20 +168,27 @@ def practice(tx: Session, annotator: Annotator, tab: str, n: int, now: datetime)
 def with_trials(
     tx: Session, annotator: Annotator, progress: AnnotatorProgress
 ) -> AnnotatorProgress:
-    """`progress` with the trials done, and with those that are open or still to come."""
+    """`progress` with the trials done, and with those that are open or still to come.
+
+    Those whose place is over without an item that kept the limits come no more.
+    """
     study, person = _study_and_person(tx, annotator)
     spec = StudySpec(**study.spec)
     if not any(quality.rate_of(spec, kind) for kind in MIXED):
         return progress
     own = (TrialRow.annotator_id == annotator.id, TrialRow.kind.in_(MIXED))
-    found = tx.execute(select(TrialRow.kind, TrialRow.state).where(*own))
-    states = Counter((kind, state) for kind, state in found)
-    left = 0
+    found = tx.execute(select(TrialRow.kind, TrialRow.ordinal, TrialRow.state).where(*own)).all()
+    there = {(kind, ordinal) for kind, ordinal, _ in found}
+    finished = sum(state == DONE for *_, state in found)
+    left = len(found) - finished
     for kind in MIXED:
-        waiting, done = states[kind, OPEN], states[kind, DONE]
-        by_the_end = quality.due(spec, kind, person.seat, progress.done + progress.left)
-        left += max(waiting, by_the_end - done)
-    finished = sum(states[kind, DONE] for kind in MIXED)
+        now = quality.due(spec, kind, person.seat, progress.done)
+        end = quality.due(spec, kind, person.seat, progress.done + progress.left)
+        to_come = sum((kind, ordinal) not in there for ordinal in range(now, end))
+        if kind is TrialKind.GOLD and to_come:
+            n_shown = sum(one == kind for one, _ in there)
+            to_come = min(to_come, len(_stimuli(tx, study.id, StimulusKind.GOLD)) - n_shown)
+        left += to_come
     return replace(progress, trials_done=finished, trials_left=left)
 
 
@@ -222,16 +247,29 @@ class _Maker:
     tab: str
     now: datetime
 
-    def draw(self, kind: TrialKind, ordinal: int) -> TrialRow | None:
-        """A trial of a drawn item, None if there is no item (left) to draw."""
-        spec, seat = StudySpec(**self.study.spec), self.annotator.seat
-        if kind is TrialKind.REPEAT:
-            stimulus = _repeated(self.tx, spec, self.annotator, self.tab, ordinal)
-        else:
-            stimuli = _stimuli(self.tx, self.study.id, StimulusKind(kind.value))
-            number = quality.drawn(spec, kind, seat, ordinal, len(stimuli))
-            stimulus = None if number is None else stimuli[number]
+    def draw(
+        self, kind: TrialKind, ordinal: int, items: Sequence[TaskItem], index: int
+    ) -> TrialRow | None:
+        """A trial to be shown before the item with number `index`, None if nothing fits there."""
+        stimulus = self._drawn(kind, ordinal, [item.item for item in items], index)
         return None if stimulus is None else self.add(kind, ordinal, stimulus)
+
+    def _drawn(self, kind: TrialKind, ordinal: int, items: Sequence[str], index: int) -> str | None:
+        spec, seat = StudySpec(**self.study.spec), self.annotator.seat
+        if kind is TrialKind.CATCH:
+            stimuli = _stimuli(self.tx, self.study.id, StimulusKind.CATCH)
+            number = quality.drawn(spec, seat, ordinal, len(stimuli))
+            return None if number is None else stimuli[number]
+        if kind is TrialKind.GOLD:
+            known = _gold(self.tx, spec, self.annotator)
+        else:
+            known = _answered(self.tx, spec, self.annotator, self.tab, ordinal)
+        shown = _shown(self.tx, self.annotator, kind)
+        known = [one for one in known if one.item not in shown]
+        free = _fitting(self.tx, spec, self.annotator, known, items, index)
+        if kind is TrialKind.REPEAT:
+            return quality.repeated(spec, seat, ordinal, free)
+        return free[0] if free else None
 
     def add(self, kind: TrialKind, ordinal: int, stimulus: str) -> TrialRow:
         trial = TrialRow(
@@ -252,10 +290,21 @@ class _Maker:
         return trial
 
 
-def _repeated(
+def _gold(tx: Session, spec: StudySpec, annotator: Annotator) -> list[Candidate]:
+    """All gold items, in the order of their annotator."""
+    stimuli = _stimuli(tx, annotator.study_id, StimulusKind.GOLD)
+    rows = select(StimulusRow.id, StimulusRow.source_id).where(
+        StimulusRow.study_id == annotator.study_id, StimulusRow.kind == StimulusKind.GOLD
+    )
+    source = dict(tx.execute(rows).all())
+    order = quality.gold_order(spec, annotator.seat, len(stimuli))
+    return [Candidate(item=stimuli[n], source=source[stimuli[n]]) for n in order]
+
+
+def _answered(
     tx: Session, spec: StudySpec, annotator: Annotator, tab: str, ordinal: int
-) -> str | None:
-    """An item answered at least `spec.repeat_lag` other votes before the place of the repeat.
+) -> list[Candidate]:
+    """The items answered at least `spec.repeat_lag` other votes before the place of a repeat.
 
     What waits for an answer in `tab` will have been answered by then, in the order it was given.
     """
@@ -275,19 +324,51 @@ def _repeated(
         .subquery()
     )
     earlier = union_all(select(votes), select(coming)).subquery()
-    answered = tx.scalars(
-        select(StimulusRow.id)
+    answered = tx.execute(
+        select(StimulusRow.id, StimulusRow.source_id)
         .join(earlier, earlier.c.stimulus_id == StimulusRow.id)
         .join(SourceRow, SourceRow.id == StimulusRow.source_id)
         .where(StimulusRow.kind.in_(_REPEATABLE))
         .order_by(StimulusRow.model, SourceRow.image_id, StimulusRow.kind)
-    ).all()
-    shown = tx.scalars(
-        select(TrialRow.stimulus_id).where(
-            TrialRow.annotator_id == annotator.id, TrialRow.kind == TrialKind.REPEAT
-        )
     )
-    return quality.repeated(spec, annotator.seat, ordinal, answered, shown)
+    return [Candidate(item=item, source=source) for item, source in answered]
+
+
+def _shown(tx: Session, annotator: Annotator, kind: TrialKind) -> set[str]:
+    """The items that trials of a kind have shown to somebody."""
+    own = (TrialRow.annotator_id == annotator.id, TrialRow.kind == kind)
+    return set(tx.scalars(select(TrialRow.stimulus_id).where(*own)))
+
+
+def _fitting(
+    tx: Session,
+    spec: StudySpec,
+    annotator: Annotator,
+    known: Sequence[Candidate],
+    items: Sequence[str],
+    index: int,
+) -> list[str]:
+    """Those `known` that may be shown before the item with number `index` of `items`.
+
+    All limits are kept: items and trials before and after count, and those of other tabs, which may
+    come at any moment.
+    """
+    if not known or not has_limits(spec):
+        return [one.item for one in known]
+    asker = asker_of(tx, annotator)
+    own = (SlotRow.annotator_id == annotator.id, SlotRow.state == LEASED)
+    rows = tx.execute(select(SlotRow.stimulus_id, SlotRow.source_id).where(*own))
+    held = {item: source or "" for item, source in rows}
+    answered = [one for one, _ in last_answered(tx, annotator, spec.min_lag)]
+    soon = [held[item] for item in items[index : index + spec.min_lag]]
+    elsewhere = [source for item, source in held.items() if item not in items]
+    seen = seen_of(tx, asker, known)
+    seen = replace(
+        seen,
+        recent=(*answered, *(held[item] for item in items[:index])),
+        near=seen.near.union(soon, elsewhere),
+    )
+    return [one.item for one in known if fits(one, asker.limits, seen)]
 
 
 def _stimuli(tx: Session, study_id: str, kind: StimulusKind) -> list[str]:

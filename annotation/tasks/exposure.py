@@ -55,15 +55,28 @@ class Candidate:
 class Seen:
     """What somebody has been given before.
 
-    views: items by original. again: items they had and lost, which are no further view. named:
+    views: items by original. again: items they had before, which are no further view. named:
     originals they were asked to name, after which nothing else of them may come. recent: the
-    originals of the last items, the latest last; `Limits.min_lag` of them or more.
+    originals of the last items, the latest last; `Limits.min_lag` of them or more. near: further
+    originals, of which nothing may come for now where a lag is kept. waiting: originals that are
+    not to be named yet, as a trial that shows something else of them has no answer.
     """
 
     views: Mapping[str, int] = field(default_factory=dict)
     again: frozenset[str] = frozenset()
     named: frozenset[str] = frozenset()
     recent: tuple[str, ...] = ()
+    near: frozenset[str] = frozenset()
+    waiting: frozenset[str] = frozenset()
+
+
+def fits(one: Candidate, limits: Limits, seen: Seen) -> bool:
+    """Whether `one` may be given next with all limits kept, the lag as well."""
+    return (
+        _is_in_order(one, seen)
+        and _has_view(one, seen.views, limits, seen)
+        and _is_far(one, seen.recent, limits, seen)
+    )
 
 
 def choose(candidates: Sequence[Candidate], n: int, limits: Limits, seen: Seen) -> list[str]:
@@ -74,14 +87,14 @@ def choose(candidates: Sequence[Candidate], n: int, limits: Limits, seen: Seen) 
     """
     chosen: list[str] = []
     views, recent = dict(seen.views), list(seen.recent)
-    rest = [one for one in candidates if one.is_original or one.source not in seen.named]
-    gives_way = not any(_is_far(one, recent, limits) for one in rest)
+    rest = [one for one in candidates if _is_in_order(one, seen)]
+    gives_way = not any(_is_far(one, recent, limits, seen) for one in rest)
     while len(chosen) < n:
         rest = [one for one in rest if _has_view(one, views, limits, seen)]
-        far = (one for one in rest if _is_far(one, recent, limits))
+        far = (one for one in rest if _is_far(one, recent, limits, seen))
         best = next(far, None)
         if best is None and gives_way and rest:
-            best = max(rest, key=lambda one: _lag(one, recent))
+            best = max(rest, key=lambda one: _lag(one, recent, seen))
         if best is None:
             break
         rest.remove(best)
@@ -91,16 +104,25 @@ def choose(candidates: Sequence[Candidate], n: int, limits: Limits, seen: Seen) 
     return chosen
 
 
+def _is_in_order(one: Candidate, seen: Seen) -> bool:
+    """Whether the original itself comes after all else of it."""
+    return one.source not in (seen.waiting if one.is_original else seen.named)
+
+
 def _has_view(one: Candidate, views: Mapping[str, int], limits: Limits, seen: Seen) -> bool:
     if limits.max_views is None or one.item in seen.again:
         return True
     return views.get(one.source, 0) < limits.max_views
 
 
-def _is_far(one: Candidate, recent: Sequence[str], limits: Limits) -> bool:
-    return limits.min_lag == 0 or one.source not in recent[-limits.min_lag :]
+def _is_far(one: Candidate, recent: Sequence[str], limits: Limits, seen: Seen) -> bool:
+    if limits.min_lag == 0:
+        return True
+    return one.source not in seen.near and one.source not in recent[-limits.min_lag :]
 
 
-def _lag(one: Candidate, recent: Sequence[str]) -> int:
+def _lag(one: Candidate, recent: Sequence[str], seen: Seen) -> int:
     """How many items have come since the last one of the same original."""
+    if one.source in seen.near:
+        return 0
     return next((i for i, s in enumerate(reversed(recent)) if s == one.source), len(recent))

@@ -76,7 +76,9 @@ def feasibility(spec: StudySpec, load: Load, n_annotators: int | None = None) ->
         annotators_needed=needed,
         annotators_enough=enough,
         views_each=views,
-        risk=" ".join([*_shortage(spec, people, needed, enough), _carry_over(views, most_views)]),
+        risk=" ".join(
+            [*_shortage(spec, people, needed, enough), _carry_over(spec, views, most_views)]
+        ),
     )
 
 
@@ -128,9 +130,10 @@ def _shortage(spec: StudySpec, people: int, needed: int, enough: int | None) -> 
     return []
 
 
-def _carry_over(views: int, most_views: int) -> str:
+def _carry_over(spec: StudySpec, views: int, most_views: int) -> str:
     if most_views == 1:
-        return "Nobody meets an original twice, so there is no carry-over."
+        but = " except in blind repeats" if spec.repeat_rate else ""
+        return f"Nobody meets an original twice{but}, so there is no carry-over."
     how_often = _times(views) if views == most_views else f"about {_times(views)}"
     at_most = "" if views == most_views else f", at most {_times(most_views)}"
     return (

@@ -4,11 +4,16 @@ Practice items come with feedback before the study begins. Catch trials show wha
 see, or what nobody can. Gold items are reconstructions whose answer the researcher gave. Repeats
 are items that the annotator has answered before. Practice and catch trials use originals that the
 study does not ask about, so nobody learns from them what a counted item shows.
+
+Gold items and repeats may be of originals that the study asks about, so what one person may see of
+an original (`StudySpec.max_views`, `min_lag`, `label_originals`) holds for them as well, with one
+exception: a gold item is a view like any other, but a repeat, which is a second look by its nature,
+comes on top of the views. Where no item fits, the trial is left out.
 """
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from annotation.domain import DIFFERENT, NONE, SAME, StimulusKind, StudySpec, Task, TrialKind
@@ -312,25 +317,32 @@ def _start(spec: StudySpec, kind: TrialKind) -> int:
     return spec.repeat_lag + 1 if kind is TrialKind.REPEAT else 0
 
 
-def drawn(spec: StudySpec, kind: TrialKind, seat: int, ordinal: int, n_items: int) -> int | None:
-    """Which of `n_items` catch or gold items a trial shows, None when there is none (left).
+def drawn(spec: StudySpec, seat: int, ordinal: int, n_items: int) -> int | None:
+    """Which of `n_items` catch items a trial shows, None when there is none.
 
-    Every item comes once before any comes again; gold items come once only, as an answer that is
-    given twice says nothing new.
+    Every item comes once before any comes again.
     """
-    if not n_items or (kind is TrialKind.GOLD and ordinal >= n_items):
+    if not n_items:
         return None
     turn, index = divmod(ordinal, n_items)
+    return _shuffled(spec, TrialKind.CATCH, seat, turn, n_items)[index]
+
+
+def gold_order(spec: StudySpec, seat: int, n_items: int) -> list[int]:
+    """The order in which gold items are shown to the annotator of a seat, as limits allow.
+
+    Each comes once, as an answer that is given twice says nothing new.
+    """
+    return _shuffled(spec, TrialKind.GOLD, seat, 0, n_items)
+
+
+def _shuffled(spec: StudySpec, kind: TrialKind, seat: int, turn: int, n_items: int) -> list[int]:
     rng = random.Random(f"drawn/{spec.seed}/{kind}/{seat}/{turn}")
-    return rng.sample(range(n_items), n_items)[index]
+    return rng.sample(range(n_items), n_items)
 
 
-def repeated(
-    spec: StudySpec, seat: int, ordinal: int, answered: Sequence[str], shown: Iterable[str]
-) -> str | None:
-    """The item to show again out of those `answered`, one not among `shown`; None without one."""
-    known = set(shown)
-    free = [item for item in answered if item not in known]
+def repeated(spec: StudySpec, seat: int, ordinal: int, free: Sequence[str]) -> str | None:
+    """The item to show again, one of `free`; None without one."""
     if not free:
         return None
     # Not the generator's choice of an item, whose random id would make every study different.

@@ -46,7 +46,7 @@ def test_what_is_wrong_is_said(text, words):
 
 def test_the_table_lists_settings_with_their_defaults():
     table = settings.table()
-    assert "repeat_rate: Blind repeats per vote. (default 0.05)" in table
+    assert "repeat_lag: Votes between an item and its repeat, at least. (default 50)" in table
     assert "balanced" in table
     assert "password: Asked for when people join." in table
 

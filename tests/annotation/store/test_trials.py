@@ -285,6 +285,111 @@ def test_gold_items_come_once_each(store, make):
     assert told["model"].tolist() == ["a", "b"]
 
 
+GOLD = ["a,image-000,Cat", "b,image-003,none", "a,image-005,star", "b,image-006,none"]
+
+
+def shows(store, study):
+    """What each person was shown, in order: (kind, original) by name."""
+    table = export_votes(store, study.id)
+    return {
+        name: list(zip(own["kind"], own["image_id"], strict=True))
+        for name, own in table.groupby("annotator")
+    }
+
+
+def lags(shown, kinds):
+    """How many others came between two shows of one original, where one is of `kinds`."""
+    for n, (kind, image) in enumerate(shown):
+        before = [m for m in range(n) if shown[m][1] == image]
+        if before and {kind, shown[before[-1]][0]} & set(kinds):
+            yield n - before[-1] - 1
+
+
+def answer_in_turn(store, study, n_people, n=3):
+    for number in range(n_people):
+        answer_all(store, signed_in(store, study, f"p{number}"), n)
+
+
+@BOTH
+def test_a_gold_item_is_a_view_like_any_other(store, make):
+    study = make(gold=GOLD, gold_rate=0.5, max_views=1)
+    answer_in_turn(store, study, 3)
+    for shown in shows(store, study).values():
+        assert len({image for _, image in shown}) == len(shown)
+    kinds = [kind for shown in shows(store, study).values() for kind, _ in shown]
+    assert 0 < kinds.count("gold") < 3 * len(GOLD)
+
+
+@BOTH
+@pytest.mark.parametrize("lag", [1, 3])
+def test_gold_items_and_repeats_keep_the_lag(store, make, lag):
+    trials = {"gold": GOLD, "gold_rate": 0.3, "repeat_rate": 0.5, "repeat_lag": 0}
+    study = make(**trials, min_lag=lag, balanced=False)
+    answer_in_turn(store, study, 3, n=2)
+    for shown in shows(store, study).values():
+        trials = [n for n, (kind, _) in enumerate(shown) if kind in ("gold", "repeat")]
+        assert trials
+        for n in trials:
+            assert shown[n][1] not in {image for _, image in shown[max(0, n - lag) : n]}
+
+
+def test_a_gold_item_among_items_reserved_already_keeps_the_lag_to_both_sides(store, make):
+    study = make(gold=GOLD, gold_rate=0.5, min_lag=2)
+    answer_in_turn(store, study, 4, n=50)
+    found = [one for shown in shows(store, study).values() for one in lags(shown, ("gold",))]
+    assert len(found) > 4
+    assert min(found) >= 2
+
+
+def test_items_keep_the_lag_after_trials_as_long_as_there_are_others(store, make):
+    study = make(gold=GOLD, gold_rate=0.5, min_lag=2)
+    answer_in_turn(store, study, 1, n=1)
+    (shown,) = shows(store, study).values()
+    assert all(one >= 2 for one in lags(shown[:12], ("gold",)))
+    assert [kind for kind, _ in shown[:12]].count("gold") > 1
+
+
+@BOTH
+def test_nothing_of_an_original_is_shown_after_it_was_named(store, make):
+    trials = {"gold": GOLD, "gold_rate": 0.2, "repeat_rate": 0.5, "repeat_lag": 1}
+    study = make(**trials, label_originals=True)
+    answer_in_turn(store, study, 2)
+    for shown in shows(store, study).values():
+        named = [n for n, (kind, _) in enumerate(shown) if kind == "original"]
+        assert len(named) == 8
+        assert all(shown[n][1] not in {image for _, image in shown[n + 1 :]} for n in named)
+        assert {"gold", "repeat"} <= {kind for kind, _ in shown}
+
+
+def test_the_original_is_not_given_while_a_trial_of_it_waits_in_another_tab(store, make):
+    study = make(repeat_rate=0.5, repeat_lag=1, label_originals=True, votes_per_item=1)
+    anna = signed_in(store, study, "Anna")
+    items = []
+    while not trial_ids(store):
+        for item in items:
+            say(store, anna, item.item)
+        items = next_items(store, anna, "t", 3, NOW)
+    (waiting,) = trial_ids(store)
+    assert len(items) > 1  # so the tab keeps the trial
+    shown = [item.item for item in answer_all(store, anna, tab="other")]
+    of = {one.id: one.stimulus_id for one in rows(store, TrialRow)}
+    stimuli = {one.id: one for one in rows(store, StimulusRow)}
+    source = stimuli[of[waiting]].source_id
+    after = [stimuli[of.get(item, item)] for item in shown[shown.index(waiting) :]]
+    assert ("original", source) in {(one.kind, one.source_id) for one in after}
+    assert shown.index(waiting) > len(shown) / 2
+
+
+def test_what_limits_leave_no_room_for_is_not_promised(store, make):
+    study = make(gold=["a,image-000,Cat", "b,image-000,Cat"], gold_rate=0.5, max_views=1)
+    anna = signed_in(store, study, "Anna")
+    assert progress_of(store, anna).trials_left == 2  # of four due, as there are no more
+    answer_all(store, anna)
+    now = progress_of(store, anna)
+    assert now.trials_done < 2
+    assert (now.left, now.trials_left) == (0, 0)
+
+
 @BOTH
 def test_practice_is_all_there_is_before_and_tells_the_answer(store, make):
     study = make(set_aside=4, practice=5)

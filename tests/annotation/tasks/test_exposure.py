@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from annotation.tasks.exposure import (
     cell_of,
     cells_in_order,
     choose,
+    fits,
     source_ranks,
 )
 
@@ -92,6 +94,36 @@ def test_the_lag_gives_way_where_nothing_else_is_left():
 def test_nothing_comes_after_the_original_itself():
     seen = Seen(views={"a": 1}, named=frozenset({"a"}))
     assert letters(choose(candidates("abA"), 9, Limits(), seen)) == "bA"
+
+
+def test_the_original_itself_waits_for_an_answer_to_a_trial_of_it():
+    seen = Seen(waiting=frozenset("a"))
+    assert letters(choose(candidates("aAB"), 9, Limits(), seen)) == "aB"
+
+
+def test_what_is_near_comes_only_where_the_lag_gives_way():
+    seen, limits = Seen(recent=("c", "b"), near=frozenset("a")), Limits(min_lag=1)
+    assert letters(choose(candidates("abc"), 9, limits, seen)) == "cb"
+    assert letters(choose(candidates("ab"), 1, limits, seen)) == "a"
+    assert letters(choose(candidates("ac"), 1, Limits(), seen)) == "a"
+
+
+@pytest.mark.parametrize(
+    ("limits", "seen", "does"),
+    [
+        (Limits(), Seen(views={"a": 9}, recent=("a",), near=frozenset("a")), True),
+        (Limits(max_views=2), Seen(views={"a": 1}), True),
+        (Limits(max_views=2), Seen(views={"a": 2}), False),
+        (Limits(max_views=2), Seen(views={"a": 2}, again=frozenset({"0a"})), True),
+        (Limits(min_lag=2), Seen(recent=("a", "b", "c")), True),
+        (Limits(min_lag=2), Seen(recent=("a", "b")), False),
+        (Limits(min_lag=2), Seen(near=frozenset("a")), False),
+        (Limits(), Seen(named=frozenset("a")), False),
+    ],
+)
+def test_what_fits_keeps_every_limit(limits, seen, does):
+    (one,) = candidates("a")
+    assert fits(one, limits, seen) is does
 
 
 views = st.none() | st.integers(1, 3)

@@ -16,6 +16,7 @@ from annotation.tasks.quality import (
     counted,
     drawn,
     due,
+    gold_order,
     place,
     quality_items,
     repeated,
@@ -241,15 +242,15 @@ def test_no_trials_at_rate_zero_and_places_of_their_own_for_everybody():
 
 def test_all_items_come_before_any_comes_again_and_gold_comes_once():
     of = spec(set_aside=1, catch_rate=0.1, gold_rate=0.1)
-    turns = [[drawn(of, TrialKind.CATCH, 3, 5 * turn + i, 5) for i in range(5)] for turn in (0, 1)]
+    turns = [[drawn(of, 3, 5 * turn + i, 5) for i in range(5)] for turn in (0, 1)]
     assert [sorted(turn) for turn in turns] == [[0, 1, 2, 3, 4]] * 2
-    assert sorted(drawn(of, TrialKind.GOLD, 3, i, 4) for i in range(4)) == [0, 1, 2, 3]
-    assert drawn(of, TrialKind.GOLD, 3, 4, 4) is None
-    assert drawn(of, TrialKind.CATCH, 3, 0, 0) is None
+    assert drawn(of, 3, 0, 0) is None
+    assert sorted(gold_order(of, 3, 4)) == [0, 1, 2, 3]
+    assert gold_order(of, 3, 0) == []
+    assert len({tuple(gold_order(of, seat, 4)) for seat in range(20)}) > 5
 
 
-def test_nothing_is_repeated_twice():
-    shown = []
-    while (item := repeated(spec(), 0, len(shown), ["x", "y", "z"], shown)) is not None:
-        shown.append(item)
-    assert sorted(shown) == ["x", "y", "z"]
+def test_what_is_repeated_is_one_of_those_free():
+    draws = [repeated(spec(), 0, ordinal, ["x", "y", "z"]) for ordinal in range(40)]
+    assert set(draws) == {"x", "y", "z"}
+    assert repeated(spec(), 0, 0, []) is None

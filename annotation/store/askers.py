@@ -1,0 +1,250 @@
+"""Inside one transaction: who asks for items, and what they have been shown. Changes nothing.
+
+An item *given* to somebody is one whose slot they hold or held, whether or not they answered; a
+gold item is given when its trial is made. Repeats show again what was given before.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Subquery,
+    bindparam,
+    func,
+    literal,
+    literal_column,
+    select,
+    union,
+)
+from sqlalchemy.orm import Session
+
+from annotation.domain import Annotator, SlotState, StudySpec, TrialKind, VoteStatus
+from annotation.errors import NotFoundError
+from annotation.store.tables import (
+    AnnotatorRow,
+    EventRow,
+    SlotRow,
+    StimulusRow,
+    StudyRow,
+    TrialRow,
+    VoteRow,
+)
+from annotation.tasks.assignment import order_of
+from annotation.tasks.exposure import Candidate, Limits, Seen, cells_in_order
+
+LEASE_LOST = "lease_lost"
+_LOST: ColumnElement[str] = literal_column(f"'{LEASE_LOST}'")
+_HELD = (
+    select(SlotRow.cell, SlotRow.state, func.count())
+    .where(SlotRow.annotator_id == bindparam("me"))
+    .group_by(SlotRow.cell, SlotRow.state)
+)
+_NO_CELL = -1  # of a gold item, which has no slots
+# Trials that may be of originals that the study asks about.
+_OF_ORIGINALS = TrialRow.kind.in_((TrialKind.GOLD, TrialKind.REPEAT))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asker:
+    """Somebody who asks for items, and what decides which ones they may be given.
+
+    cells: of the Latin square, in this person's order, without those they have answered wholly.
+    """
+
+    annotator: Annotator
+    spec: StudySpec
+    cells: tuple[int, ...]
+    n_cells: int
+    n_held: int  # items that wait for their answer
+
+    @property
+    def last_ks(self) -> tuple[int, ...]:
+        """Which k the last slot of an item may have."""
+        k = self.spec.votes_per_item
+        return (k - 1, k) if self.spec.extra_vote else (k - 1,)
+
+    def binds(self, now: datetime) -> dict[str, Any]:
+        """What the prepared statements ask for."""
+        order = order_of(self.spec.seed, self.annotator.name.casefold())
+        return {
+            "study": self.annotator.study_id,
+            "me": self.annotator.id,
+            "cells": self.cells,
+            "ks": self.last_ks,
+            "now": now,
+            "factor": order.factor,
+            "offset": order.offset,
+        }
+
+    @property
+    def limits(self) -> Limits:
+        """What the study allows one person to see of one original."""
+        return Limits(max_views=self.spec.max_views, min_lag=self.spec.min_lag)
+
+    @property
+    def originals(self) -> int | None:
+        """The cell of the originals, None where they are no items."""
+        return self.n_cells - 1 if self.spec.label_originals else None
+
+
+def has_limits(spec: StudySpec) -> bool:
+    """Whether what one person may see of an original is limited at all."""
+    return spec.max_views is not None or spec.min_lag > 0 or spec.label_originals
+
+
+def study_row(tx: Session, annotator: Annotator) -> StudyRow:
+    """The study of `annotator`; raises `NotFoundError`."""
+    study = tx.get(StudyRow, annotator.study_id)
+    if study is None:
+        raise NotFoundError(f"There is no study {annotator.study_id!r}.")
+    # The session forgets rows that nobody keeps, and would read this one many times.
+    tx.info["study"] = study
+    return study
+
+
+def person_row(tx: Session, annotator: Annotator) -> AnnotatorRow | None:
+    """The row of `annotator`, None if they are gone."""
+    tx.info["person"] = tx.get(AnnotatorRow, annotator.id)
+    return tx.info["person"]
+
+
+def asker_of(tx: Session, annotator: Annotator) -> Asker:
+    """`annotator` as somebody who asks for items."""
+    study = study_row(tx, annotator)
+    spec = StudySpec(**study.spec)
+    n_of = {(cell, state): n for cell, state, n in tx.execute(_HELD, {"me": annotator.id})}
+    order = cells_in_order(annotator.seat, len(study.cells), originals=spec.label_originals)
+    return Asker(
+        annotator=annotator,
+        spec=spec,
+        cells=tuple(c for c in order if n_of.get((c, SlotState.DONE), 0) < study.cells[c]),
+        n_cells=len(study.cells),
+        n_held=sum(n for (_, state), n in n_of.items() if state == SlotState.LEASED),
+    )
+
+
+# ------------------------------------------------------------------ what they have been shown
+
+
+def given_items(annotator: Annotator) -> Subquery:
+    """Every item `annotator` was ever given, gold items too, with its original and cell."""
+    columns = SlotRow.stimulus_id, SlotRow.source_id, SlotRow.cell
+    held = select(*columns).where(
+        SlotRow.annotator_id == annotator.id, SlotRow.source_id.is_not(None)
+    )
+    lost = (
+        select(*columns)
+        .join(EventRow, EventRow.stimulus_id == SlotRow.stimulus_id)
+        .where(
+            EventRow.annotator_id == annotator.id,
+            EventRow.kind == _LOST,
+            SlotRow.k == 0,
+            SlotRow.source_id.is_not(None),
+        )
+    )
+    gold = (
+        select(TrialRow.stimulus_id, StimulusRow.source_id, literal(_NO_CELL))
+        .join(StimulusRow, StimulusRow.id == TrialRow.stimulus_id)
+        .where(TrialRow.annotator_id == annotator.id, TrialRow.kind == TrialKind.GOLD)
+    )
+    return union(held, lost, gold).subquery()
+
+
+def full_sources(given: Subquery, max_views: int) -> Select[str]:
+    """The originals of which somebody has seen as much as they may."""
+    views = select(given.c.source_id).group_by(given.c.source_id)
+    return views.having(func.count() >= max_views)
+
+
+def unnamed(asker: Asker) -> ColumnElement[bool]:
+    """That the person has not been asked to name the original itself, which gives it away."""
+    given = given_items(asker.annotator)
+    named = select(given.c.source_id).where(given.c.cell == asker.originals)
+    return SlotRow.source_id.not_in(named)
+
+
+def waiting_sources(annotator: Annotator) -> Select[str]:
+    """The originals of gold items and repeats that have no answer yet."""
+    return (
+        select(StimulusRow.source_id)
+        .join(TrialRow, TrialRow.stimulus_id == StimulusRow.id)
+        .where(TrialRow.annotator_id == annotator.id, TrialRow.state == "open", _OF_ORIGINALS)
+    )
+
+
+def recent_sources(tx: Session, asker: Asker) -> tuple[str, ...]:
+    """The originals of the last items given to somebody, as many as the lag, the latest _LAST."""
+    if asker.spec.min_lag == 0:
+        return ()
+    query = select(SlotRow.source_id).where(
+        SlotRow.annotator_id == asker.annotator.id,
+        SlotRow.given.is_not(None),
+        SlotRow.source_id.is_not(None),
+    )
+    found = tx.scalars(query.order_by(SlotRow.given.desc()).limit(asker.spec.min_lag)).all()
+    return tuple(source for source in reversed(found) if source is not None)
+
+
+def last_answered(tx: Session, annotator: Annotator, n: int) -> list[tuple[str, bool]]:
+    """The originals of the last `n` items somebody has answered, trials too, the latest last.
+
+    With each, whether it was a gold item or a repeat. Answers taken back are none.
+    """
+    rows = tx.execute(
+        select(StimulusRow.source_id, TrialRow.kind)
+        .join(VoteRow, VoteRow.stimulus_id == StimulusRow.id)
+        .outerjoin(TrialRow, TrialRow.id == VoteRow.trial_id)
+        .where(VoteRow.annotator_id == annotator.id, VoteRow.status != VoteStatus.SUPERSEDED)
+        .order_by(VoteRow.server_ts.desc(), VoteRow.id.desc())
+        .limit(n)
+    ).all()
+    return [(source, kind in (TrialKind.GOLD, TrialKind.REPEAT)) for source, kind in rows[::-1]]
+
+
+def near_sources(tx: Session, asker: Asker) -> frozenset[str]:
+    """The originals of gold items and repeats that wait, or were answered within the lag."""
+    if asker.spec.min_lag == 0:
+        return frozenset()
+    last = last_answered(tx, asker.annotator, asker.spec.min_lag)
+    answered = (source for source, is_trial in last if is_trial)
+    return frozenset([*answered, *tx.scalars(waiting_sources(asker.annotator))])
+
+
+def candidates_of(tx: Session, asker: Asker, items: Sequence[str]) -> list[Candidate]:
+    """`items` with their originals, in their order."""
+    rows = tx.execute(
+        select(SlotRow.stimulus_id, SlotRow.source_id, SlotRow.cell).where(
+            SlotRow.stimulus_id.in_(items), SlotRow.k == 0
+        )
+    )
+    found = {
+        item: Candidate(item=item, source=source or "", is_original=cell == asker.originals)
+        for item, source, cell in rows
+    }
+    return [found[item] for item in items if item in found]
+
+
+def seen_of(tx: Session, asker: Asker, candidates: Sequence[Candidate]) -> Seen:
+    """What somebody has seen of the originals of `candidates`."""
+    waits = asker.spec.label_originals
+    given = given_items(asker.annotator)
+    rows = tx.execute(
+        select(given.c.stimulus_id, given.c.source_id, given.c.cell).where(
+            given.c.source_id.in_({one.source for one in candidates})
+        )
+    ).all()
+    views: dict[str, int] = {}
+    for _, source, _ in rows:
+        views[source] = views.get(source, 0) + 1
+    return Seen(
+        views=views,
+        again=frozenset(item for item, _, _ in rows),
+        named=frozenset(source for _, source, cell in rows if cell == asker.originals),
+        recent=recent_sources(tx, asker),
+        near=near_sources(tx, asker),
+        waiting=frozenset(tx.scalars(waiting_sources(asker.annotator)) if waits else ()),
+    )
