@@ -1,6 +1,7 @@
 """A PyTorch network read as the layers of which c(M) is made, and one gradient of it."""
 
 import copy
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,19 +9,20 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, fx, nn
-from torch.fx.passes.shape_prop import ShapeProp
+from torch import Tensor, nn
 
 from semsim.analysis.security import Convolution, FullyConnected, Layer, Pooling, Shape, shapes_of
 from semsim.analysis.security_check import LeakedLayer
+from semsim.analysis.security_steps import Step, first_line, steps_of
 from semsim.errors import SettingsError
 
 _REVERSIBLE = {"tanh", "sigmoid", "leakyrelu", "elu", "softplus", "logsigmoid", "softsign"}
 _LOSSY = {"relu", "relu6", "silu", "gelu", "hardtanh", "hardswish", "hardsigmoid", "mish", "celu"}
 _LOSSY |= {"selu", "prelu", "rrelu", "threshold", "clamp"}
-_HARMLESS = {"identity", "flatten", "view", "reshape", "contiguous", "squeeze", "unflatten"}
-_HARMLESS |= {"dropout", "dropout2d", "alphadropout", "softmax", "logsoftmax", "sub", "mul", "add"}
-_HARMLESS |= {"truediv", "div", "double", "float", "getitem"}
+_HARMLESS = {"identity", "contiguous", "dropout", "dropout2d", "alphadropout", "softmax"}
+_HARMLESS |= {"logsoftmax", "double", "float"}
+_FLATTENING = {"flatten", "view", "reshape", "squeeze"}
+_SCALING = {"add", "sub", "mul", "truediv", "div"}
 _NORMS = {"batchnorm2d", "batchnorm1d"}
 _POOLS = {"maxpool2d", "avgpool2d"}
 _FIXED_POOLS = {"adaptiveavgpool2d", "adaptivemaxpool2d"}
@@ -42,9 +44,11 @@ def read_network(model: nn.Module, input_shape: Shape) -> ReadNetwork:
     """The layers of a network in which each step feeds only the next one.
 
     input_shape: (C, H, W). Functions such as `torch.relu` in `forward` are read too. Raises
-    `SettingsError` that names a step that c(M) does not know, a branch, or what stops the reading.
+    `SettingsError` that names a step that c(M) does not know, a branch, a layer used twice, or what
+    stops the reading.
     """
-    steps = list(_steps(model, input_shape))
+    steps = list(steps_of(model, input_shape))
+    _check_used_once(steps)
     found = [(step.name, _layer_of(step)) for step in steps]
     layers = tuple(layer for _, layer in found if layer is not None)
     shapes_of(layers, input_shape)
@@ -57,19 +61,32 @@ def leaked_layers(
 ) -> list[LeakedLayer]:
     """Weight and ∂J/∂Z of the convolutions called `names`, for an image of uniform noise.
 
-    In float64 and eval mode, on a copy; J is the cross-entropy for class 0.
+    In float64 and eval mode, on a copy of which no parameter is frozen; J is the cross-entropy for
+    class 0. Raises `SettingsError` where there is no such gradient.
     """
-    exact = copy.deepcopy(model).double().cpu().eval()
+    if not names:
+        return []
+    exact = copy.deepcopy(model).double().cpu().eval().requires_grad_(True)
     outputs: dict[str, Tensor] = {}
 
-    def keep(name: str) -> Callable[[nn.Module, Any, Tensor], None]:
-        return lambda module, given, output: outputs.__setitem__(name, output)
+    def keep(name: str) -> Callable[[nn.Module, Any, Tensor], Tensor]:
+        def hook(module: nn.Module, given: Any, output: Tensor) -> Tensor:
+            outputs[name] = output
+            return output.clone()  # what follows may write into its input
+
+        return hook
 
     modules = dict(exact.named_modules())
     hooks = [modules[name].register_forward_hook(keep(name)) for name in names]
     image = torch.rand(1, *input_shape, generator=rng, dtype=torch.float64)
-    loss = F.cross_entropy(exact(image), torch.tensor([0]))
-    slopes = torch.autograd.grad(loss, [outputs[name] for name in names])
+    try:
+        loss = F.cross_entropy(exact(image), torch.tensor([0]))
+        slopes = torch.autograd.grad(loss, [outputs[name] for name in names])
+    except RuntimeError as error:
+        raise SettingsError(
+            f"{type(model).__name__} has no gradient to check: {first_line(error)}. Its forward "
+            "must return a value a class, and neither detach anything nor switch gradients off."
+        ) from error
     for hook in hooks:
         hook.remove()
     weights = [exact.get_parameter(f"{name}.weight").detach() for name in names]
@@ -113,73 +130,17 @@ def _module(layer: Convolution | Pooling, channels: int) -> nn.Module:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Step:
-    """One step of `forward`. kind: its type in small letters without underscores.
-
-    module: None where it is a function, which then has arguments `given` behind its input.
-    """
-
-    name: str
-    kind: str
-    module: nn.Module | None
-    given: tuple[Any, ...]
-    named: dict[str, Any]
-    inputs: Shape
-
-
-def _steps(model: nn.Module, input_shape: Shape) -> Iterator[_Step]:
-    graph = _traced(model, input_shape)
-    modules = dict(graph.named_modules())
-    before: fx.Node | None = None
-    for node in graph.graph.nodes:
-        if node.op in ("get_attr", "output") or "tensor_meta" not in node.meta:
-            continue
-        if before is None:
-            before = node
-            continue
-        fed = [n for n in node.all_input_nodes if "tensor_meta" in n.meta and n.op != "get_attr"]
-        if fed != [before]:
+def _check_used_once(steps: Sequence[Step]) -> None:
+    weighted = [step.name for step in steps if isinstance(step.module, nn.Conv2d | nn.Linear)]
+    for name, times in Counter(weighted).items():
+        if times > 1:
             raise SettingsError(
-                f"The network branches at {_shown(node)}. c(M) is defined for layers one after the "
-                "other; shortcuts and several inputs are not."
+                f"{name} is used {times} times. The gradient of its weight is then a sum, which "
+                "c(M) does not know; use a layer of its own each time."
             )
-        yield _step(node, modules, tuple(before.meta["tensor_meta"].shape[1:]))
-        before = node
 
 
-def _traced(model: nn.Module, input_shape: Shape) -> fx.GraphModule:
-    plain = copy.deepcopy(model).cpu().float().eval()
-    try:
-        graph = fx.symbolic_trace(plain)
-        ShapeProp(graph).propagate(torch.zeros(1, *input_shape))
-    except Exception as error:  # what a stranger's forward can raise has no common type
-        size = "×".join(map(str, input_shape))
-        raise SettingsError(
-            f"{type(model).__name__} cannot be read with an input of {size}: {error}. Its forward "
-            "must take one batch of images and must not decide anything by their values."
-        ) from error
-    return graph
-
-
-def _step(node: fx.Node, modules: dict[str, nn.Module], inputs: Shape) -> _Step:
-    if node.op == "call_module":
-        module = modules[str(node.target)]
-        kind, name = type(module).__name__, str(node.target)
-    else:
-        module, name = None, node.name
-        kind = str(getattr(node.target, "__name__", node.target))
-    return _Step(
-        name=name,
-        kind=kind.lower().replace("_", ""),
-        module=module,
-        given=tuple(node.args[1:]),
-        named=dict(node.kwargs),
-        inputs=inputs,
-    )
-
-
-def _layer_of(step: _Step) -> Layer | None:
+def _layer_of(step: Step) -> Layer | None:
     """The layer that a step is; None for what c(M) passes over."""
     module = step.module
     if isinstance(module, nn.Conv2d):
@@ -193,12 +154,47 @@ def _layer_of(step: _Step) -> Layer | None:
     if step.kind in _FIXED_POOLS:
         size = _argument(step, "output_size", 0, None)
         return Pooling(size=_pair(size))
-    if step.kind in _REVERSIBLE | _LOSSY | _HARMLESS | _NORMS:
+    if step.kind in _FLATTENING:
+        _check_flattened(step)
         return None
+    if step.kind in _SCALING and not step.scaled:
+        raise SettingsError(
+            f"{step.name} ({step.kind}) is not arithmetic of a map with constants, as in "
+            "(x - 0.5) / 2. c(M) knows no other, and no multiplying by 0."
+        )
+    if step.kind in _REVERSIBLE | _LOSSY | _HARMLESS | _NORMS | _SCALING:
+        _check_same_shape(step)
+        return None
+    if step.kind in ("conv2d", "linear"):
+        proper = {"conv2d": "nn.Conv2d", "linear": "nn.Linear"}[step.kind]
+        raise SettingsError(
+            f"{step.name} is a function, or a subclass of {proper}. c(M) reads modules; use "
+            f"{proper} itself."
+        )
     raise SettingsError(
         f"c(M) does not know {step.kind} ({step.name}). It knows Conv2d, Linear, pooling by "
         "maximum or mean, batch norm, dropout, flattening and activations of one value."
     )
+
+
+def _check_flattened(step: Step) -> None:
+    if step.outputs not in (step.inputs, (math.prod(step.inputs),)):
+        raise SettingsError(
+            f"{step.name} ({step.kind}) makes {_size(step.outputs)} of {_size(step.inputs)}. c(M) "
+            "knows only flattening all values of a map, before the first Linear."
+        )
+
+
+def _check_same_shape(step: Step) -> None:
+    if step.outputs != step.inputs:
+        raise SettingsError(
+            f"{step.name} ({step.kind}) makes {_size(step.outputs)} of {_size(step.inputs)}; c(M) "
+            "knows it only where it leaves the shape as it is."
+        )
+
+
+def _size(shape: Shape) -> str:
+    return "×".join(map(str, shape))
 
 
 def _convolution(name: str, module: nn.Conv2d) -> Convolution:
@@ -226,7 +222,7 @@ def _padding(name: str, module: nn.Conv2d) -> tuple[int, int]:
     return (down // 2, right // 2)
 
 
-def _pooling(step: _Step) -> Pooling:
+def _pooling(step: Step) -> Pooling:
     if _argument(step, "ceil_mode", 5 if step.kind == "maxpool2d" else 3, False):
         raise SettingsError(f"{step.name} uses ceil_mode, which c(M) does not know.")
     kernel = _argument(step, "kernel_size", 0, None)
@@ -239,7 +235,7 @@ def _pooling(step: _Step) -> Pooling:
     )
 
 
-def _argument(step: _Step, name: str, place: int, otherwise: Any) -> Any:
+def _argument(step: Step, name: str, place: int, otherwise: Any) -> Any:
     if step.module is not None:
         return getattr(step.module, name, otherwise)
     return step.named.get(name, step.given[place] if place < len(step.given) else otherwise)
@@ -254,7 +250,7 @@ def _pair(value: Any) -> tuple[int, int]:
     return (down, right)
 
 
-def _notes(steps: Sequence[_Step]) -> Iterator[str]:
+def _notes(steps: Sequence[Step]) -> Iterator[str]:
     lossy = _counted(step for step in steps if step.kind in _LOSSY)
     pools = _counted(step for step in steps if step.kind in _POOLS | _FIXED_POOLS)
     norms = _counted(step for step in steps if step.kind in _NORMS)
@@ -272,13 +268,9 @@ def _notes(steps: Sequence[_Step]) -> Iterator[str]:
         yield f"{norms}: counted as fixed scaling, as in eval mode."
 
 
-def _counted(steps: Iterable[_Step]) -> str:
+def _counted(steps: Iterable[Step]) -> str:
     """The kinds of steps, with how often each comes."""
     kinds = Counter(
         step.kind if step.module is None else type(step.module).__name__ for step in steps
     )
     return ", ".join(kind if n == 1 else f"{kind} ({n} times)" for kind, n in kinds.items())
-
-
-def _shown(node: fx.Node) -> str:
-    return f"{node.name} ({getattr(node.target, '__name__', node.target)})"

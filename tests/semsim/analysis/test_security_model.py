@@ -55,6 +55,33 @@ class Odd(Shortcut):
         return F.normalize(self.end(self.one(images).flatten(1)))
 
 
+class Several(Shortcut):
+    def forward(self, images):
+        maps = self.one(images)
+        return self.end(maps.flatten(1)), maps
+
+
+class Steps(nn.Module):
+    """One convolution between two steps that are given."""
+
+    def __init__(self, before, behind, channels=3):
+        super().__init__()
+        self.before, self.behind = before, behind
+        self.one = nn.Conv2d(channels, 3, 3)
+        self.end = nn.LazyLinear(10)
+        self.register_buffer("mask", torch.tensor([0.0, 1.0, 1.0])[:, None, None])
+
+    def forward(self, images):
+        maps = torch.tanh(self.one(self.before(images)))
+        return self.end(self.behind(self, maps).flatten(1))
+
+
+def steps(before=lambda x: x, behind=lambda model, x: x, channels=3):
+    model = Steps(before, behind, channels)
+    model(torch.zeros(1, *CIFAR))
+    return model
+
+
 class Unflattened(nn.Module):
     def __init__(self):
         super().__init__()
@@ -80,6 +107,30 @@ def test_steps_inside_forward_are_read():
     assert norm.startswith("BatchNorm2d: ")
 
 
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        (steps(lambda x: x.view(-1, 12, 16, 16), channels=12), "makes 12×16×16 of 3×32×32"),
+        (steps(lambda x: x[:, :, :16, :16]), "does not know getitem"),
+        (steps(behind=lambda model, x: x * x), "mul .mul. is not arithmetic of a map"),
+        (steps(behind=lambda model, x: x * model.mask), "is not arithmetic of a map"),
+        (steps(behind=lambda model, x: 1 / x), "truediv .* is not arithmetic of a map"),
+        (steps(behind=lambda model, x: x.flatten(2)), "makes 3×900 of 3×30×30"),
+        (steps(behind=lambda model, x: model.one(x)), "one is used 2 times"),
+        (steps(behind=lambda model, x: F.conv2d(x, model.one.weight)), "use nn.Conv2d itself"),
+    ],
+)
+def test_what_is_no_chain_of_layers_is_refused_by_name(model, says):
+    with pytest.raises(SettingsError, match=says):
+        read_network(model, CIFAR)
+
+
+def test_scaling_by_constants_is_passed_over():
+    model = steps(lambda x: 2 * (x - 0.5), lambda model, x: (x - model.mask) / 3)
+    found = read_network(model, CIFAR)
+    assert found.layers == (square(3, 3, 1), FullyConnected(outputs=10))
+
+
 @pytest.mark.parametrize("variant", CNN3)
 def test_a_network_made_of_layers_is_read_as_them(variant):
     found = read_network(network_of(CNN3[variant], CIFAR), CIFAR)
@@ -91,6 +142,7 @@ def test_a_network_made_of_layers_is_read_as_them(variant):
     ("kind", "says"),
     [
         (Shortcut, "branches at add"),
+        (Several, "several results are not"),
         (Deciding, "must not decide"),
         (Odd, "does not know normalize"),
         (Unflattened, "flatten it first"),
@@ -102,8 +154,9 @@ def test_what_cannot_be_read_is_named(kind, says):
 
 
 def test_a_wrong_input_size_is_told():
-    with pytest.raises(SettingsError, match="with an input of 3×16×16"):
+    with pytest.raises(SettingsError, match="does not take images of 3×16×16") as told:
         read_network(network_of(CNN3[1], CIFAR), (3, 16, 16))
+    assert "\n" not in str(told.value)
 
 
 def test_the_model_is_left_as_it_was():
@@ -114,6 +167,47 @@ def test_the_model_is_left_as_it_was():
     assert model.training
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def small(*behind):
+    """A convolution and what is behind it, weights drawn with one seed."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Conv2d(1, 2, 3), *behind, nn.Flatten(), nn.Linear(2 * 7 * 7, 3))
+
+
+def slope_of(model):
+    rng = torch.Generator().manual_seed(0)
+    (leaked,) = leaked_layers(model, ("0",), (1, 9, 9), rng)
+    return leaked.slope
+
+
+def test_frozen_weights_have_slopes_too():
+    frozen = small(nn.Tanh()).requires_grad_(False)
+    torch.testing.assert_close(slope_of(frozen), slope_of(small(nn.Tanh())))
+    assert not frozen[0].weight.requires_grad
+
+
+def test_an_activation_in_place_does_not_change_what_slope_is_meant():
+    found = slope_of(small(nn.ELU(inplace=True)))
+    torch.testing.assert_close(found, slope_of(small(nn.ELU())))
+
+
+def test_a_network_without_a_convolution_has_no_slopes():
+    rng = torch.Generator().manual_seed(0)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(9, 2))
+    assert leaked_layers(model, (), (1, 3, 3), rng) == []
+
+
+class Detached(Shortcut):
+    def forward(self, images):
+        return self.end(self.one(images).detach().flatten(1))
+
+
+def test_a_network_without_a_gradient_says_why():
+    rng = torch.Generator().manual_seed(0)
+    with pytest.raises(SettingsError, match=r"has no gradient to check: .* neither detach"):
+        leaked_layers(Detached(), ("one",), CIFAR, rng)
 
 
 def test_slopes_are_those_of_the_loss():
