@@ -162,15 +162,20 @@ def _built_in(variant: str, input_shape: Shape) -> nn.Module:
 
 
 def _verified(found: Audited, index: SecurityIndex, seed: int) -> str:
+    if not index.layers:
+        return "Nothing to check: there is no convolution."
     rng = torch.Generator().manual_seed(seed)
     leaked = leaked_layers(found.model, found.network.names, found.input_shape, rng)
     checked = checked_layers(index, leaked)
     lines = [_verdict(one, _named(found, one.layer.place)) for one in checked]
     value = signed(measured_index(index, checked).value)
-    return "\n".join([f"Checked with weights and a gradient: c(M) = {value}", *lines])
+    rest = ", in part in closed form" if any(one.rank is None for one in checked) else ""
+    return "\n".join([f"Checked with weights and a gradient: c(M) = {value}{rest}", *lines])
 
 
 def _verdict(one: CheckedLayer, name: str) -> str:
+    if one.rank is None:
+        return f"  {name}: {one.why[0]}"
     if one.agrees:
         return f"  {name}: rank {one.rank:,}, as in closed form"
     why = "; ".join(one.why) or "weights or gradient are not in general position"

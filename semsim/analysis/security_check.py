@@ -9,7 +9,6 @@ import scipy.sparse
 from torch import Tensor
 
 from semsim.analysis.security import Convolution, LayerSecurity, SecurityIndex, Shape, rank_of
-from semsim.errors import SettingsError
 
 _LARGEST = 6000  # rows of a dense matrix: 288 MB, and a minute of one core
 _ZERO = (
@@ -30,10 +29,13 @@ class LeakedLayer:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedLayer:
-    """A layer with its closed form, and the rank that its U really has. why: of a difference."""
+    """A layer with its closed form, and the rank that its U really has. why: of a difference.
+
+    rank: None where the layer is too large to compute it.
+    """
 
     layer: LayerSecurity
-    rank: int
+    rank: int | None
     why: tuple[str, ...]
 
     @property
@@ -43,16 +45,15 @@ class CheckedLayer:
 
 
 def checked_layers(index: SecurityIndex, leaked: Sequence[LeakedLayer]) -> list[CheckedLayer]:
-    """Each layer of `index` with the numeric rank of U for its weight and gradient in `leaked`.
-
-    Raises `SettingsError` for a layer too large for a dense matrix.
-    """
+    """Each layer of `index` with the numeric rank of U for its weight and gradient in `leaked`."""
     return [_checked(layer, one) for layer, one in zip(index.layers, leaked, strict=True)]
 
 
 def measured_index(index: SecurityIndex, checked: Sequence[CheckedLayer]) -> SecurityIndex:
-    """`index` with the numeric ranks in place of the closed form."""
-    layers = tuple(replace(one.layer, rank=one.rank) for one in checked)
+    """`index` with the numeric ranks, where there are some, in place of the closed form."""
+    layers = tuple(
+        one.layer if one.rank is None else replace(one.layer, rank=one.rank) for one in checked
+    )
     return replace(index, layers=layers)
 
 
@@ -70,16 +71,11 @@ def equations_matrix(
 def matrix_rank(matrix: scipy.sparse.csr_array) -> int:
     """The rank of a sparse matrix, by the eigenvalues of its smaller Gram matrix.
 
-    Rows count after scaling to norm 1. Raises `SettingsError` where both sides exceed 6000.
+    Rows count after scaling to norm 1.
     """
     norms = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
     scaled = scipy.sparse.diags_array(1 / np.where(norms > 0, norms, 1)) @ matrix
     side = min(matrix.shape)
-    if side > _LARGEST:
-        raise SettingsError(
-            f"A layer has {matrix.shape[0]} equations for {matrix.shape[1]} values; ranks are "
-            f"checked up to {_LARGEST}. Try a smaller input, or go without the check."
-        )
     tall = matrix.shape[0] >= matrix.shape[1]
     gram = ((scaled.T @ scaled) if tall else (scaled @ scaled.T)).toarray()
     if tall and _is_definite(gram):
@@ -137,6 +133,10 @@ def _under_tap(
 
 
 def _checked(layer: LayerSecurity, leaked: LeakedLayer) -> CheckedLayer:
+    if min(layer.equations, layer.unknowns) > _LARGEST:
+        sizes = f"{layer.equations:,} equations for {layer.unknowns:,} values"
+        large = f"too large to check: {sizes}, both above {_LARGEST:,}"
+        return CheckedLayer(layer=layer, rank=None, why=(large,))
     rank = matrix_rank(equations_matrix(layer.convolution, layer.inputs, leaked))
     why = () if rank == layer.rank else tuple(_reasons(layer, leaked, rank))
     return CheckedLayer(layer=layer, rank=rank, why=why)

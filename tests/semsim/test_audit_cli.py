@@ -3,6 +3,7 @@ import typer
 from PIL import Image
 from typer.testing import CliRunner
 
+from semsim.analysis import security_check
 from semsim.audit_cli import audit, shape_of
 from semsim.errors import SettingsError
 
@@ -19,6 +20,16 @@ class Net(nn.Module):
 
     def forward(self, images):
         return self.end(self.look(images).tanh().flatten(1))
+
+class Dense(nn.Sequential):
+    def __init__(self):
+        super().__init__(nn.Flatten(), nn.Linear(256, 4))
+
+class Large(nn.Sequential):
+    def __init__(self):
+        super().__init__(
+            nn.Conv2d(1, 1, 3, 2), nn.Conv2d(1, 1, 3), nn.Flatten(), nn.Linear(37 * 37, 4)
+        )
 
 class Needs(nn.Module):
     def __init__(self, width):
@@ -58,6 +69,24 @@ def test_a_class_of_a_file_is_audited_and_drawn(file, tmp_path):
         assert "c(M) = −144" in done.output  # 2·49 + 2·9 − 2² of 256 values
     assert Image.open(tmp_path / "new/leaks.png").size[0] > 1000
     assert (tmp_path / "new/leaks.svg").read_text().rstrip().endswith("</svg>")
+
+
+def test_a_network_without_a_convolution_has_nothing_to_check(file):
+    done = run(f"{file}:Dense", "--input", "1x16x16", "--verify")
+    assert done.exit_code == 0, done.output
+    assert "Nothing to check" in done.output
+
+
+def test_a_layer_too_large_to_check_stops_nothing(file, monkeypatch, tmp_path):
+    monkeypatch.setattr(security_check, "_LARGEST", 1400)
+    drawing = tmp_path / "leaks.svg"
+    done = run(f"{file}:Large", "--input", "1x79x79", "--verify", "--figure", drawing)
+    assert done.exit_code == 0, done.output
+    assert "1: 0: too large to check: 1,530 equations for 6,241 values" in done.output
+    assert "2: 1: rank 1,377, as in closed form" in done.output
+    assert "c(M) = −4,784, in part in closed form" in done.output
+    assert "c(M), now" in done.output
+    assert drawing.exists()
 
 
 @pytest.mark.parametrize(
