@@ -2,8 +2,11 @@
 
 import importlib.util
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated
 
 import torch
@@ -90,9 +93,40 @@ def model_of_file(text: str) -> nn.Module:
     Raises `DataError` where file, class or object cannot be had.
     """
     path, _, name = text.rpartition(":")
+    if Path(text).is_file():
+        path, name = text, ""
     file = Path(path)
     if not path or not file.is_file():
         raise DataError(f"No file {path or text!r}. Give it as model.py:Net, or try cnn3:1.")
+    with _run_as_script(file):
+        module = _loaded(file)
+        made = getattr(module, name, None) if name else None
+        if made is None:
+            there = ", ".join(_networks_in(module)) or "none"
+            missing = f"{file} has no class {name!r}" if name else f"{file}: name a class of it"
+            raise DataError(f"{missing}, as model.py:Net. Networks in it: {there}.")
+        if not isinstance(made, type) or not issubclass(made, nn.Module):
+            raise DataError(f"{name} of {file} is not a class of networks (torch.nn.Module).")
+        try:
+            return made()
+        except (Exception, SystemExit) as error:  # as in _loaded
+            raise DataError(
+                f"{name} of {file} cannot be made without arguments: {_what(error)}."
+            ) from error
+
+
+@contextmanager
+def _run_as_script(file: Path) -> Iterator[None]:
+    """Its neighbours can be imported, as in `python model.py`."""
+    folder = str(file.resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+
+
+def _loaded(file: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"audited_{file.stem}", file)
     if spec is None or spec.loader is None:
         raise DataError(f"{file} is not a Python file; its name must end in .py.")
@@ -100,25 +134,40 @@ def model_of_file(text: str) -> nn.Module:
     sys.modules[spec.name] = module  # dataclasses look their module up
     try:
         spec.loader.exec_module(module)
-        made = getattr(module, name)
-        model = made() if isinstance(made, type) else None
-    except AttributeError as error:
-        raise DataError(f"{file} has no class {name!r} that can be used ({error}).") from error
-    except Exception as error:  # what a stranger's code can raise has no common type
-        raise DataError(
-            f"{name} of {file} cannot be made without arguments: {type(error).__name__}: {error}."
-        ) from error
-    if not isinstance(model, nn.Module):
-        raise DataError(f"{name} of {file} is not a class of networks (torch.nn.Module).")
-    return model
+    except SyntaxError as error:
+        where = f"{error.filename}, line {error.lineno}"
+        raise DataError(f"{where}: syntax error: {error.msg}.") from error
+    except (Exception, SystemExit) as error:  # what a stranger's code can raise has no common type
+        raise DataError(f"{file} cannot be run: {_what(error)}.") from error
+    return module
+
+
+def _networks_in(module: ModuleType) -> list[str]:
+    """The classes that the file itself defines, not those that it imports."""
+    return [
+        name
+        for name, one in vars(module).items()
+        if isinstance(one, type)
+        and issubclass(one, nn.Module)
+        and one.__module__ == module.__name__
+    ]
+
+
+def _what(error: BaseException) -> str:
+    said = f"{type(error).__name__}: {error}".rstrip(".")
+    return f"it ends the program ({said})" if isinstance(error, SystemExit) else said
 
 
 def shape_of(text: str) -> Shape:
     """(C, H, W) from 3x32x32; `SettingsError` for anything else."""
     parts = text.lower().replace("×", "x").split("x")
-    if len(parts) != 3 or not all(part.isascii() and part.isdigit() for part in parts):
-        raise SettingsError(f"--input is channels x height x width, as 3x32x32; got {text!r}.")
-    return tuple(int(part) for part in parts)
+    good = len(parts) == 3 and all(part.isascii() and part.isdigit() for part in parts)
+    shape = tuple(int(part) for part in parts) if good else ()
+    if not shape or min(shape) < 1:
+        raise SettingsError(
+            f"--input is channels x height x width, each from 1, as 3x32x32; got {text!r}."
+        )
+    return shape
 
 
 def layer_text(index: SecurityIndex, names: tuple[str, ...]) -> str:

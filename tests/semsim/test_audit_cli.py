@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 import typer
 from PIL import Image
@@ -34,6 +36,11 @@ class Large(nn.Sequential):
 class Needs(nn.Module):
     def __init__(self, width):
         super().__init__()
+
+class Own(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.end = self.nothing
 
 class Plain:
     pass
@@ -95,6 +102,7 @@ def test_a_layer_too_large_to_check_stops_nothing(file, monkeypatch, tmp_path):
         (["cnn3:5"], "cnn3:1 to cnn3:4"),
         (["nothing.py:Net"], "No file 'nothing.py'"),
         (["cnn3:1", "--input", "32x32"], "channels x height x width"),
+        (["cnn3:1", "--input", "0x28x28"], "each from 1"),
         (["cnn3:1", "--input", "3x4x4"], "larger than the 2×2 map"),
         (["cnn3:4", "--figure", "leaks.gif"], ".png or .svg"),
     ],
@@ -108,20 +116,57 @@ def test_what_cannot_be_done_says_why(words, says):
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("Net2", "no class 'Net2'"), ("Needs", "without arguments"), ("Plain", "torch.nn.Module")],
+    [
+        (
+            ":Net2",
+            "no class 'Net2', as model.py:Net. Networks in it: Net, Dense, Large, Needs, Own.",
+        ),
+        ("", "name a class of it, as model.py:Net. Networks in it: Net, "),
+        (":Needs", "without arguments: TypeError"),
+        (":Own", "without arguments: AttributeError: 'Own' object has no attribute 'nothing'"),
+        (":Plain", "torch.nn.Module"),
+    ],
 )
 def test_a_class_that_is_no_network_says_why(file, name, says):
-    done = run(f"{file}:{name}", "--input", "1x16x16")
+    done = run(f"{file}{name}", "--input", "1x16x16")
     assert done.exit_code == 2
     assert says in done.output
 
 
-def test_a_file_that_fails_is_told_without_a_traceback(tmp_path):
+def test_a_wrong_input_for_a_network_of_a_file_is_told_in_a_line(file):
+    done = run(f"{file}:Net", "--input", "1x28x28")
+    assert done.exit_code == 2
+    assert "Error: Net does not take images of 1×28×28: mat1 and mat2" in done.output
+    assert len(done.output.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("raise RuntimeError('not today')", "cannot be run: RuntimeError: not today."),
+        ("import sys\nsys.exit(0)", "cannot be run: it ends the program (SystemExit: 0)."),
+        ("x = 1\nclass Net(:", "broken.py, line 2: syntax error: invalid syntax."),
+        ("import a_module_that_is_missing", "ModuleNotFoundError"),
+    ],
+)
+def test_a_file_that_fails_is_told_without_a_traceback(tmp_path, code, says):
     path = tmp_path / "broken.py"
-    path.write_text("raise RuntimeError('not today')")
+    path.write_text(code)
     done = run(f"{path}:Net")
     assert done.exit_code == 2
-    assert "RuntimeError: not today" in done.output
+    assert says in done.output
+    assert "Traceback" not in done.output
+
+
+def test_a_file_may_import_its_neighbour(file):
+    before = list(sys.path)
+    (file.parent / "neighbour_of_net.py").write_text("from net import Net as Same")
+    (file.parent / "user.py").write_text(
+        "from neighbour_of_net import Same\n\nclass Net(Same): ..."
+    )
+    done = run(f"{file.parent / 'user.py'}:Net", "--input", "1x16x16")
+    assert done.exit_code == 0, done.output
+    assert sys.path == before
 
 
 def test_the_help_says_that_the_file_is_run():
