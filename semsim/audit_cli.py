@@ -62,8 +62,7 @@ def audit(
         index = security_index(found.network.layers, found.input_shape)
         typer.echo(f"{found.name}, input {size}\n\n{layer_text(index, found.network.names)}\n")
         typer.echo(f"c(M) = {signed(index.value)}\n")
-        notes = [*advice(index), *found.network.notes]
-        typer.echo("\n\n".join(notes))
+        typer.echo("\n\n".join(advice(index, found.network.notes)))
         if verify:
             typer.echo(f"\n{_verified(found, index, seed)}")
         typer.echo(f"\n{_try_out_text(found, index)}")

@@ -53,15 +53,19 @@ def try_outs(layers: Sequence[Layer], input_shape: Shape) -> list[TryOut]:
     return sorted(found, key=lambda one: (one.value, one.place))
 
 
-def advice(index: SecurityIndex) -> list[str]:
-    """What c(M) says about a network, one paragraph a thought (COPA, §2)."""
+def advice(index: SecurityIndex, notes: Sequence[str] = ()) -> list[str]:
+    """What c(M) says about a network, one paragraph a thought (COPA, §2).
+
+    notes: what stands in the way of the recursion beside c(M), as `read_network` finds it.
+    """
     if not index.layers:
         return [
             "There is no convolution: the gradient of a fully connected layer gives its input away "
-            "exactly (Lemma A.1), so the image leaks whole."
+            "exactly (Lemma A.1), so what enters the first one leaks whole.",
+            *notes,
         ]
     wider = [_WIDER] if index.value < 0 and index.layers[0].hidden == 0 else []
-    return [*_verdict(index), *_of_layers(index), *wider, _LIMIT]
+    return [*_verdict(index, bool(notes)), *_of_layers(index), *wider, _LIMIT, *notes]
 
 
 _LIMIT = (
@@ -76,12 +80,19 @@ _WIDER = (
 )
 
 
-def _verdict(index: SecurityIndex) -> Iterator[str]:
+def _verdict(index: SecurityIndex, hindered: bool) -> Iterator[str]:
+    if index.value == 0 and _rough(index):
+        yield "c(M) is 0 at most: the closed form finds nothing hidden, but is a bound; see below."
+        return
     if index.value == 0:
-        yield (
-            "c(M) is 0: at every layer the weights and the gradient determine the input. "
-            "Layer-wise inversion gets the image back exactly, up to rounding."
+        end = (
+            "Whether layer-wise inversion gets the image back depends on what is between them; see "
+            "the notes below."
+            if hindered
+            else "Layer-wise inversion gets the image back exactly, up to rounding."
         )
+        known = "c(M) is 0: at every layer the weights and the gradient determine the input."
+        yield f"{known} {end}"
         return
     worst = min(index.layers, key=lambda layer: layer.contribution)
     yield (
@@ -116,13 +127,17 @@ def _of_layers(index: SecurityIndex) -> Iterator[str]:
                 f"Convolution {layer.place} never looks at {layer.unseen:,} of its "
                 f"{layer.unknowns:,} input values: its stride leaves gaps or a rest at the border."
             )
-    rough = [str(layer.place) for layer in index.layers if not layer.exact and layer.rank]
-    if rough:
+    if rough := _rough(index):
         yield (
             f"The closed form is an upper bound of the rank for convolution {', '.join(rough)} "
-            "(wide padding, dilation or a small map), so more may be hidden than it says. The "
+            "(padding, dilation or a small map), so more may be hidden than it says. The "
             "command `audit --verify` computes the rank itself."
         )
+
+
+def _rough(index: SecurityIndex) -> list[str]:
+    """The places of the convolutions for which the rank is a bound."""
+    return [str(layer.place) for layer in index.layers if not layer.exact and layer.rank]
 
 
 def signed(value: float) -> str:

@@ -16,11 +16,15 @@ from semsim.analysis.security_check import LeakedLayer
 from semsim.analysis.security_steps import Step, first_line, steps_of
 from semsim.errors import SettingsError
 
-_REVERSIBLE = {"tanh", "sigmoid", "leakyrelu", "elu", "softplus", "logsigmoid", "softsign"}
-_LOSSY = {"relu", "relu6", "silu", "gelu", "hardtanh", "hardswish", "hardsigmoid", "mish", "celu"}
-_LOSSY |= {"selu", "prelu", "rrelu", "threshold", "clamp"}
-_HARMLESS = {"identity", "contiguous", "dropout", "dropout2d", "alphadropout", "softmax"}
-_HARMLESS |= {"logsoftmax", "double", "float"}
+# What rgap and copa go back through (`semsim.attacks.linear.activations`), what only can be undone,
+# and what cannot, wherever it gets the same output from different inputs.
+_UNDONE = {"tanh", "sigmoid", "leakyrelu"}
+_REVERSIBLE = {"elu", "selu", "celu", "prelu", "softplus", "logsigmoid", "softsign"}
+_LOSSY = {"relu", "relu6", "silu", "gelu", "hardtanh", "hardswish", "hardsigmoid", "mish"}
+_LOSSY |= {"rrelu", "threshold", "clamp"}
+_SLOPES = {"leakyrelu": "negative_slope", "elu": "alpha", "celu": "alpha"}  # must be above 0
+_DROPOUTS = {"dropout", "dropout2d", "alphadropout"}
+_HARMLESS = {"identity", "contiguous", "softmax", "logsoftmax", "double", "float"} | _DROPOUTS
 _FLATTENING = {"flatten", "view", "reshape", "squeeze"}
 _SCALING = {"add", "sub", "mul", "truediv", "div"}
 _NORMS = {"batchnorm2d", "batchnorm1d"}
@@ -162,7 +166,7 @@ def _layer_of(step: Step) -> Layer | None:
             f"{step.name} ({step.kind}) is not arithmetic of a map with constants, as in "
             "(x - 0.5) / 2. c(M) knows no other, and no multiplying by 0."
         )
-    if step.kind in _REVERSIBLE | _LOSSY | _HARMLESS | _NORMS | _SCALING:
+    if step.kind in _UNDONE | _REVERSIBLE | _LOSSY | _HARMLESS | _NORMS | _SCALING:
         _check_same_shape(step)
         return None
     if step.kind in ("conv2d", "linear"):
@@ -251,7 +255,9 @@ def _pair(value: Any) -> tuple[int, int]:
 
 
 def _notes(steps: Sequence[Step]) -> Iterator[str]:
-    lossy = _counted(step for step in steps if step.kind in _LOSSY)
+    bent = [step for step in steps if step.kind in _UNDONE | _REVERSIBLE | _LOSSY]
+    lossy = _counted(step for step in bent if not _can_be_undone(step))
+    other = _counted(step for step in steps if _is_refused(step) and _can_be_undone(step))
     pools = _counted(step for step in steps if step.kind in _POOLS | _FIXED_POOLS)
     norms = _counted(step for step in steps if step.kind in _NORMS)
     if lossy:
@@ -259,13 +265,36 @@ def _notes(steps: Sequence[Step]) -> Iterator[str]:
             f"{lossy}: cannot be undone everywhere. What gets lost there is not counted, so the "
             "recursion gets less than c(M) says."
         )
+    if other:
+        yield f"{other}: c(M) holds with it, but the attacks rgap and copa do not take it."
     if pools:
         yield (
             f"{pools}: the recursion cannot go back past pooling. c(M) counts the convolutions "
             "alone, as if what stands before the pooling were known."
         )
     if norms:
-        yield f"{norms}: counted as fixed scaling, as in eval mode."
+        yield (
+            f"{norms}: counted as fixed scaling, as in eval mode. The attacks rgap and copa do not "
+            "take it."
+        )
+
+
+def _can_be_undone(step: Step) -> bool:
+    """Whether no two inputs of an activation have the same output."""
+    if step.kind in _SLOPES:
+        return bool(_argument(step, _SLOPES[step.kind], 0, 1.0) > 0)
+    if step.kind == "prelu":
+        return isinstance(step.module, nn.PReLU) and bool((step.module.weight > 0).all())
+    return step.kind not in _LOSSY
+
+
+def _is_refused(step: Step) -> bool:
+    """Whether c(M) holds with a step and rgap and copa do not take it."""
+    module = step.module
+    if isinstance(module, nn.Conv2d):
+        dilated = _pair(module.dilation) != (1, 1)
+        return module.groups > 1 or dilated or isinstance(module.padding, str)
+    return step.kind in _REVERSIBLE | _DROPOUTS
 
 
 def _counted(steps: Iterable[Step]) -> str:

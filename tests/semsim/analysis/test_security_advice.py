@@ -20,6 +20,23 @@ def test_the_network_that_leaks_everything_is_told_so():
     assert "no proof of privacy" in said
 
 
+def test_a_bound_of_0_promises_nothing():
+    said = words([square(5, 40, 1), TEN], (1, 8, 8))
+    assert "c(M) is 0 at most" in said
+    assert "exactly" not in said
+    assert "upper bound of the rank for convolution 1" in said
+
+
+def test_nothing_is_promised_where_something_stands_in_the_way():
+    said = " ".join(advice(security_index(CNN3[3], CIFAR), ["ReLU: cannot be undone."]))
+    assert "c(M) is 0" in said
+    assert "exactly" not in said
+    assert said.endswith("ReLU: cannot be undone.")
+    dense = advice(security_index([TEN], CIFAR), ["MaxPool2d: no way back."])
+    assert dense[-1] == "MaxPool2d: no way back."
+    assert "what enters the first one leaks whole" in dense[0]
+
+
 def test_the_layer_that_hides_most_is_named_with_its_numbers():
     assert "convolution 1, where 1,470 of 3,072 values (48%) stay open" in words(CNN3[2])
     said = words(CNN3[1])

@@ -15,6 +15,7 @@ from semsim.analysis.security import (
     square,
 )
 from semsim.analysis.security_model import leaked_layers, network_of, read_network
+from semsim.attacks.linear.activations import activation_of
 from semsim.errors import SettingsError
 
 
@@ -64,9 +65,9 @@ class Several(Shortcut):
 class Steps(nn.Module):
     """One convolution between two steps that are given."""
 
-    def __init__(self, before, behind, channels=3):
+    def __init__(self, before, behind, channels, act):
         super().__init__()
-        self.before, self.behind = before, behind
+        self.before, self.behind, self.act = before, behind, act
         self.one = nn.Conv2d(channels, 3, 3)
         self.end = nn.LazyLinear(10)
         self.register_buffer("mask", torch.tensor([0.0, 1.0, 1.0])[:, None, None])
@@ -76,8 +77,8 @@ class Steps(nn.Module):
         return self.end(self.behind(self, maps).flatten(1))
 
 
-def steps(before=lambda x: x, behind=lambda model, x: x, channels=3):
-    model = Steps(before, behind, channels)
+def steps(before=lambda x: x, behind=lambda model, x: x, channels=3, act=None):
+    model = Steps(before, behind, channels, act)
     model(torch.zeros(1, *CIFAR))
     return model
 
@@ -101,7 +102,8 @@ def test_steps_inside_forward_are_read():
         FullyConnected(outputs=10),
     )
     assert found.names == ("first", "second")
-    relu, pools, norm = found.notes
+    relu, grouped, pools, norm = found.notes
+    assert grouped.startswith("Conv2d: c(M) holds with it, but")
     assert relu.startswith("relu: cannot be undone")
     assert pools.startswith("max_pool2d, adaptive_avg_pool2d: ".replace("_", ""))
     assert norm.startswith("BatchNorm2d: ")
@@ -123,6 +125,50 @@ def test_steps_inside_forward_are_read():
 def test_what_is_no_chain_of_layers_is_refused_by_name(model, says):
     with pytest.raises(SettingsError, match=says):
         read_network(model, CIFAR)
+
+
+KNOWN = [nn.Tanh(), nn.Sigmoid(), nn.LeakyReLU(0.2), nn.Identity()]
+OTHERS = [nn.ELU(), nn.SELU(), nn.CELU(), nn.PReLU(), nn.Softplus(), nn.LogSigmoid(), nn.Softsign()]
+OTHERS += [nn.Dropout()]
+LOSSY = [nn.ReLU(), nn.ReLU6(), nn.GELU(), nn.SiLU(), nn.Hardtanh(), nn.LeakyReLU(0.0)]
+LOSSY += [nn.PReLU(init=0.0), nn.PReLU(init=-1.0), nn.ELU(0.0), nn.LeakyReLU(-0.1)]
+
+
+@pytest.mark.parametrize("activation", [*KNOWN, *OTHERS, *LOSSY])
+def test_an_activation_is_noted_unless_the_attacks_undo_it(activation):
+    model = steps(behind=lambda model, x: model.act(x), act=activation)
+    notes = read_network(model, CIFAR).notes
+    try:
+        activation_of(activation)
+    except SettingsError:
+        (note,) = notes
+        said = "cannot be undone everywhere" if activation in LOSSY else "c(M) holds with it, but"
+        assert note.startswith(f"{type(activation).__name__}: {said}")
+    else:
+        assert notes == ()
+
+
+@pytest.mark.parametrize(
+    ("called", "noted"),
+    [
+        (lambda x: F.leaky_relu(x, 0.3), False),
+        (lambda x: F.leaky_relu(x, 0.0), True),
+        (lambda x: F.leaky_relu(x, negative_slope=-1.0), True),
+        (lambda x: torch.sigmoid(x), False),
+    ],
+)
+def test_slopes_of_functions_are_looked_at(called, noted):
+    model = steps(behind=lambda model, x: called(x))
+    assert bool(read_network(model, CIFAR).notes) == noted
+
+
+@pytest.mark.parametrize(
+    "unusual", [{"groups": 3}, {"dilation": 2, "padding": 1}, {"padding": "same"}, {}]
+)
+def test_convolutions_that_the_attacks_refuse_are_noted(unusual):
+    model = steps(behind=lambda model, x: model.act(x), act=nn.Conv2d(3, 3, 3, **unusual))
+    said = "Conv2d: c(M) holds with it, but the attacks rgap and copa do not take it."
+    assert read_network(model, CIFAR).notes == ((said,) if unusual else ())
 
 
 def test_scaling_by_constants_is_passed_over():
