@@ -196,7 +196,7 @@ def ahead(store: Store, by: Annotator | Caller, n: int, now: datetime, unsent: i
         most = sharing.share(tx, annotator, n, progress.left, now)
         most = min(most + unsent, MOST_ITEMS)
         wanted = openings.open_items(tx, annotator, most + SPARE, now, asker)
-        version = openings.study_row(tx, annotator).version
+        version = askers.study_row(tx, annotator).version
         return Ahead(annotator=annotator, progress=progress, n=most, wanted=wanted, version=version)
 
     return store.read(look)
