@@ -176,6 +176,8 @@ def _pair(value: int | tuple[int, ...]) -> tuple[int, int]:
 
 def _add_activation(stages: list[Stage], layer: nn.Module) -> None:
     activation = activation_of(layer)
+    if activation is IDENTITY:
+        return
     if not stages or stages[-1].activation is not IDENTITY:
         raise SettingsError(f"{type(layer).__name__} does not follow a layer. {_ADVICE}")
     stages[-1] = replace(stages[-1], activation=activation)

@@ -152,6 +152,15 @@ def test_what_is_no_chain_is_refused():
         chain_of(seen)
 
 
+def test_an_identity_changes_nothing_wherever_it_stands():
+    model = net(CLOSED)
+    seen = leak(model, picture())
+    before = [stage.activation.name for stage in chain_of(seen).stages]
+    model.body[0] = nn.Sequential(nn.Identity(), model.body[0], nn.Identity())
+    model.body[1] = nn.Sequential(model.body[1], nn.Identity())
+    assert [stage.activation.name for stage in chain_of(seen).stages] == before
+
+
 def test_a_gradient_that_vanished_or_is_not_finite_is_a_failure():
     seen = leak(net(CLOSED), picture())
     nothing = replace(seen, gradients=tuple(torch.zeros_like(g) for g in seen.gradients))
