@@ -226,7 +226,7 @@ def _verdict(one: CheckedLayer, name: str) -> str:
         return f"  {name}: {one.why[0]}"
     if one.agrees:
         return f"  {name}: rank {one.rank:,}, as in closed form"
-    why = "; ".join(one.why) or "weights or gradient are not in general position"
+    why = "; ".join(one.why) or "weights or gradient are not in general position, or only just"
     return f"  {name}: rank {one.rank:,}, closed form {one.layer.rank:,}: {why}"
 
 

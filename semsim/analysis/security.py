@@ -266,11 +266,10 @@ def _is_plain(convolution: Convolution, depth: int, sights: tuple[_Sight, _Sight
 
     K's equations depend on each other where its taps reach as far as the map of slopes: of two
     channels f and g, ∂J/∂Z[f] then is a kernel for ∂J/∂Z[g], and the other way round. Some more do
-    on a map of few rows or columns, which is little more than some vectors. W's do where
-    padding cuts its classes of values unevenly and there are no more channels than classes, and
-    not many fewer.
-    That these conditions are enough was found with the numeric ranks of 20,000 random layers.
-    depth: input channels of a group.
+    on a map of few rows or columns, which is little more than some vectors. W's do where padding
+    cuts the classes of values unevenly and there are as many channels as classes, or some fewer.
+    That these conditions are enough was found with the numeric ranks of 40,000 random layers of up
+    to 700 values; it is not proved. depth: input channels of a group.
     """
     channels = convolution.channels // convolution.groups
     wholes, reaches = [], []

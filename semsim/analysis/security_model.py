@@ -198,7 +198,7 @@ def _check_same_shape(step: Step) -> None:
 
 
 def _size(shape: Shape) -> str:
-    return "×".join(map(str, shape))
+    return "×".join(map(str, shape)) or "one vector for all images"
 
 
 def _convolution(name: str, module: nn.Conv2d) -> Convolution:

@@ -113,6 +113,7 @@ def test_steps_inside_forward_are_read():
     ("model", "says"),
     [
         (steps(lambda x: x.view(-1, 12, 16, 16), channels=12), "makes 12×16×16 of 3×32×32"),
+        (steps(behind=lambda model, x: x.flatten()[None]), "makes one vector for all images"),
         (steps(lambda x: x[:, :, :16, :16]), "does not know getitem"),
         (steps(behind=lambda model, x: x * x), "mul .mul. is not arithmetic of a map"),
         (steps(behind=lambda model, x: x * model.mask), "is not arithmetic of a map"),
