@@ -111,9 +111,10 @@ export class Feed {
     if (more) this.refill();
   }
 
-  // A few at first, as those come at once, then twice as many as there are.
+  // A few at first, which come at once. Never very many more, or the answers of others would wait.
   #next() {
-    const n = Math.min(HELD, Math.max(AT_HAND, 2 * this.#items.length));
+    const held = this.#items.length;
+    const n = Math.min(HELD, held ? held + 2 * STEP : AT_HAND);
     const unsent = Math.min(HELD, this.outbox.size); // the server counts their items as held
     return getJson(`/api/next?tab=${encodeURIComponent(this.tab)}&n=${n}&unsent=${unsent}`, this.who);
   }
