@@ -153,6 +153,20 @@ def test_answers_given_while_there_is_no_network_arrive_once_and_in_order_afterw
     assert len({item for item, *_ in told}) == len(pressed)
 
 
+def test_a_pause_is_not_outlasted_by_all_that_a_page_holds(page, server, store, new_study) -> None:
+    study = new_study(of=LARGE)
+    page.add_init_script(MANY_TIMINGS)
+    join(page, server, study)
+    in_memory(page, 130)
+    studies.set_status(store, study.id, "paused")
+    with page.expect_response("**/api/next?*"):  # after twenty answers
+        type_fast(page, ["1"] * 25)
+    type_fast(page, ["1"] * 25)
+    expect(page.get_by_role("heading", name="The study is paused")).to_be_visible()
+    saved(page)
+    assert len(votes_of(store, study)) <= 25 + 20
+
+
 def test_undo_goes_back_one_item_at_a_time(page, server, store, new_study) -> None:
     study = new_study()
     join(page, server, study)
