@@ -8,7 +8,7 @@ from study_factory import CLASSES
 
 from annotation.domain import NONE, SAME, StudySpec, Task
 from annotation.store import studies
-from annotation.store.tables import EventRow, SlotRow, VoteRow
+from annotation.store.tables import EventRow, SlotRow, StimulusRow, TrialRow, VoteRow
 from annotation.study import export_labels, export_votes, progress
 from annotation.tasks.plan import Original, Reconstruction, plan_study
 from annotation.tasks.quality import Gold, Material, counted, quality_items
@@ -67,12 +67,15 @@ def make_plan(n_images=3, task=Task.PAIR, models=("m",), gold=(), **settings):
 
 def check(store, study, acknowledged):
     """The invariants of a study; `acknowledged` are the vote ids that people hold receipts of."""
-    slots, votes, events = store.read(lambda tx: rows_of(tx, study))
+    (slots, votes, events), trials = store.read(
+        lambda tx: (rows_of(tx, study), trials_of(tx, study))
+    )
     check_votes(study, votes)
     assert acknowledged <= {v.id for v in votes}
     check_slots(study, slots, votes)
     check_log(votes, events)
-    check_views(study, slots, events)
+    check_views(study, slots, events, trials)
+    check_trials(trials)
     now = progress(store, study.id)
     in_coverage = sum(n * items for n, items in enumerate(now.coverage))
     assert in_coverage + now.extra_done == sum(is_counted(v) for v in votes)
@@ -83,6 +86,16 @@ def check(store, study, acknowledged):
 def rows_of(tx, study):
     return tuple(
         tx.query(t).filter_by(study_id=study.id).all() for t in (SlotRow, VoteRow, EventRow)
+    )
+
+
+def trials_of(tx, study):
+    """(kind, annotator, item, original) of each trial."""
+    return (
+        tx.query(TrialRow.kind, TrialRow.annotator_id, StimulusRow.id, StimulusRow.source_id)
+        .join(StimulusRow, StimulusRow.id == TrialRow.stimulus_id)
+        .where(TrialRow.study_id == study.id)
+        .all()
     )
 
 
@@ -121,14 +134,21 @@ def check_extra(study, slots, votes):
         assert item in extra if split else extra.get(item) != "free"
 
 
-def check_views(study, slots, events):
-    """Nobody was ever given more items of one original than is allowed."""
+def check_views(study, slots, events, trials):
+    """Nobody was ever given more items of one original than is allowed, gold items included."""
     of = {s.stimulus_id: s.source_id for s in slots}
     given = {(s.annotator_id, s.stimulus_id) for s in slots if s.annotator_id}
     given |= {(e.annotator_id, e.stimulus_id) for e in events if e.kind == "lease_lost"}
     views = Counter((who, of[item]) for who, item in given)
+    views += Counter((who, source) for kind, who, _, source in trials if kind == "gold")
     most = study.spec.max_views
     assert most is None or all(n <= most for n in views.values())
+
+
+def check_trials(trials):
+    """Nobody is shown a gold item twice, or the same item as a repeat twice."""
+    once = [(who, item) for kind, who, item, _ in trials if kind in ("gold", "repeat")]
+    assert len(set(once)) == len(once)
 
 
 def check_log(votes, events):
@@ -157,7 +177,8 @@ def check_labels(store, study, tmp_path):
     votes = export_votes(store, study.id)
     counted = votes[(votes["status"] == "counted") & (votes["kind"] == "reconstruction")]
     labels = export_labels(store, study.id, tmp_path)
-    assert len(labels) == study.n_items - study.n_decoys
+    assert len(labels) == study.n_reconstructions
     assert labels["n_votes"].sum() == len(counted)
     assert labels["n_recognised"].sum() == counted["recognised"].sum()
-    assert set(labels["item"]).isdisjoint(votes.loc[votes["kind"] == "decoy", "item"])
+    others = votes["kind"].isin(["decoy", "original"])
+    assert set(labels["item"]).isdisjoint(votes.loc[others, "item"])
