@@ -1,5 +1,7 @@
 """Layer-wise inversion against matrices, singular values and automatic differentiation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -191,6 +193,20 @@ def test_products_with_the_jacobian_are_those_of_the_jacobian():
         for part, slope in zip(y, slopes, strict=True)
     )
     assert torch.allclose(linear.adjoint(y)[0].flatten(), expected)
+
+
+def test_a_first_bias_s_gradient_is_an_equation_of_the_whole_too():
+    model, image = net(SECOND_OPEN, bias=True), picture()
+    seen = leak(model, image)
+    weight, bias, *others = seen.gradients
+    wrong = replace(seen, gradients=(weight, 3 * bias, *others))
+    basis = image_basis((3, 8, 8), spread=0.25, decay=1.0, chroma=(0.3, 0.3))
+    chain = chain_of(wrong)
+    problem = WholeProblem(chain=chain, end=known_end(chain, None), basis=basis)
+    output, second, first = problem.errors(basis.coefficients(image[None]))
+    assert max(output.norm(), second.norm()) < 1e-9
+    size = (weight.square().sum() + (3 * bias).square().sum()).sqrt()
+    assert float(first.norm()) == pytest.approx(float(2 * bias.norm() / size))
 
 
 def test_copa_linearises_as_automatic_differentiation_does():

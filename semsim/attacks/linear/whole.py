@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from semsim.attacks.linear.cgls import Parts
@@ -31,8 +32,9 @@ class WholeProblem:
         return self.chain.stages[: self.end.depth]
 
     def errors(self, coefficients: Tensor) -> Parts:
-        """The last Z's error, then ∂J/∂W's of each convolution from the last, all relative.
+        """The last Z's error, then the gradient's of each convolution from the last, all relative.
 
+        A bias's gradient, the sum of ∂J/∂Z, tells of the image too; only the last one is known.
         coefficients: (1, C, H, W) of `basis`.
         """
         outputs, inputs = [], [self.chain.normalised(self.basis.image(coefficients))]
@@ -43,7 +45,7 @@ class WholeProblem:
         slope = self.end.slope
         for place in range(len(self.stages) - 1, -1, -1):
             stage = self.stages[place]
-            found.append(_relative(stage.gradient(inputs[place], slope), stage.weight_gradient))
+            found.append(_of_gradient(stage, inputs[place], slope))
             if place:
                 before = self.stages[place - 1].activation
                 slope = stage.pull(slope) * before.slope(outputs[place - 1])
@@ -55,6 +57,15 @@ class WholeProblem:
         noise: the relative size of errors that count as large as a coefficient of unit size.
         """
         return lambda coefficients: (*self.errors(coefficients), noise * coefficients)
+
+
+def _of_gradient(stage: Stage, x: Tensor, slope: Tensor) -> Tensor:
+    """The relative error of ∂J/∂W and, where there is a bias, ∂J/∂b, as one vector."""
+    found, target = [stage.gradient(x, slope).flatten()], [stage.weight_gradient.flatten()]
+    if stage.bias_gradient is not None:
+        found.append(slope.sum((0, 2, 3)))
+        target.append(stage.bias_gradient)
+    return _relative(torch.cat(found), torch.cat(target))
 
 
 def _relative(found: Tensor, target: Tensor) -> Tensor:
