@@ -21,6 +21,10 @@ class Copa:
     which keeps solutions where the activation can make them, and which a wider layer before it
     binds to a subspace (Eq. 7). Deterministic: it starts from 0.
 
+    A layer that hides nothing, and the first, are solved as in `rgap.RGap`, since what their
+    equations decide is where the objective is 0. So on CNN3 variants 3 and 4 both attacks find the
+    same; in the paper they differ there. Equations are weighted as in `rgap.RGap`.
+
     steps: Gauss-Newton steps of one layer at most. inner: iterations of each. pull_back: with the
     constraint of Appendix B. denoise: weight of total variation denoising, 0 for none; the paper's
     is 0.15.

@@ -77,7 +77,9 @@ def reproduce_copa(
             f"deviation\n{text_2(second)}\n\nThe paper's PSNR is 20·log10(255) = 48.13 dB above "
             "that of images in [0, 1]. A method that does not beat grey has found nothing. "
             "Medians: the worst layer's equation residual, as solved, and the distance of the "
-            "clamped image's gradient from the leaked one, to be compared with grey's."
+            "clamped image's gradient from the leaked one, to be compared with grey's. Where a "
+            "layer hides nothing, COPA solves it as R-GAP does; so both are the same on variants 3 "
+            "and 4, where the paper's differ."
         )
         for kind in kinds:
             typer.echo(f"Wrote {write_figure(attacked, numbers, kind, out)}")

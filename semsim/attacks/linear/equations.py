@@ -132,7 +132,8 @@ class Equations:
         """The same with a factor by which K's singular values are about as large as W's.
 
         About: the root of their mean square. Conjugate gradients then need 2 to 3 times fewer
-        iterations than where entries have one size.
+        iterations than where entries have one size. Where equations contradict each other, as
+        those of disturbed gradients do, the least squares solution is that of the weighted ones.
         """
         size = float(self.slope.square().sum()) / len(self.stage.weight)
         return replace(self, factor=math.sqrt(self._spread / size)) if size else self

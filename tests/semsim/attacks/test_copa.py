@@ -37,6 +37,12 @@ def test_without_hidden_inner_values_it_is_rgap():
     assert torch.allclose(found.image, rgap.image, atol=1e-5)
 
 
+def test_on_cnn3_variant_4_it_is_rgap_since_only_the_first_layer_hides_anything():
+    one = attempt(cnn3_model(4, "tanh", 0), picture((32, 32)), 4)
+    found, rgap = Copa().inversion(one.seen), RGap().inversion(one.seen)
+    assert torch.allclose(found.image, rgap.image, atol=1e-5)
+
+
 def test_it_does_not_blow_up_where_rgap_does():
     image = Symbols(test_per_class=1, size=32)("test").images[4]
     seen = attempt(cnn3_model(2, "leaky-relu", 0), image, 4).seen
