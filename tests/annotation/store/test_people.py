@@ -33,7 +33,8 @@ def test_joining_is_told_once(store, study):
 
 def test_every_session_has_a_secret_of_its_own(store, study):
     anna = named(store, study, "Anna")
-    one, two = (store.write(lambda tx: people.open_session(tx, anna, NOW)) for _ in range(2))
+    now = datetime.now(UTC)
+    one, two = (store.write(lambda tx: people.open_session(tx, anna, now)) for _ in range(2))
     assert one.session_token != two.session_token
     store.write(lambda tx: people.close_session(tx, one.session_token))
     owners = [
