@@ -45,7 +45,8 @@ MODELS = 14
 CLASSES = [f"class {number:02}" for number in range(20)]
 FILLED = (0.0, 0.5, 0.9)  # shares of the slots at which claiming is timed
 CLAIMS = 40
-BATCH = 4  # items a browser fetches at once
+# What a page asks for, in `feed.js`.
+AT_HAND, HELD, STEP, REFILL_BELOW = 20, 200, 20, 12
 START_SECONDS = 180.0  # the server imports torch and gradio
 
 
@@ -379,7 +380,8 @@ def wait_for(port: int) -> None:
 
 def vote_together(made: Study, ports: list[int], options: argparse.Namespace) -> Load:
     load = Load()
-    pause = options.annotators / options.rate
+    # Nobody is as fast as the next, or all would fetch items in the same second.
+    paces = np.linspace(0.8, 1.2, options.annotators) * options.rate / options.annotators
     begin = time.monotonic() + 5.0  # until then everybody signs in
     threads = [
         threading.Thread(
@@ -388,14 +390,13 @@ def vote_together(made: Study, ports: list[int], options: argparse.Namespace) ->
                 ports[number % len(ports)],
                 made,
                 f"person {number}",
-                begin + pause * number / options.annotators,
-                1 + number % BATCH,
+                begin + number / options.rate,
                 begin + options.seconds,
-                pause,
+                1 / pace,
                 load,
             ),
         )
-        for number in range(options.annotators)
+        for number, pace in enumerate(paces)
     ]
     for thread in threads:
         thread.start()
@@ -409,27 +410,28 @@ def vote_steadily(
     made: Study,
     name: str,
     begin: float,
-    first: int,
     end: float,
     pause: float,
     load: Load,
 ) -> None:
-    """One annotator: a vote each `pause` seconds, items fetched `BATCH` at a time.
-
-    first: items of the first batch; where all began alike, all would fetch in the same second.
-    """
+    """One annotator: a vote each `pause` seconds, items fetched as the page does (`feed.js`)."""
     browser = Browser(port, made.token, name)
-    waiting: list[str] = []
-    n = first
+    held: list[str] = []
+    below = REFILL_BELOW
     while begin < end:
         time.sleep(max(0.0, begin - time.monotonic()))
-        if not waiting:
+        while len(held) < below:
+            n = min(HELD, len(held) + 2 * STEP) if held else AT_HAND
             reply, spent = browser.ask("GET", f"/api/next?tab=t&n={n}")
-            n = BATCH
             load.claims.append(spent)
-            waiting = [item["item"] for item in reply.get("items", [])]
-        if waiting:
-            vote = {"id": str(uuid.uuid4()), "item": waiting.pop(0), "answer": NONE, "tab": "t"}
+            items = [item["item"] for item in reply.get("items", [])]
+            fresh = not set(items) <= set(held)
+            held = items
+            below = max(REFILL_BELOW, (HELD if fresh else len(held)) - STEP)
+            if not fresh:
+                break
+        if held:
+            vote = {"id": str(uuid.uuid4()), "item": held.pop(0), "answer": NONE, "tab": "t"}
             reply, spent = browser.ask("POST", "/api/vote", vote)
             load.votes.append(spent)
             if "id" in reply:
