@@ -1,5 +1,9 @@
 """What the Results page shows of a study, computed once for each state of its votes."""
 
+import os
+import pickle
+import subprocess
+import sys
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -31,6 +35,8 @@ from annotation.votes.reliability import Reliability, open_questions, reliabilit
 from annotation.votes.summaries import summary_table
 
 KEPT = 8  # studies whose results stay in memory
+FEW = 5000  # votes wanted: up to so many, computing takes less than starting a process does
+POLITE = 10  # so much a process gives way to the server (os.nice)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,11 +103,40 @@ def results_of(study: Study, votes: pd.DataFrame) -> Results:
     )
 
 
+def read_results(store: Store, study_id: str) -> Results:
+    """The results as they are now; raises `NotFoundError`."""
+    return results_of(studies.get_study(store, study_id), studies.export_votes(store, study_id))
+
+
+def _apart(url: str, study_id: str) -> Results:
+    """As `read_results`, in a process of its own that imports no more than this needs."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"from {__name__} import answer; answer()"],
+        input=pickle.dumps((url, study_id)),  # not as arguments, which others on the machine see
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"The results could not be computed: {done.stderr.decode()[-2000:]}")
+    return pickle.loads(done.stdout)
+
+
+def answer() -> None:
+    """The other end of `_apart`: what it asks for comes in, pickled results go out."""
+    if hasattr(os, "nice"):
+        os.nice(POLITE)
+    url, study_id = pickle.load(sys.stdin.buffer)
+    with Store(url) as store:
+        pickle.dump(read_results(store, study_id), sys.stdout.buffer)
+
+
 class ResultsCache:
     """Results of studies, computed anew only after something has happened in a study.
 
-    One computation runs at a time, whoever asks for it, so that people who vote meanwhile keep
-    the other processor. Reading takes one read transaction, which makes no vote wait.
+    One computation runs at a time, whoever asks for it. That of a large study has a process of its
+    own: Python runs one thread at a time, so in the server's every vote would wait for it. Reading
+    takes one read transaction, which makes no vote wait.
     """
 
     def __init__(self, store: Store) -> None:
@@ -116,10 +151,11 @@ class ResultsCache:
             seen, known = self._known.get(study_id, (-1, None))
             if known is None or seen != event:
                 # Votes that come after `event` was read may be in it; then the next look is anew.
-                known = results_of(
-                    studies.get_study(self._store, study_id),
-                    studies.export_votes(self._store, study_id),
-                )
+                study = studies.get_study(self._store, study_id)
+                if study.n_items * study.spec.votes_per_item <= FEW:
+                    known = read_results(self._store, study_id)
+                else:
+                    known = _apart(self._store.url, study_id)
             self._known[study_id] = (event, known)
             self._known.move_to_end(study_id)
             while len(self._known) > KEPT:

@@ -1,8 +1,10 @@
 """What the Results page computes, and that it computes only when something has happened."""
 
+import pickle
 import uuid
 from datetime import UTC, datetime
 
+import pandas as pd
 import pytest
 from study_factory import write_set
 
@@ -73,6 +75,32 @@ def test_nothing_is_computed_twice_until_something_happens(store, make_study, mo
     undo(store, annotator, receipts[0].id, datetime.now(UTC))
     assert cache.get(study.id).n_votes == 1
     assert len(computed) == 2
+
+
+def test_a_large_study_is_computed_in_another_process_and_the_same(store, make_study, monkeypatch):
+    study = make_study(votes_per_item=2)
+    answer_all(store, study, "Anna", lambda number, item: item.candidates[0])
+    answer_all(store, study, "Ben", lambda number, item: NONE, most=3)
+    here = results_data.read_results(store, study.id)
+
+    def refuse(*given):
+        raise AssertionError("computed in this process")
+
+    monkeypatch.setattr(results_data, "FEW", 0)
+    monkeypatch.setattr(results_data, "results_of", refuse)
+    there = ResultsCache(store).get(study.id)
+    assert pickle.dumps(there.study) == pickle.dumps(here.study)
+    for name, found in vars(here).items():
+        if isinstance(found, pd.DataFrame):
+            pd.testing.assert_frame_equal(getattr(there, name), found)
+    assert (there.n_votes, there.n_people) == (11, 2)
+    with pytest.raises(NotFoundError):
+        ResultsCache(store).get("nowhere")
+
+
+def test_what_goes_wrong_in_another_process_is_said(store):
+    with pytest.raises(RuntimeError, match="There is no study 'nowhere'"):
+        results_data._apart(store.url, "nowhere")
 
 
 def test_the_status_shown_is_the_one_there_is(store, make_study):
