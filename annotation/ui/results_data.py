@@ -13,6 +13,7 @@ import pandas as pd
 
 from annotation import study as studies
 from annotation.domain import Study, Task
+from annotation.errors import StoreError
 from annotation.store import Store
 from annotation.votes.agreement import (
     Coding,
@@ -118,7 +119,8 @@ def _apart(url: str, study_id: str) -> Results:
         check=False,
     )
     if done.returncode:
-        raise RuntimeError(f"The results could not be computed: {done.stderr.decode()[-2000:]}")
+        reason = done.stderr.decode().strip().splitlines()[-1:]
+        raise StoreError(f"The results could not be computed: {' '.join(reason)}")
     return pickle.loads(done.stdout)
 
 

@@ -10,7 +10,7 @@ from study_factory import write_set
 
 from annotation.create import create_study
 from annotation.domain import NONE, Answer, StudySpec, StudyStatus, Task
-from annotation.errors import NotFoundError
+from annotation.errors import NotFoundError, StoreError
 from annotation.study import export_votes, join, last_event, next_items, set_status, undo, vote
 from annotation.ui import results_data
 from annotation.ui.results_data import ResultsCache, results_of
@@ -99,7 +99,7 @@ def test_a_large_study_is_computed_in_another_process_and_the_same(store, make_s
 
 
 def test_what_goes_wrong_in_another_process_is_said(store):
-    with pytest.raises(RuntimeError, match="There is no study 'nowhere'"):
+    with pytest.raises(StoreError, match="There is no study 'nowhere'"):
         results_data._apart(store.url, "nowhere")
 
 
