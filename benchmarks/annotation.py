@@ -46,7 +46,7 @@ CLASSES = [f"class {number:02}" for number in range(20)]
 FILLED = (0.0, 0.5, 0.9)  # shares of the slots at which claiming is timed
 CLAIMS = 40
 # What a page asks for, in `feed.js`.
-AT_HAND, HELD, STEP, REFILL_BELOW = 20, 200, 20, 12
+AT_HAND, HELD, STEP, REFILL_BELOW, REST = 20, 200, 20, 12, 3.0
 START_SECONDS = 180.0  # the server imports torch and gradio
 
 
@@ -417,10 +417,10 @@ def vote_steadily(
     """One annotator: a vote each `pause` seconds, items fetched as the page does (`feed.js`)."""
     browser = Browser(port, made.token, name)
     held: list[str] = []
-    below = REFILL_BELOW
+    below, rested = REFILL_BELOW, 0.0
     while begin < end:
         time.sleep(max(0.0, begin - time.monotonic()))
-        while len(held) < below:
+        if len(held) < (below if time.monotonic() > rested else REFILL_BELOW):
             n = min(HELD, len(held) + 2 * STEP) if held else AT_HAND
             reply, spent = browser.ask("GET", f"/api/next?tab=t&n={n}")
             load.claims.append(spent)
@@ -428,8 +428,7 @@ def vote_steadily(
             fresh = not set(items) <= set(held)
             held = items
             below = max(REFILL_BELOW, (HELD if fresh else len(held)) - STEP)
-            if not fresh:
-                break
+            rested = time.monotonic() + REST
         if held:
             vote = {"id": str(uuid.uuid4()), "item": held.pop(0), "answer": NONE, "tab": "t"}
             reply, spent = browser.ask("POST", "/api/vote", vote)

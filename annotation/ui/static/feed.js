@@ -7,6 +7,7 @@ const AT_HAND = 20; // decoded items, and how many are asked for while there are
 const HELD = 200; // ten minutes of work
 const STEP = 20; // how many fewer than there could be make it worth asking
 const REFILL_BELOW = 12;
+const REST_MS = 3000; // between two fillings: a team that begins together shares one server
 const PICTURE_TRIES = 4;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 8000;
@@ -43,6 +44,7 @@ export class Feed {
   #asking = false;
   #caching = false;
   #failures = 0;
+  #resting = false; // enough is at hand to let others go first
   #timer = null;
 
   // outbox: what the server does not know yet; onChange(): look at `current` again.
@@ -86,13 +88,14 @@ export class Feed {
 
   refill() {
     this.#loadNear();
-    if (this.#items.length < this.#askBelow) this.ask();
+    if (this.#items.length < (this.#resting ? REFILL_BELOW : this.#askBelow)) this.ask();
   }
 
   // Ask the server, also when there are items enough: it may have stopped this person.
   async ask() {
     if (this.#asking) return;
     this.#asking = true;
+    this.#resting = false;
     clearTimeout(this.#timer);
     const { calm } = this.outbox;
     let more = false;
@@ -108,7 +111,9 @@ export class Feed {
     }
     this.#asking = false;
     this.onChange();
-    if (more) this.refill();
+    if (!more) return;
+    this.#resting = true;
+    this.#askAgainIn(REST_MS);
   }
 
   // A few at first, which come at once. Never very many more, or the answers of others would wait.
@@ -150,7 +155,10 @@ export class Feed {
 
   #askAgainIn(ms) {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.refill(), ms);
+    this.#timer = setTimeout(() => {
+      this.#resting = false;
+      this.refill();
+    }, ms);
   }
 
   #loadNear() {
