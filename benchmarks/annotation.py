@@ -425,9 +425,9 @@ def vote_steadily(
             reply, spent = browser.ask("GET", f"/api/next?tab=t&n={n}")
             load.claims.append(spent)
             items = [item["item"] for item in reply.get("items", [])]
-            fresh = not set(items) <= set(held)
             held = items
-            below = max(REFILL_BELOW, (HELD if fresh else len(held)) - STEP)
+            more = n < HELD and len(held) >= n
+            below = max(REFILL_BELOW, (HELD if more else len(held)) - STEP)
             rested = time.monotonic() + REST
         if held:
             vote = {"id": str(uuid.uuid4()), "item": held.pop(0), "answer": NONE, "tab": "t"}

@@ -100,9 +100,10 @@ export class Feed {
     const { calm } = this.outbox;
     let more = false;
     try {
-      const reply = await this.#next();
+      const n = this.#wanted();
+      const reply = await this.#next(n);
       this.#failures = 0;
-      more = this.#accept(reply);
+      more = this.#accept(reply, n);
       this.onVersion(reply.version);
       // The server's count is right only if nothing was on its way meanwhile.
       if (calm === this.outbox.calm) this.onProgress(reply.progress);
@@ -117,15 +118,18 @@ export class Feed {
   }
 
   // A few at first, which come at once. Never very many more, or the answers of others would wait.
-  #next() {
+  #wanted() {
     const held = this.#items.length;
-    const n = Math.min(HELD, held ? held + 2 * STEP : AT_HAND);
+    return Math.min(HELD, held ? held + 2 * STEP : AT_HAND);
+  }
+
+  #next(n) {
     const unsent = Math.min(HELD, this.outbox.size); // the server counts their items as held
     return getJson(`/api/next?tab=${encodeURIComponent(this.tab)}&n=${n}&unsent=${unsent}`, this.who);
   }
 
-  // Whether anything new came, so that asking again may bring more.
-  #accept(reply) {
+  // Whether all `n` came, so that asking again may bring more.
+  #accept(reply, n) {
     this.trouble = "";
     if (reply.state.startsWith("you-") || reply.state === "elsewhere") this.#items = [];
     this.completion = reply.code ? { code: reply.code, page: reply.done_page } : null;
@@ -136,12 +140,13 @@ export class Feed {
     const further = reply.items.filter(({ item }) => !barred.has(item));
     this.#items = [...near, ...further.map((item) => known.get(item.item) ?? item)];
     const fresh = further.some(({ item }) => !known.has(item));
-    this.#askBelow = Math.max(REFILL_BELOW, (fresh ? HELD : this.#items.length) - STEP);
+    const more = fresh && n < HELD && this.#items.length >= n;
+    this.#askBelow = Math.max(REFILL_BELOW, (more ? HELD : this.#items.length) - STEP);
     this.#loadNear();
     this.#cache();
     this.state = reply.state;
     if (!fresh) this.#askAgainIn(ASK_AGAIN_MS[reply.state]);
-    return fresh;
+    return more;
   }
 
   #failed(error) {
