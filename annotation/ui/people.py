@@ -88,7 +88,7 @@ def render(context: StudyContext) -> Loads:
 
 
 _SMALL: dict[str, Any] = {"scale": 0, "min_width": 110}
-_WIDE: dict[str, Any] = {"scale": 0, "min_width": 160}
+_WIDE: dict[str, Any] = {"scale": 0, "min_width": 190}
 
 
 def _draw() -> _Panel:
