@@ -76,17 +76,9 @@ def record(tx: Session, annotator: Annotator, answer: Answer, now: datetime) -> 
     slot = None if study.status == StudyStatus.CLOSED else slot_for(slots, annotator.id, now)
     if slot is not None:
         take(tx, annotator, answer.item, slot, now)
-    vote = trial_votes.add_vote(
-        tx,
-        annotator,
-        answer,
-        now,
-        study=study,
-        true_class=true_class,
-        stimulus_id=answer.item,
-        slot_id=None if slot is None else slot.id,
-        status=VoteStatus.SURPLUS if slot is None else VoteStatus.COUNTED,
-    )
+    became = VoteStatus.SURPLUS if slot is None else VoteStatus.COUNTED
+    given = {"stimulus_id": answer.item, "slot_id": None if slot is None else slot.id}
+    vote = trial_votes.add_vote(tx, study, annotator, answer, true_class, now, became, **given)
     if slot is not None:
         set_slot(tx, slot.id, SlotState.DONE, lease_until=None)
     extra.settle(tx, study.id, [vote.stimulus_id], now)

@@ -57,17 +57,9 @@ def record(
     ).one()
     check_answer(Task(study.task), classes or [], answer)
     late = trial.state == DONE or study.status == StudyStatus.CLOSED
-    vote = add_vote(
-        tx,
-        annotator,
-        answer,
-        now,
-        study=study,
-        true_class=true_class,
-        stimulus_id=trial.stimulus_id,
-        trial_id=trial.id,
-        status=VoteStatus.SURPLUS if late else VoteStatus.QUALITY,
-    )
+    status = VoteStatus.SURPLUS if late else VoteStatus.QUALITY
+    given = {"stimulus_id": trial.stimulus_id, "trial_id": trial.id}
+    vote = add_vote(tx, study, annotator, answer, true_class, now, status, **given)
     if not late:
         trial.state = DONE
     if trial.kind == TrialKind.CATCH and not late and answer.answer != expected:
@@ -77,18 +69,17 @@ def record(
 
 def add_vote(
     tx: Session,
+    study: StudyRow,
     annotator: Annotator,
     answer: Answer,
-    now: datetime,
-    *,
-    study: StudyRow,
     true_class: str,
+    now: datetime,
     status: VoteStatus,
-    **answered: Any,
+    **given: Any,
 ) -> VoteRow:
     """Store what somebody answered, on a trial or not, and that it happened.
 
-    answered: the columns that say which stimulus, and which slot or trial, it is an answer to.
+    given: the columns that say which stimulus, and which slot or trial, it is an answer to.
     """
     vote = VoteRow(
         id=answer.id,
@@ -104,7 +95,7 @@ def add_vote(
         tab=answer.tab,
         status=status,
         protocol=shown_under(answer, study.version),
-        **answered,
+        **given,
     )
     tx.add(vote)
     log(tx, VOTED, vote, now, answer=answer.answer, reason=answer.reason, status=status)
