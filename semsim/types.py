@@ -108,6 +108,7 @@ class Reconstruction:
     shift: (right, down) in pixels by which the attacker believes the private image was moved
         before it was used, and which `image` undoes; None where the attack does not estimate it.
     blown_up: whether the solution, before it was clamped, was farther from grey than any picture.
+    solver: which of its solvers gave `image`, where the attack has several; else "".
     """
 
     image: Tensor
@@ -116,6 +117,7 @@ class Reconstruction:
     grey_residual: float
     shift: tuple[int, int] | None = None
     blown_up: bool = False
+    solver: str = ""
 
     @property
     def is_worse_than_grey(self) -> bool:

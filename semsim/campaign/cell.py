@@ -47,7 +47,7 @@ class AttackResult:
 
     picture: (H, W, 3) uint8, or None. attacked: (H, W, 3) uint8, the original as training
     augmentation left it, which is what the attack could get back at best. residual,
-    grey_residual, blown_up: see `Reconstruction`. found_shift: the (x, y) shift the attack itself
+    grey_residual, blown_up, solver: see `Reconstruction`. found_shift: the (x, y) shift the attack itself
     estimated, where it does; shift_x, shift_y and flipped are the truth.
     """
 
@@ -62,6 +62,7 @@ class AttackResult:
     grey_residual: float = float("nan")
     found_shift: tuple[int, int] | None = None
     blown_up: bool = False
+    solver: str = ""
 
     @property
     def ok(self) -> bool:
@@ -162,5 +163,6 @@ def result_of(found: Reconstruction | AttackFailedError, attacked: Tensor) -> At
             "grey_residual": found.grey_residual,
             "found_shift": found.shift,
             "blown_up": found.blown_up,
+            "solver": found.solver,
         }
     return AttackResult(attacked=to_uint8(attacked), shift_x=0, shift_y=0, flipped=False, **outcome)

@@ -44,13 +44,15 @@ MANIFEST_COLUMNS = (
 )
 ATTACKED = "attacked"
 # What campaigns add: the attack's objective without priors for its picture and for a mid-grey one,
-# whether its solution blew up (not in sets of before that was kept), and the shift it estimated
-# where it does; the true one is in `shift_x` and `shift_y`.
+# whether its solution blew up, which of its solvers gave the picture (neither is in sets of before
+# that was kept), and the shift it estimated where it does; the true one is in `shift_x` and
+# `shift_y`.
 ATTACK_COLUMNS = (
     "residual",
     "grey_residual",
     "worse_than_grey",
     "blown_up",
+    "solver",
     "found_shift_x",
     "found_shift_y",
 )

@@ -66,6 +66,7 @@ def save_result(
         "grey_residual": found.grey_residual,
         "worse_than_grey": found.worse_than_grey,
         "blown_up": found.blown_up,
+        "solver": found.solver,
         "found_shift_x": shift[0],
         "found_shift_y": shift[1],
     }

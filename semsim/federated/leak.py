@@ -347,6 +347,7 @@ def _row(folder: Path, image: LabelledImages, found: Found) -> dict[str, Any]:
         "grey_residual": found.grey_residual,
         "worse_than_grey": found.is_worse_than_grey,
         "blown_up": found.blown_up,
+        "solver": found.solver,
     }
 
 

@@ -341,6 +341,7 @@ def _found(folder: Path, row: Mapping[Any, Any]) -> Reconstruction | AttackFaile
         residual=float(row["residual"]),
         grey_residual=float(row["grey_residual"]),
         blown_up=bool(row.get("blown_up", False)),
+        solver=str(row.get("solver", "")),
     )
 
 

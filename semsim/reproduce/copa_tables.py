@@ -15,6 +15,7 @@ from semsim.score_cli import text_table
 from semsim.types import LabelledImages
 
 _SETTING = ["activation", "variant", "method"]
+_ODD = {"failed": "failed", "blew_up": "blew up", "as_rgap": "as rgap"}
 _FITS = {"equation_residual": "equation_residual", "gradient_distance": "residual"}
 
 
@@ -37,14 +38,16 @@ def table_2(rows: pd.DataFrame) -> pd.DataFrame:
     """One line an activation, variant and method, over all images and seeds of `rows`.
 
     rows: of `linear_rows`. Columns: activation, variant, method, n (with an image), failed,
-    blew_up, mean and sd (of a sample; NaN of one) of mse, psnr and psnr_paper, and the medians
-    equation_residual and gradient_distance; NaN in rows kept from before they were.
+    blew_up, as_rgap (where COPA took R-GAP's image; 0 in rows kept from before that was said), mean
+    and sd (of a sample; NaN of one) of mse, psnr and psnr_paper, and the medians equation_residual
+    and gradient_distance; NaN in rows kept from before they were.
     """
     lines = []
     for keys, part in rows.groupby(_SETTING, sort=False):
         ok = part[part["error"] == ""]
         line: dict[str, object] = dict(zip(_SETTING, keys, strict=True))
         line |= {"n": len(ok), "failed": len(part) - len(ok), "blew_up": int(ok["blew_up"].sum())}
+        line["as_rgap"] = int((ok["solver"] == "rgap").sum()) if "solver" in ok else 0
         for name in ("mse", "psnr", "psnr_paper"):
             exact = bool((ok[name] == math.inf).any())
             line[name] = ok[name].mean()
@@ -109,7 +112,7 @@ def shown_pair(images: LabelledImages) -> LabelledImages:
 
 def _line(row: dict) -> list[str]:
     printed = TABLE_2.get((row["activation"], row["variant"]), {}).get(row["method"])
-    odd = [f"{row[name]} {name.replace('_', ' ')}" for name in ("failed", "blew_up") if row[name]]
+    odd = [f"{row[name]} {words}" for name, words in _ODD.items() if row[name]]
     return [
         *(row["activation"], str(row["variant"]), row["method"]),
         _spread(row["mse"], row["mse_sd"], ".2g" if row["mse"] < 1e-3 else ".4f"),

@@ -35,7 +35,7 @@ def through_activation(search: Search, *, pull_back: bool) -> Solver:
             silent,
         )
         residual = equations.residual(before.activation.value(place[0]))
-        return LayerSolution(unknown=place[0], residual=residual)
+        return LayerSolution(unknown=place[0], residual=residual, searched=True)
 
     return solve
 

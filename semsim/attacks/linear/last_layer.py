@@ -1,10 +1,12 @@
 """Where layer-wise inversion begins: ∂J/∂z of the last layer, and one layer back from there."""
 
 import math
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 from torch import Tensor
 
 from semsim.attacks.linear.chain import Chain, Stage
@@ -13,6 +15,9 @@ from semsim.errors import AttackFailedError
 _EXACT = 1e-5  # relative error up to which something counts as met, in float32 as well
 _GRID, _FEW = 4000, 3  # factors tried, and refined; two 0.7 % apart are told from each other
 _CLEARLY = 2.0  # times less error than the next: then it is the one
+_BESIDE = 1e-6  # of the logarithm: how far from the lowest misfit its root may be
+
+Scalar = Callable[[float], float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,16 +66,23 @@ def _guesses(stage: Stage, u: Tensor, v: Tensor, label: int) -> list[_Guess]:
     """A guess at each of the few factors s where the misfit is lowest nearby."""
     scores = stage.apply(v[None])
 
-    def misfits(logs: Tensor) -> Tensor:
-        factors = logs.exp()[:, None]
+    def predicted(factors: Tensor) -> Tensor:
         z = scores / factors
         missed = stage.activation.value(z).softmax(1)
         missed[:, label] -= 1
-        expected = missed * stage.activation.slope(z)
+        return missed * stage.activation.slope(z)
+
+    def misfits(logs: Tensor) -> Tensor:
+        factors = logs.exp()[:, None]
+        expected = predicted(factors)
         return (factors * u - expected).norm(dim=1) / (expected.norm(dim=1) + factors[:, 0])
 
     def misfit(log: float) -> float:
         return float(misfits(scores.new_tensor([log]))[0])
+
+    def excess(log: float) -> float:
+        factors = scores.new_tensor([[math.exp(log)]])
+        return float(((factors * u - predicted(factors)) @ u)[0])
 
     grid = torch.linspace(math.log(1e-6), math.log(2.0), _GRID).to(scores)
     logs, heights = grid.tolist(), misfits(grid).tolist()
@@ -80,8 +92,22 @@ def _guesses(stage: Stage, u: Tensor, v: Tensor, label: int) -> list[_Guess]:
     for place in sorted(low, key=heights.__getitem__)[:_FEW]:
         bounds = (logs[max(place - 1, 0)], logs[min(place + 1, _GRID - 1)])
         fine = minimize_scalar(misfit, bounds=bounds, method="bounded", options={"xatol": 1e-14})
-        found.append(_Guess(slope=math.exp(float(fine.x)) * u[None], misfit=float(fine.fun)))
+        log = _polished(float(fine.x), misfit, excess)
+        found.append(_Guess(slope=math.exp(log) * u[None], misfit=misfit(log)))
     return found
+
+
+def _polished(log: float, misfit: Scalar, excess: Scalar) -> float:
+    """The root of `excess` beside `log`, where the misfit is lowest; `log` where none is better.
+
+    A search for the lowest value stops at about the root of the machine precision, 1e-9, which the
+    layers before make larger; a root is found to the last digit.
+    """
+    low, high = log - _BESIDE, log + _BESIDE
+    if excess(low) * excess(high) >= 0:
+        return log
+    root = float(brentq(excess, low, high, xtol=1e-300, rtol=4 * sys.float_info.epsilon))
+    return min(log, root, key=misfit)
 
 
 def _agreeing(chain: Chain, slopes: list[Tensor]) -> Tensor:

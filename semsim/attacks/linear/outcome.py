@@ -24,7 +24,7 @@ class Inversion:
 
     image: (C, H, W) float64, in units of the image but not clamped.
     residuals: ‖U x − V‖ / ‖V‖ of each convolution, first to last, as it was solved.
-    solver: "recursion" or "prior".
+    solver: "recursion" or "prior"; "rgap" where COPA's own end was worse than R-GAP's.
     """
 
     image: Tensor
@@ -66,6 +66,7 @@ def reconstruction(seen: GradientObservation, found: Inversion) -> Reconstructio
         residual=gradient_distance(seen, image),
         grey_residual=gradient_distance(seen, torch.full_like(image, 0.5)),
         blown_up=found.blew_up,
+        solver=found.solver,
     )
 
 

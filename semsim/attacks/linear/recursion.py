@@ -21,11 +21,13 @@ AGREE = 1e-9  # equation residual up to which a layer's equations count as agree
 @dataclass(frozen=True, kw_only=True)
 class LayerSolution:
     """unknown: of the first convolution its input x, of a later one z, before the activation
-    that made its input; (1, *inputs). residual: ‖U x − V‖ / ‖V‖.
+    that made its input; (1, *inputs). residual: ‖U x − V‖ / ‖V‖. searched: found by steps from a
+    start, which may end anywhere, rather than by least squares.
     """
 
     unknown: Tensor
     residual: float
+    searched: bool = False
 
 
 # Solves one convolution; told the stage before it, or None where there is none.
@@ -34,10 +36,14 @@ Solver = Callable[[Equations, Stage | None], LayerSolution]
 
 @dataclass(frozen=True, kw_only=True)
 class Recursion:
-    """x: what the first stage sees, (1, C, H, W). residuals: of each convolution, first to last."""
+    """x: what the first stage sees, (1, C, H, W). residuals: of each convolution, first to last.
+
+    searched: whether any of them was (`LayerSolution`).
+    """
 
     x: Tensor
     residuals: tuple[float, ...]
+    searched: bool
 
 
 def minimum_norm(limit: int) -> Solver:
@@ -81,6 +87,7 @@ def invert(chain: Chain, label: int | None, solve: Solver, report: Report) -> Re
     known = known_end(chain, label)
     z, slope = known.z, known.slope
     residuals: list[float] = []
+    searched = False
     stages = chain.stages[: known.depth]
     agree = True  # the equations of a layer do, where all later layers were solved exactly
     for place in range(len(stages) - 1, -1, -1):
@@ -90,6 +97,7 @@ def invert(chain: Chain, label: int | None, solve: Solver, report: Report) -> Re
         found = _unrecorded(solve, equations.balanced() if agree else equations, before)
         agree = agree and not stage.hidden
         residuals.insert(0, found.residual)
+        searched = searched or found.searched
         report(Progress(len(residuals), len(stages)))
         if not torch.isfinite(found.unknown).all():
             raise AttackFailedError(f"The equations of layer {place + 1} have no finite solution.")
@@ -98,7 +106,7 @@ def invert(chain: Chain, label: int | None, solve: Solver, report: Report) -> Re
             slope = stage.pull(slope) * before.activation.slope(z)
     if not stages:
         report(Progress(1, 1))
-    return Recursion(x=z, residuals=tuple(residuals))
+    return Recursion(x=z, residuals=tuple(residuals), searched=searched)
 
 
 def _unrecorded(solve: Solver, equations: Equations, before: Stage | None) -> LayerSolution:

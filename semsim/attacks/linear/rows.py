@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 import torch
@@ -74,7 +74,7 @@ def linear_rows(
     `METHODS`), mse (of the image in [0, 1], not clamped, as the paper takes it), psnr (dB),
     psnr_paper (dB on the paper's scale), equation_residual (of the worst layer, as it was solved;
     NaN of grey, which solves nothing), residual (distance of the gradient, after clamping; grey's
-    is the baseline), blew_up, error ("" or why there is no image).
+    is the baseline), blew_up, solver (of `Inversion`), error ("" or why there is no image).
     """
     total = len(activations) * len(variants) * len(seeds) * len(images)
     rows: list[dict[str, object]] = []
@@ -125,16 +125,14 @@ def _tried(
 def _smoothed(found: Inversion | AttackFailedError) -> Inversion | AttackFailedError:
     if isinstance(found, AttackFailedError):
         return found
-    return Inversion(
-        image=denoised(found.image, TV_WEIGHT), residuals=found.residuals, solver=found.solver
-    )
+    return replace(found, image=denoised(found.image, TV_WEIGHT))
 
 
 def _judged(one: Try, found: Inversion | AttackFailedError) -> dict[str, object]:
     if isinstance(found, AttackFailedError):
         names = ("mse", "psnr", "psnr_paper", "equation_residual", "residual")
         lost = dict.fromkeys(names, math.nan)
-        return {**lost, "blew_up": False, "error": str(found)}
+        return {**lost, "blew_up": False, "solver": "", "error": str(found)}
     mse = float((found.image - one.image).square().mean())
     psnr = -10 * math.log10(mse) if mse else math.inf
     return {
@@ -144,5 +142,6 @@ def _judged(one: Try, found: Inversion | AttackFailedError) -> dict[str, object]
         "equation_residual": math.nan if found.solver == "grey" else found.residual,
         "residual": gradient_distance(one.seen, found.image.clamp(0, 1)),
         "blew_up": found.blew_up,
+        "solver": found.solver,
         "error": "",
     }

@@ -1,3 +1,6 @@
+from dataclasses import replace
+
+import pytest
 import torch
 from made_linear import CLOSED, FIRST_OPEN, SECOND_OPEN, leak, net, picture
 from torch import nn
@@ -41,6 +44,43 @@ def test_on_cnn3_variant_4_it_is_rgap_since_only_the_first_layer_hides_anything(
     one = attempt(cnn3_model(4, "tanh", 0), picture((32, 32)), 4)
     found, rgap = Copa().inversion(one.seen), RGap().inversion(one.seen)
     assert torch.allclose(found.image, rgap.image, atol=1e-5)
+
+
+@pytest.mark.parametrize(("mean", "std", "seed"), [(0.5, 0.25, 0), (0.5, 0.25, 1), (0.0, 0.5, 0)])
+def test_what_no_layer_hides_is_exact_without_a_bias_in_the_last_layer_too(mean, std, seed):
+    model = cnn3_model(3, "tanh", seed)
+    model.mean.fill_(mean)
+    model.std.fill_(std)
+    biased = model.head
+    model.head = nn.Linear(biased.in_features, biased.out_features, bias=False).double()
+    model.head.load_state_dict({"weight": biased.weight})
+    image = Symbols(test_per_class=1, size=32)("test").images[4]
+    one = attempt(model, image, 4)
+    for attack in (RGap(), Copa()):
+        found = attack.inversion(one.seen)
+        assert error(found, one.image) <= 1e-18
+        assert found.residual <= 1e-9
+
+
+def test_it_takes_the_image_of_rgap_where_its_own_is_worse_and_says_so():
+    image = Symbols(test_per_class=1, size=32)("test").images[4]
+    seen = attempt(cnn3_model(3, "tanh", 0), image, 4).seen
+    rounded = replace(seen, gradients=tuple(each.float().double() for each in seen.gradients))
+    found, rgap = (attack(rounded, rng=torch.Generator()) for attack in (Copa(), RGap()))
+    assert rgap.solver == "recursion"
+    assert found.solver == "rgap"
+    assert torch.equal(found.image, rgap.image)
+    assert found.residual == rgap.residual < 1e-9
+    smooth = Copa(denoise=0.15).inversion(rounded)
+    assert torch.equal(smooth.image, RGap(denoise=0.15).inversion(rounded).image)
+
+
+def test_its_own_end_is_kept_where_that_is_the_better_one():
+    image = Symbols(test_per_class=1, size=32)("test").images[4]
+    seen = attempt(cnn3_model(1, "tanh", 0), image, 4).seen
+    found, rgap = (attack(seen, rng=torch.Generator()) for attack in (Copa(), RGap()))
+    assert found.solver == "recursion"
+    assert found.residual < rgap.residual
 
 
 def test_it_does_not_blow_up_where_rgap_does():

@@ -34,6 +34,15 @@ def test_a_class_not_told_is_the_solved_one_where_features_change_sign(seed):
     assert found.residual < 1e-12 < 0.5 < found.grey_residual
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("activation", [nn.Tanh, nn.Sigmoid, nn.LeakyReLU])
+def test_the_factor_is_found_to_the_last_digits(activation, seed):
+    model = without_head_bias(activation, classes=10, seed=seed)
+    found = last_slope(chain_of(leak(model, picture(seed=seed), label=seed)), seed)
+    true = true_slope(model, picture(seed=seed), seed).detach()
+    assert float((found - true).norm() / true.norm()) < 1e-13
+
+
 CASES = [(nn.Tanh, False), (nn.Tanh, True), (nn.Sigmoid, False), (nn.LeakyReLU, True)]
 
 

@@ -27,4 +27,5 @@ def test_all_three_end_in_sets_that_say_what_each_picture_is_worth(tmp_path):
     assert all(0 < row["objective"] < 1 and 0 < row["grey_residual"] < 1 for row in rows)
     assert [bool(row["blown_up"]) for row in rows] == [True, False, False]
     assert [bool(row["worse_than_grey"]) for row in rows] == [True, False, False]
+    assert [row["solver"] for row in rows] == ["recursion", "recursion", "prior"]
     assert all(Path(one.pairs["reconstruction"][0]).is_file() for one in sets)

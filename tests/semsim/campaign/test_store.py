@@ -52,14 +52,17 @@ def test_a_cell_comes_back_as_it_was(store):
 
 
 def test_a_blow_up_is_kept_and_a_cell_of_before_it_was_has_none(store):
-    store.write_cell("a", replace(CELL, result=replace(CELL.result, blown_up=True)))
+    result = replace(CELL.result, blown_up=True, solver="rgap")
+    store.write_cell("a", replace(CELL, result=result))
     assert store.read_cell("a").blown_up
+    assert store.read_cell("a").result.solver == "rgap"
     with np.load(store.cell("a")) as stored:
         kept = dict(stored)
     facts = json.loads(str(kept["facts"]))
-    del facts["blown_up"]
+    del facts["blown_up"], facts["solver"]
     np.savez(store.cell("a"), **{**kept, "facts": json.dumps(facts)})
     assert not store.read_cell("a").blown_up
+    assert store.read_cell("a").result.solver == ""
 
 
 def test_a_failed_cell_is_there_too(store):

@@ -86,6 +86,14 @@ def test_the_paper_s_cells_stand_beside_ours():
     assert "1e-05" in lines[3]
 
 
+def test_where_copa_took_the_image_of_rgap_is_counted():
+    rows = [row("copa", 0.04, solver=solver) for solver in ("recursion", "rgap", "rgap")]
+    table = table_2(pd.DataFrame(rows))
+    assert list(table["as_rgap"]) == [2]
+    assert "3, 2 as rgap" in text_2(table)
+    assert list(table_2(pd.DataFrame([row("copa", 0.04)]))["as_rgap"]) == [0]
+
+
 def test_images_are_taken_class_by_class():
     images = labelled([2, 2, 2, 0, 0, 1])
     assert varied(images, 5).labels.tolist() == [0, 1, 2, 0, 2]
