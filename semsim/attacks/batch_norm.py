@@ -33,16 +33,22 @@ def batch_norm_layers(model: AttackedModel) -> list[nn.BatchNorm2d]:
 
 @contextmanager
 def batch_norm_mode(model: AttackedModel, mode: BatchNorm) -> Iterator[None]:
-    """Inside, batch norm works as `mode` says; the model itself stays in eval mode.
+    """Inside, batch norm works as `mode` says, and every other layer as in eval mode.
 
     "train": as in training on a batch of this one image, so that images given together do not
-    mix; running statistics are neither used nor changed.
+    mix. Running statistics are never changed, and every layer goes back to the mode it was in.
     """
+    modules = list(model.modules()) if isinstance(model, nn.Module) else []
+    trained = [module for module in modules if module.training]
     layers = batch_norm_layers(model) if mode == "train" else []
     handles = [layer.register_forward_hook(_by_its_own_statistics) for layer in layers]
+    for module in trained:
+        module.training = False
     try:
         yield
     finally:
+        for module in trained:
+            module.training = True
         for handle in handles:
             handle.remove()
 

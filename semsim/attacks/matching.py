@@ -17,6 +17,9 @@ from semsim.types import AttackedModel, BatchNormStatistics
 
 Distance = Literal["cosine", "cosine-per-layer", "l2"]
 
+# Share of the whole gradient's norm below which a tensor of it is taken to be rounding. A bias
+# before batch norm in training mode has the gradient 0, and as computed some 1e-8 of the whole.
+FLOOR = 1e-6
 _TINY = 1e-12  # keeps a cosine with a vanished gradient finite
 
 
@@ -55,7 +58,9 @@ def distance_of_each(
 
     found, target: one (N, *parameter.shape) a parameter.
     "cosine": one minus the cosine, all tensors joined (Geiping et al. 2020, Eq. 4), 0 to 2.
-    "cosine-per-layer": the mean over tensors of one minus the cosine of each, 0 to 2.
+    "cosine-per-layer": the mean over tensors of one minus the cosine of each, 0 to 2; without those
+        whose target is below `FLOOR` of the whole target; of `found` none counts as shorter than that
+        share of the whole.
     "l2": squared Euclidean distance, all tensors joined (Zhu et al. 2019, Eq. 3).
     """
     pairs = list(zip(found, target, strict=True))
@@ -79,9 +84,15 @@ def cosine_of_each(
             each.sum(dim=1, keepdim=True) for each in (dots, squares, target_squares)
         )
         return 1 - (dots / (squares * target_squares).sqrt().clamp_min(_TINY))[:, 0]
+    least, target_least = (
+        FLOOR**2 * each.sum(dim=1, keepdim=True) for each in (squares, target_squares)
+    )
     # A root at exactly 0, which a layer behind dead units has, would have an infinite slope.
-    lengths = squares.clamp_min(_TINY**2).sqrt() * target_squares.clamp_min(_TINY**2).sqrt()
-    return (1 - dots / lengths.clamp_min(_TINY)).mean(1)
+    lengths = squares.maximum(least).clamp_min(_TINY**2).sqrt()
+    lengths = lengths * target_squares.clamp_min(_TINY**2).sqrt()
+    heard = target_squares >= target_least
+    apart = (1 - dots / lengths.clamp_min(_TINY)) * heard
+    return apart.sum(1) / heard.sum(1)
 
 
 def total_variation_of_each(images: Tensor) -> Tensor:

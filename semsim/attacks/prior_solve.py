@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from semsim.attacks.batch_norm import BatchNorm
-from semsim.attacks.matching import Targets, total_variation_of_each
+from semsim.attacks.matching import FLOOR, Targets, total_variation_of_each
 from semsim.attacks.minimise import Descended, Descent, descend
 from semsim.attacks.per_sample import cosine_distance_of_each, gradient_of_each
 from semsim.attacks.prior_basis import ImageBasis
@@ -17,7 +17,6 @@ from semsim.progress import Progress, Report
 from semsim.types import AttackedModel
 
 _HISTORY = 100  # pairs of steps that L-BFGS remembers
-_FLOOR = 1e-6  # share of the whole gradient's norm below which a tensor counts as this share
 _SCALE = 1e5  # torch's L-BFGS drops curvature pairs below an absolute 1e-10; near the truth all are
 
 
@@ -86,12 +85,12 @@ def scaled_distance_of_each(found: Sequence[Tensor], target: Sequence[Tensor]) -
     """Squared distance of gradients with small tensors lifted, one value an image, (N,).
 
     Σ w_i ‖found_i − target_i‖² / Σ w_i ‖target_i‖², i over tensors, each (N, *parameter.shape),
-    w_i = ‖target_i‖^(−1/2): 0 where equal, 1 where `found` is 0. Between the joint relative
+    w_i = ‖target_i‖^(−1/2), of which none counts as less than `FLOOR` of the whole: 0 where equal, 1 where `found` is 0. Between the joint relative
     distance, w_i = 1, which hears only the largest tensors, and one relative to each tensor,
     w_i = ‖target_i‖^(−2), in which the smallest drown the others; measured best for L-BFGS.
     """
     squares = torch.stack([b.flatten(1).square().sum(1) for b in target])
-    norms = squares.sqrt().maximum(_FLOOR * squares.sum(0).sqrt())
+    norms = squares.sqrt().maximum(FLOOR * squares.sum(0).sqrt())
     weights = norms.clamp_min(torch.finfo(norms.dtype).tiny).rsqrt()
     errors = [(a - b).flatten(1).square().sum(1) for a, b in zip(found, target, strict=True)]
     return (weights * torch.stack(errors)).sum(0) / (weights * norms.square()).sum(0)

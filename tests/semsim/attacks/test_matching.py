@@ -25,7 +25,20 @@ def test_the_cosine_per_layer_is_the_mean_over_tensors():
     first = 1 - 3 / (3 * 5**0.5)
     found = distance_of_each(FOUND, TARGET, "cosine-per-layer").tolist()
     assert found[0] == pytest.approx((first + 0) / 2, abs=1e-6)
-    assert found[1] == pytest.approx((0 + 1) / 2, abs=1e-6)  # the second tensor vanished
+    assert found[1] == pytest.approx(0, abs=1e-6)  # the second tensor of the target is 0
+    vanished = (FOUND[0], torch.zeros_like(FOUND[1]))
+    assert distance_of_each(vanished, TARGET, "cosine-per-layer").tolist() == pytest.approx(
+        [(first + 1) / 2, 0], abs=1e-6
+    )
+
+
+def test_the_cosine_per_layer_leaves_out_what_is_rounding_beside_the_whole():
+    target = (torch.tensor([[3.0, 4.0]]), torch.tensor([[1e-7, 0.0]]), torch.tensor([[1e-4]]))
+    found = (torch.tensor([[4.0, 3.0]]), torch.tensor([[0.0, 2e-7]]), torch.tensor([[-1e-4]]))
+    expected = ((1 - 24 / 25) + 2) / 2
+    assert distance_of_each(found, target, "cosine-per-layer").item() == pytest.approx(expected)
+    nothing = [torch.zeros_like(each) for each in target]
+    assert distance_of_each(found, nothing, "cosine-per-layer").item() == 1
 
 
 def test_the_squared_distance_sums_over_all_entries():

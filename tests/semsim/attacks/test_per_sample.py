@@ -5,10 +5,11 @@ import torch
 from torch import nn
 
 from semsim.attacks import second_order
-from semsim.attacks.matching import Targets, distance_of_each, parameter_gradients
+from semsim.attacks.batch_norm import batch_norm_mode
+from semsim.attacks.matching import FLOOR, Targets, distance_of_each, parameter_gradients
 from semsim.attacks.per_sample import cosine_distance_of_each, gradient_of_each
 from semsim.attacks.second_order import plan_of
-from semsim.targets.convnet import SmallCNN
+from semsim.targets.convnet import ConvNet8, SmallCNN
 from semsim.targets.model import TargetModel
 from semsim.targets.resnet import ResNet20x4
 
@@ -54,11 +55,11 @@ class Mixed:
         ), 7
 
 
-def target(architecture):
+def target(architecture, size=(8, 8)):
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = TargetModel(
-            architecture, ["a", "b", "c", "d"], mean=[0.5] * 3, std=[0.2, 0.3, 0.4], size=(8, 8)
+            architecture, ["a", "b", "c", "d"], mean=[0.5] * 3, std=[0.2, 0.3, 0.4], size=size
         )
         for layer in model.modules():
             if isinstance(layer, nn.BatchNorm2d):  # as after training, not at their defaults
@@ -182,6 +183,80 @@ def test_the_cosine_without_gradients_is_that_of_the_gradients(name, distance, c
     weights = torch.arange(1.0, 1 + count, dtype=torch.float64)
     slopes = [torch.autograd.grad((weights * d).sum(), images)[0] for d in (found, expected)]
     assert torch.allclose(*slopes, rtol=1e-8, atol=1e-10 * slopes[1].abs().max())
+
+
+@pytest.mark.parametrize("activation", ["relu", "silu"])
+def test_an_image_hardly_moved_is_hardly_away_by_cosine_per_layer_under_its_own_statistics(
+    activation,
+):
+    model = target(ConvNet8(width=8, activation=activation), size=(32, 32)).float()
+    images = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(3))
+    seen = gradient_of_each(model, images, LABELS[:2], differentiable=False, batch_norm="train")
+    # The biases before batch norm have no gradient in truth.
+    lengths = torch.stack([each.flatten(1).norm(dim=1) for each in seen], dim=1)
+    assert ((lengths > 0) & (lengths < FLOOR * lengths.norm(dim=1, keepdim=True))).sum() >= 8
+    targets = Targets(gradients=seen, labels=LABELS[:2])
+    asked = model, images + 1e-6, targets, "cosine-per-layer"
+    assert cosine_distance_of_each(*asked, batch_norm="train").max() < 1e-3
+
+
+@pytest.mark.parametrize("name", sorted(PLANNED - {"mixed"}))
+@pytest.mark.parametrize("batch_norm", ["eval", "train"])
+@pytest.mark.parametrize("distance", ["cosine-per-layer", "cosine"])
+def test_with_a_tensor_below_the_floor_all_ways_agree(name, batch_norm, distance):
+    model = target(NETS[name])
+    targets = targets_of(model, 3)
+    for place in (1, 3):
+        targets.gradients[place].mul_(1e-8)
+    images = IMAGES.clone().requires_grad_(True)
+    found = cosine_distance_of_each(model, images, targets, distance, batch_norm=batch_norm)
+    alone = [
+        cosine_of_one(model, images[i : i + 1], targets, i, distance, batch_norm) for i in range(3)
+    ]
+    expected = torch.stack(alone)
+    assert torch.allclose(found, expected, rtol=1e-9)
+    slopes = [torch.autograd.grad(d.sum(), images)[0] for d in (found, expected)]
+    assert torch.allclose(*slopes, rtol=1e-8, atol=1e-10 * slopes[1].abs().max())
+
+
+def cosine_of_one(model, image, targets, place, distance, batch_norm):
+    """The distance written out for one image, by automatic differentiation alone."""
+    with batch_norm_mode(model, batch_norm):
+        found = parameter_gradients(model, image, LABELS[place : place + 1], differentiable=True)
+    wanted = [each[place] for each in targets.gradients]
+    if distance == "cosine":
+        dot = sum((f * w).sum() for f, w in zip(found, wanted, strict=True))
+        return (
+            1
+            - dot
+            / (sum(f.square().sum() for f in found) * sum(w.square().sum() for w in wanted)).sqrt()
+        )
+    whole, own = (sum(each.square().sum() for each in g).sqrt() for g in (wanted, found))
+    return torch.stack(
+        [
+            1 - (f * w).sum() / (f.norm().maximum(1e-6 * own) * w.norm())
+            for f, w in zip(found, wanted, strict=True)
+            if w.norm() >= 1e-6 * whole
+        ]
+    ).mean()
+
+
+@pytest.mark.parametrize("name", ["resnet", "mixed", "overwriting"])
+@pytest.mark.parametrize("batch_norm", ["eval", "train"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_model_is_left_as_it_was_found(name, batch_norm, count):
+    asked = IMAGES[:count], LABELS[:count]
+    model = target(NETS[name])
+    how = {"differentiable": False, "batch_norm": batch_norm}
+    expected = gradient_of_each(model, *asked, **how)
+    model.train()
+    next(layer for layer in model.modules() if isinstance(layer, nn.Conv2d)).eval()
+    modes = [layer.training for layer in model.modules()]
+    state = {key: value.clone() for key, value in model.state_dict().items()}
+    found = gradient_of_each(model, *asked, **how)
+    assert [layer.training for layer in model.modules()] == modes
+    assert all(torch.equal(value, state[key]) for key, value in model.state_dict().items())
+    assert all(torch.equal(*both) for both in zip(found, expected, strict=True))
 
 
 def test_only_a_layer_that_is_used_twice_is_shared():
