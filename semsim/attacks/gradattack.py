@@ -23,12 +23,12 @@ class GradAttack:
     """Match gradients by Adam under total variation and batch norm statistics.
 
     steps, lr: as for InvGrad. signed: Adam takes the sign of the gradient, as the authors' code
-    does. distance: "cosine", "cosine-per-layer" or "l2", see `matching.distance_of_each`. tv, statistics_weight: weights of the
-    priors. statistics: what the image's batch norm statistics are drawn to: "none";
-    "running", the model's own, which every attacker has; or "leaked", the private image's, without
-    which in the observation the attack fails. label: "known", or "inferred" from the gradient.
-    batch_norm: by which statistics the attacked model normalises. boxed: keep the image in [0, 1]
-    at every step, or only at the end.
+    does. distance: "cosine", "cosine-per-layer" or "l2", see `matching.distance_of_each`. tv,
+    statistics_weight: weights of the priors. statistics: what the image's batch norm statistics are
+    drawn to: "none"; "running", the model's own, which every attacker has; or "leaked", the private
+    image's, without which in the observation the attack fails. label: "known", or "inferred" from
+    the gradient. batch_norm: by which statistics the attacked model normalises. boxed: keep the
+    image in [0, 1] at every step, or only at the end.
     """
 
     steps: int = 10_000

@@ -59,8 +59,8 @@ def distance_of_each(
     found, target: one (N, *parameter.shape) a parameter.
     "cosine": one minus the cosine, all tensors joined (Geiping et al. 2020, Eq. 4), 0 to 2.
     "cosine-per-layer": the mean over tensors of one minus the cosine of each, 0 to 2; without those
-        whose target is below `FLOOR` of the whole target; of `found` none counts as shorter than that
-        share of the whole.
+        whose target is below `FLOOR` of the whole target. No tensor of `found` counts as shorter
+        than that share of the whole.
     "l2": squared Euclidean distance, all tensors joined (Zhu et al. 2019, Eq. 3).
     """
     pairs = list(zip(found, target, strict=True))

@@ -85,9 +85,10 @@ def scaled_distance_of_each(found: Sequence[Tensor], target: Sequence[Tensor]) -
     """Squared distance of gradients with small tensors lifted, one value an image, (N,).
 
     Σ w_i ‖found_i − target_i‖² / Σ w_i ‖target_i‖², i over tensors, each (N, *parameter.shape),
-    w_i = ‖target_i‖^(−1/2), of which none counts as less than `FLOOR` of the whole: 0 where equal, 1 where `found` is 0. Between the joint relative
-    distance, w_i = 1, which hears only the largest tensors, and one relative to each tensor,
-    w_i = ‖target_i‖^(−2), in which the smallest drown the others; measured best for L-BFGS.
+    w_i = ‖target_i‖^(−1/2), where no ‖target_i‖ counts as less than `FLOOR` of the whole: 0 where
+    equal, 1 where `found` is 0. Between the joint relative distance, w_i = 1, which hears only the
+    largest tensors, and one relative to each tensor, w_i = ‖target_i‖^(−2), in which the smallest
+    drown the others; measured best for L-BFGS.
     """
     squares = torch.stack([b.flatten(1).square().sum(1) for b in target])
     norms = squares.sqrt().maximum(FLOOR * squares.sum(0).sqrt())

@@ -47,8 +47,8 @@ class AttackResult:
 
     picture: (H, W, 3) uint8, or None. attacked: (H, W, 3) uint8, the original as training
     augmentation left it, which is what the attack could get back at best. residual,
-    grey_residual, blown_up, solver: see `Reconstruction`. found_shift: the (x, y) shift the attack itself
-    estimated, where it does; shift_x, shift_y and flipped are the truth.
+    grey_residual, blown_up, solver: see `Reconstruction`. found_shift: the (x, y) shift the attack
+    itself estimated, where it does; shift_x, shift_y and flipped are the truth.
     """
 
     picture: np.ndarray | None

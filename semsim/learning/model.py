@@ -12,8 +12,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from semsim.errors import DataError, SettingsError, WeightsError
+from semsim.errors import SettingsError, WeightsError
 from semsim.learning.backbones import make_backbone
+from semsim.metrics.base import check_pairs
 
 KIND = "semsim"
 
@@ -95,9 +96,15 @@ def semsim_distance(
 
     Sun et al. 2023, Fig. 4.
     originals, reconstructions: (N, 3, H, W) in [0, 1]; H and W may differ between the two.
-    The model is used in eval mode and left as it was. Raises `DataError` for other shapes.
+    The model is used in eval mode and left as it was. Raises `DataError` for anything else than
+    float32 or float64 tensors in [0, 1] of these shapes.
     """
-    _check_pairs(originals, reconstructions)
+    check_pairs(
+        originals,
+        reconstructions,
+        dtypes=(torch.float32, torch.float64),
+        sizes_may_differ=True,
+    )
     was_training = model.training
     model.eval()
     try:
@@ -175,14 +182,3 @@ def _read_config(path: Path) -> dict[str, Any]:
 def _embed(model: SemSimModel, images: Tensor) -> Tensor:
     features: Tensor = model(images.to(device=model.mean.device, dtype=model.mean.dtype))
     return features
-
-
-def _check_pairs(originals: Tensor, reconstructions: Tensor) -> None:
-    for name, images in (("originals", originals), ("reconstructions", reconstructions)):
-        if images.ndim != 4 or images.shape[1] != 3:
-            raise DataError(f"{name} must be (N, 3, H, W); got {tuple(images.shape)}.")
-    if len(originals) != len(reconstructions) or len(originals) == 0:
-        raise DataError(
-            "Each reconstruction needs its original, at least one pair; "
-            f"got {len(originals)} originals and {len(reconstructions)} reconstructions."
-        )

@@ -133,9 +133,18 @@ def check_pairs(
     *,
     channels: tuple[int, ...] = (3,),
     dtypes: tuple[torch.dtype, ...] = (torch.float32,),
+    sizes_may_differ: bool = False,
 ) -> None:
-    """Raise `DataError` unless both are (N, C, H, W) of one shape, N ≥ 1, floats in [0, 1]."""
+    """Raise `DataError` unless both are (N, C, H, W) of one shape, N ≥ 1, floats in [0, 1].
+
+    sizes_may_differ: H and W need not be those of the other.
+    """
     for name, images in (("originals", originals), ("reconstructions", reconstructions)):
+        if not isinstance(images, Tensor):
+            raise DataError(
+                f"{name} must be a torch tensor; got {type(images).__name__}. "
+                "torch.from_numpy makes one of a numpy array."
+            )
         if images.ndim != 4 or images.shape[1] not in channels or 0 in images.shape:
             allowed = " or ".join(map(str, channels))
             raise DataError(f"{name} must be (N, {allowed}, H, W); got {tuple(images.shape)}.")
@@ -146,7 +155,8 @@ def check_pairs(
         # Negated, so that NaN is refused too.
         if images.is_floating_point() and not (low >= 0 and high <= 1):
             raise DataError(f"{name} must lie in [0, 1]; got values from {low:g} to {high:g}.")
-    if originals.shape != reconstructions.shape:
+    compared = 2 if sizes_may_differ else 4
+    if originals.shape[:compared] != reconstructions.shape[:compared]:
         raise DataError(
             f"Originals are {tuple(originals.shape)} but reconstructions "
             f"{tuple(reconstructions.shape)}; they must pair image by image."

@@ -82,7 +82,8 @@ def exact_chunks(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Both sides as (n, C, H, W) float64 in [0, 1], some images at a time, in order.
 
-    originals, reconstructions: as for `mse`, checked here. chunk: numbers at most, or one image.
+    originals, reconstructions: as for `mse`, checked at the call. chunk: numbers at most, or one
+    image.
     """
     check_pairs(
         originals,
@@ -91,8 +92,8 @@ def exact_chunks(
         dtypes=(torch.uint8, torch.float32, torch.float64),
     )
     size = max(1, chunk // originals[0].numel())
-    for a, b in zip(originals.split(size), reconstructions.split(size), strict=True):
-        yield _exact(a), _exact(b)
+    parts = zip(originals.split(size), reconstructions.split(size), strict=True)
+    return ((_exact(a), _exact(b)) for a, b in parts)
 
 
 def _exact(images: Tensor) -> np.ndarray:

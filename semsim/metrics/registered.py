@@ -58,7 +58,6 @@ class PsnrRegistered:
         return self._judge
 
     def _judge(self, pairs: Pairs) -> Scores:
-        check_side(pairs.originals, self.spec, "half of a shifted image must still overlap")
         return psnr_scores(
             psnr_registered(pairs.originals, pairs.reconstructions, self.shift, self.flip)
         )
@@ -94,7 +93,6 @@ class SsimRegistered:
         return self._judge
 
     def _judge(self, pairs: Pairs) -> Scores:
-        check_side(pairs.originals, self.spec, f"its window is {_WINDOW} wide and it shifts")
         return Scores(
             values=ssim_registered(pairs.originals, pairs.reconstructions, self.shift, self.flip)
         )
@@ -105,14 +103,18 @@ def psnr_registered(
 ) -> np.ndarray:
     """The highest PSNR of each pair over all registrations, of the pixels that overlap.
 
-    originals, reconstructions: as for `semsim.metrics.pixel.mse`. Returns (N,) float64 in dB,
-    +inf where some overlap is identical.
+    originals, reconstructions: as for `semsim.metrics.pixel.mse`, with sides of 2 · `shift` pixels
+    or more. Returns (N,) float64 in dB, +inf where some overlap is identical. Raises `DataError`
+    for other images, `SettingsError` for a negative shift.
     """
+    parts = exact_chunks(originals, reconstructions, _CHUNK)
+    metric = PsnrRegistered(shift=shift, flip=flip)
+    check_side(originals, metric.spec, "half of a shifted image must still overlap")
 
     def likeness(a: np.ndarray, b: np.ndarray, at: Crop, by: Crop) -> np.ndarray:
         return -np.square(_cut(a, at) - _cut(b, by)).mean(axis=(1, 2, 3))
 
-    best = _best(lambda images: images, likeness, originals, reconstructions, shift, flip)
+    best = _best(lambda images: images, likeness, parts, shift, flip)
     with np.errstate(divide="ignore"):  # of identical images
         return -10 * np.log10(-best)
 
@@ -123,9 +125,12 @@ def ssim_registered(
     """The highest SSIM of each pair over all registrations, of the pixels that overlap.
 
     originals, reconstructions: as for `semsim.metrics.ssim.ssim`, with sides of 11 + `shift`
-    pixels or more. Returns (N,) float64 in [-1, 1].
+    pixels or more. Returns (N,) float64 in [-1, 1]. Raises as `psnr_registered`.
     """
-    return _best(_moments, _mean_ssim, originals, reconstructions, shift, flip)
+    parts = exact_chunks(originals, reconstructions, _CHUNK)
+    metric = SsimRegistered(shift=shift, flip=flip)
+    check_side(originals, metric.spec, f"its window is {_WINDOW} wide and it shifts")
+    return _best(_moments, _mean_ssim, parts, shift, flip)
 
 
 @dataclass(frozen=True)
@@ -161,14 +166,13 @@ def _mean_ssim(a: _Moments, b: _Moments, at: Crop, by: Crop) -> np.ndarray:
 def _best(
     measure: Callable[[np.ndarray], T],
     likeness: Callable[[T, T, Crop, Crop], np.ndarray],
-    originals: Tensor,
-    reconstructions: Tensor,
+    chunks: Iterator[tuple[np.ndarray, np.ndarray]],
     shift: int,
     flip: bool,
 ) -> np.ndarray:
     """The highest likeness of each pair over all shifts and, with `flip`, mirrored ones too."""
     parts = []
-    for a, b in exact_chunks(originals, reconstructions, _CHUNK):
+    for a, b in chunks:
         original = measure(a)
         found = [
             likeness(original, candidate, at, by)

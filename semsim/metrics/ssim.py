@@ -51,7 +51,6 @@ class Ssim:
         return self._judge
 
     def _judge(self, pairs: Pairs) -> Scores:
-        check_side(pairs.originals, self.spec, f"its window is {self.spec.smallest_side} wide")
         return Scores(values=ssim(pairs.originals, pairs.reconstructions, self.window))
 
 
@@ -60,13 +59,15 @@ def ssim(originals: Tensor, reconstructions: Tensor, window: Window = "gaussian"
 
     originals, reconstructions: (N, 1 or 3, H, W), uint8, or float32 or float64 in [0, 1]; sides
     of 11 pixels or more for the Gaussian window, 7 for the uniform one. Returns (N,) float64 in
-    [-1, 1].
+    [-1, 1]. Raises `DataError` for other images.
     Wang, Bovik, Sheikh and Simoncelli 2004, "Image quality assessment", equation 13.
     """
     score = partial(structural_similarity, data_range=1.0, channel_axis=-1, **_WINDOWS[window])
+    parts = exact_chunks(originals, reconstructions)
+    check_side(originals, Ssim(window=window).spec, f"its window is {_SIDES[window]} wide")
     values = [
         score(x, y)
-        for a, b in exact_chunks(originals, reconstructions)
+        for a, b in parts
         for x, y in zip(np.moveaxis(a, 1, 3), np.moveaxis(b, 1, 3), strict=True)
     ]
     return np.array(values, dtype=np.float64)

@@ -79,8 +79,8 @@ def reproduce_copa(
             "Medians: the worst layer's equation residual, as solved, and the distance of the "
             "clamped image's gradient from the leaked one, to be compared with grey's. Where a "
             "layer hides nothing, COPA solves it as R-GAP does; so both are the same on variants 3 "
-            "and 4, where the paper's differ. \"as rgap\": COPA's own end explained the gradient worse than "
-            "R-GAP's image, so that was taken."
+            "and 4, where the paper's differ. 'as rgap': COPA's own end explained the gradient "
+            "worse than R-GAP's image, so that was taken."
         )
         for kind in kinds:
             typer.echo(f"Wrote {write_figure(attacked, numbers, kind, out)}")

@@ -115,6 +115,28 @@ def test_resizing_stays_in_range_and_keeps_what_fits():
 
 
 @pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda x: (x * 255).to(torch.uint8), "must be float32 in.*got torch.uint8"),
+        (lambda x: x * 255, "must lie in"),
+        (lambda x: x - 0.5, "must lie in"),
+        (lambda x: x.where(x < 0.9, torch.nan), "must lie in"),
+        (lambda x: x.numpy(), "originals must be a torch tensor; got ndarray.*torch.from_numpy"),
+    ],
+)
+def test_anything_but_numbers_in_0_to_1_is_refused(made, words):
+    with pytest.raises(DataError, match=words):
+        semsim_distance(make(), made(images()), images(seed=1))
+    with pytest.raises(DataError, match=words.replace("originals", "reconstructions")):
+        semsim_distance(make(), images(seed=1), made(images()))
+
+
+def test_double_precision_is_as_good():
+    found = semsim_distance(make(), images().double(), images(seed=1).double())
+    assert torch.equal(found, semsim_distance(make(), images(), images(seed=1)))
+
+
+@pytest.mark.parametrize(
     ("x", "y"),
     [
         (torch.rand(2, 3, 32, 32), torch.rand(3, 3, 32, 32)),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from semsim.errors import SettingsError
+from semsim.errors import DataError, SettingsError
 from semsim.metrics import Pairs, Resources
 from semsim.metrics.pixel import psnr
 from semsim.metrics.registered import (
@@ -71,3 +71,24 @@ def test_the_title_says_what_was_searched():
 def test_a_negative_shift_is_refused(metric):
     with pytest.raises(SettingsError, match="0 pixels or more; got -1"):
         metric(shift=-1)
+
+
+@pytest.mark.parametrize(
+    ("registered", "metric", "shift", "words"),
+    [
+        (psnr_registered, PsnrRegistered, 8, "PSNR.*at least 16 pixels"),
+        (ssim_registered, SsimRegistered, 5, "SSIM.*at least 16 pixels.*window is 11 wide"),
+    ],
+)
+def test_images_too_small_for_the_shift_are_refused_by_function_and_judge(
+    registered, metric, shift, words
+):
+    x, y = torch.rand(2, 2, 3, 16, 16, generator=torch.Generator().manual_seed(4))
+    assert np.isfinite(registered(x, y, shift, True)).all()
+    x, y = x[..., 1:], y[..., 1:]
+    with pytest.raises(DataError, match=words):
+        registered(x, y, shift, True)
+    with pytest.raises(DataError, match=words):
+        metric(shift=shift).prepare(Resources())(Pairs(originals=x, reconstructions=y))
+    with pytest.raises(SettingsError, match="0 pixels or more; got -1"):
+        registered(x, y, -1, True)

@@ -36,6 +36,10 @@ def test_smaller_than_the_window_is_refused(window, side):
     x, y = x[..., 1:], y[..., 1:]
     with pytest.raises(DataError, match=f"its window is {side} wide.*{side - 1}×{side}"):
         judge(Pairs(originals=x, reconstructions=y))
+    with pytest.raises(DataError, match=f"its window is {side} wide.*{side - 1}×{side}"):
+        ssim(x, y, window)
+    with pytest.raises(DataError, match="must be a torch tensor; got ndarray"):
+        ssim(x.numpy(), y.numpy(), window)
 
 
 @STEADY
