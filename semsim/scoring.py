@@ -222,6 +222,8 @@ def score_key(metric: Metric, images: str, resources: Resources) -> str:
         "weights": [sha256_of(path) for path in metric.files(resources)],
         "images": images,
     }
+    if metric.spec.revision:  # so that the others keep the keys they had before there were any
+        settings["revision"] = metric.spec.revision
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:40]
 
 

@@ -31,6 +31,8 @@ class MetricSpec:
     weights: names in `checkpoints/manifest.json` of the files it cannot do without.
     libraries: distributions that compute it, besides those every result depends on.
     smallest_side: of an image it can judge, in pixels.
+    revision: goes up where the same images get other values than before, so that values of before,
+        which may lie on disk, are computed again.
     """
 
     name: str
@@ -42,6 +44,7 @@ class MetricSpec:
     weights: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
     smallest_side: int = 1
+    revision: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 import hashlib
 import io
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +42,8 @@ class Kid:
 
     @property
     def spec(self) -> MetricSpec:
-        return _spec("kid", "KID")
+        # 0 left out the terms k(xᵢ, yᵢ), which published KIDs have.
+        return replace(_spec("kid", "KID"), revision=1)
 
     def files(self, resources: Resources) -> tuple[Path, ...]:
         return _files(resources)

@@ -12,6 +12,7 @@ import torch
 from torch_fidelity.metric_kid import kernel_poly, mmd2
 from torchmetrics.functional import mean_squared_error
 from torchmetrics.functional.image import peak_signal_noise_ratio
+from torchmetrics.image.kid import poly_mmd
 
 from semsim.metrics.frechet import frechet_distance
 from semsim.metrics.kid import kernel_distance
@@ -241,8 +242,9 @@ def kernel_by_loop(x, y):
     for i in range(n):
         for j in range(n):
             if i != j:
-                total += k(x[i], x[j]) + k(y[i], y[j]) - k(x[i], y[j]) - k(x[j], y[i])
-    return total / (n * (n - 1))
+                total += (k(x[i], x[j]) + k(y[i], y[j])) / (n * (n - 1))
+            total -= 2 * k(x[i], y[j]) / n**2
+    return total
 
 
 def test_kernel_distance_equals_a_loop():
@@ -251,12 +253,16 @@ def test_kernel_distance_equals_a_loop():
     assert kernel_distance(x, y).value == pytest.approx(kernel_by_loop(x, y), rel=1e-12)
 
 
-def test_kernel_distance_equals_torch_fidelitys_u_statistic():
+@pytest.mark.parametrize("n", [2, 3, 12, 30])
+def test_kernel_distance_equals_those_of_torch_fidelity_and_torchmetrics(n):
     draw = np.random.default_rng(4)
-    x, y = draw.normal(size=(30, 6)), draw.normal(0.5, size=(30, 6))
-    kernels = [kernel_poly(a, b) for a, b in ((x, x), (x, y), (y, y))]
-    expected = mmd2(*kernels, mmd_est="u-statistic")
-    assert kernel_distance(x, y).value == pytest.approx(expected, rel=1e-9)
+    x = draw.normal(size=(n, 6))
+    for y in (draw.normal(0.5, size=(n, 6)), x + draw.normal(0, 0.1, size=(n, 6))):
+        kernels = [kernel_poly(a, b) for a, b in ((x, x), (x, y), (y, y))]
+        found = kernel_distance(x, y).value
+        assert found == pytest.approx(mmd2(*kernels, mmd_est="unbiased"), rel=1e-9)
+        other = poly_mmd(torch.from_numpy(x), torch.from_numpy(y))
+        assert found == pytest.approx(float(other), rel=1e-9)
 
 
 def test_the_jackknife_equals_leaving_out_one_by_one():

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -10,14 +11,15 @@ from made_weights import make_classifier
 from semsim.campaign.records import write_set
 from semsim.errors import DataError, StopRequestedError, UnknownNameError
 from semsim.images import read_image, write_png
-from semsim.metrics import Resources
-from semsim.metrics.pixel import mse
+from semsim.metrics import Resources, find_metric
+from semsim.metrics.pixel import Mse, mse
 from semsim.scoring import (
     content_hash,
     pair_sets_of_folders,
     pair_sets_of_labels,
     read_labels,
     read_scores,
+    score_key,
     score_sets,
 )
 
@@ -262,6 +264,18 @@ def test_a_kept_score_says_what_made_it(labels, resources, tmp_path):
     assert (facts["metric"], facts["n"], facts["weights"]) == ("ssim-uniform", 5, {})
     assert "scikit-image" in facts["versions"]
     json.dumps(facts)
+
+
+def test_scores_of_another_revision_of_a_metric_are_not_found_again(resources):
+    class Revised(Mse):
+        @property
+        def spec(self):
+            return replace(super().spec, revision=1)
+
+    keys = [score_key(metric, "images", resources) for metric in (Mse(), Revised())]
+    assert keys[0] == "04c2d655b712c7b330e8c703b2a1ddf308d8b698"  # as on disks of before
+    assert keys[1] != keys[0]
+    assert [find_metric(name).spec.revision for name in ("kid", "kid@attacked", "fid")] == [1, 1, 0]
 
 
 def test_a_broken_file_is_computed_again(labels, resources, tmp_path):

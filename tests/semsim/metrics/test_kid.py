@@ -11,9 +11,11 @@ STEADY = settings(max_examples=50)
 
 @STEADY
 @given(st.integers(0, 2**31), st.integers(2, 10))
-def test_a_cloud_is_at_no_distance_from_itself(seed, n):
-    x = np.random.default_rng(seed).normal(size=(n, 4))
-    assert kernel_distance(x, x).value == 0
+def test_a_cloud_is_not_above_zero_from_itself_nor_is_one_side_another_than_the_other(seed, n):
+    x, y = np.random.default_rng(seed).normal(size=(2, n, 4))
+    assert kernel_distance(x, x).value <= 0
+    there, back = kernel_distance(x, y), kernel_distance(y, x)
+    assert there.value == pytest.approx(back.value, rel=1e-9, abs=1e-9)
 
 
 def test_unbiased_around_zero_and_far_from_it_for_another_distribution():
