@@ -14,7 +14,7 @@ import typer
 from torch import nn
 
 from semsim.analysis.security import CNN3, SecurityIndex, Shape, security_index
-from semsim.analysis.security_advice import advice, described, signed, try_outs
+from semsim.analysis.security_advice import advice, described, signed, stated, try_outs
 from semsim.analysis.security_check import CheckedLayer, checked_layers, measured_index
 from semsim.analysis.security_model import ReadNetwork, leaked_layers, network_of, read_network
 from semsim.errors import DataError, SettingsError
@@ -61,7 +61,7 @@ def audit(
         found = audited(network, shape_of(size), seed)
         index = security_index(found.network.layers, found.input_shape)
         typer.echo(f"{found.name}, input {size}\n\n{layer_text(index, found.network.names)}\n")
-        typer.echo(f"c(M) = {signed(index.value)}\n")
+        typer.echo(f"{stated(index)}\n")
         typer.echo("\n\n".join(advice(index, found.network.notes)))
         if verify:
             typer.echo(f"\n{_verified(found, index, seed)}")

@@ -23,7 +23,10 @@ _NARROW = 3  # positions along a side up to which a map is narrow
 
 @dataclass(frozen=True, kw_only=True)
 class Convolution:
-    """A convolution with zero padding. channels: that it puts out. The pairs are (down, right)."""
+    """A convolution with zero padding. channels: that it puts out. The pairs are (down, right).
+
+    cut: whether an activation behind it has pieces of slope 0, as ReLU has: no gradient there.
+    """
 
     channels: int
     kernel: Pair
@@ -31,6 +34,7 @@ class Convolution:
     padding: Pair = (0, 0)
     dilation: Pair = (1, 1)
     groups: int = 1
+    cut: bool = False
 
     def __post_init__(self) -> None:
         _check_positive("a convolution", self.channels, *self.kernel, *self.stride, *self.dilation)
@@ -74,8 +78,10 @@ class LayerSecurity:
 
     place: its number among the convolutions, from 1. inputs, outputs: (C, H, W).
     unknowns: n, values of its input. equations: rows of U. rank: of U. unseen: values of the input
-    that no output depends on. weight: (d − (place − 1)) / d of Eq. 8. exact: whether `rank` is the
-    rank for weights and gradients in general position, and not only a bound above it.
+    that no output depends on. weight: (d − (place − 1)) / d of Eq. 8. general: whether the gradient
+    of its outputs can be in general position, which pooling or a cut behind it prevents. exact:
+    whether `rank` is the rank, for weights and gradients in general position, and not only a bound
+    above it.
     """
 
     place: int
@@ -87,7 +93,17 @@ class LayerSecurity:
     rank: int
     unseen: int
     weight: float
+    general: bool
     exact: bool
+
+    @property
+    def bound_by(self) -> str:
+        """Why `rank` is only a bound, in words; "" where it is `exact`."""
+        if self.exact:
+            return ""
+        if self.general:
+            return "padding, dilation or a small map"
+        return "pooling or an activation like ReLU behind it"
 
     @property
     def hidden(self) -> int:
@@ -108,6 +124,11 @@ class SecurityIndex:
     features: int
 
     @property
+    def exact(self) -> bool:
+        """Whether `value` is c(M) for weights in general position, not only a bound above."""
+        return all(layer.exact or not layer.rank for layer in self.layers)
+
+    @property
     def value(self) -> float:
         """c(M), 0 or below; at 0 layer-wise inversion finds the image exactly."""
         return math.fsum(layer.contribution for layer in self.layers) + 0.0
@@ -123,7 +144,7 @@ def security_index(layers: Sequence[Layer], input_shape: Shape) -> SecurityIndex
     places = [i for i, layer in enumerate(layers) if isinstance(layer, Convolution)]
     depth = len(places)
     found = tuple(
-        _layer(layers[i], shapes[i], shapes[i + 1], place, depth)
+        _layer(layers[i], layers[i + 1], shapes[i : i + 2], place, depth)
         for place, i in enumerate(places, start=1)
     )
     first = next(i for i, layer in enumerate(layers) if isinstance(layer, FullyConnected))
@@ -240,12 +261,14 @@ def _sight(convolution: Convolution, length: int, side: int) -> _Sight:
 
 
 def _layer(
-    convolution: Layer, inputs: Shape, outputs: Shape, place: int, depth: int
+    convolution: Layer, behind: Layer, shapes: Sequence[Shape], place: int, depth: int
 ) -> LayerSecurity:
     if not isinstance(convolution, Convolution):
         raise TypeError(f"expected a convolution, got {convolution}")
+    inputs, outputs = shapes
     down, right = _sights(convolution, inputs)
     unknowns = math.prod(inputs)
+    general = not convolution.cut and not isinstance(behind, Pooling)
     weights = convolution.channels * inputs[0] // convolution.groups * math.prod(convolution.kernel)
     return LayerSecurity(
         place=place,
@@ -257,7 +280,8 @@ def _layer(
         rank=rank_of(convolution, inputs),
         unseen=unknowns - inputs[0] * down.seen * right.seen,
         weight=(depth - (place - 1)) / depth,
-        exact=_is_plain(convolution, inputs[0] // convolution.groups, (down, right)),
+        general=general,
+        exact=general and _is_plain(convolution, inputs[0] // convolution.groups, (down, right)),
     )
 
 

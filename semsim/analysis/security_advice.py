@@ -81,7 +81,7 @@ _WIDER = (
 
 
 def _verdict(index: SecurityIndex, hindered: bool) -> Iterator[str]:
-    if index.value == 0 and _rough(index):
+    if index.value == 0 and not index.exact:
         yield "c(M) is 0 at most: the closed form finds nothing hidden, but is a bound; see below."
         return
     if index.value == 0:
@@ -94,11 +94,12 @@ def _verdict(index: SecurityIndex, hindered: bool) -> Iterator[str]:
         known = "c(M) is 0: at every layer the weights and the gradient determine the input."
         yield f"{known} {end}"
         return
+    most = "" if index.exact else " at most"
     worst = min(index.layers, key=lambda layer: layer.contribution)
     yield (
-        f"c(M) is {signed(index.value)}: the image cannot be solved for layer by layer. Most is "
-        f"hidden by convolution {worst.place}, where {worst.hidden:,} of {worst.unknowns:,} values "
-        f"({worst.hidden / worst.unknowns:.0%}) stay open."
+        f"c(M) is {signed(index.value)}{most}: the image cannot be solved for layer by layer. Most "
+        f"is hidden by convolution {worst.place}, where {worst.hidden:,} of {worst.unknowns:,} "
+        f"values ({worst.hidden / worst.unknowns:.0%}) stay open."
     )
 
 
@@ -130,7 +131,7 @@ def _of_layers(index: SecurityIndex) -> Iterator[str]:
     if rough := _rough(index):
         yield (
             f"The closed form is an upper bound of the rank for convolution {', '.join(rough)} "
-            "(padding, dilation or a small map), so more may be hidden than it says. The "
+            f"({_because(index)}), so more may be hidden than it says. The "
             "command `audit --verify` computes the rank itself."
         )
 
@@ -138,6 +139,17 @@ def _of_layers(index: SecurityIndex) -> Iterator[str]:
 def _rough(index: SecurityIndex) -> list[str]:
     """The places of the convolutions for which the rank is a bound."""
     return [str(layer.place) for layer in index.layers if not layer.exact and layer.rank]
+
+
+def _because(index: SecurityIndex) -> str:
+    """Why the rank of some convolution is a bound only."""
+    rough = [layer for layer in index.layers if not layer.exact and layer.rank]
+    return " or ".join(sorted({layer.bound_by for layer in rough}))
+
+
+def stated(index: SecurityIndex) -> str:
+    """c(M) in a line, with ≤ where the closed form is a bound only."""
+    return f"c(M) {'=' if index.exact else '≤'} {signed(index.value)}"
 
 
 def signed(value: float) -> str:

@@ -161,7 +161,7 @@ def _reasons(layer: LayerSecurity, leaked: LeakedLayer, rank: int) -> Iterator[s
         if ranks != largest and rank_of(layer.convolution, layer.inputs, ranks) == rank:
             yield "with these the closed form gives the same rank"
     if not layer.exact:
-        yield "the closed form is an upper bound here (padding, dilation or a small map)"
+        yield f"the closed form is an upper bound here ({layer.bound_by})"
 
 
 def _rank(matrix: Tensor) -> int:

@@ -4,7 +4,7 @@ import copy
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -22,6 +22,8 @@ _UNDONE = {"tanh", "sigmoid", "leakyrelu"}
 _REVERSIBLE = {"elu", "selu", "celu", "prelu", "softplus", "logsigmoid", "softsign"}
 _LOSSY = {"relu", "relu6", "silu", "gelu", "hardtanh", "hardswish", "hardsigmoid", "mish"}
 _LOSSY |= {"rrelu", "threshold", "clamp"}
+# Those with pieces of slope 0, where nothing comes back of the gradient.
+_CUTTING = {"relu", "relu6", "hardtanh", "hardswish", "hardsigmoid", "threshold", "clamp"}
 _SLOPES = {"leakyrelu": "negative_slope", "elu": "alpha", "celu": "alpha"}  # must be above 0
 _DROPOUTS = {"dropout", "dropout2d", "alphadropout"}
 _HARMLESS = {"identity", "contiguous", "softmax", "logsoftmax", "double", "float"} | _DROPOUTS
@@ -53,11 +55,18 @@ def read_network(model: nn.Module, input_shape: Shape) -> ReadNetwork:
     """
     steps = list(steps_of(model, input_shape))
     _check_used_once(steps)
-    found = [(step.name, _layer_of(step)) for step in steps]
-    layers = tuple(layer for _, layer in found if layer is not None)
+    layers: list[Layer] = []
+    names = []
+    for step in steps:
+        layer = _layer_of(step)
+        if layer is not None:
+            layers.append(layer)
+        if isinstance(layer, Convolution):
+            names.append(step.name)
+        if step.kind in _CUTTING and layers and isinstance(layers[-1], Convolution):
+            layers[-1] = replace(layers[-1], cut=True)
     shapes_of(layers, input_shape)
-    names = tuple(name for name, layer in found if isinstance(layer, Convolution))
-    return ReadNetwork(layers=layers, names=names, notes=tuple(_notes(steps)))
+    return ReadNetwork(layers=tuple(layers), names=tuple(names), notes=tuple(_notes(steps)))
 
 
 def leaked_layers(

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
 from semsim.analysis.security import SecurityIndex
-from semsim.analysis.security_advice import described, signed
+from semsim.analysis.security_advice import described, signed, stated
 from semsim.reporting import canvas
 from semsim.reporting.drawn import Drawn
 from semsim.reporting.figures import Figure
@@ -30,7 +30,7 @@ def leak_figure(index: SecurityIndex, name: str) -> Figure:
         }
     )
     drawn = Drawn(
-        title=f"Where {name} leaks: c(M) = {signed(index.value)}",
+        title=f"Where {name} leaks: {stated(index)}",
         caption=(
             "For each convolution the values of its input that weights and gradient determine "
             "(rank U), and those that they leave open (n − rank U). On the right its part of c(M), "

@@ -9,7 +9,7 @@ from PIL import Image
 from torch import Tensor
 
 from semsim.analysis.security import SecurityIndex
-from semsim.analysis.security_advice import TryOut, described, signed
+from semsim.analysis.security_advice import TryOut, described, signed, stated
 from semsim.images import to_uint8
 
 WIDTH = 110.0  # mm, of the picture: legible on a phone and not huge on a wide screen
@@ -31,7 +31,7 @@ STYLE = """<style>
 def verdict_html(index: SecurityIndex, words: Sequence[str]) -> str:
     """c(M), large, and what it means."""
     said = "".join(f"<p>{escape(text)}</p>" for text in words)
-    return f'<p class="c">c(M) = {signed(index.value)}</p>{said}'
+    return f'<p class="c">{escape(stated(index))}</p>{said}'
 
 
 def layers_html(index: SecurityIndex) -> str:

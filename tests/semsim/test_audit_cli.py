@@ -1,3 +1,4 @@
+import re
 import sys
 
 import pytest
@@ -47,10 +48,45 @@ class Plain:
 """
 
 
+BEHIND = """
+from torch import nn
+
+class Behind(nn.Sequential):
+    def __init__(self, *behind):
+        side = 2 if len(behind) == 2 else 4
+        super().__init__(
+            nn.Conv2d(2, 4, 5, 2), *behind, nn.Flatten(), nn.Linear(4 * side * side, 5)
+        )
+
+class Pooled(Behind):
+    def __init__(self):
+        super().__init__(nn.LeakyReLU(0.2), nn.AvgPool2d(2))
+
+class Highest(Behind):
+    def __init__(self):
+        super().__init__(nn.Tanh(), nn.MaxPool2d(2))
+
+class Cut(Behind):
+    def __init__(self):
+        super().__init__(nn.ReLU())
+
+class Smooth(Behind):
+    def __init__(self):
+        super().__init__(nn.Tanh())
+"""
+
+
 @pytest.fixture
 def file(tmp_path):
     path = tmp_path / "net.py"
     path.write_text(NET)
+    return path
+
+
+@pytest.fixture
+def behind(tmp_path):
+    path = tmp_path / "behind.py"
+    path.write_text(BEHIND)
     return path
 
 
@@ -178,3 +214,21 @@ def test_sizes_are_three_numbers():
     assert shape_of("3x32×40") == (3, 32, 40)
     with pytest.raises(SettingsError):
         shape_of("3x-1x4")
+
+
+@pytest.mark.parametrize("name", ["Pooled", "Highest", "Cut"])
+def test_before_pooling_and_relu_the_closed_form_is_said_to_be_a_bound(behind, name):
+    done = run(f"{behind}:{name}", "--input", "2x12x12", "--verify", "--seed", 0)
+    assert "≤ 242" in done.output
+    assert "c(M) ≤ −46" in done.output
+    assert "c(M) is −46 at most" in done.output
+    assert "(pooling or an activation like ReLU behind it)" in done.output
+    (rank,) = re.findall(r"rank (\d+), closed form 242: .*upper bound here", done.output)
+    assert int(rank) < 242
+
+
+def test_before_a_smooth_activation_it_is_the_rank(behind):
+    done = run(f"{behind}:Smooth", "--input", "2x12x12", "--verify", "--seed", 0)
+    assert "≤" not in done.output
+    assert "c(M) = −46" in done.output
+    assert "rank 242, as in closed form" in done.output
