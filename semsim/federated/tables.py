@@ -1,9 +1,11 @@
 """A federated comparison as tables and sentences for people."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from semsim.federated.leak import ARMS
+from semsim.federated.verdict import decibels
 from semsim.score_cli import text_table
 
 COST_COLUMNS = ("perturb", "forward", "backward", "update")  # PP, LFP, LBP, MU of Table 5
@@ -75,11 +77,15 @@ def leak_row(score: Mapping[str, Any]) -> list[str]:
     return [
         ARMS[score["arm"]].title,
         f"{score['ssim']:.2f} ± {score['ssim_sd']:.2f}",
-        f"{score['psnr']:.1f} ± {score['psnr_sd']:.1f}",
+        _psnr(score["psnr"], score["psnr_sd"]),
         gap,
         f"{score['failed']} of {score['images']}",
         score["verdict"],
     ]
+
+
+def _psnr(mean: float, sd: float) -> str:
+    return decibels(mean) if math.isinf(mean) else f"{decibels(mean)} ± {sd:.1f}"
 
 
 def _end(name: str, curve: Sequence[Mapping[str, Any]]) -> list[str]:

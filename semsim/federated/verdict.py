@@ -1,5 +1,6 @@
 """How much each arm leaks, in figures and in words."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,15 +16,14 @@ from semsim.metrics.ssim import ssim
 
 SAME = 1e-6  # gradients closer than this are one gradient with rounding
 NEAR = 0.05  # of SSIM: less is not a difference anybody sees
-_EXACT_DB = 100.0  # PSNR stops here: an exact result would make every mean infinite
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArmScore:
     """One arm in figures, means over the images it got back, or over seeds.
 
-    psnr in dB, 100 at most. ssim, psnr_sd, ssim_sd: standard deviations over images, or over
-    seeds. yardstick: the arm it is compared with, FedAvg's server after the same treatment.
+    psnr in dB, infinite where an image is exact, and psnr_sd then NaN. psnr_sd, ssim_sd: standard
+    deviations over images, or over seeds. yardstick: the arm it is compared with, FedAvg's server after the same treatment.
     difference: of SSIM from the yardstick's, image by image; margin: half its 95 % interval
     (Student's t over images, or over seeds), infinite where there is only one. blank_ssim: of a
     picture in the data's mean colour, which anybody can draw; blank_margin: half the 95 % interval
@@ -63,6 +63,11 @@ WORDS = {
 }
 
 
+def decibels(psnr: float) -> str:
+    """A PSNR with one decimal, ∞ where an image is exact."""
+    return "∞" if math.isinf(psnr) else f"{psnr:.1f}"
+
+
 def yardstick(arm: str) -> str:
     """The arm of FedAvg's server that uses the same treatment as `arm`."""
     return RESCALED if ARMS[arm].treatment in ("canonical", "stripped") else REFERENCE
@@ -98,7 +103,7 @@ def sentence(score: ArmScore) -> str:
     """The verdict with its figures."""
     if score.verdict == "failed":
         return f"{ARMS[score.arm].title}: {WORDS['failed']} ({score.failed} of {score.images})."
-    figures = f"SSIM {score.ssim:.2f}, PSNR {score.psnr:.1f} dB"
+    figures = f"SSIM {score.ssim:.2f}, PSNR {decibels(score.psnr)} dB"
     if score.arm != score.yardstick:
         figures += f"; {_from_server(score)}"
     if score.gradient_difference is not None and score.arm != REFERENCE:
@@ -174,8 +179,8 @@ def _judged(
     gaps, above = values.own - values.reference, values.own - values.blank
     score = ArmScore(
         arm=arm,
-        psnr=_mean(values.psnr),
-        psnr_sd=_sd(values.psnr),
+        psnr=_decibels(values.psnr),
+        psnr_sd=math.nan if np.isinf(values.psnr).any() else _sd(values.psnr),
         ssim=_mean(values.own),
         ssim_sd=_sd(values.own),
         yardstick=yardstick(arm),
@@ -218,12 +223,18 @@ def _ssims(result: ArmResult, originals: Tensor) -> np.ndarray:
 
 
 def _psnrs(result: ArmResult, originals: Tensor) -> np.ndarray:
-    """PSNR of each image in dB, at most `_EXACT_DB`, (N,); NaN where the attack failed."""
+    """PSNR of each image in dB, infinite where it is exact, (N,); NaN where the attack failed."""
     found = np.full(len(originals), np.nan)
     for place, picture in enumerate(pictures(result.found)):
         if picture is not None:
-            found[place] = min(_EXACT_DB, psnr(originals[place : place + 1], picture[None])[0])
+            found[place] = psnr(originals[place : place + 1], picture[None])[0]
     return found
+
+
+def _decibels(values: np.ndarray) -> float:
+    """The mean of those that did not fail, infinite where one is."""
+    good = values[~np.isnan(values)]
+    return float(good.mean()) if len(good) else float("nan")
 
 
 def _mean(values: np.ndarray) -> float:

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from semsim.campaign.records import read_set
 from semsim.federated.leak import ARMS
 from semsim.federated.tables import COST_COLUMNS, COST_TITLES, cost_ratios, training_words
+from semsim.federated.verdict import decibels
 
 STYLE = """<style>
 .fed-scroll {overflow-x: auto; max-width: 100%}
@@ -121,7 +122,9 @@ def _row(title: str, cells: Sequence[str], figures: str) -> str:
 def _figures(score: Mapping[str, Any] | None) -> str:
     if score is None:
         return ""
-    return f"SSIM&nbsp;{score['ssim']:.2f}<br>{score['psnr']:.1f}&nbsp;dB<br>{score['verdict']}"
+    return (
+        f"SSIM&nbsp;{score['ssim']:.2f}<br>{decibels(score['psnr'])}&nbsp;dB<br>{score['verdict']}"
+    )
 
 
 def _picture(folder: Path, path: str | None) -> str:

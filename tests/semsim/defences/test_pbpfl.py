@@ -1,4 +1,6 @@
 import copy
+import itertools
+from dataclasses import replace
 
 import pytest
 import torch
@@ -191,17 +193,29 @@ def test_single_precision_is_refused_at_the_usual_tolerance():
         recover(key, client_step(masked, inputs.float(), targets.float()), usual)
 
 
-def test_the_condition_bounds_the_error_that_float32_makes():
-    network = _flat(2, True, 3)
-    inputs, targets, rng = _reseeded(network, 4)
-    true = _plain_gradients(network, inputs, targets)
-    lax = Pbpfl(tolerance=1.0)
-    key, masked = perturb(network.float(), lax, rng)
-    found = recover(key, client_step(masked, inputs.float(), targets.float()), lax)
-    off = _size([found.gradients[name] - true[name] for name in true]) / _size(true.values())
-    bound = found.condition * torch.finfo(torch.float32).eps
-    # Each of some ten operations rounds; the condition speaks of one.
-    assert 1e-9 < off < 10 * bound
+PLANS = (["conv"], ["strided", "leaky"], ["add"], ["projected", "max-pool"], ["concat", "avg-pool"])
+PLANS += (["max-pool", "add", "conv"], ["conv", "conv", "conv", "add"])
+
+
+@pytest.mark.parametrize("a_high", [0.1, 1.0, 10.0, 100.0])
+@pytest.mark.parametrize("plan", [*PLANS, None], ids=lambda plan: "-".join(plan or ["flat"]))
+def test_an_accepted_recovery_in_float32_is_never_worse_than_was_said(plan, a_high):
+    lax = Pbpfl(a_high=a_high, tolerance=10.0)
+    for seed, pooled in itertools.product(range(4), (True, False)):
+        if plan is None:
+            network = _flat(2 + seed % 2, True, 3)
+        else:
+            network = _convolutional(plan, pooled=pooled, bias=bool(seed % 2))
+        inputs, targets, rng = _reseeded(network, seed)
+        true = _plain_gradients(network, inputs, targets)
+        key, masked = perturb(network.float(), lax, rng)
+        upload = client_step(masked, inputs.float(), targets.float())
+        found = recover(key, upload, lax)
+        off = _size([found.gradients[name] - true[name] for name in true]) / _size(true.values())
+        assert 1e-9 < off <= found.error
+        assert found.error <= 1000 * off  # an estimate, not a wild guess
+        with pytest.raises(SettingsError, match="could be off"):
+            recover(key, upload, replace(lax, tolerance=0.99 * off.item()))
 
 
 def test_dead_units_are_no_reason_to_fail():

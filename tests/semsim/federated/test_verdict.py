@@ -1,6 +1,7 @@
 """Verdicts, on results whose pictures are known."""
 
-from dataclasses import replace
+import math
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from scipy import stats
 
 from semsim.errors import AttackFailedError, DataError
 from semsim.federated.leak import REFERENCE, RESCALED, ArmResult
+from semsim.federated.tables import leak_row
 from semsim.federated.verdict import over_seeds, scored, sentence, summary
+from semsim.jobs import read_json, write_json
 from semsim.types import Reconstruction
 
 ORIGINALS = made_images(3, side=16).images
@@ -71,10 +74,24 @@ def test_an_arm_is_compared_with_the_server_after_the_same_treatment():
     assert found.verdict == "less"
 
 
-def test_exact_pictures_do_not_make_means_infinite():
-    found = scored([result(REFERENCE, 0.0)], ORIGINALS, MEAN)[0]
-    assert found.psnr == 100.0
-    assert found.ssim == pytest.approx(1.0)
+def test_an_exact_picture_has_an_infinite_psnr_and_is_shown_so(tmp_path):
+    exact = result(REFERENCE, 0.0)
+    images = [ORIGINALS[0], ORIGINALS[1] * (1 - 1e-6), ORIGINALS[2]]
+    near = [replace(one, image=image) for one, image in zip(exact.found, images, strict=True)]
+    for found in (exact, replace(exact, found=(*near[:2], AttackFailedError("diverged")))):
+        (score,) = scored([found], ORIGINALS, MEAN)
+        assert score.psnr == math.inf
+        assert math.isnan(score.psnr_sd)
+        assert score.ssim == pytest.approx(1.0)
+        assert "PSNR ∞ dB" in sentence(score)
+        write_json(tmp_path / "scores.json", asdict(score))
+        kept = read_json(tmp_path / "scores.json")
+        assert kept["psnr"] == math.inf
+        assert leak_row(kept)[2] == "∞"
+        assert over_seeds([[score], [score]])[0].psnr == math.inf
+    (score,) = scored([replace(exact, found=(near[1],) * 3)], ORIGINALS[[1, 1, 1]], MEAN)
+    assert 100 < score.psnr < math.inf
+    assert leak_row(asdict(score))[2] == f"{score.psnr:.1f} ± 0.0"
 
 
 def test_without_its_yardstick_an_arm_has_no_verdict():
