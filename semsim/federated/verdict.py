@@ -23,7 +23,8 @@ class ArmScore:
     """One arm in figures, means over the images it got back, or over seeds.
 
     psnr in dB, infinite where an image is exact, and psnr_sd then NaN. psnr_sd, ssim_sd: standard
-    deviations over images, or over seeds. yardstick: the arm it is compared with, FedAvg's server after the same treatment.
+    deviations over images, or over seeds. yardstick: the arm it is compared with, FedAvg's server
+    after the same treatment.
     difference: of SSIM from the yardstick's, image by image; margin: half its 95 % interval
     (Student's t over images, or over seeds), infinite where there is only one. blank_ssim: of a
     picture in the data's mean colour, which anybody can draw; blank_margin: half the 95 % interval
