@@ -215,7 +215,7 @@ def score_key(metric: Metric, images: str, resources: Resources) -> str:
 
     Raises `WeightsError` where the metric's weights are not usable.
     """
-    settings = {
+    settings: dict[str, Any] = {
         "format": FORMAT,
         "metric": metric.spec.name,
         "settings": asdict(metric),
