@@ -1,17 +1,25 @@
 """What the statistics of a study of the published size cost, and whether its intervals hold.
 
-python -m benchmarks.statistics [metrics]
+python -m benchmarks.statistics [--quick] [--only time|models|difference|ceiling|images] [metrics]
 """
 
-import sys
+import argparse
 import time
+from collections.abc import Callable, Iterator
+from functools import cache
 
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.correlation import bonett_wright, kendall_rows, rank_agreement, spearman_rows
+from semsim.analysis.correlation import kendall_rows, spearman_rows
 from semsim.analysis.evidence import gather
-from semsim.analysis.resampling import interval
+from semsim.analysis.model_intervals import (
+    bonett_wright,
+    difference_interval,
+    difference_p,
+    kendall_score,
+)
+from semsim.analysis.resampling import FEWEST_BOOTSTRAPPED, varied_interval
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.run import analyse
 from semsim.metrics.base import MetricSpec
@@ -19,8 +27,16 @@ from semsim.progress import Progress
 
 MODELS, ORIGINALS, ANNOTATORS = 14, 600, 5
 BOOTSTRAPS = 1000
-REPEATS = 400  # of the simulation of coverage
-RHO = 0.7  # of the normal pairs the simulation draws
+FEW = range(4, 15)  # models of the simulations
+SHARED = (0.0, 0.6, 0.9)  # Pearson's r of the normal values that are ranked
+# r of metric A with people, of B with people, and of A with B: low, middle and high where they can.
+EQUAL = (
+    *((0.0, 0.0, 0.0), (0.0, 0.0, 0.6), (0.0, 0.0, 0.9)),
+    *((0.6, 0.6, 0.0), (0.6, 0.6, 0.4), (0.6, 0.6, 0.9)),
+    *((0.9, 0.9, 0.65), (0.9, 0.9, 0.75), (0.9, 0.9, 0.9)),
+)
+UNEQUAL = ((0.9, 0.6, 0.4), (0.9, 0.6, 0.7), (0.9, 0.0, 0.0), (0.6, 0.0, 0.0))
+_SLACK = 1e-9  # an end may differ from the true value by rounding
 
 
 def made_study(metrics: int) -> tuple[pd.DataFrame, pd.DataFrame, list[MetricSpec]]:
@@ -75,32 +91,163 @@ def time_study(metrics: int) -> None:
     print(f"  {'in all':14}{time.perf_counter() - start:8.3f} s")
 
 
-def simulate_coverage() -> None:
-    """How often 95 % intervals over 14 models hold the true ρ and τ of normal pairs."""
-    rho, tau = 6 / np.pi * np.arcsin(RHO / 2), 2 / np.pi * np.arcsin(RHO)
+def true_rho(r: float) -> float:
+    """Spearman's ρ of normal pairs with Pearson's r."""
+    return float(6 / np.pi * np.arcsin(r / 2))
+
+
+def true_tau(r: float) -> float:
+    """Kendall's τ of normal pairs with Pearson's r."""
+    return float(2 / np.pi * np.arcsin(r))
+
+
+def normal(r: np.ndarray, repeats: int, n: int, draw: np.random.Generator) -> np.ndarray:
+    """(k, repeats, n) normal values with the (k, k) correlations `r`."""
+    mixed = np.linalg.cholesky(r + _SLACK * np.eye(len(r)))
+    return np.einsum("ij,jrn->irn", mixed, draw.normal(size=(len(r), repeats, n)))
+
+
+def held(
+    truth: float, values: np.ndarray, ends: Callable[..., tuple[float, float] | None]
+) -> float:
+    """The share of `values`, (repeats, k), whose interval holds the truth."""
+    different, back = np.unique(np.round(values, 12), axis=0, return_inverse=True)
+    hit = np.zeros(len(different))
+    for at, value in enumerate(different):
+        found = ends(*(float(one) for one in value))
+        assert found is not None
+        hit[at] = found[0] - _SLACK <= truth <= found[1] + _SLACK
+    return float(hit[back.ravel()].mean())
+
+
+def over_models(repeats: int) -> Iterator[tuple[object, ...]]:
+    """n, r, coverage of the intervals of ρ and τ, and of their bootstraps where there are any."""
     draw = np.random.default_rng(0)
-    hits = np.zeros(3)
-    for _ in range(REPEATS):
-        x, noise = draw.normal(size=(2, MODELS))
-        y = RHO * x + np.sqrt(1 - RHO**2) * noise
-        picks = draw.integers(0, MODELS, (BOOTSTRAPS, MODELS))
-        seen = rank_agreement(x, y).rho or 0.0
-        ends = (
-            (rho, bonett_wright(seen, MODELS)),
-            (rho, interval(spearman_rows(x[picks], y[picks]))),
-            (tau, interval(kendall_rows(x[picks], y[picks]))),
-        )
-        hits += [found is not None and found[0] <= truth <= found[1] for truth, found in ends]
-    names = ("ρ, Bonett-Wright", "ρ, bootstrap over models", "τ, bootstrap over models")
-    print(f"coverage of 95 % intervals, {MODELS} models, {REPEATS} repeats")
-    for name, share in zip(names, hits / REPEATS, strict=True):
-        print(f"  {name:26}{share:8.3f}")
+    for n in FEW:
+        for r in SHARED:
+            x, y = normal(np.array([[1, r], [r, 1]]), repeats, n, draw)
+            rho, tau = spearman_rows(x, y)[:, None], kendall_rows(x, y)[:, None]
+            analytic = (
+                held(true_rho(r), rho, lambda one, n=n: bonett_wright(one, n)),
+                held(true_tau(r), tau, lambda one, n=n: kendall_score(one, n)),
+            )
+            few = repeats // 4
+            yield n, r, *analytic, *_bootstrapped(x[:few], y[:few], r, draw)
+
+
+def _bootstrapped(
+    x: np.ndarray, y: np.ndarray, r: float, draw: np.random.Generator
+) -> tuple[float, float]:
+    """Coverage of the bootstrap over models of ρ and of τ, among the studies that have one."""
+    n = x.shape[1]
+    if n < FEWEST_BOOTSTRAPPED:
+        return np.nan, np.nan
+    hits: list[list[bool]] = [[], []]
+    for one, other in zip(x, y, strict=True):
+        picks = draw.integers(0, n, (BOOTSTRAPS // 2, n))
+        for at, (correlate, truth) in enumerate(
+            ((spearman_rows, true_rho(r)), (kendall_rows, true_tau(r)))
+        ):
+            low, high, why = varied_interval(correlate(one[picks], other[picks]))
+            if why is None:
+                hits[at].append(bool(low <= truth <= high))
+    return float(np.mean(hits[0])), float(np.mean(hits[1]))
+
+
+def of_differences(repeats: int) -> Iterator[tuple[object, ...]]:
+    """n, r of A and of B with people, r of A with B, coverage, share of p at or below 0.05."""
+    draw = np.random.default_rng(1)
+    for n in FEW:
+        for first, second, between in (*EQUAL, *UNEQUAL):
+            r = np.array([[1, first, second], [first, 1, between], [second, between, 1]])
+            people, a, b = normal(r, repeats, n, draw)
+            seen = np.stack(
+                [spearman_rows(people, a), spearman_rows(people, b), spearman_rows(a, b)], axis=1
+            )
+            truth = true_rho(first) - true_rho(second)
+            covered = held(truth, seen, lambda *rhos, n=n: difference_interval(*rhos, n))
+            p = cache(lambda *rhos, n=n: difference_p(*rhos, n))
+            small = np.mean([p(*rhos) <= 0.05 for rhos in np.round(seen, 12).tolist()])
+            yield n, first, second, between, covered, float(small)
+
+
+def of_ceilings(repeats: int) -> Iterator[tuple[object, ...]]:
+    """n, noise of an annotator, coverage for ρ and τ of 2 against 3 annotators, all 10 splits."""
+    draw = np.random.default_rng(2)
+    groups = [(i, j) for i in range(ANNOTATORS) for j in range(i)]
+    for n in FEW:
+        for noise in (0.3, 1.0, 3.0):
+            model = draw.normal(size=(repeats, n))
+            said = model + noise * draw.normal(size=(ANNOTATORS, repeats, n))
+            found = []
+            for group in groups:
+                rest = [one for one in range(ANNOTATORS) if one not in group]
+                sides = said[list(group)].mean(axis=0), said[rest].mean(axis=0)
+                found.append([spearman_rows(*sides), kendall_rows(*sides)])
+            rho, tau = np.mean(found, axis=0)
+            r = 1 / np.sqrt((1 + noise**2 / 2) * (1 + noise**2 / 3))
+            yield (
+                *(n, noise),
+                held(true_rho(r), rho[:, None], lambda one, n=n: bonett_wright(one, n)),
+                held(true_tau(r), tau[:, None], lambda one, n=n: kendall_score(one, n)),
+            )
+
+
+def of_images(repeats: int) -> Iterator[tuple[object, ...]]:
+    """n, originals, r, how often the range over resampled originals holds these models' own ρ.
+
+    That is ρ of what people and a metric would say of these models after endless originals.
+    """
+    draw = np.random.default_rng(3)
+    for n in (4, 8, 14):
+        for originals in (24, 100):
+            for r in SHARED:
+                hits = []
+                for x, y in zip(
+                    *normal(np.array([[1, r], [r, 1]]), repeats // 8, n, draw), strict=True
+                ):
+                    own = draw.normal(size=(originals, 1))
+                    people = 0.8 * x + 0.7 * own + draw.normal(size=(originals, n)) > 0
+                    metric = y + own + draw.normal(size=(originals, n))
+                    drawn = draw.multinomial(originals, np.full(originals, 1 / originals), 300)
+                    low, high, why = varied_interval(spearman_rows(drawn @ people, drawn @ metric))
+                    if why is None:
+                        hits.append(low - _SLACK <= spearman_rows(x[None], y[None])[0] <= high)
+                yield n, originals, r, float(np.mean(hits))
+
+
+SIMULATIONS: dict[str, tuple[Callable[[int], Iterator[tuple[object, ...]]], tuple[str, ...]]] = {
+    "models": (over_models, ("n", "r", "ρ", "τ", "ρ bootstrap", "τ bootstrap")),
+    "difference": (of_differences, ("n", "r A", "r B", "r AB", "coverage", "p ≤ 0.05")),
+    "ceiling": (of_ceilings, ("n", "noise", "ρ", "τ")),
+    "images": (of_images, ("n", "originals", "r", "ρ")),
+}
+
+
+def simulate(name: str, repeats: int) -> None:
+    """Print how often the 95 % intervals of one kind hold the true value, row by row."""
+    rows, heads = SIMULATIONS[name]
+    start = time.perf_counter()
+    print(f"{name}: {repeats} repeats")
+    print(" ".join(f"{head:>12}" for head in heads))
+    for row in rows(repeats):
+        cells = (f"{one:.3f}" if isinstance(one, float) else str(one) for one in row)
+        print(" ".join(f"{cell:>12}" for cell in cells), flush=True)
+    print(f"  {time.perf_counter() - start:.0f} s")
 
 
 def main() -> None:
-    for metrics in [int(argument) for argument in sys.argv[1:]] or [2, 10]:
-        time_study(metrics)
-    simulate_coverage()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("metrics", nargs="*", type=int, help="sizes of the timed studies")
+    parser.add_argument("--quick", action="store_true", help="fewer repeats, under a minute")
+    parser.add_argument("--only", choices=["time", *SIMULATIONS], help="one part")
+    asked = parser.parse_args()
+    if asked.only in (None, "time"):
+        for metrics in asked.metrics or [2, 10]:
+            time_study(metrics)
+    for name in SIMULATIONS:
+        if asked.only in (None, name):
+            simulate(name, 400 if asked.quick else 4000)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import pandas as pd
 import typer
 
 from semsim.analysis.evidence import gather
-from semsim.analysis.result import Analysis, AnalysisSettings
+from semsim.analysis.result import Analysis, AnalysisSettings, Ceiling
 from semsim.analysis.run import analyse
 from semsim.errors import DataError, SettingsError, UnknownNameError
 from semsim.importers import read_import
@@ -20,7 +20,7 @@ from semsim.metrics import MetricSpec, find_metric
 from semsim.reporting.bundle import write_bundle
 from semsim.reporting.canvas import DOUBLE, SINGLE
 from semsim.reporting.methods import Origin, warnings
-from semsim.reporting.notation import NONE, p_value, reason, with_interval
+from semsim.reporting.notation import NONE, p_value, reason, with_interval_or_why
 from semsim.reporting.report import report_html
 from semsim.score_cli import errors_end_with, terminal_bar, text_table
 
@@ -200,8 +200,8 @@ def agreement_text(analysis: Analysis, origin: Origin) -> str:
     limit = (
         f"undefined: {ceiling.undefined}"
         if ceiling.undefined is not None
-        else f"ρ {_limit(ceiling.rho, ceiling.rho_low, ceiling.rho_high)}, "
-        f"τ {_limit(ceiling.tau, ceiling.tau_low, ceiling.tau_high)}"
+        else f"ρ {_limit(ceiling, ceiling.rho, ceiling.rho_low, ceiling.rho_high)}, "
+        f"τ {_limit(ceiling, ceiling.tau, ceiling.tau_low, ceiling.tau_high)}"
     )
     return "\n".join(
         [
@@ -210,7 +210,8 @@ def agreement_text(analysis: Analysis, origin: Origin) -> str:
             f"'{analysis.settings.headline}':",
             text_table(header, rows),
             f"Human ceiling: {limit}",
-            "Signed values agree with people where positive. Intervals: bootstrap over models.",
+            "Signed values agree with people where positive. Intervals: 95 % over models, of ρ "
+            "after Bonett and Wright, of τ by its score; of the ceiling that of one split.",
         ]
     )
 
@@ -219,20 +220,21 @@ def _agreement_line(row: pd.Series) -> list[str]:
     why = reason(row["undefined"])
     if why is not None:
         return [row["title"], str(row["n"]), *[NONE] * 6, f"undefined: {why}"]
+    why_none = row["interval_undefined"]
     return [
         *(row["title"], str(row["n"])),
         *(f"{row['abs_rho']:.4f}", f"{row['abs_tau']:.4f}"),
-        with_interval(row["rho"], row["rho_models_low"], row["rho_models_high"]),
+        with_interval_or_why(row["rho"], row["rho_bw_low"], row["rho_bw_high"], why_none),
         p_value(row["p_rho"]),
-        with_interval(row["tau"], row["tau_models_low"], row["tau_models_high"]),
+        with_interval_or_why(row["tau"], row["tau_score_low"], row["tau_score_high"], why_none),
         p_value(row["p_tau"]),
         str(row["p_kind"]),
     ]
 
 
-def _limit(*values: float | None) -> str:
+def _limit(ceiling: Ceiling, *values: float | None) -> str:
     value, low, high = (float("nan") if one is None else one for one in values)
-    return with_interval(value, low, high)
+    return with_interval_or_why(value, low, high, ceiling.interval_undefined)
 
 
 def _settings(bootstraps: int, permutations: int, seed: int) -> AnalysisSettings:

@@ -46,6 +46,7 @@ def made_analysis(
             n_annotators=5,
             sizes=(2, 3),
             n_splits=10,
+            n_models=n_models,
             rho=0.9,
             tau=0.8,
             rho_low=0.7,
@@ -145,16 +146,18 @@ def _agreement(spec, n):
     row = {
         "metric": spec.name, "title": spec.title, "n": n, "rho": 0.6703, "tau": 0.4725,
         "abs_rho": 0.6703, "abs_tau": 0.4725, "p_rho": 0.0104, "p_tau": 0.0187, "p_kind": "exact",
-        "rho_bw_low": 0.18, "rho_bw_high": 0.89, "rho_models_low": 0.2, "rho_models_high": 0.91,
+        "rho_bw_low": 0.18, "rho_bw_high": 0.89, "tau_score_low": 0.12, "tau_score_high": 0.75,
+        "interval_undefined": None, "rho_models_low": 0.2, "rho_models_high": 0.91,
         "tau_models_low": 0.1, "tau_models_high": 0.77, "rho_images_low": 0.6,
         "rho_images_high": 0.72, "tau_images_low": 0.4, "tau_images_high": 0.5,
+        "models_undefined": None, "images_undefined": None,
         "loo_rho_min": 0.6, "loo_rho_max": 0.75, "loo_tau_min": 0.4, "loo_tau_max": 0.55,
         "loo_model_min": "resnet/0", "loo_model_max": "resnet/1", "undefined": None,
     }
     # fmt: on
     if spec.name == "mse":
         row |= {"rho": -0.6176, "tau": -0.4286, "abs_rho": 0.6176, "abs_tau": 0.4286}
-        row |= {"rho_models_low": -0.9, "rho_models_high": -0.1, "p_rho": 0.00002}
+        row |= {"rho_bw_low": -0.9, "rho_bw_high": -0.1, "p_rho": 0.00002}
     if spec.name == "flat:x":
         numbers = {key for key, value in row.items() if isinstance(value, float)}
         row |= dict.fromkeys(numbers, np.nan) | {"undefined": WHY}
@@ -174,7 +177,7 @@ def _differences(specs):
         {
             **{"metric_a": a.name, "title_a": a.title, "metric_b": b.name, "title_b": b.title},
             **{"n": 4, "difference": 0.05, "low": -0.3, "high": 0.4, "p": 0.4, "p_holm": 1.0},
-            "undefined": None,
+            **{"interval_undefined": None, "undefined": None},
         }
         for i, a in enumerate(specs)
         for b in specs[i + 1 :]

@@ -8,8 +8,9 @@ import pandas as pd
 from semsim.analysis.correlation import kendall_rows, rank_agreement, spearman_rows
 from semsim.analysis.influence import leave_one_out
 from semsim.analysis.measures import Measure, both_have
+from semsim.analysis.model_intervals import why_no_interval
 from semsim.analysis.permutation import permutation_p
-from semsim.analysis.resampling import Resamples, interval
+from semsim.analysis.resampling import FEWEST_BOOTSTRAPPED, Resamples, varied_interval
 from semsim.analysis.result import AGREEMENT_COLUMNS
 
 _CORRELATIONS = (("rho", spearman_rows), ("tau", kendall_rows))
@@ -22,8 +23,9 @@ def agreement_table(
 
     labels: what each model is called. A model counts for a metric where both people and the metric
     have a value. A metric of sets is held fixed in the cluster bootstrap: its value for resampled
-    images is not known. That bootstrap adds the noise of the images once more, so its intervals
-    lean towards 0 where models lie close together.
+    images is not known. That bootstrap adds the noise of the images once more, so its ranges lean
+    towards 0 where models lie close together: they show how steady a ranking is and are no
+    confidence intervals.
     """
     rows = [agreement_row(people, metric, labels, resamples) for metric in metrics]
     table = pd.DataFrame(rows).reindex(columns=list(AGREEMENT_COLUMNS))
@@ -45,37 +47,44 @@ def agreement_row(
     }
     if found.rho is None or found.tau is None:
         return row
-    low, high = found.rho_interval or (np.nan, np.nan)
+    rho, tau = (ends or (np.nan, np.nan) for ends in (found.rho_interval, found.tau_interval))
     p = permutation_p(x, y, resamples)
     return {
         **row,
         **{"rho": found.rho, "tau": found.tau},
         **{"abs_rho": abs(found.rho), "abs_tau": abs(found.tau)},
         **{"p_rho": p.rho, "p_tau": p.tau, "p_kind": p.kind},
-        **{"rho_bw_low": low, "rho_bw_high": high},
+        **{"rho_bw_low": rho[0], "rho_bw_high": rho[1]},
+        **{"tau_score_low": tau[0], "tau_score_high": tau[1]},
+        "interval_undefined": why_no_interval(found.n),
         **_over_models(x, y, resamples),
         **_over_images(people, metric, models),
         **leave_one_out(x, y, [labels[model] for model in models]),
     }
 
 
-def _over_models(x: np.ndarray, y: np.ndarray, resamples: Resamples) -> dict[str, float]:
+def _over_models(x: np.ndarray, y: np.ndarray, resamples: Resamples) -> dict[str, Any]:
     """Intervals of the bootstrap over models, and how many resamples had no ranking."""
+    if len(x) < FEWEST_BOOTSTRAPPED:
+        why = f"{len(x)} models; a bootstrap over models needs at least {FEWEST_BOOTSTRAPPED}"
+        return {"models_undefined": why}
     picks = resamples.picks(len(x))
     return _intervals(x[picks], y[picks], "models", resamples.n)
 
 
-def _over_images(people: Measure, metric: Measure, models: np.ndarray) -> dict[str, float]:
-    """Intervals of the cluster bootstrap over originals."""
+def _over_images(people: Measure, metric: Measure, models: np.ndarray) -> dict[str, Any]:
+    """Ranges of the cluster bootstrap over originals."""
     x, y = people.oriented_resampled[:, models], metric.oriented_resampled[:, models]
     return _intervals(x, y, "images", len(x))
 
 
-def _intervals(x: np.ndarray, y: np.ndarray, kind: str, asked: int) -> dict[str, float]:
-    found: dict[str, float] = {}
+def _intervals(x: np.ndarray, y: np.ndarray, kind: str, asked: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for name, correlate in _CORRELATIONS:
         draws = np.full(asked, np.nan)
         draws[: len(x)] = correlate(x, y)
-        found[f"{name}_{kind}_low"], found[f"{name}_{kind}_high"] = interval(draws)
-        found[f"left_out_{kind}"] = int(np.isnan(draws).sum())
+        low, high, why = varied_interval(draws)
+        found |= {f"{name}_{kind}_low": low, f"{name}_{kind}_high": high}
+        # ρ and τ are flat, or without a ranking, in the same resamples.
+        found |= {f"{kind}_undefined": why, f"left_out_{kind}": int(np.isnan(draws).sum())}
     return found

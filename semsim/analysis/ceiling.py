@@ -5,10 +5,11 @@ import math
 
 import numpy as np
 
-from semsim.analysis.correlation import kendall_rows, spearman_rows
+from semsim.analysis.correlation import RankAgreement, rank_agreement
 from semsim.analysis.human import mean_response
 from semsim.analysis.layout import Layout, model_means
-from semsim.analysis.resampling import Resamples, interval
+from semsim.analysis.model_intervals import bonett_wright, kendall_score, why_no_interval
+from semsim.analysis.resampling import Resamples
 from semsim.analysis.result import Ceiling
 
 MOST_SPLITS = 100
@@ -21,7 +22,8 @@ def human_ceiling(recognised: np.ndarray, layout: Layout, resamples: Resamples) 
     ranking by its mean response over the images both groups have judged; at most `MOST_SPLITS`
     splits, chosen at random where there are more. A split in which a group has no ranking does
     not count. Each side has fewer votes than the whole panel, so a metric compared with the panel
-    may come out a little above this.
+    may come out a little above this. The intervals are those that ρ and τ of one split would have:
+    the mean over splits varies less from study to study, so they are rather too wide.
     """
     annotators = recognised.shape[1]
     if annotators < 2:
@@ -31,27 +33,27 @@ def human_ceiling(recognised: np.ndarray, layout: Layout, resamples: Resamples) 
         )
     size = annotators // 2
     sizes = (size, annotators - size)
-    weights = np.vstack([np.ones((1, layout.n_originals)), resamples.originals])
-    found = np.array(
-        [_one_split(recognised, group, layout, weights) for group in splits(annotators, resamples)]
-    )
-    ranked = found[~np.isnan(found[:, :, 0]).any(axis=1)]  # (splits, ρ and τ, 1 + B)
-    if not len(ranked):
+    found = [_one_split(recognised, group, layout) for group in splits(annotators, resamples)]
+    ranked = [one for one in found if one.rho is not None]
+    if not ranked:
         why = "no split of the annotators leaves two groups that rank 3 or more models"
         return Ceiling(n_annotators=annotators, sizes=sizes, undefined=why)
-    rho, tau = ranked.mean(axis=0)
-    rho_low, rho_high = interval(rho[1:])
-    tau_low, tau_high = interval(tau[1:])
+    n_models = min(one.n for one in ranked)
+    rho, tau = (_mean(ranked, name) for name in ("rho", "tau"))
+    rho_ends = bonett_wright(rho, n_models) or (None, None)
+    tau_ends = kendall_score(tau, n_models) or (None, None)
     return Ceiling(
         n_annotators=annotators,
         sizes=sizes,
         n_splits=len(ranked),
-        rho=float(rho[0]),
-        tau=float(tau[0]),
-        rho_low=rho_low,
-        rho_high=rho_high,
-        tau_low=tau_low,
-        tau_high=tau_high,
+        n_models=n_models,
+        rho=rho,
+        tau=tau,
+        rho_low=rho_ends[0],
+        rho_high=rho_ends[1],
+        tau_low=tau_ends[0],
+        tau_high=tau_ends[1],
+        interval_undefined=why_no_interval(n_models),
     )
 
 
@@ -74,19 +76,20 @@ def splits(annotators: int, resamples: Resamples) -> list[tuple[int, ...]]:
     return list(chosen)
 
 
-def _one_split(
-    recognised: np.ndarray, group: tuple[int, ...], layout: Layout, weights: np.ndarray
-) -> np.ndarray:
-    """(2, B): ρ and τ of the two groups' rankings, under each row of weights."""
+def _one_split(recognised: np.ndarray, group: tuple[int, ...], layout: Layout) -> RankAgreement:
+    """The agreement of the two groups' rankings."""
     inside = np.zeros(recognised.shape[1], dtype=bool)
     inside[list(group)] = True
     responses = np.stack([mean_response(recognised[:, side]) for side in (inside, ~inside)])
     both = ~np.isnan(responses).any(axis=0)
+    once, judged = np.ones((1, layout.n_originals)), layout.counts(both) > 0
     first, second = (
-        model_means(layout, np.where(both, response, np.nan), weights) for response in responses
+        model_means(layout, np.where(both, response, np.nan), once)[0, judged]
+        for response in responses
     )
-    judged = layout.counts(both) > 0
-    if judged.sum() < 3:
-        return np.full((2, len(weights)), np.nan)
-    first, second = first[:, judged], second[:, judged]
-    return np.stack([spearman_rows(first, second), kendall_rows(first, second)])
+    return rank_agreement(first, second)
+
+
+def _mean(ranked: list[RankAgreement], name: str) -> float:
+    """Rounded as a single ρ is: the mean of ones is one."""
+    return round(float(np.mean([getattr(one, name) for one in ranked])), 12)

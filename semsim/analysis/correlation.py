@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from semsim.analysis.model_intervals import bonett_wright, kendall_score
 from semsim.errors import DataError
 
 FEW_MODELS = 10  # below this a rank correlation can hardly tell metrics apart
 _CELLS = 4_000_000  # of a table of pairs held at once: 32 MB
-_Z = 1.959963984540054  # 97.5 % quantile of the standard normal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +17,8 @@ class RankAgreement:
     """Rank correlations of a metric with people over `n` models.
 
     rho, tau: Spearman's ρ and Kendall's τ-b; positive agrees with people.
-    rho_interval: 95 %, after Bonett and Wright; None below four models and for |ρ| = 1.
+    rho_interval, tau_interval: 95 % over models, see `bonett_wright` and `kendall_score`; None
+        below four models.
     undefined: why there is no number, or None where there is.
     """
 
@@ -25,6 +26,7 @@ class RankAgreement:
     rho: float | None = None
     tau: float | None = None
     rho_interval: tuple[float, float] | None = None
+    tau_interval: tuple[float, float] | None = None
     undefined: str | None = None
 
 
@@ -49,20 +51,13 @@ def rank_agreement(human: np.ndarray, metric: np.ndarray) -> RankAgreement:
     # Rounded: equal rankings come out as 0.9999999999999999, which is no correlation below 1.
     rho = round(float(stats.pearsonr(*ranks).statistic), 12)
     tau = float(stats.kendalltau(*ranks, variant="b").statistic)
-    return RankAgreement(n=n, rho=rho, tau=tau, rho_interval=bonett_wright(rho, n))
-
-
-def bonett_wright(rho: float, n: int) -> tuple[float, float] | None:
-    """95 % interval of Spearman's ρ over `n` models, or None where it has none.
-
-    Bonett and Wright 2000, "Sample size requirements for estimating Pearson, Kendall and
-    Spearman correlations": Fisher's z with variance (1 + ρ²/2) / (n − 3).
-    """
-    if n < 4 or abs(rho) >= 1:
-        return None
-    half = _Z * np.sqrt((1 + rho**2 / 2) / (n - 3))
-    centre = np.arctanh(rho)
-    return float(np.tanh(centre - half)), float(np.tanh(centre + half))
+    return RankAgreement(
+        n=n,
+        rho=rho,
+        tau=tau,
+        rho_interval=bonett_wright(rho, n),
+        tau_interval=kendall_score(tau, n),
+    )
 
 
 def spearman_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -6,21 +6,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.correlation import rank_agreement, spearman_rows
+from semsim.analysis.correlation import rank_agreement
 from semsim.analysis.measures import Measure, both_have
-from semsim.analysis.resampling import Resamples, interval
+from semsim.analysis.model_intervals import difference_interval, difference_p, why_no_interval
 from semsim.analysis.result import DIFFERENCE_COLUMNS
 
-_ZERO = 1e-12  # equal correlations may differ by rounding
 
-
-def difference_table(people: Measure, metrics: list[Measure], resamples: Resamples) -> pd.DataFrame:
+def difference_table(people: Measure, metrics: list[Measure]) -> pd.DataFrame:
     """Every two metrics: ρ of the first minus ρ of the second, columns `DIFFERENCE_COLUMNS`.
 
-    Over the models that people and both metrics rank. The interval and p are of a paired bootstrap
-    over models: both metrics see the same resamples. p_holm is corrected for all pairs.
+    Over the models that people and both metrics rank. p tests that among all models of the kind
+    studied both metrics are correlated with people alike; see `difference_p`. p_holm is corrected
+    for all pairs that have a p: whether one has depends on the number of models alone.
     """
-    rows = [_row(people, a, b, resamples) for a, b in itertools.combinations(metrics, 2)]
+    rows = [_row(people, a, b) for a, b in itertools.combinations(metrics, 2)]
     table = pd.DataFrame(rows).reindex(columns=list(DIFFERENCE_COLUMNS))
     table["p_holm"] = holm(table["p"].to_numpy(dtype=float))
     return table
@@ -38,7 +37,7 @@ def holm(p: np.ndarray) -> np.ndarray:
     return corrected
 
 
-def _row(people: Measure, a: Measure, b: Measure, resamples: Resamples) -> dict[str, Any]:
+def _row(people: Measure, a: Measure, b: Measure) -> dict[str, Any]:
     models = both_have([people, a, b])
     x, *sides = (measure.oriented[models] for measure in (people, a, b))
     found = [rank_agreement(x, side) for side in sides]
@@ -47,19 +46,13 @@ def _row(people: Measure, a: Measure, b: Measure, resamples: Resamples) -> dict[
         "n": len(models),
         "undefined": found[0].undefined or found[1].undefined,
     }
-    if found[0].rho is None or found[1].rho is None:
+    rho_a, rho_b, rho_ab = (one.rho for one in (*found, rank_agreement(*sides)))
+    if rho_a is None or rho_b is None or rho_ab is None:
         return row
-    picks = resamples.picks(len(models))
-    first, second = (spearman_rows(x[picks], side[picks]) for side in sides)
-    low, high = interval(first - second)
-    difference = found[0].rho - found[1].rho
-    return {**row, "difference": difference, "low": low, "high": high, "p": _p(first - second)}
-
-
-def _p(draws: np.ndarray) -> float:
-    """Two-sided bootstrap p: twice the smaller share of resamples on one side of 0."""
-    draws = draws[~np.isnan(draws)]
-    if not len(draws):
-        return np.nan
-    fewer = min((draws <= _ZERO).sum(), (draws >= -_ZERO).sum())
-    return float(min(1.0, 2 * (fewer + 1) / (len(draws) + 1)))
+    low, high = difference_interval(rho_a, rho_b, rho_ab, len(models)) or (np.nan, np.nan)
+    return {
+        **row,
+        **{"difference": rho_a - rho_b, "low": low, "high": high},
+        "p": difference_p(rho_a, rho_b, rho_ab, len(models)),
+        "interval_undefined": why_no_interval(len(models)),
+    }

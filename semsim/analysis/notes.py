@@ -95,6 +95,6 @@ def _of_resamples(agreement: pd.DataFrame, settings: AnalysisSettings) -> list[s
             who = "All metrics" if len(titles) == len(agreement) else ", ".join(titles)
             notes.append(
                 f"{who}: {int(count)} of {settings.bootstraps} resamples of {what} gave no ranking "
-                "and are left out of the intervals."
+                "and are left out of what is said of them."
             )
     return notes

@@ -6,8 +6,10 @@ import numpy as np
 
 from semsim.analysis.layout import Layout
 
+_ZERO = 1e-12  # equal numbers may differ by rounding
 _LEVEL = (2.5, 97.5)  # per cent: the ends of a 95 % interval
 _FEWEST_DISTINCT = 3
+FEWEST_BOOTSTRAPPED = 8  # models: with fewer the bootstrap over models covers less than 93 %
 _ORIGINALS, _MODELS, _SHUFFLES, _SPLITS = range(4)  # streams of random numbers, one a purpose
 
 
@@ -71,6 +73,19 @@ def interval(draws: np.ndarray) -> tuple[float, float]:
     else:
         low, high = np.percentile(numbers, _LEVEL)
     return float(low), float(high)
+
+
+def varied_interval(draws: np.ndarray) -> tuple[float, float, str | None]:
+    """As `interval`, and why there is none; there is none where every resample says the same.
+
+    Such draws say that the resamples could not show what chance does, not that it does nothing.
+    """
+    low, high = interval(draws)
+    if np.isnan(low):
+        return low, high, "fewer than half of the resamples give a ranking"
+    if high - low <= _ZERO:
+        return np.nan, np.nan, "every resample gives the same number"
+    return low, high, None
 
 
 def _stream(seed: int, *purpose: int) -> np.random.Generator:

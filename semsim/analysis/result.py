@@ -13,24 +13,28 @@ MODEL_COLUMNS = (
     *("dataset", "attack", "model", "label", "backbone", "n_images", "n_decided", "n_undecided"),
     *("human", "human_low", "human_high"),
 )
-# One row a metric, the one that agrees best first. Intervals are 95 %: `bw` Bonett-Wright,
-# `models` bootstrap over models, `images` cluster bootstrap over originals. `loo` leaves one model
-# out. `p_kind` is "exact" or "Monte Carlo". `left_out` counts resamples without a ranking, which
-# the interval leaves out.
+# One row a metric, the one that agrees best first. 95 % intervals over models: `bw` Bonett-Wright
+# and `score`, which tables, figures and the terminal print, and `models`, a bootstrap. `images` is
+# no such interval but the range of 95 % of the resamples of originals. `loo` leaves one model out.
+# `p_kind` is "exact" or "Monte Carlo". `left_out` counts resamples without a ranking. Each kind
+# has a column that says why it has no ends: `interval_undefined` for `bw` and `score`.
 AGREEMENT_COLUMNS = (
     *("metric", "title", "n", "rho", "tau", "abs_rho", "abs_tau", "p_rho", "p_tau", "p_kind"),
-    *("rho_bw_low", "rho_bw_high", "rho_models_low", "rho_models_high"),
+    *("rho_bw_low", "rho_bw_high", "tau_score_low", "tau_score_high", "interval_undefined"),
+    *("rho_models_low", "rho_models_high"),
     *("tau_models_low", "tau_models_high", "rho_images_low", "rho_images_high"),
     *("tau_images_low", "tau_images_high", "loo_rho_min", "loo_rho_max", "loo_tau_min"),
     *("loo_tau_max", "loo_model_min", "loo_model_max"),
-    *("left_out_models", "left_out_images", "undefined"),
+    *("left_out_models", "left_out_images", "models_undefined", "images_undefined", "undefined"),
 )
 # One row a metric and backbone left out.
 BACKBONE_COLUMNS = ("metric", "title", "left_out", "n", "rho", "tau", "undefined")
-# One row a pair of metrics; `difference` is ρ of a minus ρ of b, and p_holm is p after Holm.
+# One row a pair of metrics; `difference` is ρ of a minus ρ of b, its interval is 95 % over models,
+# `p` is of equal ρ in the population of models, and `p_holm` is p after Holm.
+# `interval_undefined` says why a difference has neither interval nor p.
 DIFFERENCE_COLUMNS = (
     *("metric_a", "title_a", "metric_b", "title_b", "n", "difference", "low", "high"),
-    *("p", "p_holm", "undefined"),
+    *("p", "p_holm", "interval_undefined", "undefined"),
 )
 # One row a metric and scope: "pooled", "within model", "within original".
 AUC_COLUMNS = (
@@ -65,19 +69,22 @@ class Ceiling:
     """How well annotators predict each other's ranking of the models.
 
     rho, tau: mean over `n_splits` splits of the annotators into two groups of `sizes` people.
-    rho_low, rho_high, tau_low, tau_high: 95 %, cluster bootstrap over originals.
+    n_models: the fewest models that a split ranks.
+    rho_low, rho_high, tau_low, tau_high: 95 % over models, or None; interval_undefined says why.
     undefined: why there are no numbers, or None.
     """
 
     n_annotators: int = 0
     sizes: tuple[int, int] = (0, 0)
     n_splits: int = 0
+    n_models: int = 0
     rho: float | None = None
     tau: float | None = None
     rho_low: float | None = None
     rho_high: float | None = None
     tau_low: float | None = None
     tau_high: float | None = None
+    interval_undefined: str | None = None
     undefined: str | None = None
 
 

@@ -48,7 +48,7 @@ def analyse(
         "agreement": lambda: agreement_table(people, metrics, labels, drawn),
         "ceiling": lambda: human_ceiling(evidence.recognised, layout, drawn),
         "backbones": lambda: backbone_table(people, metrics, backbones),
-        "differences": lambda: difference_table(people, metrics, drawn),
+        "differences": lambda: difference_table(people, metrics),
         "auc": lambda: auc_table(scored, evidence, human, layout, drawn),
         "rules": lambda: rule_table(scored, evidence, layout),
         "stability": lambda: stability_table([people, *metrics], layout),

@@ -8,16 +8,18 @@ from semsim.analysis.result import Analysis
 
 TABLE_ONE_COLUMNS = (
     *("study", "dataset", "rule", "metric", "title", "n", "rho", "tau", "abs_rho", "abs_tau"),
-    *("rho_low", "rho_high", "tau_low", "tau_high", "best_rho", "best_tau", "undefined"),
+    *("rho_low", "rho_high", "tau_low", "tau_high", "interval_undefined"),
+    *("best_rho", "best_tau", "undefined"),
 )
 
 
 def table_one(analyses: Iterable[Analysis]) -> pd.DataFrame:
     """One row a study and metric, columns `TABLE_ONE_COLUMNS`.
 
-    As Table 1 of the SemSim paper: data sets by metrics. Intervals are of the bootstrap over
-    models. The best of a study agrees most with people: its signed correlation is the largest, so
-    a metric that ranks backwards is never best however strongly it does.
+    As Table 1 of the SemSim paper: data sets by metrics. Intervals are over models, of ρ after
+    Bonett and Wright and of τ by its score. The best of a study agrees most with people: its signed
+    correlation is the largest, so a metric that ranks backwards is never best however strongly it
+    does.
     """
     parts = [_of_study(analysis) for analysis in analyses]
     if not parts:
@@ -34,8 +36,8 @@ def _of_study(analysis: Analysis) -> pd.DataFrame:
         dataset=" + ".join(sorted(analysis.models["dataset"].unique())),
         rule=analysis.settings.headline,
     )
-    for name in ("rho", "tau"):
-        table[f"{name}_low"] = table[f"{name}_models_low"]
-        table[f"{name}_high"] = table[f"{name}_models_high"]
+    for name, kind in (("rho", "bw"), ("tau", "score")):
+        table[f"{name}_low"] = table[f"{name}_{kind}_low"]
+        table[f"{name}_high"] = table[f"{name}_{kind}_high"]
         table[f"best_{name}"] = table[name].notna() & (table[name] == table[name].max())
     return table[list(TABLE_ONE_COLUMNS)]

@@ -144,10 +144,10 @@ def _metric_rows(analysis: Analysis) -> list[dict[str, Any]]:
             {
                 **{"metric": spec.name, "title": spec.title, "n_models": int(found["n"])},
                 **{"rho": _number(found["rho"]), "tau": _number(found["tau"])},
-                "rho_low": _number(found["rho_models_low"]),
-                "rho_high": _number(found["rho_models_high"]),
-                "tau_low": _number(found["tau_models_low"]),
-                "tau_high": _number(found["tau_models_high"]),
+                "rho_low": _number(found["rho_bw_low"]),
+                "rho_high": _number(found["rho_bw_high"]),
+                "tau_low": _number(found["tau_score_low"]),
+                "tau_high": _number(found["tau_score_high"]),
                 "undefined": _reason(found["undefined"]),
                 "auc": _auc_of_scopes(own),
             }

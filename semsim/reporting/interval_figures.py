@@ -1,6 +1,8 @@
 """Figures of estimates with intervals, a row each: agreement, AUC, and the human scores."""
 
+from collections.abc import Mapping
 from textwrap import wrap
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,8 +18,8 @@ from semsim.reporting.notation import interval, number, reason
 _ROW = 6.5  # mm of height a row
 _MARGIN = 17.0  # mm for axis and legend
 _FOREST = [
-    *("kind", "metric", "title", "n", "rho", "rho_models_low", "rho_models_high"),
-    *("rho_bw_low", "rho_bw_high", "tau", "tau_models_low", "tau_models_high", "undefined"),
+    *("kind", "metric", "title", "n", "rho", "rho_bw_low", "rho_bw_high"),
+    *("tau", "tau_score_low", "tau_score_high", "interval_undefined", "undefined"),
 ]
 _CHANCE = 0.5
 _WORDS = 36  # letters of a reason in a line: it ends before a high ceiling
@@ -35,9 +37,8 @@ def forest(analysis: Analysis) -> Drawn:
         caption=(
             "Rank correlation over models between each metric, oriented so that positive agrees "
             f"with people, and the human score '{analysis.settings.headline}'. Left Spearman's ρ, "
-            f"right Kendall's τ-b, {_models(rows['n'])}. Thick lines: 95 % interval of "
-            f"{analysis.settings.bootstraps} bootstraps over models; thin lines: Bonett-Wright "
-            f"95 % interval of ρ. {_ceiling_words(analysis.ceiling)}"
+            f"right Kendall's τ-b, {_models(rows['n'])}. {_interval_words(rows)} "
+            f"{_ceiling_words(analysis.ceiling)}"
         ),
         frame=frame[_FOREST],
         paint=_paint_forest,
@@ -84,11 +85,19 @@ def _ceiling_row(ceiling: Ceiling) -> dict[str, object]:
     )
     return {
         **{"kind": "ceiling", "metric": "", "title": "Human ceiling", "n": ceiling.n_annotators},
-        **{"rho": rho, "rho_models_low": low, "rho_models_high": high},
-        **{"rho_bw_low": np.nan, "rho_bw_high": np.nan},
-        **{"tau": tau, "tau_models_low": tau_low, "tau_models_high": tau_high},
-        "undefined": ceiling.undefined,
+        **{"rho": rho, "rho_bw_low": low, "rho_bw_high": high},
+        **{"tau": tau, "tau_score_low": tau_low, "tau_score_high": tau_high},
+        **{"interval_undefined": ceiling.interval_undefined, "undefined": ceiling.undefined},
     }
+
+
+def _interval_words(rows: pd.DataFrame) -> str:
+    whys = dict.fromkeys(why for why in rows["interval_undefined"].map(reason) if why is not None)
+    absent = "".join(f" Where there is none: {why}." for why in whys)
+    return (
+        "Lines: 95 % interval over models, of ρ after Bonett and Wright, of τ by its score."
+        f"{absent}"
+    )
 
 
 def _ceiling_words(ceiling: Ceiling) -> str:
@@ -98,7 +107,7 @@ def _ceiling_words(ceiling: Ceiling) -> str:
     return (
         "Dashed line and band: the human ceiling, how well the ranking by "
         f"{first} annotators agrees with that by {second} others (mean of {ceiling.n_splits} "
-        "splits; band: 95 % of cluster bootstraps over originals)."
+        "splits; band: 95 % interval over models of one split)."
     )
 
 
@@ -138,11 +147,8 @@ def _forest_panel(
     _draw_ceiling(axes, ceiling, statistic)
     axes.axvline(0, color=canvas.INK, lw=0.8)
     for y, row in enumerate(rows.to_dict("records")):
-        low, high = row[f"{statistic}_models_low"], row[f"{statistic}_models_high"]
+        low, high = _ends(row, statistic)
         canvas.estimate(axes, y, (row[statistic], low, high), Bars(colour=canvas.METRIC))
-        if statistic == "rho":
-            thin = [row["rho_bw_low"], row["rho_bw_high"]]
-            axes.plot(thin, [y + 0.26] * 2, color=canvas.INK, lw=0.7)
         why = reason(row["undefined"])
         if why is None:
             canvas.beside(axes, y, _found(row[statistic], low, high))
@@ -150,6 +156,12 @@ def _forest_panel(
             _reason(axes, y, _why_lines(why))
     shared = f" over {_models(rows['n'])}" if rows["n"].nunique() == 1 else ""
     canvas.label(axes, x=f"{name}{shared}")
+
+
+def _ends(row: Mapping[str, Any] | pd.Series, statistic: str) -> tuple[float, float]:
+    """Of the interval over models."""
+    stem = {"rho": "rho_bw", "tau": "tau_score"}[statistic]
+    return row[f"{stem}_low"], row[f"{stem}_high"]
 
 
 def _row_names(rows: pd.DataFrame) -> list[str]:
@@ -162,7 +174,7 @@ def _row_names(rows: pd.DataFrame) -> list[str]:
 def _draw_ceiling(axes: Axes, ceiling: pd.Series, statistic: str) -> None:
     if not np.isfinite(ceiling[statistic]):
         return
-    low, high = ceiling[f"{statistic}_models_low"], ceiling[f"{statistic}_models_high"]
+    low, high = _ends(ceiling, statistic)
     if np.isfinite([low, high]).all():
         axes.axvspan(low, high, color=canvas.PEOPLE, alpha=0.16, lw=0)
     axes.axvline(ceiling[statistic], color=canvas.PEOPLE, lw=1.2, ls=(0, (4, 2)))

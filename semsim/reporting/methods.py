@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.human import RULES
+from semsim.analysis.model_intervals import FEWEST
 from semsim.analysis.permutation import EXACT_UP_TO
+from semsim.analysis.resampling import FEWEST_BOOTSTRAPPED
 from semsim.analysis.result import Analysis
 from semsim.errors import UnknownNameError
 from semsim.metrics import find_metric
@@ -22,6 +24,11 @@ SOURCES = (
     "Kendall 1945, The treatment of ties in ranking problems, Biometrika 33 (τ-b).",
     "Bonett and Wright 2000, Sample size requirements for estimating Pearson, Kendall and "
     "Spearman correlations, Psychometrika 65.",
+    "Esscher 1924, On a method of determining correlation from the ranks of the variates, "
+    "Skandinavisk Aktuarietidskrift 7.",
+    "Kendall and Gibbons 1990, Rank Correlation Methods, Arnold (continuity of τ).",
+    "Zou 2007, Toward using confidence intervals to compare correlations, Psychological Methods "
+    "12.",
     "Phipson and Smyth 2010, Permutation p-values should never be zero, Statistical Applications "
     "in Genetics and Molecular Biology 9.",
     "Efron and Tibshirani 1993, An Introduction to the Bootstrap, Chapman and Hall.",
@@ -173,17 +180,28 @@ def _agreement(analysis: Analysis) -> list[str]:
         "after Phipson and Smyth, so that p is never 0). A metric or "
         "a human score that is the same for all models has no correlation and is called "
         "undefined.",
-        f"Intervals are at 95 %: percentiles of {boots} bootstraps over models; for ρ also "
-        "Fisher's z with the variance of Bonett and Wright; and percentiles of "
-        f"{boots} cluster bootstraps over originals, which keep all reconstructions of one "
-        "together and draw within each data set; the annotators stay the same. Resamples that give "
-        "no ranking are left out and counted. The first two say how far other models might change "
-        "the result, the third how far other images might. The leave-one-out range drops each "
-        "model in turn, the table of backbones every model of one architecture: models that share "
-        "one are not independent.",
-        "Two metrics are compared by the difference of their ρ in a paired bootstrap over models: "
-        "p is twice the smaller share of resamples on one side of 0, and the p values of all pairs "
-        "are corrected after Holm.",
+        "Intervals of ρ and τ are at 95 % and over models: the models are a sample of those that "
+        "might have been studied. Of ρ: Fisher's z with the variance of Bonett and Wright; where "
+        "|ρ| is 1 the interval of the next ρ, of one swap of neighbours, up to 1. Of τ: every "
+        "value from which the one seen is at most 1.96 standard errors away, with Esscher's "
+        "variance at that value and a correction for continuity. Both need at least "
+        f"{FEWEST} models, take models to be independent, and in simulations of normal scores hold "
+        "the true value at least 93 % of the time from there on. The file of the table also has "
+        f"percentiles of {boots} bootstraps over models, from {FEWEST_BOOTSTRAPPED} models on: "
+        "with fewer they hold it too rarely.",
+        f"How steady a ranking is under other images is shown by where 95 % of {boots} cluster "
+        "bootstraps over originals lie; they keep all reconstructions of one together and draw "
+        "within each data set, and the annotators stay the same. That range is no confidence "
+        "interval: every resample adds noise to what has noise, so it lies too near 0. Resamples "
+        "that give no ranking are left out and counted, and where all give the same number there "
+        "is no range. The leave-one-out range drops each model in turn, the table of backbones "
+        "every model of one architecture: models that share one are not independent.",
+        "Two metrics are compared by the difference of their ρ over the same models. The null "
+        "hypothesis is that among all models of the kind studied both are correlated with people "
+        "alike. The 95 % interval is Zou's, of the two intervals after Bonett and Wright and the "
+        "correlation of the two ρ, of which (n − 4) / n is counted because n models estimate it "
+        "badly; p is the level at which the interval just reaches 0. The p values of all pairs are "
+        "corrected after Holm, which holds however the pairs depend on each other.",
     ]
 
 
@@ -195,10 +213,11 @@ def _ceiling(analysis: Analysis) -> list[str]:
         f"The {analysis.ceiling.n_annotators} annotators are split into {first} and {second}; the "
         "models are ranked by the mean response of either group over the images both have judged, "
         "and the two rankings are correlated. The ceiling is the "
-        f"mean over {analysis.ceiling.n_splits} splits, its interval a cluster bootstrap over "
-        "originals. A metric that reaches it agrees with people as well as people with each "
-        "other; as either group has fewer votes than all annotators together, a metric compared "
-        "with all of them may come out a little above."
+        f"mean over {analysis.ceiling.n_splits} splits, its interval the one over models that a "
+        "single split would have, which is rather too wide for a mean. A metric that reaches it "
+        "agrees with people as well as people with each other; as either group has fewer votes "
+        "than all annotators together, a metric compared with all of them may come out a little "
+        "above."
     ]
 
 

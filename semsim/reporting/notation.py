@@ -34,6 +34,14 @@ def with_interval(value: float, low: float, high: float, digits: int = 2) -> str
     return number(value) if pd.isna(low) else f"{number(value)} {interval(low, high, digits)}"
 
 
+def with_interval_or_why(value: float, low: float, high: float, why: object) -> str:
+    """A value and its interval, or in brackets why it has none."""
+    said = reason(why)
+    if pd.isna(value) or said is None:
+        return with_interval(value, low, high)
+    return f"{number(value)} [undefined: {said}]"
+
+
 def p_value(p: float) -> str:
     """A p value: three decimals, "< 0.001" below."""
     return "< 0.001" if p < 0.001 else number(p)

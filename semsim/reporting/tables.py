@@ -12,11 +12,11 @@ from semsim.errors import UnknownNameError
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import (
     NONE,
-    interval,
     number,
     p_value,
     undefined_text,
     with_interval,
+    with_interval_or_why,
 )
 
 _TABLE1_HEADINGS = ("Study", "Data set", "Human score", "Models", "Statistic")
@@ -56,7 +56,7 @@ def table1(analyses: Sequence[Analysis]) -> Table:
     """The form of the paper's Table 1: data sets as rows, metrics as columns.
 
     Each data set has four lines: |ρ| and |τ| as the paper prints them, the best in bold, and
-    under each the signed value with its 95 % interval.
+    under each the signed value with its 95 % interval over models.
     """
     frame = table_one(analyses)
     titles = {str(row["metric"]): str(row["title"]) for _, row in frame.iterrows()}
@@ -84,7 +84,8 @@ def table1(analyses: Sequence[Analysis]) -> Table:
             "Absolute rank correlations over models as in Table 1 of the paper, Spearman's |ρ| "
             "and Kendall's |τ-b|; marked is the metric that agrees best, which is not one that "
             "ranks backwards; below each the signed value, positive "
-            "where the metric agrees with people, with its 95 % bootstrap interval over models."
+            "where the metric agrees with people, with its 95 % interval over models: of ρ after "
+            "Bonett and Wright, of τ by its score."
         ),
         frame=frame,
         cells=pd.DataFrame(lines, columns=[*_TABLE1_HEADINGS, *titles.values()]),
@@ -106,7 +107,8 @@ def _absolute(row: pd.Series | None, statistic: str) -> str:
 def _signed(row: pd.Series | None, statistic: str) -> str:
     if row is None:
         return NONE
-    return with_interval(row[statistic], row[f"{statistic}_low"], row[f"{statistic}_high"])
+    ends = row[f"{statistic}_low"], row[f"{statistic}_high"]
+    return with_interval_or_why(row[statistic], *ends, row["interval_undefined"])
 
 
 def _agreement(analysis: Analysis) -> Table:
@@ -117,16 +119,15 @@ def _agreement(analysis: Analysis) -> Table:
         "|ρ|": lambda row: number(row["abs_rho"]),
         "|τ|": lambda row: number(row["abs_tau"]),
         "ρ [95 %, models]": lambda row: (
-            undefined_text(row["undefined"]) or _estimate("rho", "rho_models")(row)
+            undefined_text(row["undefined"]) or _estimate(row, "rho", "rho_bw")
         ),
-        "ρ [95 %, Bonett-Wright]": lambda row: interval(row["rho_bw_low"], row["rho_bw_high"]),
-        "ρ [95 %, images]": lambda row: interval(row["rho_images_low"], row["rho_images_high"]),
         "p of ρ": lambda row: _p(row, "p_rho"),
-        "τ [95 %, models]": _estimate("tau", "tau_models"),
-        "τ [95 %, images]": lambda row: interval(row["tau_images_low"], row["tau_images_high"]),
+        "τ [95 %, models]": lambda row: _estimate(row, "tau", "tau_score"),
         "p of τ": lambda row: _p(row, "p_tau"),
-        "ρ, one model left out": lambda row: _range(row, "loo_rho"),
-        "τ, one model left out": lambda row: _range(row, "loo_tau"),
+        "ρ, images resampled": lambda row: _resampled(row, "rho"),
+        "τ, images resampled": lambda row: _resampled(row, "tau"),
+        "ρ, one model left out": lambda row: _range(row, "loo_rho_min", "loo_rho_max"),
+        "τ, one model left out": lambda row: _range(row, "loo_tau_min", "loo_tau_max"),
     }
     shown = _cells(frame, cells)
     best = _best(frame, shown, {"|ρ|": "rho", "|τ|": "tau"})
@@ -135,11 +136,13 @@ def _agreement(analysis: Analysis) -> Table:
         title="Agreement of each metric with people",
         caption=(
             f"Rank correlation over models with the human score '{analysis.settings.headline}'. "
-            "Signed values are oriented: positive agrees with people. Intervals: bootstrap over "
-            "models, Bonett-Wright, and cluster bootstrap over originals. p: two-sided, exact or "
-            f"by {analysis.settings.permutations} random permutations, not corrected for the "
-            "number of metrics. Last columns: smallest and largest value when one model is left "
-            "out. Marked: the metric that agrees best, which is not one that ranks backwards."
+            "Signed values are oriented: positive agrees with people. Intervals: 95 % over models, "
+            "of ρ after Bonett and Wright, of τ by its score. p: two-sided, exact or by "
+            f"{analysis.settings.permutations} random permutations, not corrected for the number "
+            "of metrics. Last columns, which are no confidence intervals: where 95 % of the values "
+            "lie when originals are resampled, and the smallest and largest value when one model "
+            "is left out. Marked: the metric that agrees best, which is not one that ranks "
+            "backwards."
         ),
         frame=frame,
         cells=shown,
@@ -151,13 +154,18 @@ def _p(row: pd.Series, column: str) -> str:
     return NONE if pd.isna(row[column]) else f"{p_value(row[column])} ({row['p_kind']})"
 
 
-def _range(row: pd.Series, stem: str) -> str:
-    low, high = row[f"{stem}_min"], row[f"{stem}_max"]
-    return NONE if pd.isna(low) else f"{number(low, 2)} to {number(high, 2)}"
+def _range(row: pd.Series, low: str, high: str) -> str:
+    return NONE if pd.isna(row[low]) else f"{number(row[low], 2)} to {number(row[high], 2)}"
 
 
-def _estimate(value: str, bounds: str) -> Callable[[pd.Series], str]:
-    return lambda row: with_interval(row[value], row[f"{bounds}_low"], row[f"{bounds}_high"])
+def _resampled(row: pd.Series, statistic: str) -> str:
+    said = undefined_text(row["images_undefined"])
+    return said or _range(row, f"{statistic}_images_low", f"{statistic}_images_high")
+
+
+def _estimate(row: pd.Series, value: str, bounds: str) -> str:
+    ends = row[f"{bounds}_low"], row[f"{bounds}_high"]
+    return with_interval_or_why(row[value], *ends, row["interval_undefined"])
 
 
 def _models(analysis: Analysis) -> Table:
@@ -236,7 +244,9 @@ def _differences(analysis: Analysis) -> Table:
         "n": lambda row: str(row["n"]),
         "ρ of A − ρ of B [95 %]": lambda row: (
             undefined_text(row["undefined"])
-            or with_interval(row["difference"], row["low"], row["high"])
+            or with_interval_or_why(
+                row["difference"], row["low"], row["high"], row["interval_undefined"]
+            )
         ),
         "p": lambda row: NONE if pd.isna(row["p"]) else p_value(row["p"]),
         "p after Holm": lambda row: NONE if pd.isna(row["p_holm"]) else p_value(row["p_holm"]),
@@ -245,8 +255,10 @@ def _differences(analysis: Analysis) -> Table:
         name="differences",
         title="Is one metric better than another?",
         caption=(
-            "Difference of the signed ρ of two metrics over the same models; paired bootstrap "
-            "over models, 95 % interval. p after Holm accounts for the number of pairs."
+            "Difference of the signed ρ of two metrics over the same models, with its 95 % "
+            "interval over models (Zou, of Bonett and Wright's). p: two-sided, of both metrics "
+            "being correlated with people alike; it is below 0.05 where the interval leaves out 0. "
+            "p after Holm accounts for the number of pairs."
         ),
         frame=analysis.differences,
         cells=_cells(analysis.differences, cells),
@@ -303,8 +315,8 @@ def _ceiling(analysis: Analysis) -> Table:
         "Split": f"{found.sizes[0]} against {found.sizes[1]}",
         "Splits": str(found.n_splits),
         "ρ [95 %]": undefined_text(found.undefined)
-        or _optional(found.rho, found.rho_low, found.rho_high),
-        "τ [95 %]": _optional(found.tau, found.tau_low, found.tau_high),
+        or _optional(found.interval_undefined, found.rho, found.rho_low, found.rho_high),
+        "τ [95 %]": _optional(found.interval_undefined, found.tau, found.tau_low, found.tau_high),
     }
     raw = {**vars(found), "sizes": f"{found.sizes[0]}+{found.sizes[1]}"}
     return Table(
@@ -312,17 +324,18 @@ def _ceiling(analysis: Analysis) -> Table:
         title="Human ceiling",
         caption=(
             "How well the ranking of the models by some annotators predicts that by the others: "
-            "mean over splits of the annotators, 95 % by cluster bootstrap over originals. A "
-            "metric that reaches it agrees with people as well as people with each other."
+            "mean over splits of the annotators, with the 95 % interval over models that one split "
+            "would have (of ρ after Bonett and Wright, of τ by its score). A metric that reaches "
+            "it agrees with people as well as people with each other."
         ),
         frame=pd.DataFrame([raw]),
         cells=pd.DataFrame([row]),
     )
 
 
-def _optional(*values: float | None) -> str:
+def _optional(why: str | None, *values: float | None) -> str:
     value, low, high = (np.nan if one is None else one for one in values)
-    return with_interval(value, low, high)
+    return with_interval_or_why(value, low, high, why)
 
 
 def _matrix(analysis: Analysis) -> Table:

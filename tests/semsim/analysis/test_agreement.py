@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from made_measures import measure
 from made_votes import evidence
@@ -33,9 +34,13 @@ def test_the_numbers_are_scipys_and_oriented():
     assert table["tau"].tolist() == pytest.approx([stats.kendalltau(X, Y).statistic] * 2)
     row = table.iloc[0]
     assert (row["n"], row["p_kind"], row["left_out_models"]) == (N, "Monte Carlo", 0)
-    for name in ("rho_bw", "rho_models", "rho_images", "loo_rho"):
+    for name in ("rho_bw", "tau_score", "rho_models", "rho_images", "loo_rho"):
         low, high = ("min", "max") if name == "loo_rho" else ("low", "high")
-        assert row[f"{name}_{low}"] <= row["rho"] <= row[f"{name}_{high}"]
+        assert (
+            row[f"{name}_{low}"] <= row[name.split("_")[name == "loo_rho"]] <= row[f"{name}_{high}"]
+        )
+    why = ["interval_undefined", "models_undefined", "images_undefined", "undefined"]
+    assert row[why].isna().all()
 
 
 def test_the_cluster_interval_is_of_the_resampled_means_by_a_loop():
@@ -58,16 +63,50 @@ def test_the_interval_over_models_is_of_drawn_models_by_a_loop():
 
 
 def test_resamples_without_a_ranking_are_left_out_and_counted():
-    few = slice(0, 4)
-    x, y = X[few], Y[few]
-    resampled = PEOPLE.resampled[:, few].copy()
+    resampled = PEOPLE.resampled.copy()
     resampled[:10] = 1.0
-    people = measure("people", x, resampled)
-    drawn = resample(layout_of(evidence(n_models=4).images), B, 9, 0)
-    row = agreement_row(people, measure("psnr", y, METRIC.resampled[:, few]), LABELS, drawn)
+    tied = np.array([0.0] * 7 + [1.0, 2.0])  # often one value alone is drawn
+    drawn = resample(layout_of(evidence(n_models=N).images), B, 9, 0)
+    row = agreement_row(
+        measure("people", tied, resampled), measure("psnr", Y, METRIC.resampled), LABELS, drawn
+    )
     assert row["left_out_images"] == 10
-    assert row["left_out_models"] == B - len(drawn.picks(4)) > 0
+    alike = sum(len(set(tied[pick])) == 1 for pick in drawn.picks(N))
+    assert row["left_out_models"] == alike > 0
+
+
+@pytest.mark.parametrize(("n", "defined"), [(7, False), (8, True)])
+def test_a_bootstrap_over_too_few_models_is_not_given(n, defined):
+    few = slice(0, n)
+    people, metric = (
+        measure(one.name, one.means[few], one.resampled[:, few]) for one in (PEOPLE, METRIC)
+    )
+    row = agreement_table(people, [metric], LABELS, DRAWN).iloc[0]
+    assert pd.notna(row["rho_models_low"]) == pd.notna(row["tau_models_low"]) == defined
+    assert pd.notna(row["left_out_models"]) == defined
     assert row["p_kind"] == "exact"
+    if not defined:
+        assert row["models_undefined"] == "7 models; a bootstrap over models needs at least 8"
+    assert pd.notna([row["rho_bw_low"], row["tau_score_low"]]).all()
+
+
+def test_resamples_that_all_say_the_same_make_no_interval():
+    same = measure("same", X, PEOPLE.resampled)
+    row = agreement_row(PEOPLE, same, LABELS, DRAWN)
+    for kind in ("models", "images"):
+        assert np.isnan([row[f"rho_{kind}_low"], row[f"tau_{kind}_high"]]).all()
+        assert row[f"{kind}_undefined"] == "every resample gives the same number"
+    assert (row["rho"], row["rho_bw_high"], row["tau_score_high"]) == (1, 1, 1)
+    assert row["rho_bw_low"] < 1
+    assert row["tau_score_low"] < 1
+
+
+def test_three_models_have_a_correlation_and_no_interval():
+    people, metric = (measure(one.name, one.means[:3]) for one in (PEOPLE, METRIC))
+    row = agreement_table(people, [metric], LABELS, DRAWN).iloc[0]
+    assert pd.notna(row["rho"])
+    assert pd.isna(row[["rho_bw_low", "rho_bw_high", "tau_score_low", "tau_score_high"]]).all()
+    assert row["interval_undefined"] == "3 models; an interval over models needs at least 4"
 
 
 def test_a_set_metric_stays_and_people_move():

@@ -57,14 +57,21 @@ def test_an_undefined_headline_says_why():
     assert "'majority' is undefined: no image has 3 votes that agree" in notes(found)
 
 
-def test_infinite_scores_sets_and_lost_resamples_are_told():
+def test_infinite_scores_and_sets_are_told():
     found = evidence(n_models=3, n_originals=4)
     psnr = found.scores["psnr"].copy()
     psnr[[0, 5]] = np.inf
     said = notes(replace(found, scores={**found.scores, "psnr": psnr}))
     assert "PSNR: 2 infinite scores are counted and kept out of the means" in said
     assert "FID: one value a set of images, so the cluster bootstrap holds it fixed" in said
-    assert "of 50 resamples of models gave no ranking" in said
+
+
+def test_lost_resamples_are_told():
+    found = evidence(n_models=3, n_originals=2)
+    recognised = np.ones((6, 5))
+    recognised[1] = 0  # only the second original tells the models apart
+    found = replace(found, recognised=recognised)
+    assert "of 50 resamples of originals gave no ranking" in notes(found)
 
 
 def test_what_gathering_found_is_passed_on():

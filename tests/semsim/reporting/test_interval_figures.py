@@ -22,7 +22,7 @@ def lines(axes, colour, length):
     ]
 
 
-def test_the_forest_draws_estimates_and_both_intervals_best_first(analysis):
+def test_the_forest_draws_estimates_and_intervals_best_first(analysis):
     drawn = forest(analysis)
     assert drawn.frame["title"].tolist()[-2:] == ["<Flat> & co", "Human ceiling"]
     assert drawn.frame["rho"].tolist()[:3] == [0.6703, 0.6703, -0.6176]
@@ -30,12 +30,12 @@ def test_the_forest_draws_estimates_and_both_intervals_best_first(analysis):
     points = np.concatenate(lines(left, canvas.METRIC, 1))
     assert points.tolist() == [[0.6703, 0], [0.6703, 1], [-0.6176, 2]]
     assert [bar[:, 0].tolist() for bar in lines(left, canvas.METRIC, 2)] == [
-        [0.2, 0.91],
-        [0.2, 0.91],
+        [0.18, 0.89],
+        [0.18, 0.89],
         [-0.9, -0.1],
     ]
-    thin = [bar[:, 0].tolist() for bar in lines(left, canvas.INK, 2)]
-    assert [0.18, 0.89] in thin
+    assert "after Bonett and Wright" in drawn.caption
+    assert lines(right, canvas.METRIC, 2)[0][:, 0].tolist() == [0.12, 0.75]
     assert np.concatenate(lines(right, canvas.METRIC, 1))[0].tolist() == [0.4725, 0]
 
 
@@ -45,9 +45,15 @@ def test_the_forest_says_n_the_ceiling_and_why_there_is_no_number(analysis):
     said = words(drawing)
     assert said.count(f"undefined: {WHY}") == 2
     assert "human ceiling 0.90" in said
-    assert "0.67 [0.20, 0.91]" in said
+    assert "0.67 [0.18, 0.89]" in said
     assert drawing.axes[0].get_xlabel() == "Spearman's ρ over n = 4 models"
     assert "10 splits" in drawn.caption
+
+
+def test_the_forest_says_why_there_is_no_interval(analysis):
+    agreement = analysis.agreement.assign(interval_undefined="3 models; too few")
+    caption = forest(replace(analysis, agreement=agreement)).caption
+    assert caption.count("Where there is none: 3 models; too few.") == 1
 
 
 def test_n_stands_at_each_metric_where_it_differs(analysis):

@@ -32,6 +32,8 @@ def test_agreement_shows_absolute_and_signed_values_and_reasons(analysis):
     assert cell(found, 1, "ρ [95 %, models]") == "−0.618 [−0.90, −0.10]"
     assert cell(found, 1, "p of ρ") == "< 0.001 (exact)"
     assert cell(found, 0, "ρ, one model left out") == "0.60 to 0.75"
+    assert cell(found, 0, "τ [95 %, models]") == "0.472 [0.12, 0.75]"
+    assert cell(found, 0, "ρ, images resampled") == "0.60 to 0.72"
     assert cell(found, 2, "ρ [95 %, models]") == f"undefined: {WHY}"
     assert cell(found, 2, "|ρ|") == "–"
 
@@ -55,7 +57,7 @@ def test_table1_has_data_sets_as_rows_and_metrics_as_columns(analysis):
     assert found.cells["Study"].tolist() == ["made <study>", "", "", "", "second", "", "", ""]
     assert found.cells["Models"].tolist()[::4] == ["4", "5"]
     assert found.cells["MSE"].tolist()[:4] == [
-        *("0.618", "−0.618 [−0.90, −0.10]", "0.429", "−0.429 [0.10, 0.77]")
+        *("0.618", "−0.618 [−0.90, −0.10]", "0.429", "−0.429 [0.12, 0.75]")
     ]
     assert cell(found, 0, "<Flat> & co") == f"undefined: {WHY}"
     assert len(found.frame) == 8
@@ -112,6 +114,24 @@ def test_nothing_scored_leaves_tables_without_rows(empty):
     for one in tables(empty):
         assert len(one.cells) == (1 if one.name in ("models", "ceiling") else 0), one.name
         assert not one.best
+
+
+def test_a_number_without_an_interval_says_why(analysis):
+    why = "3 models; an interval over models needs at least 4"
+    no_ends = {"interval_undefined": why, "rho_bw_low": np.nan, "rho_bw_high": np.nan}
+    few = replace(
+        analysis,
+        agreement=analysis.agreement.assign(**no_ends, images_undefined="every resample is alike"),
+        differences=analysis.differences.assign(low=np.nan, high=np.nan, interval_undefined=why),
+        ceiling=Ceiling(n_annotators=2, sizes=(1, 1), rho=1.0, tau=1.0, interval_undefined=why),
+    )
+    found = table(few, "agreement")
+    assert cell(found, 0, "ρ [95 %, models]") == f"0.670 [undefined: {why}]"
+    assert cell(found, 0, "ρ, images resampled") == "undefined: every resample is alike"
+    assert f"0.670 [undefined: {why}]" in table(few, "table1").cells["PSNR"].tolist()
+    assert cell(table(few, "ceiling"), 0, "τ [95 %]") == f"1.000 [undefined: {why}]"
+    shown = cell(table(few, "differences"), 0, "ρ of A − ρ of B [95 %]")
+    assert shown == f"0.050 [undefined: {why}]"
 
 
 def test_undefined_numbers_are_not_best(analysis):
