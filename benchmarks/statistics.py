@@ -165,8 +165,8 @@ def of_differences(repeats: int) -> Iterator[tuple[object, ...]]:
                 [spearman_rows(people, a), spearman_rows(people, b), spearman_rows(a, b)], axis=1
             )
             truth = true_rho(first) - true_rho(second)
-            covered = held(truth, seen, lambda *rhos, n=n: difference_interval(*rhos, n))
-            p = cache(lambda *rhos, n=n: difference_p(*rhos, n))
+            covered = held(truth, seen, lambda a, b, ab, n=n: difference_interval(a, b, ab, n))
+            p = cache(lambda a, b, ab, n=n: difference_p(a, b, ab, n))
             small = np.mean([p(*rhos) <= 0.05 for rhos in np.round(seen, 12).tolist()])
             yield n, first, second, between, covered, float(small)
 

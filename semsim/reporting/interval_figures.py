@@ -1,6 +1,6 @@
 """Figures of estimates with intervals, a row each: agreement, AUC, and the human scores."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from textwrap import wrap
 from typing import Any
 
@@ -158,7 +158,7 @@ def _forest_panel(
     canvas.label(axes, x=f"{name}{shared}")
 
 
-def _ends(row: Mapping[str, Any] | pd.Series, statistic: str) -> tuple[float, float]:
+def _ends(row: Mapping[Hashable, Any] | pd.Series, statistic: str) -> tuple[float, float]:
     """Of the interval over models."""
     stem = {"rho": "rho_bw", "tau": "tau_score"}[statistic]
     return row[f"{stem}_low"], row[f"{stem}_high"]
