@@ -74,13 +74,22 @@ def mean_response(recognised: np.ndarray) -> np.ndarray:
     return np.divide(yes, votes, out=np.full(len(votes), np.nan), where=votes > 0)
 
 
+def votes_needed(votes: np.ndarray, votes_per_item: np.ndarray | int) -> np.ndarray:
+    """How many votes make a majority: more than half of K, or of all `votes` where more have come.
+
+    Three of five decide whatever the others will say, and an extra vote that makes it 3 to 3 takes
+    the decision back. The human study has the same rule for its labels and its results.
+    """
+    return np.maximum(votes, votes_per_item) // 2 + 1
+
+
 def _majority(evidence: Evidence) -> HumanScore:
     yes, votes = vote_counts(evidence.recognised)
-    needed = evidence.votes_per_item // 2 + 1
+    needed = votes_needed(votes, evidence.votes_per_item)
     values = np.full(len(votes), np.nan)
     values[yes >= needed] = 1.0
     values[votes - yes >= needed] = 0.0
-    return _explained(values, f"no image has {needed} votes that agree")
+    return _explained(values, f"no image has {needed.min()} votes that agree")
 
 
 def _mean_response(evidence: Evidence) -> HumanScore:
@@ -104,8 +113,8 @@ def _explained(values: np.ndarray, why: str) -> HumanScore:
 RULES: dict[str, Rule] = {
     "majority": Rule(
         title="Majority",
-        meaning="1 where more than half of the K votes recognise the image, 0 where more than "
-        "half do not, undecided otherwise",
+        meaning="1 where more than half of the K votes, or of all where an image has more, "
+        "recognise the image, 0 where more than half do not, undecided otherwise",
         score=_majority,
     ),
     "mean-response": Rule(

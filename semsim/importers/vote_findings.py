@@ -20,15 +20,15 @@ def votes_found(
 ) -> Findings:
     """What a report says of the votes in `kept`, as from `counted_votes`, and their tables.
 
-    votes_per_item: K, at least the most counted votes an image has; None is just that many, and
-        a note says so.
+    votes_per_item: K; an image has K counted votes at most, or one more where K is odd and a study
+        may have asked for it. None is the most an image has, and a note says so.
     facts, scores: as for `tables_of_votes`; without facts every image voted on has a label.
     Raises `SettingsError` where K is too small.
     """
     real = kept.rows[is_counted(kept.rows)]
     most = int(real.groupby(IMAGE_KEY).size().max()) if len(real) else 0
     k = most if votes_per_item is None else votes_per_item
-    if k < most:
+    if most > _most_allowed(k):
         raise SettingsError(f"{k} votes an image are too few: one has {most} that count.")
     votes = vote_table(kept.rows, name=name, headline=headline, k=k)
     known = real[IMAGE_KEY].drop_duplicates() if facts is None else facts
@@ -39,6 +39,11 @@ def votes_found(
         unread=kept.unread,
         notes=() if k == votes_per_item else (f"Votes per image taken as {k}, the most one has.",),
     )
+
+
+def _most_allowed(k: int) -> int:
+    """The most votes an item of K can have: an odd K that is split may get one vote more."""
+    return k + 1 if k > 1 and k % 2 else k
 
 
 def _counts(real: pd.DataFrame, labels: pd.DataFrame) -> dict[str, int]:

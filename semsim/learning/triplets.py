@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from semsim.analysis.human import votes_needed
 from semsim.errors import DataError
 
 COLUMNS = ("dataset", "image_id", "original", "reconstruction", "recognisable")
@@ -236,8 +237,8 @@ def _shares(labels: pd.DataFrame) -> pd.Series:
     if not set(VOTE_COLUMNS) <= set(labels.columns):
         return pd.Series(np.nan, index=labels.index)
     votes = labels["n_votes"].astype("float64")
-    asked = labels["votes_per_item"] if "votes_per_item" in labels.columns else 1
-    enough = votes >= asked // 2 + 1
+    asked = labels["votes_per_item"].to_numpy() if "votes_per_item" in labels.columns else 1
+    enough = votes >= votes_needed(votes.to_numpy(), asked)
     return (labels["n_recognised"].astype("float64") / votes).where(enough)
 
 

@@ -35,6 +35,11 @@ def test_an_even_number_of_votes_can_tie():
     np.testing.assert_equal(human_score(evidence("1100", "1110", k=4), "majority"), [NAN, 1])
 
 
+def test_an_extra_vote_can_tie_and_can_decide():
+    found = evidence("111000", "110000", "11100-", "00110-")
+    np.testing.assert_equal(human_score(found, "majority"), [NAN, 0, 1, 0])
+
+
 def test_dawid_skene_is_sure_of_what_all_say():
     scores = human_score(evidence("111", "111", "000", "000", "110", "---", k=3), "dawid-skene")
     assert (scores[:2] > 0.99).all()

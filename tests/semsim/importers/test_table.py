@@ -149,6 +149,18 @@ def test_settings_that_do_not_fit_are_refused(read, settings, error, message):
         read(LONG, **settings)
 
 
+@pytest.mark.parametrize(("n", "refused"), [(4, False), (5, True)])
+def test_an_odd_number_of_votes_leaves_room_for_an_extra_one(read, n, refused):
+    votes = "".join(f"m,1,p{i},a,a\n" for i in range(n))
+    text = f"model,image_id,annotator,answer,class_name\n{votes}"
+    if refused:
+        with pytest.raises(SettingsError, match="3 votes an image are too few: one has 5"):
+            read(text, votes_per_item=3)
+    else:
+        labels = read(text, votes_per_item=3).tables.labels
+        assert labels[["n_votes", "votes_per_item"]].to_numpy().tolist() == [[4, 3]]
+
+
 @pytest.fixture
 def export():
     """Votes as a study exports them, undone and surplus ones and a decoy among them."""
