@@ -7,7 +7,7 @@ from annotation.domain import Study, Task
 from annotation.ui.results_data import Results
 from annotation.ui.results_view import DASH, grid, number, percent, section, why
 from annotation.votes.agreement import Coding
-from annotation.votes.ballots import BOOTSTRAPS
+from annotation.votes.ballots import BOOTSTRAPS, WILSON
 from annotation.votes.quality import EVERYBODY, Check
 
 MOST_LISTED = 12
@@ -125,7 +125,8 @@ def carry_over(results: Results) -> str:
     note = (
         "Whether somebody recognises a reconstruction more often when they have seen others of the "
         "same original. Without target models in balanced turns, models that come late and "
-        f"views that come late are one. Intervals are from {BOOTSTRAPS:,} resamples of originals."
+        f"views that come late are one. Intervals are from {BOOTSTRAPS:,} resamples of originals. "
+        f"{WILSON}"
     )
     if int(table["view"].max()) == 1:
         note = "Nobody has seen an original twice, so nothing can carry over."

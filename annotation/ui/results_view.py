@@ -13,7 +13,7 @@ from annotation.ui.results_data import Results
 from annotation.ui.study_view import chips
 from annotation.votes.agreement import Coding
 from annotation.votes.annotators import NOT_ANSWERED
-from annotation.votes.ballots import BOOTSTRAPS
+from annotation.votes.ballots import BOOTSTRAPS, WILSON
 from annotation.votes.rates import likely_confusions
 
 NO_STUDY = '<p class="st-empty">No study yet. Make one on the page Studies.</p>'
@@ -94,7 +94,7 @@ def rates(results: Results) -> str:
     heads = ("Model", "Decided / seen", "Majority recognised", "Mean response", "Rank (95%)")
     note = (
         f"Rank 1 leaks most. Brackets hold 95% intervals from {BOOTSTRAPS:,} resamples of the "
-        "originals; the range of a rank is that of the same resamples."
+        f"originals; the range of a rank is that of the same resamples. {WILSON}"
     )
     return section("Recognised, by model", grid("Rates", heads, rows), note)
 
@@ -112,7 +112,10 @@ def agreement(results: Results) -> str:
     ]
     heads = ("Statistic [95%]", *(_CODINGS[Coding(coding)] for coding in codings))
     n = int(table["n_items"].max())
-    note = f"Of {_count(n, 'item')} with at least two votes. 0 is chance, 1 perfect agreement."
+    note = (
+        f"Of {_count(n, 'item')} with at least two votes. 0 is chance, 1 perfect agreement. "
+        f"Raw agreement is a share of pairs of votes. {WILSON}"
+    )
     missing = table[table["reason"] != ""].groupby("reason", sort=False)["statistic"].unique()
     reasons = [f" {', '.join(names)}: {reason}." for reason, names in missing.items()]
     shown = grid("Agreement", heads, rows)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -10,7 +11,14 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from annotation.domain import NONE, Task
-from annotation.votes.ballots import NO_VOTES, ONE_ORIGINAL, Ballots, interval, ratio
+from annotation.votes.ballots import (
+    NO_VOTES,
+    ONE_ORIGINAL,
+    Ballots,
+    interval,
+    ratio,
+    share_interval,
+)
 
 AGREEMENT_COLUMNS = ("coding", "statistic", "n_items", "value", "low", "high", "reason")
 PAIR_COLUMNS = ("coding", "first", "second", "n_items", "value", "low", "high", "reason")
@@ -77,7 +85,8 @@ def agreement_table(ballots: Ballots, pairs: list[Pairs]) -> pd.DataFrame:
     Raw agreement is the mean over items of the share of pairs of votes that agree; Fleiss' κ
     (Fleiss 1971), Krippendorff's α for nominal data (Krippendorff 2004) and the mean of the
     pairwise Cohen's κ (Cohen 1960) set it against chance. Intervals are 95 % percentiles of the
-    bootstrap over originals. Where a value is missing, `reason` says why.
+    bootstrap over originals, those of raw agreement `ballots.share_interval`. Where a value is
+    missing, `reason` says why.
     """
     rows = [row for one in pairs for row in _rows(ballots, one)]
     return pd.DataFrame(rows, columns=list(AGREEMENT_COLUMNS))
@@ -91,7 +100,9 @@ def _rows(ballots: Ballots, pairs: Pairs) -> Iterator[tuple[object, ...]]:
     n = int((votes_of_item > 1).sum())
     missing = _why_nothing(ballots, n)
     same = missing or (_SAME if len(np.unique(category[shared])) == 1 else "")
-    yield _row(pairs.coding, "raw agreement", n, missing, ballots, lambda w: _raw(sums, w))
+    within = partial(share_interval, n_originals=np.count_nonzero(sums.items))
+    raw = (pairs.coding, "raw agreement", n, missing, ballots, lambda w: _raw(sums, w))
+    yield _row(*raw, between=within)
     unequal = same or _why_no_fleiss(votes_of_item)
     yield _row(pairs.coding, "Fleiss' κ", n, unequal, ballots, lambda w: _fleiss(sums, w))
     yield _row(pairs.coding, "Krippendorff's α", n, same, ballots, lambda w: _alpha(sums, w))
@@ -106,11 +117,12 @@ def _row(
     reason: str,
     ballots: Ballots,
     compute: Callable[[np.ndarray], np.ndarray],
+    between: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] = interval,
 ) -> tuple[object, ...]:
     if reason:
         return coding.value, statistic, n, np.nan, np.nan, np.nan, reason
     draws = compute(ballots.weights)
-    low, high = interval(draws)
+    low, high = between(draws)
     reason = ONE_ORIGINAL if len(draws) == 1 else ""
     return coding.value, statistic, n, float(draws[0]), float(low), float(high), reason
 

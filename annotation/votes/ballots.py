@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
 from annotation.domain import StimulusKind, VoteStatus
 
@@ -12,7 +13,13 @@ BOOTSTRAPS = 1000
 ORIGINAL = ["dataset", "image_id"]
 NO_VOTES = "there are no votes yet"
 ONE_ORIGINAL = "no interval: it takes at least two originals"
+WILSON = (
+    "Where every resample gives the same share, as at 0% and 100%, the interval is Wilson's score "
+    "interval (1927), each original being one trial."
+)
 _LEVEL = (2.5, 97.5)  # per cent: the ends of a 95 % interval
+_Z = float(norm.ppf(0.975))
+_NO_WIDTH = 1e-9  # sums that are added in another order differ by less
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +92,29 @@ def interval(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         some = drawn[:, usable] if value.ndim else drawn[:, None]
         ends[:, usable] = np.nanpercentile(some, _LEVEL, axis=0).reshape(ends[:, usable].shape)
     return ends[0], ends[1]
+
+
+def share_interval(draws: np.ndarray, n_originals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The `interval` of shares, (1 + B, ...) in [0, 1]; Wilson's where that has no width.
+
+    Resamples of 24 items that nobody recognised all say 0, but [0, 0] would promise that nothing
+    can be. n_originals: (...), how many originals each share is of; each is one trial, however
+    many votes there are on it, as those are not independent.
+    """
+    low, high = interval(draws)
+    certain = high - low < _NO_WIDTH
+    least, most = wilson(draws[0] * n_originals, np.asarray(n_originals, float))
+    return np.where(certain, least, low), np.where(certain, most, high)
+
+
+def wilson(count: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The 95 % interval of a share, Wilson 1927; NaN where n is 0."""
+    share = ratio(count, n)
+    spread = ratio(np.full(np.shape(n), _Z**2), n)
+    middle = (share + spread / 2) / (1 + spread)
+    half = np.sqrt(spread * share * (1 - share) + spread**2 / 4) / (1 + spread)
+    # Rounding must not put an end beyond the shares there are.
+    return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
 
 
 def ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:

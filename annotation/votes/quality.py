@@ -8,7 +8,6 @@ from enum import StrEnum
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
 
 from annotation.domain import DIFFERENT, NONE, StimulusKind, Task, TrialKind, VoteStatus
 from annotation.votes.agreement import Coding
@@ -16,8 +15,9 @@ from annotation.votes.ballots import (
     BOOTSTRAPS,
     ONE_ORIGINAL,
     ORIGINAL,
-    interval,
     ratio,
+    share_interval,
+    wilson,
 )
 
 CHECK_COLUMNS = ("annotator", "check", "n", "n_right", "accuracy", "low", "high")
@@ -36,7 +36,6 @@ CARRY_OVER_COLUMNS = ("view", "n_votes", "n_originals", "share", "low", "high", 
 EVERYBODY = "all annotators"
 NO_REPEATS = "no repeat has been answered yet"
 SAME_ANSWER = "every answer is the same, so nothing is left for chance to explain"
-_Z = float(norm.ppf(0.975))
 
 
 class Check(StrEnum):
@@ -45,16 +44,6 @@ class Check(StrEnum):
     CLEAR = "clear"  # catch trials of an original as it is; pairs of which are the same
     NOTHING = "nothing"  # catch trials of noise, whose answer is none; pairs that differ
     GOLD = "gold"  # what the researcher says
-
-
-def wilson(count: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The 95 % interval of a share, Wilson 1927; NaN where n is 0."""
-    share = ratio(count, n)
-    spread = ratio(np.full(np.shape(n), _Z**2), n)
-    middle = (share + spread / 2) / (1 + spread)
-    half = np.sqrt(spread * share * (1 - share) + spread**2 / 4) / (1 + spread)
-    # Rounding must not put an end beyond the shares there are.
-    return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
 
 
 def check_table(votes: pd.DataFrame) -> pd.DataFrame:
@@ -148,8 +137,8 @@ def carry_over_table(
 
     Of counted votes on reconstructions. Everything shown of the original before is a view: other
     reconstructions, decoys, gold items and repeats, whatever became of the answer; an answer given
-    anew after undo is not another. Intervals are 95 % percentiles of the bootstrap over originals.
-    The rows of `votes` are in the order they came.
+    anew after undo is not another. Intervals are `ballots.share_interval` over originals. Rows of
+    `votes` are in the order they came.
     """
     seen = votes[(votes["status"] != VoteStatus.SUPERSEDED.value) & _is_view(votes)]
     views = seen.groupby(["annotator", *ORIGINAL]).cumcount() + 1
@@ -166,12 +155,13 @@ def carry_over_table(
     n = np.bincount(place, minlength=size).reshape(shape)[:, 1:]
     weights = _weights(n_originals, rng, bootstraps)
     draws = ratio(weights @ yes, weights @ n)
-    low, high = interval(draws)
+    originals = (n > 0).sum(axis=0)
+    low, high = share_interval(draws, originals)
     table = pd.DataFrame(
         {
             "view": np.arange(1, n_views + 1),
             "n_votes": n.sum(axis=0),
-            "n_originals": (n > 0).sum(axis=0),
+            "n_originals": originals,
             "share": draws[0],
             "low": low,
             "high": high,

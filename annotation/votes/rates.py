@@ -6,7 +6,7 @@ from scipy.stats import rankdata
 
 from annotation.domain import NONE, Task
 from annotation.votes.aggregate import majority
-from annotation.votes.ballots import ONE_ORIGINAL, Ballots, interval, ratio
+from annotation.votes.ballots import ONE_ORIGINAL, Ballots, ratio, share_interval
 
 RATE_COLUMNS = (
     "model",
@@ -38,7 +38,8 @@ def rate_table(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
 
     `rate` is the share of decided items that the majority recognised, `mean_response` the mean over
     items of the share of votes that recognised it. Models are ranked by rate, 1 leaks most, ties
-    share their mean rank; the range of a rank holds 95 % of the resamples of originals.
+    share their mean rank; the range of a rank holds 95 % of the resamples of originals. Intervals
+    of rates are `ballots.share_interval`.
     """
     if not len(ballots.votes):
         return pd.DataFrame(columns=list(RATE_COLUMNS))
@@ -52,8 +53,9 @@ def rate_table(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
     table["n_items"] = table["model"].map(items["model"].value_counts())
     counts = table["model"].map(decided["model"].value_counts())
     table["n_decided"] = counts.fillna(0).astype(int)
-    table["rate_low"], table["rate_high"] = interval(rates)
-    table["mean_response_low"], table["mean_response_high"] = interval(means)
+    for name, draws, of in (("rate", rates, decided), ("mean_response", means, items)):
+        low, high = share_interval(draws, _n_originals(of, names))
+        table[f"{name}_low"], table[f"{name}_high"] = low, high
     table["rank"], (table["rank_low"], table["rank_high"]) = ranks[0], _rank_range(ranks)
     alone = ONE_ORIGINAL if len(rates) == 1 else ""
     table["reason"] = np.where(table["n_decided"] == 0, "no item is decided yet", alone)
@@ -86,6 +88,12 @@ def _shares(
     total = np.bincount(place, amount.to_numpy(), minlength=shape[0] * shape[1]).reshape(shape)
     n = np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape)
     return ratio(ballots.weights @ total, ballots.weights @ n)
+
+
+def _n_originals(items: pd.DataFrame, names: np.ndarray) -> np.ndarray:
+    """(M,) how many originals each model's items are of."""
+    found = items.groupby("model")["original"].nunique()
+    return found.reindex(names, fill_value=0).to_numpy()
 
 
 def rank_rows(rates: np.ndarray) -> np.ndarray:

@@ -86,6 +86,13 @@ def test_rates_have_intervals_and_ranks_ranges():
     assert f"1 ({row['rank_low']:g} to {row['rank_high']:g})" in text
 
 
+def test_a_rate_of_nothing_is_not_certain_and_the_note_says_how():
+    nobody = results_of(study(), votes_of({f"m/{n}": "ddd" for n in range(24)}))
+    text = str(Page(results_view.rates(nobody)))
+    assert "m 24 / 24 0% [0, 14] 0% [0, 14]" in text
+    assert "Wilson's score interval" in text
+
+
 def test_agreement_is_a_row_a_statistic_and_a_column_a_coding():
     page = Page(results_view.agreement(RECOGNITION))
     assert len([tag for tag, _ in page.tags if tag == "tr"]) == 5

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_ballots import ballots, random_votes, table, vote, votes_of
+from statsmodels.stats.proportion import proportion_confint
 
 from annotation.domain import Task
 from annotation.votes.agreement import (
@@ -54,6 +55,13 @@ def test_two_annotators_by_hand():
     assert found[FLEISS] == pytest.approx((0.7 - pooled) / (1 - pooled))
     without = (22 * 21 + 18 * 17) / (40 * 39)
     assert found[ALPHA] == pytest.approx((0.7 - without) / (1 - without))
+
+
+def test_agreement_on_everything_is_not_certain():
+    found = table_of(items(["cc"] * 8 + ["dd"] * 6 + ["c-"] * 3))
+    expected = proportion_confint(14, 14, method="wilson")
+    assert found.loc[RAW, ["low", "high"]].tolist() == pytest.approx(expected, abs=1e-9)
+    assert found.loc[COHEN, ["low", "high"]].tolist() == [1, 1]  # not a share
 
 
 def test_items_with_one_vote_say_nothing():

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from made_ballots import ballots, random_votes, table, vote
+from statsmodels.stats.proportion import proportion_confint
 
-from annotation.votes.ballots import interval, ratio
+from annotation.votes.ballots import interval, ratio, share_interval, wilson
 
 
 def test_only_counted_votes_on_the_kinds_asked_for_are_in():
@@ -59,6 +60,29 @@ def test_an_interval_needs_half_of_the_resamples_and_the_value():
     assert np.isnan(interval(draws)[0]).tolist() == [False, False, True, True]
     assert np.isnan(interval(draws[:1])[0]).all()
     assert np.isnan(interval(np.array([0.5]))[0])
+
+
+def test_wilson_is_that_of_statsmodels():
+    for n in (1, 2, 7, 40):
+        count = np.arange(n + 1)
+        low, high = wilson(count.astype(float), np.full(n + 1, float(n)))
+        for k in count:
+            ours, theirs = (low[k], high[k]), proportion_confint(k, n, method="wilson")
+            assert ours == pytest.approx(theirs, abs=1e-9)  # rounding of sums
+    assert np.isnan(wilson(np.zeros(1), np.zeros(1))).all()
+
+
+def test_where_no_resample_differs_the_interval_of_a_share_is_wilsons():
+    shares = np.tile([0.0, 1.0, 0.6, np.nan, 0.5], (21, 1))
+    shares[1:, 2] += np.linspace(0, 1e-15, 20)  # sums that are rounded otherwise
+    shares[1:, 4] = np.linspace(0.4, 0.6, 20)
+    low, high = share_interval(shares, np.array([24, 3, 5, 0, 7]))
+    for at, (count, n) in enumerate([(0, 24), (3, 3), (3, 5)]):
+        expected = proportion_confint(count, n, method="wilson")
+        assert (low[at], high[at]) == pytest.approx(expected, abs=1e-9)
+    assert np.isnan([low[3], high[3]]).all()
+    assert (low[4], high[4]) == tuple(end[4] for end in interval(shares))
+    assert np.isnan(share_interval(shares[:1], np.array([24, 3, 5, 0, 7]))).all()
 
 
 def test_nothing_divided_by_nothing_is_not_known():

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from made_ballots import random_votes, table, vote, votes_of
 from sklearn.metrics import cohen_kappa_score
-from statsmodels.stats.proportion import proportion_confint
 
 from annotation.domain import Task
 from annotation.votes.quality import (
@@ -19,7 +18,6 @@ from annotation.votes.quality import (
     check_table,
     none_bias_table,
     repeat_table,
-    wilson,
 )
 
 
@@ -71,16 +69,6 @@ def test_pairs_that_are_the_same_and_that_differ():
     )
     found = check_table(votes).set_index("check")["accuracy"]
     assert found.to_dict() == {"clear": 1.0, "nothing": 0.0}
-
-
-def test_wilson_is_that_of_statsmodels():
-    for n in (1, 2, 7, 40):
-        count = np.arange(n + 1)
-        low, high = wilson(count.astype(float), np.full(n + 1, float(n)))
-        for k in count:
-            ours, theirs = (low[k], high[k]), proportion_confint(k, n, method="wilson")
-            assert ours == pytest.approx(theirs, abs=1e-9)  # rounding of sums
-    assert np.isnan(wilson(np.zeros(1), np.zeros(1))).all()
 
 
 def repeats(first, again, annotator="Ada"):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_ballots import ballots, random_votes, table, vote, votes_of
+from statsmodels.stats.proportion import proportion_confint
 
 from annotation.domain import Task
 from annotation.votes.rates import (
@@ -47,6 +48,29 @@ def test_one_original_has_no_interval():
     assert (row["rate"], row["rank"]) == (1, 1)
     assert np.isnan([row["rate_low"], row["rate_high"], row["rank_low"], row["rank_high"]]).all()
     assert "two originals" in row["reason"]
+
+
+@pytest.mark.parametrize(("marks", "count"), [("ddd", 0), ("ccc", 24)])
+def test_rates_of_nothing_and_of_everything_are_not_certain(marks, count):
+    """A rate of 0 of 24 is [0, 0.14]: no resample can vary it, so it is Wilson's interval."""
+    row = rates_of(votes_of({f"a/{n}": marks for n in range(24)})).loc["a"]
+    expected = proportion_confint(count, 24, method="wilson")
+    for rate in ("rate", "mean_response"):
+        assert (row[f"{rate}_low"], row[f"{rate}_high"]) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_certain_rate_counts_the_originals_it_is_of():
+    """Two models of nine originals, but one of them was decided on four only."""
+    other = {f"b/{n}": "ccc" if n < 4 else "cd-" for n in range(9)}
+    found = rates_of(votes_of({**{f"a/{n}": "cdd" for n in range(9)}, **other}))
+    of_nine, of_four = (
+        proportion_confint(count, n, method="wilson") for count, n in ((0, 9), (4, 4))
+    )
+    assert found.loc["a", ["rate_low", "rate_high"]].tolist() == pytest.approx(of_nine, abs=1e-9)
+    assert found.loc["b", ["rate_low", "rate_high"]].tolist() == pytest.approx(of_four, abs=1e-9)
+    third = proportion_confint(3, 9, method="wilson")  # every original has a share of one third
+    shares = found.loc["a", ["mean_response_low", "mean_response_high"]].tolist()
+    assert shares == pytest.approx(third, abs=1e-9)
 
 
 def test_without_votes_there_are_only_columns():
