@@ -22,6 +22,7 @@ class Measure:
     resampled: (B, M), the same under the cluster bootstrap over originals.
     n_inf: (M,) int, infinite values kept out of each mean.
     of_images: False for a metric of sets, whose value a resample of images cannot change.
+    share_of: (M,) int, of how many images each mean is a share; None where means are no shares.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Measure:
     resampled: np.ndarray
     n_inf: np.ndarray
     of_images: bool = True
+    share_of: np.ndarray | None = None
 
     @property
     def oriented(self) -> np.ndarray:
@@ -57,6 +59,7 @@ def people_measure(human: np.ndarray, layout: Layout, resamples: Resamples) -> M
         means=means,
         resampled=resampled,
         n_inf=np.zeros(layout.n_models, dtype=int),
+        share_of=layout.counts(~np.isnan(human)),
     )
 
 
@@ -74,11 +77,11 @@ def metric_measure(
     if spec.per_image:
         values = np.where(np.isnan(human), np.nan, evidence.scores[spec.name])
         means, resampled = _means(values, layout, resamples)
-        n_inf = layout.counts(np.isinf(values))
+        n_inf, judged = layout.counts(np.isinf(values)), layout.counts(~np.isnan(values))
     else:
         means = set_values(spec.name, evidence, layout)
         resampled = np.broadcast_to(means, (resamples.n, layout.n_models))
-        n_inf = np.isinf(means).astype(int)
+        n_inf, judged = np.isinf(means).astype(int), None
     return Measure(
         name=spec.name,
         title=spec.title,
@@ -87,6 +90,7 @@ def metric_measure(
         resampled=resampled,
         n_inf=n_inf,
         of_images=spec.per_image,
+        share_of=judged if spec.yes_or_no else None,
     )
 
 

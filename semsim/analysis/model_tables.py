@@ -13,6 +13,7 @@ from semsim.analysis.layout import Layout
 from semsim.analysis.measures import Measure, both_have, metric_measure, people_measure
 from semsim.analysis.resampling import interval, resample
 from semsim.analysis.result import RULE_COLUMNS
+from semsim.analysis.shares import NO_WIDTH, wilson
 from semsim.metrics.base import MetricSpec
 
 
@@ -22,7 +23,8 @@ def model_table(
     """One row a model: `MODEL_COLUMNS`, then four columns a metric.
 
     human: (R,), the headline score, NaN where undecided. Intervals are 95 %, cluster bootstrap
-    over originals; a metric of sets has none.
+    over originals; a metric of sets has none. A share that no resample can vary, as 0 of 24, has
+    Wilson's: [0, 0] would promise that nothing can be recognised.
     """
     everything = np.ones(len(human), dtype=bool)
     n, decided = layout.counts(everything), layout.counts(~np.isnan(human))
@@ -92,5 +94,9 @@ def _ends(measure: Measure) -> tuple[np.ndarray, np.ndarray]:
     if not measure.of_images:
         nothing = np.full(len(measure.means), np.nan)
         return nothing, nothing
-    ends = np.array([interval(column) for column in measure.resampled.T])
-    return ends[:, 0], ends[:, 1]
+    low, high = np.array([interval(column) for column in measure.resampled.T]).T
+    if measure.share_of is None:
+        return low, high
+    certain = high - low < NO_WIDTH
+    least, most = wilson(measure.means, measure.share_of)
+    return np.where(certain, least, low), np.where(certain, most, high)

@@ -33,6 +33,7 @@ class MetricSpec:
     smallest_side: of an image it can judge, in pixels.
     revision: goes up where the same images get other values than before, so that values of before,
         which may lie on disk, are computed again.
+    yes_or_no: each value is 0 or 1, so that the mean over images is a rate.
     """
 
     name: str
@@ -45,6 +46,7 @@ class MetricSpec:
     libraries: tuple[str, ...] = ()
     smallest_side: int = 1
     revision: int = 0
+    yes_or_no: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -80,6 +80,7 @@ class Recogniser:
             title="Recognised by a classifier",
             higher_means_more_leakage=True,
             per_image=True,
+            yes_or_no=True,
         )
 
     def files(self, resources: Resources) -> tuple[Path, ...]:

@@ -14,6 +14,7 @@ from semsim.analysis.model_intervals import FEWEST
 from semsim.analysis.permutation import EXACT_UP_TO
 from semsim.analysis.resampling import FEWEST_BOOTSTRAPPED
 from semsim.analysis.result import Analysis
+from semsim.analysis.shares import WILSON
 from semsim.errors import UnknownNameError
 from semsim.metrics import find_metric
 from semsim.metrics.base import MetricSpec
@@ -32,6 +33,8 @@ SOURCES = (
     "Phipson and Smyth 2010, Permutation p-values should never be zero, Statistical Applications "
     "in Genetics and Molecular Biology 9.",
     "Efron and Tibshirani 1993, An Introduction to the Bootstrap, Chapman and Hall.",
+    "Wilson 1927, Probable inference, the law of succession, and statistical inference, Journal of "
+    "the American Statistical Association 22.",
     "Holm 1979, A simple sequentially rejective multiple test procedure, Scandinavian Journal of "
     "Statistics 6.",
     "Dawid and Skene 1979, Maximum likelihood estimation of observer error-rates using the EM "
@@ -162,7 +165,8 @@ def _human_score(analysis: Analysis) -> list[str]:
     ]
     return [
         f"The human score of an image is '{headline}'. The score of a model is the mean over its "
-        "images that have one; undecided images are left out and counted.",
+        "images that have one; undecided images are left out and counted. Its interval at 95 % is "
+        f"that of {analysis.settings.bootstraps} cluster bootstraps over originals. {WILSON}",
         f"{'; '.join(meanings)}.",
     ]
 

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from semsim.analysis.evidence import MODEL_KEY, model_key
 from semsim.analysis.result import Analysis
+from semsim.analysis.shares import WILSON
 from semsim.metrics.base import MetricSpec
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Bars
@@ -56,7 +57,8 @@ def scatter(analysis: Analysis, spec: MetricSpec) -> Drawn:
             f"mean human score '{analysis.settings.headline}'. "
             f"{'Higher' if spec.higher_means_more_leakage else 'Lower'} {spec.title} means that "
             f"more leaks. Bars: 95 % of {analysis.settings.bootstraps} cluster bootstraps over "
-            "originals, in both directions. Infinite values are left out of means and counted. "
+            f"originals, in both directions. {WILSON} Infinite values are left out of means and "
+            "counted. "
             f"{_SHORTENED}"
         ),
         frame=_scatter_frame(analysis.models, spec),

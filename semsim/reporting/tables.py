@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.result import Analysis
+from semsim.analysis.shares import WILSON
 from semsim.analysis.tables import table_one
 from semsim.errors import UnknownNameError
 from semsim.reporting.model_figures import heading
@@ -186,8 +187,8 @@ def _models(analysis: Analysis) -> Table:
         caption=(
             f"People: mean human score '{analysis.settings.headline}' of a model's images. "
             "Metrics: mean over the same images, ↑ a higher value means that more leaks, ↓ a "
-            "lower one. Intervals: 95 %, cluster bootstrap over originals. Infinite values are "
-            "left out of means and counted."
+            "lower one. Intervals: 95 %, cluster bootstrap over originals. "
+            f"{WILSON} Infinite values are left out of means and counted."
         ),
         frame=frame,
         cells=_cells(frame, cells),

@@ -5,6 +5,7 @@ import pytest
 from made_measures import measure
 from made_votes import FID, MSE, PSNR, SPECS, evidence
 from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
 
 from semsim.analysis.human import RULES, human_score
 from semsim.analysis.layout import layout_of
@@ -12,6 +13,8 @@ from semsim.analysis.measures import metric_measure, people_measure
 from semsim.analysis.model_tables import matrix_table, model_table, rule_table
 from semsim.analysis.resampling import resample
 from semsim.analysis.result import MODEL_COLUMNS, RULE_COLUMNS
+from semsim.analysis.shares import wilson
+from semsim.metrics import find_metric
 
 FOUND = evidence(n_models=5, n_originals=10)
 LAYOUT = layout_of(FOUND.images)
@@ -31,6 +34,38 @@ def test_models_with_people_metrics_and_intervals():
     low, high = np.percentile(metrics[0].resampled[:, 2], [2.5, 97.5])
     assert table.loc[2, ["psnr:low", "psnr:high"]].tolist() == pytest.approx([low, high])
     assert table[["fid:low", "fid:high"]].isna().all(axis=None)
+
+
+def test_rates_of_nothing_and_of_everything_are_not_certain():
+    """No resample varies them, so the interval is Wilson's, over the images that count."""
+    human = np.tile(np.repeat([0.0, 1.0], 5), 5)  # every model half recognised, but for three
+    for model, same in ((0, 0.0), (1, 1.0), (2, 0.25)):
+        human[LAYOUT.model == model] = same
+    human[np.flatnonzero(LAYOUT.model == 1)[:3]] = np.nan
+    recogniser = find_metric("recogniser").spec
+    scores = {**FOUND.scores, "recogniser": (human > 0.9).astype(float), "mse": np.ones(50)}
+    found = replace(FOUND, scores=scores)
+    people = people_measure(human, LAYOUT, DRAWN)
+    metrics = [metric_measure(spec, found, human, LAYOUT, DRAWN) for spec in (recogniser, MSE)]
+    table = model_table(people, metrics, human, LAYOUT)
+    counts = [(0, 10), (7, 7), (2.5, 10)]
+    expected = [proportion_confint(count, n, method="wilson") for count, n in counts]
+    people_ends = table.loc[:2, ["human_low", "human_high"]].to_numpy()
+    np.testing.assert_allclose(people_ends, expected, atol=1e-9)
+    ends = table[["recogniser:low", "recogniser:high"]].to_numpy()
+    np.testing.assert_allclose(ends[:2], expected[:2], atol=1e-9)
+    drawn = np.percentile(people.resampled[:, 3], [2.5, 97.5])
+    assert table.loc[3, ["human_low", "human_high"]].tolist() == pytest.approx(drawn)
+    assert (table[["mse:low", "mse:high"]] == 1).all(axis=None)  # an error is no rate
+
+
+def test_wilson_is_that_of_statsmodels():
+    for n in (1, 2, 7, 24):
+        count = np.arange(n + 1)
+        ours = np.array(wilson(count / n, np.full(n + 1, n))).T
+        theirs = [proportion_confint(k, n, method="wilson") for k in count]
+        np.testing.assert_allclose(ours, theirs, atol=1e-9)
+    assert np.isnan(wilson(np.array([np.nan]), np.zeros(1))).all()
 
 
 def test_every_human_score_beside_every_metric():

@@ -43,7 +43,13 @@ def test_the_text_states_this_analysis_and_its_settings(analysis):
     said = text(analysis, Origin(collection="Asked on paper."))
     for words in (
         *("5 annotators gave 115 counted votes on 24 reconstructions", "Asked on paper."),
-        *("99 random ones", "50 bootstraps over models", "seed 3", "split into 2 and 3"),
+        *(
+            "99 random ones",
+            "50 bootstraps over models",
+            "seed 3",
+            "split into 2 and 3",
+            "Wilson's score interval",
+        ),
         *("Bonett and Wright", "corrected after Holm", "'mean-response' is the share of votes"),
     ):
         assert words in said

@@ -142,3 +142,7 @@ def test_undefined_numbers_are_not_best(analysis):
 def test_unknown_names_are_refused(analysis):
     with pytest.raises(UnknownNameError, match="agreement, table1"):
         table(analysis, "table2")
+
+
+def test_the_table_of_models_names_the_interval_where_resampling_gives_none(analysis):
+    assert "Wilson's score interval" in table(analysis, "models").caption
