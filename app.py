@@ -34,7 +34,7 @@ def create_app(store: Store, options: argparse.Namespace) -> Guard:
     data, images = options.data_dir, options.data_dir / "images"
     roots = [ROOT / "data/demo/sets", data / "runs"]
     told = told_as(DataError)  # the two halves know only errors of their own
-    facts = attrgetter("id", "name", "spec.simulated", "spec.headline")
+    facts = attrgetter("id", "name", "spec.simulated", "spec.headline.value")
     human = StudyContext(store=store, images=images, find_sets=lambda: set_choices(roots))
     science = ScienceContext(
         data=data,

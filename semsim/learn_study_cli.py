@@ -41,6 +41,7 @@ from semsim.learning.studies_run import (
 )
 from semsim.registry import build
 from semsim.score_cli import errors_end_with, terminal_bar, text_table
+from semsim.words import counted
 
 _TRAIN = "train"
 
@@ -231,10 +232,13 @@ def counts_text(counts: Counts, hold_out: HoldOut) -> str:
     """What a split has and lacks, in lines."""
     training = counts.training
     lines = [
-        f"Learns from {training.n_triplets} triplets of {len(training.usable)} originals.",
+        f"Learns from {counted(training.n_triplets, 'triplet')} of "
+        f"{counted(len(training.usable), 'original')}.",
         f"Judged by {hold_out.words}: {counts.recognisable} recognisable and "
-        f"{counts.unrecognisable} unrecognisable reconstructions of {counts.n_test_originals} "
-        f"originals by {counts.n_test_models} models; {counts.unused} are on neither side.",
+        f"{counts.unrecognisable} unrecognisable reconstructions of "
+        f"{counted(counts.n_test_originals, 'original')} by "
+        f"{counted(counts.n_test_models, 'model')}; {counted(counts.unused, 'is', 'are')} on "
+        "neither side.",
         *(f"Missing: {what}." for what in counts.lacking),
     ]
     return "\n".join(lines)

@@ -7,6 +7,7 @@ from html import escape
 from annotation.domain import AnnotatorRow, AnnotatorStatus, Step, Study
 from annotation.ui.study_view import when
 from annotation.votes.exclusion import Effect, ModelRate
+from annotation.words import counted
 
 NO_STUDY = (
     '<p class="st-empty">There is no study yet. <a href="/studio/">Make one on the page '
@@ -109,7 +110,7 @@ def _warning(person: AnnotatorRow) -> str:
 
 
 def _caught(person: AnnotatorRow) -> str:
-    return f"failed {person.catch_failed:,} of {_count(person.catch_answered, 'catch trial')}"
+    return f"failed {person.catch_failed:,} of {counted(person.catch_answered, 'catch trial')}"
 
 
 def person_head(person: AnnotatorRow) -> str:
@@ -134,9 +135,9 @@ def person_head(person: AnnotatorRow) -> str:
 def effect(effect: Effect) -> str:
     """What an exclusion would do, in sentences and as rates before and after."""
     facts = [
-        f"{_count(effect.n_votes, 'vote')} would count no more.",
-        f"{_count(effect.n_short, 'item')} would no longer have all votes and be given to others.",
-        f"{_count(effect.n_undecided, 'majority label')} would become undecided, "
+        f"{counted(effect.n_votes, 'vote')} would count no more.",
+        f"{counted(effect.n_short, 'item')} would no longer have all votes and be given to others.",
+        f"{counted(effect.n_undecided, 'majority label')} would become undecided, "
         f"{effect.n_flipped:,} would become the opposite.",
         effect.ranking or "The ranking of the models would stay as it is.",
     ]
@@ -170,7 +171,3 @@ def _rates(models: Sequence[ModelRate]) -> str:
 
 def _rate(rate: float | None, decided: int) -> str:
     return "no item decided" if rate is None else f"{rate:.1%} of {decided:,} decided"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -15,6 +15,7 @@ from annotation.votes.agreement import Coding
 from annotation.votes.annotators import NOT_ANSWERED
 from annotation.votes.ballots import BOOTSTRAPS, WILSON
 from annotation.votes.rates import likely_confusions
+from annotation.words import agreeing, counted
 
 NO_STUDY = '<p class="st-empty">No study yet. Make one on the page Studies.</p>'
 MODERATE = 100  # decided items: with fewer, the interval of a rate of one half exceeds ± 10 points
@@ -38,9 +39,9 @@ def head(results: Results) -> str:
     study, items = results.study, results.items
     wanted = study.n_reconstructions
     facts = [
-        f"{results.n_votes:,} votes of {_count(results.n_people, 'annotator')}",
-        f"{results.n_items:,} of {_count(wanted, 'reconstruction')} seen",
-        f"{results.n_full:,} with all {_count(study.spec.votes_per_item, 'vote')}",
+        f"{counted(results.n_votes, 'vote')} of {counted(results.n_people, 'annotator')}",
+        f"{results.n_items:,} of {counted(wanted, 'reconstruction')} seen",
+        f"{results.n_full:,} with all {counted(study.spec.votes_per_item, 'vote')}",
         f"{int(items['undecided'].sum()):,} undecided",
     ]
     if study.task is Task.RECOGNITION:
@@ -70,8 +71,9 @@ def _remarks(results: Results) -> str:
     few = int((results.rates["n_decided"] < MODERATE).sum())
     if few:
         remarks.append(
-            f"{few} of {_count(len(results.rates), 'model')} have fewer than {MODERATE} decided "
-            "items; a rate near one half is then known to no better than 10 points to either side."
+            f"{few} of {counted(len(results.rates), 'model')} {agreeing(few, 'has', 'have')} fewer "
+            f"than {MODERATE} decided items; a rate near one half is then known to no better than "
+            "10 points to either side."
         )
     if not remarks:
         return ""
@@ -113,7 +115,7 @@ def agreement(results: Results) -> str:
     heads = ("Statistic [95%]", *(_CODINGS[Coding(coding)] for coding in codings))
     n = int(table["n_items"].max())
     note = (
-        f"Of {_count(n, 'item')} with at least two votes. 0 is chance, 1 perfect agreement. "
+        f"Of {counted(n, 'item')} with at least two votes. 0 is chance, 1 perfect agreement. "
         f"Raw agreement is a share of pairs of votes. {WILSON}"
     )
     missing = table[table["reason"] != ""].groupby("reason", sort=False)["statistic"].unique()
@@ -309,10 +311,6 @@ def grid(name: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         f'<table class="st-table" aria-label="{name}">'
         f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
     )
-
-
-def _count(number_of: int, one: str) -> str:
-    return f"{number_of:,} {one if number_of == 1 else one + 's'}"
 
 
 def choice(study: Study) -> tuple[str, str]:

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from annotation.domain import AnnotatorRow, Study, StudyProgress, StudySpec, StudyStatus, Task
 from annotation.downloads import DOWNLOADS
 from annotation.tasks.feasibility import Feasibility, feasibility, load_before
+from annotation.words import counted
 
 SECONDS_PER_VOTE = 3.0  # what a practised person takes
 BAR_COLOUR = "#23949a"
@@ -80,8 +81,8 @@ def study_head(study: Study) -> str:
     facts = [
         f"Task {_TASK_WORDS[study.task]}",
         f"data set {study.dataset}",
-        f"{study.n_items} items of {_count(len(study.models), 'target model')}",
-        f"{spec.votes_per_item} votes each",
+        f"{counted(study.n_items, 'item')} of {counted(len(study.models), 'target model')}",
+        f"{counted(spec.votes_per_item, 'vote')} each",
     ]
     if study.task is Task.RECOGNITION:
         facts.append(f"up to {spec.list_size} candidates")
@@ -198,13 +199,13 @@ def preview(size: Size) -> str:
         n_decoys=size.n_decoys,
     )
     votes = load.n_items * size.spec.votes_per_item
-    decoys = f" and {_count(size.n_decoys, 'decoy')}" if size.n_decoys else ""
-    originals = f" and {_count(size.n_originals, 'original')}" if size.spec.label_originals else ""
+    decoys = f" and {counted(size.n_decoys, 'decoy')}" if size.n_decoys else ""
+    originals = f" and {counted(size.n_originals, 'original')}" if size.spec.label_originals else ""
     work = (
-        f"{_count(size.n_reconstructions, 'reconstruction')} of "
-        f"{_count(size.n_models, 'target model')}{decoys}{originals}: "
-        f"{_count(load.n_items, 'item')}. With "
-        f"{_count(size.spec.votes_per_item, 'vote')} each that is {_count(votes, 'vote')}, about "
+        f"{counted(size.n_reconstructions, 'reconstruction')} of "
+        f"{counted(size.n_models, 'target model')}{decoys}{originals}: "
+        f"{counted(load.n_items, 'item')}. With "
+        f"{counted(size.spec.votes_per_item, 'vote')} each that is {counted(votes, 'vote')}, about "
         f"{duration(votes * SECONDS_PER_VOTE)} of work in all at {SECONDS_PER_VOTE:g} seconds a "
         "vote."
     )
@@ -213,7 +214,7 @@ def preview(size: Size) -> str:
 
 def _people_needed(found: Feasibility, people: int) -> str:
     enough = found.annotators_enough is not None and people >= found.annotators_enough
-    words = f"{found.people}; {_count(people, 'is', 'are')} expected. {found.risk}"
+    words = f"{found.people}; {counted(people, 'is', 'are')} expected. {found.risk}"
     return f'<p class="st-preview" data-enough="{str(enough).lower()}">{escape(words)}</p>'
 
 
@@ -221,7 +222,7 @@ def duration(seconds: float) -> str:
     """A span of work the way people say it."""
     minutes = seconds / 60
     if minutes < 90:
-        return _count(max(1, round(minutes)), "minute")
+        return counted(max(1, round(minutes)), "minute")
     return f"{minutes / 60:,.1f} hours"
 
 
@@ -251,10 +252,6 @@ def link_note(study: Study) -> str:
 
 def _preview(text: str) -> str:
     return f'<p class="st-preview" role="status">{escape(text)}</p>'
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _heads(*columns: tuple[str, bool]) -> str:

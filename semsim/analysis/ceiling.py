@@ -11,6 +11,7 @@ from semsim.analysis.layout import Layout, model_means
 from semsim.analysis.model_intervals import bonett_wright, kendall_score, why_no_interval
 from semsim.analysis.resampling import Resamples
 from semsim.analysis.result import Ceiling
+from semsim.words import counted
 
 MOST_SPLITS = 100
 
@@ -29,7 +30,7 @@ def human_ceiling(recognised: np.ndarray, layout: Layout, resamples: Resamples) 
     if annotators < 2:
         return Ceiling(
             n_annotators=annotators,
-            undefined=f"{annotators} annotators; to predict each other takes at least 2",
+            undefined=f"{counted(annotators, 'annotator')}; to predict each other takes at least 2",
         )
     size = annotators // 2
     sizes = (size, annotators - size)

@@ -7,6 +7,7 @@ from scipy import stats
 
 from semsim.analysis.model_intervals import bonett_wright, kendall_score
 from semsim.errors import DataError
+from semsim.words import counted
 
 FEW_MODELS = 10  # below this a rank correlation can hardly tell metrics apart
 _CELLS = 4_000_000  # of a table of pairs held at once: 32 MB
@@ -107,10 +108,10 @@ def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
 
 def _why_undefined(people: np.ndarray, values: np.ndarray) -> str | None:
     if len(people) < 3:
-        return f"{len(people)} models; a ranking needs at least 3"
+        return f"{counted(len(people), 'model')}; a ranking needs at least 3"
     for side, name in ((people, "people"), (values, "metric")):
         if np.isnan(side).any():
-            return f"{name}: {int(np.isnan(side).sum())} models without a value"
+            return f"{name}: {counted(int(np.isnan(side).sum()), 'model')} without a value"
         if np.ptp(stats.rankdata(side)) == 0:
             return f"{name}: the same value for every model"
     return None

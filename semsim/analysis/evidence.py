@@ -9,6 +9,7 @@ import pandas as pd
 
 from semsim.errors import DataError
 from semsim.metrics.base import MetricSpec
+from semsim.words import agreeing, counted
 
 MODEL_KEY = ["dataset", "attack", "model"]
 IMAGE_KEY = [*MODEL_KEY, "image_id"]
@@ -120,7 +121,8 @@ def _counted(votes: pd.DataFrame) -> pd.DataFrame:
     except (TypeError, ValueError) as error:
         raise DataError(f"Votes: recognised must be true or false; {error}.") from None
     if said.isna().any():
-        raise DataError(f"{int(said.isna().sum())} counted votes do not say if they recognised.")
+        silent = counted(int(said.isna().sum()), "counted vote does", "counted votes do")
+        raise DataError(f"{silent} not say whether it recognised.")
     kept["recognised"] = said.astype(float)
     _refuse_twice(kept, [*IMAGE_KEY, "annotator"], "counted votes")
     return kept
@@ -131,7 +133,9 @@ def _keyed(table: pd.DataFrame, keys: list[str], what: str) -> pd.DataFrame:
     _check_columns(table, keys, what)
     for key in keys:
         if table[key].isna().any():
-            raise DataError(f"{int(table[key].isna().sum())} rows of the {what} have no {key}.")
+            n = int(table[key].isna().sum())
+            rows, have = agreeing(n, "row", "rows"), agreeing(n, "has", "have")
+            raise DataError(f"{n:,} {rows} of the {what} {have} no {key}.")
     return table.assign(**{key: _text(table[key]) for key in keys}).reset_index(drop=True)
 
 
@@ -155,7 +159,9 @@ def _refuse_twice(table: pd.DataFrame, keys: list[str], what: str) -> None:
     twice = table[table.duplicated(keys)]
     if len(twice):
         first = ", ".join(f"{key} {twice.iloc[0][key]}" for key in keys)
-        raise DataError(f"Two {what} are of the same {first}; {len(twice)} rows too many in all.")
+        raise DataError(
+            f"Two {what} are of the same {first}; {counted(len(twice), 'row')} too many in all."
+        )
 
 
 def _images(votes: pd.DataFrame, labels: pd.DataFrame | None) -> pd.DataFrame:
@@ -279,9 +285,11 @@ def _image_scores(
     unknown, without = int((rows < 0).sum()), int(np.isnan(values).sum())
     notes = []
     if unknown:
-        notes.append(f"{spec.title}: {unknown} scores are of images nobody was asked about.")
+        scores = counted(unknown, "score is", "scores are")
+        notes.append(f"{spec.title}: {scores} of images nobody was asked about.")
     if without:
-        notes.append(f"{spec.title}: {without} of {len(values)} images have no score.")
+        have = agreeing(without, "has", "have")
+        notes.append(f"{spec.title}: {without} of {counted(len(values), 'image')} {have} no score.")
     return values, notes
 
 
@@ -295,7 +303,9 @@ def _set_scores(
     without = int(kept["value"].isna().sum())
     notes = []
     if unknown:
-        notes.append(f"{spec.title}: {unknown} scores are of models nobody was asked about.")
+        scores = counted(unknown, "score is", "scores are")
+        notes.append(f"{spec.title}: {scores} of models nobody was asked about.")
     if without:
-        notes.append(f"{spec.title}: {without} of {len(kept)} models have no score.")
+        have = agreeing(without, "has", "have")
+        notes.append(f"{spec.title}: {without} of {counted(len(kept), 'model')} {have} no score.")
     return kept, notes

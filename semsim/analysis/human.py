@@ -8,6 +8,7 @@ import numpy as np
 from semsim.analysis.dawid_skene import dawid_skene
 from semsim.analysis.evidence import Evidence
 from semsim.errors import DataError, UnknownNameError
+from semsim.words import counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +90,7 @@ def _majority(evidence: Evidence) -> HumanScore:
     values = np.full(len(votes), np.nan)
     values[yes >= needed] = 1.0
     values[votes - yes >= needed] = 0.0
-    return _explained(values, f"no image has {needed.min()} votes that agree")
+    return _explained(values, f"no image has {counted(needed.min(), 'vote')} that agree")
 
 
 def _mean_response(evidence: Evidence) -> HumanScore:

@@ -9,6 +9,7 @@ from semsim.analysis.human import judged
 from semsim.analysis.layout import Layout
 from semsim.analysis.measures import Measure
 from semsim.analysis.result import AnalysisSettings
+from semsim.words import agreeing, counted
 
 
 def notes_of(
@@ -34,15 +35,17 @@ def _of_votes(evidence: Evidence, settings: AnalysisSettings) -> list[str]:
     score = judged(evidence, settings.headline)
     undecided = int(np.isnan(score.values).sum())
     if score.undefined:
-        notes.append(f"The human score {settings.headline!r} is undefined: {score.undefined}.")
+        notes.append(f"The human score '{settings.headline}' is undefined: {score.undefined}.")
     elif undecided:
         notes.append(
-            f"{undecided} of {len(score.values)} images are undecided under the rule "
-            f"{settings.headline!r} and left out."
+            f"{undecided} of {counted(len(score.values), 'image')} "
+            f"{agreeing(undecided, 'is', 'are')} undecided under the rule '{settings.headline}' "
+            "and left out."
         )
     half = int((score.values == 0.5).sum())
     if half:
-        notes.append(f"{half} images have a human score of exactly one half; AUC leaves them out.")
+        halves = counted(half, "image has", "images have")
+        notes.append(f"{halves} a human score of exactly one half, which AUC leaves out.")
     return notes
 
 
@@ -51,8 +54,8 @@ def _of_models(layout: Layout) -> list[str]:
     n, backbones = layout.n_models, layout.models["backbone"].nunique()
     if n < FEW_MODELS:
         notes.append(
-            f"Only {n} models: with fewer than {FEW_MODELS} a rank correlation can hardly tell "
-            "metrics apart. Look at the intervals, and at the AUC of images."
+            f"Only {counted(n, 'model')}: with fewer than {FEW_MODELS} a rank correlation can "
+            "hardly tell metrics apart. Look at the intervals, and at the AUC of images."
         )
     for key, what in (("dataset", "data sets"), ("attack", "attacks")):
         several = layout.models[key].nunique()
@@ -63,18 +66,18 @@ def _of_models(layout: Layout) -> list[str]:
             )
     if 0 < backbones < n:
         notes.append(
-            f"The {n} models have {backbones} backbones between them and are not independent: "
-            "intervals over models are narrower than they should be."
+            f"The {n} models have {counted(backbones, 'backbone')} between them and are not "
+            "independent: intervals over models are narrower than they should be."
         )
     return notes
 
 
 def _of_metrics(metrics: list[Measure]) -> list[str]:
     notes = [
-        f"{metric.title}: {int(metric.n_inf.sum())} infinite scores are counted and kept out of "
-        "the means; among images they rank first or last."
+        f"{metric.title}: {counted(n, 'infinite score is', 'infinite scores are')} counted and "
+        "kept out of the means, ranking first or last among images."
         for metric in metrics
-        if metric.n_inf.any()
+        if (n := int(metric.n_inf.sum()))
     ]
     fixed = [metric.title for metric in metrics if not metric.of_images]
     if fixed:
@@ -94,7 +97,8 @@ def _of_resamples(agreement: pd.DataFrame, settings: AnalysisSettings) -> list[s
             titles = agreement.loc[left_out == count, "title"]
             who = "All metrics" if len(titles) == len(agreement) else ", ".join(titles)
             notes.append(
-                f"{who}: {int(count)} of {settings.bootstraps} resamples of {what} gave no ranking "
-                "and are left out of what is said of them."
+                f"{who}: {int(count)} of {counted(settings.bootstraps, 'resample')} of {what} gave "
+                f"no ranking and {agreeing(int(count), 'is', 'are')} left out of what is said of "
+                "them."
             )
     return notes

@@ -13,6 +13,7 @@ from semsim.analysis.security import (
     security_index,
 )
 from semsim.errors import SettingsError
+from semsim.words import agreeing, counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,8 +120,8 @@ def _of_layers(index: SecurityIndex) -> Iterator[str]:
         )
     later = [str(layer.place) for layer in index.layers[1:] if layer.hidden == 0]
     if later and index.value < 0:
-        word = "Convolution" if len(later) == 1 else "Convolutions"
-        verb = "hides" if len(later) == 1 else "hide"
+        word = agreeing(len(later), "Convolution", "Convolutions")
+        verb = agreeing(len(later), "hides", "hide")
         yield f"{word} {', '.join(later)} {verb} nothing."
     for layer in index.layers:
         if layer.unseen:
@@ -170,21 +171,17 @@ def _changes(convolution: Convolution) -> Iterator[tuple[str, Convolution]]:
     yield f"stride {other[0]}", replace(convolution, stride=other)
     half = convolution.channels // 2
     if half and half % convolution.groups == 0:
-        yield _channels(half), replace(convolution, channels=half)
+        yield counted(half, "channel"), replace(convolution, channels=half)
     yield (
-        _channels(2 * convolution.channels),
+        counted(2 * convolution.channels, "channel"),
         replace(convolution, channels=2 * convolution.channels),
     )
-
-
-def _channels(count: int) -> str:
-    return "1 channel" if count == 1 else f"{count} channels"
 
 
 def described(layer: LayerSecurity) -> str:
     """A convolution in a few words, as 3×3, 6 channels, stride 2."""
     one = layer.convolution
-    words = [f"{one.kernel[0]}×{one.kernel[1]}", _channels(one.channels)]
+    words = [f"{one.kernel[0]}×{one.kernel[1]}", counted(one.channels, "channel")]
     extras = {"stride": (one.stride, (1, 1)), "padding": (one.padding, (0, 0))}
     extras["dilation"] = (one.dilation, (1, 1))
     for name, (pair, usual) in extras.items():

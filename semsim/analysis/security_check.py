@@ -9,6 +9,7 @@ import scipy.sparse
 from torch import Tensor
 
 from semsim.analysis.security import Convolution, LayerSecurity, SecurityIndex, Shape, rank_of
+from semsim.words import agreeing, counted
 
 _LARGEST = 6000  # rows of a dense matrix: 288 MB, and a minute of one core
 _ZERO = (
@@ -148,9 +149,11 @@ def _reasons(layer: LayerSecurity, leaked: LeakedLayer, rank: int) -> Iterator[s
     silent = int((slope == 0).all(1).sum())
     dead = int((slope == 0).sum())
     if silent:
-        yield f"{silent} of {len(slope)} channels have a gradient of 0 everywhere"
+        have = agreeing(silent, "has", "have")
+        yield f"{silent} of {counted(len(slope), 'channel')} {have} a gradient of 0 everywhere"
     elif dead:
-        yield f"{dead} of {slope.numel()} units are dead: their gradient is 0"
+        dead_words = agreeing(dead, "is dead: its", "are dead: their")
+        yield f"{dead} of {counted(slope.numel(), 'unit')} {dead_words} gradient is 0"
     if layer.convolution.groups == 1:
         ranks = (_rank(weight), _rank(slope))
         largest = (min(weight.shape), min(slope.shape))

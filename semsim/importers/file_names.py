@@ -7,6 +7,7 @@ from pathlib import Path
 from semsim.errors import DataError
 from semsim.images import is_image_file
 from semsim.importers.findings import Unread
+from semsim.words import counted
 
 _NAME = re.compile(
     r"(?P<id>.+?)_(?P<label>\d+)_(?:(?P<ori>ori)|rec(?:_(?P<wrong>\d+)_(?P<model>\d+))?)"
@@ -86,4 +87,8 @@ def below(path: Path, root: Path) -> str:
 
 def hidden_note(count: int) -> list[str]:
     """What a report says of hidden files, such as those a file manager leaves."""
-    return [f"{count} hidden files were not looked at."] if count else []
+    return (
+        [f"{counted(count, 'hidden file was', 'hidden files were')} not looked at."]
+        if count
+        else []
+    )

@@ -16,6 +16,7 @@ from semsim.importers.findings import Findings, Pair, Unread
 from semsim.importers.image_sets import count_sets, find_sets
 from semsim.progress import Report, silent
 from semsim.weights import sha256_of
+from semsim.words import agreeing, counted
 
 Key = tuple[str, int]  # id and class number
 
@@ -199,7 +200,9 @@ def _lacking(original: Path | None, reconstruction: Path | None) -> str:
 
 def _unused_note(clean: Mapping[str, Path], keys: Iterable[Key]) -> list[str]:
     unused = len(set(clean) - {image_id for image_id, _ in keys})
-    return [f"{unused} of {len(clean)} originals have no reconstruction."] if unused else []
+    have = agreeing(unused, "has", "have")
+    said = f"{unused} of {counted(len(clean), 'original')} {have} no reconstruction."
+    return [said] if unused else []
 
 
 def _disputed(tree: _Tree) -> dict[str, str]:

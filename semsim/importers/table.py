@@ -23,6 +23,7 @@ from semsim.importers.vote_findings import votes_found
 from semsim.importers.vote_rows import YES, Row, Sieve, counted_votes, with_names
 from semsim.metrics import find_metric
 from semsim.progress import Progress, Report, silent
+from semsim.words import counted
 
 _CONSTANT = ("study", "votes_per_item", "headline")  # the same in every row of an export
 
@@ -90,7 +91,11 @@ class Table:
             facts=facts,
             scores=scores,
         )
-        empty = (f"{blank} empty cells are no votes.",) if blank else ()
+        empty = (
+            (f"{counted(blank, 'empty cell is no vote', 'empty cells are no votes')}.",)
+            if blank
+            else ()
+        )
         return replace(
             found,
             counts={**found.counts, **self._flagged(table)},

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from semsim.errors import DataError
 from semsim.importers.findings import Unread
+from semsim.words import counted
 
 _DELIMITERS = ",;\t"
 
@@ -70,7 +71,10 @@ def _read_csv(path: Path) -> TextTable:
         dtype=object,
     )
     unread = tuple(
-        Unread(f"{path.name} line {line}", f"has {len(row)} cells, the header has {len(header)}")
+        Unread(
+            f"{path.name} line {line}",
+            f"has {counted(len(row), 'cell')}, the header has {len(header)}",
+        )
         for line, row in numbered
         if len(row) != len(header)
     )

@@ -23,6 +23,7 @@ from semsim.importers.findings import Findings, Pair, Unread
 from semsim.importers.human_tables import tables_of_labels
 from semsim.importers.image_sets import count_sets, find_sets, labelled_paths
 from semsim.progress import Report, silent
+from semsim.words import counted
 
 RELEASED = "released"  # the label the folders say
 
@@ -192,4 +193,5 @@ def _others_note(root: Path) -> list[str]:
     if not others.is_dir():
         return []
     count = sum(path.is_file() for path in others.rglob("*"))
-    return [f"others/ beside the tree is not imported: {count} files to train against, unlabelled."]
+    files = counted(count, "file")
+    return [f"others/ beside the tree is not imported: {files} to train against, unlabelled."]

@@ -10,6 +10,7 @@ from semsim.importers.file_names import below, hidden_note, listing
 from semsim.importers.findings import Findings, Pair, Unread
 from semsim.importers.image_sets import count_sets, find_sets
 from semsim.progress import Report, silent
+from semsim.words import counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +110,7 @@ def _class_notes(originals: Mapping[str, Path], classes: Mapping[str, str]) -> l
     notes = []
     if without:
         notes.append(
-            f"The class of {len(without)} of {len(originals)} originals is not known "
+            f"The class of {len(without)} of {counted(len(originals), 'original')} is not known "
             f"({UNKNOWN!r}); people can be asked only if two pictures show the same (pair task)."
         )
     if strange:

@@ -7,6 +7,7 @@ from semsim.errors import SettingsError
 from semsim.importers.findings import Findings
 from semsim.importers.human_tables import tables_of_votes, vote_table
 from semsim.importers.vote_rows import Sieve, is_counted
+from semsim.words import counted
 
 
 def votes_found(
@@ -29,7 +30,8 @@ def votes_found(
     most = int(real.groupby(IMAGE_KEY).size().max()) if len(real) else 0
     k = most if votes_per_item is None else votes_per_item
     if most > _most_allowed(k):
-        raise SettingsError(f"{k} votes an image are too few: one has {most} that count.")
+        few = counted(k, "vote an image is", "votes an image are")
+        raise SettingsError(f"{few} too few: one has {most} that count.")
     votes = vote_table(kept.rows, name=name, headline=headline, k=k)
     known = real[IMAGE_KEY].drop_duplicates() if facts is None else facts
     tables = tables_of_votes(votes, known, scores, name=name, headline=headline)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from semsim.errors import WeightsError
 from semsim.weights import sha256_of
+from semsim.words import counted
 
 FORMAT = "semsim-card/1"
 NOT_STATED = "not stated"
@@ -146,8 +147,9 @@ def card_markdown(card: Mapping[str, Any]) -> str:
 def _results(title: str, judged: Mapping[str, Any]) -> list[str]:
     return [
         f"## {title}",
-        f"{judged['n_images']} reconstructions of {judged['n_originals']} originals by "
-        f"{judged['n_models']} models; 95 % intervals in brackets.",
+        f"{counted(judged['n_images'], 'reconstruction')} of "
+        f"{counted(judged['n_originals'], 'original')} by "
+        f"{counted(judged['n_models'], 'model')}; 95 % intervals in brackets.",
         "",
         "| " + " | ".join(HEADS) + " |",
         "|" + "---|" * len(HEADS),

@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from semsim.analysis.layout import backbone
 from semsim.errors import DataError, SettingsError
 from semsim.learning.triplets import Inventory, take_stock
+from semsim.words import counted
 
 # What can be left out as a whole; "original" leaves out nothing but originals.
 KINDS = ("original", "dataset", "architecture", "strategy", "attack")
@@ -221,7 +222,11 @@ def _lacking_in_training(training: Inventory) -> list[str]:
         ("no recognisable reconstruction", training.only_unrecognisable),
         ("no reconstruction on which a majority agrees yet", training.undecided),
     )
-    found = [f"{_originals(len(some))} {words}" for words, some in parts if some]
+    found = [
+        f"{counted(len(some), 'original has', 'originals have')} {words}"
+        for words, some in parts
+        if some
+    ]
     if not training.usable:
         found.insert(0, "no original has both kinds, so there is nothing to learn from")
     return found
@@ -233,10 +238,5 @@ def _lacking_in_test(recognisable: int, unrecognisable: int, models: int) -> lis
         kind = "unrecognisable" if recognisable else "recognisable"
         found.append(f"the test has no {kind} reconstruction, so it has no AUC")
     if models < 3:
-        noun = "model" if models == 1 else "models"
-        found.append(f"the test has {models} {noun}; ρ and τ need at least 3")
+        found.append(f"the test has {counted(models, 'model')}; ρ and τ need at least 3")
     return found
-
-
-def _originals(n: int) -> str:
-    return "1 original has" if n == 1 else f"{n} originals have"

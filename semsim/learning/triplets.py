@@ -12,6 +12,7 @@ import pandas as pd
 
 from semsim.analysis.human import votes_needed
 from semsim.errors import DataError
+from semsim.words import counted
 
 COLUMNS = ("dataset", "image_id", "original", "reconstruction", "recognisable")
 VOTE_COLUMNS = ("n_votes", "n_recognised")  # needed where votes order the triplets
@@ -120,8 +121,8 @@ def require_usable(inventory: Inventory) -> tuple[JudgedOriginal, ...]:
         return inventory.usable
     raise DataError(
         "SemSim learns from originals that have both a reconstruction people recognise and one "
-        f"they do not. Of {inventory.n_originals} originals none has both: "
-        f"{len(inventory.only_recognisable)} have only recognisable ones, "
+        f"they do not. Of {counted(inventory.n_originals, 'original')} none has both: "
+        f"{counted(len(inventory.only_recognisable), 'has', 'have')} only recognisable ones, "
         f"{len(inventory.only_unrecognisable)} only unrecognisable ones, "
         f"{len(inventory.undecided)} no majority yet. "
         "Collect more votes, or add reconstructions from stronger and weaker attacks."
@@ -145,8 +146,9 @@ def learnable(inventory: Inventory, ordering: str) -> tuple[JudgedOriginal, ...]
     if not found:
         raise DataError(
             "Votes can order triplets where two reconstructions of one original have different "
-            f"shares of votes. None of {inventory.n_originals} originals has such two. The labels "
-            f"need the columns {', '.join(VOTE_COLUMNS)}, and more votes or other attacks."
+            f"shares of votes. None of {counted(inventory.n_originals, 'original')} has such two. "
+            f"The labels need the columns {', '.join(VOTE_COLUMNS)}, and more votes or other "
+            "attacks."
         )
     return found
 

@@ -16,6 +16,7 @@ from semsim.reporting import canvas
 from semsim.reporting.drawn import Drawn
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import number
+from semsim.words import counted
 
 _GOLDEN = 0.6180339887498949  # multiples modulo 1 spread evenly: jitter without randomness
 _MANY_LEVELS = 11  # more different shares than this are gathered in tenths
@@ -47,7 +48,7 @@ def matrix(analysis: Analysis) -> Drawn:
         caption=(
             "Spearman's ρ over models between every two rankings, each oriented so that more "
             "means more leakage: 1 is the same order, −1 the reverse. "
-            f"{len(analysis.models)} models. A dash: undefined."
+            f"{counted(len(analysis.models), 'model')}. A dash: undefined."
         ),
         frame=frame.reset_index(drop=True),
         paint=_paint_matrix,

@@ -14,6 +14,7 @@ from semsim.reporting import canvas
 from semsim.reporting.canvas import Bars
 from semsim.reporting.drawn import Drawn
 from semsim.reporting.notation import interval, number, reason
+from semsim.words import counted
 
 _ROW = 6.5  # mm of height a row
 _MARGIN = 17.0  # mm for axis and legend
@@ -116,7 +117,7 @@ def _models(n: pd.Series) -> str:
     if n.empty:
         return "no models"
     low, high = int(n.min()), int(n.max())
-    return f"n = {low} models" if low == high else f"n = {low} to {high} models"
+    return f"n = {counted(low, 'model')}" if low == high else f"n = {low} to {high} models"
 
 
 def _paint_forest(frame: pd.DataFrame, width: float) -> Figure:

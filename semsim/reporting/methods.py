@@ -19,6 +19,7 @@ from semsim.errors import UnknownNameError
 from semsim.metrics import find_metric
 from semsim.metrics.base import MetricSpec
 from semsim.reporting.tables import Table
+from semsim.words import counted
 
 SIMULATED = "Simulated votes: not human data. The numbers below say nothing about people."
 SOURCES = (
@@ -79,24 +80,35 @@ def warnings(analysis: Analysis, origin: Origin) -> list[str]:
 def facts(analysis: Analysis) -> dict[str, str]:
     """The study in numbers, by what they count."""
     evidence = analysis.evidence
-    images = evidence.images
-    votes = int(np.isfinite(evidence.recognised).sum())
+    images, sizes = evidence.images, _sizes(analysis)
     given = ", ".join(evidence.given) or "none"
     return {
         "Study": evidence.name,
         "Votes by": "programs (simulated)" if evidence.simulated else "people",
-        "Reconstructions": str(len(images)),
-        "Originals": str(len(images[["dataset", "image_id"]].drop_duplicates())),
-        "Models": str(len(analysis.models)),
+        "Reconstructions": str(sizes["reconstruction"]),
+        "Originals": str(sizes["original"]),
+        "Models": str(sizes["model"]),
         "Data sets": ", ".join(sorted(images["dataset"].astype(str).unique())),
         "Attacks": ", ".join(sorted(images["attack"].astype(str).unique())),
-        "Annotators": str(len(evidence.annotators)),
-        "Counted votes": str(votes),
+        "Annotators": str(sizes["annotator"]),
+        "Counted votes": str(sizes["counted vote"]),
         "Votes asked for each reconstruction": str(evidence.votes_per_item),
         "Answers 'none'": str(int(evidence.none.sum())),
         "Labels that came with the data": given,
         "Human score": analysis.settings.headline,
         "Metrics": ", ".join(spec.title for spec in analysis.specs) or "none",
+    }
+
+
+def _sizes(analysis: Analysis) -> dict[str, int]:
+    """How many there are of what, by the noun for one."""
+    evidence = analysis.evidence
+    return {
+        "reconstruction": len(evidence.images),
+        "original": len(evidence.images[["dataset", "image_id"]].drop_duplicates()),
+        "model": len(analysis.models),
+        "annotator": len(evidence.annotators),
+        "counted vote": int(np.isfinite(evidence.recognised).sum()),
     }
 
 
@@ -145,14 +157,14 @@ def _metric_row(spec: MetricSpec) -> list[str]:
 
 
 def _votes(analysis: Analysis, origin: Origin) -> list[str]:
-    found = facts(analysis)
+    words = {noun: counted(n, noun) for noun, n in _sizes(analysis).items()}
+    asked = counted(analysis.evidence.votes_per_item, "vote was", "votes were")
     said = (
-        f"{found['Annotators']} annotators gave {found['Counted votes']} counted votes on "
-        f"{found['Reconstructions']} reconstructions of {found['Originals']} originals by "
-        f"{found['Models']} models; {found['Votes asked for each reconstruction']} votes were "
-        "asked for each. A vote recognises a reconstruction when it names the true class, or, in "
-        "the pair task, calls original and reconstruction the same. Superseded, surplus and "
-        "excluded votes and decoys are not counted."
+        f"{words['annotator']} gave {words['counted vote']} on {words['reconstruction']} of "
+        f"{words['original']} by {words['model']}; {asked} asked for each. A vote recognises a "
+        "reconstruction when it names the true class, or, in the pair task, calls original and "
+        "reconstruction the same. Superseded, surplus and excluded votes and decoys are not "
+        "counted."
     )
     return [said, origin.collection] if origin.collection else [said]
 

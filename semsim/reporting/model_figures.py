@@ -18,6 +18,7 @@ from semsim.reporting import canvas
 from semsim.reporting.canvas import Bars
 from semsim.reporting.drawn import Drawn
 from semsim.reporting.notation import interval, number, reason
+from semsim.words import counted
 
 _ROW = 5.0  # mm of height a model
 _TICK = 10.0  # mm of figure a rank on the axis needs
@@ -44,7 +45,8 @@ def agreement_words(analysis: Analysis, spec: MetricSpec) -> str:
     why = reason(row["undefined"])
     if why is not None:
         return f"ρ and τ undefined: {why}"
-    return f"ρ = {number(row['rho'], 2)}, τ = {number(row['tau'], 2)}, n = {row['n']} models"
+    models = counted(row["n"], "model")
+    return f"ρ = {number(row['rho'], 2)}, τ = {number(row['tau'], 2)}, n = {models}"
 
 
 def scatter(analysis: Analysis, spec: MetricSpec) -> Drawn:
@@ -169,7 +171,8 @@ def _why_not_drawn(frame: pd.DataFrame) -> str:
             said.append(f"Not drawn, {words}: {', '.join(names)}.")
     infinite = int(frame["n_inf"].fillna(0).sum())
     if infinite:
-        said.append(f"{infinite} infinite values of single images are left out of the means.")
+        values = counted(infinite, "infinite value is", "infinite values of single images are")
+        said.append(f"{values} left out of the means.")
     return " ".join(said)
 
 

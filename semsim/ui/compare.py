@@ -8,6 +8,7 @@ from typing import Any
 import gradio as gr
 
 from semsim import jobs
+from semsim.analysis.human import rules_of
 from semsim.errors import SemsimError
 from semsim.jobs import Job, JobState
 from semsim.learning.card_promoted import promoted
@@ -108,7 +109,8 @@ def page_values(context: ScienceContext, chosen: Chosen) -> tuple[dict[str, Any]
 
 def _view_values(comparison: Comparison) -> dict[str, Any]:
     protocol = comparison.study.headline
-    rules = list(dict.fromkeys(comparison.analysis.rules["rule"])) or [protocol]
+    # Not from the table of rules, which is empty while nothing is scored: the chosen one must stay.
+    rules = rules_of(comparison.analysis.evidence)
     words = [
         (f"{rule} (fixed by the protocol)" if rule == protocol else rule, rule) for rule in rules
     ]

@@ -20,6 +20,7 @@ from semsim.reporting.tables import Table
 from semsim.reporting.writing import html
 from semsim.ui.compare_data import Comparison, View, rows_of_model
 from semsim.ui.compare_files import address
+from semsim.words import counted
 
 STYLE = """<style>
 .cmp {color: var(--body-text-color); line-height: 1.5}
@@ -92,8 +93,8 @@ def notice_html(comparison: Comparison, origin: Origin) -> str:
         )
     elif not comparison.has_ranking:
         parts.append(
-            f'<div class="cmp-note">{comparison.n_votes} votes so far, but no reconstruction has '
-            "a human score yet. Rankings appear with the first ones.</div>"
+            f'<div class="cmp-note">{counted(comparison.n_votes, "vote")} so far, but no '
+            "reconstruction has a human score yet. Rankings appear with the first ones.</div>"
         )
     said = [text for text in warnings(comparison.analysis, origin) if text != SIMULATED]
     if comparison.n_votes and said:

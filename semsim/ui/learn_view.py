@@ -16,6 +16,7 @@ from semsim.learning.orders import Facts
 from semsim.learning.splits import Counts, HoldOut
 from semsim.learning.triplets import Inventory, JudgedOriginal
 from semsim.progress import Progress
+from semsim.words import agreeing, counted
 
 SIMULATED = (
     '<span style="background:#fde68a;color:#713f12;border-radius:.3rem;padding:0 .4rem;'
@@ -57,15 +58,16 @@ class TrainingRow:
 
 def stock_html(inventory: Inventory, simulated: bool) -> str:
     """How many originals of a study can be learned from, and what the others lack."""
+    usable = len(inventory.usable)
     parts = [
-        f"<p><strong>{len(inventory.usable)} of {inventory.n_originals} originals</strong> have "
-        "both a reconstruction people recognise and one they do not. They make "
-        f"{inventory.n_triplets} triplets.</p>"
+        f"<p><strong>{usable} of {counted(inventory.n_originals, 'original')}</strong> "
+        f"{agreeing(usable, 'has', 'have')} both a reconstruction people recognise and one they do "
+        f"not, which makes {counted(inventory.n_triplets, 'triplet')}.</p>"
     ]
     lacking = (
-        ("have no unrecognisable reconstruction", inventory.only_recognisable),
-        ("have no recognisable reconstruction", inventory.only_unrecognisable),
-        ("have no reconstruction on which a majority agrees yet", inventory.undecided),
+        ("no unrecognisable reconstruction", inventory.only_recognisable),
+        ("no recognisable reconstruction", inventory.only_unrecognisable),
+        ("no reconstruction on which a majority agrees yet", inventory.undecided),
     )
     rows = [_lacking_html(words, originals) for words, originals in lacking if originals]
     if rows:
@@ -87,11 +89,13 @@ def split_html(counts: Counts, hold_out: HoldOut) -> str:
     """What is left to learn from and what it will be judged by, and what both lack."""
     training = counts.training
     parts = [
-        f"<p>It will learn from <strong>{training.n_triplets} triplets of "
-        f"{len(training.usable)} originals</strong> and be judged by {escape(hold_out.words)}: "
+        f"<p>It will learn from <strong>{counted(training.n_triplets, 'triplet')} of "
+        f"{counted(len(training.usable), 'original')}</strong> and be judged by "
+        f"{escape(hold_out.words)}: "
         f"<strong>{counts.recognisable} recognisable and {counts.unrecognisable} "
-        f"unrecognisable</strong> reconstructions of {counts.n_test_originals} originals by "
-        f"{counts.n_test_models} models.</p>"
+        f"unrecognisable</strong> reconstructions of "
+        f"{counted(counts.n_test_originals, 'original')} by "
+        f"{counted(counts.n_test_models, 'model')}.</p>"
     ]
     if counts.lacking:
         items = "".join(f"<li>{escape(what)}</li>" for what in counts.lacking)
@@ -112,8 +116,10 @@ def judged_html(judged: Mapping[str, Any], title: str) -> str:
         for name, why in judged["left_out"].items()
     )
     return (
-        f"<p><strong>{escape(title)}</strong>: {judged['n_images']} reconstructions of "
-        f"{judged['n_originals']} originals by {judged['n_models']} models, 95 % intervals.</p>"
+        f"<p><strong>{escape(title)}</strong>: "
+        f"{counted(judged['n_images'], 'reconstruction')} of "
+        f"{counted(judged['n_originals'], 'original')} by "
+        f"{counted(judged['n_models'], 'model')}, 95 % intervals.</p>"
         f'<div style="overflow-x:auto" tabindex="0" role="region" '
         f'aria-label="{escape(title)}">{table}</div>' + (f"<ul>{away}</ul>" if away else "")
     )
@@ -127,7 +133,8 @@ def result_html(result: Mapping[str, Any], studies: Mapping[str, str]) -> str:
     trained_on = SIMULATED + " votes" if result["simulated"] else "people's votes"
     parts = [
         f"<p><strong>{escape(result['name'])}</strong> is trained on {trained_on}: "
-        f"{result['n_triplets']} triplets of {result['n_originals']} originals, "
+        f"{counted(result['n_triplets'], 'triplet')} of "
+        f"{counted(result['n_originals'], 'original')}, "
         f"{result['epochs']} epochs.</p>",
         f"<p>{_held_out_words(result['results'])}</p>",
         *_judged(result),
@@ -240,7 +247,7 @@ def _lacking_html(words: str, originals: Sequence[JudgedOriginal]) -> str:
     ids = [original.image_id for original in originals[:_SHOWN_IDS]]
     rest = len(originals) - len(ids)
     named = ", ".join(escape(i) for i in ids) + (f" and {rest} more" if rest else "")
-    return f"<li>{len(originals)} {words}: {named}</li>"
+    return f"<li>{counted(len(originals), 'has', 'have')} {words}: {named}</li>"
 
 
 def _held_out_words(results: Mapping[str, float]) -> str:
@@ -248,7 +255,7 @@ def _held_out_words(results: Mapping[str, float]) -> str:
     if accuracy is None:
         return "No original was held out, so nothing is known about images it has not seen."
     return (
-        f"On {round(results['n_held_out'])} originals it never saw, the recognisable "
+        f"On {counted(round(results['n_held_out']), 'original')} it never saw, the recognisable "
         f"reconstruction is nearer to the original in <strong>{accuracy:.0%}</strong> of "
         "triplets (guessing gives 50%)."
     )

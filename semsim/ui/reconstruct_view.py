@@ -11,6 +11,7 @@ from semsim.types import LabelledImages
 from semsim.ui.jobpanel import words_for_seconds
 from semsim.ui.reconstruct_data import CellState, CellView, SetView
 from semsim.ui.reconstruct_files import address, png
+from semsim.words import agreeing, counted
 
 ROWS = 12  # images on one page of the grid
 _SQUARES = 64  # images of a set shown one by one before only a bar fits
@@ -52,7 +53,7 @@ def outlook_html(view: Outlook, workers: int, measuring: bool) -> str:
     reused = f" ({view.cells_done} are done already)" if view.cells_done else ""
     lines = [
         f"<strong>{view.targets} targets</strong>, {view.to_train} of them to train",
-        f"<strong>{view.cells} images to attack</strong>{reused}",
+        f"<strong>{counted(view.cells, 'image')} to attack</strong>{reused}",
         f"Disk: up to {view.disk / 1e6:.1f} MB",
         f"Time: {_time_words(view.seconds, workers, measuring)}",
     ]
@@ -89,12 +90,13 @@ def pages(images: Mapping[str, LabelledImages]) -> int:
 
 def result_html(result: Mapping[str, Any]) -> str:
     """What a finished campaign made."""
-    crashed = result["n_crashed"]
+    crashed, n = result["n_crashed"], len(result["sets"])
     broke = f", {crashed} of them broke with an error that is in the set's table" if crashed else ""
     folders = "".join(f"<li><code>{escape(path)}</code></li>" for path in result["sets"])
     return (
         f"<p><strong>{result['n_ok']} ok / {result['n_failed']} failed</strong>{broke}. "
-        f"{len(result['sets'])} reconstruction sets are written; make a study of them on the "
+        f"{counted(n, 'reconstruction set is', 'reconstruction sets are')} written; make a study "
+        f"of {agreeing(n, 'it', 'them')} on the "
         'page <a href="./">Studies</a>.</p>'
         f"<details><summary>Folders</summary><ul>{folders}</ul></details>"
     )
@@ -108,7 +110,7 @@ def missing_html(missing: Mapping[str, str]) -> str:
         f"<li>{escape(name)}: <code>{escape(command)}</code></li>"
         for name, command in missing.items()
     )
-    words = f"{len(missing)} data sets are not on this machine"
+    words = f"{counted(len(missing), 'data set is', 'data sets are')} not on this machine"
     return f"<details><summary>{words}</summary><ul>{rows}</ul></details>"
 
 

@@ -12,6 +12,7 @@ from semsim.campaign.records import read_set
 from semsim.errors import DataError
 from semsim.split.plan import ARMS
 from semsim.split.tables import scored, spread_text
+from semsim.words import counted
 
 SHOWN = 8  # images a row
 _ROWS = 14  # sets shown
@@ -47,9 +48,10 @@ def result_html(result: Mapping[str, Any]) -> str:
         costs_html(result["costs"]),
     ]
     if folders:
+        sets = counted(len(folders), "reconstruction set lies", "reconstruction sets lie")
         parts.append(
-            f"<p>{len(folders)} reconstruction sets lie in <code>{escape(str(folders[0].parent))}"
-            "</code>. The page Studies puts them before people, Compare judges metrics on them, "
+            f"<p>{sets} in <code>{escape(str(folders[0].parent))}</code>. The page "
+            "Studies puts them before people, Compare judges metrics on them, "
             "SemSim too.</p>"
         )
     return "".join(parts)
@@ -136,7 +138,7 @@ def images_html(folders: Sequence[Path]) -> str:
         rows.append(_captioned(name, _pictures(pairs["reconstruction"], name)))
     if not rows:
         return "<p>There are no images: no system was attacked.</p>"
-    more = f"<p>{dropped} more sets are on disk.</p>" if dropped else ""
+    more = f"<p>{counted(dropped, 'more set is', 'more sets are')} on disk.</p>" if dropped else ""
     return "".join(rows) + more
 
 

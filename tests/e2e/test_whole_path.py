@@ -209,7 +209,22 @@ def compare(chromium: Browser, studio: Studio, labels: pd.DataFrame, study) -> N
     learned = next(row for title, row in rows.items() if "e2e" in title)
     assert np.isfinite(learned).all()
     click_through(page)
+    look_otherwise(page)
     page.close()
+
+
+def look_otherwise(page: Page) -> None:
+    """Another rule, then a reference nothing is scored against: every control goes on answering."""
+    choose(page, "#compare-rule", "mean-response")
+    expect(page.locator("#compare-notice")).to_contain_text("ranks by 'mean-response'")
+    choose(page, "#compare-reference", "Attacked image")
+    expect(page.locator("#compare-forest")).to_contain_text("nothing to compare")
+    expect(page.locator("#compare-rule input")).to_have_value("mean-response")
+    choose(page, "#compare-rule", "dawid-skene")
+    expect(page.locator("#compare-notice")).to_contain_text("ranks by 'dawid-skene'")
+    choose(page, "#compare-reference", "Clean original")
+    wait_for_rows(page.locator("#compare-agreement table"), ("MSE",))
+    assert "HeadlineRule" not in page.locator("body").inner_text()
 
 
 def click_through(page: Page) -> None:

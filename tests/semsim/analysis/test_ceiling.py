@@ -81,7 +81,7 @@ def test_only_images_judged_by_both_groups_count():
 
 def test_a_single_annotator_has_nobody_to_predict():
     ceiling = human_ceiling(FOUND.recognised[:, :1], LAYOUT, DRAWN)
-    assert ceiling.undefined == "1 annotators; to predict each other takes at least 2"
+    assert ceiling.undefined == "1 annotator; to predict each other takes at least 2"
     assert ceiling.rho is None
 
 

@@ -62,7 +62,7 @@ def test_an_infinite_value_has_a_rank():
     ("human", "metric", "why"),
     [
         ([1, 2], [1, 2], "2 models; a ranking needs at least 3"),
-        ([1, 2, np.nan], [1, 2, 3], "people: 1 models without a value"),
+        ([1, 2, np.nan], [1, 2, 3], "people: 1 model without a value"),
         ([1, 2, 3], [1, np.nan, np.nan], "metric: 2 models without a value"),
         ([1, 1, 1], [1, 2, 3], "people: the same value for every model"),
         ([1, 2, 3], [np.inf] * 3, "metric: the same value for every model"),

@@ -95,10 +95,10 @@ def test_what_only_one_side_has_is_counted_and_told():
     found = gather(votes, scores, [PSNR, FID])
     assert found.notes == (
         "Scores of mse are left out: not asked for.",
-        "PSNR: 1 scores are of images nobody was asked about.",
-        "PSNR: 1 of 2 images have no score.",
-        "FID: 1 scores are of models nobody was asked about.",
-        "FID: 1 of 1 models have no score.",
+        "PSNR: 1 score is of images nobody was asked about.",
+        "PSNR: 1 of 2 images has no score.",
+        "FID: 1 score is of models nobody was asked about.",
+        "FID: 1 of 1 model has no score.",
     )
     assert found.votes_per_item == 5
 
@@ -134,9 +134,9 @@ SCORES = scores_of({("psnr", "m"): {"1": 5.0}})
     [
         (VOTES.drop(columns=["answer", "model"]), SCORES, "votes lacks the columns model, answer"),
         (VOTES, SCORES.drop(columns="value"), "scores lacks the columns value"),
-        (VOTES.assign(model=[None, "m"]), SCORES, "1 rows of the votes have no model"),
+        (VOTES.assign(model=[None, "m"]), SCORES, "1 row of the votes has no model"),
         (VOTES.assign(recognised=["yes", "no"]), SCORES, "must be true or false"),
-        (VOTES.assign(recognised=[pd.NA, True]), SCORES, "1 counted votes do not say"),
+        (VOTES.assign(recognised=[pd.NA, True]), SCORES, "1 counted vote does not say"),
         (VOTES.assign(annotator="p0"), SCORES, "image_id 1, annotator p0"),
         (VOTES, pd.concat([SCORES, SCORES]), "Two scores of PSNR are of the same dataset d"),
         (VOTES, SCORES.assign(image_id=None), "PSNR: every score has an image_id; got 1"),

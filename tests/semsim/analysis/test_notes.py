@@ -29,7 +29,7 @@ def test_models_that_share_a_backbone_are_not_independent():
         for name, table in found.set_scores.items()
     }
     shared = notes(replace(found, images=images, set_scores=sets))
-    assert "The 3 models have 1 backbones between them and are not independent" in shared
+    assert "The 3 models have 1 backbone between them and are not independent" in shared
 
 
 def test_what_is_ranked_together_is_told():
@@ -48,8 +48,8 @@ def test_undecided_images_and_halves_are_counted():
     found = replace(found, recognised=recognised)
     assert "2 of 12 images are undecided under the rule 'majority'" in notes(found)
     half = replace(QUICK, headline="mean-response")
-    assert "1 images have a human score of exactly one half" in notes(found, half)
-    assert "1 of 12 images are undecided" in notes(found, half)
+    assert "1 image has a human score of exactly one half" in notes(found, half)
+    assert "1 of 12 images is undecided" in notes(found, half)
 
 
 def test_an_undefined_headline_says_why():

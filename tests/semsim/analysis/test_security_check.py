@@ -41,7 +41,7 @@ def test_a_silent_channel_is_named_and_explains_the_rank():
     one.slope[1] = 0
     found, value = checked(one)
     assert not found.agrees
-    assert found.why[0] == "1 of 4 channels have a gradient of 0 everywhere"
+    assert found.why[0] == "1 of 4 channels has a gradient of 0 everywhere"
     assert found.why[-1] == "with these the closed form gives the same rank"
     assert value < 156 - 242
 

@@ -114,7 +114,7 @@ def test_everything_that_does_not_fit_is_named(folder, reasons):
         "Ben.csv": "lacks the columns image",
         "Cleo.csv line 2": "does not say its model",
         "Cleo.csv line 3": "Cleo answered '-2', which is no class",
-        "Cleo.csv line 4": "has 1 cells",
+        "Cleo.csv line 4": "has 1 cell,",
         "list.json": "holds a list, expected {image: [answers]}",
         "broken.json": "is not readable JSON",
         "gone.txt": "No such file",
@@ -124,7 +124,7 @@ def test_everything_that_does_not_fit_is_named(folder, reasons):
     for where, words in expected.items():
         assert words in left[where]
     assert found.counts["votes"] == 10
-    assert "1 hidden files were not looked at." in found.notes
+    assert "1 hidden file was not looked at." in found.notes
 
 
 def test_a_pickle_with_a_class_in_it_is_left_out_by_its_name(folder, reasons):

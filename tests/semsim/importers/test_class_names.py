@@ -54,7 +54,7 @@ def test_classes_of_images_come_from_a_table(write, tmp_path):
         ("image_id,name\n1,cat\n", "lacks the columns class_name"),
         ("image_id,class_name\n1,cat\n1,dog\n", "image 1 two classes"),
         ("image_id,class_name\n1,cat\n2,\n", "see line 3"),
-        ("image_id,class_name\n1,cat\n2\n", "line 3: has 1 cells"),
+        ("image_id,class_name\n1,cat\n2\n", "line 3: has 1 cell,"),
     ],
 )
 def test_tables_that_are_not_clear_are_refused(write, text, message):

@@ -131,7 +131,7 @@ def test_what_one_model_has_and_another_lacks_is_recorded(tree, reasons):
 def test_clean_originals_without_any_reconstruction_are_counted(tree, clean, draw):
     draw(clean / "3.png")
     assert ModelFolders(originals=clean)(tree, "x").notes == (
-        "1 of 3 originals have no reconstruction.",
+        "1 of 3 originals has no reconstruction.",
     )
 
 

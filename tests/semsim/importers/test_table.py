@@ -49,7 +49,7 @@ def test_wide_rows_become_votes_labels_and_scores(read):
     assert len(votes) == 11
     assert found.notes == (
         "Votes per image taken as 3, the most one has.",
-        "1 empty cells are no votes.",
+        "1 empty cell is no vote.",
     )
     labels = found.tables.labels
     assert labels["human:released"].tolist() == [True, False, False, True]
@@ -139,7 +139,7 @@ def test_a_column_that_has_a_usual_name_but_another_meaning_is_left_alone(read):
         ({"given": "a=b"}, DataError, "lacks the columns b"),
         ({"scores": "psnr=answer/x"}, SettingsError, "column/number"),
         ({"scores": "psnr=answer/0"}, SettingsError, "column/number"),
-        ({"votes_per_item": 1}, SettingsError, "1 votes an image are too few: one has 2"),
+        ({"votes_per_item": 1}, SettingsError, "1 vote an image is too few: one has 2"),
         ({"scores": "nonsense=answer"}, UnknownNameError, "No metric is called"),
         ({"headline": "nonsense"}, SettingsError, "No human score"),
     ],

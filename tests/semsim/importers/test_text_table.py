@@ -26,7 +26,7 @@ def test_rows_of_another_length_are_left_out_and_named(tmp_path):
     found = read_text_table(csv(tmp_path, "a,b\n1,2\n3\n4,5,6\n"))
     assert found.cells["a"].tolist() == ["1"]
     assert [str(one) for one in found.unread] == [
-        "votes.csv line 3: has 1 cells, the header has 2",
+        "votes.csv line 3: has 1 cell, the header has 2",
         "votes.csv line 4: has 3 cells, the header has 2",
     ]
 

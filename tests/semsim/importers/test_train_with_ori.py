@@ -37,7 +37,7 @@ def test_the_folder_around_the_tree_will_do_and_others_are_counted(released, dra
     draw(released.parent / "others/9.png")
     found = TrainWithOri()(released.parent, "paper")
     assert found.counts["reconstructions"] == 4
-    assert any("others/" in note and "1 files" in note for note in found.notes)
+    assert any("others/" in note and "1 file" in note for note in found.notes)
 
 
 def test_names_of_models_and_classes_come_from_lists(released, tmp_path):
@@ -84,7 +84,7 @@ def test_everything_that_does_not_fit_is_named(released, draw, reasons):
         "7/7_3_ori.png": "7/7_3_ori.jpg is an original of it already",
         "7/notes.txt": "not an image file",
     }
-    assert found.notes == ("1 hidden files were not looked at.",)
+    assert found.notes == ("1 hidden file was not looked at.",)
     assert found.counts["reconstructions"] == 4
 
 

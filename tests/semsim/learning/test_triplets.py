@@ -114,7 +114,7 @@ def test_nothing_usable_says_what_is_needed():
     with pytest.raises(DataError) as caught:
         require_usable(stock)
     text = str(caught.value)
-    for part in ("Of 3 originals none", "1 have only recognisable", "1 only unrec", "more votes"):
+    for part in ("Of 3 originals none", "1 has only recognisable", "1 only unrec", "more votes"):
         assert part in text
 
 

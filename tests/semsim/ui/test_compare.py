@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from semsim import jobs
+from semsim.analysis.human import RULES
 from semsim.ui import ScienceContext, StudyChoice, compare
 from semsim.ui.compare import Chosen, page_values
 from semsim.ui.compare_data import View, held
@@ -62,6 +63,20 @@ def test_scores_start_by_themselves_and_the_page_then_shows_scipys_numbers(conte
     assert "alexnet-owt-7be5be79.pth is missing" in values["unavailable"]
     assert values["weights_row"].visible
     assert "Second" not in values["table1"]
+
+
+def test_what_is_chosen_stays_a_choice_while_the_attacked_images_are_scored(context):
+    """A control whose value is no choice of it refuses every later event of the page."""
+    for rule in RULES:
+        values, job = page_values(context, Chosen(study="1", rule=rule, reference="attacked"))
+        if job is not None:
+            jobs.request_stop(job)
+        assert values["metric"].choices == []  # nothing is scored yet
+        assert [value for _, value in values["rule"].choices] == list(RULES)
+        assert (values["rule"].value, values["reference"].value) == (rule, "attacked")
+        for name, control in values.items():
+            if isinstance(control, gr.Dropdown):
+                assert control.preprocess(control.value) == control.value, name
 
 
 def test_a_study_without_votes_shows_its_pictures_but_no_ranking(made_context):

@@ -98,7 +98,7 @@ def test_counts_and_what_is_missing_are_in_plain_words():
     )
     assert "2 of 3 originals" in html
     assert "12 triplets" in html
-    assert "1 have no unrecognisable reconstruction: cat 7" in html
+    assert "1 has no unrecognisable reconstruction: cat 7" in html
     assert "no recognisable" not in html
     assert "simulated" not in html
 
@@ -111,7 +111,7 @@ def test_a_long_list_of_originals_is_cut_and_counted():
 
 def test_nothing_usable_says_what_to_do():
     html = stock_html(stock(minus=[original("1")]), simulated=False)
-    assert "0 of 1 originals" in html
+    assert "0 of 1 original" in html
     assert "Collect more votes" in html
 
 
@@ -274,7 +274,7 @@ def test_a_split_says_what_is_missing():
         lacking=("12 originals have no <unrecognisable> reconstruction",),
     )
     html = split_html(counts, HoldOut(kind="architecture", value="<net>"))
-    assert "6 triplets of 1 originals" in html
+    assert "6 triplets of 1 original" in html
     assert "10 recognisable and 14 unrecognisable" in html
     assert "12 originals have no &lt;unrecognisable&gt; reconstruction" in html
     assert "&lt;net&gt;" in html
