@@ -100,7 +100,7 @@ def _rows(ballots: Ballots, pairs: Pairs) -> Iterator[tuple[object, ...]]:
     n = int((votes_of_item > 1).sum())
     missing = _why_nothing(ballots, n)
     same = missing or (_SAME if len(np.unique(category[shared])) == 1 else "")
-    within = partial(share_interval, n_originals=np.count_nonzero(sums.items))
+    within = partial(share_interval, n_originals=np.array((sums.items > 0).sum()))
     raw = (pairs.coding, "raw agreement", n, missing, ballots, lambda w: _raw(sums, w))
     yield _row(*raw, between=within)
     unequal = same or _why_no_fleiss(votes_of_item)
