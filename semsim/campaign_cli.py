@@ -7,11 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from semsim import jobs
+from semsim.campaign.machines import connect
 from semsim.campaign.orders import Order, jobs_of, load, plan_of, queue_campaign
 from semsim.campaign.plan import Campaign, campaign_from
 from semsim.campaign.probe import Outlook, known_estimate, measure, outlook
 from semsim.campaign.records import read_set
-from semsim.campaign.runner import HowToRun, connect, run_plan
+from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.specs import read_training, with_preset
 from semsim.campaign.store import PieceStore
 from semsim.campaign.vertical import VerticalRun, attack_vertical
@@ -99,7 +100,10 @@ def run_command(
     ] = False,
     job: Annotated[Path | None, typer.Option(help="Job to carry out or to resume.")] = None,
 ) -> None:
-    """Train the targets and attack the images; Ctrl-C leaves it so that it can be resumed."""
+    """Train the targets and attack the images; Ctrl-C leaves it so that it can be resumed.
+
+    The exit code is 0 where every image has a picture, 1 where some have, 3 where none has.
+    """
     with errors_end_with(1):
         order = Order(
             campaign=_campaign(locals()),
@@ -110,7 +114,8 @@ def run_command(
             retry=retry_failed,
         )
         asked = queue_campaign(order, data_dir / "jobs") if job is None else read_job(job)
-        _carry_out(asked, order)
+        outcome = _carry_out(asked, order)
+    raise typer.Exit(exit_code(outcome))
 
 
 @app.command("vertical")
@@ -195,7 +200,16 @@ def _campaign(options: dict[str, Any]) -> Campaign:
     return campaign
 
 
-def _carry_out(job: Job, order: Order) -> None:
+def exit_code(outcome: dict[str, Any] | None) -> int:
+    """0 where every image of a campaign has a picture, 1 where some have or it was stopped, 3."""
+    if outcome is None:
+        return 1
+    if outcome["n_failed"] == 0 and not outcome["undone"]:
+        return 0
+    return 1 if outcome["n_ok"] else 3
+
+
+def _carry_out(job: Job, order: Order) -> dict[str, Any] | None:
     def work(report: Any) -> dict[str, Any]:
         plan = plan_of(order.campaign)
         known = known_estimate(plan, order.data)
@@ -206,10 +220,12 @@ def _carry_out(job: Job, order: Order) -> None:
 
     outcome = carry_out(job, work, TerminalBar(job.title))
     if outcome is not None:
-        typer.echo(_summary(outcome))
+        typer.echo(campaign_summary(outcome))
+    return outcome
 
 
-def _summary(outcome: dict[str, Any]) -> str:
+def campaign_summary(outcome: dict[str, Any]) -> str:
+    """What `run_plan` returned, as lines of text."""
     lines = [
         f"{outcome['n_ok']} ok / {outcome['n_failed']} failed "
         f"({outcome['computed']} computed now, {outcome['reused']} done before)",
@@ -220,6 +236,8 @@ def _summary(outcome: dict[str, Any]) -> str:
             f"{outcome['n_crashed']} broke with a traceback, which is in the sets' tables; "
             "--retry-failed tries them again."
         )
+    for why, count in outcome["undone"].items():
+        lines.append(f"{count} could not be computed and are tried again next time: {why}")
     return "\n".join(lines)
 
 

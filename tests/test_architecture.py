@@ -15,7 +15,7 @@ ALLOWED = {
     "gradio": ("semsim/ui/", "annotation/ui/", "app.py"),
     "sqlalchemy": ("annotation/store/",),
     "alembic": ("annotation/store/",),
-    "distributed": ("semsim/campaign/runner.py", "semsim/cli.py", "app.py"),
+    "distributed": ("semsim/campaign/runner.py", "semsim/campaign/machines.py"),
     "torch": ("semsim/",),
     "torchvision": ("semsim/",),
     "semsim": ("semsim/", "app.py"),

@@ -7,23 +7,21 @@ together comes from the plan.
 """
 
 import contextlib
-import logging
-import os
 import queue
 import secrets
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from distributed import Client, Event, Future, LocalCluster, get_worker
+from distributed import Client, Event, Future, get_worker
 
 from semsim.campaign import work
 from semsim.campaign.cell import TargetPlan
+from semsim.campaign.machines import check_machines, parcel
 from semsim.campaign.plan import Cell, Plan, PlannedSet, PlannedTarget
 from semsim.campaign.probe import Estimate
 from semsim.campaign.sets import is_written, set_folder, write_finished_set
@@ -37,34 +35,6 @@ from semsim.types import LabelledImages
 _TICK = 1.0  # seconds between two looks at whether a stop was asked for
 _TELL = 0.5  # seconds between two words of one worker
 _PARTS = 1000  # progress is told in thousandths of a unit of work
-_PATIENCE = 20  # seconds until a scheduler that does not answer is given up
-
-
-@contextmanager
-def connect(scheduler: str = "", workers: int = 0) -> Iterator[Client]:
-    """A client of the Dask scheduler at `scheduler`, or of a cluster on this machine for "".
-
-    workers: processes of that cluster, of one thread each; 0 is one a core.
-    Raises `JobError` where nobody answers at that address.
-    """
-    if scheduler:
-        try:
-            client = Client(scheduler, timeout=_PATIENCE, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise JobError(
-                f"No Dask scheduler answers at {scheduler!r} ({error}). Start one with `dask "
-                "scheduler`; it prints its address."
-            ) from error
-        with client:
-            yield client
-        return
-    count = workers or os.cpu_count() or 1
-    quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": logging.ERROR}
-    with (
-        LocalCluster(n_workers=count, threads_per_worker=1, **quiet) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +55,10 @@ def run_plan(
 ) -> dict[str, Any]:
     """Compute what is missing of `plan` and write its reconstruction sets below `data`.
 
-    Returns counts, ready for JSON. Raises `StopRequestedError` when `report` does, `SettingsError`
-    where another campaign has the name, `JobError` where the cluster went away.
+    Returns counts, ready for JSON; "undone" has how many images the machines could not attack, by
+    reason: nothing of these is kept, and their sets are not written. Raises `StopRequestedError`
+    when `report` does, `SettingsError` where another campaign has the name, `JobError` where the
+    cluster went away or a worker cannot do the work.
     """
     began = time.monotonic()
     run = _Run(plan, Path(data), client, how)
@@ -99,7 +71,7 @@ def run_plan(
             run.tell(report)
     finally:
         run.end()
-    sets = [str(run.finished_set(planned)) for planned in plan.sets]
+    sets = [str(run.finished_set(planned)) for planned in plan.sets if run.is_complete(planned)]
     seconds = round(time.monotonic() - began, 1)
     return {"campaign": plan.campaign.name, "sets": sets, "seconds": seconds, **run.sums()}
 
@@ -130,6 +102,7 @@ class _Run:
         self.open: dict[str, _Piece] = {}  # by Dask's key
         self.missing: set[str] = set()
         self._counts: Counter[str] = Counter()
+        self._undone: Counter[str] = Counter()  # images, by what kept them from being attacked
         self._touched: set[str] = set()
         self._shares: dict[str, float] = {}
         self._news: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
@@ -142,6 +115,8 @@ class _Run:
 
     def begin(self) -> None:
         """Ask the workers for everything that is missing and can be begun."""
+        targets = [target.key for target in self.plan.targets]
+        self.store.forget_machine_failures(self._cost, targets)
         if self.how.retry:
             self._forget_crashes()
         self.missing = set(self.store.missing(self._cost))
@@ -177,6 +152,8 @@ class _Run:
         note = f"{len(self._cost) - len(self.missing)} of {len(self._cost)} images attacked"
         note += f", {self._training} targets in training" if self._training else ""
         note += f", {self._counts['failed']} failed" if self._counts["failed"] else ""
+        note += f", {self._undone.total()} could not be computed" if self._undone else ""
+        note += ", waiting for a worker" if self.open and not self.client.nthreads() else ""
         report(Progress(max(0, min(done, total)), total, note))
 
     def end(self) -> None:
@@ -188,19 +165,25 @@ class _Run:
                 self.client.cancel([p.future for p in self.open.values()], force=True)
             self.client.unsubscribe_topic(self.id)
 
+    def is_complete(self, planned: PlannedSet) -> bool:
+        """Whether every cell of the set has succeeded or failed."""
+        return not any(cell.key in self.missing for cell in planned.cells)
+
     def finished_set(self, planned: PlannedSet) -> Path:
         """The set on disk, written unless it is there with just these cells."""
         if planned.folder not in self._touched and is_written(self.data, self.plan, planned):
             return set_folder(self.data, self.plan, planned)
         return write_finished_set(self.data, self.plan, planned)
 
-    def sums(self) -> dict[str, int]:
+    def sums(self) -> dict[str, Any]:
         """How many images of the plan succeeded and failed, and what this run did for it."""
-        cells = [self.store.read_cell(cell.key) for cell in self.plan.cells]
+        keys = [cell.key for cell in self.plan.cells if cell.key not in self.missing]
+        cells = [self.store.read_cell(key) for key in keys]
         ok = sum(cell.ok for cell in cells)
         done = {name: self._counts[name] for name in ("computed", "reused", "trained")}
         crashed = sum(cell.crashed for cell in cells)
-        return {"n_ok": ok, "n_failed": len(cells) - ok, "n_crashed": crashed, **done}
+        counts = {"n_ok": ok, "n_failed": len(cells) - ok, "n_crashed": crashed, **done}
+        return {**counts, "undone": dict(self._undone)}
 
     def _sets(self, target: PlannedTarget) -> list[PlannedSet]:
         return [planned for planned in self.plan.sets if planned.target.key == target.key]
@@ -226,7 +209,8 @@ class _Run:
                 if cells:
                     cost = sum(self._cost[cell.key] for cell in cells)
                     piece = _Piece(target=target, planned=planned, cells=cells, weight=cost)
-                    self._submit(piece, _attack, weights, self._assault(planned, cells))
+                    asked = self._assault(planned, cells)
+                    self._submit(piece, _attack, asked, given=(weights,))
 
     def _assault(self, planned: PlannedSet, cells: tuple[Cell, ...]) -> work.Assault:
         images = self.plan.images[planned.target.dataset]
@@ -237,10 +221,14 @@ class _Run:
             draws=tuple(cell.draw for cell in cells),
         )
 
-    def _submit(self, piece: _Piece, function: Callable[..., Any], *asked: Any) -> None:
+    def _submit(
+        self, piece: _Piece, function: Callable[..., Any], *asked: Any, given: tuple[Any, ...] = ()
+    ) -> None:
+        """given: what is on the cluster already, the first arguments of `function`."""
         key = f"{function.__name__.strip('_')}-{piece.keys[0]}-{self.id}"
         where = _Where(run=self.id, task=key, device=self.how.device)
-        future = self.client.submit(function, *asked, where, key=key, pure=False)
+        opened, content = parcel(function, *asked, where)
+        future = self.client.submit(opened, content, *given, key=key, pure=False)
         self.open[key] = replace(piece, future=future)
         future.add_done_callback(lambda done: self._news.put({"done": done.key}))
 
@@ -253,17 +241,32 @@ class _Run:
         self._shares.pop(said["done"], None)
         if piece is None or piece.future is None:
             return  # whatever Dask computed twice is kept once
-        answer, why = _answer(piece.future)
+        answer = _answer(piece.future)
         if piece.planned is None:
             self._left -= piece.weight
-            self._trained(piece.target, answer, why)
+        if isinstance(answer, work.Undone):
+            self._leave(piece, answer)
+        elif piece.planned is None:
+            self._trained(piece.target, answer)
         else:
-            self._attacked(piece.planned, piece.cells, answer, why)
+            self._attacked(piece.planned, piece.cells, answer)
 
-    def _trained(self, target: PlannedTarget, answer: work.Trained | None, why: str) -> None:
-        if answer is None:
-            self.store.write_failure(target.key, why)
-            self._give_up(target, why)
+    def _leave(self, piece: _Piece, undone: work.Undone) -> None:
+        """Keep nothing of `piece`. A worker that can do none of the work ends the run."""
+        planned = self._sets(piece.target) if piece.planned is None else ()
+        waiting = [c for s in planned for c in s.cells if c.key in self.missing]
+        for cell in piece.cells or waiting:
+            self._leave_cell(cell, undone)
+        check_machines(self.client)
+
+    def _leave_cell(self, cell: Cell, undone: work.Undone) -> None:
+        self._left -= self._cost[cell.key]
+        self._undone[undone.why.strip().splitlines()[-1]] += 1
+
+    def _trained(self, target: PlannedTarget, answer: work.Trained | work.Untrainable) -> None:
+        if isinstance(answer, work.Untrainable):
+            self.store.write_failure(target.key, answer.why)
+            self._give_up(target, answer.why)
             return
         cost = {"seconds": round(answer.seconds, 1), "device": answer.device}
         self.store.write_target(target.key, answer.content, cost)
@@ -274,20 +277,22 @@ class _Run:
         self,
         planned: PlannedSet,
         cells: tuple[Cell, ...],
-        answer: list[work.Attacked] | None,
-        why: str,
+        answer: Sequence[work.Attacked | work.Undone],
     ) -> None:
         images = self._assault(planned, cells).images
-        found = answer or [work.crashed(to_uint8(image), why) for image in images.images]
-        for place, (cell, one) in enumerate(zip(cells, found, strict=True)):
-            self._keep(planned, cell, images.pick([place]), one)
+        for place, (cell, one) in enumerate(zip(cells, answer, strict=True)):
+            if isinstance(one, work.Undone):
+                self._leave_cell(cell, one)
+            else:
+                self._keep(planned, cell, images.pick([place]), one)
 
     def _give_up(self, target: PlannedTarget, why: str) -> None:
         """Every missing cell of a target without weights has failed with it."""
         told = f"{target.plan.label} could not be trained.\n\n{why}"
         for planned in self._sets(target):
             cells = tuple(cell for cell in planned.cells if cell.key in self.missing)
-            self._attacked(planned, cells, None, told)
+            images = self._assault(planned, cells).images.images
+            self._attacked(planned, cells, [work.crashed(to_uint8(one), told) for one in images])
 
     def _keep(
         self, planned: PlannedSet, cell: Cell, image: LabelledImages, found: work.Attacked
@@ -330,11 +335,13 @@ class _Where:
     device: str
 
 
-def _train(plan: TargetPlan, checkpoint: Path, where: _Where) -> work.Trained:
+def _train(plan: TargetPlan, checkpoint: Path, where: _Where) -> work.Trained | work.Untrainable:
     return work.train(plan, where.device, _Worker(where), checkpoint)
 
 
-def _attack(weights: bytes, asked: work.Assault, where: _Where) -> list[work.Attacked]:
+def _attack(
+    weights: bytes, asked: work.Assault, where: _Where
+) -> list[work.Attacked | work.Undone]:
     return work.attack(weights, asked, where.device, _Worker(where))
 
 
@@ -360,11 +367,11 @@ def _stop_name(run: str) -> str:
     return f"semsim-stop-{run}"
 
 
-def _answer(future: Future) -> tuple[Any, str]:
-    """What a task returned and "", or None and the traceback of what broke it."""
+def _answer(future: Future) -> Any:
+    """What a task returned, or `Undone` where it did not come to return anything."""
     if future.status in {"cancelled", "lost"}:
         raise JobError("The Dask scheduler forgot this run (was it restarted?). Resume goes on.")
     try:
-        return future.result(), ""
-    except Exception:  # noqa: BLE001  whatever broke it is the record of these cells
-        return None, traceback.format_exc()
+        return future.result()
+    except Exception:  # noqa: BLE001  whatever broke it, no training and no attack has said it
+        return work.Undone(why=traceback.format_exc())

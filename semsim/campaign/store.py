@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from semsim.campaign.cell import AttackResult
+from semsim.campaign.failures import told_of_the_machine
 from semsim.errors import DataError
 from semsim.jobs import read_json, write_json
 
@@ -148,7 +149,7 @@ class PieceStore:
             picture = arrays["picture"] if arrays["picture"].size else None
             facts |= {"picture": picture, "attacked": arrays["attacked"]}
             return StoredCell(original=arrays["original"], result=AttackResult(**facts), **about)
-        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        except _BROKEN as error:
             raise DataError(
                 f"{path} cannot be read ({error}); delete it, and the campaign makes it again."
             ) from error
@@ -157,10 +158,30 @@ class PieceStore:
         """The cell will be computed again."""
         self.cell(key).unlink(missing_ok=True)
 
+    def forget_machine_failures(self, cells: Iterable[str], targets: Iterable[str]) -> None:
+        """Forget what earlier versions kept though no attack and no training had said it."""
+        for key in targets:
+            if told_of_the_machine(self.failure(key)):
+                self.forget_failure(key)
+        cells = list(cells)
+        for key in set(cells) - set(self.missing(cells)):
+            facts = self._facts(key)
+            if facts.get("crashed") and told_of_the_machine(str(facts.get("error"))):
+                self.forget_cell(key)
+
+    def _facts(self, key: str) -> dict[str, Any]:
+        """What is kept of a cell beside its pictures; nothing where it cannot be read."""
+        try:
+            with np.load(self.cell(key), allow_pickle=False) as stored:
+                return dict(json.loads(str(stored["facts"])))
+        except _BROKEN:
+            return {}  # whoever reads all of it says what to do
+
     def _failure(self, key: str) -> Path:
         return self.folder / "targets" / f"{key}.error.txt"
 
 
+_BROKEN = (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile)
 _ABOUT = ("image_id", "class_id", "class_name", "crashed", "seconds")
 
 

@@ -10,11 +10,12 @@ import numpy as np
 import torch
 
 from semsim.campaign.cell import AttackResult, Plugin, TargetPlan, attack_images, train_plan
+from semsim.campaign.failures import of_the_machine
 from semsim.device import pick_device
 from semsim.errors import StopRequestedError
 from semsim.images import to_uint8
 from semsim.progress import Report, silent
-from semsim.targets import load_target, save_target
+from semsim.targets import TargetModel, load_target, save_target
 from semsim.types import LabelledImages
 
 
@@ -28,6 +29,13 @@ class Trained:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Untrainable:
+    """A target that its training itself cannot make. why: the traceback."""
+
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Attacked:
     """One attacked image. crashed: it has no picture since the attack broke."""
 
@@ -36,17 +44,32 @@ class Attacked:
     seconds: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class Undone:
+    """What this machine could not do now; another one may, or this one later. why: traceback."""
+
+    why: str
+
+
 def train(
     plan: TargetPlan, device: str, report: Report = silent, checkpoint: Path | None = None
-) -> Trained:
+) -> Trained | Untrainable:
     """Train the target of `plan` on the device called `device`, with one thread on a CPU.
 
     checkpoint: where an interrupted training goes on, used where this machine has its folder.
+    Raises whatever is no word of the training itself: no memory, no disk, no data set.
     """
     torch.set_num_threads(1)
     place, began = pick_device(device), time.monotonic()
     there = checkpoint if checkpoint is not None and checkpoint.parent.is_dir() else None
-    model, share = train_plan(plan, report, str(place), there)
+    try:
+        model, share = train_plan(plan, report, str(place), there)
+    except StopRequestedError:
+        raise
+    except Exception as error:
+        if of_the_machine(error):
+            raise
+        return Untrainable(why=traceback.format_exc())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "target.safetensors"
         save_target(model, path, name=plan.architecture.name, facts={"accuracy": share})
@@ -64,24 +87,34 @@ class Assault:
     draws: tuple[int, ...]
 
 
-def attack(content: bytes, asked: Assault, device: str, report: Report = silent) -> list[Attacked]:
+def attack(
+    content: bytes, asked: Assault, device: str, report: Report = silent
+) -> list[Attacked | Undone]:
     """Attack the target whose weight file is `content`; one answer an image.
 
     Where several images at once break an attack, each is tried alone, so that one that cannot be
-    attacked does not take the others along. A traceback is kept as the reason.
+    attacked does not take the others along. The attack's own traceback is kept as the reason;
+    what the machine could not do is `Undone`. Raises `WeightsError` for an unreadable file.
     """
     torch.set_num_threads(1)
+    began = time.monotonic()
+    model = _read_target(content, device)
     try:
-        return _attack(content, asked, device, report)
+        found = attack_images(
+            model, asked.images, asked.defence, asked.attack, asked.draws, report=report
+        )
     except StopRequestedError:
         raise
-    except Exception:  # noqa: BLE001  whatever breaks one cell is recorded, and the others go on
-        why = traceback.format_exc()
+    except Exception as error:  # noqa: BLE001  whatever breaks one image, the others go on
+        failure = _failure(asked, error)
+    else:
+        each = (time.monotonic() - began) / len(found)
+        return [Attacked(result=result, crashed=False, seconds=each) for result in found]
     count = len(asked.draws)
     if count == 1:
-        return [_crashed(asked, why)]
+        return [failure]
     alone = [_only(asked, place) for place in range(count)]
-    return [found for one in alone for found in attack(content, one, device, report)]
+    return [one for single in alone for one in attack(content, single, device, report)]
 
 
 def crashed(original: np.ndarray, why: str) -> Attacked:
@@ -98,17 +131,11 @@ def crashed(original: np.ndarray, why: str) -> Attacked:
     return Attacked(result=result, crashed=True, seconds=0.0)
 
 
-def _attack(content: bytes, asked: Assault, device: str, report: Report) -> list[Attacked]:
-    began = time.monotonic()
+def _read_target(content: bytes, device: str) -> TargetModel:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "target.safetensors"
         path.write_bytes(content)
-        model = load_target(path).to(pick_device(device))
-    found = attack_images(
-        model, asked.images, asked.defence, asked.attack, asked.draws, report=report
-    )
-    each = (time.monotonic() - began) / len(found)
-    return [Attacked(result=result, crashed=False, seconds=each) for result in found]
+        return load_target(path).to(pick_device(device))
 
 
 def _only(asked: Assault, place: int) -> Assault:
@@ -120,5 +147,8 @@ def _only(asked: Assault, place: int) -> Assault:
     )
 
 
-def _crashed(asked: Assault, why: str) -> Attacked:
+def _failure(asked: Assault, error: Exception) -> Attacked | Undone:
+    why = "".join(traceback.format_exception(error))
+    if of_the_machine(error):
+        return Undone(why=why)
     return crashed(to_uint8(asked.images.images[0]), why)

@@ -92,9 +92,14 @@ def result_html(result: Mapping[str, Any]) -> str:
     """What a finished campaign made."""
     crashed, n = result["n_crashed"], len(result["sets"])
     broke = f", {crashed} of them broke with an error that is in the set's table" if crashed else ""
+    undone = "".join(
+        f"<p>{count} could not be computed and are tried again when it is started again: "
+        f"{escape(why)}</p>"
+        for why, count in result.get("undone", {}).items()  # results of before have none
+    )
     folders = "".join(f"<li><code>{escape(path)}</code></li>" for path in result["sets"])
     return (
-        f"<p><strong>{result['n_ok']} ok / {result['n_failed']} failed</strong>{broke}. "
+        f"<p><strong>{result['n_ok']} ok / {result['n_failed']} failed</strong>{broke}. {undone}"
         f"{counted(n, 'reconstruction set is', 'reconstruction sets are')} written; make a study "
         f"of {agreeing(n, 'it', 'them')} on the "
         'page <a href="./">Studies</a>.</p>'

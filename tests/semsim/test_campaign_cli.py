@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from semsim import jobs
 from semsim.campaign.plan import Campaign
 from semsim.campaign.probe import Outlook
-from semsim.campaign_cli import campaign_of, outlook_text
+from semsim.campaign_cli import campaign_of, campaign_summary, exit_code, outlook_text
 from semsim.cli import app
 from semsim.targets.train import TrainSettings
 
@@ -45,6 +45,26 @@ def test_a_campaign_is_planned_run_and_reported(scheduler, tmp_path):
     first, second = jobs.list_jobs(tmp_path / "jobs", "campaign")
     assert jobs.result(second)["computed"] == 2
     assert first.argv[:2] == ("campaign", "run")
+
+
+@pytest.mark.parametrize(
+    ("strategies", "code"),
+    [(["none"], 0), (["none", "gradient-noise:std=1e38"], 1), (["gradient-noise:std=1e38"], 3)],
+)
+def test_the_exit_code_tells_all_some_or_none(strategies, code, scheduler, tmp_path):
+    asked = ["--name", "codes", "--dataset", SYMBOLS, "--architecture", "cnn-small:width=4"]
+    asked += [word for one in strategies for word in ("--strategy", one)]
+    asked += ["--attack", "invgrad:steps=3", "--images", "1", "--train", "epochs=2"]
+    words = ["run", *asked, "--data-dir", str(tmp_path), "--scheduler", scheduler]
+    assert typed(*words, "--device", "cpu").exit_code == code
+
+
+def test_what_was_not_computed_is_said_with_its_reason():
+    outcome = {"n_ok": 2, "n_failed": 0, "n_crashed": 0, "computed": 2, "reused": 0, "sets": []}
+    words = campaign_summary({**outcome, "undone": {"MemoryError: no room": 3}})
+    assert "3 could not be computed and are tried again next time: MemoryError: no room" in words
+    assert exit_code({**outcome, "undone": {"MemoryError": 3}}) == 1
+    assert exit_code(None) == 1
 
 
 @pytest.mark.parametrize(

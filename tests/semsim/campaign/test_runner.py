@@ -12,7 +12,7 @@ from made_campaign import one_thread_cluster, toy_campaign
 from safetensors.torch import load_file, save
 from studio import until
 
-from semsim.campaign import runner
+from semsim.campaign.machines import connect
 from semsim.campaign.orders import plan_of
 from semsim.campaign.records import read_set
 from semsim.campaign.runner import HowToRun, run_plan
@@ -108,11 +108,10 @@ def test_another_campaign_of_the_same_name_is_refused(client, tmp_path):
         run_plan(plan_of(toy_campaign(images=2)), tmp_path, client, CPU)
 
 
-def test_nobody_at_the_address(monkeypatch):
-    monkeypatch.setattr(runner, "_PATIENCE", 1)
+def test_nobody_at_the_address():
     with (
         pytest.raises(JobError, match="No Dask scheduler answers"),
-        runner.connect("tcp://127.0.0.1:9"),
+        connect("tcp://127.0.0.1:9", patience=1),
     ):
         pass
 

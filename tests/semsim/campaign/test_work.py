@@ -7,7 +7,8 @@ from safetensors.torch import load
 
 from semsim.campaign import work
 from semsim.campaign.orders import plan_of
-from semsim.errors import StopRequestedError
+from semsim.errors import StopRequestedError, WeightsError
+from semsim.targets.train import TrainSettings
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +56,12 @@ def test_a_stop_is_passed_on_and_not_recorded_as_a_crash(planned, trained):
         work.attack(trained.content, assault(planned), "cpu", stop)
 
 
-def test_weights_nobody_can_read_are_a_crash_of_each_image(planned):
-    found = work.attack(b"not weights", assault(planned), "cpu")
-    assert [one.crashed for one in found] == [True] * 3
-    assert all("Traceback" in one.result.error for one in found)
-    assert all(one.result.picture is None for one in found)
+def test_weights_nobody_can_read_say_nothing_of_the_images(planned):
+    with pytest.raises(WeightsError):
+        work.attack(b"not weights", assault(planned), "cpu")
+
+
+def test_a_training_that_diverges_is_its_own_word():
+    # The noise drives the weights to infinity in the first epoch; the second has no finite loss.
+    noisy = toy_campaign(strategies=("gradient-noise:std=1e38",), train=TrainSettings(epochs=2))
+    assert "The training diverged" in work.train(plan_of(noisy).targets[0].plan, "cpu").why
