@@ -5,13 +5,17 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from made_campaign import toy_campaign
+from studio import until
 from typer.main import get_command
 
+from semsim.campaign.plan import campaign_to
 from semsim.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -21,6 +25,12 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = [
     block.strip().splitlines() for block in re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
 ]
+TEXTS = [
+    block.strip().splitlines()
+    for block in re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
+]
+SEVERAL_MACHINES = next(lines for lines in TEXTS if lines[0] == "dask scheduler")
+EXAMPLE = "tcp://10.0.0.1:8786"  # the address in the README
 COMMANDS = [line for block in BLOCKS for line in block]
 MADE = [line for line in COMMANDS if line.startswith("make ")]
 TYPED = [line for line in COMMANDS if line.startswith("python ")]
@@ -88,6 +98,57 @@ def check_cells(rule, printed):
     cells = told[["released", "majority"].index(rule)]
     rows = {line.split()[0]: line.split()[2:4] for line in printed.splitlines() if line.split()}
     assert (*rows["PSNR"], *rows["MSE"]) == cells
+
+
+def test_no_block_is_left_out():
+    kinds = re.findall(r"^```(\w+)$", README, flags=re.MULTILINE)
+    assert set(kinds) == {"sh", "text", "python", "powershell"}
+    assert TEXTS == [SEVERAL_MACHINES]
+
+
+def test_several_machines_are_set_up_as_typed(clone, tmp_path):
+    """Each line in a shell of its own in the checkout; only the example's address is another."""
+    campaign = toy_campaign(strategies=("none",), attacks=("invgrad:steps=3",))
+    (clone / "campaign.json").write_text(json.dumps(campaign_to(campaign)))
+    around = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    around["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{around['PATH']}"
+    scheduler, worker, last = SEVERAL_MACHINES
+    running = []
+
+    def begin(line, log):
+        with log.open("wb") as told:
+            running.append(
+                subprocess.Popen(
+                    ["sh", "-c", line],
+                    cwd=clone,
+                    env=around,
+                    stdout=told,
+                    stderr=told,
+                    start_new_session=True,
+                )
+            )
+
+    try:
+        begin(scheduler, tmp_path / "scheduler.log")
+        until(lambda: address_in(tmp_path / "scheduler.log"), 60)
+        address = address_in(tmp_path / "scheduler.log")
+        begin(worker.replace(EXAMPLE, address), tmp_path / "worker.log")
+        line = ["sh", "-c", last.replace(EXAMPLE, address)]
+        done = subprocess.run(
+            line, cwd=clone, env=around, capture_output=True, text=True, check=False, timeout=300
+        )
+    finally:
+        for process in running:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait()
+    assert done.returncode == 0, done.stderr
+    assert "3 ok / 0 failed (3 computed now, 0 done before)" in done.stdout
+
+
+def address_in(log):
+    """Where the scheduler says it is; "" before."""
+    found = re.search(r"Scheduler at:\s+(tcp://\S+)", log.read_text())
+    return found[1] if found else ""
 
 
 @pytest.mark.parametrize("line", MADE)
