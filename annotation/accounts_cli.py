@@ -2,10 +2,7 @@
 
 import getpass
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,33 +10,13 @@ import typer
 from annotation import accounts
 from annotation.account_domain import Role
 from annotation.account_start import PASSWORD, new_password
-from annotation.errors import AnnotationError
-from annotation.store import Store
+from annotation.terminal import DATA, Database, DataDir, opened
 
 app = typer.Typer(
     help="Accounts of administrators and researchers: list, add, reset, disable, enable.",
     no_args_is_help=True,
 )
 Name = Annotated[str, typer.Argument(help="Name of the account.")]
-DataDir = Annotated[Path, typer.Option("--data-dir", help="Folder of studies and their images.")]
-Database = Annotated[
-    str | None,
-    typer.Option(
-        "--database",
-        help="sqlite:///FILE or postgresql+psycopg://…  [default: <data-dir>/studies.db]",
-    ),
-]
-DATA = Path("data")
-
-
-@contextmanager
-def _opened(database: str | None, data_dir: Path) -> Iterator[Store]:
-    try:
-        with Store(database or f"sqlite:///{data_dir / 'studies.db'}") as store:
-            yield store
-    except AnnotationError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from error
 
 
 def _password() -> str:
@@ -50,7 +27,7 @@ def _password() -> str:
 @app.command(name="list")
 def list_accounts(data_dir: DataDir = DATA, database: Database = None) -> None:
     """List all accounts."""
-    with _opened(database, data_dir) as store:
+    with opened(database, data_dir) as store:
         for one in accounts.list_accounts(store):
             state = "" if one.disabled is None else f"  disabled since {one.disabled:%Y-%m-%d}"
             typer.echo(f"{one.name}  {one.role}  since {one.created:%Y-%m-%d}{state}")
@@ -63,14 +40,14 @@ def add(
     data_dir: DataDir = DATA,
     database: Database = None,
 ) -> None:
-    with _opened(database, data_dir) as store:
+    with opened(database, data_dir, make=True) as store:
         made = accounts.add_account(store, name, _password(), role, datetime.now(UTC))
         typer.echo(f"{made.name} is {made.role}")
 
 
 @app.command(help=f"Give somebody a new password (asked for, or {PASSWORD}) and sign them out.")
 def reset(name: Name, data_dir: DataDir = DATA, database: Database = None) -> None:
-    with _opened(database, data_dir) as store:
+    with opened(database, data_dir) as store:
         done = accounts.set_password(store, accounts.find_account(store, name), _password())
         typer.echo(f"{done.name} has a new password")
 
@@ -78,7 +55,7 @@ def reset(name: Name, data_dir: DataDir = DATA, database: Database = None) -> No
 @app.command()
 def disable(name: Name, data_dir: DataDir = DATA, database: Database = None) -> None:
     """Let somebody in no more, from now on."""
-    with _opened(database, data_dir) as store:
+    with opened(database, data_dir) as store:
         account = accounts.find_account(store, name)
         done = accounts.disable(store, account.id, datetime.now(UTC), by=None)
         typer.echo(f"{done.name} is disabled")
@@ -87,6 +64,6 @@ def disable(name: Name, data_dir: DataDir = DATA, database: Database = None) -> 
 @app.command()
 def enable(name: Name, data_dir: DataDir = DATA, database: Database = None) -> None:
     """Let somebody in again."""
-    with _opened(database, data_dir) as store:
+    with opened(database, data_dir) as store:
         done = accounts.enable(store, accounts.find_account(store, name).id, by=None)
         typer.echo(f"{done.name} may sign in again")

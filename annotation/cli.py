@@ -1,7 +1,6 @@
 """python -m annotation: studies from the command line."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -13,47 +12,33 @@ from typer.core import TyperGroup
 from annotation import accounts_cli, exports, formats, people, settings, study
 from annotation.create import Examination, examine, keep_study
 from annotation.domain import Annotator, HeadlineRule, Study, StudySpec, Task
-from annotation.errors import AnnotationError, NotFoundError
+from annotation.errors import NotFoundError
 from annotation.formats import FORMATS, What
 from annotation.store import Store, backup
+from annotation.terminal import (
+    DATA,
+    STDOUT,
+    Commands,
+    Database,
+    DataDir,
+    address,
+    opened,
+    told_errors,
+)
 from annotation.votes.exclusion import Effect
 
 app = typer.Typer(
+    cls=Commands,
     help="The human study: create studies, follow them, take the votes out.",
     no_args_is_help=True,
     add_completion=False,
 )
 
 StudyName = Annotated[str, typer.Argument(help="Name or id of the study.")]
-Out = Annotated[Path, typer.Option("--out", help="File to write, .csv, .jsonl or .parquet.")]
-DataDir = Annotated[Path, typer.Option("--data-dir", help="Folder of studies and their images.")]
-Database = Annotated[
-    str | None,
-    typer.Option(
-        "--database",
-        help="sqlite:///FILE or postgresql+psycopg://…  [default: <data-dir>/studies.db]",
-    ),
+Out = Annotated[
+    Path,
+    typer.Option("--out", help="File, .csv, .jsonl or .parquet; - is stdout."),
 ]
-DATA = Path("data")
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    try:
-        yield
-    except AnnotationError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from error
-
-
-@contextmanager
-def _opened(database: str | None, data_dir: Path) -> Iterator[Store]:
-    with _told(), Store(_address(database, data_dir)) as store:
-        yield store
-
-
-def _address(database: str | None, data_dir: Path) -> str:
-    return database or f"sqlite:///{data_dir / 'studies.db'}"
 
 
 def _find(store: Store, name: str) -> Study:
@@ -68,7 +53,7 @@ def _find(store: Store, name: str) -> Study:
 @app.command()
 def studies(data_dir: DataDir = DATA, database: Database = None) -> None:
     """List all studies."""
-    with _opened(database, data_dir) as store:
+    with opened(database, data_dir) as store:
         for one in study.list_studies(store):
             marks = " simulated" if one.spec.simulated else ""
             typer.echo(
@@ -117,7 +102,7 @@ def create(
     database: Database = None,
 ) -> None:
     folders, files = sets or [], manifests or []
-    with _told():
+    with told_errors():
         flags = {
             "task": task,
             "votes_per_item": votes_per_item,
@@ -133,7 +118,7 @@ def create(
         if dry_run:
             _report(found)
             return
-    with _opened(database, data_dir) as store:
+    with opened(database, data_dir, make=True) as store:
         made = keep_study(store, found, data_dir / "images")
         typer.echo(
             f"{made.id}  {made.n_items} items ({made.n_decoys} decoys), "
@@ -151,7 +136,7 @@ def amend(
     database: Database = None,
 ) -> None:
     """Change settings of a study: a new version of its protocol, stamped on the votes to come."""
-    with _opened(database, data_dir) as store:
+    with opened(database, data_dir) as store:
         found = study.amend(store, _find(store, name).id, settings.parse(setting), why)
         typer.echo(f"{found.name}: protocol version {found.version}, {found.protocol}")
 
@@ -159,7 +144,7 @@ def amend(
 @app.command()
 def protocol(name: StudyName, data_dir: DataDir = DATA, database: Database = None) -> None:
     """List the versions of a study's protocol."""
-    with _opened(database, data_dir) as store:
+    with opened(database, data_dir) as store:
         for one in study.protocol_versions(store, _find(store, name).id):
             changes = ", ".join(f"{key} = {getattr(one.spec, key)!s}" for key in one.changed)
             words = f"  {changes} ({one.why})" if changes else ""
@@ -182,7 +167,7 @@ def simulate(
     database: Database = None,
 ) -> None:
     """Let simulated annotators answer a study that was created with --simulated."""
-    with _opened(database, data_dir) as store:
+    with opened(database, data_dir) as store:
         found = _find(store, name)
         study.simulate(store, found.id, annotators, seed)
         typer.echo(f"{len(study.export_votes(store, found.id))} simulated votes in {found.name!r}")
@@ -191,7 +176,7 @@ def simulate(
 @app.command()
 def progress(name: StudyName, data_dir: DataDir = DATA, database: Database = None) -> None:
     """Show how far a study is."""
-    with _opened(database, data_dir) as store:
+    with opened(database, data_dir) as store:
         now = study.progress(store, _find(store, name).id)
         for votes, items in enumerate(now.coverage):
             typer.echo(f"{items:6d} of {now.n_items} items have {votes} votes")
@@ -209,7 +194,7 @@ FORMAT_LIST = "\n\n".join(
 @app.command(help=f"Write a study to a file or a new folder.\n\nFormats:\n\n{FORMAT_LIST}")
 def export(
     name: StudyName,
-    out: Annotated[Path, typer.Option("--out", help="File or new folder to write.")],
+    out: Annotated[Path, typer.Option("--out", help="File or new folder; - is stdout.")],
     form: Annotated[
         str | None, typer.Option("--format", help="One of those above.  [default: by the ending]")
     ] = None,
@@ -219,9 +204,14 @@ def export(
     data_dir: DataDir = DATA,
     database: Database = None,
 ) -> None:
-    with _opened(database, data_dir) as store:
+    with opened(database, data_dir) as store:
         data = exports.read_study(store, _find(store, name).id, data_dir / "images")
-        typer.echo(f"{formats.export(data, out, form, what)} in {out}")
+        if out == STDOUT:
+            content, said = formats.content(data, form or "csv", what)
+            typer.echo(content, nl=False)
+            typer.echo(said, err=True)
+        else:
+            typer.echo(f"{formats.export(data, out, form, what)} in {out}")
 
 
 @app.command()
@@ -240,8 +230,8 @@ def back_up(
     database: Database = None,
 ) -> None:
     """Copy the database to a file, checked; people can go on labelling meanwhile."""
-    with _told():
-        source = backup.file_of(_address(database, data_dir))
+    with told_errors():
+        source = backup.file_of(address(database, data_dir))
         if out is None:
             out = backup.back_up_into(source, data_dir / "backups", datetime.now(UTC))
         else:
@@ -256,8 +246,8 @@ def restore(
     database: Database = None,
 ) -> None:
     """Put a backup in the place of the database; stop the server first."""
-    with _told():
-        target = backup.file_of(_address(database, data_dir))
+    with told_errors():
+        target = backup.file_of(address(database, data_dir))
         kept = backup.restore(file, target, datetime.now(UTC))
         typer.echo(f"{target} is as it was in {file}")
         if kept is not None:
@@ -291,7 +281,7 @@ class Votes(StrEnum):
 @annotators.command(name="list")
 def list_annotators(name: StudyName, data_dir: DataDir = DATA, database: Database = None) -> None:
     """List everybody in a study."""
-    with _opened(database, data_dir) as store:
+    with opened(database, data_dir) as store:
         for row in people.list_people(store, _find(store, name).id):
             marks = " simulated" if row.simulated else ""
             out = f" + {row.excluded} excluded" if row.excluded else ""
@@ -343,7 +333,7 @@ def exclude(
     database: Database = None,
 ) -> None:
     """Let none of somebody's votes count and others fill their place; nothing is deleted."""
-    with _opened(database, data_dir) as store:
+    with opened(database, data_dir) as store:
         study_id = _find(store, name).id
         effect = people.preview_exclusion(store, study_id, person, data_dir / "images")
         typer.echo(_in_words(effect))
@@ -388,6 +378,6 @@ def _step(
     database: str | None,
     **given: Any,
 ) -> None:
-    with _opened(database, data_dir) as store:
+    with opened(database, data_dir) as store:
         done = change(store, _find(store, name).id, person, datetime.now(UTC), **given)
         typer.echo(f"{done.name} is {done.status}")

@@ -20,7 +20,8 @@ from semsim.analysis.security_model import ReadNetwork, leaked_layers, network_o
 from semsim.errors import DataError, SettingsError
 from semsim.reporting.export import png, svg
 from semsim.reporting.security_figure import leak_figure
-from semsim.score_cli import errors_end_with, text_table
+from semsim.score_cli import text_table
+from semsim.terminal import told_errors
 
 _SHOWN = 8  # try-outs, of which a deep network has dozens
 
@@ -57,7 +58,7 @@ def audit(
     The class of a file is made without arguments. Its layers must follow one another, without
     shortcuts.
     """
-    with errors_end_with(2):
+    with told_errors():
         found = audited(network, shape_of(size), seed)
         index = security_index(found.network.layers, found.input_shape)
         typer.echo(f"{found.name}, input {size}\n\n{layer_text(index, found.network.names)}\n")

@@ -19,7 +19,7 @@ from semsim.campaign.vertical import VerticalRun, attack_vertical
 from semsim.campaign.watch import campaigns, read_campaign
 from semsim.job_cli import TerminalBar, carry_out
 from semsim.jobs import Job, read_job
-from semsim.score_cli import errors_end_with
+from semsim.terminal import DATA, told_errors
 
 app = typer.Typer(no_args_is_help=True, help="A grid of targets and attacks, on many machines.")
 
@@ -48,7 +48,6 @@ _Seeds = Annotated[list[int] | None, typer.Option(help="Seed of targets and atta
 _Train = Annotated[str, typer.Option(help="Training of the targets, as epochs=2,lr=0.05.")]
 _Together = Annotated[int | None, typer.Option(help="Images attacked at once, where possible.")]
 _DataDir = Annotated[Path, typer.Option(help="Data folder.")]
-_DATA = Path("data")
 
 
 @app.command("plan")
@@ -65,11 +64,11 @@ def plan_command(
     seeds: _Seeds = None,
     train: _Train = "",
     together: _Together = None,
-    data_dir: _DataDir = _DATA,
+    data_dir: _DataDir = DATA,
     workers: Annotated[int, typer.Option(help="Processes to share the time among.")] = 1,
 ) -> None:
     """Say how many cells a campaign has, and what time and disk it takes, from a few steps."""
-    with errors_end_with(1):
+    with told_errors():
         campaign = _campaign(locals())
         plan = plan_of(campaign)
         with TerminalBar("Measuring") as bar:
@@ -91,7 +90,7 @@ def run_command(
     seeds: _Seeds = None,
     train: _Train = "",
     together: _Together = None,
-    data_dir: _DataDir = _DATA,
+    data_dir: _DataDir = DATA,
     scheduler: Annotated[str, typer.Option(help="Dask scheduler, as tcp://10.0.0.1:8786.")] = "",
     workers: Annotated[int, typer.Option(help="Processes on this machine; 0: one a core.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps, on each worker.")] = "auto",
@@ -104,7 +103,7 @@ def run_command(
 
     The exit code is 0 where every image has a picture, 1 where some have, 3 where none has.
     """
-    with errors_end_with(1):
+    with told_errors():
         order = Order(
             campaign=_campaign(locals()),
             data=data_dir,
@@ -127,10 +126,10 @@ def vertical_command(
     batch: Annotated[int, typer.Option(help="Images a round.")] = VerticalRun.batch,
     rounds: Annotated[int, typer.Option(help="Rounds; 0: twice as many as images.")] = 0,
     seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
-    data_dir: _DataDir = _DATA,
+    data_dir: _DataDir = DATA,
 ) -> None:
     """Attack vertical federated learning, in which everybody holds a part of every image."""
-    with errors_end_with(1):
+    with told_errors():
         run = VerticalRun(
             name=name,
             dataset=dataset,
@@ -149,10 +148,10 @@ def vertical_command(
 @app.command("status")
 def status_command(
     name: Annotated[str | None, typer.Option(help="Campaign; all of them without it.")] = None,
-    data_dir: _DataDir = _DATA,
+    data_dir: _DataDir = DATA,
 ) -> None:
     """Say how far campaigns are."""
-    with errors_end_with(1):
+    with told_errors():
         names = campaigns(data_dir) if name is None else [name]
         for one in names:
             typer.echo(_status_text(data_dir, one))

@@ -8,8 +8,9 @@ from importlib import import_module
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_command
+
+from semsim.terminal import Commands
 
 # Command → module of the package and the function or application in it.
 COMMANDS: Mapping[str, tuple[str, str]] = {
@@ -29,7 +30,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 }
 
 
-class _Commands(TyperGroup):
+class _Commands(Commands):
     """A group that knows its commands by name alone."""
 
     def list_commands(self, ctx: Any) -> list[str]:

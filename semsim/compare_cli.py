@@ -22,7 +22,8 @@ from semsim.reporting.canvas import DOUBLE, SINGLE
 from semsim.reporting.methods import Origin, warnings
 from semsim.reporting.notation import NONE, p_value, reason, with_interval_or_why
 from semsim.reporting.report import report_html
-from semsim.score_cli import errors_end_with, terminal_bar, text_table
+from semsim.score_cli import terminal_bar, text_table
+from semsim.terminal import STDOUT, told_errors
 
 _DEFAULTS = AnalysisSettings()
 _TEXTS = ("study", "dataset", "attack", "model", "image_id", "class_name", "annotator", "answer")
@@ -103,7 +104,7 @@ def compare(
     ] = DOUBLE,
 ) -> None:
     """Print how well each metric agrees with people; with --out write everything about it."""
-    with errors_end_with(2):
+    with told_errors():
         request = Request(
             votes=votes,
             scores=scores,
@@ -131,10 +132,12 @@ def report(
     seed: SeedOption = _DEFAULTS.seed,
     higher_leaks: HigherOption = None,
     lower_leaks: LowerOption = None,
-    out: Annotated[Path, typer.Option(help="HTML file to write.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option(help="HTML file; - is stdout.")] = Path("report.html"),
 ) -> None:
     """Write one HTML file about the comparison, ready to go with a paper; it opens offline."""
-    with errors_end_with(2):
+    with told_errors():
+        if out != STDOUT and out.suffix not in (".html", ".htm"):
+            raise SettingsError(f"--out ends in .html, or is - for stdout; got {out.name!r}.")
         request = Request(
             votes=votes,
             scores=scores,
@@ -145,7 +148,6 @@ def report(
             lower=tuple(lower_leaks or ()),
         )
         _write(out, report_html(*judge(request)))
-        typer.echo(f"Wrote {out}")
 
 
 def judge(request: Request) -> tuple[Analysis, Origin]:
@@ -309,8 +311,12 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def _write(path: Path, text: str) -> None:
+    if path == STDOUT:
+        typer.echo(text)
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+        typer.echo(f"Wrote {path}")
     except OSError as error:
         raise DataError(f"{path} cannot be written ({error}). Choose another --out.") from error

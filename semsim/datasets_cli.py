@@ -8,8 +8,9 @@ import typer
 
 from semsim.datasets import DATASETS, OnDisk
 from semsim.datasets.on_disk import ROOT
-from semsim.errors import SemsimError, SettingsError
+from semsim.errors import SettingsError
 from semsim.registry import build
+from semsim.terminal import told_errors
 
 app = typer.Typer(no_args_is_help=True, help="Data sets: which there are, and how to get them.")
 
@@ -31,15 +32,12 @@ def get_dataset(
     name: Annotated[str, typer.Argument(help="Name of the data set.")], root: _Root = Path(ROOT)
 ) -> None:
     """Fetch a data set from its authors, checksums verified; nothing where it is there already."""
-    try:
+    with told_errors():
         made = build(DATASETS, name, _settings(name, root))
         if not isinstance(made, OnDisk):
             raise SettingsError(f"The data set {name!r} needs no files from elsewhere.")
         if not made.present():
             made.download()
-    except SemsimError as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(2) from error
     typer.echo(made.folder)
 
 

@@ -10,8 +10,8 @@ from tqdm import tqdm
 from semsim.campaign.demo import build_demo
 from semsim.campaign.demo_plan import DemoSettings
 from semsim.datasets.symbols import GLYPHS
-from semsim.errors import SemsimError
 from semsim.progress import Progress
+from semsim.terminal import DATA, told_errors
 
 app = typer.Typer(no_args_is_help=True, help="The built-in study.")
 
@@ -23,9 +23,9 @@ def demo() -> None:
 
 @app.command("build")
 def demo_build(
-    out: Annotated[Path, typer.Option(help="Folder of the demo.")] = Path("data/demo"),
+    out: Annotated[Path, typer.Option(help="Folder of the demo.")] = DATA / "demo",
     work: Annotated[Path, typer.Option(help="Keeps finished pieces of an interrupted build.")] = (
-        Path("data/runs/demo")
+        DATA / "runs/demo"
     ),
     images: Annotated[
         int, typer.Option(help="Originals attacked on each target.", min=1, max=len(GLYPHS))
@@ -49,10 +49,7 @@ def demo_build(
             bar.set_postfix_str(progress.note)
             bar.update(progress.done - bar.n)
 
-        try:
+        with told_errors():
             folders = build_demo(out, work, settings, report=show)
-        except SemsimError as error:
-            typer.echo(f"Error: {error}", err=True)
-            raise typer.Exit(2) from error
     for folder in folders:
         typer.echo(folder)

@@ -12,7 +12,8 @@ from semsim.federated import NETWORKS
 from semsim.federated.leak import ARMS
 from semsim.federated.study import Order, carry_out
 from semsim.federated.tables import cost_table, curve_table, leak_table, training_words
-from semsim.score_cli import errors_end_with, terminal_bar
+from semsim.score_cli import terminal_bar
+from semsim.terminal import told_errors
 
 _NONE = "none"
 
@@ -68,7 +69,7 @@ def federated(
         attack=attack,
         attack_round=attack_round,
     )
-    with errors_end_with(2), terminal_bar("step") as bar:
+    with told_errors(), terminal_bar("step") as bar:
         work = functools.partial(carry_out, order, out.resolve())
         result = work(bar) if job is None else jobs.run_as_job(job, work, also=bar)
     if result is None:

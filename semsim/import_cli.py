@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from semsim.errors import SemsimError, SettingsError
+from semsim.errors import SettingsError
 from semsim.importers import (
     IMPORTERS,
     Importer,
@@ -25,6 +25,7 @@ from semsim.importers import (
 )
 from semsim.importers.image_sets import slug
 from semsim.score_cli import terminal_bar
+from semsim.terminal import DATA, told_errors
 
 app = typer.Typer(
     no_args_is_help=True, help="Import data published by others: images, votes, labels, scores."
@@ -75,23 +76,20 @@ def _command(kind: str, importer: Importer) -> Callable[..., None]:
         **settings: Any,
     ) -> None:
         given = {key: value for key, value in settings.items() if value is not None}
-        try:
+        with told_errors():
             called = _checked(slug(source.resolve().stem) if name is None else name)
             plan = _planned(kind, source, called, given)
             if dry_run:
                 typer.echo("Dry run: nothing was written.")
             else:
                 _carried_out(plan, places_of(called, data_dir, out))
-        except SemsimError as error:
-            typer.echo(f"Error: {error}", err=True)
-            raise typer.Exit(2) from error
         raise typer.Exit(0 if plan.complete else 1)
 
     common = [
         _parameter("source", _Source),
         _parameter("name", _Name, None),
         _parameter("out", _Out, None),
-        _parameter("data_dir", _DataDir, Path("data")),
+        _parameter("data_dir", _DataDir, DATA),
         _parameter("dry_run", _DryRun, False),
     ]
     own = [_parameter(one.name, _option(one, importer), None) for one in fields(importer)]

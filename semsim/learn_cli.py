@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from semsim.errors import SemsimError
 from semsim.job_cli import TerminalBar, carry_out
 from semsim.jobs import Job, read_job
 from semsim.learning import PRESETS, TrainSettings
@@ -16,13 +15,15 @@ from semsim.learning.orders import Order, queue_training
 from semsim.learning.session import STATE_FILE, learn
 from semsim.progress import Progress, Report
 from semsim.scoring import read_labels
+from semsim.terminal import DATA, told_errors
+from semsim.weights import CHECKPOINTS
 
 
 def learn_command(
     labels: Annotated[Path, typer.Option(help="Parquet file of labels, exported from a study.")],
     name: Annotated[str, typer.Option(help="Name of the checkpoint to make.")],
-    checkpoints: Annotated[Path, typer.Option(help="Folder it goes to.")] = Path("checkpoints"),
-    data_dir: Annotated[Path, typer.Option(help="Folder in which jobs are kept.")] = Path("data"),
+    checkpoints: Annotated[Path, typer.Option(help="Folder it goes to.")] = CHECKPOINTS,
+    data_dir: Annotated[Path, typer.Option(help="Folder in which jobs are kept.")] = DATA,
     job: Annotated[Path | None, typer.Option(help="Job to carry out or to resume.")] = None,
     study: Annotated[str, typer.Option(help="Whose votes they are, for people to read.")] = "",
     preset: Annotated[
@@ -108,7 +109,7 @@ def learn_command(
         "seed": seed,
         "device": device,
     }
-    try:
+    with told_errors():
         order = Order(
             name=name,
             checkpoints=checkpoints.resolve(),
@@ -118,9 +119,6 @@ def learn_command(
         table = read_labels(labels)
         asked = queue_training(order, table, data_dir / "jobs") if job is None else read_job(job)
         _carry_out(asked, lambda report: learn(order, table, asked.folder, report))
-    except SemsimError as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(1) from error
 
 
 def settings_from(preset: str, given: dict[str, Any]) -> TrainSettings:

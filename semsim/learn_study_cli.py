@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from semsim import job_cli
 from semsim.campaign.specs import read_plugin
 from semsim.datasets import DATASETS
+from semsim.errors import SettingsError
 from semsim.jobs import Job, read_job
 from semsim.learn_cli import learn_command
 from semsim.learning import PRESETS, TrainSettings
@@ -40,7 +41,9 @@ from semsim.learning.studies_run import (
     work_of,
 )
 from semsim.registry import build
-from semsim.score_cli import errors_end_with, terminal_bar, text_table
+from semsim.score_cli import terminal_bar, text_table
+from semsim.terminal import DATA, told_errors
+from semsim.weights import CHECKPOINTS
 from semsim.words import counted
 
 _TRAIN = "train"
@@ -74,7 +77,7 @@ _Checkpoints = Annotated[Path, typer.Option(help="Folder of checkpoints and weig
 _Data = Annotated[Path, typer.Option(help="Folder in which jobs and scores are kept.")]
 _Metrics = Annotated[str, typer.Option(help="Other metrics, with commas between.")]
 _Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
-_CHECKPOINTS, _DATA, _METRICS = Path("checkpoints"), Path("data"), ",".join(BASELINES)
+_METRICS = ",".join(BASELINES)
 
 
 @app.command("run")
@@ -89,12 +92,12 @@ def run_command(
     study: Annotated[str, typer.Option(help="Whose votes they are, for people to read.")] = "",
     licence: Annotated[str, typer.Option(help="What the card says of the licence.")] = NOT_STATED,
     metrics: _Metrics = _METRICS,
-    checkpoints: _Checkpoints = _CHECKPOINTS,
-    data_dir: _Data = _DATA,
+    checkpoints: _Checkpoints = CHECKPOINTS,
+    data_dir: _Data = DATA,
     device: _Device = "auto",
 ) -> None:
     """Train on one side of a split, judge by the other, write checkpoint and model card."""
-    with errors_end_with(1):
+    with told_errors():
         settings = replace(read_settings(preset), device=device)
         order = Order(name=name, checkpoints=checkpoints.resolve(), settings=settings, study=study)
         asked = JudgedOrder(
@@ -123,12 +126,12 @@ def study_command(
     share: _Share = 0.25,
     preset: _Preset = "small",
     metrics: _Metrics = _METRICS,
-    checkpoints: _Checkpoints = _CHECKPOINTS,
-    data_dir: _Data = _DATA,
+    checkpoints: _Checkpoints = CHECKPOINTS,
+    data_dir: _Data = DATA,
     device: _Device = "auto",
 ) -> None:
     """Vary one thing and judge each training: label budget, network, loss or margin."""
-    with errors_end_with(1):
+    with told_errors():
         material = read_material(labels, votes)
         given = (
             default_values(what, material.labels) if values is None else read_values(what, values)
@@ -162,7 +165,9 @@ def pretrain_command(
     It sees the public training split alone, never an original of a study. Run again after
     Ctrl-C, it goes on after the last finished epoch.
     """
-    with errors_end_with(1):
+    with told_errors():
+        if out.suffix != ".safetensors":
+            raise SettingsError(f"--out ends in .safetensors; got {out.name!r}.")
         asked = PretrainSettings(
             **read_plugin({"pretrain": PretrainSettings}, f"pretrain:{settings}").settings
         )
@@ -184,7 +189,7 @@ def counts_command(
     labels: _Labels, hold_out: _HoldOut = "original", share: _Share = 0.25, split_seed: _Split = 0
 ) -> None:
     """What a training and its test would have, and what they lack; trains nothing."""
-    with errors_end_with(1):
+    with told_errors():
         asked = parse_hold_out(hold_out, share, split_seed)
         typer.echo(counts_text(count(read_material(labels, None).labels, asked), asked))
 
@@ -192,10 +197,10 @@ def counts_command(
 @app.command("promote")
 def promote_command(
     name: Annotated[str, typer.Argument(help="Name of the checkpoint.")],
-    checkpoints: _Checkpoints = _CHECKPOINTS,
+    checkpoints: _Checkpoints = CHECKPOINTS,
 ) -> None:
     """Make a checkpoint the SemSim of this workspace, the one Compare shows first."""
-    with errors_end_with(1):
+    with told_errors():
         typer.echo(f"{promote(checkpoints, name)} is the SemSim of this workspace.")
 
 
@@ -204,7 +209,7 @@ def carry_out_command(
     job: Annotated[Path, typer.Option(help="Job of a judged training or a study.")],
 ) -> None:
     """Carry out or resume a job that `run`, `study` or a page made."""
-    with errors_end_with(1):
+    with told_errors():
         outcome = carry_out(read_job(job))
         if outcome is not None:
             typer.echo(study_text(outcome) if "rows" in outcome else judged_text(outcome))

@@ -41,7 +41,8 @@ from semsim.scoring import (
     referenced,
     score_sets,
 )
-from semsim.weights import CHECKPOINTS, REPOSITORY, download, locate, read_manifest
+from semsim.terminal import DATA, STDOUT, check_table, told_errors, write_table
+from semsim.weights import CHECKPOINTS, download, locate, read_manifest
 
 CheckpointsOption = Annotated[Path, typer.Option(help="Folder of weight files.")]
 JobOption = Annotated[
@@ -73,13 +74,13 @@ def score(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Parquet file to write. For two folders the default is "
-            "<reconstructions>-scores.parquet, beside the folder."
+            help="File to write, .parquet or .csv; - is CSV on standard output. For two folders "
+            "the default is <reconstructions>-scores.parquet, beside the folder."
         ),
     ] = None,
     scores: Annotated[
         Path, typer.Option(help="Where scores of sets are kept, so that none is computed twice.")
-    ] = REPOSITORY / "data" / "scores",
+    ] = DATA / "scores",
     checkpoints: CheckpointsOption = CHECKPOINTS,
     fetch: Annotated[
         bool, typer.Option("--download", help="Fetch missing weight files first.")
@@ -87,8 +88,9 @@ def score(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     job: JobOption = None,
 ) -> None:
-    """Score reconstructions against their originals; print a table and write Parquet."""
-    with errors_end_with(2):
+    """Score reconstructions against their originals; print a table and write the scores."""
+    with told_errors():
+        check_table(out)
         resources = Resources(checkpoints=checkpoints, device=pick_device(device))
         names = _names(metrics, resources)
         if fetch:
@@ -119,7 +121,7 @@ def weights(
     job: JobOption = None,
 ) -> None:
     """List the weight files metrics need, or fetch the named ones with --download."""
-    with errors_end_with(2):
+    with told_errors():
         manifest = read_manifest(checkpoints)
         wanted = list(names or manifest)
         if fetch and not names:
@@ -186,15 +188,15 @@ def _score_folders(
     target = out or reconstructions.resolve().with_name(
         f"{reconstructions.resolve().name}-scores.parquet"
     )
-    _write_table(table, target)
+    write_table(table, target)
     records = table.attrs["metrics"]
-    typer.echo(_record_table(records))
+    typer.echo(_record_table(records), err=target == STDOUT)
     for problem in found.problems:
         typer.echo(f"Left out: {problem}", err=True)
     unavailable = _say_unavailable(
         {name: record["unavailable"] for name, record in records.items() if "unavailable" in record}
     )
-    typer.echo(f"Wrote {target}")
+    typer.echo(f"Wrote {target}", err=target == STDOUT)
     return not found.problems and not unavailable
 
 
@@ -222,8 +224,8 @@ def _score_sets(work: Callable[[Report], ScoreBook], out: Path | None, job: Path
         return False  # stopped as asked
     book = books[0]
     if out is not None:
-        _write_table(book.scores, out)
-    typer.echo(_book_table(book))
+        write_table(book.scores, out)
+    typer.echo(_book_table(book), err=out == STDOUT)
     unavailable = _say_unavailable(book.unavailable)
     for (title, name), reason in book.refused.items():
         typer.echo(f"{name} of {title}: {reason}", err=True)
@@ -281,14 +283,6 @@ def _weight_state(name: str, checkpoints: Path) -> str:
         return f"ok       {locate(name, checkpoints)}"
     except SemsimError as error:
         return f"missing  {error}"
-
-
-def _write_table(table: pd.DataFrame, path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        table.to_parquet(path, index=False)
-    except OSError as error:
-        raise DataError(f"{path} cannot be written ({error}). Choose another --out.") from error
 
 
 def _say_unavailable(reasons: dict[str, str]) -> bool:
@@ -351,13 +345,3 @@ def terminal_bar(unit: str) -> Iterator[Report]:
             bar.update(progress.done - bar.n)
 
         yield show
-
-
-@contextmanager
-def errors_end_with(code: int) -> Iterator[None]:
-    """Print what goes wrong inside, and exit with `code`."""
-    try:
-        yield
-    except SemsimError as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(code) from error

@@ -8,7 +8,6 @@ import pandas as pd
 import typer
 
 from semsim import job_cli
-from semsim.errors import SemsimError
 from semsim.job_cli import TerminalBar
 from semsim.jobs import Job, read_job, read_json
 from semsim.processes import checked_workers
@@ -20,6 +19,8 @@ from semsim.split.parallel import run_spread
 from semsim.split.plan import ARMS, PRESETS, SplitPlan, plan_from
 from semsim.split.session import Place
 from semsim.split.tables import text_table
+from semsim.terminal import DATA, told_errors
+from semsim.weights import CHECKPOINTS
 
 app = typer.Typer(no_args_is_help=True, help="Split inference: defences and model inversion.")
 
@@ -35,7 +36,6 @@ _Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
 _Job = Annotated[Path | None, typer.Option(help="Job to carry out or to resume.")]
 _Workers = Annotated[int, typer.Option(help="Processes that train and attack.")]
 _Seeds = Annotated[list[int] | None, typer.Option(help="Repeatable.")]
-_DATA, _WEIGHTS = Path("data"), Path("checkpoints")
 
 
 @app.command("run")
@@ -65,19 +65,17 @@ def run_command(
     attack_invalid: Annotated[
         bool, typer.Option("--attack-invalid", help="Attack under-trained systems too.")
     ] = False,
-    data_dir: _DataDir = _DATA,
-    checkpoints: _Checkpoints = _WEIGHTS,
+    data_dir: _DataDir = DATA,
+    checkpoints: _Checkpoints = CHECKPOINTS,
     device: _Device = "auto",
     workers: _Workers = 1,
     job: _Job = None,
 ) -> None:
     """Train the systems, attack them, write sets; Ctrl-C leaves it so that it can be resumed."""
     given = locals()
-    try:
+    with told_errors():
         place = Place(data=data_dir, checkpoints=checkpoints, device=device)
         carry_out(plan_of_options(given), place, job, workers)
-    except SemsimError as error:
-        raise _told(error) from error
 
 
 @app.command("study")
@@ -93,8 +91,8 @@ def study_command(
     epochs: _Epochs = None,
     shadow_epochs: _Shadow = None,
     images: _Images = None,
-    data_dir: _DataDir = _DATA,
-    checkpoints: _Checkpoints = _WEIGHTS,
+    data_dir: _DataDir = DATA,
+    checkpoints: _Checkpoints = CHECKPOINTS,
     device: _Device = "auto",
     workers: _Workers = 1,
 ) -> None:
@@ -106,14 +104,12 @@ def study_command(
     given |= {"ensemble_epochs": None, "metric": None, "attack_invalid": True}
     given["attack"] = attack or ["adaptive"]
     given["name"] = name or "cuts"
-    try:
+    with told_errors():
         given["network"] = grid(network, h or [1, 2], t or [1])
         place = Place(data=data_dir, checkpoints=checkpoints, device=device)
         outcome = carry_out(plan_of_options(given), place, None, workers)
         if outcome is not None:
             _draw(outcome, data_dir / "split", given["name"])
-    except SemsimError as error:
-        raise _told(error) from error
 
 
 def _draw(outcome: dict[str, Any], folder: Path, name: str) -> None:
@@ -205,8 +201,3 @@ class _Terminal(TerminalBar):
             share = progress.done / progress.total if progress.total else 1
             typer.echo(f"{share:.0%} {stage}", err=True)
             self._wrote = stage
-
-
-def _told(error: SemsimError) -> typer.Exit:
-    typer.echo(f"Error: {error}", err=True)
-    return typer.Exit(1)

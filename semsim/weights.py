@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import save
+from torch import Tensor
 
 from semsim.errors import UnknownNameError, WeightsError
 from semsim.progress import Progress, Report, silent
@@ -110,6 +112,19 @@ def sha256_of(path: Path) -> str:
     """The sha256 of a file, in hex; read again only after the file has changed."""
     facts = Path(path).stat()
     return _sha256(os.path.abspath(path), facts.st_size, facts.st_mtime_ns)
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> None:
+    """Write `tensors` and `facts` as a safetensors file, whole or not at all.
+
+    Who may read it is up to the umask, as for every other file: safetensors' own writer lets
+    nobody but its owner.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    partial.write_bytes(save(kept, metadata=dict(facts)))
+    os.replace(partial, path)
 
 
 def download(name: str, checkpoints: Path = CHECKPOINTS, report: Report = silent) -> Path:

@@ -20,7 +20,7 @@ def test_a_taken_port_is_said_to_be_so_before_anything_is_made(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         code, said = start(tmp_path / "log", "--port", port, "--data-dir", str(tmp_path / "data"))
-    assert code == 1
+    assert code == 2
     assert f"Port {port} is taken" in said
     assert not (tmp_path / "data").exists()
 
@@ -29,6 +29,6 @@ def test_a_database_that_does_not_answer_is_named(tmp_path):
     address = "postgresql+psycopg://nobody@127.0.0.1:1/none"
     options = ["--port", "1", "--data-dir", str(tmp_path), "--database", address]
     code, said = start(tmp_path / "log", *options)
-    assert code == 1
+    assert code == 2
     assert "cannot be used" in said
     assert "Traceback" not in said

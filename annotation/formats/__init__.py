@@ -6,6 +6,7 @@ them; sessions and passwords are in none.
 
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -114,6 +115,17 @@ def export(data: StudyData, out: Path, form: str | None = None, what: What | Non
         return _write_whole(partial(write, data), out, is_folder=not FORMATS[name].ending)
     except OSError as error:
         raise AnnotationError(f"{out} could not be written: {error}") from error
+
+
+def content(data: StudyData, form: str, what: What | None = None) -> tuple[bytes, str]:
+    """What `export` would write to a file, and what it says; `AnnotationError` for a folder."""
+    write = _writer(form, what)
+    if not FORMATS[form].ending:
+        raise AnnotationError(f"The format {form} is a folder; give one as --out, not -.")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "study"
+        said = write(data, path)
+        return path.read_bytes(), said
 
 
 def _write_whole(write: Callable[[Path], str], out: Path, *, is_folder: bool) -> str:

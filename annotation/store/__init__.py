@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from sqlalchemy import make_url
+from sqlalchemy import inspect, make_url
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session
 
@@ -19,22 +19,33 @@ from annotation.store import engine as engines
 from annotation.store.migrate import upgrade
 
 T = TypeVar("T")
+_NOTHING = (
+    "There are no studies at {} yet. Make one with `python -m annotation create` or in the studio, "
+    "or say where they are with --data-dir or --database."
+)
 
 
 class Store:
     """An open, up-to-date database; safe to share between threads.
 
-    Raises `StoreError` if `url` is no address of a database that can be used.
+    make: whether tables, and the file of SQLite, are made where there are none. Raises `StoreError`
+    if `url` is no address of a database that can be used, or there is none and it is not made.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, make: bool = True) -> None:
         self.url = url
+        file = engines.sqlite_file(url)
+        if not make and file is not None and str(file) != ":memory:" and not file.is_file():
+            raise StoreError(_NOTHING.format(file))
         self._engine = engines.open_engine(url)
         self._reader = engines.reader(self._engine)
         self._writer = engines.writer(self._engine)
         if self._engine.dialect.name == "sqlite":
             Path(str(make_url(url).database)).parent.mkdir(parents=True, exist_ok=True)
         try:
+            if not make and not inspect(self._engine).has_table("study"):
+                self.close()
+                raise StoreError(_NOTHING.format(self._engine.url))
             upgrade(self._engine)
         except DatabaseError as error:
             self.close()

@@ -230,6 +230,8 @@ def _read(data: Path, key: str) -> float | None:
 
 
 def _write(data: Path, key: str, seconds: float) -> None:
+    if not Path(data).is_dir():
+        return  # asking what a campaign takes begins no data folder
     path = _path(data, key)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, {"seconds": seconds})

@@ -9,12 +9,12 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from semsim.errors import SettingsError, WeightsError
 from semsim.learning.backbones import make_backbone
 from semsim.metrics.base import check_pairs
+from semsim.weights import write_tensors
 
 KIND = "semsim"
 
@@ -128,11 +128,7 @@ def save_semsim(model: SemSimModel, path: Path, training: Training) -> None:
         "std": model.std.flatten().tolist(),
         "training": asdict(training),
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    weights = {key: value.contiguous().cpu() for key, value in model.state_dict().items()}
-    temporary = path.with_name(f".{path.name}.part")
-    save_file(weights, str(temporary), metadata={"kind": KIND, "config": json.dumps(config)})
-    temporary.replace(path)
+    write_tensors(path, model.state_dict(), {"kind": KIND, "config": json.dumps(config)})
 
 
 def load_semsim(path: Path) -> SemSimModel:

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import nn
 
 from semsim.defences.crop_flip import CropFlip
@@ -20,6 +19,7 @@ from semsim.targets.model import TargetModel
 from semsim.targets.train import Training, accuracy, carry_out
 from semsim.targets.train import TrainSettings as ClassifierTraining
 from semsim.types import LabelledImages
+from semsim.weights import write_tensors
 
 KIND = "semsim-start"
 
@@ -95,13 +95,9 @@ def save_start(
 
     facts: where it comes from, such as the data set and its accuracy; a model card repeats them.
     """
-    weights = {name: value.contiguous().cpu() for name, value in model.body.state_dict().items()}
-    weights |= {"mean": model.mean.cpu(), "std": model.std.cpu()}
+    weights = {**model.body.state_dict(), "mean": model.mean, "std": model.std}
     config = json.dumps({"settings": asdict(settings), **facts})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.part")
-    save_file(weights, str(temporary), metadata={"kind": KIND, "config": config})
-    temporary.replace(path)
+    write_tensors(path, weights, {"kind": KIND, "config": config})
 
 
 def start_facts(path: Path) -> dict[str, Any] | None:

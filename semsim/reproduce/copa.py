@@ -28,8 +28,9 @@ from semsim.reproduce.copa_tables import (
     text_2,
     varied,
 )
-from semsim.score_cli import errors_end_with, terminal_bar
+from semsim.score_cli import terminal_bar
 from semsim.targets.cnn3 import VARIANTS
+from semsim.terminal import DATA, told_errors
 from semsim.types import LabelledImages
 
 FIGURES = {"tanh": 1, "leaky-relu": 2}  # activation → the paper's figure
@@ -48,15 +49,15 @@ def reproduce_copa(
         str, typer.Option(help="tanh (Figure 1), leaky-relu (Figure 2) or both.")
     ] = "tanh,leaky-relu",
     workers: Annotated[int, typer.Option(help="Processes.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder for tables and figures.")] = Path(
-        "data/reproduce/copa"
+    out: Annotated[Path, typer.Option(help="Folder for tables and figures.")] = (
+        DATA / "reproduce/copa"
     ),
 ) -> None:
     """Print Tables 1 and 2 of the COPA paper beside our numbers; write both and the figures.
 
     What was computed before, with the same images, is read from the folder and not computed again.
     """
-    with errors_end_with(2):
+    with told_errors():
         numbers, kinds = chosen_variants(variants), chosen_activations(activations)
         if seeds < 1:
             raise SettingsError(f"--seeds is 1 or more; got {seeds}.")

@@ -9,13 +9,15 @@ import pandas as pd
 import typer
 
 from semsim.datasets.folder import Folder
-from semsim.errors import SemsimError, SettingsError
+from semsim.errors import SettingsError
 from semsim.processes import checked_workers
 from semsim.split.orders import queue_split
 from semsim.split.plan import PRESETS, SplitPlan, make_dataset
 from semsim.split.session import Place
 from semsim.split.tables import choices, spread_text, summary, verdict
 from semsim.split_cli import carry_out_quietly, cost_text
+from semsim.terminal import DATA, told_errors
+from semsim.weights import CHECKPOINTS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,22 +89,19 @@ def reproduce_ensembler(
     size: Annotated[int, typer.Option(help="Pixels a side of those images.")] = 32,
     defence_seed: Annotated[list[int] | None, typer.Option(help="Repeatable.")] = None,
     attack_seed: Annotated[list[int] | None, typer.Option(help="Repeatable.")] = None,
-    data_dir: Annotated[Path, typer.Option(help="Data folder.")] = Path("data"),
+    data_dir: Annotated[Path, typer.Option(help="Data folder.")] = DATA,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     workers: Annotated[int, typer.Option(help="Processes that train and attack.")] = 1,
 ) -> None:
     """Ensembler, Table 1: every defence under the paper's attack and under an aligned one."""
-    try:
+    with told_errors():
         checked_workers(workers)
         plan = _plan(preset, images, size)
         seeds = {"defence_seeds": defence_seed, "attack_seeds": attack_seed}
         given: dict[str, Any] = {name: tuple(v) for name, v in seeds.items() if v}
-        place = Place(data=data_dir, checkpoints=Path("checkpoints"), device=device)
+        place = Place(data=data_dir, checkpoints=CHECKPOINTS, device=device)
         plan = replace(plan, **given)
         outcome = carry_out_quietly(queue_split(plan, place), plan, place, workers)
-    except SemsimError as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(1) from error
     if outcome is not None:
         typer.echo(report_text(outcome))
 

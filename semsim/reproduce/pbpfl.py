@@ -36,7 +36,8 @@ from semsim.reproduce.pbpfl_tables import (
     traffic_text,
 )
 from semsim.reproduce.pbpfl_tasks import Task, carry_out_all
-from semsim.score_cli import errors_end_with, terminal_bar
+from semsim.score_cli import terminal_bar
+from semsim.terminal import told_errors
 
 CLIENTS = (1, 5, 10)
 BATCH = 32  # of each client, as in the paper
@@ -119,7 +120,7 @@ def reproduce_pbpfl(
     """Train FedAvg and PBPFL side by side, count their costs, and attack what leaks."""
     if preset not in PRESETS:
         raise typer.BadParameter(f"{preset!r}: choose from {', '.join(PRESETS)}.")
-    with errors_end_with(2), terminal_bar("step") as bar:
+    with told_errors(), terminal_bar("step") as bar:
         text = reproduced(PRESETS[preset], out.resolve() / preset, bar, workers)
     typer.echo(text)
 

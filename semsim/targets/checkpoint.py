@@ -2,17 +2,16 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from semsim.errors import SettingsError, WeightsError
 from semsim.types import LabelledImages
+from semsim.weights import write_tensors
 
 _KIND = "target-training/1"
 
@@ -40,14 +39,7 @@ def write_state(path: Path, state: TrainState, training: str) -> None:
         **{f"momentum/{name}": value for name, value in state.momentum.items()},
     }
     facts = {"kind": _KIND, "training": training, "epoch": state.epoch, "lr": state.lr}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    save_file(
-        {name: value.detach().cpu().contiguous() for name, value in tensors.items()},
-        str(temporary),
-        metadata={"facts": json.dumps(facts)},
-    )
-    os.replace(temporary, path)
+    write_tensors(path, tensors, {"facts": json.dumps(facts)})
 
 
 def read_state(path: Path, training: str) -> TrainState | None:

@@ -8,11 +8,12 @@ from typing import ClassVar, Protocol
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from semsim.errors import WeightsError
 from semsim.registry import build
+from semsim.weights import write_tensors
 
 
 class Architecture(Protocol):
@@ -74,9 +75,7 @@ def save_target(model: TargetModel, path: Path, *, name: str, facts: Mapping[str
         "size": model.size,
         "facts": dict(facts),
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    weights = {key: value.contiguous().cpu() for key, value in model.state_dict().items()}
-    save_file(weights, str(path), metadata={"kind": "target", "config": json.dumps(config)})
+    write_tensors(path, model.state_dict(), {"kind": "target", "config": json.dumps(config)})
 
 
 def load_target(path: Path) -> TargetModel:

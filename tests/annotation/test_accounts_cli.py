@@ -59,6 +59,6 @@ def test_what_cannot_be_done_is_told(run):
         ("already", ("add", "ada")),
     ):
         done = run(*arguments)
-        assert done.exit_code == 1
+        assert done.exit_code == 2
         assert told in done.output
     assert "at least 12" in run("add", "Bo", password="short").output

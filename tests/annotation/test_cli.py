@@ -1,5 +1,6 @@
 """The command line, in process; `test_main` runs the real one."""
 
+import io
 import subprocess
 import sys
 
@@ -43,6 +44,22 @@ def test_from_sets_to_tables(run, folder, tmp_path):
     assert len(pd.read_parquet(tmp_path / "labels.parquet")) == 4
 
 
+def test_a_table_goes_to_standard_output(run, folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("create", "demo", "--set", folder, "--simulated", "--votes-per-item", "1")
+    run("simulate", "demo", "--annotators", "1")
+    run("export", "demo", "--out", "votes.jsonl")
+    printed = run("export", "demo", "--out", "-", "--format", "jsonl")
+    assert (printed.exit_code, printed.stderr) == (0, "4 votes\n")
+    assert printed.stdout == (tmp_path / "votes.jsonl").read_text()
+    table = pd.read_csv(io.StringIO(run("labels", "demo", "--out", "-").stdout))
+    assert len(table) == 4
+    assert not (tmp_path / "-").exists()
+    refused = run("export", "demo", "--out", "-", "--format", "hf")
+    assert (refused.exit_code, "is a folder" in refused.stderr) == (2, True)
+    assert run("export", "demo", "--out", "votes.xlsx").exit_code == 2
+
+
 def test_pairs(run, folder):
     assert "6 items (2 decoys)" in run(
         "create", "p", "--set", folder, "--task", "pair", "--decoy-rate", "0.5"
@@ -66,13 +83,13 @@ def test_every_format_is_listed_and_written(run, folder, tmp_path):
         out = tmp_path / f"{name}{one.ending}"
         done = run("export", "demo", "--format", name, "--out", out)
         no_triplet = name == "triplets"  # one model makes none
-        assert (done.exit_code, out.exists()) == (int(no_triplet), not no_triplet), name
+        assert (done.exit_code, out.exists()) == (2 * no_triplet, not no_triplet), name
         assert (f" in {out}" in done.output) != no_triplet
     labels = tmp_path / "labels.jsonl"
     assert run("export", "demo", "--what", "labels", "--out", labels).exit_code == 0
     assert len(labels.read_text().splitlines()) == 4
     wrong = run("export", "demo", "--format", "hf", "--what", "votes", "--out", tmp_path / "x")
-    assert (wrong.exit_code, "hf holds labels" in wrong.output) == (1, True)
+    assert (wrong.exit_code, "hf holds labels" in wrong.output) == (2, True)
 
 
 def test_a_dry_run_reports_and_writes_nothing(run, folder, tmp_path):
@@ -99,21 +116,22 @@ def test_a_dry_run_reports_and_writes_nothing(run, folder, tmp_path):
 
 def test_mistakes_are_explained_and_fail(run, folder, tmp_path):
     unknown = run("progress", "demo")
-    assert unknown.exit_code == 1
-    assert "No study is called 'demo'" in unknown.output
+    assert unknown.exit_code == 2
+    assert "There are no studies at" in unknown.output
     for _ in range(2):
         run("create", "demo", "--set", folder)
     assert "Several studies are called 'demo'" in run("progress", "demo").output
     nowhere = run("create", "x", "--set", tmp_path / "nowhere")
-    assert (nowhere.exit_code, "run.json is missing" in nowhere.output) == (1, True)
+    assert (nowhere.exit_code, "run.json is missing" in nowhere.output) == (2, True)
     bad = run("create", "x", "--set", folder, "--votes-per-item", "0")
-    assert (bad.exit_code, "Votes per item" in bad.output) == (1, True)
+    assert (bad.exit_code, "Votes per item" in bad.output) == (2, True)
     database = run("studies", "--database", "mysql://x/y")
-    assert (database.exit_code, "not supported" in database.output) == (1, True)
+    assert (database.exit_code, "not supported" in database.output) == (2, True)
 
 
 def test_main(tmp_path):
     command = [sys.executable, "-m", "annotation", "studies", "--data-dir", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert (tmp_path / "studies.db").exists()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"Error: There are no studies at {tmp_path / 'studies.db'} yet.")
+    assert not (tmp_path / "studies.db").exists()

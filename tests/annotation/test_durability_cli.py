@@ -52,7 +52,7 @@ def test_a_backup_to_a_file_overwrites_nothing(run, labelled):
     assert run("backup", "--out", labelled / "usb" / "mine.db").exit_code == 0
     assert n_votes(labelled / "usb" / "mine.db") == 4
     again = run("backup", "--out", labelled / "usb" / "mine.db")
-    assert (again.exit_code, "exists already" in again.output) == (1, True)
+    assert (again.exit_code, "exists already" in again.output) == (2, True)
     assert not (labelled / "backups").exists()
 
 
@@ -65,5 +65,5 @@ def test_mistakes_are_explained_and_fail(run, tmp_path):
         (("restore", "any.db", "--database", "postgresql+psycopg://host/db"), "pg_restore"),
     ):
         done = run(*arguments)
-        assert (done.exit_code, message in done.output) == (1, True), done.output
+        assert (done.exit_code, message in done.output) == (2, True), done.output
     assert list(tmp_path.iterdir()) == []

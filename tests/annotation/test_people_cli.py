@@ -54,9 +54,9 @@ def test_what_becomes_of_the_votes_must_be_said(run):
 
 def test_mistakes_are_explained(run):
     nobody = run("annotators", "pause", "demo", "Nobody")
-    assert (nobody.exit_code, "called 'Nobody'" in nobody.output) == (1, True)
+    assert (nobody.exit_code, "called 'Nobody'" in nobody.output) == (2, True)
     never = run("annotators", "include", "demo", "Simulated 1")
     assert never.exit_code == 0  # nothing to do
     run("annotators", "exclude", "demo", "Simulated 1")
     wrong = run("annotators", "resume", "demo", "Simulated 1")
-    assert (wrong.exit_code, "Simulated 1 is excluded" in wrong.output) == (1, True)
+    assert (wrong.exit_code, "Simulated 1 is excluded" in wrong.output) == (2, True)

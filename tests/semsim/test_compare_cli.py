@@ -109,7 +109,7 @@ def test_report_writes_one_file(files, tmp_path):
     assert text.startswith("<!DOCTYPE html>")
     assert "seed 0" in text
     assert "20 bootstraps over models" in text
-    blocked = run("report", *files, *KNOWN, *FEW, "--out", out / "inside")
+    blocked = run("report", *files, *KNOWN, *FEW, "--out", out / "inside.html")
     assert blocked.exit_code == 2
     assert "cannot be written" in blocked.stderr
 

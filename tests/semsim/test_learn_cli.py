@@ -122,7 +122,7 @@ def test_a_queued_training_is_carried_out_with_the_settings_it_was_given(files, 
 )
 def test_mistakes_are_told_in_one_line(files, arguments, message):
     outcome = run([*files, "--name", "mine", *QUICK, *arguments])
-    assert outcome.exit_code == 1
+    assert outcome.exit_code == 2
     assert message in outcome.output
     assert "Traceback" not in outcome.output
 

@@ -130,8 +130,9 @@ def test_settings_are_a_preset_with_some_replaced(tmp_path, monkeypatch):
         (["run", "--preset", "huge", "--name", "a"], "No training preset is called 'huge'"),
         (["run", "--preset", "small:colour=1", "--name", "a"], "no setting 'colour'"),
         (["run", "--metrics", "nothing", "--name", "a"], "nothing"),
-        (["pretrain", "--out", "a", "--dataset", "nothing"], "nothing"),
-        (["pretrain", "--out", "a", "--set", "colour=1"], "no setting 'colour'"),
+        (["pretrain", "--out", "a.safetensors", "--dataset", "nothing"], "nothing"),
+        (["pretrain", "--out", "a.safetensors", "--set", "colour=1"], "no setting 'colour'"),
+        (["pretrain", "--out", "a.pt"], "--out ends in .safetensors"),
         (["study", "depth"], "No study is called 'depth'"),
         (["study", "budget", "--values", "99"], "more than the"),
         (["promote", "gone"], "no SemSim called 'gone'"),
@@ -142,7 +143,7 @@ def test_mistakes_are_told_in_one_line(files, tmp_path, arguments, message):
     own = {"promote": ["--checkpoints", str(tmp_path)], "pretrain": []}.get(command, files)
     first, rest = ([asked[0]], asked[1:]) if command != "run" else ([], asked)
     outcome = run(command, *first, *own, *rest)
-    assert outcome.exit_code == 1
+    assert outcome.exit_code == 2
     assert message in outcome.output
     assert "Traceback" not in outcome.output
     assert not list(tmp_path.glob("data/jobs/*"))

@@ -70,6 +70,25 @@ def test_infinite_values_are_counted_in_the_table(folders, tmp_path):
     assert pd.read_parquet(out).attrs["metrics"]["psnr"]["mean"] is None
 
 
+def test_the_ending_says_what_is_written(folders, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    a, b, _, _ = folders
+    asked = ("score", "--originals", a, "--reconstructions", b, "--metrics", "mse,psnr", "--out")
+    assert run(*asked, "x.parquet").exit_code == run(*asked, "x.csv").exit_code == 0
+    exact = pd.read_parquet("x.parquet")
+    pd.testing.assert_frame_equal(pd.read_csv("x.csv"), exact, check_dtype=False, rtol=0, atol=0)
+    printed = run(*asked, "-")
+    assert printed.exit_code == 0
+    assert printed.stdout == Path("x.csv").read_text()
+    assert "metric" in printed.stderr
+    for name in ("x.xlsx", "x", "x.csv.gz"):
+        refused = run(*asked, name)
+        assert refused.exit_code == 2
+        assert refused.stderr.startswith("Error: --out ends in .parquet or .csv")
+        assert not Path(name).exists()
+    assert not Path("-").exists()
+
+
 def test_left_out_images_are_named_and_the_exit_code_says_so(folders):
     a, b, _, _ = folders
     (b / "cat.png").write_bytes(b"broken")

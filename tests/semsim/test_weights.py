@@ -1,13 +1,19 @@
 import hashlib
 import http.server
 import json
+import os
 import threading
 from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
+from made_weights import make_classifier, make_semsim
 
 from semsim.errors import UnknownNameError, WeightsError
+from semsim.learning.pretrain import PretrainSettings, save_start
+from semsim.targets import load_target
+from semsim.targets.checkpoint import TrainState, write_state
 from semsim.weights import (
     CHECKPOINTS,
     FORMAT,
@@ -181,3 +187,22 @@ def test_download_without_a_network_says_what_to_do(tmp_path):
     with pytest.raises(WeightsError, match="could not be fetched") as caught:
         download("net", folder)
     assert str(folder / "net.pth") in str(caught.value)
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o027, 0o077])
+def test_weights_may_be_read_by_whom_a_card_may_be_read(umask, tmp_path):
+    """The umask alone decides, for each kind of weight file that is made here."""
+    before = os.umask(umask)
+    try:
+        (tmp_path / "mine.card.md").write_text("a card")
+        model = make_classifier(tmp_path / "target.safetensors")
+        save_start(model, tmp_path / "start.safetensors", PretrainSettings(), {})
+        make_semsim(tmp_path / "mine.safetensors")
+        state = TrainState(epoch=1, lr=0.1, rng=torch.get_rng_state(), model={}, momentum={})
+        write_state(tmp_path / "target.part", state, "x")
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == dict.fromkeys(modes, 0o666 & ~umask)
+    assert len(modes) == 5
+    assert torch.equal(load_target(tmp_path / "target.safetensors").head.weight, model.head.weight)

@@ -18,6 +18,6 @@ from semsim.reproduce_cli import app
 def test_what_cannot_be_done_says_why(words, says, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["ensembler", *words])
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert says in " ".join(done.output.split())
     assert "Traceback" not in done.output
