@@ -3,11 +3,9 @@
 import argparse
 import os
 import socket
-import sys
 from contextlib import suppress
 from operator import attrgetter
 from pathlib import Path
-from typing import NoReturn
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # before gradio is imported
 
@@ -15,12 +13,12 @@ import uvicorn
 
 from annotation.account_start import who_may_enter
 from annotation.builtin import ensure_demo
-from annotation.errors import AnnotationError, told_as
+from annotation.errors import told_as
 from annotation.guard import Guard
 from annotation.store import Store
 from annotation.store.backup import scheduled_backups
 from annotation.study import export_labels, export_votes, list_studies
-from annotation.terminal import DATA, ERROR
+from annotation.terminal import DATA, Parser, failed, told_errors
 from annotation.ui import StudyContext, label, people, results, studies
 from annotation.ui.mount import Page, mount, web_app
 from semsim.campaign.records import set_choices
@@ -59,33 +57,18 @@ def create_app(store: Store, options: argparse.Namespace) -> Guard:
 def serve(options: argparse.Namespace) -> None:
     """Open everything, say where it is, and serve until stopped."""
     with suppress(OSError), socket.create_connection((options.host, options.port), timeout=1):
-        raise _error(f"Port {options.port} is taken; choose another one with --port.")
+        raise failed(f"Port {options.port} is taken; choose another one with --port.")
     options.data_dir.mkdir(parents=True, exist_ok=True)
-    try:
+    with told_errors():
         store = Store(options.database or f"sqlite:///{options.data_dir.resolve() / 'studies.db'}")
         app = create_app(store, options)
-    except AnnotationError as error:
-        raise _error(error) from None
     print(f"SemSim Studio: http://{options.host}:{options.port}/studio/", flush=True)
     with scheduled_backups(store, options.data_dir / "backups"):
         uvicorn.run(app, host=options.host, port=options.port, log_level="warning")
 
 
-def _error(what: object) -> SystemExit:
-    print(f"Error: {what}", file=sys.stderr)
-    return SystemExit(ERROR)
-
-
-class _Parser(argparse.ArgumentParser):
-    """Tells usage errors like all others."""
-
-    def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        raise _error(message)
-
-
 if __name__ == "__main__":
-    parser = _Parser(description=__doc__)
+    parser = Parser(description=__doc__)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--port", type=int, default=7860, help="port to listen on")
     parser.add_argument("--local", action="store_true", help="no accounts, this machine only")

@@ -4,10 +4,12 @@ Exit codes: 0 all was done, 1 something was found wrong by a dry run, 2 an error
 after "Error:").
 """
 
+import argparse
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -40,14 +42,27 @@ class Commands(TyperGroup):
         super().format_help(ctx, formatter)
 
 
+class Parser(argparse.ArgumentParser):
+    """The same for app.py."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        raise failed(message)
+
+
 @contextmanager
 def told_errors() -> Iterator[None]:
     """Print what goes wrong inside after "Error:", and exit with `ERROR`."""
     try:
         yield
     except (AnnotationError, OSError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(ERROR) from error
+        raise failed(error) from error
+
+
+def failed(why: object) -> SystemExit:
+    """What to raise where something went wrong; `why` has been told."""
+    typer.echo(f"Error: {why}", err=True)
+    return SystemExit(ERROR)
 
 
 @contextmanager
