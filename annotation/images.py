@@ -11,16 +11,46 @@ from PIL import Image, UnidentifiedImageError
 
 from annotation.errors import StudyError
 
+LIMIT = "SEMSIM_MAX_MEGAPIXELS"  # environment variable: the largest picture that is read
+USUAL_LIMIT = 50.0
+
 
 def read_pixels(path: Path) -> np.ndarray:
-    """The image at `path` as (H, W, 3) uint8; raises `StudyError` if there is none to read."""
+    """The image at `path` as (H, W, 3) uint8; raises `StudyError` if there is none to read.
+
+    So it does for one that is too large by its header (see `LIMIT`), before anything is decoded.
+    """
     try:
         with Image.open(path) as image:
+            _check_size(path, *image.size)
             return np.asarray(image.convert("RGB"))
     except FileNotFoundError:
         raise StudyError(f"{path} is missing.") from None
+    except Image.DecompressionBombError as error:  # comes before the size is known
+        raise StudyError(f"{path} is too large to be read: {error}") from error
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
         raise StudyError(f"{path} is not a readable image: {error}") from error
+
+
+def _check_size(path: Path, width: int, height: int) -> None:
+    # By the header, so that a small file cannot fill the memory with pixels.
+    megapixels, most = width * height / 1e6, _most_megapixels()
+    if megapixels > most:
+        raise StudyError(
+            f"{path} is too large: {width}×{height} is {megapixels:.10g} megapixels; at most "
+            f"{most:.10g} are read. Make it smaller, or set {LIMIT} higher."
+        )
+
+
+def _most_megapixels() -> float:
+    text = os.environ.get(LIMIT, str(USUAL_LIMIT))
+    try:
+        most = float(text)
+    except ValueError:
+        most = 0.0
+    if not most > 0:
+        raise StudyError(f"{LIMIT} must be a number of megapixels above 0; got {text!r}.")
+    return most
 
 
 def encode(pixels: np.ndarray) -> bytes:

@@ -1,6 +1,8 @@
 """Images are (N, C, H, W) float32 RGB in [0, 1]; this file is where they meet the disk."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -8,24 +10,63 @@ import torch
 from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
-from semsim.errors import DataError
+from semsim.errors import DataError, SettingsError
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".webp", ".tif", ".tiff"}
+LIMIT = "SEMSIM_MAX_MEGAPIXELS"  # environment variable: the largest picture that is read
+USUAL_LIMIT = 50.0
+
+
+@contextmanager
+def open_picture(path: Path) -> Iterator[Image.Image]:
+    """The image at `path` as PIL opens it: its header is read, its pixels are not yet.
+
+    Raises `DataError` that names the file when it is missing, no image, or so large by its header
+    that it could fill the memory (see `LIMIT`). What goes wrong with its pixels within the `with`
+    block is such an error too.
+    """
+    try:
+        with Image.open(path) as file:
+            _check_size(path, *file.size)
+            yield file
+    except FileNotFoundError:
+        raise DataError(f"No image at {path}.") from None
+    except Image.DecompressionBombError as error:  # comes before the size is known
+        raise DataError(f"{path} is too large to be read: {error}") from error
+    except SettingsError:
+        raise
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+        raise DataError(f"{path} is not a readable image ({error}).") from error
+
+
+def _check_size(path: Path, width: int, height: int) -> None:
+    megapixels, most = width * height / 1e6, _most_megapixels()
+    if megapixels > most:
+        raise DataError(
+            f"{path} is too large: {width}×{height} is {megapixels:.10g} megapixels; at most "
+            f"{most:.10g} are read. Make it smaller, or set {LIMIT} higher."
+        )
+
+
+def _most_megapixels() -> float:
+    text = os.environ.get(LIMIT, str(USUAL_LIMIT))
+    try:
+        most = float(text)
+    except ValueError:
+        most = 0.0
+    if not most > 0:
+        raise SettingsError(f"{LIMIT} must be a number of megapixels above 0; got {text!r}.")
+    return most
 
 
 def read_image(path: Path, size: tuple[int, int] | None = None) -> Tensor:
     """The image at `path` as (3, H, W) float32 in [0, 1]; grey becomes RGB.
 
     size: (H, W) to resize to (bicubic, antialiased), or None to keep the image's own.
-    Raises `DataError` that names the file when it is missing or not an image.
+    Raises `DataError` as `open_picture` does.
     """
-    try:
-        with Image.open(path) as file:
-            picture = file.convert("RGB")
-    except FileNotFoundError:
-        raise DataError(f"No image at {path}.") from None
-    except (UnidentifiedImageError, OSError, SyntaxError) as error:
-        raise DataError(f"{path} is not a readable image ({error}).") from error
+    with open_picture(path) as file:
+        picture = file.convert("RGB")
     if size is not None and picture.size != (size[1], size[0]):
         picture = picture.resize((size[1], size[0]), Image.Resampling.BICUBIC)
     return torch.from_numpy(np.asarray(picture, dtype=np.float32) / 255).permute(2, 0, 1)

@@ -10,10 +10,11 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 from torch import Tensor
 
 from semsim.errors import DataError, SettingsError
+from semsim.images import open_picture
 from semsim.types import LabelledImages
 
 ROOT = "data/datasets"
@@ -138,15 +139,10 @@ def assemble(
 def read_middle(path: Path, size: int) -> Tensor:
     """The largest square in the middle of the image at `path`, (3, size, size) in [0, 1].
 
-    Raises `DataError` that names the file when it is missing or not an image.
+    Raises `DataError` as `open_picture` does.
     """
-    try:
-        with Image.open(path) as file:
-            picture = file.convert("RGB")
-    except FileNotFoundError:
-        raise DataError(f"No image at {path}.") from None
-    except (UnidentifiedImageError, OSError, SyntaxError) as error:
-        raise DataError(f"{path} is not a readable image ({error}).") from error
+    with open_picture(path) as file:
+        picture = file.convert("RGB")
     side = min(picture.size)
     left, top = (picture.width - side) // 2, (picture.height - side) // 2
     middle = picture.crop((left, top, left + side, top + side))

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from semsim.campaign.records import ATTACKED, software_versions, write_set
 from semsim.errors import DataError
-from semsim.images import read_image, write_png
+from semsim.images import open_picture, read_image, write_png
 from semsim.importers.findings import FoundSet, Pair, Unread
 from semsim.progress import Progress, Report
 from semsim.weights import sha256_of
@@ -93,7 +92,7 @@ def _size(path: Path) -> Size | str:
 
 
 def _unusable(path: Path) -> str | None:
-    with Image.open(path) as file:
+    with open_picture(path) as file:
         clear = file.has_transparency_data
         if clear and np.asarray(file.convert("RGBA"))[..., 3].min() < 255:
             return f"{path} is partly transparent"
@@ -181,10 +180,10 @@ def _copy(source: Path, target: Path) -> str:
     """Copy an image: PNG byte for byte, another format by its decoded pixels; returns which."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with Image.open(source) as file:
+        with open_picture(source) as file:
             kind = str(file.format)
-    except OSError as error:
-        raise DataError(f"{source} could be read before and now cannot ({error}).") from error
+    except DataError as error:
+        raise DataError(f"{source} could be read before and now cannot: {error}") from error
     if kind == "PNG":
         shutil.copyfile(source, target)
     else:

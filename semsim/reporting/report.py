@@ -8,9 +8,9 @@ from dataclasses import asdict
 from html import escape
 from pathlib import Path
 
-from PIL import Image, UnidentifiedImageError
-
 from semsim.analysis.result import Analysis
+from semsim.errors import DataError
+from semsim.images import open_picture
 from semsim.reporting.export import svg
 from semsim.reporting.figures import Figure, by_agreement, figures
 from semsim.reporting.gallery import Entry, Gallery, gallery
@@ -190,14 +190,14 @@ def _picture(path: str | None, name: str) -> str:
         return ""
     try:
         source = base64.b64encode(_small_png(Path(path))).decode()
-    except (OSError, UnidentifiedImageError) as error:
+    except DataError as error:
         return f'<p class="gone">No {name}: {escape(str(error))}</p>'
     return f'<img src="data:image/png;base64,{source}" alt="{name}">'
 
 
 def _small_png(path: Path) -> bytes:
     """The picture as PNG, at most `_LARGEST` pixels a side; a small PNG is left as it is."""
-    with Image.open(path) as picture:
+    with open_picture(path) as picture:
         if picture.format == "PNG" and max(picture.size) <= _LARGEST:
             return path.read_bytes()
         smaller = picture.convert("RGB")

@@ -210,3 +210,13 @@ def test_a_study_without_scores_still_has_a_report(empty):
     page = Page(report_html(empty))
     assert "No metric has scores." in page.text
     assert "fewer than two annotators" in page.text
+
+
+def test_a_picture_that_is_too_large_is_named_in_its_place(with_images, tmp_path, monkeypatch):
+    images = with_images.evidence.images.copy()
+    Image.new("RGB", (400, 200), "red").save(tmp_path / "big.png")
+    images.loc[0, "original"] = str(tmp_path / "big.png")
+    evidence = replace(with_images.evidence, images=images)
+    monkeypatch.setenv("SEMSIM_MAX_MEGAPIXELS", "0.05")
+    text = report_html(replace(with_images, evidence=evidence))
+    assert "big.png is too large: 400×200 is 0.08 megapixels" in text
