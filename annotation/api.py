@@ -30,6 +30,7 @@ from annotation.domain import (
     TaskItem,
 )
 from annotation.guard import ANNOTATOR_COOKIE, SIGNED_OUT, is_same_origin
+from annotation.names import LONGEST_ANSWER
 from annotation.page_api import Pages
 from annotation.phase_pages import BEGIN, DONE
 from annotation.store import Store
@@ -58,7 +59,7 @@ STATUS_OF = {
 MOST_DISPLAYED = 20  # things said of what a picture looked like
 # Handing items out is most of the work. Whoever asks has items left, whoever has answered waits.
 MOST_CLAIMING = 2
-Text = Annotated[str, Field(max_length=200)]
+Text = Annotated[str, Field(max_length=LONGEST_ANSWER)]
 Tab = Annotated[str, Field(min_length=1, max_length=64)]
 
 

@@ -1,7 +1,7 @@
 """Making a study: everything is read and checked before anything is written."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -16,6 +16,7 @@ from annotation.domain import NONE, Study, StudySpec, Task
 from annotation.errors import StudyError
 from annotation.gold import read_gold
 from annotation.manifests import read_manifest
+from annotation.names import flaw, flaw_of_class
 from annotation.sets import SetFolder, SetImage, read_set
 from annotation.store import Store, studies
 from annotation.tasks import quality
@@ -273,10 +274,21 @@ def _problems_within(folder: SetFolder) -> list[str]:
     counts = Counter(image.image_id for image in folder.images)
     twice = [f"{folder.folder} has {n} rows for image {i!r}." for i, n in counts.items() if n > 1]
     unknown = sorted({image.class_name for image in folder.images} - set(folder.classes))
-    return twice + [
+    unlisted = [
         f"{folder.folder} has images of class {name!r}, which its run.json does not list."
         for name in unknown
     ]
+    return [*twice, *_unusable_names(folder), *unlisted]
+
+
+def _unusable_names(folder: SetFolder) -> Iterator[str]:
+    for image in folder.images:
+        where = image.where or f"{folder.folder}/manifest.parquet, image {image.image_id!r}: "
+        found = {"image_id": flaw(image.image_id), "class_name": flaw_of_class(image.class_name)}
+        yield from (f"{where}{what} {wrong}" for what, wrong in found.items() if wrong)
+    for number, name in enumerate(folder.classes, start=1):
+        if wrong := flaw_of_class(name):
+            yield f"{folder.folder}/run.json, class {number}: {wrong}"
 
 
 def _problems_of_task(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]:

@@ -10,11 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from annotation.errors import StudyError
 from annotation.formats.tables import read_table
-from annotation.sets import SetFolder, SetImage
+from annotation.names import flaw, flaw_of_class
+from annotation.sets import SetFolder, SetImage, place_below
 
 PATHS = ("original", "reconstruction")
-COLUMNS = ("model", "dataset", "attack", "image_id", "class_name", *PATHS)
+NAMES = ("model", "dataset", "attack", "image_id", "class_name")
+COLUMNS = (*NAMES, *PATHS)
 ATTACKED = "attacked"
 
 Row = Mapping[Any, Any]
@@ -88,10 +91,19 @@ class _Rows:
         if empty:
             yield f"{', '.join(empty)} must not be empty."
             return
+        for name in NAMES:
+            if wrong := (flaw_of_class if name == "class_name" else flaw)(row[name]):
+                yield f"{name} {wrong}"
         for name in (*PATHS, ATTACKED):
-            if row.get(name) and not self._path(row[name]).is_relative_to(self.path.parent):
-                yield f"{name} points outside of the manifest's folder: {row[name]}."
+            if row.get(name):
+                yield from self._problems_of_path(name, row[name])
         yield from self._contradictions(row)
+
+    def _problems_of_path(self, name: str, relative: str) -> Iterator[str]:
+        try:
+            self._path(relative)
+        except StudyError as error:
+            yield f"{name} {error}"
 
     def _contradictions(self, row: Row) -> Iterator[str]:
         """Where a row says other than the first row about the same thing."""
@@ -121,4 +133,4 @@ class _Rows:
         )
 
     def _path(self, relative: str) -> Path:
-        return (self.path.parent / relative).resolve()
+        return place_below(self.path.parent, relative)

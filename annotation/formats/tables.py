@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 from pandas.api.types import is_datetime64_any_dtype, pandas_dtype
 
 from annotation.errors import StudyError
@@ -69,7 +70,7 @@ def read_table(path: Path, types: Mapping[str, str]) -> pd.DataFrame:
         table = read(path)
     except FileNotFoundError:
         raise StudyError(f"{path} is missing.") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError, pa.ArrowException) as error:
         raise StudyError(f"{path} cannot be read: {error}") from error
     absent = [name for name in types if name not in table.columns]
     if absent:

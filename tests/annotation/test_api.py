@@ -13,11 +13,12 @@ from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import event
-from study_factory import CLASSES
+from study_factory import CLASSES, write_set
 
 from annotation import study as studies
 from annotation.api import researcher_router, router
-from annotation.domain import StudyStatus, Task
+from annotation.create import create_study
+from annotation.domain import StudySpec, StudyStatus, Task
 from annotation.store.tables import StudyRow, TrialRow, VoteRow
 
 MODELS = ("resnet20-4", "convnet8")
@@ -436,3 +437,15 @@ def test_a_request_takes_few_transactions(store, join, make_study):
     begun.clear()
     assert browser.post("/api/vote", json=vote_body(items[0]["item"])).status_code == 200
     assert len(begun) == 1
+
+
+def test_the_longest_class_that_a_study_takes_can_be_answered(store, tmp_path, images, join):
+    longest = "c" * 200
+    labels = ("Cat", longest, "star", "sun")
+    folder = write_set(tmp_path / "a", labels=labels, classes=[*CLASSES, longest])
+    spec = StudySpec(name="long", task=Task.RECOGNITION)
+    browser = join(create_study(store, spec, [folder], images))
+    (item,) = next_items(browser, n=1)["items"]
+    assert longest in item["candidates"]
+    reply = browser.post("/api/vote", json=vote_body(item["item"], longest))
+    assert (reply.status_code, reply.json()["status"]) == (200, "counted")

@@ -342,3 +342,35 @@ def test_gold_that_does_not_fit(store, tmp_path, images, row, words):
     with pytest.raises(StudyError, match=words):
         create_study(store, quality_spec(set_aside=1), sets, images, gold=gold)
     assert store.read(studies.all_studies) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("c" * 201, "has 201 letters; at most 200 can be answered"),
+        ("c\0ow", "holds the control character U+0000"),
+        ("c\tow", "holds the control character U+0009"),
+        ("c\ud800ow", "holds U+D800, which is half a letter"),
+        (" ", "is empty"),
+    ],
+    ids=["long", "NUL", "tab", "surrogate", "blank"],
+)
+def test_a_class_that_nobody_could_answer_is_refused_by_image_and_in_the_list(
+    store, tmp_path, images, name, words
+):
+    folder = write_set(tmp_path / "a", classes=[*CLASSES, "b" * 201])
+    run = json.loads((folder / "run.json").read_text())
+    run["dataset"]["classes"][3] = name
+    (folder / "run.json").write_text(json.dumps(run))
+    if name != "c\ud800ow":  # which no table can hold
+        manifest = pd.read_parquet(folder / "manifest.parquet")
+        manifest.loc[1, "class_name"] = name
+        manifest.to_parquet(folder / "manifest.parquet")
+    found = problems(store, [folder], images)
+    *of_images, third, last = [line for line in found if "does not list" not in line]
+    if of_images:
+        assert of_images[0].startswith(f"{folder}/manifest.parquet, image 'image-001': class_name ")
+        assert words in of_images[0]
+    assert third.startswith(f"{folder}/run.json, class 4: ")
+    assert words in third
+    assert last.startswith(f"{folder}/run.json, class 9: ")

@@ -123,3 +123,30 @@ def test_what_is_no_manifest_is_explained(tmp_path, name, content, message):
         (tmp_path / name).write_text(content)
     with pytest.raises(StudyError, match=message):
         read_manifest(tmp_path / name)
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
+def test_what_no_name_or_path_can_hold_is_named_by_its_row(tmp_path, ending):
+    table = rows(models=["a"], labels=["Cat", "cow", "star", "sun"])
+    table[0]["original"] = "originals/a\0b.png"
+    table[1]["class_name"] = "c\0ow"
+    table[2]["model"] = "a\x1b[31m"
+    table[3]["class_name"] = "s" * 201
+    manifest = read_manifest(write(tmp_path, table, ending))
+    first, second, third, fourth = manifest.problems
+    assert first.startswith(f"manifest{ending}, row 1: original ")
+    assert second == (
+        f"manifest{ending}, row 2: class_name 'c\\x00ow' holds the control character U+0000; "
+        "leave it out."
+    )
+    assert third.startswith(f"manifest{ending}, row 3: model ")
+    assert fourth == (
+        f"manifest{ending}, row 4: class_name {'s' * 40!r} … has 201 letters; at most 200 can be "
+        "answered."
+    )
+
+
+def test_rows_nested_too_deeply_are_no_table(tmp_path):
+    (tmp_path / "manifest.jsonl").write_text("[" * 100_000)
+    with pytest.raises(StudyError, match=r"manifest\.jsonl cannot be read: .*recursion"):
+        read_manifest(tmp_path / "manifest.jsonl")

@@ -4,7 +4,7 @@ import json
 
 import pandas as pd
 import pytest
-from study_factory import CLASSES, write_run, write_set
+from study_factory import CLASSES, SURE, write_run, write_set
 
 from annotation.errors import StudyError
 from annotation.sets import read_set
@@ -82,10 +82,90 @@ def broken(folder, how):
         ("no manifest", "manifest.parquet is missing"),
         ("no parquet", "manifest.parquet cannot be read"),
         ("column", "lacks the columns class_name"),
-        ("outside", "points outside of its folder"),
-        ("attacked outside", "points outside of its folder"),
+        ("outside", "points outside of the manifest's folder"),
+        ("attacked outside", "points outside of the manifest's folder"),
     ],
 )
 def test_broken_sets(tmp_path, how, message):
     with pytest.raises(StudyError, match=message):
         read_set(broken(tmp_path / "s", how))
+
+
+def with_entry(folder, entry, value):
+    """The set in `folder` with another value of an entry, such as dataset.classes, in run.json."""
+    run = json.loads((folder / "run.json").read_text())
+    *outer, last = entry.split(".")
+    place = run
+    for key in outer:
+        place = place[key]
+    place[last] = value
+    (folder / "run.json").write_text(json.dumps(run))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[" * 100_000, r"run\.json cannot be read: .*recursion"),
+        (b'{"format": "\xff"}', r"run\.json cannot be read: .*utf-8"),
+        (b"[" * 500 + b"]" * 500, r"run\.json has format a list; expected"),
+        (b'{"format": "' + b"x" * 9999 + b'"}', r"run\.json has format 'x{40}' …; expected"),
+    ],
+    ids=["deep", "latin-1", "nested", "long"],
+)
+def test_a_run_file_that_is_none_is_named_in_few_words(tmp_path, content, message):
+    folder = write_set(tmp_path / "s")
+    (folder / "run.json").write_bytes(content)
+    with pytest.raises(StudyError, match=message):
+        read_set(folder)
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "message"),
+    [
+        ("dataset.classes", 5, "should be a list of names; got 5"),
+        ("dataset.classes", "Cat", "should be a list of names; got 'Cat'"),
+        ("dataset.classes", [["Cat"]], "should be a list of names; got a list as one of them"),
+        ("dataset.classes", ["Cat", None], "should be a list of names; got None as one of them"),
+        ("model", {"name": "x"}, "should be a name; got a dict"),
+        ("model", "a\0b", r"'a\\x00b' holds the control character U\+0000"),
+        ("attack.name", None, "should be a name; got None"),
+        ("dataset.name", " ", "' ' is empty"),
+    ],
+)
+def test_an_entry_that_is_no_name_is_named(tmp_path, entry, value, message):
+    folder = with_entry(write_set(tmp_path / "s"), entry, value)
+    with pytest.raises(StudyError, match=rf"run\.json: {entry} {message}"):
+        read_set(folder)
+
+
+@pytest.mark.parametrize("column", ["original", "reconstruction", "attacked"])
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [("a\0b.png", "null byte"), ("loop/b.png", "loop"), (3.5, "is no path: 3.5")],
+    ids=["NUL", "loop", "number"],
+)
+def test_a_path_that_is_none_is_named_by_its_row(tmp_path, column, path, message):
+    folder = write_set(tmp_path / "s", mirrored=[1])
+    (folder / "loop").symlink_to("loop")
+    manifest = pd.read_parquet(folder / "manifest.parquet")
+    manifest[column] = path
+    manifest.loc[0, "status"] = "failed"
+    manifest.to_parquet(folder / "manifest.parquet")
+    with pytest.raises(StudyError, match=rf"manifest\.parquet, row 2: {column} .*{message}"):
+        read_set(folder)
+
+
+@pytest.mark.parametrize("value", ["abc", "nan", "-0.5", "1.5"])
+def test_a_probability_that_is_none_is_named_by_its_row(tmp_path, value):
+    folder = write_set(tmp_path / "s", probabilities=SURE)
+    table = pd.read_parquet(folder / "predictions.parquet").astype({"probability": str})
+    table.loc[2, "probability"] = value
+    table.to_parquet(folder / "predictions.parquet")
+    with pytest.raises(StudyError, match=rf"predictions\.parquet, row 3: .* 0 to 1; got .*{value}"):
+        read_set(folder)
+
+
+def test_names_of_classes_may_be_numbers(tmp_path):
+    folder = with_entry(write_set(tmp_path / "s"), "dataset.classes", [0, 1.5, "Cat"])
+    assert read_set(folder).classes == ("0", "1.5", "Cat")
