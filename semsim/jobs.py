@@ -273,7 +273,7 @@ def read_json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise JobError(f"There is no {path.name} in {path.parent}.") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise JobError(f"{path} is not JSON: {error}") from error
     if not isinstance(content, dict):
         raise JobError(f"{path} holds a {type(content).__name__}; expected an object.")

@@ -71,7 +71,7 @@ def read_manifest(checkpoints: Path = CHECKPOINTS) -> dict[str, WeightFile]:
                 "Take the manifest that belongs to this version."
             )
         return {name: _entry(name, entry, path) for name, entry in content["files"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise WeightsError(f"{path} is not a manifest of weights ({error!r}).") from error
 
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from semsim.errors import DataError
 
@@ -96,19 +97,46 @@ def read_set(folder: Path) -> ReconstructionSet:
     for name in ("run.json", "manifest.parquet"):
         if not (folder / name).is_file():
             raise DataError(f"{folder} is not a reconstruction set: {name} is missing.")
+    run = _read_run(folder / "run.json")
     try:
-        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         manifest = pd.read_parquet(folder / "manifest.parquet")
-    except (ValueError, OSError) as error:
-        raise DataError(f"{folder} cannot be read: {error}") from error
-    if run.get("format") != FORMAT:
-        raise DataError(f"{folder}/run.json has format {run.get('format')!r}; expected {FORMAT!r}.")
+    except (ValueError, OSError, pa.ArrowException) as error:
+        raise DataError(f"{folder}/manifest.parquet cannot be read: {error}") from error
     missing = set(MANIFEST_COLUMNS) - set(manifest.columns)
     if missing:
         raise DataError(
             f"{folder}/manifest.parquet lacks the columns {', '.join(sorted(missing))}."
         )
+    _check_paths(folder, manifest)
     return ReconstructionSet(folder, run, manifest)
+
+
+def _read_run(path: Path) -> dict[str, Any]:
+    try:
+        run = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError, RecursionError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    if not isinstance(run, dict):
+        raise DataError(f"{path} holds a {type(run).__name__}; expected an object.")
+    if run.get("format") != FORMAT:
+        raise DataError(f"{path} has format {run.get('format')!r}; expected {FORMAT!r}.")
+    model = run.get("model")
+    if not isinstance(model, str):
+        got = model if model is None else f"a {type(model).__name__}"
+        raise DataError(f"{path}: model should be a name; got {got}.")
+    return run
+
+
+def _check_paths(folder: Path, manifest: pd.DataFrame) -> None:
+    done = manifest["status"].eq("ok").to_numpy()
+    for column in ("original", "reconstruction", ATTACKED):
+        for number, path in enumerate(manifest.get(column, ()), start=1):
+            unknown = column == ATTACKED and pd.isna(path)
+            usable = isinstance(path, str) and "\0" not in path
+            if done[number - 1] and not usable and not unknown:
+                raise DataError(
+                    f"{folder}/manifest.parquet, row {number}: {column} is no path: {path!r}."
+                )
 
 
 def set_choices(roots: Iterable[Path]) -> list[tuple[str, Path]]:

@@ -86,7 +86,7 @@ def _read_record(folder: Path) -> dict[str, Any]:
             raise DataError(f"{folder} is not an import: {name} is missing.")
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} cannot be read: {error}.") from error
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         got = record.get("format") if isinstance(record, dict) else record

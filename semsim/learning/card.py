@@ -72,7 +72,7 @@ def read_card(checkpoint: Path) -> dict[str, Any] | None:
         card = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise WeightsError(f"{path} is not a model card ({error}).") from error
     if not isinstance(card, dict) or card.get("format") != FORMAT:
         raise WeightsError(f"{path} is not a model card of the format {FORMAT}.")

@@ -283,3 +283,11 @@ def test_a_broken_spec_is_named(tmp_path, spec):
 def test_a_file_of_a_job_cannot_leave_its_folder(tmp_path):
     with pytest.raises(JobError, match="plain file name"):
         jobs.create(tmp_path, kind="k", title="t", argv=[], files={"../x.json": {}})
+
+
+@pytest.mark.parametrize("content", ["{", "[" * 100_000, b'"\xff"'], ids=["half", "deep", "latin"])
+def test_a_file_that_is_not_json_is_named(tmp_path, content):
+    raw = content if isinstance(content, bytes) else content.encode()
+    (tmp_path / "order.json").write_bytes(raw)
+    with pytest.raises(JobError, match=r"order\.json is not JSON"):
+        jobs.read_json(tmp_path / "order.json")

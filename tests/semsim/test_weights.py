@@ -151,6 +151,12 @@ def test_a_manifest_that_cannot_be_trusted_is_refused(tmp_path, changes):
         read_manifest(manifest(tmp_path, **changes))
 
 
+def test_a_manifest_nested_too_deeply_is_refused(tmp_path):
+    (tmp_path / "manifest.json").write_text("[" * 100_000)
+    with pytest.raises(WeightsError, match=r"manifest\.json is not a manifest of weights"):
+        read_manifest(tmp_path)
+
+
 def test_an_unknown_name_lists_the_known_ones(tmp_path):
     with pytest.raises(UnknownNameError, match="Known: net"):
         weight_file("nets", manifest(tmp_path))

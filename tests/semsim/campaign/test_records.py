@@ -87,3 +87,42 @@ def test_other_formats_and_lacking_columns_are_refused(folder):
     table.to_parquet(folder / "manifest.parquet")
     with pytest.raises(DataError, match="shift_x"):
         read_set(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[" * 100_000, r"run\.json cannot be read: .*recursion"),
+        ("[]", r"run\.json holds a list; expected an object"),
+        ('{"format": "semsim-reconstruction-set/1"}', r"run\.json: model should be a name; got No"),
+        (
+            '{"format": "semsim-reconstruction-set/1", "model": {}}',
+            r"run\.json: model should be a name; got a dict",
+        ),
+    ],
+    ids=["deep", "list", "no model", "model"],
+)
+def test_a_run_file_that_is_none_is_named(folder, tmp_path, content, message):
+    (folder / "run.json").write_text(content)
+    with pytest.raises(DataError, match=message):
+        read_set(folder)
+    assert set_choices([tmp_path]) == [("one (cannot be read)", folder)]
+
+
+@pytest.mark.parametrize("column", ["original", "reconstruction", "attacked"])
+@pytest.mark.parametrize("path", ["a\0b.png", 3.5], ids=["NUL", "number"])
+def test_a_path_that_is_none_is_named_by_its_row(folder, column, path):
+    table = pd.read_parquet(folder / "manifest.parquet")
+    table[column] = pd.Series([path] * len(table), dtype=object)
+    table.to_parquet(folder / "manifest.parquet")
+    with pytest.raises(DataError, match=rf"manifest\.parquet, row 1: {column} is no path: "):
+        read_set(folder)
+
+
+def test_no_path_is_needed_where_the_attack_failed(folder):
+    table = pd.read_parquet(folder / "manifest.parquet")
+    assert pd.isna(table["reconstruction"][1])
+    table.loc[0, "original"] = None
+    table.to_parquet(folder / "manifest.parquet")
+    with pytest.raises(DataError, match=r"row 1: original is no path: (None|nan)"):
+        read_set(folder)

@@ -36,6 +36,7 @@ def test_broken_imports_are_listed_with_the_reason(root):
     for name, text in {
         "empty": None,
         "halved": "{",
+        "nested": "[" * 100_000,
         "other": json.dumps({"format": "something"}),
         "poor": json.dumps({"format": "semsim-import/1", "name": "poor"}),
         ".under-way.12": None,
@@ -46,13 +47,14 @@ def test_broken_imports_are_listed_with_the_reason(root):
         if text is not None:
             (root / name / "import.json").write_text(text)
     found = {folder.name: listed for folder, listed in list_imports(root).items()}
-    assert list(found) == ["empty", "good", "halved", "other", "poor"]
+    assert list(found) == ["empty", "good", "halved", "nested", "other", "poor"]
     assert found["good"].name == "good"
     assert found["good"].problem is None
     assert found["good"].record["headline"] == "majority"
     expected = {
         "empty": "import.json is missing",
         "halved": "cannot be read",
+        "nested": "cannot be read",
         "other": "has format 'something'; expected 'semsim-import/1'",
         "poor": "lacks the entries kind, source, headline",
     }
