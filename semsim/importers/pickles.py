@@ -6,6 +6,7 @@ file, so that no code but this runs. Everything else is refused by its name.
 """
 
 import functools
+import io
 import pickle
 import re
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from semsim.errors import DataError
+from semsim.importers import pickle_scan
 
 _DTYPE = re.compile(r"[biuf]\d{1,2}|[US]\d{1,4}")
 # What the parser raises for bytes that are no pickle, or a broken one.
@@ -28,6 +30,9 @@ _BROKEN = (
     MemoryError,
     RecursionError,
 )
+
+
+_LONGEST_REASON = 300  # letters; a pickle decides what things in it are called
 
 
 class PickledArray:
@@ -47,9 +52,9 @@ class _PickledDtype:
     """Stands for a NumPy dtype in a pickle: only numbers, truth values and text."""
 
     def __init__(self, code: str, *_: object) -> None:
-        if not _DTYPE.fullmatch(str(code)):
-            raise pickle.UnpicklingError(f"numpy values of type {code!r} are refused")
-        self.dtype = np.dtype(str(code))
+        if not isinstance(code, str) or not _DTYPE.fullmatch(code):
+            raise pickle.UnpicklingError(f"numpy values of type {_named(code)} are refused")
+        self.dtype = np.dtype(code)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         if state[1] in ("<", ">"):
@@ -60,14 +65,16 @@ def load_plain(path: Path) -> Any:
     """What is pickled in `path`: dict, list, tuple, set, str, bytes, numbers, `PickledArray`.
 
     Raises `DataError` that names the first function or class that is none of these, before
-    anything is called, or says that the file is no pickle.
+    anything is called, or says that the file is no pickle or costs too much (`pickle_scan`).
     """
     try:
-        with path.open("rb") as file:
-            # Python 2 wrote text as bytes; latin-1 reads any.
-            return _PlainUnpickler(file, encoding="latin1").load()
+        raw = path.read_bytes()
+        pickle_scan.check(raw)
+        # Python 2 wrote text as bytes; latin-1 reads any.
+        return _PlainUnpickler(io.BytesIO(raw), encoding="latin1").load()
     except (pickle.UnpicklingError, OSError, *_BROKEN) as error:
-        raise DataError(f"{path} is not read: {error}") from error
+        reason = str(error) or type(error).__name__
+        raise DataError(f"{path} is not read: {reason[:_LONGEST_REASON]}") from error
 
 
 class _PlainUnpickler(pickle.Unpickler):
@@ -79,6 +86,11 @@ class _PlainUnpickler(pickle.Unpickler):
             )
         # A new object each time, because a pickle can put attributes on what it has named.
         return functools.partial(known)
+
+
+def _named(value: object) -> str:
+    # Writing out a value that holds itself twice at every level would take for ever.
+    return repr(value) if isinstance(value, str) else f"a {type(value).__name__}"
 
 
 def _scalar(dtype: _PickledDtype, data: bytes) -> Any:
@@ -101,7 +113,7 @@ def _array(data: Any, dtype: _PickledDtype, shape: Any, order: str) -> np.ndarra
 
 def _latin1(text: str, encoding: str) -> bytes:
     if encoding != "latin1":  # how protocols before 3 write bytes; no other is needed
-        raise pickle.UnpicklingError(f"_codecs.encode to {encoding!r} refused")
+        raise pickle.UnpicklingError(f"_codecs.encode to {_named(encoding)} refused")
     return str.encode(text, "latin-1")
 
 
