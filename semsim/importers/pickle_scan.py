@@ -79,8 +79,8 @@ class _Scan:
         taken = list(self._taken(opcode))
         if opcode.name in _GROWING:
             grown, *added = taken
-            if grown.held:
-                raise _refused("a change of a value that another one holds")
+            if grown.held or any(value is grown for value in added):
+                raise _refused("a change of a value that another one, or itself, holds")
             self._add(grown, added)
             self.stack.append(grown)
             return

@@ -243,5 +243,5 @@ def test_much_that_is_honest_is_read(dump):
 def test_a_value_that_holds_itself_is_refused(dump):
     circle = []
     circle.append(circle)
-    with pytest.raises(DataError, match=r"another one holds|within one another"):
+    with pytest.raises(DataError, match="or itself, holds"):
         load_plain(dump(circle))
