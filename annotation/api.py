@@ -184,6 +184,7 @@ class _Annotators:
             "name": spec.shown_title,
             "task": about.task.value,
             "question": QUESTIONS[about.task],
+            "min_rt_ms": spec.min_rt_ms,
             "image_scale": spec.image_scale,
             "interpolation": spec.interpolation.value,
             "background": spec.background.value,

@@ -18,6 +18,7 @@ AMENDABLE = frozenset(
     {
         "title",
         "lease_seconds",
+        "min_rt_ms",
         "max_views",
         "min_lag",
         "items_per_person",

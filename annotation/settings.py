@@ -20,6 +20,8 @@ HELP: Mapping[str, str] = {
     "seed": "Decides lists, decoys, orders and quality items.",
     "simulated": "Answered by simulated annotators only.",
     "lease_seconds": "How long an item stays reserved for somebody who left.",
+    "min_rt_ms": "Milliseconds in which nobody can have looked: a sooner answer is not taken. "
+    "0 takes any.",
     "password": "Asked for when people join.",
     "balanced": "Latin square: each annotator takes the target models in turn.",
     "max_views": "Items of one original that one person may see, gold items too; blind repeats "

@@ -1,7 +1,9 @@
 """What a researcher decides before a study starts: the settings its protocol is made of."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from annotation.errors import StudyError
 
@@ -59,6 +61,8 @@ class StudySpec:
     simulated: bool = False  # answered by simulated annotators only
     lease_seconds: int = 600  # how long an item is reserved for one annotator
     password: str | None = field(default=None, repr=False)  # kept only as a salted hash
+    # Milliseconds from the picture on in which nobody can have looked; 0 takes any answer.
+    min_rt_ms: int = 150
 
     # Who sees what (annotation.tasks.exposure)
     balanced: bool = True  # a Latin square: every annotator takes the target models in turn
@@ -148,6 +152,10 @@ class StudySpec:
                 self.lease_seconds < 1,
                 f"The lease must be at least 1 second; got {self.lease_seconds}.",
             ),
+            (
+                not 0 <= self.min_rt_ms <= 5000,
+                f"The shortest time to an answer must be 0 to 5000 ms; got {self.min_rt_ms}.",
+            ),
             (self.password == "", "An empty password protects nothing; leave it out instead."),
             (
                 self.max_views is not None and self.max_views < 1,
@@ -199,3 +207,12 @@ _KINDS = {
     "interpolation": Interpolation,
     "background": Background,
 }
+
+
+# What studies of before there was a setting were made with.
+_BEFORE = {"min_rt_ms": 0}
+
+
+def stored(values: Mapping[str, Any]) -> StudySpec:
+    """The settings that were stored as `values`, perhaps by an earlier version."""
+    return StudySpec(**{**_BEFORE, **values})

@@ -16,6 +16,7 @@ from annotation.domain import (
     VoteStatus,
 )
 from annotation.errors import ConflictError, NotAllowedError, NotFoundError
+from annotation.spec import stored
 from annotation.store import extra, trial_votes
 from annotation.store.events import UNDONE, VOTED, log
 from annotation.store.slots import (
@@ -37,7 +38,7 @@ from annotation.store.tables import (
     VoteRow,
 )
 from annotation.tasks.assignment import slot_for
-from annotation.votes.answers import check_answer
+from annotation.votes.answers import check_answer, check_pace
 
 # Made once, as making a statement takes longer than carrying it out.
 _QUESTION = (
@@ -73,6 +74,7 @@ def record(tx: Session, annotator: Annotator, answer: Answer, now: datetime) -> 
     if not holds and not has_held(tx, annotator, answer.item):
         raise NotAllowedError(trial_votes.NOT_GIVEN)
     check_answer(Task(study.task), classes or [], answer)
+    check_pace(answer, study.version, stored(study.spec).min_rt_ms)
     slot = None if study.status == StudyStatus.CLOSED else slot_for(slots, annotator.id, now)
     if slot is not None:
         take(tx, annotator, answer.item, slot, now)

@@ -29,10 +29,10 @@ from annotation.domain import (
     AnnotatorStatus,
     SlotState,
     Step,
-    StudySpec,
     StudyStatus,
     VoteStatus,
 )
+from annotation.spec import stored
 from annotation.store.askers import (
     Asker,
     asker_of,
@@ -88,7 +88,7 @@ def quota_left(tx: Session, annotator: Annotator) -> int | None:
 
     What they answered counts, whether or not the vote does; what they took back does not.
     """
-    most = StudySpec(**study_row(tx, annotator).spec).items_per_person
+    most = stored(study_row(tx, annotator).spec).items_per_person
     if most is None:
         return None
     answered = select(func.count(distinct(VoteRow.stimulus_id))).where(

@@ -23,10 +23,10 @@ from annotation.domain import (
     SignedIn,
     SlotState,
     Step,
-    StudySpec,
     VoteStatus,
 )
 from annotation.errors import ConflictError, NotFoundError, SignInError
+from annotation.spec import stored
 from annotation.store import extra
 from annotation.store.engine import author
 from annotation.store.events import VOTED
@@ -79,7 +79,7 @@ def by_name(study_id: str, name: str) -> Select[AnnotatorRow]:
 def _add(tx: Session, study_id: str, name: str, now: datetime, simulated: bool) -> AnnotatorRow:
     # Two who join at once must not get the same seat.
     lock = select(StudyRow.spec).where(StudyRow.id == study_id).with_for_update(key_share=True)
-    spec = StudySpec(**tx.scalars(lock).one())
+    spec = stored(tx.scalars(lock).one())
     taken = select(func.max(AnnotatorRow.seat)).where(AnnotatorRow.study_id == study_id)
     last = tx.scalar(taken)
     row = AnnotatorRow(

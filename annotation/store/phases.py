@@ -18,6 +18,7 @@ from annotation.domain import (
     TrialKind,
 )
 from annotation.errors import ConflictError, NotFoundError
+from annotation.spec import stored
 from annotation.store.people import by_name, locked
 from annotation.store.slots import require_active, touch
 from annotation.store.tables import AnnotatorRow, EventRow, StimulusRow, StudyRow, TrialRow
@@ -217,7 +218,7 @@ def _log(tx: Session, person: AnnotatorRow, kind: str, now: datetime, **data: An
 
 
 def _spec(tx: Session, person: AnnotatorRow) -> StudySpec:
-    return StudySpec(**tx.get_one(StudyRow, person.study_id).spec)
+    return stored(tx.get_one(StudyRow, person.study_id).spec)
 
 
 def _now(tx: Session, annotator: Annotator) -> Annotator:

@@ -17,11 +17,11 @@ from annotation.domain import (
     Annotator,
     AnnotatorStatus,
     SlotState,
-    StudySpec,
     StudyStatus,
     TaskItem,
 )
 from annotation.errors import NotAllowedError, NotFoundError
+from annotation.spec import stored
 from annotation.store.askers import LEASE_LOST as LEASE_LOST
 from annotation.store.askers import asker_of, candidates_of, has_limits, seen_of, study_row
 from annotation.store.openings import FREE as FREE
@@ -157,7 +157,7 @@ def _claim(
 
 def _choose(tx: Session, annotator: Annotator, items: Sequence[str], n: int) -> list[str]:
     """Asked again here, where other requests of the same person wait: limits hold in every tab."""
-    spec = StudySpec(**study_row(tx, annotator).spec)
+    spec = stored(study_row(tx, annotator).spec)
     if not has_limits(spec):
         return list(items[:n])
     asker = asker_of(tx, annotator)

@@ -23,6 +23,7 @@ from annotation.domain import (
     Task,
 )
 from annotation.errors import ConflictError, NotFoundError
+from annotation.spec import stored
 from annotation.store import passwords
 from annotation.store.engine import author
 from annotation.store.tables import (
@@ -226,7 +227,7 @@ def amend(
         raise NotFoundError(f"There is no study {study_id!r}.")
     if row.status == StudyStatus.CLOSED:
         raise ConflictError("The study is closed; its settings can no longer change.")
-    before = StudySpec(**row.spec)
+    before = stored(row.spec)
     after = change(before)
     spec = asdict(after)
     del spec["password"]
@@ -271,7 +272,7 @@ def protocol_versions(tx: Session, study_id: str) -> list[ProtocolVersion]:
     """All versions of a study's settings, the first one first; raises `NotFoundError`."""
     _row(tx, study_id)
     rows = _versions(tx, study_id)
-    specs = [StudySpec(**row.spec) for row in rows]
+    specs = [stored(row.spec) for row in rows]
     return [
         ProtocolVersion(
             version=row.version,
@@ -310,7 +311,7 @@ def _value(row: StudyRow) -> Study:
         name=row.name,
         task=Task(row.task),
         status=StudyStatus(row.status),
-        spec=StudySpec(**row.spec),
+        spec=stored(row.spec),
         token=row.token,
         created=row.created,
         protected=row.password_hash is not None,

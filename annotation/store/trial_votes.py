@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 from annotation.domain import (
     Annotator,
     Answer,
-    StudySpec,
     StudyStatus,
     Task,
     TaskItem,
@@ -18,6 +17,7 @@ from annotation.domain import (
     VoteStatus,
 )
 from annotation.errors import ConflictError, NotAllowedError, NotFoundError
+from annotation.spec import stored
 from annotation.store import attention
 from annotation.store.events import UNDONE, VOTED, log
 from annotation.store.tables import (
@@ -29,7 +29,7 @@ from annotation.store.tables import (
     VoteRow,
 )
 from annotation.store.trials import DONE, OPEN, task_items
-from annotation.votes.answers import check_answer, is_recognised, shown_under
+from annotation.votes.answers import check_answer, check_pace, is_recognised, shown_under
 
 NOT_GIVEN = "This item was not given to you; ask for the next one."
 
@@ -56,6 +56,7 @@ def record(
         .where(StimulusRow.id == trial.stimulus_id)
     ).one()
     check_answer(Task(study.task), classes or [], answer)
+    check_pace(answer, study.version, stored(study.spec).min_rt_ms)
     late = trial.state == DONE or study.status == StudyStatus.CLOSED
     status = VoteStatus.SURPLUS if late else VoteStatus.QUALITY
     given = {"stimulus_id": trial.stimulus_id, "trial_id": trial.id}
@@ -63,7 +64,7 @@ def record(
     if not late:
         trial.state = DONE
     if trial.kind == TrialKind.CATCH and not late and answer.answer != expected:
-        attention.pause_if_failed(tx, annotator, StudySpec(**study.spec), now)
+        attention.pause_if_failed(tx, annotator, stored(study.spec), now)
     return receipt(tx, vote)
 
 

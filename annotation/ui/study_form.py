@@ -254,6 +254,7 @@ _GROUPS: Mapping[str, tuple[tuple[Field, ...], ...]] = {
         (
             lambda: _choice("background", "Background", BACKGROUNDS),
             lambda: _number("lease_seconds", "Seconds of a reservation", 600),
+            lambda: _number("min_rt_ms", "Too quick (ms)", 150),
         ),
     ),
 }

@@ -21,6 +21,19 @@ def check_answer(task: Task, candidates: Sequence[str], answer: Answer) -> None:
         raise AnswerError(f"A response time cannot be {answer.rt_ms} ms; expected 0 or more.")
 
 
+def check_pace(answer: Answer, version: int, least_ms: float) -> None:
+    """Raise `AnswerError` for an answer sooner than `least_ms`, which is that of `version`.
+
+    One that was shown under an earlier version is taken, and so is one without a time.
+    """
+    late_enough = answer.rt_ms is None or answer.rt_ms >= least_ms
+    if not late_enough and shown_under(answer, version) == version:
+        raise AnswerError(
+            f"An answer after {answer.rt_ms:g} ms is too quick to have looked; expected "
+            f"{least_ms:g} ms or more. It was not taken; look again."
+        )
+
+
 def shown_under(answer: Answer, version: int) -> int:
     """The version of the protocol that `answer` was given under; `version` is the latest one.
 

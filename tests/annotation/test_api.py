@@ -449,3 +449,54 @@ def test_the_longest_class_that_a_study_takes_can_be_answered(store, tmp_path, i
     assert longest in item["candidates"]
     reply = browser.post("/api/vote", json=vote_body(item["item"], longest))
     assert (reply.status_code, reply.json()["status"]) == (200, "counted")
+
+
+def test_an_answer_sooner_than_anybody_can_look_is_not_taken_and_can_be_given_again(
+    store, join, make_study
+):
+    study = make_study()
+    browser = join(study)
+    assert browser.get("/api/study").json()["min_rt_ms"] == 150
+    (item,) = next_items(browser, n=1)["items"]
+    body = vote_body(item["item"], rt_ms=149.9, version=1)
+    refused = browser.post("/api/vote", json=body)
+    assert refused.status_code == 422
+    assert "149.9 ms is too quick" in refused.json()["error"]
+    assert store.read(lambda tx: tx.query(VoteRow).count()) == 0
+    again = next_items(browser, n=1)["items"]
+    assert again[0]["item"] == item["item"]
+    taken = browser.post("/api/vote", json={**body, "rt_ms": 150.0})
+    assert (taken.status_code, taken.json()["status"]) == (200, "counted")
+    assert browser.post("/api/vote", json=body).json() == taken.json()  # that id has arrived
+
+
+@pytest.mark.parametrize(("spec", "rt_ms"), [({"min_rt_ms": 0}, 0), ({}, None)])
+def test_a_study_may_take_any_answer_and_one_without_a_time_is_taken(join, make_study, spec, rt_ms):
+    browser = join(make_study(**spec))
+    (item,) = next_items(browser, n=1)["items"]
+    assert browser.post("/api/vote", json=vote_body(item["item"], rt_ms=rt_ms)).status_code == 200
+
+
+def test_a_limit_set_later_is_for_what_is_shown_later(store, join, make_study):
+    study = make_study(min_rt_ms=0)
+    browser = join(study)
+    first, second = next_items(browser, n=2)["items"]
+    studies.amend(store, study.id, {"min_rt_ms": 300}, "slips")
+    early = vote_body(first["item"], rt_ms=200, version=1)
+    assert browser.post("/api/vote", json=early).status_code == 200
+    late = vote_body(second["item"], rt_ms=200, version=2)
+    assert browser.post("/api/vote", json=late).status_code == 422
+
+
+def test_a_study_of_before_there_was_a_limit_has_none(store, join, make_study):
+    study = make_study()
+
+    def forget(tx):
+        row = tx.get_one(StudyRow, study.id)
+        row.spec = {name: value for name, value in row.spec.items() if name != "min_rt_ms"}
+
+    store.write(forget)
+    browser = join(study)
+    assert browser.get("/api/study").json()["min_rt_ms"] == 0
+    (item,) = next_items(browser, n=1)["items"]
+    assert browser.post("/api/vote", json=vote_body(item["item"], rt_ms=1)).status_code == 200

@@ -28,6 +28,7 @@ def test_a_task_may_be_given_by_name():
         ({"image_scale": 0}, "image scale"),
         ({"lease_seconds": 0}, "lease"),
         ({"password": ""}, "empty password"),
+        ({"min_rt_ms": -1}, "shortest time"),
     ],
 )
 def test_impossible_specs(changes, message):

@@ -349,10 +349,10 @@ def test_both_images_of_a_pair(store, make_study, images):
 def test_own_progress(store, anna, ben, cleo):
     assert (progress_of(store, anna).done, progress_of(store, anna).left) == (0, 8)
     now = datetime.now(UTC)
-    for rt_ms, item in zip((300, 100, 200), next_items(store, anna, "tab", 3, now), strict=True):
+    for rt_ms, item in zip((300, 200, 250), next_items(store, anna, "tab", 3, now), strict=True):
         vote(store, anna, answer(item.item, rt_ms=rt_ms), now)
     mine = progress_of(store, anna)
-    assert (mine.done, mine.left, mine.total, mine.median_rt_ms) == (3, 5, 8, 200)
+    assert (mine.done, mine.left, mine.total, mine.median_rt_ms) == (3, 5, 8, 250)
     next_items(store, ben, "tab", 100, now)
     next_items(store, cleo, "tab", 100, now)
     assert progress_of(store, anna).left == 0
@@ -373,11 +373,11 @@ def test_an_item_with_an_expired_and_a_free_slot_is_left_once(store, anna, cleo)
 
 def test_study_progress(store, study, anna, ben):
     for text, item in zip(("none", "Cat"), next_items(store, anna, "t", 2, NOW), strict=True):
-        vote(store, anna, answer(item.item, text, rt_ms=100), NOW)
+        vote(store, anna, answer(item.item, text, rt_ms=200), NOW)
     now = progress(store, study.id)
     assert (now.n_items, now.coverage) == (8, [6, 2, 0])
     first, second = now.annotators
-    assert (first.name, first.done, first.median_rt_ms, first.none_rate) == ("Anna", 2, 100, 0.5)
+    assert (first.name, first.done, first.median_rt_ms, first.none_rate) == ("Anna", 2, 200, 0.5)
     assert first.last_seen == NOW
     assert (second.name, second.done, second.none_rate) == ("Ben", 0, None)
     assert not first.simulated

@@ -71,23 +71,3 @@ export class StimulusClock {
     return this.#hidden + (this.#hiddenSince === null ? 0 : Math.max(0, now - this.#hiddenSince));
   }
 }
-
-// The middle of the latest spans between answers; pauses longer than a minute say nothing.
-export class Pace {
-  #spans = [];
-  #last = null;
-
-  note(now) {
-    const span = this.#last === null ? Infinity : now - this.#last;
-    this.#last = now;
-    if (span > 60000) return;
-    this.#spans.push(span);
-    if (this.#spans.length > 50) this.#spans.shift();
-  }
-
-  // Milliseconds an item, from a few answers on; before that what the server remembers.
-  perItem(remembered) {
-    if (this.#spans.length < 3) return remembered;
-    return [...this.#spans].sort((a, b) => a - b)[this.#spans.length >> 1];
-  }
-}

@@ -4,18 +4,19 @@
 // server behind it (outbox.js). Nothing here knows which answer is right.
 
 import { Bindings } from "./bindings.js";
-import { Pace, StimulusClock } from "./clock.js";
+import { StimulusClock } from "./clock.js";
 import { Feed, SignedOut, getJson } from "./feed.js";
 import { isShortcut, keyLetters, NONE_CODES, usualLetter } from "./keys.js";
 import { giveBack } from "./leaving.js";
 import { Outbox, uuid } from "./outbox.js";
+import { Pace, timeLeft } from "./pace.js";
 import { Feedback } from "./practice.js";
 import { openTab, recall, remember } from "./tabs.js";
 import { View } from "./view.js";
 
 const STEPS_BACK = 10;
 const HEARTBEAT_MS = 30000;
-const USUAL_MS = 3000; // an item, until this person's own pace is known
+const USUAL_MS = 3000; // an item, as far as one can expect of anybody
 const BETWEEN_MS = 400; // what an answer takes beyond looking
 const BEGIN = "/begin"; // the page of whoever is not at work
 const HERE = new Set(["practice", "main", "done"]); // steps that this page is for
@@ -43,10 +44,10 @@ const WORDS = {
 class SemsimLabeller extends HTMLElement {
   #done = 0;
   #total = 0;
-  #remembered = USUAL_MS;
   #history = []; // [{item, vote}], the latest last
   #shown = null; // the item on the screen
   #shownUnder = null; // by which version of the settings
+  #least = 0; // milliseconds: an answer sooner than this is not taken
   #display = {};
   #was = null; // the answer just taken back
   #useKeys = true;
@@ -82,7 +83,7 @@ class SemsimLabeller extends HTMLElement {
   #view = null;
   #study = null;
   #settings = null; // how the next picture is shown, by the latest version known
-  #pace = new Pace();
+  #pace = new Pace(USUAL_MS);
   #letters = usualLetter;
 
   #listen(signal) {
@@ -127,6 +128,8 @@ class SemsimLabeller extends HTMLElement {
     const votes = left.filter((entry) => entry.path === "/api/vote");
     const undone = new Set(left.filter((e) => e.path === "/api/undo").map((e) => e.body.id));
     this.#feed.skip(votes.filter((e) => !undone.has(e.body.id)).map((e) => e.body.item));
+    const { done, median_rt_ms } = study.progress;
+    if (median_rt_ms !== null) this.#pace.begin(done, median_rt_ms + BETWEEN_MS);
     this.#setProgress(study.progress, votes.length - undone.size);
     this.#history = JSON.parse(recall(this.#historyKey) ?? "[]");
     this.#beat = setInterval(() => this.#heartbeat(), HEARTBEAT_MS);
@@ -300,8 +303,14 @@ class SemsimLabeller extends HTMLElement {
     if (event.key === "?" && this.#useKeys) return this.#did(event, () => this.#help());
     if (this.#feedback.open && event.code === "Enter") return this.#did(event, () => this.#feedback.end());
     const code = this.#bindings.meaningOf(event.code, this.#view.codes);
-    if (event.shiftKey || !this.#useKeys || this.#view.answerOf(code) === undefined) return;
+    if (event.shiftKey || !this.#useKeys) return;
+    if (this.#view.answerOf(code) === undefined) return this.#sayNoKey(event);
     this.#did(event, () => (this.#feedback.open ? this.#feedback.end() : this.#press(code, event)));
+  }
+
+  #sayNoKey({ key }) {
+    if (key.length !== 1 || !this.#shown || this.#feedback.open) return;
+    this.#view.tell(`“${key.toUpperCase()}” is not a key here. Press ? to see the keys.`);
   }
 
   #did(event, action) {
@@ -316,6 +325,10 @@ class SemsimLabeller extends HTMLElement {
     const pointed = event.type === "click" && event.detail > 0;
     const reason = answer === "none" ? NONE_CODES[code] : null;
     const { rt_ms, hidden_ms, blur_ms } = this.#clock.read(event.timeStamp);
+    // No time at all: the picture was not even painted.
+    if (this.#least > 0 && (rt_ms === null || rt_ms < this.#least)) {
+      return this.#view.tell("That was too quick to have looked, so it was not taken. Look again.");
+    }
     const { practice } = this.#shown;
     const vote = {
       id: uuid(),
@@ -411,7 +424,6 @@ class SemsimLabeller extends HTMLElement {
   #setProgress(progress, unsent) {
     this.#done = progress.done + unsent;
     this.#total = progress.total;
-    if (progress.median_rt_ms !== null) this.#remembered = progress.median_rt_ms + BETWEEN_MS;
     this.#update();
   }
 
@@ -421,9 +433,7 @@ class SemsimLabeller extends HTMLElement {
     this.#updateStatus();
     const done = Math.max(0, this.#done);
     const total = Math.max(this.#total, done);
-    const minutes = ((total - done) * this.#pace.perItem(this.#remembered)) / 60000;
-    const left = total === done ? "" : minutes < 1 ? "under a minute left" : `about ${Math.round(minutes)} min left`;
-    this.#view.progress(done, total, left);
+    this.#view.progress(done, total, timeLeft(total - done, this.#pace.perItem));
     this.#view.$(".sl-undo").disabled = this.#history.length === 0;
     const item = this.#feed.current;
     if (this.#outbox.signedOut) return this.#sayWhoAreYou();
@@ -440,6 +450,7 @@ class SemsimLabeller extends HTMLElement {
     if (this.#shown === item) return;
     this.#shown = item;
     this.#shownUnder = this.#settings.version;
+    this.#least = this.#settings.min_rt_ms ?? 0;
     this.#view.use(this.#settings);
     this.#display = this.#view.show(item, position, Math.max(total, position), this.#was);
     this.#clock.start();

@@ -71,6 +71,15 @@ const PAIR_LABELS = { KeyF: "Same", KeyJ: "Different" };
 // A class name as people read it.
 export const readable = (name) => name.replaceAll("_", " ");
 
+// An answer in the words of its button.
+export function said({ answer, reason }) {
+  const pair = Object.entries(PAIR_CODES).find(([, meant]) => meant === answer);
+  if (pair) return PAIR_LABELS[pair[0]];
+  if (answer !== "none") return readable(answer);
+  const [code] = Object.entries(NONE_CODES).find(([, why]) => why === (reason ?? null));
+  return NONE_LABELS[code][1];
+}
+
 export class View {
   #letter = usualLetter;
   #buttons = new Map(); // code → button
@@ -247,7 +256,12 @@ export class View {
         && (was.answer !== "none" || (NONE_CODES[button.dataset.code] ?? null) === (was.reason ?? null));
       button.classList.toggle("sl-former", former);
     }
-    this.$(".sl-was").textContent = was ? `You answered “${readable(was.answer)}”. Answer again.` : "";
+    this.$(".sl-was").textContent = was ? `You answered “${said(was)}”. Answer again.` : "";
+  }
+
+  // A few words on the last key, until the next picture.
+  tell(words) {
+    this.$(".sl-was").textContent = words;
   }
 
   // Whole multiples (or whole fractions) of the picture's own pixels only: anything else would
