@@ -285,7 +285,9 @@ class Ours:
         self._folder, self._held = folder, held
         self._url = f"sqlite:///{folder / 'studies.db'}"
         write_set(folder / "set", options.items)
-        spec = StudySpec(name="peer", task=Task.RECOGNITION, votes_per_item=options.votes)
+        spec = StudySpec(
+            name="peer", task=Task.RECOGNITION, votes_per_item=options.votes, min_rt_ms=0
+        )
         with Store(self._url) as store:
             self._study = study.create_study(store, spec, [folder / "set"], folder / "images")
 

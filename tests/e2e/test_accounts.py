@@ -122,7 +122,9 @@ def test_the_page_of_ones_own_account_breaks_no_rule(visit) -> None:
 def test_events_say_which_account_caused_them(visit, server) -> None:
     folder = write_set(server.data / "sets" / "convnet8", model="convnet8")
     with Store(f"sqlite:///{server.data / 'studies.db'}") as store:
-        spec = StudySpec(name="Symbols", task=Task.RECOGNITION, votes_per_item=2, list_size=8)
+        spec = StudySpec(
+            name="Symbols", task=Task.RECOGNITION, votes_per_item=2, list_size=8, min_rt_ms=0
+        )
         study = studies.create_study(store, spec, [folder], server.data / "images")
         page = visit()
         page.goto("/studio/")

@@ -39,7 +39,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelServer]:
 @pytest.fixture
 def new_study(store: Store, server: LabelServer) -> Callable[..., Study]:
     def make(task: Task = Task.RECOGNITION, of: str = "resnet20-4", **spec: object) -> Study:
-        made = StudySpec(name="Symbols", task=task, list_size=8, **spec)  # type: ignore[arg-type]
+        made = StudySpec(**{"name": "Symbols", "task": task, "list_size": 8, "min_rt_ms": 0} | spec)  # type: ignore[arg-type]
         folder = server.data / "sets" / of
         return studies.create_study(store, made, [folder], server.data / "images")
 
@@ -530,3 +530,26 @@ def test_no_request_leaves_the_server(page, server, new_study) -> None:
     page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
     join(page, server, new_study())
     assert hosts == {Path(server.url).name}
+
+
+def test_keys_that_do_nothing_and_answers_taken_back_are_said_in_words(
+    page, server, store, new_study
+) -> None:
+    study = new_study()
+    join(page, server, study)
+    said = page.locator(".sl-was")
+    page.keyboard.press("y")
+    expect(said).to_contain_text("“Y” is not a key here")
+    page.keyboard.press("6")
+    page.keyboard.press("Backspace")
+    expect(said).to_contain_text("You answered “I can’t make it out”.")
+    saved(page)
+
+
+def test_an_answer_too_quick_to_have_looked_is_not_taken(page, server, store, new_study) -> None:
+    study = new_study(min_rt_ms=5000)
+    join(page, server, study)
+    page.keyboard.press("1")
+    expect(page.locator(".sl-was")).to_contain_text("too quick to have looked")
+    expect(page.locator(".sl-count")).to_contain_text("0 of 24")
+    assert all_answers(store, study) == []

@@ -32,7 +32,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelServer]:
 
 @pytest.fixture
 def study(store: Store, server: LabelServer) -> Study:
-    spec = StudySpec(name="Symbols", task=Task.RECOGNITION, votes_per_item=2, list_size=8)
+    spec = StudySpec(
+        name="Symbols", task=Task.RECOGNITION, votes_per_item=2, list_size=8, min_rt_ms=0
+    )
     folder = [server.data / "sets" / "resnet20-4"]
     return studies.create_study(store, spec, folder, server.data / "images")
 

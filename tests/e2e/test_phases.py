@@ -45,7 +45,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelServer]:
 @pytest.fixture
 def new_study(store: Store, server: LabelServer) -> Callable[..., Study]:
     def make(task: Task = Task.RECOGNITION, **spec: object) -> Study:
-        made = StudySpec(name="resnet20 at noise 0", task=task, list_size=8, **spec)  # type: ignore[arg-type]
+        made = StudySpec(name="resnet20 at noise 0", task=task, list_size=8, min_rt_ms=0, **spec)  # type: ignore[arg-type]
         folder = server.data / "sets" / "resnet20-4"
         return studies.create_study(store, made, [folder], server.data / "images")
 

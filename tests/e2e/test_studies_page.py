@@ -94,7 +94,7 @@ def test_gold_items_are_pasted(page, server, store) -> None:
 def test_a_study_is_chosen_and_its_votes_taken_out(page, server, store) -> None:
     folder = [server.data / "sets" / "convnet8"]
     for name in ("Older", "Newer"):
-        spec = StudySpec(name=name, task=Task.PAIR)
+        spec = StudySpec(name=name, task=Task.PAIR, min_rt_ms=0)
         studies.create_study(store, spec, folder, server.data / "images")
     page.reload()
     page.get_by_role("button", name="Older").click()

@@ -68,7 +68,9 @@ def test_five_people_label_train_and_compare(tmp_path, sets):
     data = tmp_path / "data"
     studio = Studio(data, tmp_path / "checkpoints")
     with Store(f"sqlite:///{data / 'studies.db'}") as store:
-        spec = StudySpec(name="Everything", task=Task.RECOGNITION, list_size=20, seed=3)
+        spec = StudySpec(
+            name="Everything", task=Task.RECOGNITION, list_size=20, seed=3, min_rt_ms=0
+        )
         study = create_study(store, spec, sets, data / "images")
         try:
             studio.start()
