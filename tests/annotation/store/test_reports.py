@@ -80,7 +80,7 @@ def test_only_simulated_studies_have_probabilities(store, make_study):
 
 @pytest.mark.parametrize(
     ("times", "median"),
-    [([None], None), ([None, 812.5], 812.5), ([90, 1e3, None, 700.25, 10], 395.125)],
+    [([None], None), ([None, 812.5], 812.5), ([190, 1e3, None, 700.25, 160], 445.125)],
 )
 def test_medians_are_over_the_times_that_were_measured(store, study, anna, times, median):
     for item, rt_ms in zip(next_items(store, anna, "tab", len(times), NOW), times, strict=True):
