@@ -15,6 +15,7 @@ So a page, a second page and a restarted server all see the same job, and none o
 
 import contextlib
 import json
+import logging
 import os
 import re
 import secrets
@@ -33,6 +34,7 @@ import pandas as pd
 import psutil
 
 from semsim.errors import JobError, StopRequestedError
+from semsim.job_owner import is_alive, owner_from, owner_now
 from semsim.progress import Progress, Report, silent
 from semsim.progress_log import (
     ProgressWriter,
@@ -43,11 +45,12 @@ from semsim.progress_log import (
     seconds_left,
 )
 
+log = logging.getLogger(__name__)
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 PROGRAM = ("-m", "semsim")
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]*")
 _FILE_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]*")
-_SAME_PROCESS = 2.0  # seconds by which the clock may shift the start time of one process
 _starting = threading.Lock()  # two clicks on Start at once are one start
 
 
@@ -128,24 +131,50 @@ def open_job(root: Path, job_id: str) -> Job:
 def read_job(folder: Path) -> Job:
     """The job in `folder`; `JobError` where it has no readable spec.json."""
     folder = Path(folder).resolve()
-    spec = read_json(folder / "spec.json")
-    try:
-        return Job(
-            folder=folder,
-            kind=spec["kind"],
-            title=spec["title"],
-            argv=tuple(spec["command"]),
-            created=spec["created"],
-            program=tuple(spec.get("program", PROGRAM)),
-        )
-    except KeyError as error:
-        raise JobError(f"{folder} is not a job: spec.json lacks {error}.") from None
+    spec = {"program": list(PROGRAM), **read_json(folder / "spec.json")}
+    for name, is_right in _SPEC.items():
+        if not is_right(spec.get(name)):
+            raise JobError(
+                f"{folder} is not a job: in spec.json {name} is {spec.get(name)!r}; expected "
+                f"{'a text' if is_right is _is_text else 'a list of texts'}."
+            )
+    return Job(
+        folder=folder,
+        kind=spec["kind"],
+        title=spec["title"],
+        argv=tuple(spec["command"]),
+        created=spec["created"],
+        program=tuple(spec["program"]),
+    )
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+_SPEC: Mapping[str, Callable[[object], bool]] = {
+    **dict.fromkeys(("kind", "title", "created"), _is_text),
+    **dict.fromkeys(("command", "program"), _are_texts),
+}
 
 
 def list_jobs(root: Path, kind: str | None = None) -> list[Job]:
-    """The jobs below `root`, of one kind or of all, newest first."""
+    """The jobs below `root`, of one kind or of all, newest first.
+
+    A folder whose spec.json is damaged is left out and named in the log, so that it does not take
+    the others along.
+    """
     specs = sorted(Path(root).glob("*/spec.json"), key=lambda path: path.parent.name, reverse=True)
-    jobs = [read_job(path.parent) for path in specs]
+    jobs = []
+    for path in specs:
+        try:
+            jobs.append(read_job(path.parent))
+        except JobError as error:
+            log.warning("A job is left out. %s Mend its spec.json or remove the folder.", error)
     return [job for job in jobs if kind is None or job.kind == kind]
 
 
@@ -166,7 +195,7 @@ def resume(job: Job) -> None:
         now = state(job)
         if now in {JobState.RUNNING, JobState.DONE}:
             raise JobError(f"{job.title!r} is {now.value}; there is nothing to resume.")
-        for name in ("pid.json", "stop", "stopped.txt", "error.txt"):
+        for name in ("pid.json", "stop", "stopped.txt", "error.txt", "result.json"):
             (job.folder / name).unlink(missing_ok=True)
         _spawn(job)
 
@@ -182,10 +211,11 @@ def request_stop(job: Job) -> None:
 def state(job: Job) -> JobState:
     """Where the job is, from its folder and the table of processes alone."""
     # The process is looked at first: one that ends in between has already left its word.
-    alive = _is_alive(_owner(job.folder))
+    alive = is_alive(_owner(job.folder))
     for name, word in _WORDS.items():
         if (job.folder / name).exists():
-            return word
+            damaged = word is JobState.DONE and _damage(job) is not None
+            return JobState.FAILED if damaged else word
     if alive:
         return JobState.RUNNING
     return JobState.LOST if (job.folder / "pid.json").exists() else JobState.QUEUED
@@ -204,7 +234,19 @@ def result(job: Job) -> dict[str, Any]:
 def error_text(job: Job) -> str:
     """What went wrong, then the traceback; empty when nothing did."""
     path = job.folder / "error.txt"
-    return path.read_text(encoding="utf-8") if path.exists() else ""
+    if path.exists():
+        return path.read_text(encoding="utf-8", errors="replace")
+    damage = _damage(job) if (job.folder / "result.json").exists() else None
+    return "" if damage is None else f"{damage} Resume makes it again."
+
+
+def _damage(job: Job) -> JobError | None:
+    """What is wrong with the result the work has left."""
+    try:
+        result(job)
+    except JobError as error:
+        return error
+    return None
 
 
 def log_tail(job: Job, lines: int = 40) -> str:
@@ -226,7 +268,7 @@ def latest(job: Job) -> TimedProgress | None:
 
 def eta_seconds(job: Job) -> float | None:
     """Seconds left at the pace of the last minute, or None while no pace is known."""
-    started = float((_owner(job.folder) or {}).get("started", 0.0))
+    started = (_owner(job.folder) or {"started": 0.0})["started"]
     recent = read_recent(job.folder / "progress.jsonl")
     return seconds_left([point for point in recent if point.at >= started])
 
@@ -274,7 +316,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise JobError(f"There is no {path.name} in {path.parent}.") from None
     except (ValueError, RecursionError) as error:
-        raise JobError(f"{path} is not JSON: {error}") from error
+        raise JobError(f"{path} is not JSON: {error}.") from error
     if not isinstance(content, dict):
         raise JobError(f"{path} holds a {type(content).__name__}; expected an object.")
     return content
@@ -320,9 +362,9 @@ def _claim(job: Job) -> None:
     owner = _owner(job.folder)
     # On Windows the starter knows the virtual environment's launcher, which is our parent.
     ours = {os.getpid(), os.getppid()}
-    if owner is not None and owner.get("pid") not in ours and _is_alive(owner):
-        raise JobError(f"{job.title!r} already runs as process {owner['pid']}; stop it first.")
-    if (job.folder / "result.json").exists():
+    if owner is not None and owner["pid"] not in ours and is_alive(owner):
+        raise JobError(f"{job.title!r} already runs as process {owner['pid']:.0f}; stop it first.")
+    if (job.folder / "result.json").exists() and _damage(job) is None:
         raise JobError(f"{job.title!r} is done; its result is {job.folder / 'result.json'}.")
     for name in ("error.txt", "stopped.txt"):
         (job.folder / name).unlink(missing_ok=True)
@@ -330,26 +372,14 @@ def _claim(job: Job) -> None:
 
 
 def _write_owner(folder: Path, pid: int) -> None:
-    write_json(folder / "pid.json", {"pid": pid, "started": psutil.Process(pid).create_time()})
+    write_json(folder / "pid.json", owner_now(pid))
 
 
-def _owner(folder: Path) -> dict[str, Any] | None:
+def _owner(folder: Path) -> dict[str, float] | None:
     try:
-        return read_json(folder / "pid.json")
+        return owner_from(read_json(folder / "pid.json"))
     except JobError:
         return None
-
-
-def _is_alive(owner: Mapping[str, Any] | None) -> bool:
-    """Whether the very process runs: same number, same start, and not a zombie."""
-    if owner is None:
-        return False
-    try:
-        process = psutil.Process(int(owner["pid"]))
-        same = abs(process.create_time() - float(owner["started"])) < _SAME_PROCESS
-        return same and process.status() not in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
-    except psutil.Error:  # no such process, or somebody else's that took the number
-        return False
 
 
 def _write_file(folder: Path, name: str, content: pd.DataFrame | Mapping[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """Reports of progress on disk, one JSON object a line, and the pace they tell."""
 
-import contextlib
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -28,21 +28,30 @@ class ProgressWriter:
 
     Of reports with the same note and the same names of values only one each 0.2 s is kept, so
     a report that says something new, such as the end of an epoch, is never lost.
+
+    clock: seconds since the epoch, which reports tell. steady: seconds since whenever, by which
+        they are thinned, so that a clock set back holds none up.
     """
 
-    def __init__(self, file: IO[bytes], clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        file: IO[bytes],
+        clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._file = file
         self._clock = clock
+        self._steady = steady
         self._last: tuple[str, frozenset[str]] | None = None
         self._last_at = 0.0
         _end_line(file)
 
     def __call__(self, progress: Progress) -> None:
-        now = self._clock()
+        now = self._steady()
         sort = (progress.note, frozenset(progress.values))
         ends = progress.done >= progress.total
         if ends or sort != self._last or now - self._last_at >= _THIN:
-            self._write(progress, now)
+            self._write(progress, self._clock())
             self._last, self._last_at = sort, now
 
     def _write(self, progress: Progress, now: float) -> None:
@@ -84,7 +93,8 @@ def seconds_left(points: Sequence[TimedProgress]) -> float | None:
     last = points[-1]
     if last.done >= last.total:
         return 0.0
-    recent = [p for p in points if last.at - p.at <= _PACE and p.total == last.total]
+    # A report from the future is from before the clock was set back.
+    recent = [p for p in points if 0 <= last.at - p.at <= _PACE and p.total == last.total]
     steps, seconds = last.done - recent[0].done, last.at - recent[0].at
     if steps <= 0 or seconds <= 0:
         return None
@@ -101,9 +111,16 @@ def _end_line(file: IO[bytes]) -> None:
 
 
 def _parse(text: str) -> list[TimedProgress]:
-    points = []
-    for line in text.splitlines():
-        # A line may be half there: a run was killed, or is writing it, or the tail cut it.
-        with contextlib.suppress(ValueError, KeyError, TypeError):
-            points.append(TimedProgress(**json.loads(line)))
-    return points
+    return [point for line in text.splitlines() if (point := _point(line)) is not None]
+
+
+def _point(line: str) -> TimedProgress | None:
+    """The report in a line; a line may be half there: a run was killed, or is writing it."""
+    try:
+        point = TimedProgress(**json.loads(line))
+        numbers = [point.done, point.total, point.at, *point.values.values()]
+        # A loss may well be infinite or NaN, which a place may not.
+        is_right = isinstance(point.note, str) and all(map(math.isfinite, numbers[:3]))
+        return point if is_right and all(isinstance(n, int | float) for n in numbers) else None
+    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
+        return None

@@ -273,11 +273,71 @@ def test_an_id_that_is_none_is_refused(tmp_path, job_id):
         jobs.open_job(tmp_path / "jobs", job_id)
 
 
-@pytest.mark.parametrize("spec", ["", "{", "[]", "{}"])
+BROKEN_SPECS = (
+    *("", "{", "[]", "{}", "\udcff"),
+    '{"kind": "test", "title": "t", "created": "2026-01-01", "command": 7}',
+    '{"kind": "test", "title": "t", "created": "2026-01-01", "command": [7]}',
+    '{"kind": "test", "title": 7, "created": "2026-01-01", "command": []}',
+    '{"kind": "test", "title": "t", "created": null, "command": []}',
+)
+
+
+@pytest.mark.parametrize("spec", BROKEN_SPECS)
 def test_a_broken_spec_is_named(tmp_path, spec):
-    (tmp_path / "spec.json").write_text(spec)
+    (tmp_path / "spec.json").write_text(spec, errors="surrogateescape")
     with pytest.raises(JobError, match=r"spec\.json"):
         jobs.read_job(tmp_path)
+
+
+@pytest.mark.parametrize("spec", BROKEN_SPECS)
+def test_a_damaged_job_does_not_hide_the_others(make, tmp_path, caplog, spec):
+    damaged, other = make("done"), make("done")
+    (damaged.folder / "spec.json").write_text(spec, errors="surrogateescape")
+    assert jobs.list_jobs(tmp_path / "jobs") == [other]
+    assert damaged.id in caplog.text
+    with pytest.raises(JobError, match=r"spec\.json"):
+        jobs.open_job(tmp_path / "jobs", damaged.id)
+
+
+@pytest.mark.parametrize(
+    "owner", ["", "{}", "[]", '{"pid": 1}', '{"pid": "x", "started": 0}', '{"pid": null}']
+)
+def test_a_job_whose_owner_cannot_be_read_is_lost_and_can_go_on(make, owner):
+    job = make("done")
+    (job.folder / "pid.json").write_text(owner)
+    assert jobs.state(job) is JobState.LOST
+    assert jobs.eta_seconds(job) is None
+    jobs.resume(job)
+    assert ends(job) is JobState.DONE
+
+
+@pytest.mark.parametrize("result", ["", '{"began_at": ', "[]"])
+def test_a_damaged_result_is_a_failure_that_says_so_and_can_be_made_again(make, result):
+    job = make("done")
+    jobs.start(job)
+    assert ends(job) is JobState.DONE
+    (job.folder / "result.json").write_text(result)
+    assert jobs.state(job) is JobState.FAILED
+    assert "result.json" in jobs.error_text(job)
+    jobs.resume(job)
+    assert ends(job) is JobState.DONE
+    assert jobs.error_text(job) == ""
+
+
+def test_a_clock_set_an_hour_back_or_forth_loses_no_running_job(make):
+    job = make("wait")
+    jobs.start(job)
+    works(job)
+    owner = json.loads((job.folder / "pid.json").read_text())
+    for shift in (3600, -3600):
+        # What the file would hold had it been written before the clock was set.
+        moved = {key: owner[key] + shift for key in ("started", "booted")}
+        jobs.write_json(job.folder / "pid.json", {**owner, **moved})
+        assert jobs.state(job) is JobState.RUNNING
+    # Another process that has taken the number is still told apart.
+    jobs.write_json(job.folder / "pid.json", {**owner, "started": owner["started"] - 60})
+    assert jobs.state(job) is JobState.LOST
+    jobs.write_json(job.folder / "pid.json", owner)
 
 
 def test_a_file_of_a_job_cannot_leave_its_folder(tmp_path):

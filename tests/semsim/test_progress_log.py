@@ -28,13 +28,18 @@ def path(tmp_path):
     return tmp_path / "progress.jsonl"
 
 
-def write(path, reports, seconds_between=1.0):
-    clock = Clock()
+def write(path, reports, seconds_between=1.0, clock_moves=()):
+    """The clock on the wall is also moved by each of `clock_moves` after the report at its place.
+
+    clock_moves: report → seconds. The steady clock goes on as if nothing had been.
+    """
+    wall, steady = Clock(), Clock()
     with open(path, "a+b") as file:
-        writer = ProgressWriter(file, clock)
-        for report in reports:
+        writer = ProgressWriter(file, wall, steady)
+        for place, report in enumerate(reports):
             writer(report)
-            clock.now += seconds_between
+            steady.now += seconds_between
+            wall.now += seconds_between + dict(clock_moves).get(place, 0.0)
 
 
 def test_a_report_comes_back_as_it_was(path):
@@ -67,6 +72,15 @@ def test_a_report_that_says_something_new_is_always_kept(path):
     assert [len(point.values) for point in read_progress(path)] == [1, 2, 1, 1]
 
 
+@pytest.mark.parametrize("hour", [3600, -3600])
+def test_a_clock_set_an_hour_back_or_forth_loses_no_report(path, hour):
+    reports = [Progress(i, 1000, "epoch 1") for i in range(10)]
+    write(path, reports, clock_moves={4: hour})
+    kept = read_progress(path)
+    assert [point.done for point in kept] == list(range(10))
+    assert seconds_left(kept) == pytest.approx(991)
+
+
 @pytest.mark.parametrize("cut", [1, 10, 40])
 def test_a_half_written_last_line_loses_only_itself(path, cut):
     write(path, [Progress(1, 9), Progress(2, 9)])
@@ -77,7 +91,13 @@ def test_a_half_written_last_line_loses_only_itself(path, cut):
 
 
 def test_lines_that_are_not_reports_are_passed_over(path):
-    path.write_text('{"done": 1, "total": 2}\n[1]\n{"other": 3}\n7\n{"done"\n')
+    wrong = [
+        *("[1]", '{"other": 3}', "7", '{"done"', '{"done": "x", "total": 2}', "[" * 10_000),
+        *('{"done": 1, "total": null}', '{"done": 1, "total": 2, "at": "noon"}'),
+        *('{"done": 1, "total": 2, "note": 7}', '{"done": 1, "total": 2, "values": [1]}'),
+        *('{"done": NaN, "total": 2}', '{"done": 1, "total": 2, "values": {"loss": "x"}}'),
+    ]
+    path.write_text("\n".join(['{"done": 1, "total": 2}', *wrong]) + "\n")
     assert [point.done for point in read_progress(path)] == [1]
 
 

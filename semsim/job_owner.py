@@ -1,0 +1,44 @@
+"""Which process runs a job, told apart from any other that gets its number later."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import psutil
+
+_SAME = 2.0  # seconds by which two readings of one process's start may differ
+
+
+def owner_now(pid: int) -> dict[str, float]:
+    """What to keep of a process that runs: pid, started and booted, in seconds since the epoch.
+
+    Raises `psutil.NoSuchProcess` where there is none of that number.
+    """
+    started = psutil.Process(pid).create_time()
+    return {"pid": pid, "started": started, "booted": psutil.boot_time()}
+
+
+def owner_from(content: Mapping[str, Any]) -> dict[str, float] | None:
+    """What `owner_now` returned, as read from a file; None where that does not say it.
+
+    A file from before there was "booted" has the moment the computer says it was booted now.
+    """
+    told = {"booted": psutil.boot_time(), **content}
+    try:
+        return {name: float(told[name]) for name in ("pid", "started", "booted")}
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def is_alive(owner: Mapping[str, float] | None) -> bool:
+    """Whether the very process runs: same number, same start, and not a zombie."""
+    if owner is None:
+        return False
+    try:
+        process = psutil.Process(int(owner["pid"]))
+        started = process.create_time()
+        # Where the system reckons a start from the boot, setting the clock moves both alike.
+        since_boot = (owner["started"] - owner["booted"]) - (started - psutil.boot_time())
+        same = min(abs(started - owner["started"]), abs(since_boot)) < _SAME
+        return same and process.status() not in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
+    except (psutil.Error, ValueError, OverflowError):  # none, or somebody else's with the number
+        return False
