@@ -1,16 +1,22 @@
-"""Every address of the whole product, asked by somebody who is not signed in."""
+"""Every address of the whole product, asked by everybody who might, on both databases."""
 
 import argparse
+import asyncio
+import json
+import uuid
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 from made_accounts import made_account, made_session
 from starlette.routing import Mount, Route
+from study_factory import DATABASES, fresh_database
 
+from annotation.account_access import ACCOUNT_COOKIE
 from annotation.account_domain import Role
 from annotation.guard import ANNOTATOR_COOKIE
 from annotation.store import Store
+from annotation.study import join, list_studies
 from app import create_app
 
 # What anybody may ask for: it tells nothing of any study, or checks a secret or a session itself.
@@ -27,6 +33,24 @@ OPEN = {
     ("POST", "/invite/{token}"): 404,
 }
 SENT_TO = {"/signed-out", "/login"}  # pages that say what to do
+FOR_ALL = {("POST", "/sign-out"), ("POST", "/logout")}  # everybody is led to where one signs in
+HELD: dict[str, object] = {"tab": "t", "items": []}
+BODIES: dict[str, dict[str, object]] = {  # of requests that lack nothing but rights
+    "/api/vote": {"id": str(uuid.UUID(int=1)), "item": "x", "answer": "x", "tab": "t"},
+    "/api/undo": {"id": str(uuid.UUID(int=1))},
+    "/api/heartbeat": HELD,
+    "/api/release": HELD,
+}
+# The first part of what each may reach besides.
+ANNOTATORS = {"api", "begin", "done", "label"}
+RESEARCHERS = {"studio", "account"}
+RIGHTS = {
+    "nobody": set(),
+    "made up": {"label"},  # the page's scripts, which know of no study; what they ask for is shut
+    "annotator": ANNOTATORS,
+    "researcher": RESEARCHERS,
+    "administrator": RESEARCHERS | {"admin"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +58,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("routes")
 
 
-@pytest.fixture(scope="module")
-def store(folder):
-    with Store(f"sqlite:///{folder / 'studies.db'}") as opened:
+@pytest.fixture(scope="module", params=DATABASES)
+def store(request, folder):
+    with fresh_database(request.param, folder) as url, Store(url) as opened:
         made_account(opened, "Ada", Role.ADMINISTRATOR)
         made_account(opened, "Bo")
         yield opened
@@ -88,6 +112,87 @@ def test_nobody_gets_anywhere_without_a_session(product):
     assert {key: told[key] for key in told if not is_shut(key[1], told[key])} == OPEN
     sent = [reply for reply in replies.values() if reply.status_code == 303]
     assert {reply.headers["location"] for reply in sent} == SENT_TO
+
+
+def cookies_of(role: str, store: Store) -> dict[str, str]:
+    """What a browser of somebody of that role sends; a session of its own each time."""
+    if role == "nobody":
+        return {}
+    if role == "made up":
+        return {ANNOTATOR_COOKIE: "made up", ACCOUNT_COOKIE: "made up"}
+    if role == "annotator":
+        token = list_studies(store)[0].token
+        return {ANNOTATOR_COOKIE: join(store, token, "Cleo").session_token}
+    return {ACCOUNT_COOKIE: made_session(store, "Ada" if role == "administrator" else "Bo")}
+
+
+async def answer(product, method: str, path: str, cookies: dict[str, str]) -> tuple[int, str]:
+    """The status and the place sent to; not the content, as an event stream never ends."""
+    began = asyncio.get_running_loop().create_future()
+    body = json.dumps(BODIES[path]).encode() if path in BODIES else b""
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive():
+        if messages:
+            return messages.pop()
+        await asyncio.wait({began})
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        if message["type"] == "http.response.start":
+            began.set_result((message["status"], dict(message["headers"])))
+
+    told = "; ".join(f"{name}={value}" for name, value in cookies.items())
+    kind = b"application/json" if body else b"application/x-www-form-urlencoded"
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "root_path": "",
+        "scheme": "http",
+        "http_version": "1.1",
+        "query_string": b"tab=t" if path == "/api/next" else b"",
+        "server": ("testserver", 80),
+        "client": ("testclient", 1),
+        "headers": [
+            (b"host", b"testserver"),
+            (b"cookie", told.encode()),
+            (b"content-type", kind),
+            (b"content-length", str(len(body)).encode()),
+        ],
+    }
+    try:
+        await product(scope, receive, send)
+    except Exception:
+        if not began.done():  # that Gradio stumbles when its stream is cut off is not asked here
+            raise
+    status, headers = began.result()
+    return status, headers.get(b"location", b"").decode()
+
+
+def gets_in(status: int, place: str) -> bool:
+    """Whether an address did what it is for, if only to say that something is missing."""
+    return status not in {401, 403} and place not in SENT_TO
+
+
+@pytest.mark.parametrize("role", RIGHTS)
+def test_everybody_gets_where_they_may_and_nowhere_else(product, store, role):
+    found = set(addresses(product._app.routes)) - set(OPEN) - FOR_ALL
+
+    async def all_that_let_in():
+        return {
+            (method, path)
+            for method, path in sorted(found)
+            if gets_in(*await answer(product, method, filled(path), cookies_of(role, store)))
+        }
+
+    mine = {(method, path) for method, path in found if path.split("/")[1] in RIGHTS[role]}
+    got = asyncio.run(all_that_let_in())
+    # Of files Gradio says itself which may be had, and "x" is none.
+    files = {(method, path) for method, path in found if "gradio_api/file" in path}
+    assert got <= mine
+    assert got - files == mine - files
 
 
 def test_an_annotator_gets_nowhere_below_the_studio(product):

@@ -77,7 +77,7 @@ def queue_training(order: Order, labels: pd.DataFrame, root: Path) -> Job:
     are missing.
     """
     free_checkpoint_path(order.checkpoints, order.name)
-    if any(read_facts(job).name == order.name for job in _live_trainings(root)):
+    if any(name_of(job) == order.name for job in _live_trainings(root)):
         raise SettingsError(f"{order.name!r} is being trained already; choose another name.")
     check_initial(order.settings.backbone, order.settings.weights)
     learnable(take_stock(labels), order.settings.ordering)
@@ -98,6 +98,14 @@ def read_facts(job: Job) -> Facts:
         return Facts(**content)
     except TypeError as error:
         raise JobError(f"{job.folder / _FACTS_FILE} is not a training's: {error}.") from error
+
+
+def name_of(job: Job) -> str:
+    """The name of the SemSim a job trains; "" where its folder does not say."""
+    try:
+        return read_facts(job).name
+    except JobError:
+        return ""
 
 
 def learn_argv(order: Order, labels: Path) -> list[str]:

@@ -290,7 +290,7 @@ def _create(
 def _refuse_taken(name: str, root: Path) -> None:
     live = {JobState.QUEUED, JobState.RUNNING}
     trainings = [job for job in jobs.list_jobs(root, orders.KIND) if jobs.state(job) in live]
-    if any(orders.read_facts(job).name == name for job in trainings):
+    if any(orders.name_of(job) == name for job in trainings):
         raise SettingsError(f"{name!r} is being trained already; choose another name.")
 
 

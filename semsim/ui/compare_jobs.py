@@ -4,7 +4,7 @@ import threading
 
 from semsim import jobs
 from semsim.analysis.evidence import MODEL_KEY
-from semsim.errors import SemsimError
+from semsim.errors import JobError, SemsimError
 from semsim.jobs import Job, JobState
 from semsim.scoring import PAIR_COLUMNS
 from semsim.ui import ScienceContext
@@ -30,7 +30,7 @@ def scoring_job(context: ScienceContext, comparison: Comparison) -> Job | None:
             return job
         if not missing:
             return None
-        if job is not None and _request(job)["missing"] == missing:
+        if job is not None and _request(job).get("missing") == missing:
             return job
         job = _create_scoring(context, comparison)
         jobs.start(job)
@@ -67,13 +67,17 @@ def missing_weights(context: ScienceContext) -> list[WeightFile]:
 
 def _newest_job(context: ScienceContext, study_id: str) -> Job | None:
     for job in jobs.list_jobs(context.data / "jobs", SCORE_JOB):
-        if _request(job)["study"] == study_id:
+        if _request(job).get("study") == study_id:
             return job
     return None
 
 
 def _request(job: Job) -> dict[str, object]:
-    return jobs.read_json(job.folder / "request.json")
+    """What a job was asked to score; nothing where its folder does not say."""
+    try:
+        return jobs.read_json(job.folder / "request.json")
+    except JobError:
+        return {}
 
 
 def _create_scoring(context: ScienceContext, comparison: Comparison) -> Job:

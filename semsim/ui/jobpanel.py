@@ -105,7 +105,12 @@ def wire(
 
     def look(chosen: str | None) -> list[Any]:
         job = find(root, chosen)
-        return [*show(job), *also(job)]
+        try:
+            return [*show(job), *also(job)]
+        except (SemsimError, LookupError, TypeError, ValueError, AttributeError) as error:
+            # What a job left may be damaged, or of another version; the rest of the page is not.
+            status, *rest = show(job)
+            return [unreadable_html(job, error) + status, *rest, *also(None)]
 
     def act(chosen: str | None, action: Callable[[Job], None]) -> list[Any]:
         try:
@@ -148,6 +153,18 @@ def alert_html(error: SemsimError) -> str:
     An event that is not queued has no toast, and would mark every component it draws.
     """
     return f'<div role="alert" style="{_TROUBLE}">{escape(str(error))}</div>'
+
+
+def unreadable_html(job: Job | None, error: Exception) -> str:
+    """That what a job has left cannot be shown, and why."""
+    where = "" if job is None else f" ({job.folder})"
+    what = str(error) if isinstance(error, SemsimError) else f"{type(error).__name__}: {error}"
+    return alert_html(
+        JobError(
+            f"What this job has left{where} cannot be shown: {what} It is damaged or of another "
+            "version. Start the job again, or remove its folder."
+        )
+    )
 
 
 def job_html(job: Job) -> str:

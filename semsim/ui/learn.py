@@ -14,7 +14,7 @@ from semsim.errors import DataError, SemsimError
 from semsim.jobs import Job, JobState
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.card_promoted import promote, promoted
-from semsim.learning.orders import KIND, Order, read_facts
+from semsim.learning.orders import KIND, Facts, Order, name_of, read_facts
 from semsim.learning.splits import (
     KINDS,
     HoldOut,
@@ -213,7 +213,7 @@ def suggest_name(context: ScienceContext, studies: Sequence[str]) -> str:
     study = study_names(context, studies).lower()
     letters = "".join(c if c.isascii() and c.isalnum() else " " for c in study)
     stem = "-".join(["semsim", *letters.split()])[:60]
-    taken = {read_facts(job).name for job in jobs.list_jobs(context.data / "jobs", KIND)}
+    taken = {name_of(job) for job in jobs.list_jobs(context.data / "jobs", KIND)}
     taken |= {path.stem for path in Path(context.checkpoints).glob("*.safetensors")}
     numbers = itertools.count(1)
     return next(f"{stem}-{n}" for n in numbers if f"{stem}-{n}" not in taken)
@@ -233,7 +233,11 @@ def trainings_now(context: ScienceContext) -> str:
 
 
 def _row(job: Job, best: str | None) -> TrainingRow:
-    state, facts = jobs.state(job), read_facts(job)
+    state = jobs.state(job)
+    try:
+        facts = read_facts(job)
+    except SemsimError as error:
+        facts = Facts(name=job.title, study=f"unreadable: {error}", simulated=False)
     return TrainingRow(
         created=job.created,
         facts=facts,

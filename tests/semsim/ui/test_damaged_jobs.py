@@ -1,0 +1,85 @@
+"""Pages open whatever is left of a job's folder, and say what is wrong with it."""
+
+import json
+from dataclasses import replace
+from types import ModuleType
+
+import gradio as gr
+import pytest
+
+from semsim import jobs
+from semsim.campaign.orders import KIND as CAMPAIGN
+from semsim.federated.study import KIND as FEDERATED
+from semsim.learning.orders import KIND as TRAINING
+from semsim.learning.studies_run import STUDY_KIND
+from semsim.split.orders import KIND as SPLIT
+from semsim.ui import federated, learn, reconstruct, split
+from semsim.ui.compare_data import View, fresh
+from semsim.ui.compare_jobs import SCORE_JOB, scoring_job
+
+PAGES: list[tuple[ModuleType, str]] = [
+    (learn, TRAINING),
+    (learn, STUDY_KIND),
+    (reconstruct, CAMPAIGN),
+    (federated, FEDERATED),
+    (split, SPLIT),
+]
+DONE = {"result.json": "{}"}
+DAMAGES = {
+    "nothing but the order": {},
+    "half a result": {"result.json": '{"leak": '},
+    "an empty result": DONE,
+    "no list in the result": {"result.json": '{"study": 7, "leak": 7, "rows": 7, "what": "x"}'},
+    "half a report": {"progress.jsonl": '{"done": 1, "total": 9}\n{"done": 2, "to'},
+    "reports of another kind": {"progress.jsonl": '[]\n{"done": "x", "total": []}\n', **DONE},
+    "half a pid": {"pid.json": '{"pid": 1'},
+    "half a spec": {"spec.json": '{"kind": '},
+    "bytes in the error": {"error.txt": "\udcff\udcfe"},
+}
+
+
+@pytest.fixture
+def context(small_context, tmp_path):
+    return replace(small_context, data=tmp_path)
+
+
+def open_page(page, context):
+    """What every part of a page shows when it opens, as text."""
+    with gr.Blocks():
+        loads = page.render(context)
+    shown = []
+    for load, outputs in loads:
+        values = load()
+        assert not isinstance(outputs, list) or len(values) == len(outputs)
+        shown += [str(getattr(value, "choices", value)) for value in values]
+    return "\n".join(shown)
+
+
+@pytest.mark.parametrize(("page", "kind"), PAGES)
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_page_opens_beside_a_damaged_job(page, kind, damage, context):
+    root = context.data / "jobs"
+    jobs.create(root, kind=kind, title="The whole one", argv=[])
+    damaged = jobs.create(root, kind=kind, title="The damaged one", argv=[])
+    for name, text in DAMAGES[damage].items():
+        (damaged.folder / name).write_text(text, errors="surrogateescape")
+    shown = open_page(page, context)
+    assert ("damaged one" in shown) == ("spec.json" not in DAMAGES[damage])
+    assert "whole one" in shown
+
+
+@pytest.mark.parametrize(("page", "kind"), [(learn, TRAINING), (federated, FEDERATED)])
+def test_a_page_says_what_cannot_be_read(page, kind, context):
+    job = jobs.create(context.data / "jobs", kind=kind, title="The damaged one", argv=[])
+    (job.folder / "result.json").write_text(json.dumps({"other": 1}))
+    shown = open_page(page, context)
+    assert "cannot be shown" in shown
+    assert job.id in shown
+
+
+def test_a_scoring_job_without_its_request_is_passed_over(context):
+    damaged = jobs.create(context.data / "jobs", kind=SCORE_JOB, title="Scoring", argv=[])
+    (damaged.folder / "request.json").write_text('{"study": ')
+    found = fresh(context, View(study="1"))
+    complete = replace(found, book=replace(found.book, missing=()))
+    assert scoring_job(context, complete) is None
