@@ -12,6 +12,7 @@ one or a schema of its own) to measure that.
 import argparse
 import http.client
 import json
+import os
 import re
 import socket
 import subprocess
@@ -20,7 +21,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -30,6 +31,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pandas as pd
+import psutil
 from sqlalchemy import bindparam, insert, select, text, update
 
 from annotation import exports, formats, study
@@ -47,6 +49,7 @@ FILLED = (0.0, 0.5, 0.9)  # shares of the slots at which claiming is timed
 CLAIMS = 40
 # What a page asks for, in `feed.js`.
 AT_HAND, HELD, STEP, REFILL_BELOW, REST = 20, 200, 20, 12, 3.0
+SAMPLE = 5.0  # seconds between two looks at a server's memory
 START_SECONDS = 180.0  # the server imports torch and gradio
 
 
@@ -264,8 +267,9 @@ def time_voting(url: str, folder: Path, options: argparse.Namespace) -> None:
         if options.reload:
             team = [person(store, made, f"p{n}") for n in range(options.annotators)]
             fill(store, made, team, 0, items // 2)
-    with served(url, folder, options.servers) as ports:
-        loads = {"": vote_together(made, ports, options)}
+    with served(url, folder, options.servers) as (ports, pids):
+        with memory_watched(pids) as memory:
+            loads = {"": vote_together(made, ports, options)}
         if options.reload:
             with reloading(ports[0], made, looks):
                 loads["beside Results"] = vote_together(made, ports, options)
@@ -278,8 +282,41 @@ def time_voting(url: str, folder: Path, options: argparse.Namespace) -> None:
         print_quantiles("acknowledged vote", load.votes)
         print_quantiles("GET /api/next", load.claims)
         print(f"  {'errors':34}{len(load.errors):10}  {load.errors[:1]}")
+    print_memory(memory)
     if options.reload:
         print_quantiles(f"reloading Results, {len(looks)} times", looks)
+
+
+@contextmanager
+def memory_watched(pids: list[int]) -> Iterator[list[tuple[float, float]]]:
+    """(seconds since now, MB of the servers), each SAMPLE seconds."""
+    memory: list[tuple[float, float]] = []
+    done, began = threading.Event(), time.monotonic()
+    processes = [psutil.Process(pid) for pid in pids]
+
+    def watch() -> None:
+        while not done.wait(SAMPLE):
+            used = sum(process.memory_info().rss for process in processes)
+            memory.append((time.monotonic() - began, used / 1e6))
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield memory
+    finally:
+        done.set()
+        thread.join()
+
+
+def print_memory(memory: list[tuple[float, float]]) -> None:
+    """Resident memory a minute, as the median of its samples, and by how much it grew."""
+    minutes: dict[int, list[float]] = {}
+    for second, used in memory:
+        minutes.setdefault(int(second // 60), []).append(used)
+    middle = [float(np.median(used)) for _, used in sorted(minutes.items())]
+    print(f"  {'memory, MB, minute by minute':34}{'  '.join(f'{used:.0f}' for used in middle)}")
+    if len(middle) > 2:
+        print(f"  {'growth after the first minute':34}{max(middle[2:]) - middle[1]:10.1f} MB")
 
 
 @contextmanager
@@ -339,8 +376,13 @@ def check(store: Store, made: Study, load: Load) -> None:
 
 
 @contextmanager
-def served(url: str, folder: Path, servers: int) -> Iterator[list[int]]:
-    """The ports of running servers on `url`."""
+def served(
+    url: str, folder: Path, servers: int, environment: Mapping[str, str] | None = None
+) -> Iterator[tuple[list[int], list[int]]]:
+    """The ports of running servers on `url`, and their process ids.
+
+    environment: variables they get besides those of this process.
+    """
     running, ports = [], []
     try:
         for number in range(servers):
@@ -348,10 +390,11 @@ def served(url: str, folder: Path, servers: int) -> Iterator[list[int]]:
             options = ["--port", str(ports[-1]), "--data-dir", str(folder / f"data{number}")]
             options += ["--local", "--database", url, "--device", "cpu"]
             command = [sys.executable, "app.py", *options]
-            running.append(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL))
+            given = {**os.environ, **(environment or {})}
+            running.append(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, env=given))
         for port in ports:
             wait_for(port)
-        yield ports
+        yield ports, [server.pid for server in running]
     finally:
         for server in running:
             server.kill()
