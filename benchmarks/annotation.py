@@ -391,7 +391,9 @@ def served(
             options += ["--local", "--database", url, "--device", "cpu"]
             command = [sys.executable, "app.py", *options]
             given = {**os.environ, **(environment or {})}
-            running.append(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, env=given))
+            running.append(
+                subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, env=given)
+            )
         for port in ports:
             wait_for(port)
         yield ports, [server.pid for server in running]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.engine.interfaces import ExceptionContext
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.orm import Session
 
@@ -20,6 +21,10 @@ POOL = {"pool_size": 24, "max_overflow": 40, "pool_timeout": 30}
 # Serialization failure, deadlock, and a key another transaction has just inserted.
 RETRY_STATES = frozenset({"40001", "40P01", "23505"})
 ATTEMPTS = 8
+# What SQLite says of a file, folder or disk that does not let itself be written.
+UNWRITABLE = frozenset(
+    {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN}
+)
 
 
 def open_engine(url: str) -> Engine:
@@ -57,6 +62,7 @@ def _open_sqlite(url: URL) -> Engine:
     engine = create_engine(url, **POOL, connect_args={"timeout": BUSY_MS / 1000})
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
+    event.listen(engine, "handle_error", _forget_read_only)
     return engine
 
 
@@ -71,6 +77,17 @@ def _prepare_sqlite(connection, record) -> None:  # type: ignore[no-untyped-def]
         "cache_size = -32768",  # 32 MiB: a large study's indices stay in memory
     ):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _forget_read_only(context: ExceptionContext) -> None:
+    # A connection that was opened while the file could not be written stays read-only for good.
+    if _is_unwritable(context.original_exception):
+        context.is_disconnect = True  # this one and all others are opened anew
+
+
+def _is_unwritable(error: BaseException | None) -> bool:
+    # The low byte is the kind, the rest says more of it.
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in UNWRITABLE
 
 
 def _begin_sqlite(connection: Connection) -> None:
@@ -117,6 +134,12 @@ def run(
             lost = dead or getattr(error.orig, "sqlstate", None) in RETRY_STATES
             if lost and attempt < attempts:
                 time.sleep(0.005 * 2**attempt)
+            elif _is_unwritable(error.orig):
+                raise StoreError(
+                    f"The database cannot be written at this moment ({error.orig}); this was not "
+                    "acknowledged and can be sent again. The server goes on by itself once its "
+                    "data folder can be written: see to the rights and the room on the disk."
+                ) from error
             elif isinstance(error, OperationalError):
                 raise StoreError(f"The database could not do this: {error.orig}") from error
             else:

@@ -1,5 +1,10 @@
 """Databases are opened safely; what is lost in a race is tried again."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, IntegrityError
@@ -140,3 +145,65 @@ def test_a_commit_that_broke_off_is_not_carried_out_again(postgres):
     with pytest.raises(StoreError, match="could not do this"):
         postgres.write(cut_off)
     assert tries == [1]
+
+
+READ_ONLY = """
+import os, sys, threading, uuid
+from pathlib import Path
+from sqlalchemy import text
+from contracts.store_invariants import START, make_study
+from annotation.domain import Answer, Task
+from annotation.errors import StoreError
+from annotation.store import Store
+from annotation.study import join, next_items, progress, vote
+
+folder = Path(sys.argv[1])
+store = Store(f"sqlite:///{folder / 'studies.db'}")
+study = make_study(store, folder, 40, Task.RECOGNITION, votes_per_item=1)
+anna = join(store, study.token, "Anna").annotator
+items = [item.item for item in next_items(store, anna, "tab", 40, START)]
+told = {}
+
+def answer(item):
+    try:
+        vote(store, anna, Answer(id=str(uuid.uuid4()), item=item, answer="none"), START)
+    except StoreError as error:
+        told[item] = str(error)
+
+files = [folder / name for name in os.listdir(folder)]
+for file in files:
+    file.chmod(0o444)
+
+def vote_together(tx):
+    tx.execute(text("SELECT 1"))  # somebody else is at it, so that new connections are opened
+    threads = [threading.Thread(target=answer, args=(item,)) for item in items[:8]]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+store.read(vote_together)
+refused = dict(told)
+for file in files:
+    file.chmod(0o644)
+for item in [*refused, *items[8:]]:
+    told.pop(item, None)
+    answer(item)
+print(len(refused), sorted(set(refused.values())))
+print("afterwards", sorted(set(told.values())), progress(store, study.id).coverage)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="rights of files are another matter there")
+def test_a_data_folder_that_was_read_only_for_a_while_is_written_again(tmp_path):
+    command = [sys.executable, "-c", READ_ONLY, str(tmp_path)]
+    if os.geteuid() == 0:  # whom no file's rights would stop
+        command = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", *command]
+    tests = Path(__file__).resolve().parents[2]
+    path = os.pathsep.join([str(tests), str(tests.parent)])
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True
+    )
+    during, afterwards = done.stdout.splitlines()
+    assert afterwards == "afterwards [] [0, 40]"
+    assert "cannot be written at this moment" in during
