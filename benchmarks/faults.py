@@ -8,10 +8,11 @@ no item may end with more or fewer than five. R2: a process with four people is 
 while they vote; every vote they hold a receipt of must be there, and the database sound. Both use
 what the tests use, in which the same runs are smaller.
 
-Two more serve with `app.py`, and 20 people vote through HTTP until nothing is left. Clock: a server's
-clock is set an hour forth, back, an hour back and forth again (libfaketime), and somebody leaves
-while it is ahead. Folder: database and log refuse every write for a while (chattr, which needs root
-and ext4), as on a disk that was remounted read-only; people send again what was refused.
+Two more serve with `app.py`, and 20 people vote through HTTP until nothing is left. Clock: the
+clock of a server is set an hour forth, back, an hour back and forth again (libfaketime), and
+somebody leaves while it is ahead. Folder: database and log refuse every write for a while (chattr,
+which needs root and ext4), as on a disk that was remounted read-only; people send again what was
+refused.
 """
 
 import argparse
@@ -172,7 +173,7 @@ class Votes:
     def told(self) -> str:
         refused = "; ".join(f"{n} × {what}" for what, n in self.refused.items()) or "none"
         return (
-            f"{len(self.receipts)} votes acknowledged, {len(set(self.receipts))} of them different, "
+            f"{len(self.receipts)} votes acknowledged, {len(set(self.receipts))} different, "
             f"refused and sent again: {refused}; the slowest took {self.slowest:.1f} s"
         )
 
@@ -187,10 +188,8 @@ def everybody_votes(
     port: int, study: Study, votes: Votes, steps: list[tuple[float, Callable[[], None]]]
 ) -> None:
     """People vote until nobody gets an item; each step is taken at its share of the votes."""
-    people = [
-        threading.Thread(target=votes_until_the_end, args=(port, study, f"p{n}", votes))
-        for n in range(20)
-    ]
+    browsers = [Browser(port, study.token, f"p{n}") for n in range(20)]
+    people = [threading.Thread(target=votes_until_the_end, args=(one, votes)) for one in browsers]
     for person in people:
         person.start()
     for share, step in steps:
@@ -201,8 +200,7 @@ def everybody_votes(
         person.join()
 
 
-def votes_until_the_end(port: int, study: Study, name: str, votes: Votes) -> None:
-    browser = Browser(port, study.token, name)
+def votes_until_the_end(browser: Browser, votes: Votes) -> None:
     while items := asked(browser, "GET", "/api/next?tab=t&n=4", None, votes)["items"]:
         for item in items:
             body = {"id": str(uuid.uuid4()), "item": item["item"], "answer": "none", "tab": "t"}
@@ -217,7 +215,7 @@ def asked(browser: Browser, method: str, path: str, body: Any, votes: Votes) -> 
         if "error" not in reply:
             return reply
         votes.refused[reply["error"]] += 1
-        if "cannot be written" not in reply["error"]:
+        if not reply["error"].startswith("The database"):
             raise SystemExit(f"{method} {path}: {reply}")
         time.sleep(AGAIN_SECONDS)
 

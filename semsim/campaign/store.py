@@ -181,7 +181,8 @@ class PieceStore:
         return self.folder / "targets" / f"{key}.error.txt"
 
 
-_BROKEN = (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile)
+# What numpy and zipfile raise of a file that is cut short, empty or something else.
+_BROKEN = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile)
 _ABOUT = ("image_id", "class_id", "class_name", "crashed", "seconds")
 
 
