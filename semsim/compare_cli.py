@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
+import pyarrow.parquet as pq
 import typer
 
-from semsim.analysis.evidence import gather
+from semsim.analysis.evidence import SCORE_COLUMNS, gather
 from semsim.analysis.result import Analysis, AnalysisSettings, Ceiling
 from semsim.analysis.run import analyse
 from semsim.errors import DataError, SettingsError, UnknownNameError
@@ -25,6 +26,7 @@ from semsim.reporting.report import report_html
 from semsim.score_cli import terminal_bar, text_table
 from semsim.terminal import STDOUT, told_errors
 
+MOST_ROWS = 10_000_000  # of a table; so many scores take 2.7 GB
 _DEFAULTS = AnalysisSettings()
 _TEXTS = ("study", "dataset", "attack", "model", "image_id", "class_name", "annotator", "answer")
 
@@ -249,13 +251,13 @@ def _tables(request: Request) -> Tables:
         return _imported(request, labels)
     if request.scores is None:
         raise SettingsError("Give a table of scores after the votes: VOTES SCORES.")
-    votes, scores = read_table(request.votes), read_table(request.scores)
+    votes, scores = read_table(request.votes), read_table(request.scores, SCORE_COLUMNS)
     return Tables(votes=votes, scores=scores, labels=labels, protocol=_protocol(votes))
 
 
 def _imported(request: Request, labels: pd.DataFrame | None) -> Tables:
     found = read_import(request.votes)
-    scores = found.scores if request.scores is None else read_table(request.scores)
+    scores = found.scores if request.scores is None else read_table(request.scores, SCORE_COLUMNS)
     if scores is None:
         raise SettingsError(f"{request.votes} came without scores; give a table of them after it.")
     return Tables(
@@ -296,18 +298,45 @@ def _protocol(votes: pd.DataFrame) -> str | None:
     return str(fixed[0]) if len(fixed) else None
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """A table of Parquet or CSV; ids and names stay texts. `DataError` where it is not readable."""
+def read_table(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """A table of Parquet or CSV; ids and names stay texts.
+
+    columns: those wanted, of which the table may lack some; None for all. Raises `DataError` where
+    it is not readable or has more than `MOST_ROWS` rows.
+    """
     try:
         if path.suffix == ".parquet":
-            return pd.read_parquet(path)
-        if path.suffix == ".csv":
+            table = _read_parquet(path, columns)
+        elif path.suffix == ".csv":
             # Only an empty cell is missing: a model may be called "None" and an image "007".
             texts = dict.fromkeys(_TEXTS, str)
-            return pd.read_csv(path, dtype=texts, keep_default_na=False, na_values=[""])
+            wanted = None if columns is None else lambda name: name in columns
+            told = {"dtype": texts, "keep_default_na": False, "na_values": [""]}
+            table = pd.read_csv(path, usecols=wanted, nrows=MOST_ROWS + 1, **told)
+        else:
+            raise DataError(f"{path} should be a table ending in .parquet or .csv.")
     except (OSError, ValueError) as error:  # parsing errors of pandas and pyarrow are ValueErrors
         raise DataError(f"{path} is not a readable table ({error}).") from error
-    raise DataError(f"{path} should be a table ending in .parquet or .csv.")
+    if len(table) > MOST_ROWS:
+        raise DataError(_too_long(path))
+    return table
+
+
+def _read_parquet(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
+    with pq.ParquetFile(path) as file:
+        if file.metadata.num_rows > MOST_ROWS:
+            raise DataError(_too_long(path))
+        there = file.schema_arrow.names
+    return pd.read_parquet(
+        path, columns=None if columns is None else [name for name in columns if name in there]
+    )
+
+
+def _too_long(path: Path) -> str:
+    return (
+        f"{path} has more than {MOST_ROWS:,} rows, which would take more than 3 GB of memory. Keep "
+        "the scores of images that people judged, or compare fewer metrics at a time."
+    )
 
 
 def _write(path: Path, text: str) -> None:

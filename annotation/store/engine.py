@@ -4,7 +4,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine.interfaces import ExceptionContext
@@ -17,7 +17,10 @@ T = TypeVar("T")
 
 BUSY_MS = 30_000
 # uvicorn runs handlers on 40 threads; a smaller pool would make them wait for a connection.
-POOL = {"pool_size": 24, "max_overflow": 40, "pool_timeout": 30}
+POOL: dict[str, Any] = {"pool_size": 24, "max_overflow": 40, "pool_timeout": 30}
+# Each connection to a file fills a cache of its own: few are kept, and of these the one last used
+# is used next, so that the others' caches stay small. The rest are closed after their use.
+FILE_POOL: dict[str, Any] = {**POOL, "pool_size": 6, "max_overflow": 58, "pool_use_lifo": True}
 # Serialization failure, deadlock, and a key another transaction has just inserted.
 RETRY_STATES = frozenset({"40001", "40P01", "23505"})
 ATTEMPTS = 8
@@ -59,7 +62,7 @@ def sqlite_file(url: str) -> Path | None:
 def _open_sqlite(url: URL) -> Engine:
     if url.database in (None, "", ":memory:"):
         raise StoreError("A study needs a database file; an in-memory database loses every vote.")
-    engine = create_engine(url, **POOL, connect_args={"timeout": BUSY_MS / 1000})
+    engine = create_engine(url, **FILE_POOL, connect_args={"timeout": BUSY_MS / 1000})
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     event.listen(engine, "handle_error", _forget_read_only)

@@ -16,7 +16,7 @@ IMAGE_KEY = [*MODEL_KEY, "image_id"]
 GIVEN = "human:"  # begins the columns of labels that came with the data
 NONE_ANSWER = "none"
 _VOTE_COLUMNS = (*IMAGE_KEY, "annotator", "answer", "recognised")
-_SCORE_COLUMNS = (*IMAGE_KEY, "metric", "value")
+SCORE_COLUMNS = (*IMAGE_KEY, "metric", "value")
 _FILES = ("original", "reconstruction", "attacked")
 
 
@@ -244,7 +244,7 @@ def _scored(
     places: pd.MultiIndex,
 ) -> tuple[dict[str, np.ndarray], dict[str, pd.DataFrame], list[str]]:
     """Scores of images (R,) and of sets by name of the metric, and what was left out."""
-    _check_columns(scores, _SCORE_COLUMNS, "scores")
+    _check_columns(scores, SCORE_COLUMNS, "scores")
     keyed = _keyed(scores, [*MODEL_KEY, "metric"], "scores")
     try:
         keyed["value"] = keyed["value"].astype(float)

@@ -2,11 +2,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import typer
 from made_tables import made_tables
 from typer.testing import CliRunner
 
+from semsim.analysis.evidence import SCORE_COLUMNS
 from semsim.compare_cli import compare, read_table, report, specs_of
 from semsim.errors import DataError, SettingsError
 from semsim.importers import carry_out, places_of, plan_import
@@ -153,6 +155,28 @@ def test_what_cannot_be_read_is_named(files, tmp_path):
     unknown = run("compare", *files, *KNOWN, "--headline", "best")
     assert unknown.exit_code == 2
     assert "mean-response" in unknown.stderr
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_table_of_too_many_rows_is_refused_before_it_is_read(tmp_path, monkeypatch, ending):
+    monkeypatch.setattr("semsim.compare_cli.MOST_ROWS", 3)
+    table, path = pd.DataFrame({"model": list("abcd")}), tmp_path / f"scores.{ending}"
+    getattr(table, f"to_{ending}")(path, index=False)
+    with pytest.raises(DataError, match="more than 3 rows"):
+        read_table(path)
+    getattr(table[:3], f"to_{ending}")(path, index=False)
+    assert read_table(path)["model"].tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_of_scores_only_what_is_needed_is_read(files, tmp_path, ending):
+    votes, scores = files
+    wide = pd.read_parquet(scores).assign(remark="x", more=1)
+    getattr(wide, f"to_{ending}")(tmp_path / f"wide.{ending}", index=False)
+    found = read_table(tmp_path / f"wide.{ending}", SCORE_COLUMNS)
+    assert set(found) == set(SCORE_COLUMNS)
+    narrow, also = run("compare", votes, scores, *KNOWN, *FEW), tmp_path / f"wide.{ending}"
+    assert run("compare", votes, also, *KNOWN, *FEW).stdout == narrow.stdout
 
 
 def test_votes_of_two_protocols_are_refused(files):

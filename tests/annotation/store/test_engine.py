@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -207,3 +208,12 @@ def test_a_data_folder_that_was_read_only_for_a_while_is_written_again(tmp_path)
     during, afterwards = done.stdout.splitlines()
     assert afterwards == "afterwards [] [0, 40]"
     assert "cannot be written at this moment" in during
+
+
+def test_few_connections_to_a_file_stay_open(tmp_path):
+    engine = open_engine(f"sqlite:///{tmp_path / 'studies.db'}")
+    with ExitStack() as stack:
+        for _ in range(30):  # at once; each has a cache of its own while it is open
+            stack.enter_context(engine.connect()).scalar(text("SELECT 1"))
+    assert 1 <= engine.pool.checkedin() <= 8
+    engine.dispose()
