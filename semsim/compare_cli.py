@@ -6,7 +6,7 @@ Exit codes: 0 when the comparison was made, 2 when it could not be.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -311,7 +311,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame
             # Only an empty cell is missing: a model may be called "None" and an image "007".
             texts = dict.fromkeys(_TEXTS, str)
             wanted = None if columns is None else lambda name: name in columns
-            told = {"dtype": texts, "keep_default_na": False, "na_values": [""]}
+            told: dict[str, Any] = {"dtype": texts, "keep_default_na": False, "na_values": [""]}
             table = pd.read_csv(path, usecols=wanted, nrows=MOST_ROWS + 1, **told)
         else:
             raise DataError(f"{path} should be a table ending in .parquet or .csv.")
