@@ -4,6 +4,7 @@ import argparse
 import os
 import socket
 from contextlib import suppress
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from annotation.guard import Guard
 from annotation.store import Store
 from annotation.store.backup import scheduled_backups
 from annotation.study import export_labels, export_votes, list_studies
+from annotation.study import who as find_annotator
 from annotation.terminal import DATA, Parser, failed, told_errors
 from annotation.ui import StudyContext, label, people, results, studies
 from annotation.ui.mount import Page, mount, web_app
@@ -51,7 +53,7 @@ def create_app(store: Store, options: argparse.Namespace) -> Guard:
     pages = [Page("Studies", "studies", studies, human), Page("People", "people", people, human)]
     pages += [Page("Results", "results", results, human)]
     mount(app, "/studio", [*pages, *(Page(*page, science) for page in PAGES)], who)
-    return Guard(app, who)
+    return Guard(app, who, partial(find_annotator, store))
 
 
 def serve(options: argparse.Namespace) -> None:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import APIRouter, Depends, Form, HTTPException, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
+from pydantic import AfterValidator
 
 from annotation import account_pages as pages
 from annotation import accounts
@@ -29,6 +30,7 @@ from annotation.errors import (
 from annotation.guard import LOGIN, is_same_origin
 from annotation.signin import message_page
 from annotation.store import Store
+from annotation.texts import fit
 
 HOME = "/studio/"
 WAIT = "Too many wrong passwords. Wait a minute, then try again."
@@ -37,7 +39,7 @@ _OWN = re.compile(r"/(studio|admin|account)([/?][\w/?=&%.+,:@~-]*)?", re.ASCII)
 _STATUS = {SignInError: 403, NotAllowedError: 403, NotFoundError: 404, ConflictError: 409}
 
 T = TypeVar("T")
-Text = Annotated[str, Form()]
+Text = Annotated[str, Form(), AfterValidator(fit)]
 
 
 def router(store: Store) -> APIRouter:

@@ -36,6 +36,7 @@ from annotation.phase_pages import BEGIN, DONE
 from annotation.store import Store
 from annotation.study import MOST_ITEMS
 from annotation.tasks.phases import AT_WORK, place
+from annotation.texts import fit, fit_json, sendable
 
 QUESTIONS = {
     Task.RECOGNITION: "What do you see in the picture?",
@@ -54,18 +55,31 @@ STATUS_OF = {
     errors.ConflictError: 409,
     errors.AnswerError: 422,
     errors.StudyError: 422,
+    errors.UnfitError: 422,
     errors.StoreError: 503,
 }
 MOST_DISPLAYED = 20  # things said of what a picture looked like
 # Handing items out is most of the work. Whoever asks has items left, whoever has answered waits.
 MOST_CLAIMING = 2
-Text = Annotated[str, Field(max_length=LONGEST_ANSWER)]
-Tab = Annotated[str, Field(min_length=1, max_length=64)]
+MOST_VERSIONS = 2**31 - 1  # what a database counts to
 
 
 def _first_few(display: dict[str, Any]) -> dict[str, Any]:
     # What a picture looked like is for the record; too much of it is no reason to lose an answer.
     return dict(list(display.items())[:MOST_DISPLAYED])
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("Expected a time in the years 1 to 9999, also in UTC.") from None
+
+
+Text = Annotated[str, Field(max_length=LONGEST_ANSWER), AfterValidator(fit)]
+Tab = Annotated[str, Field(min_length=1, max_length=64), AfterValidator(fit)]
+Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+Display = Annotated[dict[str, Any], AfterValidator(_first_few), AfterValidator(fit_json)]
 
 
 class VoteBody(BaseModel):
@@ -76,10 +90,11 @@ class VoteBody(BaseModel):
     answer: Text
     reason: Text | None = None
     rt_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    client_ts: AwareDatetime | None = None
-    display: Annotated[dict[str, Any], AfterValidator(_first_few)] = {}
+    client_ts: Moment | None = None
+    display: Display = {}
     tab: Tab
-    version: int | None = None  # pages opened before there were versions do not say
+    # Pages opened before there were versions do not say.
+    version: Annotated[int, Field(ge=1, le=MOST_VERSIONS)] | None = None
 
 
 class UndoBody(BaseModel):
@@ -105,11 +120,15 @@ class _Route(APIRoute):
             try:
                 return await handle(request)
             except errors.AnnotationError as error:
-                return JSONResponse({"error": str(error)}, STATUS_OF.get(type(error), 400))
+                return _problem(STATUS_OF.get(type(error), 400), str(error))
             except RequestValidationError as error:
-                return JSONResponse({"error": _what_is_invalid(error)}, 422)
+                return _problem(422, _what_is_invalid(error))
 
         return handle_errors
+
+
+def _problem(status: int, message: str) -> JSONResponse:
+    return JSONResponse({"error": sendable(message)}, status)
 
 
 def _what_is_invalid(error: RequestValidationError) -> str:

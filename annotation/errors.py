@@ -32,6 +32,10 @@ class ConflictError(AnnotationError):
     """A request that contradicts what has already been stored."""
 
 
+class UnfitError(AnnotationError):
+    """A text, a number or a time that no database can hold."""
+
+
 class StoreError(AnnotationError):
     """A database that cannot be opened or does not answer."""
 

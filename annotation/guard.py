@@ -3,8 +3,8 @@
 Plain ASGI and not `@app.middleware`, which would hold back Gradio's event streams.
 """
 
-from collections.abc import Mapping
-from urllib.parse import urlencode, urlsplit
+from collections.abc import Callable, Mapping
+from urllib.parse import unquote_plus, urlencode, urlsplit
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
@@ -14,8 +14,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from annotation.account_access import ACCOUNT_COOKIE, Who
 from annotation.account_domain import Role
+from annotation.domain import Annotator
 from annotation.errors import AnnotationError
 from annotation.signin import message_page
+from annotation.texts import is_fit
 
 ANNOTATOR_COOKIE = "semsim_session"
 SIGNED_OUT = "/signed-out"
@@ -28,23 +30,32 @@ LOCAL_ONLY = (
 # Who may reach what lies below; an administrator may do all that a researcher may.
 NEEDED = {"studio": Role.RESEARCHER, "account": Role.RESEARCHER, "admin": Role.ADMINISTRATOR}
 SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
-SMALL_BODY = 64 * 1024  # bytes; more than any annotation route needs
-SMALL_BODY_PATHS = (
-    "api",
-    "begin",
-    "join",
-    "sign-out",
-    "login",
-    "logout",
-    "invite",
-    "account",
-    "admin",
-)
+SMALL_BODY = 64 * 1024  # bytes; more than any route outside the studio needs
+STUDIO_BODY = 1024 * 1024  # bytes; the longest form of the studio, several times over
 
-# Gradio serves these whether a page needs them or not: fetching any address, handing the access
-# token to scripts, proxying, monitoring. No page here needs them.
-CLOSED = ("file=http", "proxy=", "token", "vibe", "monitoring", "upload")
-CLOSED_ON_LABEL = ("file=", "call", "run", "queue/join")  # that page has no event at all
+# All that the labelling page asks Gradio for. It has no event at all, and sends nothing here.
+LABEL_FILES = ("assets/", "static/", "theme.css")
+# Gradio serves these in the studio whether a page needs them or not: fetching any address, handing
+# the access token to scripts, taking files, proxying, monitoring. No page here needs them.
+CLOSED = (
+    "api/",
+    "call",
+    "component_server",
+    "deep_link",
+    "dev/",
+    "file/",
+    "file=http",
+    "monitoring",
+    "process_recording",
+    "proxy=",
+    "run-history",
+    "runs",
+    "stream",
+    "token",
+    "undo-vibe",
+    "upload",
+    "vibe",
+)
 
 # Gradio's HTML templates need 'unsafe-eval'. Everything comes from this server, which also works
 # without any other network.
@@ -66,7 +77,10 @@ HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",  # links to studies are secrets
+    "Cross-Origin-Resource-Policy": "same-origin",  # no other site shows what annotators see
 }
+# Whose session a cookie's value is in a study, None if nobody's.
+WhoLabels = Callable[[str], Annotator | None]
 
 
 class Guard:
@@ -74,11 +88,13 @@ class Guard:
 
     who: whose account a session belongs to; None (the option --local) lets everybody in who
         reaches this server under a loopback address, and is for servers that listen on one only.
+    annotator: who is signed in to a study with a session, in either case.
     """
 
-    def __init__(self, app: ASGIApp, who: Who | None) -> None:
+    def __init__(self, app: ASGIApp, who: Who | None, annotator: WhoLabels) -> None:
         self._app = app
         self._who = who
+        self._annotator = annotator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -96,18 +112,20 @@ class Guard:
         parts = [part for part in scope["path"].split("/") if part]
         if self._who is None and not _is_local(headers):
             return _problem(403, LOCAL_ONLY)
-        if scope["method"] not in SAFE_METHODS:
-            if not is_same_origin(headers):
-                return _problem(403, "This request comes from another site.")
-            if parts and parts[0] in SMALL_BODY_PATHS and _too_long(headers):
-                return _problem(413, f"Expected a body of at most {SMALL_BODY} bytes.")
+        if not is_fit(scope["path"] + unquote_plus(scope["query_string"].decode("latin-1"))):
+            return _problem(400, "This address has characters in it that no address here has.")
+        refusal = _body_refusal(headers, STUDIO_BODY if parts[:1] == ["studio"] else SMALL_BODY)
+        if refusal is not None:
+            return refusal
+        if scope["method"] not in SAFE_METHODS and not is_same_origin(headers):
+            return _problem(403, "This request comes from another site.")
         if parts[:1] == ["label"]:
-            return _annotator_refusal(scope, parts[1:])
+            return await _label_refusal(scope, parts[1:], self._annotator)
         if self._who is not None and parts and parts[0] in NEEDED:
             refusal = await _account_refusal(scope, headers, self._who, NEEDED[parts[0]])
             if refusal is not None:
                 return refusal
-        return _closed_route(parts[1:], CLOSED) if parts[:1] == ["studio"] else None
+        return _closed_route(parts[1:]) if parts[:1] == ["studio"] else None
 
 
 def _is_local(headers: Headers) -> bool:
@@ -150,30 +168,44 @@ def is_same_origin(headers: Mapping[str, str]) -> bool:
     if headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         return False
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == headers.get("host")
+    try:
+        return origin is None or urlsplit(origin).netloc == headers.get("host")
+    except ValueError:  # no address at all
+        return False
 
 
-def _annotator_refusal(scope: Scope, rest: list[str]) -> Response | None:
-    # Whether the session is still good is for the annotation routes to say.
-    if not HTTPConnection(scope).cookies.get(ANNOTATOR_COOKIE):
+async def _label_refusal(scope: Scope, rest: list[str], annotator: WhoLabels) -> Response | None:
+    token = HTTPConnection(scope).cookies.get(ANNOTATOR_COOKIE, "")
+    try:
+        known = token and await run_in_threadpool(annotator, token)
+    except AnnotationError as error:
+        return _problem(503, str(error))
+    if not known:
         if rest:
             return _problem(401, "You are not signed in. Open the link of your study.")
         return RedirectResponse(SIGNED_OUT, 303)
-    return _closed_route(rest, (*CLOSED, *CLOSED_ON_LABEL))
+    needed = not rest or "/".join(rest).startswith(LABEL_FILES)
+    safe = scope["method"] in SAFE_METHODS
+    return None if needed and safe else _problem(404, "Not found.")
 
 
-def _closed_route(rest: list[str], closed: tuple[str, ...]) -> Response | None:
+def _closed_route(rest: list[str]) -> Response | None:
     # Gradio answers at the root of a page as well as below gradio_api.
     if "gradio_api" in rest:
         rest = rest[rest.index("gradio_api") + 1 :]
-    return _problem(404, "Not found.") if "/".join(rest).startswith(closed) else None
+    return _problem(404, "Not found.") if "/".join(rest).startswith(CLOSED) else None
 
 
-def _too_long(headers: Headers) -> bool:
-    length = headers.get("content-length")
-    if length is None:
-        return "transfer-encoding" in headers
-    return not length.isdecimal() or int(length) > SMALL_BODY
+def _body_refusal(headers: Headers, most: int) -> Response | None:
+    """What to answer to a body that is too long, says not how long it is, or holds files."""
+    length = headers.get("content-length", "0")
+    # A limit on the digits, as Python refuses to read very many.
+    told = length.isascii() and length.isdecimal() and len(length) < 12
+    if "transfer-encoding" in headers or not told or int(length) > most:
+        return _problem(413, f"Expected a body of at most {most} bytes, its length told before.")
+    if headers.get("content-type", "").lower().startswith("multipart/"):
+        return _problem(415, "Expected a form or JSON; this server takes no files.")
+    return None
 
 
 def _page(status: int, title: str, text: str) -> Response:

@@ -21,6 +21,7 @@ from annotation.recruiting import Recruit, recruit_of
 from annotation.store import Store
 from annotation.tasks import check
 from annotation.tasks.phases import AT_WORK
+from annotation.texts import UNFIT, is_fit
 
 LABEL = "/label"
 _STOPPED = {
@@ -36,9 +37,14 @@ _STOPPED = {
 
 
 async def _fields(request: Request) -> dict[str, str]:
-    """The texts a form sent, by field; each page has fields of its own."""
-    form = await request.form()
-    return {name: value for name, value in form.items() if isinstance(value, str)}
+    """The texts a form sent, by field; each page has fields of its own.
+
+    Raises `UnfitError` for a text that no database can hold.
+    """
+    form = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
+    if not all(map(is_fit, (*form, *form.values()))):
+        raise errors.UnfitError(f"{UNFIT} in every field.")
+    return form
 
 
 Fields = Annotated[dict[str, str], Depends(_fields)]
@@ -84,6 +90,8 @@ class Pages:
             except errors.SignInError as error:
                 self.attempts.fail(caller, now)
                 return _refused(about, recruit, name, str(error), 403)
+        # Whoever was signed in here before; nobody else must go on under their name.
+        study.sign_out(self.store, request.cookies.get(ANNOTATOR_COOKIE, ""))
         response = RedirectResponse(_place_of(signed_in.annotator), 303)
         response.set_cookie(
             ANNOTATOR_COOKIE,

@@ -11,6 +11,7 @@ from annotation.tasks import check
 
 NO_CHOICE = "Please choose one of the two answers."
 YES, NO = "yes", "no"
+LONGEST_NUMBER = 9  # digits
 
 
 def advance(store: Store, annotator: Annotator, step: Step, data: Mapping[str, str]) -> Annotator:
@@ -55,7 +56,8 @@ def _check(store: Store, annotator: Annotator, data: Mapping[str, str], now: dat
             "This was not counted as an attempt."
         )
     attempt = data.get("attempt", "")
-    used = int(attempt) if attempt.isdecimal() else -1  # of no attempt: changes nothing
+    # Of no attempt: changes nothing. Python refuses to read very many digits.
+    used = int(attempt) if attempt.isdecimal() and len(attempt) <= LONGEST_NUMBER else -1
     return store.write(lambda tx: rows.answer_check(tx, annotator, data, used, now))
 
 

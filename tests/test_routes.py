@@ -203,6 +203,28 @@ def test_an_annotator_gets_nowhere_below_the_studio(product):
     assert {browser.request(method, filled(path)).status_code for method, path in mine} == {401}
 
 
+def test_a_made_up_session_gets_nothing_of_the_labelling_page(product):
+    browser = TestClient(product, follow_redirects=False)
+    browser.cookies.set(ANNOTATOR_COOKIE, "made up")
+    mine = [(m, p) for m, p in addresses(product._app.routes) if p.startswith("/label/")]
+    assert {browser.request(method, filled(path)).status_code for method, path in mine} <= {
+        401,
+        303,
+    }
+
+
+def test_an_annotator_gets_the_labelling_page_and_none_of_what_else_gradio_offers(product, store):
+    (study,) = [one for one in list_studies(store) if not one.spec.simulated]
+    browser = TestClient(product, raise_server_exceptions=False)
+    browser.cookies.set(ANNOTATOR_COOKIE, join(store, study.token, "Anna").session_token)
+    assert "<gradio-app" in browser.get("/label").text
+    assert browser.get("/label/theme.css").status_code == 200
+    mine = {(m, p) for m, p in addresses(product._app.routes) if p.startswith("/label/")}
+    told = {(m, p): browser.request(m, filled(p)).status_code for m, p in mine}
+    reached = {path for (_, path), status in told.items() if status != 404}
+    assert reached == {"/label/", "/label/theme.css"}
+
+
 @pytest.mark.parametrize(
     ("method", "path"),
     [

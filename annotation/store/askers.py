@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session
 
 from annotation.domain import Annotator, SlotState, StudySpec, TrialKind, VoteStatus
 from annotation.errors import NotFoundError
-from annotation.spec import stored
+from annotation.store.specs import settings_of
 from annotation.store.tables import (
     AnnotatorRow,
     EventRow,
@@ -116,7 +116,7 @@ def person_row(tx: Session, annotator: Annotator) -> AnnotatorRow | None:
 def asker_of(tx: Session, annotator: Annotator) -> Asker:
     """`annotator` as somebody who asks for items."""
     study = study_row(tx, annotator)
-    spec = stored(study.spec)
+    spec = settings_of(study)
     n_of = {(cell, state): n for cell, state, n in tx.execute(_HELD, {"me": annotator.id})}
     order = cells_in_order(annotator.seat, len(study.cells), originals=spec.label_originals)
     return Asker(

@@ -16,7 +16,6 @@ from annotation.domain import (
     VoteStatus,
 )
 from annotation.errors import ConflictError, NotAllowedError, NotFoundError
-from annotation.spec import stored
 from annotation.store import extra, trial_votes
 from annotation.store.events import UNDONE, VOTED, log
 from annotation.store.slots import (
@@ -29,6 +28,7 @@ from annotation.store.slots import (
     task_items,
     touch,
 )
+from annotation.store.specs import settings_of
 from annotation.store.tables import (
     CandidateListRow,
     EventRow,
@@ -74,7 +74,7 @@ def record(tx: Session, annotator: Annotator, answer: Answer, now: datetime) -> 
     if not holds and not has_held(tx, annotator, answer.item):
         raise NotAllowedError(trial_votes.NOT_GIVEN)
     check_answer(Task(study.task), classes or [], answer)
-    check_pace(answer, study.version, stored(study.spec).min_rt_ms)
+    check_pace(answer, study.version, settings_of(study).min_rt_ms)
     slot = None if study.status == StudyStatus.CLOSED else slot_for(slots, annotator.id, now)
     if slot is not None:
         take(tx, annotator, answer.item, slot, now)

@@ -1,5 +1,6 @@
 """Opening a database so that writers queue instead of failing and a commit survives a power cut."""
 
+import json
 import sqlite3
 import time
 from collections.abc import Callable
@@ -8,10 +9,16 @@ from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine.interfaces import ExceptionContext
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    OperationalError,
+    StatementError,
+)
 from sqlalchemy.orm import Session
 
-from annotation.errors import StoreError
+from annotation.errors import StoreError, UnfitError
 
 T = TypeVar("T")
 
@@ -28,6 +35,9 @@ ATTEMPTS = 8
 UNWRITABLE = frozenset(
     {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN}
 )
+CANNOT_HOLD = "The database cannot hold what was sent"
+DAMAGED = "The database holds a value that nobody can read"
+RESTORE = "It is damaged: restore a backup (python -m annotation restore), or have it repaired."
 
 
 def open_engine(url: str) -> Engine:
@@ -122,6 +132,9 @@ def run(
     Also where its connection turns out to be dead, which happens when the database was restarted:
     to ask each connection before its use would cost every transaction a round trip.
     by: the name of the account it is done with, for `author`.
+
+    Raises `StoreError` if the database does not answer or holds what nobody can read, `UnfitError`
+    for a value that it cannot hold.
     """
     for attempt in range(1, attempts + 1):
         committing = False
@@ -145,8 +158,14 @@ def run(
                 ) from error
             elif isinstance(error, OperationalError):
                 raise StoreError(f"The database could not do this: {error.orig}") from error
+            elif isinstance(error, DataError):
+                raise UnfitError(f"{CANNOT_HOLD}: {error.orig}") from error
             else:
                 raise
+        except (StatementError, UnicodeEncodeError) as error:  # before it got to the database
+            raise UnfitError(f"{CANNOT_HOLD}: {getattr(error, 'orig', error)}") from error
+        except json.JSONDecodeError as error:
+            raise StoreError(f"{DAMAGED}: {error}. {RESTORE}") from error
     raise StoreError(f"The database refused a transaction {attempts} times.")
 
 
@@ -166,7 +185,7 @@ def scrub(engine: Engine) -> None:
             _scrub_sqlite(engine)
             return
         with engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
-            connection.exec_driver_sql("VACUUM FULL annotator, event, vote")
+            connection.exec_driver_sql("VACUUM FULL annotator, event, slot, trial, vote")
     except (sqlite3.OperationalError, OperationalError) as error:
         raise StoreError(
             f"Traces may be left in the files of the database: {error}. Do the same again."

@@ -9,7 +9,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, inspect, text
 
 from annotation.errors import StoreError
 from annotation.store.engine import writer
@@ -19,13 +19,17 @@ LOCK = 726_001  # any number, the same in every process: two servers must not mi
 
 
 def upgrade(engine: Engine) -> None:
-    """Upgrade in one transaction; `StoreError` if the database is newer than this program."""
+    """Upgrade in one transaction.
+
+    Raises `StoreError` if the database is newer than this program or does not say how old it is.
+    """
     with engine.connect() as connection:
         if _version(connection) == _script().get_current_head():
             return
     with _migrating(engine) as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
+        _require_known_version(connection)
         try:
             command.upgrade(_config(connection), "head")
         except CommandError as error:
@@ -33,6 +37,18 @@ def upgrade(engine: Engine) -> None:
                 f"The database has version {_version(connection)!r}, which this program does not "
                 "know. It was made by a newer one: update the program, or use another database."
             ) from error
+
+
+def _require_known_version(connection: Connection) -> None:
+    if _version(connection) is None and inspect(connection).has_table("study"):
+        head = _script().get_current_head()
+        raise StoreError(
+            "The database has studies, but no row in the table alembic_version, which says of what "
+            "version its tables are; it was left as it is. Restore a backup. If nothing else is "
+            "missing and this program wrote it last, give it its version back: CREATE TABLE IF NOT "
+            "EXISTS alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY); INSERT INTO "
+            f"alembic_version VALUES ('{head}');"
+        )
 
 
 @contextmanager

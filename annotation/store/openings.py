@@ -32,7 +32,6 @@ from annotation.domain import (
     StudyStatus,
     VoteStatus,
 )
-from annotation.spec import stored
 from annotation.store.askers import (
     Asker,
     asker_of,
@@ -45,6 +44,7 @@ from annotation.store.askers import (
     unnamed,
     waiting_sources,
 )
+from annotation.store.specs import settings_of
 from annotation.store.tables import SlotRow, VoteRow
 from annotation.tasks.assignment import PRIME
 
@@ -88,7 +88,7 @@ def quota_left(tx: Session, annotator: Annotator) -> int | None:
 
     What they answered counts, whether or not the vote does; what they took back does not.
     """
-    most = stored(study_row(tx, annotator).spec).items_per_person
+    most = settings_of(study_row(tx, annotator)).items_per_person
     if most is None:
         return None
     answered = select(func.count(distinct(VoteRow.stimulus_id))).where(

@@ -26,11 +26,11 @@ from annotation.domain import (
     VoteStatus,
 )
 from annotation.errors import ConflictError, NotFoundError, SignInError
-from annotation.spec import stored
 from annotation.store import extra
 from annotation.store.engine import author
 from annotation.store.events import VOTED
 from annotation.store.slots import lock_slots, set_slot, take
+from annotation.store.specs import settings_of
 from annotation.store.tables import (
     AnnotatorRow,
     EventRow,
@@ -38,6 +38,7 @@ from annotation.store.tables import (
     SlotRow,
     StimulusRow,
     StudyRow,
+    TrialRow,
     VoteRow,
 )
 from annotation.tasks import phases
@@ -78,8 +79,8 @@ def by_name(study_id: str, name: str) -> Select[AnnotatorRow]:
 
 def _add(tx: Session, study_id: str, name: str, now: datetime, simulated: bool) -> AnnotatorRow:
     # Two who join at once must not get the same seat.
-    lock = select(StudyRow.spec).where(StudyRow.id == study_id).with_for_update(key_share=True)
-    spec = stored(tx.scalars(lock).one())
+    lock = select(StudyRow).where(StudyRow.id == study_id).with_for_update(key_share=True)
+    spec = settings_of(tx.scalars(lock).one())
     taken = select(func.max(AnnotatorRow.seat)).where(AnnotatorRow.study_id == study_id)
     last = tx.scalar(taken)
     row = AnnotatorRow(
@@ -190,9 +191,10 @@ def erase(
 ) -> Annotator:
     """Call somebody `pseudonym` from now on and end their sessions; erasing again is fine.
 
-    Unless `keep_votes`, none of their votes counts and what they answered is blanked, in the
-    votes and in the events. `annotation.store.Store.scrub` takes care of the files. Raises
-    `NotFoundError` for the name, `ConflictError` for votes to keep of somebody who refused that.
+    What their browser called its tabs goes, too. Unless `keep_votes`, none of their votes counts
+    and what they answered is blanked, in the votes and in the events.
+    `annotation.store.Store.scrub` takes care of the files. Raises `NotFoundError` for the name,
+    `ConflictError` for votes to keep of somebody who refused that.
     """
     person = locked(tx, study_id, name)
     if keep_votes and person.keep_votes is False:
@@ -205,6 +207,7 @@ def erase(
     _put(tx, person, AnnotatorStatus.ERASED, now, votes=votes)
     tx.flush()  # only what an erased person said may be blanked
     _blank_events(tx, person, JOINED)
+    _blank_tabs(tx, person)
     if not keep_votes:
         _blank_events(tx, person, VOTED)
         _blank_votes(tx, person)
@@ -219,6 +222,13 @@ def erase(
 def _blank_events(tx: Session, person: AnnotatorRow, kind: str) -> None:
     told = update(EventRow).where(EventRow.annotator_id == person.id, EventRow.kind == kind)
     tx.execute(told.values(data={}))
+
+
+def _blank_tabs(tx: Session, person: AnnotatorRow) -> None:
+    # The browser made them up, so nobody knows what they say.
+    _lock_items(tx, select(SlotRow.stimulus_id).where(SlotRow.annotator_id == person.id))
+    for table in (SlotRow, TrialRow):
+        tx.execute(update(table).where(table.annotator_id == person.id).values(tab=""))
 
 
 def _blank_votes(tx: Session, person: AnnotatorRow) -> None:

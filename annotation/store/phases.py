@@ -18,9 +18,9 @@ from annotation.domain import (
     TrialKind,
 )
 from annotation.errors import ConflictError, NotFoundError
-from annotation.spec import stored
 from annotation.store.people import by_name, locked
 from annotation.store.slots import require_active, touch
+from annotation.store.specs import settings_of
 from annotation.store.tables import AnnotatorRow, EventRow, StimulusRow, StudyRow, TrialRow
 from annotation.tasks import check, phases
 
@@ -218,7 +218,7 @@ def _log(tx: Session, person: AnnotatorRow, kind: str, now: datetime, **data: An
 
 
 def _spec(tx: Session, person: AnnotatorRow) -> StudySpec:
-    return stored(tx.get_one(StudyRow, person.study_id).spec)
+    return settings_of(tx.get_one(StudyRow, person.study_id))
 
 
 def _now(tx: Session, annotator: Annotator) -> Annotator:

@@ -21,7 +21,6 @@ from annotation.domain import (
     TaskItem,
 )
 from annotation.errors import NotAllowedError, NotFoundError
-from annotation.spec import stored
 from annotation.store.askers import LEASE_LOST as LEASE_LOST
 from annotation.store.askers import asker_of, candidates_of, has_limits, seen_of, study_row
 from annotation.store.openings import FREE as FREE
@@ -29,6 +28,7 @@ from annotation.store.openings import LEASED as LEASED
 from annotation.store.openings import open_items as open_items
 from annotation.store.openings import quota_left as quota_left
 from annotation.store.openings import serves
+from annotation.store.specs import settings_of
 from annotation.store.tables import (
     CandidateListRow,
     EventRow,
@@ -157,7 +157,7 @@ def _claim(
 
 def _choose(tx: Session, annotator: Annotator, items: Sequence[str], n: int) -> list[str]:
     """Asked again here, where other requests of the same person wait: limits hold in every tab."""
-    spec = stored(study_row(tx, annotator).spec)
+    spec = settings_of(study_row(tx, annotator))
     if not has_limits(spec):
         return list(items[:n])
     asker = asker_of(tx, annotator)

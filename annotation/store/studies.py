@@ -23,9 +23,9 @@ from annotation.domain import (
     Task,
 )
 from annotation.errors import ConflictError, NotFoundError
-from annotation.spec import stored
 from annotation.store import passwords
 from annotation.store.engine import author
+from annotation.store.specs import settings_of
 from annotation.store.tables import (
     CandidateListRow,
     EventRow,
@@ -227,7 +227,7 @@ def amend(
         raise NotFoundError(f"There is no study {study_id!r}.")
     if row.status == StudyStatus.CLOSED:
         raise ConflictError("The study is closed; its settings can no longer change.")
-    before = stored(row.spec)
+    before = settings_of(row)
     after = change(before)
     spec = asdict(after)
     del spec["password"]
@@ -272,7 +272,7 @@ def protocol_versions(tx: Session, study_id: str) -> list[ProtocolVersion]:
     """All versions of a study's settings, the first one first; raises `NotFoundError`."""
     _row(tx, study_id)
     rows = _versions(tx, study_id)
-    specs = [stored(row.spec) for row in rows]
+    specs = [settings_of(row) for row in rows]
     return [
         ProtocolVersion(
             version=row.version,
@@ -311,7 +311,7 @@ def _value(row: StudyRow) -> Study:
         name=row.name,
         task=Task(row.task),
         status=StudyStatus(row.status),
-        spec=stored(row.spec),
+        spec=settings_of(row),
         token=row.token,
         created=row.created,
         protected=row.password_hash is not None,

@@ -17,9 +17,9 @@ from annotation.domain import (
     VoteStatus,
 )
 from annotation.errors import ConflictError, NotAllowedError, NotFoundError
-from annotation.spec import stored
 from annotation.store import attention
 from annotation.store.events import UNDONE, VOTED, log
+from annotation.store.specs import settings_of
 from annotation.store.tables import (
     CandidateListRow,
     SourceRow,
@@ -56,7 +56,7 @@ def record(
         .where(StimulusRow.id == trial.stimulus_id)
     ).one()
     check_answer(Task(study.task), classes or [], answer)
-    check_pace(answer, study.version, stored(study.spec).min_rt_ms)
+    check_pace(answer, study.version, settings_of(study).min_rt_ms)
     late = trial.state == DONE or study.status == StudyStatus.CLOSED
     status = VoteStatus.SURPLUS if late else VoteStatus.QUALITY
     given = {"stimulus_id": trial.stimulus_id, "trial_id": trial.id}
@@ -64,7 +64,7 @@ def record(
     if not late:
         trial.state = DONE
     if trial.kind == TrialKind.CATCH and not late and answer.answer != expected:
-        attention.pause_if_failed(tx, annotator, stored(study.spec), now)
+        attention.pause_if_failed(tx, annotator, settings_of(study), now)
     return receipt(tx, vote)
 
 

@@ -28,10 +28,10 @@ from annotation.domain import (
 )
 from annotation.errors import NotAllowedError, NotFoundError
 from annotation.images import folder_of, path_of
-from annotation.spec import stored
 from annotation.store.askers import person_row, study_row
 from annotation.store.openings import LEASED
 from annotation.store.slots import touch
+from annotation.store.specs import settings_of
 from annotation.store.tables import (
     AnnotatorRow,
     CandidateListRow,
@@ -68,7 +68,7 @@ def due(
     if not items and not _takes_part(*_study_and_person(tx, annotator), Step.MAIN):
         return []
     study = study_row(tx, annotator)
-    spec = stored(study.spec)
+    spec = settings_of(study)
     votes = n_counted(tx, annotator)
     wanted = [
         (kind, ordinal)
@@ -171,7 +171,7 @@ def with_trials(
     Those whose place is over without an item that kept the limits come no more.
     """
     study, person = _study_and_person(tx, annotator)
-    spec = stored(study.spec)
+    spec = settings_of(study)
     if not any(quality.rate_of(spec, kind) for kind in MIXED):
         return progress
     own = (TrialRow.annotator_id == annotator.id, TrialRow.kind.in_(MIXED))
@@ -246,7 +246,7 @@ class _Maker:
         return None if stimulus is None else self.add(kind, ordinal, stimulus)
 
     def _drawn(self, kind: TrialKind, ordinal: int, items: Sequence[str], index: int) -> str | None:
-        spec, seat = stored(self.study.spec), self.annotator.seat
+        spec, seat = settings_of(self.study), self.annotator.seat
         if kind is TrialKind.CATCH:
             stimuli = stimuli_of(self.tx, self.study.id, StimulusKind.CATCH)
             number = quality.drawn(spec, seat, ordinal, len(stimuli))

@@ -6,7 +6,7 @@ from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeDecorator
 
-from annotation.errors import StoreError
+from annotation.errors import UnfitError
 
 Json = JSON().with_variant(JSONB(), "postgresql")
 # SQLite counts rows by itself only for a column declared exactly INTEGER PRIMARY KEY.
@@ -20,12 +20,17 @@ class UtcDateTime(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """UTC going in; raises `StoreError` for a time without a zone."""
+        """UTC going in; raises `UnfitError` for a time without a zone or before year 1 in UTC."""
         if value is None:
             return None
         if value.tzinfo is None:
-            raise StoreError(f"Times need a time zone; got {value.isoformat()} without one.")
-        return value.astimezone(UTC)
+            raise UnfitError(f"Times need a time zone; got {value.isoformat()} without one.")
+        try:
+            return value.astimezone(UTC)
+        except OverflowError:
+            raise UnfitError(
+                f"Times must lie in the years 1 to 9999 in UTC; got {value.isoformat()}."
+            ) from None
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """UTC coming out."""

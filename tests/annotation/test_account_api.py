@@ -2,13 +2,14 @@
 
 import re
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from made_accounts import made_account, made_session
 
-from annotation import account_api, accounts
+from annotation import account_api, accounts, study
 from annotation.account_access import ACCOUNT_COOKIE, lookup
 from annotation.account_domain import Account, Role
 from annotation.guard import Guard
@@ -45,7 +46,7 @@ def visit(store: Store):
     app = FastAPI()
     app.include_router(account_api.router(store))
     app.add_api_route("/studio/", lambda: "studio", methods=["GET"])
-    guarded = Guard(app, lookup(store))
+    guarded = Guard(app, lookup(store), partial(study.who, store))
 
     def visit(name: str = "", scheme: str = "http") -> TestClient:
         browser = TestClient(guarded, base_url=f"{scheme}://lab", follow_redirects=False)
@@ -233,3 +234,8 @@ def test_names_are_shown_as_text(visit, ada, store):
     assert "&lt;b&gt;Eve&lt;/b&gt;" in page
     assert "<b>Eve" not in page
     assert "<b>Eve" not in login(visit(), "<b>Eve</b>", WRONG).text
+
+
+def test_forms_hold_no_control_characters(visit, ada):
+    assert login(visit(), "A\0da").status_code == 422
+    assert login(visit(), "Ada", "four\x1bwords make one").status_code == 422

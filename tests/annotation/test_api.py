@@ -500,3 +500,55 @@ def test_a_study_of_before_there_was_a_limit_has_none(store, join, make_study):
     assert browser.get("/api/study").json()["min_rt_ms"] == 0
     (item,) = next_items(browser, n=1)["items"]
     assert browser.post("/api/vote", json=vote_body(item["item"], rt_ms=1)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"answer": "a\0b"},
+        {"item": "\ud800"},
+        {"reason": "\x1b"},
+        {"tab": "\0"},
+        {"display": {"a": "\ud800"}},
+        {"display": {"a": float("nan")}},
+        {"display": {"a": [{"b": float("inf")}]}},
+        {"display": {"\ud800": 1}},
+        {"display": {"\0": 1}},
+        {"display": json.loads("[" * 200 + "]" * 200)},
+        {"display": {"a": json.loads("[" * 200 + "]" * 200)}},
+        {"client_ts": "0001-01-01T00:00:00+23:59"},
+        {"client_ts": "9999-12-31T23:59:59-23:59"},
+        {"rt_ms": float("inf")},
+        {"version": 0},
+        {"version": 2**31},
+    ],
+    ids=repr,
+)
+def test_what_no_database_can_hold_is_refused_before_it_gets_there(join, make_study, changes):
+    browser = join(make_study())
+    body = vote_body(next_items(browser)["items"][0]["item"])
+    content = json.dumps({**body, **changes})
+    reply = browser.post("/api/vote", content=content, headers={"content-type": "application/json"})
+    assert reply.status_code == 422, reply.text
+    assert reply.json()["error"]
+    assert browser.post("/api/vote", json=body).status_code == 200
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "1e999", "-" + "9" * 400])
+def test_numbers_beyond_all_measure_are_refused(join, make_study, number):
+    browser = join(make_study())
+    body = json.dumps(vote_body(next_items(browser)["items"][0]["item"], rt_ms=0.5))
+    content = body.replace("0.5", number)
+    reply = browser.post("/api/vote", content=content, headers={"content-type": "application/json"})
+    assert reply.status_code in {400, 422}
+
+
+def test_a_damaged_study_is_no_crash(app, join, make_study, store):
+    study = make_study()
+    browser = join(study)
+    store.write(lambda tx: tx.query(StudyRow).update({"spec": {"name": "x"}}))
+    for path in ("/api/study", "/api/next?tab=t", f"/join/{study.token}"):
+        reply = browser.get(path)
+        assert reply.status_code == 503
+        assert "restore a backup" in reply.json()["error"]
+    assert browser.get(f"/studio/download/{study.id}/votes.csv").status_code == 503

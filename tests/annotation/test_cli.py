@@ -1,8 +1,10 @@
 """The command line, in process; `test_main` runs the real one."""
 
 import io
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pandas as pd
 import pytest
@@ -135,3 +137,15 @@ def test_main(tmp_path):
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"Error: There are no studies at {tmp_path / 'studies.db'} yet.")
     assert not (tmp_path / "studies.db").exists()
+
+
+@pytest.mark.parametrize("spec", ["{", "{}", '{"name": "s"}', "null"])
+def test_damaged_settings_are_said_to_be_so(run, folder, tmp_path, spec):
+    run("create", "s", "--set", folder)
+    with closing(sqlite3.connect(tmp_path / "studies.db")) as database, database:
+        database.execute("UPDATE study SET spec = ?", [spec])
+    for command in (("studies",), ("progress", "s"), ("export", "s", "--out", tmp_path / "v.csv")):
+        told = run(*command)
+        assert told.exit_code == 2
+        assert "restore a backup" in told.output
+        assert isinstance(told.exception, SystemExit)

@@ -344,3 +344,39 @@ def test_practice_waits_while_the_study_is_paused(join, store, make_study):
 def test_items_of_the_study_do_not_say_that_they_are_no_practice(join, make_study):
     item = join(make_study()).get("/api/next?tab=t").json()["items"][0]
     assert "practice" not in item
+
+
+def test_joining_again_ends_the_session_this_browser_had(join, make_study, store):
+    study, other = make_study(), make_study("other")
+    browser = join(study)
+    for token, name in ((study.token, "Ada"), (other.token, "Bea")):
+        before = browser.cookies["semsim_session"]
+        assert studies.who(store, before) is not None
+        browser.post(f"/join/{token}", data={"name": name})
+        assert studies.who(store, before) is None
+        assert studies.who(store, browser.cookies["semsim_session"]).name == name
+
+
+def test_a_name_that_is_refused_ends_no_session(join, make_study, store):
+    study = make_study()
+    browser = join(study)
+    browser.post(f"/join/{study.token}", data={"name": " "})
+    assert studies.who(store, browser.cookies["semsim_session"]).name == "Ada"
+
+
+@pytest.mark.parametrize("attempt", ["9" * 5000, "-1", "", "\u0663", "1e3"])
+def test_an_attempt_that_was_never_made_changes_nothing(join, make_study, store, attempt):
+    browser = join(make_study(check=True))
+    send(browser, step="instructions")
+    form = {**answers(store, browser), "attempt": attempt}
+    assert browser.post("/begin", data=form).headers["location"] == "/begin"
+    assert person(store).check_attempts == 0
+    assert person(store).step == "check"
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\x1b[2J"])
+def test_forms_hold_no_control_characters(app, make_study, text):
+    study = make_study()
+    for form in ({"name": text}, {"PROLIFIC_PID": text}, {text: "x", "name": "Ada"}):
+        reply = TestClient(app).post(f"/join/{study.token}", data=form)
+        assert (reply.status_code, "control characters" in reply.text) == (422, True)

@@ -268,6 +268,22 @@ def test_an_erased_name_is_nowhere_in_the_database(store, tmp_path, keep_votes):
     assert statuses(store, study, erased.name)["counted"] == (27 if keep_votes else 0)
 
 
+def test_what_the_browser_of_an_erased_person_called_its_tab_goes_too(store, tmp_path):
+    study = make_study(store, tmp_path, 6, votes_per_item=1)
+    anna, ben = joined(store, study, "Anna", "Ben")
+    tab = "quintessa's tab"
+    held = next_items(store, anna, tab, 6, START)
+    for item in held[:2]:
+        answer = Answer(id=str(uuid.uuid4()), item=item.item, answer="none", tab=tab)
+        vote(store, anna, answer, START)
+    assert everything_in(store, study).count(tab) >= len(held)
+    people.erase(store, study.id, "Anna", START, keep_votes=False)
+    assert tab not in everything_in(store, study)
+    if store.url.startswith("sqlite"):
+        assert traces(tmp_path, tab) == []
+    assert len(answer_all(store, ben)) == 6
+
+
 NAME = "Quintessa Bogenschuetz"
 
 

@@ -1,6 +1,7 @@
 """A studio of one page that asks for accounts: `python account_server.py DATA_DIR PORT`."""
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from studio import Server
@@ -20,6 +21,7 @@ def main(data: Path, port: int) -> None:
     from annotation.account_start import who_may_enter
     from annotation.guard import Guard
     from annotation.store import Store
+    from annotation.study import who as find_annotator
     from annotation.ui import StudyContext, label, studies
     from annotation.ui.mount import Page, mount, web_app
 
@@ -29,7 +31,8 @@ def main(data: Path, port: int) -> None:
     app = web_app(store, images, who=who)
     mount(app, "/label", [Page("Label", "label", label, context)])
     mount(app, "/studio", [Page("Studies", "studies", studies, context)], who)
-    uvicorn.run(Guard(app, who), host="127.0.0.1", port=port, log_level="warning")
+    guarded = Guard(app, who, partial(find_annotator, store))
+    uvicorn.run(guarded, host="127.0.0.1", port=port, log_level="warning")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The human study alone, served for browser tests: `python label_server.py DATA_DIR PORT`."""
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from studio import Server
@@ -19,6 +20,7 @@ def main(data: Path, port: int) -> None:
 
     from annotation.guard import Guard
     from annotation.store import Store
+    from annotation.study import who as find_annotator
     from annotation.ui import StudyContext, label, people, studies
     from annotation.ui.mount import Page, mount, web_app
 
@@ -34,7 +36,8 @@ def main(data: Path, port: int) -> None:
         Page("People", "people", people, context),
     ]
     mount(app, "/studio", pages)
-    uvicorn.run(Guard(app, None), host="127.0.0.1", port=port, log_level="warning")
+    guarded = Guard(app, None, partial(find_annotator, store))
+    uvicorn.run(guarded, host="127.0.0.1", port=port, log_level="warning")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """A page of the science alone, for browser tests: `science_server.py ADDRESS DATA PORT`."""
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from studio import Server
@@ -19,6 +20,7 @@ def main(address: str, data: Path, port: int) -> None:
 
     from annotation.guard import Guard
     from annotation.store import Store
+    from annotation.study import who as find_annotator
     from annotation.ui.mount import Page, mount, web_app
     from semsim.ui import ScienceContext
     from semsim.ui.pages import PAGES, routers
@@ -35,7 +37,8 @@ def main(address: str, data: Path, port: int) -> None:
     app = web_app(store, data / "images", *routers(context), who=None)
     (page,) = (page for page in PAGES if page[1] == address)
     mount(app, "/studio", [Page(*page, context)])
-    uvicorn.run(Guard(app, None), host="127.0.0.1", port=port, log_level="warning")
+    guarded = Guard(app, None, partial(find_annotator, store))
+    uvicorn.run(guarded, host="127.0.0.1", port=port, log_level="warning")
 
 
 if __name__ == "__main__":

@@ -4,16 +4,21 @@ import os
 import subprocess
 import sys
 from contextlib import ExitStack
+from datetime import datetime
+from functools import partial
+from math import nan as NAN
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Text, select, text, type_coerce, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
-from study_factory import fresh_database
+from study_factory import DATABASES, fresh_database
 
-from annotation.errors import StoreError
+from annotation.errors import StoreError, UnfitError
 from annotation.store import Store
 from annotation.store.engine import ATTEMPTS, open_engine, run
+from annotation.store.tables import SessionRow, StudyRow, VoteRow
+from annotation.study import get_study, list_studies
 
 
 @pytest.mark.parametrize(
@@ -217,3 +222,37 @@ def test_few_connections_to_a_file_stay_open(tmp_path):
             stack.enter_context(engine.connect()).scalar(text("SELECT 1"))
     assert 1 <= engine.pool.checkedin() <= 8
     engine.dispose()
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+@pytest.mark.parametrize("value", ["\ud800", datetime(2026, 1, 1)], ids=["surrogate", "no zone"])
+def test_what_no_database_can_hold_is_said_to_be_so(kind, value, tmp_path):
+    column = SessionRow.created if isinstance(value, datetime) else SessionRow.token_sha256
+    with fresh_database(kind, tmp_path) as url, Store(url) as store:
+        with pytest.raises(UnfitError, match="cannot hold"):
+            store.read(lambda tx: tx.scalar(select(SessionRow).where(column == value)))
+        assert store.read(lambda tx: tx.scalar(select(SessionRow))) is None
+
+
+@pytest.mark.parametrize(
+    "value", ["a\0b", "\0", "\ud800"], ids=["zero inside", "zero", "surrogate"]
+)
+def test_what_postgresql_cannot_hold_is_said_to_be_so(value, tmp_path):
+    with fresh_database("postgresql", tmp_path) as url, Store(url) as store:
+        with pytest.raises(UnfitError, match="cannot hold"):
+            store.read(lambda tx: tx.scalar(select(StudyRow).where(StudyRow.token == value)))
+        with pytest.raises(UnfitError, match="cannot hold"):
+            store.read(lambda tx: tx.scalar(select(VoteRow).where(VoteRow.display == {"a": value})))
+        with pytest.raises(UnfitError, match="cannot hold"):
+            store.read(lambda tx: tx.scalar(select(VoteRow).where(VoteRow.display == {"a": NAN})))
+
+
+@pytest.mark.parametrize("damage", ["{", "[]", "null", "7", '{"name": "x"}', '{"nam": "x"}'])
+def test_settings_that_somebody_damaged_are_named(damage, store, study):
+    def spoil(tx):
+        tx.execute(update(StudyRow).values(spec=type_coerce(damage, Text)))
+
+    store.write(spoil)
+    for look in (list_studies, partial(get_study, study_id=study.id)):
+        with pytest.raises(StoreError, match="restore a backup"):
+            look(store)

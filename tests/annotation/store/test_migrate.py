@@ -1,5 +1,6 @@
 """Migrations make the tables of the models, once, and refuse what they do not know."""
 
+import re
 import threading
 
 import pytest
@@ -59,6 +60,20 @@ def test_opening_again_changes_nothing(url):
     with Store(url) as store:
         rows = store.read(lambda tx: tx.execute(text("SELECT * FROM alembic_version")).all())
     assert len(rows) == 1
+
+
+@pytest.mark.parametrize("loss", ["DROP TABLE alembic_version", "DELETE FROM alembic_version"])
+def test_a_database_that_lost_its_version_says_what_to_do(url, loss):
+    with Store(url) as store:
+        store.write(lambda tx: tx.execute(text(loss)))
+    with pytest.raises(StoreError, match="Restore a backup") as told:
+        Store(url)
+    engine = open_engine(url)
+    with writer(engine).begin() as connection:
+        for statement in re.findall(r"(?:CREATE|INSERT)[^;]+", str(told.value)):
+            connection.execute(text(statement))
+    engine.dispose()
+    Store(url).close()
 
 
 def test_many_may_open_an_empty_database_at_once(url):

@@ -12,6 +12,7 @@ from annotation.create import create_study
 from annotation.domain import Answer, Step, StudySpec, StudyStatus, Task, TrialKind, VoteStatus
 from annotation.errors import AnswerError, ConflictError, NotAllowedError, NotFoundError
 from annotation.exports import export_labels, export_votes
+from annotation.people import erase
 from annotation.store import Store
 from annotation.store.tables import AnnotatorRow, SlotRow, StimulusRow, TrialRow, VoteRow
 from annotation.study import (
@@ -440,3 +441,12 @@ def test_orders_and_images_are_the_same_in_a_copy_of_the_study(store, make):
         table = export_votes(store, study.id)
         runs.append(table[["kind", "model", "image_id", "class_name", "expected"]])
     assert runs[0].equals(runs[1])
+
+
+def test_the_tabs_of_an_erased_person_go_with_them(store, make):
+    study = make(set_aside=4, catch_rate=0.5)
+    for name in ("Anna", "Ben"):
+        answer_all(store, signed_in(store, study, name), tab=f"tab of {name}")
+    erase(store, study.id, "Anna", NOW, keep_votes=True)
+    assert {trial.tab for trial in rows(store, TrialRow)} == {"", "tab of Ben"}
+    assert {slot.tab for slot in rows(store, SlotRow)} == {"", "tab of Ben"}

@@ -1,0 +1,18 @@
+"""The settings of a study as they lie in its row, or in that of a version of them."""
+
+from annotation.domain import StudySpec
+from annotation.errors import StoreError, StudyError
+from annotation.spec import stored
+from annotation.store.engine import RESTORE
+from annotation.store.tables import ProtocolRow, StudyRow
+
+
+def settings_of(row: StudyRow | ProtocolRow) -> StudySpec:
+    """The settings in `row`; raises `StoreError` for a row that somebody has damaged."""
+    try:
+        return stored(row.spec)
+    except (StudyError, TypeError, ValueError) as error:
+        study = row.id if isinstance(row, StudyRow) else row.study_id
+        raise StoreError(
+            f"The settings of the study {study} in the database cannot be read: {error}. {RESTORE}"
+        ) from error
