@@ -16,6 +16,7 @@ from annotation.account_start import who_may_enter
 from annotation.builtin import ensure_demo
 from annotation.errors import told_as
 from annotation.guard import Guard
+from annotation.proxies import Proxies, proxy
 from annotation.store import Store
 from annotation.store.backup import scheduled_backups
 from annotation.study import export_labels, export_votes, list_studies
@@ -66,13 +67,24 @@ def serve(options: argparse.Namespace) -> None:
         app = create_app(store, options)
     print(f"SemSim Studio: http://{options.host}:{options.port}/studio/", flush=True)
     with scheduled_backups(store, options.data_dir / "backups"):
-        uvicorn.run(app, host=options.host, port=options.port, log_level="warning")
+        served = Proxies(app, options.trusted_proxy)
+        address = {"host": options.host, "port": options.port}
+        # `Proxies` alone decides whom to believe.
+        uvicorn.run(served, **address, log_level="warning", proxy_headers=False)
 
 
 if __name__ == "__main__":
     parser = Parser(description=__doc__)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--port", type=int, default=7860, help="port to listen on")
+    parser.add_argument(
+        "--trusted-proxy",
+        metavar="ADDRESS",
+        type=proxy,
+        action="append",
+        default=[],
+        help="web server in front whose X-Forwarded-For and -Proto are believed; may be repeated",
+    )
     parser.add_argument("--local", action="store_true", help="no accounts, this machine only")
     parser.add_argument("--data-dir", type=Path, default=DATA, help="where all data lies")
     parser.add_argument("--database", help="SQLAlchemy URL; default: SQLite in the data folder")

@@ -1,25 +1,34 @@
 """Signing in and accounts over HTTP: plain pages and forms, each handler checking who asks.
 
-Every route is a plain function run in a thread, and replies only after the commit.
+Every route replies only after the commit. What asks for a password may have to wait before it
+takes a thread; all others are plain functions run in one.
 """
 
 import re
-import time
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, HTTPException, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from pydantic import AfterValidator
+from starlette.concurrency import run_in_threadpool
 
 from annotation import account_pages as pages
 from annotation import accounts
 from annotation.account_access import ACCOUNT_COOKIE
-from annotation.account_domain import LONGEST_SESSION, Account, AccountError, Role, Session
-from annotation.attempts import Attempts
+from annotation.account_domain import (
+    LONGEST_NAME,
+    LONGEST_SESSION,
+    Account,
+    AccountError,
+    Role,
+    Session,
+)
+from annotation.attempts import CLOCK, MOST_KEYS, Attempts, Clock, TooManyError, place_of
 from annotation.errors import (
     AnnotationError,
     ConflictError,
@@ -33,18 +42,18 @@ from annotation.store import Store
 from annotation.texts import fit
 
 HOME = "/studio/"
-WAIT = "Too many wrong passwords. Wait a minute, then try again."
+# Wrong passwords of one address under all names together; what it asks for costs much.
+ADDRESS_FREE, ADDRESS_LONGEST, ADDRESS_CROWD = 20, 2.0, 20
 # Where one may be sent after signing in: pages behind it, on this server.
 _OWN = re.compile(r"/(studio|admin|account)([/?][\w/?=&%.+,:@~-]*)?", re.ASCII)
 _STATUS = {SignInError: 403, NotAllowedError: 403, NotFoundError: 404, ConflictError: 409}
 
-T = TypeVar("T")
 Text = Annotated[str, Form(), AfterValidator(fit)]
 
 
-def router(store: Store) -> APIRouter:
+def router(store: Store, clock: Clock = CLOCK) -> APIRouter:
     """The routes of accounts. Not for a server started with --local, which has none."""
-    api = _Accounts(store=store)
+    api = _Accounts(store=store, tries=_Tries(clock))
     routes = APIRouter(route_class=_Route, include_in_schema=False)
     for path, get in (
         (LOGIN, api.login_page),
@@ -99,9 +108,7 @@ class _Accounts:
     """The routes of accounts, over one store."""
 
     store: Store
-    # By address, by name: each for itself, so that neither many names nor many addresses help.
-    addresses: Attempts = field(default_factory=lambda: Attempts(limit=10))
-    names: Attempts = field(default_factory=Attempts)
+    tries: "_Tries"
 
     def login_page(self, request: Request, next: str = HOME) -> Response:
         goes_to = own_path(next)
@@ -109,18 +116,26 @@ class _Accounts:
             return RedirectResponse(goes_to, 303)
         return _html(pages.login_page(goes_to=goes_to))
 
-    def login(
+    async def login(
         self, request: Request, name: Text = "", password: Text = "", next: Text = HOME
     ) -> Response:
-        goes_to = own_path(next)
+        goes_to, address = own_path(next), _address(request)
+
+        def sign_in() -> Session:
+            session = accounts.sign_in(self.store, name, password, _now())
+            accounts.sign_out(self.store, _token(request))  # whoever was signed in here before
+            return session
+
         try:
-            session = self._tried(
-                request, name, lambda: accounts.sign_in(self.store, name, password, _now())
-            )
-        except (SignInError, _TooManyError) as error:
+            if self.tries.is_known(name, address):
+                session = await run_in_threadpool(sign_in)
+            else:
+                async with self.tries.turn(name, address):
+                    session = await run_in_threadpool(sign_in)
+        except (SignInError, TooManyError) as error:
             page = pages.login_page(goes_to=goes_to, name=name, problem=str(error))
-            return _html(page, 429 if isinstance(error, _TooManyError) else 403)
-        accounts.sign_out(self.store, _token(request))  # whoever was signed in here before
+            return _html(page, 429 if isinstance(error, TooManyError) else 403)
+        self.tries.remember(name, address)
         return _signed_in(request, session, goes_to)
 
     def logout(self, request: Request) -> Response:
@@ -153,16 +168,19 @@ class _Accounts:
     def account_page(self, request: Request) -> Response:
         return _html(pages.account_page(self._required(request)))
 
-    def change_password(self, request: Request, old: Text = "", password: Text = "") -> Response:
-        me, keep = self._required(request), _token(request)
+    async def change_password(
+        self, request: Request, old: Text = "", password: Text = ""
+    ) -> Response:
+        me, keep = await run_in_threadpool(self._required, request), _token(request)
+
+        def change() -> None:
+            accounts.change_password(self.store, me, old, password, keep=keep)
+
         try:
-            self._tried(
-                request,
-                me.name,
-                lambda: accounts.change_password(self.store, me, old, password, keep=keep),
-            )
-        except (SignInError, AccountError, _TooManyError) as error:
-            status = 429 if isinstance(error, _TooManyError) else 422
+            async with self.tries.turn(me.name, _address(request)):
+                await run_in_threadpool(change)
+        except (SignInError, AccountError, TooManyError) as error:
+            status = 429 if isinstance(error, TooManyError) else 422
             return _html(pages.account_page(me, problem=str(error)), status)
         return _html(pages.account_page(me, done="The password is changed."))
 
@@ -222,24 +240,6 @@ class _Accounts:
         page = pages.admin_page(me, everybody, links, str(error or ""))
         return _html(page, 200 if error is None else _STATUS.get(type(error), 400))
 
-    def _tried(self, request: Request, name: str, work: Callable[[], T]) -> T:
-        """`work`, unless there were too many failures of that address or under that name."""
-        failed = False
-        address, key, now = _address(request), " ".join(name.split()).casefold(), time.monotonic()
-        if not self.addresses.begin(address, now):
-            raise _TooManyError(WAIT)
-        if not self.names.begin(key, now):
-            raise _TooManyError(WAIT)
-        try:
-            return work()
-        except SignInError:
-            failed = True
-            raise
-        finally:
-            if not failed:
-                self.addresses.forgive(address)
-                self.names.forgive(key)
-
     def _account(self, request: Request) -> Account | None:
         return accounts.who(self.store, _token(request), _now())
 
@@ -256,8 +256,39 @@ class _Accounts:
         return account
 
 
-class _TooManyError(Exception):
-    """Too many wrong passwords of that address or under that name."""
+class _Tries:
+    """Who has to wait before a password is looked at.
+
+    Counted by name and address, so that nobody can keep others out who knows their names. In
+    memory: after a restart of the server nobody waits, and no address is known.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._names = Attempts(clock=clock)
+        self._addresses = Attempts(
+            free=ADDRESS_FREE, longest=ADDRESS_LONGEST, crowd=ADDRESS_CROWD, clock=clock
+        )
+        self._known: dict[tuple[str, str], None] = {}  # the one that came last comes last
+
+    @asynccontextmanager
+    async def turn(self, name: str, address: str) -> AsyncIterator[None]:
+        """One try; raises `TooManyError` where too many are under way."""
+        # No name is longer, and many keys are kept.
+        key = f"{accounts.name_key(name)[: LONGEST_NAME + 1]}\n{address}"
+        async with self._names.turn(key), self._addresses.turn(address):
+            yield
+
+    def is_known(self, name: str, address: str) -> bool:
+        """Whether somebody has signed in to that account from that address."""
+        return (accounts.name_key(name), address) in self._known
+
+    def remember(self, name: str, address: str) -> None:
+        """Somebody has signed in to that account from that address."""
+        key = (accounts.name_key(name), address)
+        self._known.pop(key, None)
+        self._known[key] = None
+        if len(self._known) > MOST_KEYS:
+            del self._known[next(iter(self._known))]
 
 
 def _signed_in(request: Request, session: Session, goes_to: str) -> Response:
@@ -286,7 +317,7 @@ def _token(request: Request) -> str:
 
 
 def _address(request: Request) -> str:
-    return request.client.host if request.client else ""
+    return place_of(request.client.host if request.client else "")
 
 
 def _now() -> datetime:

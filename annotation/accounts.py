@@ -202,6 +202,11 @@ def tidy(name: str) -> str:
     return plain
 
 
+def name_key(name: str) -> str:
+    """What tells an account's name from others: letter case, width and spaces do not matter."""
+    return _plain(name).casefold()
+
+
 def protect(password: str) -> Secret:
     """A password as it is kept; raises `AccountError` if it is easy to guess.
 

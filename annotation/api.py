@@ -19,6 +19,7 @@ from fastapi.routing import APIRoute
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 
 from annotation import downloads, errors, exports, phases, sharing, study
+from annotation.attempts import CLOCK, Attempts, Clock
 from annotation.domain import (
     Annotator,
     AnnotatorProgress,
@@ -61,6 +62,7 @@ STATUS_OF = {
 MOST_DISPLAYED = 20  # things said of what a picture looked like
 # Handing items out is most of the work. Whoever asks has items left, whoever has answered waits.
 MOST_CLAIMING = 2
+MOST_JOINING = 100  # from one address, with a password: a lecture that begins together
 MOST_VERSIONS = 2**31 - 1  # what a database counts to
 
 
@@ -144,9 +146,10 @@ async def _require_same_origin(request: Request) -> None:  # async, as it needs 
         raise errors.NotAllowedError("This request comes from another site.")
 
 
-def router(store: Store, images: Path) -> APIRouter:
+def router(store: Store, images: Path, clock: Clock = CLOCK) -> APIRouter:
     """The routes for annotators. `images` is where studies keep their images."""
-    api, pages = _Annotators(store=store, images=images), Pages(store=store)
+    api = _Annotators(store=store, images=images)
+    pages = Pages(store=store, attempts=Attempts(crowd=MOST_JOINING, clock=clock))
     routes = APIRouter(route_class=_Route, include_in_schema=False)
     for path, get in (
         ("/api/study", api.study),

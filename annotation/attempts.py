@@ -1,59 +1,129 @@
-"""Counting failures, so that guessing a password takes longer than anybody has."""
+"""Slowing failures down, so that guessing a password takes longer than anybody has.
 
-from collections import deque
+Nobody is shut out for what others did: whoever has to wait waits for seconds, and only those who
+share a key (such as a name and an address) wait for each other.
+"""
+
+import time
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
 from threading import Lock
 
+import anyio
+
+from annotation.errors import AnnotationError, SignInError
+
 MOST_KEYS = 10_000  # forget the one that failed longest ago rather than grow without end
+FREE = 5  # tries before the first wait
+SECONDS = 600.0  # a failure is forgotten after so long
+LONGEST = 30.0  # seconds of the longest wait
+CROWD = 8  # tries of one key at once
+_IPV6_NETWORK = 2**64  # one customer's part of the addresses, at least
+
+
+class TooManyError(AnnotationError):
+    """More tries of one kind at once than anybody makes who knows the password."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """Seconds that never go back, and how to let some of them pass."""
+
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+
+
+CLOCK = Clock()
 
 
 class Attempts:
-    """At most `limit` failures per key within `seconds`; in memory, safe between threads."""
+    """Tries by key; in memory, safe between threads.
 
-    def __init__(self, limit: int = 5, seconds: float = 60.0) -> None:
-        self.limit = limit
-        self.seconds = seconds
-        self._failures: dict[str, deque[float]] = {}  # the one that failed last comes last
+    The first `free` within `seconds` are free; the next one waits a second, the one after that
+    two, then four, up to `longest`. A try that succeeds clears its key.
+    """
+
+    def __init__(
+        self,
+        *,
+        free: int = FREE,
+        seconds: float = SECONDS,
+        longest: float = LONGEST,
+        crowd: int = CROWD,
+        clock: Clock = CLOCK,
+    ) -> None:
+        self.free, self.seconds, self.longest, self.crowd = free, seconds, longest, crowd
+        self._clock = clock
+        self._tries: dict[str, deque[float]] = {}  # the key that was tried last comes last
+        self._under_way: Counter[str] = Counter()
         self._lock = Lock()
 
-    def exhausted(self, key: str, now: float) -> bool:
-        """Whether `key` has to wait; `now` in seconds on any clock that never goes back."""
-        with self._lock:
-            return self._full(key, now)
-
-    def fail(self, key: str, now: float) -> None:
-        """Note one failure of `key`."""
-        with self._lock:
-            self._note(key, now)
-
-    def begin(self, key: str, now: float) -> bool:
-        """Whether `key` may try now; counts as a failure until `forgive`.
+    def begin(self, key: str) -> float:
+        """0 if `key` may try now, which counts as a failure until `forgive`; else seconds to wait.
 
         In one step, so that many tries at the same moment are not all let through.
         """
         with self._lock:
-            if self._full(key, now):
-                return False
-            self._note(key, now)
-            return True
+            now = self._clock.now()
+            tries = self._tries.pop(key, deque())
+            while tries and tries[0] <= now - self.seconds:
+                tries.popleft()
+            wait = self._wait(tries, now)
+            if not wait:
+                tries.append(now)
+            if len(self._tries) >= MOST_KEYS:
+                del self._tries[next(iter(self._tries))]
+            self._tries[key] = tries
+            return wait
 
     def forgive(self, key: str) -> None:
-        """Take the last failure of `key` back: it was none."""
+        """Forget the tries of `key`: the last one was right."""
         with self._lock:
-            failures = self._failures.get(key)
-            if failures:
-                failures.pop()
+            self._tries.pop(key, None)
 
-    def _note(self, key: str, now: float) -> None:
-        failures = self._failures.pop(key, deque())
-        if len(self._failures) >= MOST_KEYS:
-            del self._failures[next(iter(self._failures))]
-        failures.append(now)
-        self._failures[key] = failures
+    @asynccontextmanager
+    async def turn(self, key: str) -> AsyncIterator[None]:
+        """One try of `key`, after the wait it takes; `SignInError` inside says that it failed.
 
-    def _full(self, key: str, now: float) -> bool:
-        failures = self._failures.get(key, deque())
-        while failures and failures[0] <= now - self.seconds:
-            failures.popleft()
-        if not failures:
-            self._failures.pop(key, None)
-        return len(failures) >= self.limit
+        Raises `TooManyError` if `crowd` others are under way.
+        """
+        with self._lock:
+            if self._under_way[key] >= self.crowd:
+                raise TooManyError("Too many tries at once. Wait a little, then try again.")
+            self._under_way[key] += 1
+        try:
+            while wait := self.begin(key):
+                await self._clock.sleep(wait)
+            failed = False
+            try:
+                yield
+            except SignInError:
+                failed = True
+                raise
+            finally:
+                if not failed:
+                    self.forgive(key)
+        finally:
+            with self._lock:
+                self._under_way[key] -= 1
+                if not self._under_way[key]:
+                    del self._under_way[key]
+
+    def _wait(self, tries: deque[float], now: float) -> float:
+        over = len(tries) - self.free
+        if over < 0:
+            return 0.0
+        pause = self.longest if over > 30 else min(2.0**over, self.longest)
+        return max(0.0, tries[-1] + pause - now)
+
+
+def place_of(address: str) -> str:
+    """What tries from `address` are counted under: of IPv6 the network, which one person has."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address
+    return f"{int(parsed) // _IPV6_NETWORK:x}::" if isinstance(parsed, IPv6Address) else address

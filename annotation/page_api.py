@@ -3,18 +3,25 @@
 Like those in `annotation.api`, they reply only after the use case has returned.
 """
 
-import time
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from threading import Lock
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.concurrency import run_in_threadpool
 
 from annotation import errors, phase_pages, phases, signin, study
-from annotation.attempts import Attempts
-from annotation.domain import SESSION_LASTS, Annotator, AnnotatorStatus, Step, Study, StudyStatus
+from annotation.attempts import Attempts, TooManyError, place_of
+from annotation.domain import (
+    SESSION_LASTS,
+    Annotator,
+    AnnotatorStatus,
+    SignedIn,
+    Step,
+    Study,
+    StudyStatus,
+)
 from annotation.guard import ANNOTATOR_COOKIE, SIGNED_OUT
 from annotation.phase_pages import BEGIN, DONE
 from annotation.recruiting import Recruit, recruit_of
@@ -55,8 +62,7 @@ class Pages:
     """The routes, over one store."""
 
     store: Store
-    attempts: Attempts = field(default_factory=Attempts)
-    guessing: Lock = field(default_factory=Lock)
+    attempts: Attempts
 
     def join_page(self, request: Request, token: str) -> Response:
         about = self._joined(token)
@@ -70,28 +76,29 @@ class Pages:
         name = annotator.name if annotator is not None and here else None
         return _html(signin.sign_in_page(about, signed_in_as=name))
 
-    def join(self, request: Request, token: str, form: Fields) -> Response:
-        about = self._joined(token)
+    async def join(self, request: Request, token: str, form: Fields) -> Response:
+        about = await run_in_threadpool(self._joined, token)
         if about is None:
             return _no_such_study()
         recruit = recruit_of(form)
         name = recruit.pseudonym if recruit else form.get("name", "")
-        caller = request.client.host if request.client else ""
-        # One password at a time, so that many at the same moment are not all tried.
-        with self.guessing if about.protected else nullcontext():
-            now = time.monotonic()
-            if about.protected and self.attempts.exhausted(caller, now):
-                problem = "Too many wrong passwords. Wait a minute, then try again."
-                return _refused(about, recruit, name, problem, 429)
-            try:
-                ids = recruit.ids if recruit else None
-                password = form.get("password") or None
-                signed_in = study.join(self.store, token, name, password, external=ids)
-            except errors.SignInError as error:
-                self.attempts.fail(caller, now)
-                return _refused(about, recruit, name, str(error), 403)
-        # Whoever was signed in here before; nobody else must go on under their name.
-        study.sign_out(self.store, request.cookies.get(ANNOTATOR_COOKIE, ""))
+        address = place_of(request.client.host if request.client else "")
+        ids, password = recruit.ids if recruit else None, form.get("password") or None
+        before = request.cookies.get(ANNOTATOR_COOKIE, "")
+
+        def sign_in() -> SignedIn:
+            signed_in = study.join(self.store, token, name, password, external=ids)
+            # Whoever was signed in here before; nobody else must go on under their name.
+            study.sign_out(self.store, before)
+            return signed_in
+
+        turn = self.attempts.turn(f"{token}\n{address}") if about.protected else nullcontext()
+        try:
+            async with turn:
+                signed_in = await run_in_threadpool(sign_in)
+        except (errors.SignInError, TooManyError) as error:
+            status = 429 if isinstance(error, TooManyError) else 403
+            return _refused(about, recruit, name, str(error), status)
         response = RedirectResponse(_place_of(signed_in.annotator), 303)
         response.set_cookie(
             ANNOTATOR_COOKIE,

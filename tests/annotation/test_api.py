@@ -17,6 +17,7 @@ from study_factory import CLASSES, write_set
 
 from annotation import study as studies
 from annotation.api import researcher_router, router
+from annotation.attempts import Clock
 from annotation.create import create_study
 from annotation.domain import StudySpec, StudyStatus, Task
 from annotation.store.tables import StudyRow, TrialRow, VoteRow
@@ -69,18 +70,29 @@ def test_the_cookie_stays_on_https_where_there_is_https(app, make_study):
     assert "secure" in reply.headers["set-cookie"].lower()
 
 
-def test_a_wrong_password_is_said_and_guessing_is_slow(app, make_study):
-    study = make_study(password="right")
-    browser = TestClient(app, follow_redirects=False)
+def test_a_wrong_password_is_said_and_guessing_is_slow(store, images, make_study):
+    study, other = make_study(password="right"), make_study("other", password="right")
+    waits = []
 
-    def attempt(password):
+    async def sleep(seconds):
+        waits.append(seconds)
+
+    app = FastAPI()
+    app.include_router(router(store, images, Clock(now=lambda: sum(waits), sleep=sleep)))
+
+    def attempt(password, address="10.0.0.1", study=study):
+        browser = TestClient(app, follow_redirects=False, client=(address, 50000))
         return browser.post(f"/join/{study.token}", data={"name": "Ada", "password": password})
 
-    replies = [attempt("wrong") for _ in range(5)]
+    replies = [attempt("wrong") for _ in range(8)]
     assert {reply.status_code for reply in replies} == {403}
     assert "The password is not the one of this study." in replies[0].text
-    assert attempt("right").status_code == 429
-    assert "set-cookie" not in attempt("right").headers
+    assert waits == [1, 2, 4]
+    assert attempt("wrong", study=other).status_code == 403
+    assert attempt("right", "10.0.0.2").status_code == 303
+    assert waits == [1, 2, 4]
+    assert attempt("right").status_code == 303
+    assert waits == [1, 2, 4, 8]
 
 
 def test_an_empty_name_is_said(app, make_study):
