@@ -17,7 +17,15 @@ ANNOTATORS = 5
 
 
 def ensure_demo(store: Store, sets: Sequence[Path], images: Path) -> None:
-    """Make the two demo studies where there is no study at all; finish a simulation cut short."""
+    """Make the two demo studies where there is no study at all; finish a simulation cut short.
+
+    Of several servers that start at once on one database one does so, and the others wait for it.
+    """
+    with store.alone():
+        _ensure_demo(store, sets, images)
+
+
+def _ensure_demo(store: Store, sets: Sequence[Path], images: Path) -> None:
     names = {study.name: study for study in list_studies(store)}
     if not names and sets:
         for name, simulated in ((SIMULATED, True), (PEOPLE, False)):

@@ -6,6 +6,7 @@ and voting), `reports` (what researchers look at) and `accounts` (who runs studi
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from sqlalchemy.orm import Session
 from annotation.errors import StoreError
 from annotation.store import account_tables as account_tables  # part of the tables there are
 from annotation.store import engine as engines
+from annotation.store.locks import alone
 from annotation.store.migrate import upgrade
 
 T = TypeVar("T")
@@ -64,6 +66,14 @@ class Store:
         by: the name of the account it is done with; events tell it.
         """
         return engines.run(self._writer, work, by=by)
+
+    def alone(self) -> AbstractContextManager[None]:
+        """A lock on what several servers on one database must not do at the same time.
+
+        Others who ask for it wait, in whatever process; transactions go on as usual. Raises
+        `StoreError` if that takes longer than anybody should need.
+        """
+        return alone(self._engine)
 
     def scrub(self) -> None:
         """Take what deleted and changed rows left behind out of the database's files.

@@ -1,6 +1,9 @@
 from pathlib import Path
 
 import pytest
+from contracts.starting_process import start_on
+from studio import COPIES, START_SECONDS
+from study_factory import DATABASES, SURE, empty_database, write_set
 
 from annotation import builtin
 from annotation.builtin import ANNOTATORS, PEOPLE, SIMULATED, ensure_demo
@@ -70,6 +73,25 @@ def test_a_simulation_cut_short_is_finished(store, tmp_path, monkeypatch):
     ensure_demo(store, SETS, tmp_path / "images")
     study = next(s for s in list_studies(store) if s.name == SIMULATED)
     assert len(export_votes(store, study.id)) == ANNOTATORS * len(RECONSTRUCTIONS)
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_two_servers_that_start_at_once_make_the_demo_once(kind, tmp_path):
+    sets = [write_set(tmp_path / name, model=name, probabilities=SURE) for name in "ab"]
+    with empty_database(kind, tmp_path) as url:
+        ready = COPIES.Barrier(2)
+        given = (url, sets, tmp_path / "images", ready)
+        servers = [COPIES.Process(target=start_on, args=given) for _ in range(2)]
+        for server in servers:
+            server.start()
+        for server in servers:
+            server.join(START_SECONDS)
+        assert [server.exitcode for server in servers] == [0, 0]
+        with Store(url) as store:
+            names = sorted(study.name for study in list_studies(store))
+            assert names == [PEOPLE, SIMULATED]
+            (made,) = [one for one in list_studies(store) if one.spec.simulated]
+            assert len(export_votes(store, made.id)) == ANNOTATORS * 8
 
 
 def test_where_there_are_studies_or_no_sets_nothing_is_made(store, tmp_path):
