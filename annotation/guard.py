@@ -177,10 +177,10 @@ def is_same_origin(headers: Mapping[str, str]) -> bool:
 async def _label_refusal(scope: Scope, rest: list[str], annotator: WhoLabels) -> Response | None:
     token = HTTPConnection(scope).cookies.get(ANNOTATOR_COOKIE, "")
     try:
-        known = token and await run_in_threadpool(annotator, token)
+        known = await run_in_threadpool(annotator, token) if token else None
     except AnnotationError as error:
         return _problem(503, str(error))
-    if not known:
+    if known is None:
         if rest:
             return _problem(401, "You are not signed in. Open the link of your study.")
         return RedirectResponse(SIGNED_OUT, 303)
