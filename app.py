@@ -4,23 +4,19 @@ import argparse
 import os
 import socket
 from contextlib import suppress
-from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # before gradio is imported
 
-import uvicorn
-
+from annotation import proxies
 from annotation.account_start import who_may_enter
 from annotation.builtin import ensure_demo
 from annotation.errors import told_as
 from annotation.guard import Guard
-from annotation.proxies import Proxies, proxy
 from annotation.store import Store
 from annotation.store.backup import scheduled_backups
-from annotation.study import export_labels, export_votes, list_studies
-from annotation.study import who as find_annotator
+from annotation.study import annotator_lookup, export_labels, export_votes, list_studies
 from annotation.terminal import DATA, Parser, failed, told_errors
 from annotation.ui import StudyContext, label, people, results, studies
 from annotation.ui.mount import Page, mount, web_app
@@ -54,7 +50,7 @@ def create_app(store: Store, options: argparse.Namespace) -> Guard:
     pages = [Page("Studies", "studies", studies, human), Page("People", "people", people, human)]
     pages += [Page("Results", "results", results, human)]
     mount(app, "/studio", [*pages, *(Page(*page, science) for page in PAGES)], who)
-    return Guard(app, who, partial(find_annotator, store))
+    return Guard(app, who, annotator_lookup(store))
 
 
 def serve(options: argparse.Namespace) -> None:
@@ -67,24 +63,14 @@ def serve(options: argparse.Namespace) -> None:
         app = create_app(store, options)
     print(f"SemSim Studio: http://{options.host}:{options.port}/studio/", flush=True)
     with scheduled_backups(store, options.data_dir / "backups"):
-        served = Proxies(app, options.trusted_proxy)
-        address = {"host": options.host, "port": options.port}
-        # `Proxies` alone decides whom to believe.
-        uvicorn.run(served, **address, log_level="warning", proxy_headers=False)
+        proxies.serve(app, options.host, options.port, options.trusted_proxy)
 
 
 if __name__ == "__main__":
     parser = Parser(description=__doc__)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--port", type=int, default=7860, help="port to listen on")
-    parser.add_argument(
-        "--trusted-proxy",
-        metavar="ADDRESS",
-        type=proxy,
-        action="append",
-        default=[],
-        help="web server in front whose X-Forwarded-For and -Proto are believed; may be repeated",
-    )
+    proxies.add_option(parser)
     parser.add_argument("--local", action="store_true", help="no accounts, this machine only")
     parser.add_argument("--data-dir", type=Path, default=DATA, help="where all data lies")
     parser.add_argument("--database", help="SQLAlchemy URL; default: SQLite in the data folder")

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 from ipaddress import ip_network
 
+import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -44,3 +45,21 @@ def proxy(text: str) -> str:
             f"expected an address or a network, such as 127.0.0.1 or 10.0.0.0/8; {error}"
         ) from None
     return text
+
+
+def add_option(parser: argparse.ArgumentParser) -> None:
+    """Let a command be told whom to believe."""
+    parser.add_argument(
+        "--trusted-proxy",
+        metavar="ADDRESS",
+        type=proxy,
+        action="append",
+        default=[],
+        help="web server in front whose X-Forwarded-For and -Proto are believed; may be repeated",
+    )
+
+
+def serve(app: ASGIApp, host: str, port: int, trusted: Sequence[str]) -> None:
+    """Serve until stopped; `Proxies` alone decides who is believed."""
+    served = Proxies(app, trusted)
+    uvicorn.run(served, host=host, port=port, log_level="warning", proxy_headers=False)

@@ -127,6 +127,11 @@ def who(store: Store, session_token: str) -> Annotator | None:
     return store.read(lambda tx: people.session_owner(tx, session_token))
 
 
+def annotator_lookup(store: Store) -> Callable[[str], Annotator | None]:
+    """`who` on `store`."""
+    return partial(who, store)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Caller:
     """Whoever is signed in with `token`; `page` is the `key` of whose page it comes from.
