@@ -63,6 +63,7 @@ MOST_DISPLAYED = 20  # things said of what a picture looked like
 # Handing items out is most of the work. Whoever asks has items left, whoever has answered waits.
 MOST_CLAIMING = 2
 MOST_JOINING = 100  # from one address, with a password: a lecture that begins together
+LONGEST_MS = 1e11  # three years; of much longer ones there is no mean
 MOST_VERSIONS = 2**31 - 1  # what a database counts to
 
 
@@ -91,7 +92,7 @@ class VoteBody(BaseModel):
     item: Text
     answer: Text
     reason: Text | None = None
-    rt_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    rt_ms: Annotated[float, Field(ge=0, le=LONGEST_MS, allow_inf_nan=False)] | None = None
     client_ts: Moment | None = None
     display: Display = {}
     tab: Tab

@@ -531,6 +531,7 @@ def test_a_study_of_before_there_was_a_limit_has_none(store, join, make_study):
         {"client_ts": "0001-01-01T00:00:00+23:59"},
         {"client_ts": "9999-12-31T23:59:59-23:59"},
         {"rt_ms": float("inf")},
+        {"rt_ms": 1e308},
         {"version": 0},
         {"version": 2**31},
     ],
