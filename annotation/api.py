@@ -31,13 +31,12 @@ from annotation.domain import (
     TaskItem,
 )
 from annotation.guard import ANNOTATOR_COOKIE, SIGNED_OUT, is_same_origin
-from annotation.names import LONGEST_ANSWER
 from annotation.page_api import Pages
 from annotation.phase_pages import BEGIN, DONE
 from annotation.store import Store
 from annotation.study import MOST_ITEMS
 from annotation.tasks.phases import AT_WORK, place
-from annotation.texts import fit, fit_json, sendable
+from annotation.texts import LONGEST_ANSWER, fit, fit_json, sendable
 
 QUESTIONS = {
     Task.RECOGNITION: "What do you see in the picture?",

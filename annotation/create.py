@@ -16,13 +16,13 @@ from annotation.domain import NONE, Study, StudySpec, Task
 from annotation.errors import StudyError
 from annotation.gold import read_gold
 from annotation.manifests import read_manifest
-from annotation.names import flaw, flaw_of_class
 from annotation.sets import SetFolder, SetImage, read_set
 from annotation.store import Store, studies
 from annotation.tasks import quality
 from annotation.tasks.feasibility import feasibility, load_of
 from annotation.tasks.plan import Original, Reconstruction, StudyPlan, plan_study
 from annotation.tasks.quality import Gold
+from annotation.texts import flaw, flaw_of_class
 
 T = TypeVar("T")
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from annotation.errors import StudyError
 from annotation.formats.tables import read_table
-from annotation.names import flaw, flaw_of_class
 from annotation.sets import SetFolder, SetImage, place_below
+from annotation.texts import flaw, flaw_of_class
 
 PATHS = ("original", "reconstruction")
 NAMES = ("model", "dataset", "attack", "image_id", "class_name")

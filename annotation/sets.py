@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from annotation.errors import StudyError
-from annotation.names import flaw, shortened
+from annotation.texts import flaw, shortened
 
 FORMAT = "semsim-reconstruction-set/1"
 COLUMNS = ("image_id", "class_name", "original", "reconstruction", "status")

@@ -1,4 +1,4 @@
-"""Which texts may be sent to this server: those that every database can hold.
+"""Which texts may be sent to this server, and which names a study can keep, show and take.
 
 PostgreSQL refuses a zero, both refuse half a surrogate pair; no other control character belongs
 into a name or an answer either. Checked where a text comes in, so that both databases say the same.
@@ -9,6 +9,9 @@ import re
 from typing import Any
 
 _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+LONGEST_ANSWER = 200  # letters of what a browser may answer
+_SHOWN = 40  # letters of a name in a message
+_UNUSABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # in a name
 DEEPEST = 20  # lists and objects in each other
 UNFIT = "Expected a text without control characters and halves of characters"
 
@@ -47,3 +50,34 @@ def fit_json(value: Any, depth: int = DEEPEST) -> Any:
 def sendable(text: str) -> str:
     """`text` as UTF-8 can say it; halves of characters are spelt out."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def flaw(name: str) -> str:
+    """Why `name` can name nothing in a study, naming it; empty where it can.
+
+    Control characters break files and terminals, and PostgreSQL takes neither U+0000 nor half of a
+    surrogate pair.
+    """
+    if not name.strip():
+        return f"{shortened(name)} is empty; give it a name."
+    found = _UNUSABLE.search(name)
+    if found is None:
+        return ""
+    code = f"U+{ord(found.group()):04X}"
+    if "\ud800" <= found.group() <= "\udfff":
+        return f"{shortened(name)} holds {code}, which is half a letter; leave it out."
+    return f"{shortened(name)} holds the control character {code}; leave it out."
+
+
+def flaw_of_class(name: str) -> str:
+    """As `flaw`, for a class, which must also be short enough to be an answer."""
+    if len(name) > LONGEST_ANSWER:
+        return (
+            f"{shortened(name)} has {len(name)} letters; at most {LONGEST_ANSWER} can be answered."
+        )
+    return flaw(name)
+
+
+def shortened(name: str) -> str:
+    """The beginning of `name`, quoted, as a message can show it."""
+    return f"{name[:_SHOWN]!r} …" if len(name) > _SHOWN else repr(name)
