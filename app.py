@@ -9,17 +9,17 @@ from pathlib import Path
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # before gradio is imported
 
-from annotation import proxies
-from annotation.account_start import who_may_enter
-from annotation.builtin import ensure_demo
+from annotation.accounts.start import who_may_enter
+from annotation.cli.terminal import DATA, Parser, failed, told_errors
 from annotation.errors import told_as
-from annotation.guard import Guard
 from annotation.store import Store
 from annotation.store.backup import scheduled_backups
-from annotation.study import annotator_lookup, export_labels, export_votes, list_studies
-from annotation.terminal import DATA, Parser, failed, told_errors
+from annotation.study.builtin import ensure_demo
+from annotation.study.labelling import annotator_lookup, export_labels, export_votes, list_studies
 from annotation.ui import StudyContext, label, people, results, studies
 from annotation.ui.mount import Page, mount, web_app
+from annotation.web import proxies
+from annotation.web.guard import Guard
 from semsim.campaign.records import set_choices
 from semsim.errors import DataError
 from semsim.ui import ScienceContext, StudyChoice

@@ -1,5 +1,5 @@
 """python -m annotation"""
 
-from annotation.cli import app
+from annotation.cli.main import app
 
 app(prog_name="python -m annotation")

@@ -44,7 +44,7 @@ class Background(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class StudySpec:
-    """What a researcher decides before a study starts; see `annotation.protocols` for changes.
+    """What a researcher decides before a study starts; see `study.protocols` for changes.
 
     Raises `StudyError` for a value that no study can have.
     """

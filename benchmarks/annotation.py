@@ -34,13 +34,15 @@ import pandas as pd
 import psutil
 from sqlalchemy import bindparam, insert, select, text, update
 
-from annotation import exports, formats, study
+from annotation import formats
+from annotation.design.study_plan import Original, Reconstruction, plan_study
 from annotation.domain import NONE, Annotator, Study, StudySpec, Task
 from annotation.store import Store, people, reports, studies
 from annotation.store.backup import back_up, restore
 from annotation.store.engine import open_engine, sqlite_file
 from annotation.store.tables import EventRow, SlotRow, VoteRow
-from annotation.tasks.plan import Original, Reconstruction, plan_study
+from annotation.study import exports
+from annotation.study import labelling as study
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = 14

@@ -33,9 +33,9 @@ import pandas as pd
 from PIL import Image
 
 import annotation
-from annotation import study
 from annotation.domain import NONE, StudySpec, Task
 from annotation.store import Store, reports
+from annotation.study import labelling as study
 
 ROOT = Path(annotation.__file__).parents[1]
 CLASSES = [f"class {number:02}" for number in range(20)]

@@ -39,7 +39,7 @@ from sqlalchemy import text  # noqa: E402
 from annotation.domain import Study, Task  # noqa: E402
 from annotation.store import Store  # noqa: E402
 from annotation.store.engine import sqlite_file  # noqa: E402
-from annotation.study import progress  # noqa: E402
+from annotation.study.labelling import progress  # noqa: E402
 from benchmarks.annotation import Browser, served  # noqa: E402
 
 K = 5

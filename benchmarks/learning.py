@@ -27,9 +27,9 @@ from torchvision.transforms import v2
 from semsim.datasets.symbols import Symbols
 from semsim.images import read_image, write_png
 from semsim.learning import PRESETS, TrainSettings
-from semsim.learning.model import SemSimModel
 from semsim.learning.train import model_settings, train
 from semsim.learning.triplets import require_usable, take_stock
+from semsim.metrics.network import SemSimModel
 
 SIDE = 32
 LEVELS = (0.05, 0.1, 0.2, 0.35, 0.6, 0.7, 0.8, 0.9)  # of noise; a half and more is unrecognisable

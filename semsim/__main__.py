@@ -1,5 +1,5 @@
 """`python -m semsim`."""
 
-from semsim.cli import app
+from semsim.cli.main import app
 
 app()

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from annotation.exports import VOTE_COLUMNS
+from annotation.study.exports import VOTE_COLUMNS
 from annotation.votes.ballots import Ballots, ballots_of
 
 CLASSES = ("bear", "cat", "cow", "dog")

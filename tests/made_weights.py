@@ -12,8 +12,8 @@ import torch
 from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorInceptionV3
 from torchvision.models import squeezenet1_1
 
-from semsim.learning.model import ModelSettings, SemSimModel, Training, save_semsim
 from semsim.metrics import Resources
+from semsim.metrics.network import ModelSettings, SemSimModel, Training, save_semsim
 from semsim.targets import TargetModel, save_target
 from semsim.targets.convnet import SmallCNN
 from semsim.weights import FORMAT

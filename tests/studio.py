@@ -16,7 +16,7 @@ from pathlib import Path
 from helpers import skip_or_fail
 from playwright.sync_api import Browser, sync_playwright
 
-import semsim.processes  # noqa: F401
+import semsim.grid.processes  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM_FLAGS = (
@@ -32,7 +32,7 @@ CHROMIUM_FLAGS = (
 START_SECONDS = 180  # torch and gradio take long to import on a busy machine
 # Servers are copies of one process that has imported everything and done nothing yet.
 COPIES = multiprocessing.get_context("forkserver")
-COPIES.set_forkserver_preload(["app"])  # after `semsim.processes`, which asks for less
+COPIES.set_forkserver_preload(["app"])  # after `semsim.grid.processes`, which asks for less
 
 
 def find_chromium() -> str:

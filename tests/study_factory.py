@@ -17,9 +17,9 @@ import psycopg
 from helpers import skip_or_fail
 from PIL import Image
 
-from annotation.create import create_study
 from annotation.domain import Study, StudySpec, Task
 from annotation.store import Store
+from annotation.study.create import create_study
 
 CLASSES = ("anchor", "Cat", "chess_knight", "cow", "heart", "star", "sun", "umbrella")
 # A classifier that is sure of the true class on originals and rather sure on reconstructions.

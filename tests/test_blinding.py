@@ -23,11 +23,11 @@ from made_accounts import made_account
 from PIL import Image
 from study_factory import CLASSES, picture, write_set
 
-from annotation import study as studies
 from annotation.domain import Study, StudySpec, Task
-from annotation.phases import questions_for
 from annotation.store import Store
 from annotation.store.tables import SlotRow, SourceRow, StimulusRow, TrialRow
+from annotation.study import labelling as studies
+from annotation.study.passage import questions_for
 from app import create_app
 
 MODELS = ("hushnet-alpha", "hushnet-beta")

@@ -16,7 +16,7 @@ from studio import until
 from typer.main import get_command
 
 from semsim.campaign.plan import campaign_to
-from semsim.cli import app
+from semsim.cli.main import app
 
 ROOT = Path(__file__).resolve().parents[1]
 PUBLISHED = "semsim_cifar100_labels.csv"  # not part of the project

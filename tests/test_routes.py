@@ -12,11 +12,11 @@ from made_accounts import made_account, made_session
 from starlette.routing import Mount, Route
 from study_factory import DATABASES, fresh_database
 
-from annotation.account_access import ACCOUNT_COOKIE
 from annotation.account_domain import Role
-from annotation.guard import ANNOTATOR_COOKIE
+from annotation.accounts.access import ACCOUNT_COOKIE
 from annotation.store import Store
-from annotation.study import join, list_studies
+from annotation.study.labelling import join, list_studies
+from annotation.web.guard import ANNOTATOR_COOKIE
 from app import create_app
 
 # What anybody may ask for: it tells nothing of any study, or checks a secret or a session itself.

@@ -5,8 +5,8 @@ Source: crowd-kit's documentation, "data formats": columns worker, task, label.
 
 from pathlib import Path
 
+from annotation.formats.plain import write_csv
 from annotation.formats.study_data import StudyData
-from annotation.formats.tables import write_csv
 
 COLUMNS = {"annotator": "worker", "item": "task", "answer": "label"}
 KEPT = ("kind", "simulated")  # to leave decoys out, and to see what is not from people

@@ -16,8 +16,8 @@ import pandas as pd
 
 from annotation.formats.card import card
 from annotation.formats.pictures import with_images
+from annotation.formats.plain import write_jsonl
 from annotation.formats.study_data import StudyData
-from annotation.formats.tables import write_jsonl
 
 NAMES = {"reconstruction": "file_name", "original": "original_file_name"}
 ABOUT = """

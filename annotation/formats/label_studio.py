@@ -19,8 +19,8 @@ from typing import Any
 from annotation.domain import DIFFERENT, NONE, SAME, StimulusKind, Task
 from annotation.formats.card import card
 from annotation.formats.pictures import with_images
+from annotation.formats.plain import records
 from annotation.formats.study_data import StudyData
-from annotation.formats.tables import records
 
 ADDRESS = "/data/local-files/?d="
 # Items that nobody has a counted answer to, ever.

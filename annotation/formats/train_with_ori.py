@@ -21,8 +21,8 @@ import pandas as pd
 from annotation.errors import StudyError
 from annotation.formats.card import card
 from annotation.formats.pictures import copy_image
+from annotation.formats.plain import write_csv
 from annotation.formats.study_data import StudyData
-from annotation.formats.tables import write_csv
 
 TREE = "train_with_ori"
 MODELS, CLASSES, IDS = "folder_names.txt", "class_names.txt", "ids.csv"

@@ -11,8 +11,8 @@ import pandas as pd
 from annotation.errors import StudyError
 from annotation.formats.card import card
 from annotation.formats.pictures import with_images
+from annotation.formats.plain import write_csv, write_parquet
 from annotation.formats.study_data import StudyData
-from annotation.formats.tables import write_csv, write_parquet
 
 KEYS = ("study", "dataset", "image_id", "class_name", "original")
 COLUMNS = {

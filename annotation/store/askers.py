@@ -22,6 +22,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
+from annotation.design.assignment import order_of
+from annotation.design.exposure import Candidate, Limits, Seen, cells_in_order
 from annotation.domain import Annotator, SlotState, StudySpec, TrialKind, VoteStatus
 from annotation.errors import NotFoundError
 from annotation.store.specs import settings_of
@@ -34,8 +36,6 @@ from annotation.store.tables import (
     TrialRow,
     VoteRow,
 )
-from annotation.tasks.assignment import order_of
-from annotation.tasks.exposure import Candidate, Limits, Seen, cells_in_order
 
 LEASE_LOST = "lease_lost"
 _LOST: ColumnElement[str] = literal_column(f"'{LEASE_LOST}'")

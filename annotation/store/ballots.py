@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Row, bindparam, func, select
 from sqlalchemy.orm import Session
 
+from annotation.design.assignment import slot_for
 from annotation.domain import (
     Annotator,
     Answer,
@@ -37,7 +38,6 @@ from annotation.store.tables import (
     StudyRow,
     VoteRow,
 )
-from annotation.tasks.assignment import slot_for
 from annotation.votes.answers import check_answer, check_pace
 
 # Made once, as making a statement takes longer than carrying it out.

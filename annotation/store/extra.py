@@ -12,9 +12,9 @@ from typing import Any
 from sqlalchemy import Integer, cast, delete, func, insert, select
 from sqlalchemy.orm import Session
 
+from annotation.design.assignment import wants_another
 from annotation.domain import SlotState, VoteStatus
 from annotation.store.tables import EventRow, SlotRow, StudyRow, VoteRow
-from annotation.tasks.assignment import wants_another
 
 BATCH = 5_000  # items at once: databases limit how many values a statement may have
 

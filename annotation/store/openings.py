@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, aliased
 
+from annotation.design.assignment import PRIME
 from annotation.domain import (
     Annotator,
     AnnotatorStatus,
@@ -46,7 +47,6 @@ from annotation.store.askers import (
 )
 from annotation.store.specs import settings_of
 from annotation.store.tables import SlotRow, VoteRow
-from annotation.tasks.assignment import PRIME
 
 # Spelt out in the SQL: only then do the databases see that the partial indices apply.
 FREE: ColumnElement[str] = literal_column(f"'{SlotState.FREE}'")

@@ -16,6 +16,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, bindparam, delete, func, select, update
 from sqlalchemy.orm import Session
 
+from annotation.design import way as phases
+from annotation.design.assignment import slot_for
 from annotation.domain import (
     SESSION_LASTS,
     Annotator,
@@ -41,8 +43,6 @@ from annotation.store.tables import (
     TrialRow,
     VoteRow,
 )
-from annotation.tasks import phases
-from annotation.tasks.assignment import slot_for
 
 JOINED = "joined"
 STATUS = "annotator_status"

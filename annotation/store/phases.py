@@ -9,6 +9,8 @@ from typing import Any
 from sqlalchemy import exists, func, select
 from sqlalchemy.orm import Session
 
+from annotation.design import check
+from annotation.design import way as phases
 from annotation.domain import (
     Annotator,
     AnnotatorStatus,
@@ -22,7 +24,6 @@ from annotation.store.people import by_name, locked
 from annotation.store.slots import require_active, touch
 from annotation.store.specs import settings_of
 from annotation.store.tables import AnnotatorRow, EventRow, StimulusRow, StudyRow, TrialRow
-from annotation.tasks import check, phases
 
 MOVED = "step"
 CHECKED = "check"

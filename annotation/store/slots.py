@@ -13,6 +13,8 @@ from datetime import datetime, timedelta
 from sqlalchemy import BindParameter, Row, and_, bindparam, exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
+from annotation.design.assignment import Slot, slot_for
+from annotation.design.exposure import choose
 from annotation.domain import (
     Annotator,
     AnnotatorStatus,
@@ -36,8 +38,6 @@ from annotation.store.tables import (
     StimulusRow,
     Table,
 )
-from annotation.tasks.assignment import Slot, slot_for
-from annotation.tasks.exposure import choose
 
 # Statements on tables cost half of what those on mapped classes do.
 _SLOT, _PERSON = Table.metadata.tables["slot"], Table.metadata.tables["annotator"]

@@ -13,6 +13,8 @@ from typing import Any
 from sqlalchemy import insert, select, text
 from sqlalchemy.orm import Session
 
+from annotation.design.assignment import salts
+from annotation.design.study_plan import StudyPlan
 from annotation.domain import (
     ProtocolVersion,
     SlotState,
@@ -36,8 +38,6 @@ from annotation.store.tables import (
     StudyRow,
     Table,
 )
-from annotation.tasks.assignment import salts
-from annotation.tasks.plan import StudyPlan
 
 BATCH = 5_000  # rows in memory at once when a study has a hundred thousand slots
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 from sqlalchemy import func, select, union_all
 from sqlalchemy.orm import Session
 
+from annotation.design import quality
+from annotation.design.exposure import Candidate, fits
 from annotation.domain import Annotator, StimulusKind, StudySpec, TrialKind, VoteStatus
 from annotation.store.askers import asker_of, has_limits, last_answered, seen_of
 from annotation.store.openings import LEASED
 from annotation.store.tables import SlotRow, SourceRow, StimulusRow, TrialRow, VoteRow
-from annotation.tasks import quality
-from annotation.tasks.exposure import Candidate, fits
 
 _REPEATABLE = (StimulusKind.RECONSTRUCTION, StimulusKind.DECOY)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session
 
+from annotation.design import quality
 from annotation.domain import (
     Annotator,
     AnnotatorProgress,
@@ -49,7 +50,6 @@ from annotation.store.trial_items import (
     shown_items,
     stimuli_of,
 )
-from annotation.tasks import quality
 
 OPEN, DONE = "open", "done"
 # In this order where several are due at the same place.

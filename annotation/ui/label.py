@@ -13,7 +13,7 @@ SCRIPT = f"import('{STATIC_URL}/labeller.js');"
 
 
 def render(context: StudyContext) -> list[tuple[Callable[..., Any], list[Any]]]:
-    """Put the widget on the page; it asks `annotation.api` who is signed in, so nothing loads."""
+    """Put the widget on the page; it asks `web.api` who is signed in, so nothing loads."""
     del context  # the page is the same for everybody: nothing of a study may be part of it
     gr.HTML(
         "<semsim-labeller></semsim-labeller>",

@@ -11,12 +11,12 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import FileResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
-from annotation import account_api, account_pages
-from annotation.account_access import ACCOUNT_COOKIE, Who, required, user_name
-from annotation.api import researcher_router, router
+from annotation.accounts.access import ACCOUNT_COOKIE, Who, required, user_name
 from annotation.store import Store
 from annotation.ui import STATIC, STATIC_URL
 from annotation.ui.theme import mount_settings
+from annotation.web import account_api, account_pages
+from annotation.web.api import researcher_router, router
 
 
 class Page(NamedTuple):

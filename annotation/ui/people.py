@@ -9,10 +9,10 @@ from typing import Any
 
 import gradio as gr
 
-from annotation import people as persons
-from annotation import study as studies
 from annotation.domain import AnnotatorRow, AnnotatorStatus, Step
 from annotation.errors import AnnotationError, ConflictError
+from annotation.study import labelling as studies
+from annotation.study import participants as persons
 from annotation.ui import StudyContext, people_view, study_view
 from annotation.ui.study_form import html
 

@@ -6,8 +6,8 @@ from html import escape
 
 from annotation.domain import AnnotatorRow, AnnotatorStatus, Step, Study
 from annotation.ui.study_view import when
+from annotation.ui.words import counted
 from annotation.votes.exclusion import Effect, ModelRate
-from annotation.words import counted
 
 NO_STUDY = (
     '<p class="st-empty">There is no study yet. <a href="/studio/">Make one on the page '

@@ -7,11 +7,11 @@ from typing import Any
 
 import gradio as gr
 
-from annotation import settings
-from annotation import study as studies
 from annotation.domain import ProtocolVersion
 from annotation.errors import AnnotationError
-from annotation.protocols import AMENDABLE
+from annotation.study import labelling as studies
+from annotation.study import settings
+from annotation.study.protocols import AMENDABLE
 from annotation.ui import StudyContext, study_view
 from annotation.ui.study_form import html
 

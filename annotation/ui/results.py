@@ -6,9 +6,9 @@ from typing import Any
 
 import gradio as gr
 
-from annotation import study as studies
 from annotation.domain import Task
 from annotation.errors import AnnotationError
+from annotation.study import labelling as studies
 from annotation.ui import (
     StudyContext,
     results_plots,

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from annotation import study as studies
 from annotation.domain import Study, Task
 from annotation.errors import StoreError
 from annotation.store import Store
+from annotation.study import labelling as studies
 from annotation.votes.agreement import (
     Coding,
     agreement_table,

@@ -11,11 +11,11 @@ from annotation.domain import Study, Task
 from annotation.formats import spreadsheet
 from annotation.ui.results_data import Results
 from annotation.ui.study_view import chips
+from annotation.ui.words import agreeing, counted
 from annotation.votes.agreement import Coding
 from annotation.votes.annotators import NOT_ANSWERED
 from annotation.votes.ballots import BOOTSTRAPS, WILSON
 from annotation.votes.rates import likely_confusions
-from annotation.words import agreeing, counted
 
 NO_STUDY = '<p class="st-empty">No study yet. Make one on the page Studies.</p>'
 MODERATE = 100  # decided items: with fewer, the interval of a rate of one half exceeds ± 10 points

@@ -9,9 +9,9 @@ from typing import Any
 
 import gradio as gr
 
-from annotation import study as studies
 from annotation.domain import Study, StudyStatus
 from annotation.errors import AnnotationError
+from annotation.study import labelling as studies
 from annotation.ui import StudyContext, protocol_panel, study_form, study_view
 from annotation.ui.protocol_panel import ProtocolPanel
 from annotation.ui.study_form import StudyForm, html

@@ -9,6 +9,9 @@ from typing import Any, get_args, get_type_hints
 
 import gradio as gr
 
+from annotation.design.decoys import n_decoys
+from annotation.design.quality import set_aside
+from annotation.design.study_plan import Original
 from annotation.domain import (
     MAX_LIST_SIZE,
     Background,
@@ -18,11 +21,8 @@ from annotation.domain import (
     Task,
 )
 from annotation.errors import StudyError
-from annotation.sets import read_set
-from annotation.settings import HELP
-from annotation.tasks.pairs import n_decoys
-from annotation.tasks.plan import Original
-from annotation.tasks.quality import set_aside
+from annotation.study.sets import read_set
+from annotation.study.settings import HELP
 from annotation.ui import StudyContext, study_view
 
 TASKS = [

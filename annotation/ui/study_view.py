@@ -7,10 +7,10 @@ from html import escape
 
 import plotly.graph_objects as go
 
+from annotation.design.feasibility import Feasibility, feasibility, load_before
 from annotation.domain import AnnotatorRow, Study, StudyProgress, StudySpec, StudyStatus, Task
-from annotation.downloads import DOWNLOADS
-from annotation.tasks.feasibility import Feasibility, feasibility, load_before
-from annotation.words import counted
+from annotation.ui.words import counted
+from annotation.web.downloads import DOWNLOADS
 
 SECONDS_PER_VOTE = 3.0  # what a practised person takes
 BAR_COLOUR = "#23949a"

@@ -27,8 +27,8 @@ from semsim.campaign.rows import save_results
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.device import pick_device
+from semsim.grid.processes import FRESH
 from semsim.images import read_image
-from semsim.processes import FRESH
 from semsim.progress import Progress, Report, silent
 from semsim.registry import build
 from semsim.targets import TARGETS, load_target, save_target, target_facts

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from semsim import jobs
 from semsim.campaign.cell import Plugin
 from semsim.campaign.plan import Campaign, Plan, campaign_to, check, make_plan
 from semsim.campaign.specs import read_plugin
 from semsim.campaign.watch import CAMPAIGN, RunFolder
 from semsim.datasets import DATASETS
 from semsim.errors import JobError
-from semsim.jobs import Job, JobState
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job, JobState
 from semsim.registry import build
 from semsim.types import LabelledImages
 

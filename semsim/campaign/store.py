@@ -22,7 +22,7 @@ import numpy as np
 from semsim.campaign.cell import AttackResult
 from semsim.campaign.failures import told_of_the_machine
 from semsim.errors import DataError
-from semsim.jobs import read_json, write_json
+from semsim.jobs.folders import read_json, write_json
 
 PIECES = "_pieces"  # begins with a sign that no campaign's name begins with
 

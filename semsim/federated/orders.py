@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from semsim import jobs
 from semsim.errors import JobError, SettingsError
+from semsim.federated.comparison import KIND, Order, load
 from semsim.federated.leak import ARMS
-from semsim.federated.study import KIND, Order, load
-from semsim.jobs import Job
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job
 
 _FACTS = "federated.json"
 

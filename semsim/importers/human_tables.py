@@ -11,7 +11,7 @@ from semsim.analysis.evidence import GIVEN, IMAGE_KEY, Evidence, gather
 from semsim.analysis.human import human_score, rules_of
 from semsim.errors import SettingsError
 from semsim.importers.findings import HumanTables
-from semsim.scoring import SCORE_COLUMNS
+from semsim.scores.scoring import SCORE_COLUMNS
 
 # As a study exports votes; what a source does not say is empty, NaN or NaT.
 VOTE_TYPES: Mapping[str, str] = {

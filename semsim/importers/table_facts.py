@@ -8,7 +8,7 @@ import pandas as pd
 from semsim.analysis.evidence import GIVEN, IMAGE_KEY
 from semsim.importers.findings import Unread
 from semsim.importers.vote_rows import NO, YES
-from semsim.scoring import SCORE_COLUMNS
+from semsim.scores.scoring import SCORE_COLUMNS
 
 
 def facts_of(

@@ -1,7 +1,7 @@
 """SemSim: a distance learned from what people can still recognise (Sun et al. 2023, §3.4)."""
 
-from semsim.learning.backbones import BACKBONES
 from semsim.learning.settings import TrainSettings
+from semsim.metrics.backbones import BACKBONES
 from semsim.registry import Registry
 
 PRESETS: Registry[TrainSettings] = Registry(

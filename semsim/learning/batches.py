@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from semsim.images import read_image
-from semsim.learning.model import resize
+from semsim.metrics.network import resize
 
 
 def load_table(paths: Sequence[Path], side: int) -> Tensor:

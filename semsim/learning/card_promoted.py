@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-from semsim import jobs
 from semsim.errors import SettingsError, WeightsError
-from semsim.learning.model import read_training
+from semsim.jobs import folders as jobs
 from semsim.learning.orders import checkpoint_path
+from semsim.metrics.network import read_training
 
 PROMOTED_FILE = "workspace-semsim.json"
 

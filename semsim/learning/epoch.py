@@ -12,10 +12,10 @@ from semsim.errors import SettingsError
 from semsim.learning.batches import crop_and_flip, mildly_changed, take
 from semsim.learning.diagnostics import Distances, EpochRecord, auc, distances
 from semsim.learning.loss import LOSSES, identity_loss
-from semsim.learning.model import SemSimModel
 from semsim.learning.sampling import Draw, draw
 from semsim.learning.settings import TrainSettings
 from semsim.learning.triplets import ImageIndex, JudgedOriginal
+from semsim.metrics.network import SemSimModel
 from semsim.progress import Progress, Report
 
 _SCORING_BATCH = 256  # images whose features are held at once

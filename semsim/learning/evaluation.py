@@ -19,7 +19,7 @@ from semsim.analysis.run import analyse
 from semsim.errors import DataError
 from semsim.metrics import MetricSpec, Resources, find_metric
 from semsim.progress import Progress, Report, silent
-from semsim.scoring import ScoreBook, pair_sets_of_labels, score_sets
+from semsim.scores.scoring import ScoreBook, pair_sets_of_labels, score_sets
 
 BASELINES = (
     *("mse", "psnr", "ssim", "lpips-alex", "lpips-squeeze"),

@@ -11,10 +11,10 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from semsim.errors import WeightsError
-from semsim.learning.backbones import torchvision_name
-from semsim.learning.model import SemSimModel, read_training
 from semsim.learning.pretrain import start_facts
 from semsim.learning.settings import IMAGENET, SCRATCH
+from semsim.metrics.backbones import torchvision_name
+from semsim.metrics.network import SemSimModel, read_training
 from semsim.weights import sha256_of
 
 _OF_SEMSIM = {"mean", "std"}  # beside the network in a SemSim checkpoint

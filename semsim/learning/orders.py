@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from semsim import jobs
 from semsim.errors import JobError, SettingsError
-from semsim.jobs import Job, JobState
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job, JobState
 from semsim.learning.initial import check_initial
 from semsim.learning.settings import TrainSettings
 from semsim.learning.triplets import is_simulated, learnable, take_stock

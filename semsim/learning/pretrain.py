@@ -11,8 +11,8 @@ from torch import nn
 
 from semsim.defences.crop_flip import CropFlip
 from semsim.errors import SettingsError
-from semsim.learning.backbones import make_backbone
-from semsim.learning.model import resize
+from semsim.metrics.backbones import make_backbone
+from semsim.metrics.network import resize
 from semsim.progress import Report, silent
 from semsim.targets.degrade import degrade
 from semsim.targets.model import TargetModel

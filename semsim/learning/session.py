@@ -16,11 +16,11 @@ from semsim.campaign.records import software_versions
 from semsim.errors import SettingsError, WeightsError
 from semsim.learning.diagnostics import EpochRecord
 from semsim.learning.initial import identify
-from semsim.learning.model import Training, save_semsim
 from semsim.learning.orders import Order, free_checkpoint_path
 from semsim.learning.settings import TrainSettings
 from semsim.learning.train import TrainResult, TrainState, train
 from semsim.learning.triplets import COLUMNS, VOTE_COLUMNS, is_simulated
+from semsim.metrics.network import Training, save_semsim
 from semsim.progress import Report
 
 STATE_FILE = "training.pt"  # in the job's folder while it is not done

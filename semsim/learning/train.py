@@ -22,10 +22,10 @@ from semsim.learning.diagnostics import (
 )
 from semsim.learning.epoch import SPLIT, Material, run_epoch, stream
 from semsim.learning.initial import load_initial
-from semsim.learning.model import ModelSettings, SemSimModel
 from semsim.learning.settings import TrainSettings
 from semsim.learning.triplets import ImageIndex, JudgedOriginal, learnable, split, take_stock
 from semsim.memory import keep_freed_memory
+from semsim.metrics.network import ModelSettings, SemSimModel
 from semsim.progress import Progress, Report, silent
 
 

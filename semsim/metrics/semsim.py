@@ -38,7 +38,7 @@ class SemSimDistance:
         return (path,)
 
     def prepare(self, resources: Resources) -> Judge:
-        from semsim.learning.model import load_semsim, semsim_distance
+        from semsim.metrics.network import load_semsim, semsim_distance
 
         model = load_semsim(self.files(resources)[0]).to(resources.device)
 

@@ -5,8 +5,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
-from semsim.analysis.security import SecurityIndex
-from semsim.analysis.security_advice import described, signed, stated
+from semsim.attacks.security.advice import described, signed, stated
+from semsim.attacks.security.index import SecurityIndex
 from semsim.reporting import canvas
 from semsim.reporting.drawn import Drawn
 from semsim.reporting.figures import Figure

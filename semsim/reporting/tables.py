@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from semsim.analysis.frames import table_one
 from semsim.analysis.result import Analysis
 from semsim.analysis.shares import WILSON
-from semsim.analysis.tables import table_one
 from semsim.errors import UnknownNameError
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import (

@@ -11,10 +11,11 @@ import torch
 import typer
 
 from semsim.attacks.linear.rows import attempt, cnn3_model, inversions, linear_rows
+from semsim.cli.score import terminal_bar
 from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder
 from semsim.errors import SettingsError
-from semsim.processes import checked_workers, each_in_processes
+from semsim.grid.processes import checked_workers, each_in_processes
 from semsim.progress import Progress, Report, silent
 from semsim.registry import build
 from semsim.reporting.copa_figures import Shown, pictures
@@ -28,7 +29,6 @@ from semsim.reproduce.copa_tables import (
     text_2,
     varied,
 )
-from semsim.score_cli import terminal_bar
 from semsim.targets.cnn3 import VARIANTS
 from semsim.terminal import DATA, told_errors
 from semsim.types import LabelledImages

@@ -8,14 +8,14 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
+from semsim.cli.split import carry_out_quietly, cost_text
 from semsim.datasets.folder import Folder
 from semsim.errors import SettingsError
-from semsim.processes import checked_workers
+from semsim.grid.processes import checked_workers
 from semsim.split.orders import queue_split
 from semsim.split.plan import PRESETS, SplitPlan, make_dataset
 from semsim.split.session import Place
-from semsim.split.tables import choices, spread_text, summary, verdict
-from semsim.split_cli import carry_out_quietly, cost_text
+from semsim.split.summary import choices, spread_text, summary, verdict
 from semsim.terminal import DATA, told_errors
 from semsim.weights import CHECKPOINTS
 
@@ -130,7 +130,7 @@ def report_text(outcome: Mapping[str, Any]) -> str:
 def table_lines(rows: pd.DataFrame, cells: Sequence[Cell]) -> list[str]:
     """The paper's rows with ours beside them, then rows that only we have, as Markdown.
 
-    rows: columns `semsim.split.tables.COLUMNS`.
+    rows: columns `semsim.split.summary.COLUMNS`.
     """
     lines = [
         "| row | paper: change | SSIM | PSNR "

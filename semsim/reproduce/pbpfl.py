@@ -19,12 +19,13 @@ import torch.nn.functional as F
 import typer
 from torch import Tensor
 
-from semsim import jobs
+from semsim.cli.score import terminal_bar
 from semsim.errors import SettingsError
 from semsim.federated import Examples, FederatedData, FederatedRun, FederatedSettings, train
+from semsim.federated.comparison import largest_difference, load
 from semsim.federated.leak import ARMS
-from semsim.federated.study import largest_difference, load
-from semsim.federated.tables import COST_COLUMNS
+from semsim.federated.summary import COST_COLUMNS
+from semsim.jobs import folders as jobs
 from semsim.layer_graph import count_parameters
 from semsim.progress import Report, silent
 from semsim.reproduce.pbpfl_leak import LeakPlan, leak_tasks, leak_text
@@ -36,7 +37,6 @@ from semsim.reproduce.pbpfl_tables import (
     traffic_text,
 )
 from semsim.reproduce.pbpfl_tasks import Task, carry_out_all
-from semsim.score_cli import terminal_bar
 from semsim.terminal import told_errors
 
 CLIENTS = (1, 5, 10)

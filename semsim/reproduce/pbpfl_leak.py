@@ -12,15 +12,15 @@ from typing import Any
 
 import torch
 
-from semsim import jobs
 from semsim.campaign.specs import read_attack
 from semsim.errors import SettingsError
 from semsim.federated.attacks import has_linear_start
+from semsim.federated.comparison import Loaded, load, scores_in
 from semsim.federated.leak import ARMS, REFERENCE, RESCALED, LeakSettings, LeakStudy, write_arm
 from semsim.federated.networks import drawn_network
-from semsim.federated.study import Loaded, load, scores_in
-from semsim.federated.tables import leak_table
+from semsim.federated.summary import leak_table
 from semsim.federated.verdict import over_seeds, sentence, summary
+from semsim.jobs import folders as jobs
 from semsim.reproduce.pbpfl_tasks import Task
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from semsim.processes import FRESH
+from semsim.grid.processes import FRESH
 from semsim.progress import Progress, Report, silent
 
 

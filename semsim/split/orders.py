@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from semsim import jobs
 from semsim.errors import JobError
-from semsim.jobs import Job, JobState
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job, JobState
 from semsim.split.plan import SplitPlan, check, plan_from, plan_to
 from semsim.split.session import Place
 

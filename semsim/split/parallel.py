@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-from semsim.processes import each_in_processes
+from semsim.grid.processes import each_in_processes
 from semsim.progress import Progress, Report, silent
 from semsim.split.attacks import ShadowAttack
 from semsim.split.plan import SplitPlan

@@ -31,8 +31,8 @@ from semsim.split.plan import (
 )
 from semsim.split.records import SetFacts, write_split_set
 from semsim.split.store import SplitStore, key_of
+from semsim.split.summary import COLUMNS, summary
 from semsim.split.system import SplitSystem, system_accuracy
-from semsim.split.tables import COLUMNS, summary
 from semsim.split.training import Bench
 from semsim.targets.checkpoint import images_digest
 from semsim.targets.convnet import SmallCNN

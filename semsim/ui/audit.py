@@ -5,8 +5,8 @@ from typing import Any
 
 import gradio as gr
 
-from semsim.analysis.security import CNN3, Layer, security_index
-from semsim.analysis.security_advice import advice, try_outs
+from semsim.attacks.security.advice import advice, try_outs
+from semsim.attacks.security.index import CNN3, Layer, security_index
 from semsim.errors import SemsimError
 from semsim.reporting.export import svg
 from semsim.reporting.security_figure import leak_figure

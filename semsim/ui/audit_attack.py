@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from semsim.analysis.security import Layer, Shape, shapes_of
-from semsim.analysis.security_model import network_of
 from semsim.attacks.copa_prior import CopaPrior
 from semsim.attacks.linear.outcome import reconstruction
 from semsim.attacks.matching import parameter_gradients
 from semsim.attacks.rgap import RGap
+from semsim.attacks.security.index import Layer, Shape, shapes_of
+from semsim.attacks.security.layers import network_of
 from semsim.datasets.symbols import Symbols
 from semsim.errors import AttackFailedError, SettingsError
 from semsim.targets import TargetModel

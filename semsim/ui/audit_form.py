@@ -3,7 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from semsim.analysis.security import Convolution, FullyConnected, Layer, Shape, convolutions, square
+from semsim.attacks.security.index import (
+    Convolution,
+    FullyConnected,
+    Layer,
+    Shape,
+    convolutions,
+    square,
+)
 from semsim.errors import SettingsError
 
 COLUMNS = ("kernel", "channels", "stride", "padding")

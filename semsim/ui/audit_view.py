@@ -8,8 +8,8 @@ from html import escape
 from PIL import Image
 from torch import Tensor
 
-from semsim.analysis.security import SecurityIndex
-from semsim.analysis.security_advice import TryOut, described, signed, stated
+from semsim.attacks.security.advice import TryOut, described, signed, stated
+from semsim.attacks.security.index import SecurityIndex
 from semsim.images import to_uint8
 
 WIDTH = 110.0  # mm, of the picture: legible on a phone and not huge on a wide screen

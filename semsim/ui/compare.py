@@ -7,10 +7,10 @@ from typing import Any
 
 import gradio as gr
 
-from semsim import jobs
 from semsim.analysis.human import rules_of
 from semsim.errors import SemsimError
-from semsim.jobs import Job, JobState
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job, JobState
 from semsim.learning.card_promoted import promoted
 from semsim.metrics import MetricSpec
 from semsim.reporting import figures, tables

@@ -16,12 +16,12 @@ from semsim.analysis.run import analyse
 from semsim.campaign.records import software_versions
 from semsim.errors import DataError, WeightsError
 from semsim.importers import Imported, list_imports, read_import
-from semsim.learning.model import read_training
 from semsim.metrics import Metric, MetricSpec, Resources, all_metrics, find_metric
+from semsim.metrics.network import read_training
 from semsim.reporting.figures import by_agreement
 from semsim.reporting.methods import Origin
 from semsim.reporting.notation import number
-from semsim.scoring import ScoreBook, pair_sets_of_labels, read_scores
+from semsim.scores.scoring import ScoreBook, pair_sets_of_labels, read_scores
 from semsim.ui import ScienceContext, StudyChoice
 from semsim.weights import sha256_of
 

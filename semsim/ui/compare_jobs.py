@@ -2,11 +2,11 @@
 
 import threading
 
-from semsim import jobs
 from semsim.analysis.evidence import MODEL_KEY
 from semsim.errors import JobError, SemsimError
-from semsim.jobs import Job, JobState
-from semsim.scoring import PAIR_COLUMNS
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job, JobState
+from semsim.scores.scoring import PAIR_COLUMNS
 from semsim.ui import ScienceContext
 from semsim.ui.compare_data import Comparison
 from semsim.weights import WeightFile, locate, read_manifest, weight_file

@@ -5,14 +5,14 @@ from typing import Any
 
 import gradio as gr
 
-from semsim import jobs
 from semsim.errors import SemsimError, SettingsError
 from semsim.federated import NETWORKS
+from semsim.federated.comparison import KIND, TRAINING, Order
 from semsim.federated.data import TABLES
 from semsim.federated.leak import ARMS, REFERENCE, RESCALED
 from semsim.federated.orders import arms_done, out_of, queue_comparison
-from semsim.federated.study import KIND, TRAINING, Order
-from semsim.jobs import Job, JobState
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job, JobState
 from semsim.ui import ScienceContext, federated_view, jobpanel
 from semsim.ui.jobpanel import alert_html
 

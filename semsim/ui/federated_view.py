@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from semsim.campaign.records import read_set
 from semsim.federated.leak import ARMS
-from semsim.federated.tables import COST_COLUMNS, COST_TITLES, cost_ratios, training_words
+from semsim.federated.summary import COST_COLUMNS, COST_TITLES, cost_ratios, training_words
 from semsim.federated.verdict import decibels
 
 STYLE = """<style>

@@ -14,9 +14,9 @@ from typing import Any
 
 import gradio as gr
 
-from semsim import jobs
 from semsim.errors import JobError, SemsimError
-from semsim.jobs import Job, JobState
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job, JobState
 from semsim.progress import Progress
 
 TICK = 1.0  # seconds between two looks at a live job

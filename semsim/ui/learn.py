@@ -9,10 +9,11 @@ from typing import Any
 
 import gradio as gr
 
-from semsim import jobs
 from semsim.errors import DataError, SemsimError
-from semsim.jobs import Job, JobState
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job, JobState
 from semsim.learning import PRESETS, TrainSettings
+from semsim.learning.ablations_run import JudgedOrder, Workplace, queue_judged
 from semsim.learning.card_promoted import promote, promoted
 from semsim.learning.orders import KIND, Facts, Order, name_of, read_facts
 from semsim.learning.splits import (
@@ -23,7 +24,6 @@ from semsim.learning.splits import (
     hold_out_text,
     parse_hold_out,
 )
-from semsim.learning.studies_run import JudgedOrder, Workplace, queue_judged
 from semsim.learning.triplets import is_simulated, take_stock
 from semsim.ui import (
     ScienceContext,

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from semsim.errors import DataError
+from semsim.learning.ablations_run import Material
 from semsim.learning.splits import join_labels
-from semsim.learning.studies_run import Material
 from semsim.ui import ScienceContext
 
 _AND = " + "

@@ -9,13 +9,13 @@ from typing import Any
 import gradio as gr
 import plotly.graph_objects as go
 
-from semsim import jobs
 from semsim.errors import SemsimError, SettingsError
-from semsim.jobs import Job, JobState
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job, JobState
 from semsim.learning import PRESETS
+from semsim.learning.ablations import STUDIES, StudyPlan, default_values, read_values, summary
+from semsim.learning.ablations_run import STUDY_KIND, Workplace, queue_study
 from semsim.learning.splits import parse_hold_out
-from semsim.learning.studies import STUDIES, StudyPlan, default_values, read_values, summary
-from semsim.learning.studies_run import STUDY_KIND, Workplace, queue_study
 from semsim.ui import ScienceContext, jobpanel
 from semsim.ui.jobpanel import alert_html
 from semsim.ui.learn_chosen import material_of

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import plotly.graph_objects as go
 
-from semsim.jobs import JobState
+from semsim.jobs.folders import JobState
 from semsim.learning.card import HEADS, table_rows
 from semsim.learning.diagnostics import last_by_epoch
 from semsim.learning.evaluation import auc_of

@@ -8,7 +8,6 @@ from typing import Any
 
 import gradio as gr
 
-from semsim import jobs
 from semsim.attacks import ATTACKS
 from semsim.campaign.orders import KIND, Order, name_of, queue_campaign
 from semsim.campaign.plan import Campaign
@@ -17,7 +16,8 @@ from semsim.campaign.specs import NAMED_STRATEGIES
 from semsim.campaign.watch import read_campaign
 from semsim.datasets import DATASETS, OnDisk
 from semsim.errors import SemsimError
-from semsim.jobs import Job, JobState
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job, JobState
 from semsim.targets import TARGETS
 from semsim.ui import ScienceContext, jobpanel, reconstruct_view
 from semsim.ui.jobpanel import alert_html

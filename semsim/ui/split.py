@@ -7,10 +7,10 @@ from typing import Any
 
 import gradio as gr
 
-from semsim import jobs
 from semsim.datasets import DATASETS
 from semsim.errors import SemsimError, SettingsError
-from semsim.jobs import Job, JobState
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job, JobState
 from semsim.learning.card_promoted import promoted
 from semsim.metrics import METRICS, Resources, all_metrics
 from semsim.split.defences import SPLIT_DEFENCES

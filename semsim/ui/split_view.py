@@ -11,7 +11,7 @@ import pandas as pd
 from semsim.campaign.records import read_set
 from semsim.errors import DataError
 from semsim.split.plan import ARMS
-from semsim.split.tables import scored, spread_text
+from semsim.split.summary import scored, spread_text
 from semsim.words import counted
 
 SHOWN = 8  # images a row

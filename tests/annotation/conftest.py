@@ -9,7 +9,7 @@ from study_factory import fresh_database, small_study
 
 from annotation.domain import Study
 from annotation.store import Store
-from annotation.study import join
+from annotation.study.labelling import join
 
 
 @pytest.fixture

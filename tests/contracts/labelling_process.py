@@ -19,7 +19,7 @@ from studio import COPIES
 
 from annotation.domain import Answer
 from annotation.store import Store
-from annotation.study import join, next_items, vote
+from annotation.study.labelling import join, next_items, vote
 
 
 def label_everything(store, annotator, rng, acknowledged):

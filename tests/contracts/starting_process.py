@@ -6,8 +6,8 @@ from pathlib import Path
 
 from studio import START_SECONDS
 
-from annotation.builtin import ensure_demo
 from annotation.store import Store
+from annotation.study.builtin import ensure_demo
 
 
 def start_on(url: str, sets: Sequence[Path], images: Path, ready: Barrier) -> None:

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 from study_factory import CLASSES
 
+from annotation.design.quality import Gold, Material, counted, quality_items
+from annotation.design.study_plan import Original, Reconstruction, plan_study
 from annotation.domain import NONE, SAME, StudySpec, Task
 from annotation.store import studies
 from annotation.store.tables import EventRow, SlotRow, StimulusRow, TrialRow, VoteRow
-from annotation.study import export_labels, export_votes, progress
-from annotation.tasks.plan import Original, Reconstruction, plan_study
-from annotation.tasks.quality import Gold, Material, counted, quality_items
+from annotation.study.labelling import export_labels, export_votes, progress
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 GOLD = {Task.RECOGNITION: NONE, Task.PAIR: SAME}  # the answer to any gold item

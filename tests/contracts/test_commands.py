@@ -9,8 +9,8 @@ from made_campaign import SYMBOLS
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from annotation.cli import app as human
-from semsim.cli import app as science
+from annotation.cli.main import app as human
+from semsim.cli.main import app as science
 from semsim.weights import CHECKPOINTS
 
 ROOT = Path(__file__).resolve().parents[2]

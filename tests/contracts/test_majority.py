@@ -14,10 +14,10 @@ from contracts.store_invariants import START, make_study
 from study_factory import fresh_database
 
 from annotation.domain import Answer, Task, VoteStatus
-from annotation.exports import read_study
-from annotation.formats.tables import write_csv
+from annotation.formats.plain import write_csv
 from annotation.store import Store
-from annotation.study import join, next_items, vote
+from annotation.study.exports import read_study
+from annotation.study.labelling import join, next_items, vote
 from annotation.votes.ballots import ballots_of
 from annotation.votes.rates import rate_table
 from annotation.votes.summaries import summary_table
@@ -25,7 +25,7 @@ from semsim.analysis.evidence import gather
 from semsim.analysis.human import human_score
 from semsim.importers.table import Table
 from semsim.learning.triplets import Inventory, take_stock
-from semsim.scoring import SCORE_COLUMNS
+from semsim.scores.scoring import SCORE_COLUMNS
 
 NO_SCORES = pd.DataFrame(columns=list(SCORE_COLUMNS))
 SAID = {True: "same", False: "different"}

@@ -20,14 +20,14 @@ from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
 from study_factory import DATABASES, fresh_database
 
+from annotation.design.assignment import order_of, rank
 from annotation.domain import Answer, Task
 from annotation.errors import AnnotationError
-from annotation.exports import export_votes
-from annotation.formats.tables import write_parquet
+from annotation.formats.plain import write_parquet
 from annotation.store import Store, reports, studies
 from annotation.store.tables import SlotRow, VoteRow
-from annotation.study import join, next_items, progress, progress_of, undo, vote
-from annotation.tasks.assignment import order_of, rank
+from annotation.study.exports import export_votes
+from annotation.study.labelling import join, next_items, progress, progress_of, undo, vote
 
 PEOPLE = ("Anna", "Ben", "Cleo", "Dora")
 RECEIPT = re.compile(r"[0-9a-f-]{36} [a-z]+\n")  # as a process tells it

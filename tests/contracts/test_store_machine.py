@@ -25,12 +25,12 @@ from hypothesis.stateful import (
 )
 from study_factory import CLASSES, DATABASES, fresh_database
 
+from annotation.design.feasibility import feasibility, load_of
 from annotation.domain import NONE, AnnotatorStatus, Answer, StudyStatus, Task, VoteStatus
 from annotation.errors import ConflictError, NotAllowedError
-from annotation.people import exclude, include, pause, resume
 from annotation.store import Store, studies
 from annotation.store.tables import StimulusRow, TrialRow
-from annotation.study import (
+from annotation.study.labelling import (
     amend,
     heartbeat,
     join,
@@ -41,7 +41,7 @@ from annotation.study import (
     undo,
     vote,
 )
-from annotation.tasks.feasibility import feasibility, load_of
+from annotation.study.participants import exclude, include, pause, resume
 
 NAMES = ("Anna", "Ben", "Cleo", "Dora")
 LEASE = 60  # seconds

@@ -18,12 +18,12 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from study_factory import CLASSES, DATABASES, fresh_database
 
-from annotation import people
 from annotation.domain import Answer, StudyStatus, Task
 from annotation.errors import ConflictError, NotAllowedError, SignInError
 from annotation.store import Store
 from annotation.store.tables import EventRow, SlotRow, Table, VoteRow
-from annotation.study import (
+from annotation.study import participants as people
+from annotation.study.labelling import (
     export_labels,
     export_votes,
     join,

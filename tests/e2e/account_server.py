@@ -18,12 +18,12 @@ def main(data: Path, port: int) -> None:
     """Serve the studies in `data` to people with an account there."""
     import uvicorn
 
-    from annotation.account_start import who_may_enter
-    from annotation.guard import Guard
+    from annotation.accounts.start import who_may_enter
     from annotation.store import Store
-    from annotation.study import who as find_annotator
+    from annotation.study.labelling import who as find_annotator
     from annotation.ui import StudyContext, label, studies
     from annotation.ui.mount import Page, mount, web_app
+    from annotation.web.guard import Guard
 
     store, images = Store(f"sqlite:///{data / 'studies.db'}"), data / "images"
     who = who_may_enter(store, "0.0.0.0", local=False)

@@ -18,11 +18,11 @@ def main(data: Path, port: int) -> None:
     """Serve the studies in `data`; reconstruction sets are the folders below `data/sets`."""
     import uvicorn
 
-    from annotation.guard import Guard
     from annotation.store import Store
-    from annotation.study import who as find_annotator
+    from annotation.study.labelling import who as find_annotator
     from annotation.ui import StudyContext, label, people, studies
     from annotation.ui.mount import Page, mount, web_app
+    from annotation.web.guard import Guard
 
     def sets() -> list[tuple[str, Path]]:
         return [(path.parent.name, path.parent) for path in sorted(data.glob("sets/*/run.json"))]

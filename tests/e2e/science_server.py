@@ -18,10 +18,10 @@ def main(address: str, data: Path, port: int) -> None:
     """Serve the page as the product does, without the other pages and without studies."""
     import uvicorn
 
-    from annotation.guard import Guard
     from annotation.store import Store
-    from annotation.study import who as find_annotator
+    from annotation.study.labelling import who as find_annotator
     from annotation.ui.mount import Page, mount, web_app
+    from annotation.web.guard import Guard
     from semsim.ui import ScienceContext
     from semsim.ui.pages import PAGES, routers
 

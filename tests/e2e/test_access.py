@@ -8,9 +8,9 @@ from e2e.rules import LONG, LOOKS, broken_rules, put_on
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from studio import Studio
 
-from annotation.builtin import SIMULATED
 from annotation.store import Store
-from annotation.study import list_studies
+from annotation.study.builtin import SIMULATED
+from annotation.study.labelling import list_studies
 
 pytestmark = pytest.mark.e2e
 

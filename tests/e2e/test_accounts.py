@@ -9,10 +9,10 @@ from e2e.rules import broken_in_any_look
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from study_factory import write_set
 
-from annotation import study as studies
 from annotation.domain import StudySpec, Task
 from annotation.store import Store
 from annotation.store.tables import EventRow
+from annotation.study import labelling as studies
 
 pytestmark = pytest.mark.e2e
 SLOW = 60_000  # milliseconds; two busy cores

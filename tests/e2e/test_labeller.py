@@ -10,10 +10,10 @@ from playwright.sync_api import Page, Route, expect
 from studio import until
 from study_factory import CLASSES, write_set
 
-from annotation import study as studies
 from annotation.domain import Study, StudySpec, Task
 from annotation.store import Store
 from annotation.store.tables import VoteRow
+from annotation.study import labelling as studies
 
 pytestmark = pytest.mark.e2e
 

@@ -10,10 +10,10 @@ from playwright.sync_api import Browser, Page, expect
 from studio import until
 from study_factory import CLASSES, write_set
 
-from annotation import people
-from annotation import study as studies
 from annotation.domain import Answer, Study, StudySpec, Task
 from annotation.store import Store
+from annotation.study import labelling as studies
+from annotation.study import participants as people
 
 pytestmark = pytest.mark.e2e
 SLOW = 30_000  # milliseconds; two busy cores

@@ -11,12 +11,12 @@ from playwright.sync_api import Page, Request, Route, expect
 from studio import until
 from study_factory import CLASSES, write_set
 
-from annotation import people
-from annotation import study as studies
 from annotation.domain import Study, StudySpec, Task
-from annotation.phases import questions_for
 from annotation.store import Store
 from annotation.store.tables import VoteRow
+from annotation.study import labelling as studies
+from annotation.study import participants as people
+from annotation.study.passage import questions_for
 
 pytestmark = pytest.mark.e2e
 FULL = {

@@ -10,9 +10,9 @@ from playwright.sync_api import Browser, Page, expect
 from studio import until
 from study_factory import write_set
 
-from annotation import study as studies
 from annotation.domain import StudySpec, Task
-from annotation.sets import read_set
+from annotation.study import labelling as studies
+from annotation.study.sets import read_set
 
 pytestmark = pytest.mark.e2e
 SLOW = 30_000  # milliseconds; two busy cores

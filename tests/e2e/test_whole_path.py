@@ -15,7 +15,7 @@ from studio import Studio, browser
 
 from annotation.domain import StudySpec, Task
 from annotation.store import Store
-from annotation.study import create_study, export_labels, export_votes
+from annotation.study.labelling import create_study, export_labels, export_votes
 from semsim.campaign.records import write_set
 from semsim.datasets.symbols import Symbols
 from semsim.images import write_png

@@ -14,16 +14,17 @@ from fuzz.requests_from_schema import LATE, Spoiler, cases_of, schema_of
 from made_accounts import made_account, made_session
 from study_factory import CLASSES, DATABASES, fresh_database, small_study
 
-from annotation import accounts, study
-from annotation.account_access import ACCOUNT_COOKIE, lookup
 from annotation.account_domain import Role
+from annotation.accounts import register as accounts
+from annotation.accounts.access import ACCOUNT_COOKIE, lookup
+from annotation.design.way import Step
 from annotation.errors import told_as
-from annotation.guard import ANNOTATOR_COOKIE, Guard
-from annotation.phases import NO, YES
 from annotation.store import Store
 from annotation.store.tables import AnnotatorRow
-from annotation.tasks.phases import Step
+from annotation.study import labelling as study
+from annotation.study.passage import NO, YES
 from annotation.ui.mount import web_app
+from annotation.web.guard import ANNOTATOR_COOKIE, Guard
 from semsim.errors import DataError
 from semsim.ui import ScienceContext, StudyChoice
 from semsim.ui.pages import routers

@@ -10,15 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import grad
 
-from semsim.analysis.security import (
-    CIFAR,
-    CNN3,
-    Convolution,
-    FullyConnected,
-    security_index,
-)
-from semsim.analysis.security_check import LeakedLayer, equations_matrix, matrix_rank
-from semsim.analysis.security_model import leaked_layers, network_of, read_network
+from semsim.attacks.security.check import LeakedLayer, equations_matrix, matrix_rank
+from semsim.attacks.security.index import CIFAR, CNN3, Convolution, FullyConnected, security_index
+from semsim.attacks.security.layers import leaked_layers, network_of, read_network
 
 
 def drawn(convolution, inputs, seed):

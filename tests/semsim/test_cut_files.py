@@ -17,10 +17,10 @@ from semsim.campaign.records import read_set
 from semsim.campaign.store import PieceStore, StoredCell
 from semsim.errors import SemsimError
 from semsim.learning import TrainSettings, session
-from semsim.learning.model import load_semsim, read_training
 from semsim.learning.orders import Order
 from semsim.learning.train import train
 from semsim.metrics import Resources
+from semsim.metrics.network import load_semsim, read_training
 from semsim.metrics.semsim import SemSimDistance
 from semsim.split.training import read_tensors, write_tensors
 from semsim.targets import checkpoint, load_target

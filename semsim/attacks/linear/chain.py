@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn import grad
 
-from semsim.analysis.security import Convolution, rank_of
 from semsim.attacks.linear.activations import IDENTITY, Activation, activation_of
+from semsim.attacks.security.index import Convolution, rank_of
 from semsim.errors import AttackFailedError, SettingsError
 from semsim.types import GradientObservation
 

@@ -9,9 +9,9 @@ import pytest
 from study_factory import fresh_database, of_convnet8, small_study
 
 from annotation.domain import Answer
-from annotation.exports import read_study
 from annotation.store import Store
-from annotation.study import join, next_items, simulate, vote
+from annotation.study.exports import read_study
+from annotation.study.labelling import join, next_items, simulate, vote
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

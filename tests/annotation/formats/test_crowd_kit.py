@@ -4,7 +4,7 @@ import csv
 
 from annotation.domain import Task
 from annotation.formats.crowd_kit import write_crowd_kit
-from annotation.study import join, undo
+from annotation.study.labelling import join, undo
 
 
 def rows_of(data, out):

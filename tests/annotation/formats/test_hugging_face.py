@@ -6,8 +6,8 @@ from pathlib import Path
 import pandas as pd
 from PIL import Image
 
-from annotation.exports import read_study
 from annotation.formats.hugging_face import write_hugging_face
+from annotation.study.exports import read_study
 
 
 def metadata(folder):

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 from study_factory import write_set
 
-from annotation.create import create_study
 from annotation.domain import Answer, StudySpec, Task
-from annotation.exports import VOTE_COLUMNS, read_study
 from annotation.formats import What, export
-from annotation.formats.tables import read_table
-from annotation.study import join, next_items, vote
+from annotation.formats.plain import read_table
+from annotation.study.create import create_study
+from annotation.study.exports import VOTE_COLUMNS, read_study
+from annotation.study.labelling import join, next_items, vote
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TRIALS = {"catch", "gold", "repeat"}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.errors import StudyError
-from annotation.formats.tables import read_table
+from annotation.formats.plain import read_table
 from annotation.formats.triplets import triplets, write_triplets
 
 IMAGES, MODELS = st.sampled_from(["a", "b"]), st.sampled_from(["p", "q", "r"])

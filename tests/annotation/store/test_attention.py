@@ -7,15 +7,15 @@ import pytest
 from sqlalchemy import event
 from study_factory import DATABASES, fresh_database, write_set
 
-from annotation import people
-from annotation.create import create_study
 from annotation.domain import Answer, StudySpec, Task
 from annotation.errors import NotAllowedError
-from annotation.exports import export_votes
-from annotation.protocols import amend
 from annotation.store import Store
 from annotation.store.tables import EventRow, SlotRow, StimulusRow, TrialRow
-from annotation.study import join, next_items, undo, vote
+from annotation.study import participants as people
+from annotation.study.create import create_study
+from annotation.study.exports import export_votes
+from annotation.study.labelling import join, next_items, undo, vote
+from annotation.study.protocols import amend
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LABELS = ("Cat", "Cat", "cow", "cow", "star", "star", "sun", "sun")

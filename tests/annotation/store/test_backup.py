@@ -17,7 +17,6 @@ from study_factory import fresh_database
 
 from annotation.domain import Answer
 from annotation.errors import StoreError
-from annotation.exports import export_votes
 from annotation.store import Store, backup
 from annotation.store.backup import (
     Schedule,
@@ -30,7 +29,8 @@ from annotation.store.backup import (
 )
 from annotation.store.engine import open_engine, writer
 from annotation.store.migrate import _config
-from annotation.study import next_items, vote
+from annotation.study.exports import export_votes
+from annotation.study.labelling import next_items, vote
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NAME = "studies-20260101T120000000000Z.db"

@@ -8,7 +8,7 @@ import pytest
 from annotation.domain import Answer
 from annotation.store import ballots
 from annotation.store.tables import EventRow, SlotRow, VoteRow
-from annotation.study import join, next_items, undo, vote
+from annotation.study.labelling import join, next_items, undo, vote
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -18,7 +18,7 @@ from annotation.errors import StoreError, UnfitError
 from annotation.store import Store
 from annotation.store.engine import ATTEMPTS, open_engine, run
 from annotation.store.tables import SessionRow, StudyRow, VoteRow
-from annotation.study import get_study, list_studies
+from annotation.study.labelling import get_study, list_studies
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ from contracts.store_invariants import START, make_study
 from annotation.domain import Answer, Task
 from annotation.errors import StoreError
 from annotation.store import Store
-from annotation.study import join, next_items, progress, vote
+from annotation.study.labelling import join, next_items, progress, vote
 
 folder = Path(sys.argv[1])
 store = Store(f"sqlite:///{folder / 'studies.db'}")

@@ -7,10 +7,18 @@ from contracts.store_invariants import START, check, make_study
 from study_factory import DATABASES, fresh_database
 
 from annotation.domain import Answer, Task, VoteStatus
-from annotation.people import exclude, include
 from annotation.store import Store
 from annotation.store.tables import EventRow, SlotRow
-from annotation.study import export_labels, join, next_items, progress, progress_of, undo, vote
+from annotation.study.labelling import (
+    export_labels,
+    join,
+    next_items,
+    progress,
+    progress_of,
+    undo,
+    vote,
+)
+from annotation.study.participants import exclude, include
 
 
 @pytest.fixture(params=DATABASES)

@@ -12,7 +12,7 @@ from study_factory import DATABASES, fresh_database
 from annotation.domain import Answer, StimulusKind, Task
 from annotation.store import Store, openings
 from annotation.store.tables import SlotRow, StimulusRow
-from annotation.study import amend, join, next_items, progress, progress_of, vote
+from annotation.study.labelling import amend, join, next_items, progress, progress_of, vote
 
 LATER = START + timedelta(hours=1)
 

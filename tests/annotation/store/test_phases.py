@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 import pytest
 from study_factory import DATABASES, fresh_database, write_set
 
-from annotation import people
-from annotation.create import create_study
+from annotation.design import check
 from annotation.domain import Step, StudySpec, Task
 from annotation.errors import ConflictError, NotAllowedError, NotFoundError
 from annotation.store import Store, phases
 from annotation.store.people import annotator_named
 from annotation.store.tables import AnnotatorRow, EventRow, StudyRow
-from annotation.tasks import check
+from annotation.study import participants as people
+from annotation.study.create import create_study
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NOTHING_RIGHT: dict[str, str] = {}

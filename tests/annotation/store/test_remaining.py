@@ -13,7 +13,7 @@ from study_factory import DATABASES, fresh_database
 from annotation.domain import Answer, Task
 from annotation.store import Store, askers, remaining
 from annotation.store.tables import SlotRow
-from annotation.study import join, next_items, progress_of, undo, vote
+from annotation.study.labelling import join, next_items, progress_of, undo, vote
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

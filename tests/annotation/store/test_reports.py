@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 import pytest
 from study_factory import write_set
 
-from annotation.create import create_study
 from annotation.domain import Answer, StudySpec, Task
 from annotation.errors import NotFoundError
 from annotation.store import reports
-from annotation.study import image_path, join, next_items, progress, progress_of, vote
+from annotation.study.create import create_study
+from annotation.study.labelling import image_path, join, next_items, progress, progress_of, vote
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

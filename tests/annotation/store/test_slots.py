@@ -8,12 +8,12 @@ import pytest
 from sqlalchemy import text, update
 from study_factory import fresh_database, write_set
 
-from annotation.create import create_study
 from annotation.domain import StudySpec, StudyStatus, Task
 from annotation.errors import NotFoundError
 from annotation.store import Store, openings, people, slots, studies
 from annotation.store.tables import EventRow, SlotRow
-from annotation.study import join, next_items
+from annotation.study.create import create_study
+from annotation.study.labelling import join, next_items
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)

@@ -3,10 +3,10 @@
 from collections import Counter
 from datetime import UTC, datetime
 
+from annotation.design.study_plan import Original, Reconstruction, plan_study
 from annotation.domain import StudySpec, StudyStatus, Task
 from annotation.store import studies
 from annotation.store.tables import EventRow, SlotRow
-from annotation.tasks.plan import Original, Reconstruction, plan_study
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from study_factory import DATABASES, fresh_database, write_set
 
-from annotation import people
-from annotation.create import create_study
+from annotation.design import quality
 from annotation.domain import Answer, Step, StudySpec, StudyStatus, Task, TrialKind, VoteStatus
 from annotation.errors import AnswerError, ConflictError, NotAllowedError, NotFoundError
-from annotation.exports import export_labels, export_votes
-from annotation.people import erase
 from annotation.store import Store
 from annotation.store.tables import AnnotatorRow, SlotRow, StimulusRow, TrialRow, VoteRow
-from annotation.study import (
+from annotation.study import participants as people
+from annotation.study.create import create_study
+from annotation.study.exports import export_labels, export_votes
+from annotation.study.labelling import (
     image_path,
     join,
     next_items,
@@ -26,7 +26,7 @@ from annotation.study import (
     vote,
     who,
 )
-from annotation.tasks import quality
+from annotation.study.participants import erase
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LABELS = ("Cat", "Cat", "cow", "cow", "star", "star", "sun", "sun")

@@ -8,7 +8,7 @@ import pytest
 
 from annotation.domain import NONE, Answer
 from annotation.errors import NotFoundError
-from annotation.study import join, next_items, vote
+from annotation.study.labelling import join, next_items, vote
 from annotation.ui import StudyContext, results
 from annotation.ui.results_data import ResultsCache
 

@@ -8,10 +8,18 @@ import pandas as pd
 import pytest
 from study_factory import write_set
 
-from annotation.create import create_study
 from annotation.domain import NONE, Answer, StudySpec, StudyStatus, Task
 from annotation.errors import NotFoundError, StoreError
-from annotation.study import export_votes, join, last_event, next_items, set_status, undo, vote
+from annotation.study.create import create_study
+from annotation.study.labelling import (
+    export_votes,
+    join,
+    last_event,
+    next_items,
+    set_status,
+    undo,
+    vote,
+)
 from annotation.ui import results_data
 from annotation.ui.results_data import ResultsCache, results_of
 

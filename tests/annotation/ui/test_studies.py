@@ -6,7 +6,7 @@ import gradio as gr
 import pytest
 from study_factory import write_set
 
-from annotation.study import list_studies, protocol_versions
+from annotation.study.labelling import list_studies, protocol_versions
 from annotation.ui import StudyContext, protocol_panel, studies
 
 

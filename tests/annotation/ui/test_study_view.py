@@ -7,8 +7,8 @@ import pytest
 from made_results import Page
 
 from annotation.domain import AnnotatorRow, Study, StudyProgress, StudySpec, StudyStatus, Task
-from annotation.downloads import DOWNLOADS
 from annotation.ui import study_view
+from annotation.web.downloads import DOWNLOADS
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 NASTY = "<img src=x onerror=alert(1)>"

@@ -10,8 +10,6 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn import grad
 
-from semsim.analysis.security import CNN3 as LAYERS
-from semsim.analysis.security import security_index
 from semsim.attacks.linear.activations import activation_of
 from semsim.attacks.linear.cgls import cgls
 from semsim.attacks.linear.chain import chain_of
@@ -20,6 +18,8 @@ from semsim.attacks.linear.gauss_newton import Linearised, Search, gauss_newton
 from semsim.attacks.linear.outcome import Inversion, denoised, reconstruction
 from semsim.attacks.linear.recursion import invert, known_end, minimum_norm
 from semsim.attacks.linear.rows import METHODS, cnn3_model, linear_rows
+from semsim.attacks.security.index import CNN3 as LAYERS
+from semsim.attacks.security.index import security_index
 from semsim.errors import AttackFailedError, SettingsError
 from semsim.progress import silent
 from semsim.targets.model import TargetModel

@@ -16,7 +16,7 @@ from semsim.campaign.records import read_set, write_set
 from semsim.campaign.rows import save_results
 from semsim.datasets.folder import Folder
 from semsim.metrics import Resources
-from semsim.scoring import pair_sets_of_folders, score_sets
+from semsim.scores.scoring import pair_sets_of_folders, score_sets
 from semsim.targets import TargetModel
 from semsim.targets.train import accuracy
 

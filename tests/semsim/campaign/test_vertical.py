@@ -4,7 +4,7 @@ from typer.testing import CliRunner
 from semsim.campaign.records import read_set
 from semsim.campaign.specs import read_attack
 from semsim.campaign.vertical import VerticalRun, attack_vertical
-from semsim.cli import app
+from semsim.cli.main import app
 from semsim.errors import SettingsError
 from semsim.images import read_images
 

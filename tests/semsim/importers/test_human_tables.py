@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from annotation.exports import VOTE_COLUMNS
+from annotation.study.exports import VOTE_COLUMNS
 from annotation.votes.aggregate import LABEL_COLUMNS
 from semsim.errors import SettingsError
 from semsim.importers.human_tables import (

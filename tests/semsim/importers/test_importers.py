@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 
 from annotation.domain import StudySpec, Task
-from annotation.sets import read_set as read_for_study
 from annotation.store import Store
-from annotation.study import create_study
+from annotation.study.labelling import create_study
+from annotation.study.sets import read_set as read_for_study
 from semsim.campaign.records import read_set
 from semsim.errors import DataError, SemsimError, SettingsError, UnknownNameError
 from semsim.importers import IMPORTERS, carry_out, places_of, plan_import, read_import
 from semsim.learning.triplets import take_stock
-from semsim.scoring import pair_set
+from semsim.scores.scoring import pair_set
 
 
 def all_below(folder):

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.exports import VOTE_COLUMNS
+from annotation.study.exports import VOTE_COLUMNS
 from semsim.errors import DataError, SettingsError, UnknownNameError
 from semsim.importers.table import Table
 

@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from semsim.importers.table_facts import facts_of, scores_of
-from semsim.scoring import SCORE_COLUMNS
+from semsim.scores.scoring import SCORE_COLUMNS
 
 ROWS = pd.DataFrame(
     [

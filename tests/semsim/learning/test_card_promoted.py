@@ -5,7 +5,7 @@ import torch
 
 from semsim.errors import SettingsError, WeightsError
 from semsim.learning.card_promoted import PROMOTED_FILE, promote, promoted
-from semsim.learning.model import ModelSettings, SemSimModel, Training, save_semsim
+from semsim.metrics.network import ModelSettings, SemSimModel, Training, save_semsim
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from semsim.learning import epoch
 from semsim.learning.batches import load_table, take
 from semsim.learning.epoch import Material, run_epoch
 from semsim.learning.loss import LOSSES
-from semsim.learning.model import ModelSettings, SemSimModel
 from semsim.learning.triplets import ImageIndex, learnable, take_stock
+from semsim.metrics.network import ModelSettings, SemSimModel
 
 # A share of votes of its own for every reconstruction, so that triplets have different weights.
 VOTES = {True: (5, 4), False: (1, 0)}

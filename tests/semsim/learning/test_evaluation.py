@@ -13,7 +13,8 @@ from semsim.analysis.result import AnalysisSettings
 from semsim.errors import DataError
 from semsim.images import read_image
 from semsim.learning.evaluation import Judging, auc_of, evaluate, semsim_row
-from semsim.learning.model import (
+from semsim.metrics import Resources
+from semsim.metrics.network import (
     ModelSettings,
     SemSimModel,
     Training,
@@ -21,7 +22,6 @@ from semsim.learning.model import (
     save_semsim,
     semsim_distance,
 )
-from semsim.metrics import Resources
 
 QUICK = AnalysisSettings(bootstraps=30, permutations=19)
 METRICS = ("mse", "ssim", "lpips-alex")

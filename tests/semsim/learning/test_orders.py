@@ -5,9 +5,9 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from semsim import jobs
 from semsim.errors import DataError, JobError, SettingsError, WeightsError
-from semsim.jobs import JobState
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import JobState
 from semsim.learning.orders import (
     KIND,
     Facts,

@@ -10,9 +10,9 @@ from semsim.datasets.symbols import Symbols
 from semsim.errors import SettingsError
 from semsim.learning import TrainSettings
 from semsim.learning.initial import identify, load_initial, starts
-from semsim.learning.model import ModelSettings, SemSimModel
 from semsim.learning.pretrain import PretrainSettings, pretrain, save_start, start_accuracy
 from semsim.learning.train import train
+from semsim.metrics.network import ModelSettings, SemSimModel
 
 QUICK = PretrainSettings(backbone="lenet", epochs=1, batch_size=16)
 NORMED = PretrainSettings(backbone="mobilenet_v3_small", small_stem=False, epochs=1, batch_size=16)

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from semsim.errors import SettingsError, StopRequestedError, WeightsError
-from semsim.learning.model import load_semsim, read_training
 from semsim.learning.orders import Order
 from semsim.learning.session import STATE_FILE, learn
+from semsim.metrics.network import load_semsim, read_training
 from semsim.progress import silent
 
 

@@ -8,9 +8,9 @@ from learning_toy import toy_labels
 
 from semsim.errors import DataError, SettingsError, StopRequestedError
 from semsim.images import read_images
-from semsim.learning.model import ModelSettings, SemSimModel, semsim_distance
 from semsim.learning.train import train
 from semsim.learning.triplets import ImageIndex, take_stock
+from semsim.metrics.network import ModelSettings, SemSimModel, semsim_distance
 
 
 class Recorder:

@@ -1,6 +1,6 @@
 """The picture of where a network leaks."""
 
-from semsim.analysis.security import CIFAR, CNN3, FullyConnected, security_index
+from semsim.attacks.security.index import CIFAR, CNN3, FullyConnected, security_index
 from semsim.reporting.export import svg
 from semsim.reporting.security_figure import leak_figure
 

@@ -5,10 +5,10 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+from semsim.cli.reproduce import app
 from semsim.reproduce import REPRODUCTIONS
 from semsim.reproduce.copa import kept_rows, pictures_of
 from semsim.reproduce.copa_tables import table_2, varied
-from semsim.reproduce_cli import app
 
 SMALL = ["copa", "--count", "1", "--seeds", "1", "--variants", "4", "--activations", "tanh"]
 

@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from semsim.reproduce_cli import app
+from semsim.cli.reproduce import app
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from semsim.errors import SettingsError, StopRequestedError
-from semsim.processes import checked_workers, each_in_processes
+from semsim.grid.processes import checked_workers, each_in_processes
 from semsim.split.attacks import ShadowAttack
 from semsim.split.parallel import run_spread
 from semsim.split.plan import SplitPlan

@@ -7,7 +7,7 @@ import pytest
 from made_study import make_labels, make_votes
 
 from semsim.metrics import Resources
-from semsim.scoring import pair_sets_of_labels, score_sets
+from semsim.scores.scoring import pair_sets_of_labels, score_sets
 from semsim.ui import ScienceContext, StudyChoice
 
 

@@ -6,7 +6,7 @@ from html import unescape
 import gradio as gr
 import pytest
 
-from semsim.analysis.security import CIFAR, CNN3, FullyConnected, square
+from semsim.attacks.security.index import CIFAR, CNN3, FullyConnected, square
 from semsim.errors import SettingsError
 from semsim.ui import ScienceContext, audit
 from semsim.ui.audit_attack import attacked_example

@@ -4,8 +4,8 @@ import gradio as gr
 import pytest
 from scipy import stats
 
-from semsim import jobs
 from semsim.analysis.human import RULES
+from semsim.jobs import folders as jobs
 from semsim.ui import ScienceContext, StudyChoice, compare
 from semsim.ui.compare import Chosen, page_values
 from semsim.ui.compare_data import View, held

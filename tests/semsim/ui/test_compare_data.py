@@ -7,7 +7,7 @@ from made_study import MODELS, make_labels, make_votes
 from scipy import stats
 
 from semsim.errors import DataError
-from semsim.learning.model import ModelSettings, SemSimModel, Training, save_semsim
+from semsim.metrics.network import ModelSettings, SemSimModel, Training, save_semsim
 from semsim.ui import StudyChoice
 from semsim.ui.compare_data import (
     View,

@@ -5,7 +5,7 @@ import time
 
 from made_study import MODELS
 
-from semsim import jobs
+from semsim.jobs import folders as jobs
 from semsim.ui.compare_data import View, fresh
 from semsim.ui.compare_jobs import (
     live_download,

@@ -7,11 +7,11 @@ from types import ModuleType
 import gradio as gr
 import pytest
 
-from semsim import jobs
 from semsim.campaign.orders import KIND as CAMPAIGN
-from semsim.federated.study import KIND as FEDERATED
+from semsim.federated.comparison import KIND as FEDERATED
+from semsim.jobs import folders as jobs
+from semsim.learning.ablations_run import STUDY_KIND
 from semsim.learning.orders import KIND as TRAINING
-from semsim.learning.studies_run import STUDY_KIND
 from semsim.split.orders import KIND as SPLIT
 from semsim.ui import federated, learn, reconstruct, split
 from semsim.ui.compare_data import View, fresh

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from semsim import jobs
 from semsim.errors import SettingsError
+from semsim.federated.comparison import Order, carry_out
 from semsim.federated.leak import REFERENCE, RESCALED
 from semsim.federated.orders import out_of, queue_comparison
-from semsim.federated.study import Order, carry_out
+from semsim.jobs import folders as jobs
 from semsim.ui import federated
 
 TINY = Order(

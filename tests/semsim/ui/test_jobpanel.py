@@ -7,9 +7,9 @@ import gradio as gr
 import psutil
 import pytest
 
-from semsim import jobs
 from semsim.errors import JobError
-from semsim.jobs import JobState
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import JobState
 from semsim.progress import Progress
 from semsim.ui import jobpanel
 from semsim.ui.jobpanel import status_html, words_for_seconds

@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 from made_judged import judged_labels, judged_votes
 
-from semsim import jobs
 from semsim.errors import DataError
-from semsim.jobs import JobState
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import JobState
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.card_promoted import promoted
-from semsim.learning.model import read_training
 from semsim.learning.orders import Order, queue_training
 from semsim.learning.splits import HoldOut
+from semsim.metrics.network import read_training
 from semsim.ui import ScienceContext, StudyChoice, learn, learn_chosen, learn_form
 
 QUICK = TrainSettings(backbone="lenet", lr=0.005, epochs=2, batch_size=8, triplets_per_original=2)

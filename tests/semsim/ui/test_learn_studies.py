@@ -4,9 +4,9 @@ import gradio as gr
 import pytest
 from made_judged import judged_labels, judged_votes
 
-from semsim import jobs
 from semsim.errors import DataError, SemsimError
-from semsim.learning.studies import plan_of
+from semsim.jobs import folders as jobs
+from semsim.learning.ablations import plan_of
 from semsim.ui import ScienceContext, StudyChoice, learn_studies
 
 

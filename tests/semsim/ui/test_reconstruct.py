@@ -9,13 +9,13 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from made_campaign import SYMBOLS, one_thread_cluster, toy_campaign
 
-from semsim import jobs
 from semsim.campaign.orders import Order, plan_of, queue_campaign
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder
 from semsim.errors import JobError, SettingsError
-from semsim.jobs import run_as_job
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import run_as_job
 from semsim.ui import ScienceContext, reconstruct, reconstruct_files
 from semsim.ui.reconstruct_data import CellState, set_views
 

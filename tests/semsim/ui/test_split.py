@@ -4,8 +4,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from semsim import jobs
 from semsim.errors import SemsimError
+from semsim.jobs import folders as jobs
 from semsim.learning.card_promoted import PROMOTED_FILE
 from semsim.split.orders import plan_of, queue_split
 from semsim.split.plan import PRESETS, check

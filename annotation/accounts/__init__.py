@@ -1,0 +1,1 @@
+"""Who may run studies here: accounts, sessions, invitations; the web and commands come in."""

@@ -1,0 +1,44 @@
+"""Whose account a request carries, asked of the database anew each time.
+
+`annotation.web.guard.Guard` asks in front of everything; what lies behind it asks again, so that a
+hole in one place opens nothing.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+from fastapi import HTTPException, Request
+from starlette.concurrency import run_in_threadpool
+
+from annotation.account_domain import Account
+from annotation.accounts import register as accounts
+from annotation.store import Store
+
+ACCOUNT_COOKIE = "semsim_account"
+# Whose session a cookie's value is, None if nobody's.
+Who = Callable[[str], Account | None]
+
+
+def lookup(store: Store) -> Who:
+    """Asks `store`, at the time it is now."""
+    return lambda token: accounts.who(store, token, datetime.now(UTC))
+
+
+def required(who: Who) -> Callable[[Request], None]:
+    """What a route depends on that only people with an account may use."""
+
+    def check(request: Request) -> None:
+        if who(request.cookies.get(ACCOUNT_COOKIE, "")) is None:
+            raise HTTPException(401, "You are not signed in.")
+
+    return check
+
+
+def user_name(who: Who) -> Callable[[Request], Awaitable[str | None]]:
+    """What Gradio asks before each of its events; handlers see the name as their user's."""
+
+    async def name(request: Request) -> str | None:
+        account = await run_in_threadpool(who, request.cookies.get(ACCOUNT_COOKIE, ""))
+        return None if account is None else account.name
+
+    return name

@@ -1,0 +1,1 @@
+"""The commands of `python -m annotation`; nothing imports from here but `__main__`."""

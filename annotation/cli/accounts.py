@@ -1,0 +1,69 @@
+"""python -m annotation accounts: who may run studies, from the machine itself."""
+
+import getpass
+import os
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from annotation.account_domain import Role
+from annotation.accounts import register as accounts
+from annotation.accounts.start import PASSWORD, new_password
+from annotation.cli.terminal import DATA, Database, DataDir, opened
+
+app = typer.Typer(
+    help="Accounts of administrators and researchers: list, add, reset, disable, enable.",
+    no_args_is_help=True,
+)
+Name = Annotated[str, typer.Argument(help="Name of the account.")]
+
+
+def _password() -> str:
+    # From the environment for scripts; never as an argument, which every process can see.
+    return os.environ[PASSWORD] if PASSWORD in os.environ else new_password(getpass.getpass)
+
+
+@app.command(name="list")
+def list_accounts(data_dir: DataDir = DATA, database: Database = None) -> None:
+    """List all accounts."""
+    with opened(database, data_dir) as store:
+        for one in accounts.list_accounts(store):
+            state = "" if one.disabled is None else f"  disabled since {one.disabled:%Y-%m-%d}"
+            typer.echo(f"{one.name}  {one.role}  since {one.created:%Y-%m-%d}{state}")
+
+
+@app.command(help=f"Make an account; asks for a password, or takes {PASSWORD}.")
+def add(
+    name: Name,
+    role: Annotated[Role, typer.Option(help="What the account is for.")] = Role.RESEARCHER,
+    data_dir: DataDir = DATA,
+    database: Database = None,
+) -> None:
+    with opened(database, data_dir, make=True) as store:
+        made = accounts.add_account(store, name, _password(), role, datetime.now(UTC))
+        typer.echo(f"{made.name} is {made.role}")
+
+
+@app.command(help=f"Give somebody a new password (asked for, or {PASSWORD}) and sign them out.")
+def reset(name: Name, data_dir: DataDir = DATA, database: Database = None) -> None:
+    with opened(database, data_dir) as store:
+        done = accounts.set_password(store, accounts.find_account(store, name), _password())
+        typer.echo(f"{done.name} has a new password")
+
+
+@app.command()
+def disable(name: Name, data_dir: DataDir = DATA, database: Database = None) -> None:
+    """Let somebody in no more, from now on."""
+    with opened(database, data_dir) as store:
+        account = accounts.find_account(store, name)
+        done = accounts.disable(store, account.id, datetime.now(UTC), by=None)
+        typer.echo(f"{done.name} is disabled")
+
+
+@app.command()
+def enable(name: Name, data_dir: DataDir = DATA, database: Database = None) -> None:
+    """Let somebody in again."""
+    with opened(database, data_dir) as store:
+        done = accounts.enable(store, accounts.find_account(store, name).id, by=None)
+        typer.echo(f"{done.name} may sign in again")

@@ -1,0 +1,349 @@
+"""Items that never count: which there are, and when an annotator is shown one.
+
+Practice items come with feedback before the study begins. Catch trials show what everybody should
+see, or what nobody can. Gold items are reconstructions whose answer the researcher gave. Repeats
+are items that the annotator has answered before. Practice and catch trials use originals that the
+study does not ask about, so nobody learns from them what a counted item shows.
+
+Gold items and repeats may be of originals that the study asks about, so what one person may see of
+an original (`StudySpec.max_views`, `min_lag`, `label_originals`) holds for them as well, with one
+exception: a gold item is a view like any other, but a repeat, which is a second look by its nature,
+comes on top of the views. Where no item fits, the trial is left out.
+"""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from annotation.design.study_plan import (
+    Original,
+    PlannedItem,
+    Reconstruction,
+    StudyPlan,
+    strata_within_models,
+)
+from annotation.domain import DIFFERENT, NONE, SAME, StimulusKind, StudySpec, Task, TrialKind
+from annotation.errors import StudyError
+
+CLEAR_SHARE = 5  # one in so many practice items is an original: what a clear picture looks like
+NOTHING = ""  # model, attack and class of a picture that has none
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gold:
+    """What a researcher says of one reconstruction; `where` names the row for messages."""
+
+    model: str
+    image_id: str
+    answer: str
+    where: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """What items are made of, and which part of it is kept out of the count.
+
+    aside: ids of originals that are set aside. noise: SHA-256 by id of those originals with their
+    pixels in random order.
+    """
+
+    originals: Sequence[Original]
+    reconstructions: Sequence[Reconstruction]
+    aside: Sequence[str]
+    noise: Mapping[str, str]
+    gold: Sequence[Gold]
+
+
+def set_aside(
+    spec: StudySpec, originals: Sequence[Original], gold: Sequence[Gold] = ()
+) -> list[str]:
+    """The ids of `spec.set_aside` originals to keep out of the study, none of a gold item.
+
+    Classes take turns in a seeded order, and the last original of a class stays in the study as
+    long as another class has one to spare. Raises `StudyError` where nothing would be left, and
+    where all of a pair task would be of one label, which has no pair that differs.
+    """
+    barred = {one.image_id for one in gold}
+    rng = random.Random(f"aside/{spec.seed}")
+    order = rng.sample(range(len(originals)), len(originals))
+    free: dict[str, list[str]] = defaultdict(list)
+    for original in (originals[index] for index in order):
+        if original.image_id not in barred:
+            free[original.class_name].append(original.image_id)
+    left = Counter(original.class_name for original in originals)
+    if spec.set_aside >= len(originals) or spec.set_aside > sum(map(len, free.values())):
+        raise StudyError(
+            f"{spec.set_aside} of {len(originals)} originals cannot be set aside: at least one "
+            "must be left to ask about, and those of gold items stay. Set fewer aside."
+        )
+    taken: Counter[str] = Counter()
+    chosen = []
+    for _ in range(spec.set_aside):
+        name = min((c for c in free if free[c]), key=lambda c: (left[c] < 2, taken[c]))
+        chosen.append(free[name].pop())
+        left[name] -= 1
+        taken[name] += 1
+    if spec.task is Task.PAIR and chosen and len(taken) < 2:
+        raise StudyError(
+            f"All originals set aside show {min(taken)!r}; pairs that differ need two labels. Set "
+            "more originals aside."
+        )
+    return chosen
+
+
+def counted(material: Material) -> list[Reconstruction]:
+    """The reconstructions that are asked about: not those set aside, and no gold items.
+
+    Raises `StudyError` if none is left, and for gold rows that name no reconstruction or one twice.
+    """
+    gold = _by_reconstruction(material)
+    left = [
+        one
+        for one in material.reconstructions
+        if one.image_id not in material.aside and (one.model, one.image_id) not in gold
+    ]
+    if not left:
+        raise StudyError(
+            "No reconstruction is left to ask about: all are gold items or of originals that are "
+            "set aside. Set fewer aside."
+        )
+    return left
+
+
+def _by_reconstruction(material: Material) -> dict[tuple[str, str], Gold]:
+    known = {(one.model, one.image_id) for one in material.reconstructions}
+    found: dict[tuple[str, str], Gold] = {}
+    for row in material.gold:
+        key = (row.model, row.image_id)
+        if key not in known:
+            raise StudyError(
+                f"{row.where}The sets hold no reconstruction of {row.image_id!r} by {row.model!r}."
+            )
+        if key in found:
+            raise StudyError(
+                f"{row.where}{row.image_id!r} by {row.model!r} has an answer already "
+                f"({found[key].where.strip() or found[key].answer}); expected one row each."
+            )
+        found[key] = row
+    return found
+
+
+def quality_items(spec: StudySpec, material: Material) -> list[PlannedItem]:
+    """Practice, catch and gold items of a study; what is not asked for is left out.
+
+    Raises `StudyError` for more practice items than the originals set aside give, and for gold
+    items without a gold rate or the other way round.
+    """
+    if bool(material.gold) != (spec.gold_rate > 0):
+        raise StudyError(
+            f"There are {len(material.gold)} gold items and a gold rate of {spec.gold_rate}; "
+            "expected both or neither."
+        )
+    strata = strata_within_models(material.reconstructions)
+    stratum = dict(zip(map(_key, material.reconstructions), strata, strict=True))
+    items = _practice(spec, material, stratum) if spec.practice else []
+    items += _catch(spec, material) if spec.catch_rate else []
+    gold = _by_reconstruction(material)
+    return items + [
+        PlannedItem(
+            image_id=one.image_id,
+            kind=StimulusKind.GOLD,
+            shown=one,
+            quality=stratum[_key(one)],
+            expected=gold[_key(one)].answer,
+        )
+        for one in material.reconstructions
+        if _key(one) in gold
+    ]
+
+
+def check_expected(plan: StudyPlan) -> None:
+    """Raise `StudyError` where the answer expected of an item is none that it offers."""
+    for item in plan.quality:
+        offered: tuple[str, ...] = (SAME, DIFFERENT)
+        if plan.spec.task is Task.RECOGNITION:
+            offered = (*plan.candidates[item.image_id].classes, NONE)
+        if item.expected not in offered:
+            raise StudyError(
+                f"The answer {item.expected!r} to {item.image_id!r} by {item.shown.model!r} is "
+                f"not offered; expected one of {', '.join(offered)}."
+            )
+
+
+def _key(one: Reconstruction) -> tuple[str, str]:
+    return one.model, one.image_id
+
+
+def _aside(material: Material) -> list[Original]:
+    known = {original.image_id: original for original in material.originals}
+    return [known[image_id] for image_id in material.aside]
+
+
+def _practice(
+    spec: StudySpec, material: Material, stratum: Mapping[tuple[str, str], int]
+) -> list[PlannedItem]:
+    """Clear originals first, then reconstructions from the best stratum to the worst."""
+    clear = _clear(spec, _aside(material), StimulusKind.PRACTICE)
+    rough = sorted(
+        (one for one in material.reconstructions if one.image_id in material.aside),
+        key=lambda one: (stratum[_key(one)], one.error, *_key(one)),
+    )
+    if spec.practice > len(clear) + len(rough):
+        raise StudyError(
+            f"{spec.practice} practice items were asked for; {len(material.aside)} originals set "
+            f"aside give {len(clear) + len(rough)}. Set more originals aside, or practise less."
+        )
+    n_clear = max(-(-spec.practice // CLEAR_SHARE), spec.practice - len(rough))
+    n_clear = min(n_clear, len(clear))
+    items = clear[:n_clear]
+    for number, one in enumerate(_spread(rough, spec.practice - n_clear)):
+        items.append(_beside(spec, material, one, stratum[_key(one)], differs=number % 2 == 1))
+    return items
+
+
+def _spread(ordered: Sequence[Reconstruction], n: int) -> list[Reconstruction]:
+    """`n` of the reconstructions at even distances, so from the best to the worst."""
+    return [ordered[(2 * index + 1) * len(ordered) // (2 * n)] for index in range(n)]
+
+
+def _beside(
+    spec: StudySpec, material: Material, shown: Reconstruction, quality: int, *, differs: bool
+) -> PlannedItem:
+    """A practice item of a reconstruction; `differs` puts it beside another label's original."""
+    image_id, expected = shown.image_id, shown.class_name
+    if spec.task is Task.PAIR:
+        expected = DIFFERENT if differs else SAME
+    if spec.task is Task.PAIR and differs:
+        others = [one for one in _aside(material) if one.class_name != shown.class_name]
+        image_id = random.Random(f"practice/{spec.seed}/{_key(shown)}").choice(others).image_id
+    return PlannedItem(
+        image_id=image_id,
+        kind=StimulusKind.PRACTICE,
+        shown=shown,
+        quality=quality,
+        expected=expected,
+    )
+
+
+def _clear(spec: StudySpec, aside: Sequence[Original], kind: StimulusKind) -> list[PlannedItem]:
+    """Each original as it is; in the pair task beside itself and beside one of another label."""
+    if spec.task is Task.RECOGNITION:
+        return [_item(one, kind, _picture(one), one.class_name) for one in aside]
+    items = []
+    for one in aside:
+        others = [other for other in aside if other.class_name != one.class_name]
+        other = random.Random(f"{kind}/{spec.seed}/{one.image_id}").choice(others)
+        items.append(_item(one, kind, _picture(one), SAME))
+        items.append(_item(one, kind, _picture(other), DIFFERENT))
+    return items
+
+
+def _catch(spec: StudySpec, material: Material) -> list[PlannedItem]:
+    """As many with a clear answer as with noise, whose answer is "none" or "different".
+
+    In the pair task half of the clear ones are the same, so noise comes once for two of them.
+    """
+    aside = _aside(material)
+    nothing = NONE if spec.task is Task.RECOGNITION else DIFFERENT
+    return _clear(spec, aside, StimulusKind.CATCH) + [
+        _item(one, StimulusKind.CATCH, _noise(one, material.noise[one.image_id]), nothing)
+        for one in aside
+    ]
+
+
+def _item(asked: Original, kind: StimulusKind, shown: Reconstruction, expected: str) -> PlannedItem:
+    return PlannedItem(
+        image_id=asked.image_id, kind=kind, shown=shown, quality=None, expected=expected
+    )
+
+
+def _picture(one: Original) -> Reconstruction:
+    return Reconstruction(
+        image_id=one.image_id,
+        class_name=one.class_name,
+        model=NOTHING,
+        attack=NOTHING,
+        sha256=one.sha256,
+        error=0.0,
+    )
+
+
+def _noise(one: Original, digest: str) -> Reconstruction:
+    return Reconstruction(
+        image_id=one.image_id,
+        class_name=NOTHING,
+        model=NOTHING,
+        attack=NOTHING,
+        sha256=digest,
+        error=0.0,
+    )
+
+
+def rate_of(spec: StudySpec, kind: TrialKind) -> float:
+    """How many trials of a kind there are for each counted vote; practice has none."""
+    rates = {
+        TrialKind.CATCH: spec.catch_rate,
+        TrialKind.GOLD: spec.gold_rate,
+        TrialKind.REPEAT: spec.repeat_rate,
+    }
+    return rates.get(kind, 0.0)
+
+
+def place(spec: StudySpec, kind: TrialKind, seat: int, ordinal: int) -> int:
+    """After how many counted votes the annotator of a seat is shown a trial, counted from 0.
+
+    There is one trial in each block of 1 / rate votes, at a place in it drawn for the seat, so
+    that nobody can count to the next one and no two people meet it at once. Repeats begin when
+    there is a vote `spec.repeat_lag` other votes back.
+    """
+    inside = random.Random(f"trial/{spec.seed}/{kind}/{seat}/{ordinal}").random()
+    return _start(spec, kind) + int((ordinal + inside) / rate_of(spec, kind))
+
+
+def due(spec: StudySpec, kind: TrialKind, seat: int, n_votes: int) -> int:
+    """How many trials of a kind have their `place` before `n_votes`: those with lower ordinals."""
+    rate = rate_of(spec, kind)
+    if not rate or n_votes <= _start(spec, kind):
+        return 0
+    # Whole blocks are over; only the trial of the last one has a place to look at.
+    number = max(0, int((n_votes - _start(spec, kind)) * rate) - 1)
+    while place(spec, kind, seat, number) < n_votes:
+        number += 1
+    return number
+
+
+def _start(spec: StudySpec, kind: TrialKind) -> int:
+    return spec.repeat_lag + 1 if kind is TrialKind.REPEAT else 0
+
+
+def drawn(spec: StudySpec, seat: int, ordinal: int, n_items: int) -> int | None:
+    """Which of `n_items` catch items a trial shows, None when there is none.
+
+    Every item comes once before any comes again.
+    """
+    if not n_items:
+        return None
+    turn, index = divmod(ordinal, n_items)
+    return _shuffled(spec, TrialKind.CATCH, seat, turn, n_items)[index]
+
+
+def gold_order(spec: StudySpec, seat: int, n_items: int) -> list[int]:
+    """The order in which gold items are shown to the annotator of a seat, as limits allow.
+
+    Each comes once, as an answer that is given twice says nothing new.
+    """
+    return _shuffled(spec, TrialKind.GOLD, seat, 0, n_items)
+
+
+def _shuffled(spec: StudySpec, kind: TrialKind, seat: int, turn: int, n_items: int) -> list[int]:
+    rng = random.Random(f"drawn/{spec.seed}/{kind}/{seat}/{turn}")
+    return rng.sample(range(n_items), n_items)
+
+
+def repeated(spec: StudySpec, seat: int, ordinal: int, free: Sequence[str]) -> str | None:
+    """The item to show again, one of `free`; None without one."""
+    if not free:
+        return None
+    # Not the generator's choice of an item, whose random id would make every study different.
+    return free[random.Random(f"repeat/{spec.seed}/{seat}/{ordinal}").randrange(len(free))]

@@ -1,0 +1,339 @@
+"""Making a study: everything is read and checked before anything is written."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from annotation import images as kept
+from annotation.design import quality
+from annotation.design.feasibility import feasibility, load_of
+from annotation.design.quality import Gold
+from annotation.design.study_plan import Original, Reconstruction, StudyPlan, plan_study
+from annotation.domain import NONE, Study, StudySpec, Task
+from annotation.errors import StudyError
+from annotation.store import Store, studies
+from annotation.study.gold import read_gold
+from annotation.study.manifests import read_manifest
+from annotation.study.sets import SetFolder, SetImage, read_set
+from annotation.texts import flaw, flaw_of_class
+
+T = TypeVar("T")
+
+MOST_PROBLEMS_SHOWN = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examination:
+    """What a study would be made of, and everything that is wrong with it.
+
+    problems: all of them, in the order of the sets, manifests and rows. notes: what is not wrong
+    but should be known. plan: None where there is a problem. content: PNG by SHA-256.
+    """
+
+    counts: Mapping[str, int]
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+    plan: StudyPlan | None = field(repr=False)
+    content: Mapping[str, bytes] = field(repr=False)
+
+    def text(self) -> str:
+        """The report: counts, notes, every problem."""
+        counts = [f"{number:8d} {what}" for what, number in self.counts.items()]
+        people = [self.people_needed] if self.plan else []
+        return "\n".join([*counts, *people, *self.notes, *self.problems])
+
+    @property
+    def people_needed(self) -> str:
+        """How many people it takes, and what to expect of so many; empty where nothing is made."""
+        if self.plan is None:
+            return ""
+        found = feasibility(self.plan.spec, load_of(self.plan))
+        return f"{found.people}. {found.risk}"
+
+
+def create_study(
+    store: Store,
+    spec: StudySpec,
+    sets: Sequence[Path],
+    images: Path,
+    manifests: Sequence[Path] = (),
+    *,
+    gold: Path | StringIO | None = None,
+    by: str | None = None,
+) -> Study:
+    """A running study over the reconstruction sets in the folders `sets` and the files `manifests`.
+
+    Images are copied into the folder `images`; the sets are not needed afterwards. `gold` is a CSV
+    file of answers, or its text (`study.gold`), whose reconstructions are not asked about;
+    `by` is the name of the account that makes the study, where there are any. Raises `StudyError`
+    that names the problems found; then nothing has been stored.
+    """
+    return keep_study(store, examine(spec, sets, manifests, gold=gold), images, by=by)
+
+
+def keep_study(store: Store, found: Examination, images: Path, *, by: str | None = None) -> Study:
+    """The study that has been examined, as `create_study` makes it."""
+    plan = found.plan
+    if plan is None:
+        raise StudyError(_listed(found.problems))
+    for content in found.content.values():
+        kept.keep(images, content)
+    now = datetime.now(UTC)
+    # Not where on this machine: who moves `images` must still find them.
+    return store.write(lambda tx: studies.add_study(tx, plan, Path(), now), by)
+
+
+def examine(
+    spec: StudySpec,
+    sets: Sequence[Path],
+    manifests: Sequence[Path] = (),
+    *,
+    gold: Path | StringIO | None = None,
+) -> Examination:
+    """Read and check all that a study would be made of; nothing is stored."""
+    reading = _Reading()
+    folders = [f for f in (reading.attempt(partial(read_set, folder)) for folder in sets) if f]
+    for path in manifests:
+        folders += reading.read_manifest(path)
+    reading.problems += _problems_between(folders, n_sources=len(sets) + len(manifests))
+    reading.problems += _problems_of_task(spec, folders)
+    for folder in folders:
+        reading.read_images(folder)
+    known = reading.attempt(partial(read_gold, gold)) if gold else []
+    if not reading.reconstructions and not reading.problems:
+        reading.problems.append("The sets hold no reconstruction whose attack succeeded.")
+    sound = not reading.problems
+    plan = reading.attempt(partial(_plan, spec, folders, reading, known or [])) if sound else None
+    return Examination(
+        counts=_counts(folders, reading, plan),
+        problems=tuple(reading.problems),
+        notes=tuple(reading.notes),
+        plan=plan,
+        content=reading.content,
+    )
+
+
+@dataclass
+class _Reading:
+    """What has been read of the sets so far, and what was wrong with it."""
+
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    originals: dict[str, Original] = field(default_factory=dict)
+    reconstructions: list[Reconstruction] = field(default_factory=list)
+    content: dict[str, bytes] = field(default_factory=dict)  # PNG by SHA-256
+
+    def attempt(self, work: Callable[[], T], where: str = "") -> T | None:
+        try:
+            return work()
+        except StudyError as error:
+            self.problems.append(f"{where}{error}")
+            return None
+
+    def read_manifest(self, path: Path) -> tuple[SetFolder, ...]:
+        manifest = self.attempt(partial(read_manifest, path))
+        if manifest is None:
+            return ()
+        self.problems += manifest.problems
+        if manifest.unused:
+            self.notes.append(f"{path}: not used are the columns {', '.join(manifest.unused)}.")
+        return manifest.sets
+
+    def read_images(self, folder: SetFolder) -> None:
+        for image in folder.images:
+            self.attempt(partial(self._read_pair, folder, image), image.where)
+
+    def _read_pair(self, folder: SetFolder, image: SetImage) -> None:
+        original = self.attempt(partial(kept.read_pixels, image.original), image.where)
+        shown = self.attempt(partial(kept.read_pixels, image.reconstruction), image.where)
+        if original is None or shown is None:
+            return
+        _check_size(image.reconstruction, shown, original)
+        attacked = self._read_attacked(image, original)
+        self._add_original(folder, image, self._hold(original))
+        self.reconstructions.append(
+            Reconstruction(
+                image_id=image.image_id,
+                class_name=image.class_name,
+                model=folder.model,
+                attack=folder.attack,
+                sha256=self._hold(shown),
+                error=kept.mean_squared_error(original, shown),
+                attacked_sha256=attacked,
+                probabilities=folder.predicted_reconstructions.get(image.image_id),
+            )
+        )
+
+    def _read_attacked(self, image: SetImage, original: np.ndarray) -> str | None:
+        if image.attacked is None:
+            return None
+        pixels = kept.read_pixels(image.attacked)
+        _check_size(image.attacked, pixels, original)
+        return self._hold(pixels)
+
+    def hold_noise(self, image_id: str, seed: int) -> str:
+        """The SHA-256 of an original with its pixels in random order, kept like all others."""
+        rng = np.random.default_rng([seed & 0xFFFFFFFF, *image_id.encode()])
+        digest = self.originals[image_id].sha256
+        return self._hold(kept.shuffled(kept.decode(self.content[digest]), rng))
+
+    def _hold(self, pixels: np.ndarray) -> str:
+        content = kept.encode(pixels)
+        digest = kept.sha256(content)
+        self.content[digest] = content
+        return digest
+
+    def _add_original(self, folder: SetFolder, image: SetImage, digest: str) -> None:
+        predicted = folder.predicted_originals.get(image.image_id, {})
+        ranking = tuple(sorted(predicted, key=lambda name: (-predicted[name], name)))
+        new = Original(
+            image_id=image.image_id,
+            class_name=image.class_name,
+            sha256=digest,
+            ranking=ranking,
+            probabilities=predicted or None,
+        )
+        known = self.originals.setdefault(image.image_id, new)
+        if not known.ranking and ranking:
+            self.originals[image.image_id] = new
+        if (known.class_name, known.sha256) != (new.class_name, new.sha256):
+            raise StudyError(
+                f"{image.original} (class {image.class_name!r}) is not the image that another set "
+                f"calls {image.image_id!r} (class {known.class_name!r}); one id must mean one "
+                "original in all sets."
+            )
+
+
+def _plan(
+    spec: StudySpec, folders: Sequence[SetFolder], reading: _Reading, gold: Sequence[Gold]
+) -> StudyPlan:
+    originals = list(reading.originals.values())
+    aside = quality.set_aside(spec, originals, gold)
+    material = quality.Material(
+        originals=originals,
+        reconstructions=reading.reconstructions,
+        aside=aside,
+        noise={one: reading.hold_noise(one, spec.seed) for one in aside if spec.catch_rate},
+        gold=gold,
+    )
+    plan = plan_study(
+        spec,
+        dataset=folders[0].dataset,
+        classes=folders[0].classes,
+        originals=originals,
+        reconstructions=quality.counted(material),
+        n_failed=sum(folder.n_failed for folder in folders),
+        quality=quality.quality_items(spec, material),
+    )
+    quality.check_expected(plan)
+    return plan
+
+
+def _counts(
+    folders: Sequence[SetFolder], reading: _Reading, plan: StudyPlan | None
+) -> dict[str, int]:
+    counts = {
+        "target models": len(folders),
+        "originals": len(reading.originals),
+        "classes": len({original.class_name for original in reading.originals.values()}),
+        "reconstructions": len(reading.reconstructions),
+        "failed attacks left out": sum(folder.n_failed for folder in folders),
+        "problems": len(reading.problems),
+    }
+    if plan is None:
+        return counts
+    never = {"items that never count": len(plan.quality)} if plan.quality else {}
+    return {**counts, "items": len(plan.items), **never}
+
+
+def _problems_between(folders: Sequence[SetFolder], *, n_sources: int) -> list[str]:
+    none = "A study needs at least one reconstruction set or manifest; got none."
+    problems = [] if n_sources else [none]
+    for model, count in Counter(folder.model for folder in folders).items():
+        if count > 1:
+            where = ", ".join(str(f.folder) for f in folders if f.model == model)
+            problems.append(f"{count} sets are of model {model!r}; expected one each: {where}.")
+    problems += [
+        f"{folder.folder} is of data set {folder.dataset!r} with {len(folder.classes)} classes, "
+        f"{folders[0].folder} of {folders[0].dataset!r} with {len(folders[0].classes)}; "
+        "expected one data set with one list of classes."
+        for folder in folders[1:]
+        if (folder.dataset, folder.classes) != (folders[0].dataset, folders[0].classes)
+    ]
+    return problems + [problem for folder in folders for problem in _problems_within(folder)]
+
+
+def _problems_within(folder: SetFolder) -> list[str]:
+    counts = Counter(image.image_id for image in folder.images)
+    twice = [f"{folder.folder} has {n} rows for image {i!r}." for i, n in counts.items() if n > 1]
+    unknown = sorted({image.class_name for image in folder.images} - set(folder.classes))
+    unlisted = [
+        f"{folder.folder} has images of class {name!r}, which its run.json does not list."
+        for name in unknown
+    ]
+    return [*twice, *_unusable_names(folder), *unlisted]
+
+
+def _unusable_names(folder: SetFolder) -> Iterator[str]:
+    for image in folder.images:
+        where = image.where or f"{folder.folder}/manifest.parquet, image {image.image_id!r}: "
+        found = {"image_id": flaw(image.image_id), "class_name": flaw_of_class(image.class_name)}
+        yield from (f"{where}{what} {wrong}" for what, wrong in found.items() if wrong)
+    for number, name in enumerate(folder.classes, start=1):
+        if wrong := flaw_of_class(name):
+            yield f"{folder.folder}/run.json, class {number}: {wrong}"
+
+
+def _problems_of_task(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]:
+    if spec.task is not Task.RECOGNITION:
+        return []
+    problems = [
+        f"{folder.folder} has a class called {NONE!r}, which is an answer; rename the class."
+        for folder in folders
+        if NONE in folder.classes
+    ]
+    problems += [
+        f"{folder.folder} has only the class {folder.classes[0]!r}; there is nothing to choose "
+        "from. Import it with a list of classes, or choose the pair task."
+        for folder in folders
+        if len(folder.classes) == 1
+    ]
+    for folder in folders if spec.simulated else ():
+        lacking = [i for i in folder.images if i.image_id not in folder.predicted_reconstructions]
+        if lacking:
+            problems.append(
+                f"{folder.folder} lacks predictions for {len(lacking)} reconstructions; simulated "
+                "annotators answer from predictions.parquet."
+            )
+        unseen = [i for i in folder.images if i.image_id not in folder.predicted_originals]
+        if unseen and spec.label_originals:
+            problems.append(
+                f"{folder.folder} lacks predictions for {len(unseen)} originals, which simulated "
+                "annotators are to name as well."
+            )
+    return problems
+
+
+def _check_size(path: Path, pixels: np.ndarray, original: np.ndarray) -> None:
+    if pixels.shape != original.shape:
+        raise StudyError(
+            f"{path} is {_size(pixels)}, its original {_size(original)}; expected the same size."
+        )
+
+
+def _size(pixels: np.ndarray) -> str:
+    return f"{pixels.shape[1]}×{pixels.shape[0]}"
+
+
+def _listed(problems: Sequence[str]) -> str:
+    shown = list(problems[:MOST_PROBLEMS_SHOWN])
+    if len(problems) > len(shown):
+        shown.append(f"… and {len(problems) - len(shown)} more.")
+    return "\n".join(shown)

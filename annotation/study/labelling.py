@@ -1,0 +1,332 @@
+"""The use cases of a human study. Each is one transaction and returns frozen values.
+
+Pages, the HTTP interface and the command line call these and nothing below them.
+"""
+
+import unicodedata
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from annotation.domain import (
+    Annotator,
+    AnnotatorProgress,
+    Answer,
+    SignedIn,
+    Step,
+    Study,
+    StudyProgress,
+    StudyStatus,
+    TaskItem,
+    VoteReceipt,
+)
+from annotation.errors import AnswerError, NotFoundError, SignInError
+from annotation.store import (
+    Store,
+    askers,
+    ballots,
+    openings,
+    passwords,
+    people,
+    reports,
+    sharing,
+    slots,
+    studies,
+    trials,
+)
+from annotation.store import phases as phase_rows
+from annotation.study.create import create_study as create_study
+from annotation.study.exports import export_labels as export_labels
+from annotation.study.exports import export_votes as export_votes
+from annotation.study.passage import advance as advance
+from annotation.study.passage import completion_code_of as completion_code_of
+from annotation.study.passage import whose_code as whose_code
+from annotation.study.protocols import amend as amend
+from annotation.study.protocols import protocol_versions as protocol_versions
+from annotation.study.simulate import simulate as simulate
+
+LONGEST_NAME = 80
+MOST_ITEMS = 400  # a browser never needs more at once: 200, and as many answers under way
+SPARE = 12  # more items to choose from than wanted, as others may take some first
+MOST_TRIES = 20  # each lost one means that others got items
+
+
+def list_studies(store: Store) -> list[Study]:
+    """All studies, newest first."""
+    return store.read(studies.all_studies)
+
+
+def get_study(store: Store, study_id: str) -> Study:
+    """One study; raises `NotFoundError`."""
+    return store.read(lambda tx: studies.study_of(tx, study_id))
+
+
+def study_by_token(store: Store, token: str) -> Study:
+    """The study a join link leads to; raises `NotFoundError`."""
+    return store.read(lambda tx: studies.study_of_token(tx, token))
+
+
+def set_status(store: Store, study_id: str, status: StudyStatus, *, by: str | None = None) -> Study:
+    """Run, pause or close a study; raises `NotFoundError`.
+
+    Paused: nothing is handed out, votes on items already handed out count. Closed: votes that
+    still arrive are kept as surplus.
+    """
+    now = datetime.now(UTC)
+    return store.write(lambda tx: studies.put_status(tx, study_id, StudyStatus(status), now), by)
+
+
+def join(
+    store: Store,
+    token: str,
+    name: str,
+    password: str | None = None,
+    *,
+    external: Mapping[str, str] | None = None,
+) -> SignedIn:
+    """Sign in to the study of a join link; the same name again is the same person.
+
+    external: the ids of a recruiting service that sent them, kept with them.
+    Raises `NotFoundError` for the link, `SignInError` for an unusable name, a wrong password, or
+    a study for simulated annotators.
+    """
+    name = _tidy(name)
+    study = study_by_token(store, token)
+    if study.spec.simulated:
+        raise SignInError("This study is answered by simulated annotators; people cannot join it.")
+    salt, digest = store.read(lambda tx: studies.secret_of_token(tx, token))
+    # Outside of any transaction: a password takes long to check, on purpose.
+    if not passwords.matches(password, salt, digest):
+        raise SignInError("The password is not the one of this study.")
+    now = datetime.now(UTC)
+
+    def open_session(tx: Any) -> SignedIn:
+        annotator = people.annotator_named(tx, study.id, name, now)
+        if external:
+            phase_rows.keep_external(tx, annotator, external)
+        return people.open_session(tx, annotator, now)
+
+    return store.write(open_session)
+
+
+def _tidy(name: str) -> str:
+    words = unicodedata.normalize("NFKC", name).split()
+    # What does not print could make one name look like another.
+    tidy = " ".join(filter(None, ("".join(filter(str.isprintable, word)) for word in words)))
+    if not tidy or len(tidy) > LONGEST_NAME:
+        raise SignInError(f"Please give a name of 1 to {LONGEST_NAME} letters; got {len(tidy)}.")
+    return tidy
+
+
+def who(store: Store, session_token: str) -> Annotator | None:
+    """Who is signed in with that token, None if nobody."""
+    return store.read(lambda tx: people.session_owner(tx, session_token))
+
+
+def annotator_lookup(store: Store) -> Callable[[str], Annotator | None]:
+    """`who` on `store`."""
+    return partial(who, store)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """Whoever is signed in with `token`; `page` is the `key` of whose page it comes from.
+
+    Finding out who that is is part of the transaction of the use case, which saves one of its own.
+    """
+
+    token: str = field(repr=False)
+    page: str | None = None
+
+
+def key(annotator: Annotator) -> str:
+    """What tells a person from all others of all studies."""
+    return f"{annotator.study_id}:{annotator.id}"
+
+
+def signed_in(store: Store, caller: Caller) -> Annotator:
+    """Who is calling; raises `SignInError` for nobody, and for somebody else than the page's."""
+    return store.read(lambda tx: _annotator(tx, caller))
+
+
+def _annotator(tx: Any, by: Annotator | Caller) -> Annotator:
+    if isinstance(by, Annotator):
+        return by
+    annotator = people.session_owner(tx, by.token)
+    if annotator is None:
+        raise SignInError("You are not signed in. Open the link of your study.")
+    # A page left open must not send one person's answers under the name of another who has
+    # signed in on the same computer since.
+    if by.page not in (None, key(annotator)):
+        raise SignInError(
+            f"Somebody else has signed in here ({annotator.name}). Open the link of your study."
+        )
+    return annotator
+
+
+def sign_out(store: Store, session_token: str) -> None:
+    """End a session; ending it twice is fine."""
+    store.write(lambda tx: people.close_session(tx, session_token))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ahead:
+    """How far somebody is, and how many items they may hold: of `wanted`, best first.
+
+    version: of the study's protocol.
+    """
+
+    annotator: Annotator
+    progress: AnnotatorProgress
+    n: int
+    wanted: Sequence[str]
+    version: int
+
+
+def ahead(store: Store, by: Annotator | Caller, n: int, now: datetime, unsent: int = 0) -> Ahead:
+    """What `next_items` can give somebody who asks for `n` items; changes nothing.
+
+    In a small study nobody holds more than a fair share. unsent: how many answers are under way,
+    whose items are held until they come.
+    """
+
+    def look(tx: Any) -> Ahead:
+        annotator = _annotator(tx, by)
+        asker = askers.asker_of(tx, annotator)
+        progress = trials.with_trials(tx, annotator, reports.annotator_progress(tx, asker, now))
+        most = sharing.share(tx, annotator, n, progress.left, now)
+        most = min(most + unsent, MOST_ITEMS)
+        wanted = openings.open_items(tx, annotator, most + SPARE, now, asker)
+        version = askers.study_row(tx, annotator).version
+        return Ahead(annotator=annotator, progress=progress, n=most, wanted=wanted, version=version)
+
+    return store.read(look)
+
+
+def next_items(
+    store: Store,
+    annotator: Annotator,
+    tab: str,
+    n: int,
+    now: datetime,
+    wanted: Sequence[str] | None = None,
+) -> list[TaskItem]:
+    """Up to `n` items reserved for `annotator`, the ones `tab` already has first.
+
+    At most `MOST_ITEMS`. Items that count are mixed with the trials that are due, which look the
+    same; at the step of practice there are only practice items, at other steps before or after the
+    main part none. Each is reserved for the study's `lease_seconds`. Empty when nothing is left for
+    them or the study does not run. wanted: of `ahead`, where somebody has looked already.
+    """
+    n = min(n, MOST_ITEMS)
+    if annotator.step is Step.PRACTICE:
+        return store.write(partial(trials.practice, annotator=annotator, tab=tab, n=n, now=now))
+    if annotator.step is not Step.MAIN:
+        return []
+    for attempt in range(MOST_TRIES):
+        # Choosing reads much and must hold nobody up; claiming is short and checks again.
+        if attempt or wanted is None:
+            look = partial(slots.open_items, annotator=annotator, n=n + SPARE, now=now)
+            wanted = store.read(look)
+        lease = partial(
+            slots.lease,
+            annotator=annotator,
+            tab=tab,
+            wanted=wanted,
+            n=n,
+            now=now,
+            last_try=attempt > 0 or not wanted,
+        )
+        items = store.write(partial(_reserve, lease, annotator=annotator, tab=tab, n=n, now=now))
+        if items or not wanted:
+            return items
+    return []
+
+
+def _reserve(
+    lease: Callable[[Any], list[TaskItem]],
+    tx: Any,
+    annotator: Annotator,
+    tab: str,
+    n: int,
+    now: datetime,
+) -> list[TaskItem]:
+    """What `lease` gives, and the trials among it, in one transaction."""
+    return trials.due(tx, annotator, tab, lease(tx), n, now)
+
+
+def vote(store: Store, by: Annotator | Caller, answer: Answer, now: datetime) -> VoteReceipt:
+    """Store a vote; when this returns it is on disk. The same answer again changes nothing.
+
+    It counts if the item has a slot for this annotator, else it is kept as surplus. Raises
+    `AnswerError` for what the item does not offer, `NotFoundError` and `NotAllowedError` for items
+    that do not exist or were never given to them, `ConflictError` for an id used otherwise.
+    """
+    answer = replace(answer, id=_uuid(answer.id))
+    return store.write(lambda tx: ballots.record(tx, _annotator(tx, by), answer, now))
+
+
+def _uuid(text: str) -> str:
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        raise AnswerError(
+            f"A vote's id must be a UUID made by the browser; got {text!r}."
+        ) from None
+
+
+def undo(store: Store, annotator: Annotator, vote_id: str, now: datetime) -> TaskItem:
+    """Take a vote back and reserve its item again; the vote stays on record as superseded.
+
+    Raises `NotFoundError` if this annotator gave no such vote, `ConflictError` if the study is
+    closed or the item has been answered again since.
+    """
+    try:
+        known = str(uuid.UUID(vote_id))
+    except ValueError:
+        raise NotFoundError(f"You have given no vote {vote_id!r}.") from None
+    return store.write(lambda tx: ballots.take_back(tx, annotator, known, now))
+
+
+def heartbeat(
+    store: Store, annotator: Annotator, tab: str, items: Sequence[str], now: datetime
+) -> None:
+    """Keep `items` reserved while `annotator` looks at them; items they lost stay lost."""
+    store.write(lambda tx: slots.heartbeat(tx, annotator, tab, items[:MOST_ITEMS], now))
+
+
+def progress_of(store: Store, annotator: Annotator) -> AnnotatorProgress:
+    """How far one annotator is."""
+    now = datetime.now(UTC)
+
+    def look(tx: Any) -> AnnotatorProgress:
+        asker = askers.asker_of(tx, annotator)
+        return trials.with_trials(tx, annotator, reports.annotator_progress(tx, asker, now))
+
+    return store.read(look)
+
+
+def image_path(store: Store, annotator: Annotator, image_token: str, images: Path) -> Path:
+    """The PNG behind an opaque token; `images` is where studies keep theirs.
+
+    Raises `NotFoundError` for an unknown token or a file that is gone, `NotAllowedError` if
+    `annotator` was never given its item.
+    """
+    path = store.read(lambda tx: reports.image_of(tx, annotator, image_token, images))
+    if not path.exists():
+        raise NotFoundError(f"The image file {path.name} is gone from {path.parent}.")
+    return path
+
+
+def progress(store: Store, study_id: str) -> StudyProgress:
+    """How far a study is, over its items and annotators; raises `NotFoundError`."""
+    return store.read(lambda tx: reports.study_progress(tx, study_id))
+
+
+def last_event(store: Store, study_id: str) -> int:
+    """A number that grows whenever something happens in a study; cheap to ask for."""
+    return store.read(lambda tx: reports.last_event(tx, study_id))

@@ -1,0 +1,110 @@
+"""Use cases: somebody's way through a study, from consent to the code at the end."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from annotation.design import check
+from annotation.domain import Annotator, Step, StudySpec
+from annotation.errors import AnswerError
+from annotation.store import Store, studies
+from annotation.store import phases as rows
+
+NO_CHOICE = "Please choose one of the two answers."
+YES, NO = "yes", "no"
+LONGEST_NUMBER = 9  # digits
+
+
+def advance(store: Store, annotator: Annotator, step: Step, data: Mapping[str, str]) -> Annotator:
+    """Finish `step` with what was sent in `data`; returns where `annotator` is now.
+
+    data: for consent "agree" ("yes" or "no") and "keep_votes" ("yes" or absent); for the check
+        each question's option and "attempt", how many attempts had been used when the questions
+        were shown; else nothing.
+    Nothing changes for somebody who is elsewhere by now. Raises `AnswerError` for a form that was
+    not filled in, `NotAllowedError` for somebody who is paused or excluded.
+    """
+    now = datetime.now(UTC)
+    if step is Step.CONSENT:
+        return _consent(store, annotator, data, now)
+    if step is Step.CHECK:
+        return _check(store, annotator, data, now)
+    if step is Step.PRACTICE:
+        return store.write(lambda tx: rows.end_practice(tx, annotator, now))
+    if step in (Step.INSTRUCTIONS, Step.DECLINED):
+        return store.write(lambda tx: rows.go_on(tx, annotator, step, now))
+    raise AnswerError(f"Nobody can finish the step {step} by a form.")
+
+
+def _consent(
+    store: Store, annotator: Annotator, data: Mapping[str, str], now: datetime
+) -> Annotator:
+    choice = data.get("agree")
+    if choice not in (YES, NO):
+        raise AnswerError(NO_CHOICE)
+    keep = data.get("keep_votes") == YES
+    return store.write(
+        lambda tx: rows.consent(tx, annotator, now, agreed=choice == YES, keep_votes=keep)
+    )
+
+
+def _check(store: Store, annotator: Annotator, data: Mapping[str, str], now: datetime) -> Annotator:
+    task = spec_of(store, annotator).task
+    left = len(check.unanswered(task, data))
+    if left:
+        raise AnswerError(
+            f"Please answer every question; {left} {'is' if left == 1 else 'are'} still open. "
+            "This was not counted as an attempt."
+        )
+    attempt = data.get("attempt", "")
+    # Of no attempt: changes nothing. Python refuses to read very many digits.
+    used = int(attempt) if attempt.isdecimal() and len(attempt) <= LONGEST_NUMBER else -1
+    return store.write(lambda tx: rows.answer_check(tx, annotator, data, used, now))
+
+
+def spec_of(store: Store, annotator: Annotator) -> StudySpec:
+    """The settings of the study somebody is in."""
+    return store.read(lambda tx: studies.study_of(tx, annotator.study_id)).spec
+
+
+def settle(store: Store, annotator: Annotator) -> Annotator:
+    """Where somebody is to go on, with steps passed over that were left out since."""
+    return store.write(lambda tx: rows.settle(tx, annotator, datetime.now(UTC)))
+
+
+def finish(store: Store, annotator: Annotator) -> Annotator:
+    """Note that nothing more is asked of somebody at the main step."""
+    return store.write(lambda tx: rows.finish(tx, annotator, datetime.now(UTC)))
+
+
+def reopen(store: Store, annotator: Annotator) -> Annotator:
+    """Send somebody who was done back to the main step, as there is more for them again."""
+    return store.write(lambda tx: rows.reopen(tx, annotator, datetime.now(UTC)))
+
+
+def questions_for(store: Store, annotator: Annotator) -> tuple[check.Question, ...]:
+    """The questions on the instructions, in the order that is this annotator's own."""
+    spec = spec_of(store, annotator)
+    return check.questions(spec.task, spec.seed, annotator.id)
+
+
+def attempts_used(store: Store, annotator: Annotator) -> tuple[int, tuple[str, ...]]:
+    """How many attempts at the check are used up, and which questions the last one got wrong."""
+    return store.read(lambda tx: rows.attempts_used(tx, annotator))
+
+
+def practice_progress(store: Store, annotator: Annotator) -> tuple[int, int]:
+    """How many practice items somebody has answered, and how many there are for them."""
+    return store.read(lambda tx: rows.practice_progress(tx, annotator))
+
+
+def completion_code_of(store: Store, study_id: str, name: str) -> str | None:
+    """The code somebody was told at the end, None unless they are done; raises `NotFoundError`.
+
+    It is the study's own where it has one, else random and theirs alone.
+    """
+    return store.read(lambda tx: rows.completion_code(tx, study_id, name))
+
+
+def whose_code(store: Store, study_id: str, code: str) -> str | None:
+    """Who was told `code` as theirs alone, None if nobody."""
+    return store.read(lambda tx: rows.whose_code(tx, study_id, code))

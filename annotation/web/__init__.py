@@ -1,0 +1,1 @@
+"""HTTP: the labelling interface, sign-in, downloads, and the guard in front; pages come in."""

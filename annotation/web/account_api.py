@@ -1,0 +1,324 @@
+"""Signing in and accounts over HTTP: plain pages and forms, each handler checking who asks.
+
+Every route replies only after the commit. What asks for a password may have to wait before it
+takes a thread; all others are plain functions run in one.
+"""
+
+import re
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Form, HTTPException, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.routing import APIRoute
+from pydantic import AfterValidator
+from starlette.concurrency import run_in_threadpool
+
+from annotation.account_domain import (
+    LONGEST_NAME,
+    LONGEST_SESSION,
+    Account,
+    AccountError,
+    Role,
+    Session,
+)
+from annotation.accounts import register as accounts
+from annotation.accounts.access import ACCOUNT_COOKIE
+from annotation.accounts.attempts import CLOCK, MOST_KEYS, Attempts, Clock, TooManyError, place_of
+from annotation.errors import (
+    AnnotationError,
+    ConflictError,
+    NotAllowedError,
+    NotFoundError,
+    SignInError,
+)
+from annotation.store import Store
+from annotation.texts import fit
+from annotation.web import account_pages as pages
+from annotation.web.guard import LOGIN, is_same_origin
+from annotation.web.signin import message_page
+
+HOME = "/studio/"
+# Wrong passwords of one address under all names together; what it asks for costs much.
+ADDRESS_FREE, ADDRESS_LONGEST, ADDRESS_CROWD = 20, 2.0, 20
+# Where one may be sent after signing in: pages behind it, on this server.
+_OWN = re.compile(r"/(studio|admin|account)([/?][\w/?=&%.+,:@~-]*)?", re.ASCII)
+_STATUS = {SignInError: 403, NotAllowedError: 403, NotFoundError: 404, ConflictError: 409}
+
+Text = Annotated[str, Form(), AfterValidator(fit)]
+
+
+def router(store: Store, clock: Clock = CLOCK) -> APIRouter:
+    """The routes of accounts. Not for a server started with --local, which has none."""
+    api = _Accounts(store=store, tries=_Tries(clock))
+    routes = APIRouter(route_class=_Route, include_in_schema=False)
+    for path, get in (
+        (LOGIN, api.login_page),
+        ("/invite/{token}", api.invitation_page),
+        ("/account", api.account_page),
+        ("/admin", api.admin_page),
+    ):
+        routes.add_api_route(path, get, methods=["GET"])
+    for path, post in (
+        (LOGIN, api.login),
+        ("/logout", api.logout),
+        ("/invite/{token}", api.accept),
+        ("/account", api.change_password),
+        ("/admin/invite", api.invite),
+        ("/admin/withdraw/{invitation_id}", api.withdraw),
+        ("/admin/reset/{account_id}", api.reset),
+        ("/admin/{change}/{account_id}", api.change),
+    ):
+        routes.add_api_route(
+            path, post, methods=["POST"], dependencies=[Depends(_require_same_origin)]
+        )
+    return routes
+
+
+class _Route(APIRoute):
+    """Says what went wrong on a page where no handler did."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handle_errors(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except AnnotationError as error:
+                return _html(message_page("That did not work", str(error)), 503)
+
+        return handle_errors
+
+
+def own_path(wanted: str) -> str:
+    """`wanted` if it is a page of ours behind the sign-in, else the studio."""
+    return wanted if _OWN.fullmatch(wanted) else HOME
+
+
+def _require_same_origin(request: Request) -> None:
+    if not is_same_origin(request.headers):
+        raise HTTPException(403, "This request comes from another site.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Accounts:
+    """The routes of accounts, over one store."""
+
+    store: Store
+    tries: "_Tries"
+
+    def login_page(self, request: Request, next: str = HOME) -> Response:
+        goes_to = own_path(next)
+        if self._account(request) is not None:
+            return RedirectResponse(goes_to, 303)
+        return _html(pages.login_page(goes_to=goes_to))
+
+    async def login(
+        self, request: Request, name: Text = "", password: Text = "", next: Text = HOME
+    ) -> Response:
+        goes_to, address = own_path(next), _address(request)
+
+        def sign_in() -> Session:
+            session = accounts.sign_in(self.store, name, password, _now())
+            accounts.sign_out(self.store, _token(request))  # whoever was signed in here before
+            return session
+
+        try:
+            if self.tries.is_known(name, address):
+                session = await run_in_threadpool(sign_in)
+            else:
+                async with self.tries.turn(name, address):
+                    session = await run_in_threadpool(sign_in)
+        except (SignInError, TooManyError) as error:
+            page = pages.login_page(goes_to=goes_to, name=name, problem=str(error))
+            return _html(page, 429 if isinstance(error, TooManyError) else 403)
+        self.tries.remember(name, address)
+        return _signed_in(request, session, goes_to)
+
+    def logout(self, request: Request) -> Response:
+        accounts.sign_out(self.store, _token(request))
+        response = RedirectResponse(LOGIN, 303)
+        response.delete_cookie(ACCOUNT_COOKIE)
+        return response
+
+    def invitation_page(self, token: str) -> Response:
+        try:
+            invited = accounts.invitation(self.store, token, _now())
+        except NotFoundError as error:
+            return _no_such_link(error)
+        return _html(pages.invitation_page(invited, token))
+
+    def accept(
+        self, request: Request, token: str, name: Text = "", password: Text = ""
+    ) -> Response:
+        try:
+            session = accounts.accept(self.store, token, name, password, _now())
+        except NotFoundError as error:
+            return _no_such_link(error)
+        except (AccountError, ConflictError) as error:
+            invited = accounts.invitation(self.store, token, _now())
+            page = pages.invitation_page(invited, token, name=name, problem=str(error))
+            return _html(page, 422)
+        accounts.sign_out(self.store, _token(request))
+        return _signed_in(request, session, HOME)
+
+    def account_page(self, request: Request) -> Response:
+        return _html(pages.account_page(self._required(request)))
+
+    async def change_password(
+        self, request: Request, old: Text = "", password: Text = ""
+    ) -> Response:
+        me, keep = await run_in_threadpool(self._required, request), _token(request)
+
+        def change() -> None:
+            accounts.change_password(self.store, me, old, password, keep=keep)
+
+        try:
+            async with self.tries.turn(me.name, _address(request)):
+                await run_in_threadpool(change)
+        except (SignInError, AccountError, TooManyError) as error:
+            status = 429 if isinstance(error, TooManyError) else 422
+            return _html(pages.account_page(me, problem=str(error)), status)
+        return _html(pages.account_page(me, done="The password is changed."))
+
+    def admin_page(self, request: Request) -> Response:
+        return self._admin_page(self._administrator(request))
+
+    def invite(self, request: Request, role: Annotated[Role, Form()]) -> Response:
+        me = self._administrator(request)
+        return self._told(
+            request, me, lambda: accounts.invite(self.store, role, _now(), by=me), role
+        )
+
+    def reset(self, request: Request, account_id: str) -> Response:
+        me = self._administrator(request)
+        return self._told(
+            request, me, lambda: accounts.invite_to_reset(self.store, account_id, _now(), by=me)
+        )
+
+    def withdraw(self, request: Request, invitation_id: str) -> Response:
+        me = self._administrator(request)
+        return self._changed(me, lambda: accounts.withdraw(self.store, invitation_id, by=me))
+
+    def change(self, request: Request, change: str, account_id: str) -> Response:
+        me = self._administrator(request)
+        changes: dict[str, Callable[[], Any]] = {
+            "disable": lambda: accounts.disable(self.store, account_id, _now(), by=me),
+            "enable": lambda: accounts.enable(self.store, account_id, by=me),
+            **{role.value: self._role_change(account_id, role, me) for role in Role},
+        }
+        if change not in changes:
+            raise HTTPException(404, f"There is no change {change!r}.")
+        return self._changed(me, changes[change])
+
+    def _role_change(self, account_id: str, role: Role, me: Account) -> Callable[[], Any]:
+        return lambda: accounts.change_role(self.store, account_id, role, by=me)
+
+    def _changed(self, me: Account, change: Callable[[], Any]) -> Response:
+        try:
+            change()
+        except AnnotationError as error:
+            return self._admin_page(me, error)
+        return RedirectResponse("/admin", 303)
+
+    def _told(
+        self, request: Request, me: Account, make: Callable[[], str], role: Role | None = None
+    ) -> Response:
+        try:
+            link = f"{request.base_url}invite/{make()}"
+        except AnnotationError as error:
+            return self._admin_page(me, error)
+        what = "somebody choose a new password" if role is None else f"somebody in as {role}"
+        return _html(pages.link_page(link, f"This link lets {what}."))
+
+    def _admin_page(self, me: Account, error: AnnotationError | None = None) -> Response:
+        everybody = accounts.list_accounts(self.store)
+        links = accounts.open_invitations(self.store, _now())
+        page = pages.admin_page(me, everybody, links, str(error or ""))
+        return _html(page, 200 if error is None else _STATUS.get(type(error), 400))
+
+    def _account(self, request: Request) -> Account | None:
+        return accounts.who(self.store, _token(request), _now())
+
+    def _required(self, request: Request) -> Account:
+        account = self._account(request)
+        if account is None:
+            raise HTTPException(401, "You are not signed in.")
+        return account
+
+    def _administrator(self, request: Request) -> Account:
+        account = self._required(request)
+        if account.role is not Role.ADMINISTRATOR:
+            raise HTTPException(403, "This is for administrators.")
+        return account
+
+
+class _Tries:
+    """Who has to wait before a password is looked at.
+
+    Counted by name and address, so that nobody can keep others out who knows their names. In
+    memory: after a restart of the server nobody waits, and no address is known.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._names = Attempts(clock=clock)
+        self._addresses = Attempts(
+            free=ADDRESS_FREE, longest=ADDRESS_LONGEST, crowd=ADDRESS_CROWD, clock=clock
+        )
+        self._known: dict[tuple[str, str], None] = {}  # the one that came last comes last
+
+    @asynccontextmanager
+    async def turn(self, name: str, address: str) -> AsyncIterator[None]:
+        """One try; raises `TooManyError` where too many are under way."""
+        # No name is longer, and many keys are kept.
+        key = f"{accounts.name_key(name)[: LONGEST_NAME + 1]}\n{address}"
+        async with self._names.turn(key), self._addresses.turn(address):
+            yield
+
+    def is_known(self, name: str, address: str) -> bool:
+        """Whether somebody has signed in to that account from that address."""
+        return (accounts.name_key(name), address) in self._known
+
+    def remember(self, name: str, address: str) -> None:
+        """Somebody has signed in to that account from that address."""
+        key = (accounts.name_key(name), address)
+        self._known.pop(key, None)
+        self._known[key] = None
+        if len(self._known) > MOST_KEYS:
+            del self._known[next(iter(self._known))]
+
+
+def _signed_in(request: Request, session: Session, goes_to: str) -> Response:
+    response = RedirectResponse(goes_to, 303)
+    response.set_cookie(
+        ACCOUNT_COOKIE,
+        session.token,
+        max_age=int(LONGEST_SESSION.total_seconds()),  # the server ends it earlier if unused
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+    )
+    return response
+
+
+def _no_such_link(error: NotFoundError) -> Response:
+    return _html(message_page("No such link", str(error)), 404)
+
+
+def _html(page: str, status: int = 200) -> HTMLResponse:
+    return HTMLResponse(page, status, headers={"Cache-Control": "no-store"})
+
+
+def _token(request: Request) -> str:
+    return request.cookies.get(ACCOUNT_COOKIE, "")
+
+
+def _address(request: Request) -> str:
+    return place_of(request.client.host if request.client else "")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,341 @@
+"""The HTTP interface: what the labelling widget asks, how people sign in, what can be downloaded.
+
+Every route runs in a thread, and replies only after the use case has returned, that is, after the
+commit. Few at a time hand out items, so that an answer never queues behind them.
+"""
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import UUID
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
+
+from annotation import errors
+from annotation.accounts.attempts import CLOCK, Attempts, Clock
+from annotation.design.way import AT_WORK, place
+from annotation.domain import (
+    Annotator,
+    AnnotatorProgress,
+    AnnotatorStatus,
+    Answer,
+    Step,
+    StudyStatus,
+    Task,
+    TaskItem,
+)
+from annotation.store import Store
+from annotation.study import exports, sharing
+from annotation.study import labelling as study
+from annotation.study import passage as phases
+from annotation.study.labelling import MOST_ITEMS
+from annotation.texts import LONGEST_ANSWER, fit, fit_json, sendable
+from annotation.web import downloads
+from annotation.web.guard import ANNOTATOR_COOKIE, SIGNED_OUT, is_same_origin
+from annotation.web.page_api import Pages
+from annotation.web.phase_pages import BEGIN, DONE
+
+QUESTIONS = {
+    Task.RECOGNITION: "What do you see in the picture?",
+    Task.PAIR: "Do both pictures show the same subject?",
+}
+# What the browser is told about somebody who gets no items, whatever the study does.
+_STOPPED = {
+    AnnotatorStatus.PAUSED: "you-paused",
+    AnnotatorStatus.EXCLUDED: "you-stopped",
+    AnnotatorStatus.ERASED: "you-stopped",
+}
+STATUS_OF = {
+    errors.SignInError: 401,
+    errors.NotAllowedError: 403,
+    errors.NotFoundError: 404,
+    errors.ConflictError: 409,
+    errors.AnswerError: 422,
+    errors.StudyError: 422,
+    errors.UnfitError: 422,
+    errors.StoreError: 503,
+}
+MOST_DISPLAYED = 20  # things said of what a picture looked like
+# Handing items out is most of the work. Whoever asks has items left, whoever has answered waits.
+MOST_CLAIMING = 2
+MOST_JOINING = 100  # from one address, with a password: a lecture that begins together
+LONGEST_MS = 1e11  # three years; of much longer ones there is no mean
+MOST_VERSIONS = 2**31 - 1  # what a database counts to
+
+
+def _first_few(display: dict[str, Any]) -> dict[str, Any]:
+    # What a picture looked like is for the record; too much of it is no reason to lose an answer.
+    return dict(list(display.items())[:MOST_DISPLAYED])
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("Expected a time in the years 1 to 9999, also in UTC.") from None
+
+
+Text = Annotated[str, Field(max_length=LONGEST_ANSWER), AfterValidator(fit)]
+Tab = Annotated[str, Field(min_length=1, max_length=64), AfterValidator(fit)]
+Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+Display = Annotated[dict[str, Any], AfterValidator(_first_few), AfterValidator(fit_json)]
+
+
+class VoteBody(BaseModel):
+    """`Answer` as it travels; `item` and `answer` are checked by the use case."""
+
+    id: UUID
+    item: Text
+    answer: Text
+    reason: Text | None = None
+    rt_ms: Annotated[float, Field(ge=0, le=LONGEST_MS, allow_inf_nan=False)] | None = None
+    client_ts: Moment | None = None
+    display: Display = {}
+    tab: Tab
+    # Pages opened before there were versions do not say.
+    version: Annotated[int, Field(ge=1, le=MOST_VERSIONS)] | None = None
+
+
+class UndoBody(BaseModel):
+    """Which vote to take back."""
+
+    id: UUID
+
+
+class HeartbeatBody(BaseModel):
+    """What a browser is still looking at."""
+
+    tab: Tab
+    items: Annotated[list[Text], Field(max_length=MOST_ITEMS)]
+
+
+class _Route(APIRoute):
+    """Turns what goes wrong into {"error": message} with the status that fits."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handle_errors(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except errors.AnnotationError as error:
+                return _problem(STATUS_OF.get(type(error), 400), str(error))
+            except RequestValidationError as error:
+                return _problem(422, _what_is_invalid(error))
+
+        return handle_errors
+
+
+def _problem(status: int, message: str) -> JSONResponse:
+    return JSONResponse({"error": sendable(message)}, status)
+
+
+def _what_is_invalid(error: RequestValidationError) -> str:
+    # The first place is "body" or "query", which tells nobody anything.
+    return "; ".join(
+        f"{'.'.join(str(part) for part in one['loc'][1:]) or 'the request'}: {one['msg']}"
+        for one in error.errors()
+    )
+
+
+async def _require_same_origin(request: Request) -> None:  # async, as it needs no thread
+    if not is_same_origin(request.headers):
+        raise errors.NotAllowedError("This request comes from another site.")
+
+
+def router(store: Store, images: Path, clock: Clock = CLOCK) -> APIRouter:
+    """The routes for annotators. `images` is where studies keep their images."""
+    api = _Annotators(store=store, images=images)
+    pages = Pages(store=store, attempts=Attempts(crowd=MOST_JOINING, clock=clock))
+    routes = APIRouter(route_class=_Route, include_in_schema=False)
+    for path, get in (
+        ("/api/study", api.study),
+        ("/api/next", api.next),
+        ("/api/image/{token}", api.image),
+        ("/join/{token}", pages.join_page),
+        (SIGNED_OUT, pages.signed_out),
+        (BEGIN, pages.begin),
+        (DONE, pages.done),
+    ):
+        routes.add_api_route(path, get, methods=["GET"], response_model=None)
+    for path, post in (
+        ("/api/vote", api.vote),
+        ("/api/undo", api.undo),
+        ("/api/heartbeat", api.heartbeat),
+        ("/api/release", api.release),
+        ("/join/{token}", pages.join),
+        ("/sign-out", pages.sign_out),
+        (BEGIN, pages.advance),
+    ):
+        checked = [Depends(_require_same_origin)]
+        routes.add_api_route(
+            path, post, methods=["POST"], dependencies=checked, response_model=None
+        )
+    return routes
+
+
+def researcher_router(store: Store, images: Path) -> APIRouter:
+    """Downloads below /studio; who may have them is decided in front of it (`guard.Guard`)."""
+    routes = APIRouter(route_class=_Route, include_in_schema=False)
+
+    def download(study_id: str, file: Annotated[str, AfterValidator(downloads.known)]) -> Response:
+        return downloads.response(exports.read_study(store, study_id, images), file)
+
+    routes.add_api_route("/studio/download/{study_id}/{file}", download, methods=["GET"])
+    return routes
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Annotators:
+    """The routes for annotators, over one store and the images of its studies."""
+
+    store: Store
+    images: Path
+    claiming: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(MOST_CLAIMING))
+
+    def study(self, request: Request) -> dict[str, Any]:
+        annotator = self._signed_in(request)
+        about = study.get_study(self.store, annotator.study_id)
+        spec = about.spec
+        return {
+            "key": study.key(annotator),
+            "version": about.version,
+            "name": spec.shown_title,
+            "task": about.task.value,
+            "question": QUESTIONS[about.task],
+            "min_rt_ms": spec.min_rt_ms,
+            "image_scale": spec.image_scale,
+            "interpolation": spec.interpolation.value,
+            "background": spec.background.value,
+            "annotator": annotator.name,
+            "sign_in": f"/join/{about.token}",
+            "step": annotator.step.value,
+            "place": place(spec, annotator.step),
+            "progress": self._progress(annotator, study.progress_of(self.store, annotator)),
+        }
+
+    async def next(
+        self,
+        request: Request,
+        tab: Tab,
+        n: Annotated[int, Query(ge=1, le=MOST_ITEMS)] = 10,
+        unsent: Annotated[int, Query(ge=0, le=MOST_ITEMS)] = 0,
+    ) -> dict[str, Any]:
+        return await to_thread.run_sync(self._next, request, tab, n, unsent, limiter=self.claiming)
+
+    def _next(self, request: Request, tab: str, n: int, unsent: int) -> dict[str, Any]:
+        now = _now()
+        ahead = study.ahead(self.store, _caller(request), n, now, unsent)
+        if ahead.annotator.step is Step.DONE and ahead.progress.left:
+            again = phases.reopen(self.store, ahead.annotator)
+            ahead = study.ahead(self.store, again, n, now, unsent)
+        annotator, progress = ahead.annotator, ahead.progress
+        if annotator.step not in (*AT_WORK, Step.DONE):
+            nothing = {"items": [], "state": "elsewhere", "version": ahead.version}
+            return {**nothing, "progress": _progress(progress)}
+        items = study.next_items(self.store, annotator, tab, ahead.n, now, ahead.wanted)
+        state = "ready" if items else self._why_nothing(annotator, progress)
+        reply = {
+            "items": [_item(item) for item in items],
+            "state": state,
+            "version": ahead.version,
+            "progress": self._progress(annotator, progress),
+        }
+        if state == "finished":
+            annotator = phases.finish(self.store, annotator)
+        return {**reply, **self._code(annotator)}
+
+    def release(self, request: Request, body: HeartbeatBody) -> dict[str, Any]:
+        annotator = self._signed_in(request)
+        sharing.release(self.store, annotator, body.tab, body.items, _now())
+        return {"ok": True}
+
+    def _progress(self, annotator: Annotator, progress: AnnotatorProgress) -> dict[str, Any]:
+        """Of the practice while it lasts, else of the study."""
+        if annotator.step is not Step.PRACTICE:
+            return _progress(progress)
+        done, total = phases.practice_progress(self.store, annotator)
+        return {**_progress(progress), "done": done, "left": total - done, "total": total}
+
+    def _code(self, annotator: Annotator) -> dict[str, Any]:
+        """What somebody who is done can show for it."""
+        if annotator.step is not Step.DONE:
+            return {}
+        code = phases.completion_code_of(self.store, annotator.study_id, annotator.name)
+        return {"code": code, "done_page": DONE}
+
+    def vote(self, request: Request, body: VoteBody) -> dict[str, Any]:
+        answer = Answer(**{**body.model_dump(), "id": str(body.id)})
+        receipt = study.vote(self.store, _caller(request), answer, _now())
+        told = {"id": receipt.id, "status": receipt.status.value}
+        return told if receipt.feedback is None else {**told, "feedback": receipt.feedback}
+
+    def undo(self, request: Request, body: UndoBody) -> dict[str, Any]:
+        annotator = self._signed_in(request)
+        item = study.undo(self.store, annotator, str(body.id), _now())
+        return {"id": str(body.id), "item": _item(item)}
+
+    def heartbeat(self, request: Request, body: HeartbeatBody) -> dict[str, Any]:
+        annotator = self._signed_in(request)
+        study.heartbeat(self.store, annotator, body.tab, body.items, _now())
+        return {"ok": True}
+
+    def image(self, request: Request, token: str) -> Response:
+        annotator = self._signed_in(request)
+        content = study.image_path(self.store, annotator, token, self.images).read_bytes()
+        # Sent as mere bytes: a file's time and name would tell pictures of one model apart.
+        headers = {
+            "Cache-Control": "private, max-age=86400, immutable",
+            "X-Content-Type-Options": "nosniff",
+        }
+        return Response(content, media_type="image/png", headers=headers)
+
+    def _why_nothing(self, annotator: Annotator, progress: AnnotatorProgress) -> str:
+        """What the page should say where there is no item to show."""
+        if annotator.status is not AnnotatorStatus.ACTIVE:
+            return _STOPPED[annotator.status]
+        about = study.get_study(self.store, annotator.study_id)
+        if about.status is not StudyStatus.RUNNING:
+            return about.status.value
+        if annotator.step is Step.PRACTICE:
+            step = phases.advance(self.store, annotator, Step.PRACTICE, {}).step
+            return "waiting" if step is Step.PRACTICE else "elsewhere"
+        return "waiting" if progress.left or progress.waiting else "finished"
+
+    def _signed_in(self, request: Request) -> Annotator:
+        return study.signed_in(self.store, _caller(request))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _caller(request: Request) -> study.Caller:
+    token = request.cookies.get(ANNOTATOR_COOKIE, "")
+    return study.Caller(token=token, page=request.headers.get("x-annotator"))
+
+
+def _item(item: TaskItem) -> dict[str, Any]:
+    told = {
+        "item": item.item,
+        "images": [f"/api/image/{token}" for token in item.images],
+        "candidates": list(item.candidates),
+        "lease_until": item.lease_until.isoformat(),
+    }
+    return {**told, "practice": True} if item.practice else told
+
+
+def _progress(progress: AnnotatorProgress) -> dict[str, Any]:
+    return {
+        "done": progress.done + progress.trials_done,
+        "left": progress.left + progress.trials_left,
+        "total": progress.total + progress.trials_done + progress.trials_left,
+        "median_rt_ms": progress.median_rt_ms,
+    }

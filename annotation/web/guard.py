@@ -1,0 +1,231 @@
+"""In front of everything: who may reach which part of the server, and with what headers.
+
+Plain ASGI and not `@app.middleware`, which would hold back Gradio's event streams.
+"""
+
+from collections.abc import Callable, Mapping
+from urllib.parse import unquote_plus, urlencode, urlsplit
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from annotation.account_domain import Role
+from annotation.accounts.access import ACCOUNT_COOKIE, Who
+from annotation.domain import Annotator
+from annotation.errors import AnnotationError
+from annotation.texts import is_fit
+from annotation.web.signin import message_page
+
+ANNOTATOR_COOKIE = "semsim_session"
+SIGNED_OUT = "/signed-out"
+LOGIN = "/login"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LOCAL_ONLY = (
+    "Started with --local, this server answers only under a loopback address, such as "
+    "http://127.0.0.1. Start it without --local to let others in."
+)
+# Who may reach what lies below; an administrator may do all that a researcher may.
+NEEDED = {"studio": Role.RESEARCHER, "account": Role.RESEARCHER, "admin": Role.ADMINISTRATOR}
+SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+SMALL_BODY = 64 * 1024  # bytes; more than any route outside the studio needs
+STUDIO_BODY = 1024 * 1024  # bytes; the longest form of the studio, several times over
+
+# All that the labelling page asks Gradio for. It has no event at all, and sends nothing here.
+LABEL_FILES = ("assets/", "static/", "theme.css")
+# Gradio serves these in the studio whether a page needs them or not: fetching any address, handing
+# the access token to scripts, taking files, proxying, monitoring. No page here needs them.
+CLOSED = (
+    "api/",
+    "call",
+    "component_server",
+    "deep_link",
+    "dev/",
+    "file/",
+    "file=http",
+    "monitoring",
+    "process_recording",
+    "proxy=",
+    "run-history",
+    "runs",
+    "stream",
+    "token",
+    "undo-vibe",
+    "upload",
+    "vibe",
+)
+
+# Gradio's HTML templates need 'unsafe-eval'. Everything comes from this server, which also works
+# without any other network.
+POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        "script-src 'self' 'unsafe-inline' 'unsafe-eval'",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "font-src 'self' data:",
+        "worker-src 'self' blob:",
+        "object-src 'none'",
+        "base-uri 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",  # links to studies are secrets
+    "Cross-Origin-Resource-Policy": "same-origin",  # no other site shows what annotators see
+}
+# Whose session a cookie's value is in a study, None if nobody's.
+WhoLabels = Callable[[str], Annotator | None]
+
+
+class Guard:
+    """ASGI middleware. Raises nothing: what may not pass is answered here.
+
+    who: whose account a session belongs to; None (the option --local) lets everybody in who
+        reaches this server under a loopback address, and is for servers that listen on one only.
+    annotator: who is signed in to a study with a session, in either case.
+    """
+
+    def __init__(self, app: ASGIApp, who: Who | None, annotator: WhoLabels) -> None:
+        self._app = app
+        self._who = who
+        self._annotator = annotator
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})  # no page uses one
+        else:
+            answer = await self._refusal(scope) or self._app
+            await answer(scope, receive, _with_headers(send, _headers_for(scope["path"])))
+
+    async def _refusal(self, scope: Scope) -> Response | None:
+        """What to answer instead of passing the request on."""
+        headers = Headers(scope=scope)
+        # Whole segments: /labels is not below /label.
+        parts = [part for part in scope["path"].split("/") if part]
+        if self._who is None and not _is_local(headers):
+            return _problem(403, LOCAL_ONLY)
+        if not is_fit(scope["path"] + unquote_plus(scope["query_string"].decode("latin-1"))):
+            return _problem(400, "This address has characters in it that no address here has.")
+        refusal = _body_refusal(headers, STUDIO_BODY if parts[:1] == ["studio"] else SMALL_BODY)
+        if refusal is not None:
+            return refusal
+        if scope["method"] not in SAFE_METHODS and not is_same_origin(headers):
+            return _problem(403, "This request comes from another site.")
+        if parts[:1] == ["label"]:
+            return await _label_refusal(scope, parts[1:], self._annotator)
+        if self._who is not None and parts and parts[0] in NEEDED:
+            refusal = await _account_refusal(scope, headers, self._who, NEEDED[parts[0]])
+            if refusal is not None:
+                return refusal
+        return _closed_route(parts[1:]) if parts[:1] == ["studio"] else None
+
+
+def _is_local(headers: Headers) -> bool:
+    # A name of somebody else's that leads here would let their pages read everything.
+    try:
+        return urlsplit(f"//{headers.get('host', '')}").hostname in LOOPBACK
+    except ValueError:
+        return False
+
+
+async def _account_refusal(
+    scope: Scope, headers: Headers, who: Who, needed: Role
+) -> Response | None:
+    token = HTTPConnection(scope).cookies.get(ACCOUNT_COOKIE, "")
+    try:
+        account = await run_in_threadpool(who, token) if token else None
+    except AnnotationError as error:
+        return _problem(503, str(error))
+    page = scope["method"] == "GET" and "text/html" in headers.get("accept", "")
+    if account is None:
+        return _sign_in_first(scope) if page else _problem(401, "You are not signed in.")
+    if needed is Role.ADMINISTRATOR and account.role is not needed:
+        why = "This page is for administrators."
+        return _page(403, "Administrators only", why) if page else _problem(403, why)
+    return None
+
+
+def _sign_in_first(scope: Scope) -> Response:
+    query = scope["query_string"].decode("latin-1")
+    wanted = "/" + scope["path"].lstrip("/") + (f"?{query}" if query else "")
+    return RedirectResponse(f"{LOGIN}?{urlencode({'next': wanted})}", 303)
+
+
+def is_same_origin(headers: Mapping[str, str]) -> bool:
+    """Whether a request that changes something comes from a page of this very server.
+
+    Both what the browser says itself (Sec-Fetch-Site) and Origin must agree where they are given.
+    Neither is for programs other than browsers, which carry nobody's cookies.
+    """
+    if headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
+        return False
+    origin = headers.get("origin")
+    try:
+        return origin is None or urlsplit(origin).netloc == headers.get("host")
+    except ValueError:  # no address at all
+        return False
+
+
+async def _label_refusal(scope: Scope, rest: list[str], annotator: WhoLabels) -> Response | None:
+    token = HTTPConnection(scope).cookies.get(ANNOTATOR_COOKIE, "")
+    try:
+        known = await run_in_threadpool(annotator, token) if token else None
+    except AnnotationError as error:
+        return _problem(503, str(error))
+    if known is None:
+        if rest:
+            return _problem(401, "You are not signed in. Open the link of your study.")
+        return RedirectResponse(SIGNED_OUT, 303)
+    needed = not rest or "/".join(rest).startswith(LABEL_FILES)
+    safe = scope["method"] in SAFE_METHODS
+    return None if needed and safe else _problem(404, "Not found.")
+
+
+def _closed_route(rest: list[str]) -> Response | None:
+    # Gradio answers at the root of a page as well as below gradio_api.
+    if "gradio_api" in rest:
+        rest = rest[rest.index("gradio_api") + 1 :]
+    return _problem(404, "Not found.") if "/".join(rest).startswith(CLOSED) else None
+
+
+def _body_refusal(headers: Headers, most: int) -> Response | None:
+    """What to answer to a body that is too long, says not how long it is, or holds files."""
+    length = headers.get("content-length", "0")
+    # A limit on the digits, as Python refuses to read very many.
+    told = length.isascii() and length.isdecimal() and len(length) < 12
+    if "transfer-encoding" in headers or not told or int(length) > most:
+        return _problem(413, f"Expected a body of at most {most} bytes, its length told before.")
+    if headers.get("content-type", "").lower().startswith("multipart/"):
+        return _problem(415, "Expected a form or JSON; this server takes no files.")
+    return None
+
+
+def _page(status: int, title: str, text: str) -> Response:
+    return HTMLResponse(message_page(title, text), status)
+
+
+def _problem(status: int, message: str) -> Response:
+    return JSONResponse({"error": message}, status)
+
+
+def _headers_for(path: str) -> dict[str, str]:
+    # Asked anew each time (and mostly answered "not modified"), so that after an update no browser
+    # mixes old and new scripts.
+    return {**HEADERS, "Cache-Control": "no-cache"} if path.startswith("/static/") else HEADERS
+
+
+def _with_headers(send: Send, headers: Mapping[str, str]) -> Send:
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message).update(headers)
+        await send(message)
+
+    return send_with_headers

@@ -1,0 +1,230 @@
+"""The routes of the pages annotators go through: joining, the steps before the labelling, the end.
+
+Like those in `annotation.web.api`, they reply only after the use case has returned.
+"""
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.concurrency import run_in_threadpool
+
+from annotation import errors
+from annotation.accounts.attempts import Attempts, TooManyError, place_of
+from annotation.design import check
+from annotation.design.way import AT_WORK
+from annotation.domain import (
+    SESSION_LASTS,
+    Annotator,
+    AnnotatorStatus,
+    SignedIn,
+    Step,
+    Study,
+    StudyStatus,
+)
+from annotation.store import Store
+from annotation.study import labelling as study
+from annotation.study import passage as phases
+from annotation.texts import UNFIT, is_fit
+from annotation.web import phase_pages, signin
+from annotation.web.guard import ANNOTATOR_COOKIE, SIGNED_OUT
+from annotation.web.phase_pages import BEGIN, DONE
+from annotation.web.recruiting import Recruit, recruit_of
+
+LABEL = "/label"
+_STOPPED = {
+    AnnotatorStatus.PAUSED: (
+        "Your part is paused",
+        "The researcher has paused your part in this study. Load this page again later.",
+    ),
+    AnnotatorStatus.EXCLUDED: (
+        "Your part has ended",
+        "The researcher has ended your part in this study. Thank you for your help.",
+    ),
+}
+
+
+async def _fields(request: Request) -> dict[str, str]:
+    """The texts a form sent, by field; each page has fields of its own.
+
+    Raises `UnfitError` for a text that no database can hold.
+    """
+    form = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
+    if not all(map(is_fit, (*form, *form.values()))):
+        raise errors.UnfitError(f"{UNFIT} in every field.")
+    return form
+
+
+Fields = Annotated[dict[str, str], Depends(_fields)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pages:
+    """The routes, over one store."""
+
+    store: Store
+    attempts: Attempts
+
+    def join_page(self, request: Request, token: str) -> Response:
+        about = self._joined(token)
+        if about is None:
+            return _no_such_study()
+        recruit = recruit_of(request.query_params)
+        if recruit is not None:
+            return _html(signin.recruit_page(about, recruit))
+        annotator = self._signed_in(request)
+        here = annotator is not None and annotator.study_id == about.id
+        name = annotator.name if annotator is not None and here else None
+        return _html(signin.sign_in_page(about, signed_in_as=name))
+
+    async def join(self, request: Request, token: str, form: Fields) -> Response:
+        about = await run_in_threadpool(self._joined, token)
+        if about is None:
+            return _no_such_study()
+        recruit = recruit_of(form)
+        name = recruit.pseudonym if recruit else form.get("name", "")
+        address = place_of(request.client.host if request.client else "")
+        ids, password = recruit.ids if recruit else None, form.get("password") or None
+        before = request.cookies.get(ANNOTATOR_COOKIE, "")
+
+        def sign_in() -> SignedIn:
+            signed_in = study.join(self.store, token, name, password, external=ids)
+            # Whoever was signed in here before; nobody else must go on under their name.
+            study.sign_out(self.store, before)
+            return signed_in
+
+        turn = self.attempts.turn(f"{token}\n{address}") if about.protected else nullcontext()
+        try:
+            async with turn:
+                signed_in = await run_in_threadpool(sign_in)
+        except (errors.SignInError, TooManyError) as error:
+            status = 429 if isinstance(error, TooManyError) else 403
+            return _refused(about, recruit, name, str(error), status)
+        response = RedirectResponse(_place_of(signed_in.annotator), 303)
+        response.set_cookie(
+            ANNOTATOR_COOKIE,
+            signed_in.session_token,
+            max_age=int(SESSION_LASTS.total_seconds()),
+            httponly=True,
+            samesite="lax",
+            secure=request.url.scheme == "https",
+        )
+        return response
+
+    def sign_out(self, request: Request) -> Response:
+        study.sign_out(self.store, request.cookies.get(ANNOTATOR_COOKIE, ""))
+        response = RedirectResponse(SIGNED_OUT, 303)
+        response.delete_cookie(ANNOTATOR_COOKIE)
+        return response
+
+    def signed_out(self) -> Response:
+        text = (
+            "To label pictures, open the link of your study. The researcher who asked you has it."
+        )
+        return _html(signin.message_page("You are signed out", text))
+
+    def begin(self, request: Request) -> Response:
+        """The page of the step somebody is at, or the way to where they belong."""
+        annotator = self._signed_in(request)
+        if annotator is None:
+            return RedirectResponse(SIGNED_OUT, 303)
+        return self._page_of(phases.settle(self.store, annotator))
+
+    def advance(self, request: Request, form: Fields) -> Response:
+        """Take what the page of a step sent; the reply leads to the next page."""
+        annotator = self._signed_in(request)
+        if annotator is None:
+            return RedirectResponse(SIGNED_OUT, 303)
+        try:
+            phases.advance(self.store, annotator, _step(form), form)
+        except errors.AnswerError as error:
+            return self._page_of(annotator, problem=str(error), status=422)
+        except errors.NotAllowedError:
+            pass  # the page says why
+        return RedirectResponse(BEGIN, 303)
+
+    def done(self, request: Request) -> Response:
+        """The last page, for those who are done only."""
+        annotator = self._signed_in(request)
+        if annotator is None:
+            return RedirectResponse(SIGNED_OUT, 303)
+        if annotator.step is not Step.DONE:
+            return RedirectResponse(_place_of(annotator), 303)
+        about = study.get_study(self.store, annotator.study_id)
+        code = phases.completion_code_of(self.store, about.id, annotator.name)
+        return _html(phase_pages.thanks_page(about, code or ""))
+
+    def _page_of(self, annotator: Annotator, problem: str = "", status: int = 200) -> Response:
+        about = study.get_study(self.store, annotator.study_id)
+        step = annotator.step
+        if step in AT_WORK or step is Step.DONE:
+            return RedirectResponse(_place_of(annotator), 303)
+        stopped = _why_stopped(annotator, about)
+        if stopped is not None:
+            return _html(phase_pages.stopped_page(about, *stopped))
+        if step is Step.CHECK:
+            return _html(self._check_page(annotator, about, problem), status)
+        if step is Step.CONSENT:
+            return _html(phase_pages.consent_page(about, problem=problem), status)
+        page = {
+            Step.INSTRUCTIONS: phase_pages.instructions_page,
+            Step.DECLINED: phase_pages.declined_page,
+            Step.FAILED: phase_pages.failed_page,
+        }[step]
+        return _html(page(about), status)
+
+    def _check_page(self, annotator: Annotator, about: Study, problem: str) -> str:
+        used, wrong = phases.attempts_used(self.store, annotator)
+        questions = check.questions(about.task, about.spec.seed, annotator.id)
+        reminders = check.reminders(about.task, wrong)
+        return phase_pages.check_page(about, questions, used, reminders=reminders, problem=problem)
+
+    def _joined(self, token: str) -> Study | None:
+        try:
+            return study.study_by_token(self.store, token)
+        except errors.NotFoundError:
+            return None
+
+    def _signed_in(self, request: Request) -> Annotator | None:
+        return study.who(self.store, request.cookies.get(ANNOTATOR_COOKIE, ""))
+
+
+def _step(form: Fields) -> Step:
+    try:
+        return Step(form.get("step", ""))
+    except ValueError:
+        raise errors.AnswerError("This page is out of date. Please go on from here.") from None
+
+
+def _place_of(annotator: Annotator) -> str:
+    """The address of the page where somebody goes on."""
+    if annotator.step in AT_WORK:
+        return LABEL
+    return DONE if annotator.step is Step.DONE else BEGIN
+
+
+def _why_stopped(annotator: Annotator, about: Study) -> tuple[str, str] | None:
+    if annotator.status is not AnnotatorStatus.ACTIVE:
+        return _STOPPED.get(annotator.status)
+    if about.status is StudyStatus.CLOSED and annotator.step is not Step.FAILED:
+        return "The study is closed", "There is nothing left to answer. Thank you for coming."
+    return None
+
+
+def _refused(
+    about: Study, recruit: Recruit | None, name: str, problem: str, status: int
+) -> Response:
+    if recruit is not None:
+        return _html(signin.recruit_page(about, recruit, problem=problem), status)
+    return _html(signin.sign_in_page(about, name=name, problem=problem), status)
+
+
+def _no_such_study() -> HTMLResponse:
+    text = "This link leads to no study. Ask the researcher who gave it to you for a new one."
+    return _html(signin.message_page("No such study", text), 404)
+
+
+def _html(page: str, status: int = 200) -> HTMLResponse:
+    return HTMLResponse(page, status, headers={"Cache-Control": "no-store"})

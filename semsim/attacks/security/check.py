@@ -1,0 +1,171 @@
+"""The rank of U for one network's own weights and gradient, beside the closed form."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+from torch import Tensor
+
+from semsim.attacks.security.index import Convolution, LayerSecurity, SecurityIndex, Shape, rank_of
+from semsim.words import agreeing, counted
+
+_LARGEST = 6000  # rows of a dense matrix: 288 MB, and a minute of one core
+_ZERO = (
+    1e-11  # of the largest eigenvalue of U Uᵀ; rounding is about 1e-13, the smallest others 1e-8
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeakedLayer:
+    """A convolution's weight, (C_out, C_in / groups, h, w), and ∂J/∂Z of one image, (C_out, H, W).
+
+    Both best in float64: in float32 small singular values drown in rounding.
+    """
+
+    weight: Tensor
+    slope: Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedLayer:
+    """A layer with its closed form, and the rank that its U really has. why: of a difference.
+
+    rank: None where the layer is too large to compute it.
+    """
+
+    layer: LayerSecurity
+    rank: int | None
+    why: tuple[str, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether closed form and number are the same."""
+        return self.rank == self.layer.rank
+
+
+def checked_layers(index: SecurityIndex, leaked: Sequence[LeakedLayer]) -> list[CheckedLayer]:
+    """Each layer of `index` with the numeric rank of U for its weight and gradient in `leaked`."""
+    return [_checked(layer, one) for layer, one in zip(index.layers, leaked, strict=True)]
+
+
+def measured_index(index: SecurityIndex, checked: Sequence[CheckedLayer]) -> SecurityIndex:
+    """`index` with the numeric ranks, where there are some, in place of the closed form."""
+    layers = tuple(
+        one.layer if one.rank is None else replace(one.layer, rank=one.rank) for one in checked
+    )
+    return replace(index, layers=layers)
+
+
+def equations_matrix(
+    convolution: Convolution, inputs: Shape, leaked: LeakedLayer
+) -> scipy.sparse.csr_array:
+    """U of Eq. 4: W's rows channel by channel, then ∂J/∂W's; (equations, C·H·W) float64."""
+    rows, columns, values = (
+        np.concatenate(parts) for parts in zip(*_entries(convolution, inputs, leaked), strict=True)
+    )
+    shape = (leaked.slope.numel() + leaked.weight.numel(), int(np.prod(inputs)))
+    return scipy.sparse.csr_array((values, (rows, columns)), shape=shape)
+
+
+def matrix_rank(matrix: scipy.sparse.csr_array) -> int:
+    """The rank of a sparse matrix, by the eigenvalues of its smaller Gram matrix.
+
+    Rows count after scaling to norm 1.
+    """
+    norms = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
+    scaled = scipy.sparse.diags_array(1 / np.where(norms > 0, norms, 1)) @ matrix
+    side = min(matrix.shape)
+    tall = matrix.shape[0] >= matrix.shape[1]
+    gram = ((scaled.T @ scaled) if tall else (scaled @ scaled.T)).toarray()
+    if tall and _is_definite(gram):
+        return side
+    found = scipy.linalg.eigvalsh(gram, overwrite_a=True)
+    return int((found > _ZERO * found[-1]).sum()) if found[-1] > 0 else 0
+
+
+def _is_definite(gram: np.ndarray) -> bool:
+    """Whether a Cholesky factor exists with no pivot near rounding: 20 times faster."""
+    try:
+        pivots = np.diag(scipy.linalg.cholesky(gram, check_finite=False))
+    except scipy.linalg.LinAlgError:
+        return False
+    return bool((pivots**2).min() > 1e-9 * (pivots**2).max())
+
+
+def _entries(
+    convolution: Convolution, inputs: Shape, leaked: LeakedLayer
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """(rows, columns, values) of W and of K, one group and one tap after the other."""
+    weight = leaked.weight.detach().double().cpu().numpy()
+    slope = leaked.slope.detach().double().cpu().numpy()
+    outputs, depth, *_ = weight.shape
+    positions = slope[0].size
+    slope = slope.reshape(outputs, positions)
+    per_group = outputs // convolution.groups
+    pixels = np.arange(np.prod(inputs[1:])).reshape(inputs[1:])
+    for place, (f, c, i, j) in enumerate(np.ndindex(weight.shape)):
+        on, under = _under_tap(convolution, pixels, (i, j), slope_shape(leaked))
+        columns = under[on] + (f // per_group * depth + c) * pixels.size
+        at = np.flatnonzero(on)
+        yield f * positions + at, columns, np.full(len(at), weight[f, c, i, j])
+        yield np.full(len(at), outputs * positions + place), columns, slope[f, at]
+
+
+def slope_shape(leaked: LeakedLayer) -> tuple[int, int]:
+    """(H, W) of the layer's output."""
+    return leaked.slope.shape[1], leaked.slope.shape[2]
+
+
+def _under_tap(
+    convolution: Convolution, pixels: np.ndarray, tap: tuple[int, int], outputs: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which positions have the tap on the input, and the pixel under it (any where it is off)."""
+    places = [
+        np.arange(outputs[side]) * convolution.stride[side]
+        - convolution.padding[side]
+        + convolution.dilation[side] * tap[side]
+        for side in (0, 1)
+    ]
+    on = [(place >= 0) & (place < size) for place, size in zip(places, pixels.shape, strict=True)]
+    inside = [place.clip(0, size - 1) for place, size in zip(places, pixels.shape, strict=True)]
+    return np.logical_and.outer(*on).ravel(), pixels[np.ix_(*inside)].ravel()
+
+
+def _checked(layer: LayerSecurity, leaked: LeakedLayer) -> CheckedLayer:
+    if min(layer.equations, layer.unknowns) > _LARGEST:
+        sizes = f"{layer.equations:,} equations for {layer.unknowns:,} values"
+        large = f"too large to check: {sizes}, both above {_LARGEST:,}"
+        return CheckedLayer(layer=layer, rank=None, why=(large,))
+    rank = matrix_rank(equations_matrix(layer.convolution, layer.inputs, leaked))
+    why = () if rank == layer.rank else tuple(_reasons(layer, leaked, rank))
+    return CheckedLayer(layer=layer, rank=rank, why=why)
+
+
+def _reasons(layer: LayerSecurity, leaked: LeakedLayer, rank: int) -> Iterator[str]:
+    """What is not in general position, in words."""
+    weight, slope = leaked.weight.flatten(1), leaked.slope.flatten(1)
+    silent = int((slope == 0).all(1).sum())
+    dead = int((slope == 0).sum())
+    if silent:
+        have = agreeing(silent, "has", "have")
+        yield f"{silent} of {counted(len(slope), 'channel')} {have} a gradient of 0 everywhere"
+    elif dead:
+        dead_words = agreeing(dead, "is dead: its", "are dead: their")
+        yield f"{dead} of {counted(slope.numel(), 'unit')} {dead_words} gradient is 0"
+    if layer.convolution.groups == 1:
+        ranks = (_rank(weight), _rank(slope))
+        largest = (min(weight.shape), min(slope.shape))
+        if ranks[0] < largest[0]:
+            yield f"the kernels span {ranks[0]} of {largest[0]} dimensions"
+        if ranks[1] < largest[1]:
+            yield f"the channels' gradients span {ranks[1]} of {largest[1]} dimensions"
+        if ranks != largest and rank_of(layer.convolution, layer.inputs, ranks) == rank:
+            yield "with these the closed form gives the same rank"
+    if not layer.exact:
+        yield f"the closed form is an upper bound here ({layer.bound_by})"
+
+
+def _rank(matrix: Tensor) -> int:
+    return int(np.linalg.matrix_rank(matrix.detach().double().cpu().numpy()))

@@ -1,0 +1,248 @@
+"""`python -m semsim audit`: what a network's architecture gives away to layer-wise inversion."""
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated
+
+import torch
+import typer
+from torch import nn
+
+from semsim.attacks.security.advice import advice, described, signed, stated, try_outs
+from semsim.attacks.security.check import CheckedLayer, checked_layers, measured_index
+from semsim.attacks.security.index import CNN3, SecurityIndex, Shape, security_index
+from semsim.attacks.security.layers import ReadNetwork, leaked_layers, network_of, read_network
+from semsim.cli.score import text_table
+from semsim.errors import DataError, SettingsError
+from semsim.reporting.export import png, svg
+from semsim.reporting.security_figure import leak_figure
+from semsim.terminal import told_errors
+
+_SHOWN = 8  # try-outs, of which a deep network has dozens
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audited:
+    """A network under audit. model: None until its weights are needed."""
+
+    name: str
+    model: nn.Module
+    network: ReadNetwork
+    input_shape: Shape
+
+
+def audit(
+    network: Annotated[
+        str,
+        typer.Argument(
+            help="cnn3:1 to cnn3:4, built in, or model.py:Net, a class of a file of yours. "
+            "CAUTION: the file is run, as by `python model.py`. Audit only files you trust."
+        ),
+    ],
+    size: Annotated[
+        str, typer.Option("--input", help="Channels, height and width of an image.")
+    ] = "3x32x32",
+    verify: Annotated[
+        bool, typer.Option(help="Check ranks with the network's own weights and a gradient.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Of weights and of the image of the check.")] = 0,
+    figure: Annotated[Path | None, typer.Option(help="File for the picture: .png or .svg.")] = None,
+) -> None:
+    """Print c(M) of a network layer by layer, what it means, and what small changes would do.
+
+    The class of a file is made without arguments. Its layers must follow one another, without
+    shortcuts.
+    """
+    with told_errors():
+        found = audited(network, shape_of(size), seed)
+        index = security_index(found.network.layers, found.input_shape)
+        typer.echo(f"{found.name}, input {size}\n\n{layer_text(index, found.network.names)}\n")
+        typer.echo(f"{stated(index)}\n")
+        typer.echo("\n\n".join(advice(index, found.network.notes)))
+        if verify:
+            typer.echo(f"\n{_verified(found, index, seed)}")
+        typer.echo(f"\n{_try_out_text(found, index)}")
+        if figure is not None:
+            write_leaks(index, found.name, figure)
+            typer.echo(f"\nWrote {figure}")
+
+
+def audited(text: str, input_shape: Shape, seed: int) -> Audited:
+    """The network that `text` names, read; weights that it draws are drawn with `seed`.
+
+    Raises `DataError` where there is none, `SettingsError` where c(M) does not know it.
+    """
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)  # a class draws its weights from the global generator
+        if text.startswith("cnn3:"):
+            model = _built_in(text.removeprefix("cnn3:"), input_shape)
+        else:
+            model = model_of_file(text)
+    network = read_network(model, input_shape)
+    return Audited(name=text, model=model, network=network, input_shape=input_shape)
+
+
+def model_of_file(text: str) -> nn.Module:
+    """An object of the class that `text`, as model.py:Net, names. Runs the file's code.
+
+    Raises `DataError` where file, class or object cannot be had.
+    """
+    path, _, name = text.rpartition(":")
+    if Path(text).is_file():
+        path, name = text, ""
+    file = Path(path)
+    if not path or not file.is_file():
+        raise DataError(f"No file {path or text!r}. Give it as model.py:Net, or try cnn3:1.")
+    with _run_as_script(file):
+        module = _loaded(file)
+        made = getattr(module, name, None) if name else None
+        if made is None:
+            there = ", ".join(_networks_in(module)) or "none"
+            missing = f"{file} has no class {name!r}" if name else f"{file}: name a class of it"
+            raise DataError(f"{missing}, as model.py:Net. Networks in it: {there}.")
+        if not isinstance(made, type) or not issubclass(made, nn.Module):
+            raise DataError(f"{name} of {file} is not a class of networks (torch.nn.Module).")
+        try:
+            return made()
+        except (Exception, SystemExit) as error:  # as in _loaded
+            raise DataError(
+                f"{name} of {file} cannot be made without arguments: {_what(error)}."
+            ) from error
+
+
+@contextmanager
+def _run_as_script(file: Path) -> Iterator[None]:
+    """Its neighbours can be imported, as in `python model.py`."""
+    folder = str(file.resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+
+
+def _loaded(file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"audited_{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise DataError(f"{file} is not a Python file; its name must end in .py.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        where = f"{error.filename}, line {error.lineno}"
+        raise DataError(f"{where}: syntax error: {error.msg}.") from error
+    except (Exception, SystemExit) as error:  # what a stranger's code can raise has no common type
+        raise DataError(f"{file} cannot be run: {_what(error)}.") from error
+    return module
+
+
+def _networks_in(module: ModuleType) -> list[str]:
+    """The classes that the file itself defines, not those that it imports."""
+    return [
+        name
+        for name, one in vars(module).items()
+        if isinstance(one, type)
+        and issubclass(one, nn.Module)
+        and one.__module__ == module.__name__
+    ]
+
+
+def _what(error: BaseException) -> str:
+    said = f"{type(error).__name__}: {error}".rstrip(".")
+    return f"it ends the program ({said})" if isinstance(error, SystemExit) else said
+
+
+def shape_of(text: str) -> Shape:
+    """(C, H, W) from 3x32x32; `SettingsError` for anything else."""
+    parts = text.lower().replace("×", "x").split("x")
+    good = len(parts) == 3 and all(part.isascii() and part.isdigit() for part in parts)
+    shape = tuple(int(part) for part in parts) if good else ()
+    if not shape or min(shape) < 1:
+        raise SettingsError(
+            f"--input is channels x height x width, each from 1, as 3x32x32; got {text!r}."
+        )
+    return shape
+
+
+def layer_text(index: SecurityIndex, names: tuple[str, ...]) -> str:
+    """c(M) layer by layer for a terminal."""
+    header = ["layer", "", "input", "n", "equations", "rank U", "hidden", "weight", "part of c(M)"]
+    rows = [
+        [
+            *(f"{layer.place}: {name}", described(layer), "×".join(map(str, layer.inputs))),
+            *(f"{count:,}" for count in (layer.unknowns, layer.equations)),
+            f"{layer.rank:,}" if layer.exact else f"≤ {layer.rank:,}",
+            f"{layer.hidden:,}",
+            f"{layer.weight:.3g}",
+            signed(layer.contribution),
+        ]
+        for layer, name in zip(index.layers, names, strict=True)
+    ]
+    end = ["fully connected", "", f"{index.features:,}", "", "", "", "none", "", "leaks whole"]
+    return text_table(header, [*rows, end])
+
+
+def write_leaks(index: SecurityIndex, name: str, path: Path) -> None:
+    """Write the picture of where a network leaks; `SettingsError` for an ending there is not."""
+    drawing = leak_figure(index, name)
+    if path.suffix not in (".png", ".svg"):
+        raise SettingsError(f"--figure ends in .png or .svg; got {path.name!r}.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".png":
+            path.write_bytes(png(drawing))
+        else:
+            path.write_text(svg(drawing, live=False), encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{path} cannot be written ({error}). Choose another --figure.") from error
+
+
+def _built_in(variant: str, input_shape: Shape) -> nn.Module:
+    layers = {str(number): layers for number, layers in CNN3.items()}.get(variant)
+    if layers is None:
+        raise SettingsError(f"Built in are cnn3:1 to cnn3:4; got cnn3:{variant}.")
+    return network_of(layers, input_shape)
+
+
+def _verified(found: Audited, index: SecurityIndex, seed: int) -> str:
+    if not index.layers:
+        return "Nothing to check: there is no convolution."
+    rng = torch.Generator().manual_seed(seed)
+    leaked = leaked_layers(found.model, found.network.names, found.input_shape, rng)
+    checked = checked_layers(index, leaked)
+    lines = [_verdict(one, _named(found, one.layer.place)) for one in checked]
+    value = signed(measured_index(index, checked).value)
+    rest = ", in part in closed form" if any(one.rank is None for one in checked) else ""
+    return "\n".join([f"Checked with weights and a gradient: c(M) = {value}{rest}", *lines])
+
+
+def _verdict(one: CheckedLayer, name: str) -> str:
+    if one.rank is None:
+        return f"  {name}: {one.why[0]}"
+    if one.agrees:
+        return f"  {name}: rank {one.rank:,}, as in closed form"
+    why = "; ".join(one.why) or "weights or gradient are not in general position, or only just"
+    return f"  {name}: rank {one.rank:,}, closed form {one.layer.rank:,}: {why}"
+
+
+def _try_out_text(found: Audited, index: SecurityIndex) -> str:
+    tried = try_outs(found.network.layers, found.input_shape)
+    rows = [
+        [_named(found, one.place), one.change, signed(one.value), f"{one.hidden:,}"]
+        for one in tried
+    ]
+    if len(rows) > _SHOWN:
+        half = _SHOWN // 2
+        rows = [*rows[:half], ["…", "", "", ""], *rows[-half:]]
+    header = ["change in", "", f"c(M), now {signed(index.value)}", "hidden of the image"]
+    return text_table(header, rows)
+
+
+def _named(found: Audited, place: int) -> str:
+    return f"{place}: {found.network.names[place - 1]}"

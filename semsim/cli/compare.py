@@ -1,0 +1,351 @@
+"""`python -m semsim compare` and `report`: which metric agrees with people, from a terminal.
+
+Exit codes: 0 when the comparison was made, 2 when it could not be.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import typer
+
+from semsim.analysis.evidence import SCORE_COLUMNS, gather
+from semsim.analysis.result import Analysis, AnalysisSettings, Ceiling
+from semsim.analysis.run import analyse
+from semsim.cli.score import terminal_bar, text_table
+from semsim.errors import DataError, SettingsError, UnknownNameError
+from semsim.importers import read_import
+from semsim.metrics import MetricSpec, find_metric
+from semsim.reporting.bundle import write_bundle
+from semsim.reporting.canvas import DOUBLE, SINGLE
+from semsim.reporting.methods import Origin, warnings
+from semsim.reporting.notation import NONE, p_value, reason, with_interval_or_why
+from semsim.reporting.report import report_html
+from semsim.terminal import STDOUT, told_errors
+
+MOST_ROWS = 10_000_000  # of a table; so many scores take 2.7 GB
+_DEFAULTS = AnalysisSettings()
+_TEXTS = ("study", "dataset", "attack", "model", "image_id", "class_name", "annotator", "answer")
+
+VotesArgument = Annotated[
+    Path, typer.Argument(help="Votes (Parquet or CSV), or the folder of an import.")
+]
+ScoresArgument = Annotated[
+    Path | None, typer.Argument(help="Scores (Parquet or CSV); an import may have its own.")
+]
+LabelsOption = Annotated[
+    Path | None,
+    typer.Option(help="Labels: image files, and columns human:<name> of given labels."),
+]
+HeadlineOption = Annotated[
+    str | None,
+    typer.Option(help="Human score to rank by; left out, the one the study's protocol fixed."),
+]
+BootstrapsOption = Annotated[int, typer.Option(min=1, help="Resamples for intervals.")]
+PermutationsOption = Annotated[
+    int, typer.Option(min=1, help="Random permutations, where all of them are too many.")
+]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of all of them.")]
+HigherOption = Annotated[
+    list[str] | None,
+    typer.Option(help="A metric of your own whose higher values leak more; may be repeated."),
+]
+LowerOption = Annotated[
+    list[str] | None,
+    typer.Option(help="A metric of your own whose lower values leak more; may be repeated."),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to compare: files, the human score, and the directions of foreign metrics."""
+
+    votes: Path
+    scores: Path | None
+    labels: Path | None
+    headline: str | None
+    settings: AnalysisSettings
+    higher: tuple[str, ...]
+    lower: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """The tables of one study.
+
+    protocol: the human score the study fixed. name, collection: of an import, which says them.
+    """
+
+    votes: pd.DataFrame
+    scores: pd.DataFrame
+    labels: pd.DataFrame | None
+    protocol: str | None
+    name: str | None = None
+    collection: str = ""
+
+
+def compare(
+    votes: VotesArgument,
+    scores: ScoresArgument = None,
+    labels: LabelsOption = None,
+    headline: HeadlineOption = None,
+    bootstraps: BootstrapsOption = _DEFAULTS.bootstraps,
+    permutations: PermutationsOption = _DEFAULTS.permutations,
+    seed: SeedOption = _DEFAULTS.seed,
+    higher_leaks: HigherOption = None,
+    lower_leaks: LowerOption = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write report, tables and figures into.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option(help="Replace an older bundle in --out.")] = False,
+    width: Annotated[
+        float, typer.Option(min=SINGLE, help="Of figures, in mm: 89 is one column, 183 two.")
+    ] = DOUBLE,
+) -> None:
+    """Print how well each metric agrees with people; with --out write everything about it."""
+    with told_errors():
+        request = Request(
+            votes=votes,
+            scores=scores,
+            labels=labels,
+            headline=headline,
+            settings=_settings(bootstraps, permutations, seed),
+            higher=tuple(higher_leaks or ()),
+            lower=tuple(lower_leaks or ()),
+        )
+        analysis, origin = judge(request)
+        typer.echo(agreement_text(analysis, origin))
+        if out is not None:
+            with terminal_bar("figure") as bar:
+                write_bundle(analysis, out, origin, overwrite=overwrite, width_mm=width, report=bar)
+            typer.echo(f"Wrote {out}")
+
+
+def report(
+    votes: VotesArgument,
+    scores: ScoresArgument = None,
+    labels: LabelsOption = None,
+    headline: HeadlineOption = None,
+    bootstraps: BootstrapsOption = _DEFAULTS.bootstraps,
+    permutations: PermutationsOption = _DEFAULTS.permutations,
+    seed: SeedOption = _DEFAULTS.seed,
+    higher_leaks: HigherOption = None,
+    lower_leaks: LowerOption = None,
+    out: Annotated[Path, typer.Option(help="HTML file; - is stdout.")] = Path("report.html"),
+) -> None:
+    """Write one HTML file about the comparison, ready to go with a paper; it opens offline."""
+    with told_errors():
+        if out != STDOUT and out.suffix not in (".html", ".htm"):
+            raise SettingsError(f"--out ends in .html, or is - for stdout; got {out.name!r}.")
+        request = Request(
+            votes=votes,
+            scores=scores,
+            labels=labels,
+            headline=headline,
+            settings=_settings(bootstraps, permutations, seed),
+            higher=tuple(higher_leaks or ()),
+            lower=tuple(lower_leaks or ()),
+        )
+        _write(out, report_html(*judge(request)))
+
+
+def judge(request: Request) -> tuple[Analysis, Origin]:
+    """Read the tables, gather and analyse; `SemsimError` says what does not fit."""
+    tables = _tables(request)
+    specs = specs_of(tables.scores, request.higher, request.lower)
+    headline = request.headline or tables.protocol or _DEFAULTS.headline
+    settings = replace(request.settings, headline=headline)
+    evidence = gather(tables.votes, tables.scores, specs, labels=tables.labels, name=tables.name)
+    with terminal_bar("step") as bar:
+        analysis = analyse(evidence, specs, settings, bar)
+    return analysis, Origin(protocol=tables.protocol, collection=tables.collection)
+
+
+def specs_of(
+    scores: pd.DataFrame, higher: Sequence[str] = (), lower: Sequence[str] = ()
+) -> list[MetricSpec]:
+    """The facts of every metric in a table of scores, in the order they come.
+
+    higher, lower: names of metrics the product does not know, by the direction of leakage. Raises
+    `SettingsError` where a direction is missing, given twice, or contradicts a known metric.
+    """
+    if "metric" not in scores:
+        raise DataError(f"The table of scores has no column metric; it has {list(scores)}.")
+    names = [str(name) for name in scores["metric"].dropna().unique()]
+    absent = sorted({*higher, *lower} - set(names))
+    if absent:
+        raise SettingsError(
+            f"No scores of {', '.join(absent)}, whose direction was given. The scores have: "
+            f"{', '.join(names)}."
+        )
+    twice = sorted(set(higher) & set(lower))
+    if twice:
+        raise SettingsError(f"{', '.join(twice)} cannot leak more both ways; give one direction.")
+    directions = dict.fromkeys(higher, True) | dict.fromkeys(lower, False)
+    found = {name: _spec(name, scores, directions) for name in names}
+    unknown = [name for name, spec in found.items() if spec is None]
+    if unknown:
+        raise SettingsError(
+            f"The scores have metrics that are not known here: {', '.join(unknown)}. Say of each "
+            "whether higher or lower values leak more: --higher-leaks NAME or --lower-leaks NAME."
+        )
+    return [spec for spec in found.values() if spec is not None]
+
+
+def agreement_text(analysis: Analysis, origin: Origin) -> str:
+    """What a terminal shows: notes, the agreement of every metric, and the human ceiling."""
+    ordered = analysis.agreement.sort_values("rho", ascending=False, kind="stable")
+    rows = [_agreement_line(row) for _, row in ordered.iterrows()]
+    header = ["metric", "n", "|ρ|", "|τ|", "ρ [95 %]", "p", "τ [95 %]", "p", ""]
+    ceiling = analysis.ceiling
+    limit = (
+        f"undefined: {ceiling.undefined}"
+        if ceiling.undefined is not None
+        else f"ρ {_limit(ceiling, ceiling.rho, ceiling.rho_low, ceiling.rho_high)}, "
+        f"τ {_limit(ceiling, ceiling.tau, ceiling.tau_low, ceiling.tau_high)}"
+    )
+    return "\n".join(
+        [
+            *(f"Note: {note}" for note in warnings(analysis, origin)),
+            f"Agreement with people in {analysis.evidence.name}, human score "
+            f"'{analysis.settings.headline}':",
+            text_table(header, rows),
+            f"Human ceiling: {limit}",
+            "Signed values agree with people where positive. Intervals: 95 % over models, of ρ "
+            "after Bonett and Wright, of τ by its score; of the ceiling that of one split.",
+        ]
+    )
+
+
+def _agreement_line(row: pd.Series) -> list[str]:
+    why = reason(row["undefined"])
+    if why is not None:
+        return [row["title"], str(row["n"]), *[NONE] * 6, f"undefined: {why}"]
+    why_none = row["interval_undefined"]
+    return [
+        *(row["title"], str(row["n"])),
+        *(f"{row['abs_rho']:.4f}", f"{row['abs_tau']:.4f}"),
+        with_interval_or_why(row["rho"], row["rho_bw_low"], row["rho_bw_high"], why_none),
+        p_value(row["p_rho"]),
+        with_interval_or_why(row["tau"], row["tau_score_low"], row["tau_score_high"], why_none),
+        p_value(row["p_tau"]),
+        str(row["p_kind"]),
+    ]
+
+
+def _limit(ceiling: Ceiling, *values: float | None) -> str:
+    value, low, high = (float("nan") if one is None else one for one in values)
+    return with_interval_or_why(value, low, high, ceiling.interval_undefined)
+
+
+def _settings(bootstraps: int, permutations: int, seed: int) -> AnalysisSettings:
+    return AnalysisSettings(bootstraps=bootstraps, permutations=permutations, seed=seed)
+
+
+def _tables(request: Request) -> Tables:
+    labels = None if request.labels is None else read_table(request.labels)
+    if request.votes.is_dir():
+        return _imported(request, labels)
+    if request.scores is None:
+        raise SettingsError("Give a table of scores after the votes: VOTES SCORES.")
+    votes, scores = read_table(request.votes), read_table(request.scores, SCORE_COLUMNS)
+    return Tables(votes=votes, scores=scores, labels=labels, protocol=_protocol(votes))
+
+
+def _imported(request: Request, labels: pd.DataFrame | None) -> Tables:
+    found = read_import(request.votes)
+    scores = found.scores if request.scores is None else read_table(request.scores, SCORE_COLUMNS)
+    if scores is None:
+        raise SettingsError(f"{request.votes} came without scores; give a table of them after it.")
+    return Tables(
+        votes=found.votes,
+        scores=scores,
+        labels=found.labels if labels is None else labels,
+        protocol=str(found.record["headline"]),
+        name=found.name,
+        collection=f"The votes were brought in by the importer '{found.record['kind']}'.",
+    )
+
+
+def _spec(name: str, scores: pd.DataFrame, directions: dict[str, bool]) -> MetricSpec | None:
+    try:
+        spec = find_metric(name).spec
+    except UnknownNameError:
+        if name not in directions:
+            return None
+        return MetricSpec(
+            name=name,
+            title=name,
+            higher_means_more_leakage=directions[name],
+            per_image=bool(scores.loc[scores["metric"] == name, "image_id"].notna().any()),
+        )
+    if directions.get(name, spec.higher_means_more_leakage) != spec.higher_means_more_leakage:
+        way = "higher" if spec.higher_means_more_leakage else "lower"
+        raise SettingsError(f"{name} is known: its {way} values leak more. Leave it out.")
+    return spec
+
+
+def _protocol(votes: pd.DataFrame) -> str | None:
+    """The human score the study's protocol fixed, where its votes say so."""
+    if "headline" not in votes:
+        return None
+    fixed = votes["headline"].dropna().unique()
+    if len(fixed) > 1:
+        raise DataError(f"The votes name several human scores: {', '.join(map(str, fixed))}.")
+    return str(fixed[0]) if len(fixed) else None
+
+
+def read_table(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """A table of Parquet or CSV; ids and names stay texts.
+
+    columns: those wanted, of which the table may lack some; None for all. Raises `DataError` where
+    it is not readable or has more than `MOST_ROWS` rows.
+    """
+    try:
+        if path.suffix == ".parquet":
+            table = _read_parquet(path, columns)
+        elif path.suffix == ".csv":
+            # Only an empty cell is missing: a model may be called "None" and an image "007".
+            texts = dict.fromkeys(_TEXTS, str)
+            wanted = None if columns is None else lambda name: name in columns
+            told: dict[str, Any] = {"dtype": texts, "keep_default_na": False, "na_values": [""]}
+            table = pd.read_csv(path, usecols=wanted, nrows=MOST_ROWS + 1, **told)
+        else:
+            raise DataError(f"{path} should be a table ending in .parquet or .csv.")
+    except (OSError, ValueError) as error:  # parsing errors of pandas and pyarrow are ValueErrors
+        raise DataError(f"{path} is not a readable table ({error}).") from error
+    if len(table) > MOST_ROWS:
+        raise DataError(_too_long(path))
+    return table
+
+
+def _read_parquet(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
+    with pq.ParquetFile(path) as file:
+        if file.metadata.num_rows > MOST_ROWS:
+            raise DataError(_too_long(path))
+        there = file.schema_arrow.names
+    return pd.read_parquet(
+        path, columns=None if columns is None else [name for name in columns if name in there]
+    )
+
+
+def _too_long(path: Path) -> str:
+    return (
+        f"{path} has more than {MOST_ROWS:,} rows, which would take more than 3 GB of memory. Keep "
+        "the scores of images that people judged, or compare fewer metrics at a time."
+    )
+
+
+def _write(path: Path, text: str) -> None:
+    if path == STDOUT:
+        typer.echo(text)
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        typer.echo(f"Wrote {path}")
+    except OSError as error:
+        raise DataError(f"{path} cannot be written ({error}). Choose another --out.") from error

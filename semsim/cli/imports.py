@@ -1,0 +1,121 @@
+"""`python -m semsim import`: data published by others.
+
+Exit codes: 0 when all of the source was imported, 1 when something was left out, 2 when nothing
+could be done. With --dry-run the same, and nothing is written.
+"""
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import Field, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from semsim.cli.score import terminal_bar
+from semsim.errors import SettingsError
+from semsim.importers import (
+    IMPORTERS,
+    Importer,
+    ImportPlan,
+    Places,
+    carry_out,
+    places_of,
+    plan_import,
+)
+from semsim.importers.image_sets import slug
+from semsim.terminal import DATA, told_errors
+
+app = typer.Typer(
+    no_args_is_help=True, help="Import data published by others: images, votes, labels, scores."
+)
+
+_Source = Annotated[Path, typer.Argument(help="File or folder to import.")]
+_Name = Annotated[str | None, typer.Option(help="Name of the import; default: the source's.")]
+_Out = Annotated[
+    Path | None,
+    typer.Option(help="Folder to make, instead of imports/<name> and runs/<name> in --data-dir."),
+]
+_DataDir = Annotated[Path, typer.Option(help="Folder of the studio's data.")]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
+
+
+def _planned(kind: str, source: Path, name: str, settings: dict[str, Any]) -> ImportPlan:
+    """What importing would do, said on the terminal."""
+    with terminal_bar("step") as bar:
+        plan = plan_import(kind, source, name, settings, bar)
+    typer.echo(plan.text())
+    return plan
+
+
+def _carried_out(plan: ImportPlan, places: Places) -> None:
+    with terminal_bar("step") as bar:
+        folders = carry_out(plan, places, bar)
+    typer.echo("\n".join(f"Wrote {folder}" for folder in folders))
+
+
+def _checked(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9 ._+-]*", name):
+        raise SettingsError(
+            f"An import's name is that of a folder: letters, digits, spaces and . _ + - only, "
+            f"the first a letter or digit; got {name!r}."
+        )
+    return name
+
+
+def _command(kind: str, importer: Importer) -> Callable[..., None]:
+    """The command of an importer: its options are the importer's settings."""
+
+    def command(
+        source: Path,
+        name: str | None,
+        out: Path | None,
+        data_dir: Path,
+        dry_run: bool,
+        **settings: Any,
+    ) -> None:
+        given = {key: value for key, value in settings.items() if value is not None}
+        with told_errors():
+            called = _checked(slug(source.resolve().stem) if name is None else name)
+            plan = _planned(kind, source, called, given)
+            if dry_run:
+                typer.echo("Dry run: nothing was written.")
+            else:
+                _carried_out(plan, places_of(called, data_dir, out))
+        raise typer.Exit(0 if plan.complete else 1)
+
+    common = [
+        _parameter("source", _Source),
+        _parameter("name", _Name, None),
+        _parameter("out", _Out, None),
+        _parameter("data_dir", _DataDir, DATA),
+        _parameter("dry_run", _DryRun, False),
+    ]
+    own = [_parameter(one.name, _option(one, importer), None) for one in fields(importer)]
+    signature = inspect.Signature([*common, *own])
+    command.__signature__ = signature  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
+    return command
+
+
+def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> Any:
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+def _option(setting: Field, importer: Importer) -> Any:
+    """A setting as an option that is None unless given."""
+    value = getattr(importer, setting.name)
+    default = "" if value in (None, "") else f" Default: {value}."
+    kind: Any = setting.type
+    return Annotated[kind | None, typer.Option(help=setting.metadata["help"] + default)]
+
+
+def _help(kind: str, importer: Importer) -> str:
+    like = next(name for name, one in IMPORTERS.items() if type(one) is type(importer))
+    return (type(importer).__doc__ or "") if like == kind else f"{like}, set up for this file."
+
+
+for _kind, _importer in IMPORTERS.items():
+    app.command(_kind, help=_help(_kind, _importer))(_command(_kind, _importer))

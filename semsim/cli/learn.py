@@ -1,0 +1,288 @@
+"""`python -m semsim learn …`: train SemSim, judge it by what it has not seen, and study it.
+
+`learn` with options alone trains, as before there were other commands.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from semsim.campaign.specs import read_plugin
+from semsim.cli.learn_alone import learn_command
+from semsim.cli.score import terminal_bar, text_table
+from semsim.datasets import DATASETS
+from semsim.errors import SettingsError
+from semsim.jobs import terminal as job_cli
+from semsim.jobs.folders import Job, read_job
+from semsim.learning import PRESETS, TrainSettings
+from semsim.learning.ablations import STUDIES, StudyPlan, default_values, read_values, summary
+from semsim.learning.ablations_run import (
+    JudgedOrder,
+    Workplace,
+    queue_judged,
+    queue_study,
+    read_material,
+    work_of,
+)
+from semsim.learning.card import HEADS, NOT_STATED, card_paths, table_rows
+from semsim.learning.card_promoted import promote
+from semsim.learning.evaluation import BASELINES
+from semsim.learning.initial import absolute
+from semsim.learning.orders import Order
+from semsim.learning.pretrain import PretrainSettings, pretrain, save_start, start_accuracy
+from semsim.learning.session import STATE_FILE
+from semsim.learning.splits import Counts, HoldOut, count, parse_hold_out
+from semsim.registry import build
+from semsim.terminal import DATA, told_errors
+from semsim.weights import CHECKPOINTS
+from semsim.words import counted
+
+_TRAIN = "train"
+
+
+class _TrainUnlessNamed(TyperGroup):
+    """A group whose options alone mean its first command."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0].startswith("-") and args[0] != "--help":
+            args = [_TRAIN, *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_TrainUnlessNamed, no_args_is_help=True, help="Train SemSim, judge it, study it."
+)
+app.command(_TRAIN)(learn_command)
+
+_Labels = Annotated[Path, typer.Option(help="Parquet file of labels, exported from a study.")]
+_Votes = Annotated[
+    Path | None, typer.Option(help="Parquet file of its votes; without, no human ceiling.")
+]
+_HoldOut = Annotated[
+    str, typer.Option(help="original, or what is left out: architecture=convnet8 and the like.")
+]
+_Share = Annotated[float, typer.Option(help="Share of the originals in the test.")]
+_Split = Annotated[int, typer.Option(help="Seed of the choice of test originals.")]
+_Preset = Annotated[str, typer.Option(help="Settings, as small or small:epochs=5,backbone=lenet.")]
+_Checkpoints = Annotated[Path, typer.Option(help="Folder of checkpoints and weights.")]
+_Data = Annotated[Path, typer.Option(help="Folder in which jobs and scores are kept.")]
+_Metrics = Annotated[str, typer.Option(help="Other metrics, with commas between.")]
+_Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
+_METRICS = ",".join(BASELINES)
+
+
+@app.command("run")
+def run_command(
+    labels: _Labels,
+    name: Annotated[str, typer.Option(help="Name of the checkpoint to make.")],
+    votes: _Votes = None,
+    hold_out: _HoldOut = "original",
+    share: _Share = 0.25,
+    split_seed: _Split = 0,
+    preset: _Preset = "small",
+    study: Annotated[str, typer.Option(help="Whose votes they are, for people to read.")] = "",
+    licence: Annotated[str, typer.Option(help="What the card says of the licence.")] = NOT_STATED,
+    metrics: _Metrics = _METRICS,
+    checkpoints: _Checkpoints = CHECKPOINTS,
+    data_dir: _Data = DATA,
+    device: _Device = "auto",
+) -> None:
+    """Train on one side of a split, judge by the other, write checkpoint and model card."""
+    with told_errors():
+        settings = replace(read_settings(preset), device=device)
+        order = Order(name=name, checkpoints=checkpoints.resolve(), settings=settings, study=study)
+        asked = JudgedOrder(
+            order=order, hold_out=parse_hold_out(hold_out, share, split_seed), licence=licence
+        )
+        material, place = (
+            read_material(labels, votes),
+            _place(checkpoints, data_dir, metrics, device),
+        )
+        typer.echo(counts_text(count(material.labels, asked.hold_out), asked.hold_out), err=True)
+        outcome = carry_out(queue_judged(asked, material, place, data_dir / "jobs"))
+        if outcome is not None:
+            typer.echo(judged_text(outcome))
+
+
+@app.command("study")
+def study_command(
+    what: Annotated[str, typer.Argument(help=f"One of {', '.join(STUDIES)}.")],
+    labels: _Labels,
+    votes: _Votes = None,
+    values: Annotated[
+        str | None, typer.Option(help="What is tried, with commas; left out, the usual values.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Trainings of each value.")] = 1,
+    hold_out: _HoldOut = "original",
+    share: _Share = 0.25,
+    preset: _Preset = "small",
+    metrics: _Metrics = _METRICS,
+    checkpoints: _Checkpoints = CHECKPOINTS,
+    data_dir: _Data = DATA,
+    device: _Device = "auto",
+) -> None:
+    """Vary one thing and judge each training: label budget, network, loss or margin."""
+    with told_errors():
+        material = read_material(labels, votes)
+        given = (
+            default_values(what, material.labels) if values is None else read_values(what, values)
+        )
+        plan = StudyPlan(
+            what=what,
+            values=given,
+            seeds=tuple(range(seeds)),
+            settings=replace(read_settings(preset), device=device),
+            hold_out=parse_hold_out(hold_out, share),
+        )
+        place = _place(checkpoints, data_dir, metrics, device)
+        outcome = carry_out(queue_study(plan, material, place, data_dir / "jobs"))
+        if outcome is not None:
+            typer.echo(study_text(outcome))
+
+
+@app.command("pretrain")
+def pretrain_command(
+    out: Annotated[Path, typer.Option(help="File of weights to write, .safetensors.")],
+    dataset: Annotated[
+        str, typer.Option(help="Data set whose training split it learns, as symbols:setting=…")
+    ] = "symbols:train_per_class=120",
+    settings: Annotated[
+        str, typer.Option("--set", help="Settings, such as backbone=resnet50,epochs=30,seed=7.")
+    ] = "",
+    device: _Device = "auto",
+) -> None:
+    """Train a classifier whose network SemSim can start from: --preset pooled:weights=FILE.
+
+    It sees the public training split alone, never an original of a study. Run again after
+    Ctrl-C, it goes on after the last finished epoch.
+    """
+    with told_errors():
+        if out.suffix != ".safetensors":
+            raise SettingsError(f"--out ends in .safetensors; got {out.name!r}.")
+        asked = PretrainSettings(
+            **read_plugin({"pretrain": PretrainSettings}, f"pretrain:{settings}").settings
+        )
+        source = read_plugin(DATASETS, dataset)
+        data = build(DATASETS, source.name, source.settings)
+        kept = out.with_suffix(".training.pt")
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with terminal_bar("batch") as bar:
+            model = pretrain(data("train"), asked, device=device, checkpoint=kept, report=bar)
+        share = start_accuracy(model, data("test"))
+        facts = {"dataset": source.name, "of": dict(source.settings), "test_accuracy": share}
+        save_start(model, out, asked, facts)
+        kept.unlink(missing_ok=True)
+        typer.echo(f"Wrote {out}: names {share:.1%} of the test images right.")
+
+
+@app.command("counts")
+def counts_command(
+    labels: _Labels, hold_out: _HoldOut = "original", share: _Share = 0.25, split_seed: _Split = 0
+) -> None:
+    """What a training and its test would have, and what they lack; trains nothing."""
+    with told_errors():
+        asked = parse_hold_out(hold_out, share, split_seed)
+        typer.echo(counts_text(count(read_material(labels, None).labels, asked), asked))
+
+
+@app.command("promote")
+def promote_command(
+    name: Annotated[str, typer.Argument(help="Name of the checkpoint.")],
+    checkpoints: _Checkpoints = CHECKPOINTS,
+) -> None:
+    """Make a checkpoint the SemSim of this workspace, the one Compare shows first."""
+    with told_errors():
+        typer.echo(f"{promote(checkpoints, name)} is the SemSim of this workspace.")
+
+
+@app.command("carry-out", hidden=True)
+def carry_out_command(
+    job: Annotated[Path, typer.Option(help="Job of a judged training or a study.")],
+) -> None:
+    """Carry out or resume a job that `run`, `study` or a page made."""
+    with told_errors():
+        outcome = carry_out(read_job(job))
+        if outcome is not None:
+            typer.echo(study_text(outcome) if "rows" in outcome else judged_text(outcome))
+
+
+def read_settings(text: str) -> TrainSettings:
+    """The settings in "small:epochs=5,backbone=lenet": those of a preset, some replaced."""
+    name, _, rest = text.strip().partition(":")
+    preset = PRESETS[name]
+    changed = dict(read_plugin({"training": TrainSettings}, f"training:{rest}").settings)
+    if "weights" in changed:
+        changed["weights"] = absolute(changed["weights"])
+    return replace(preset, **changed)
+
+
+def carry_out(job: Job) -> dict[str, Any] | None:
+    """Do the work of a job; None where it was stopped as asked."""
+    outcome = job_cli.carry_out(job, work_of(job), terminal_bar("step"))
+    if outcome is not None:  # the result is written: nothing to resume
+        (job.folder / STATE_FILE).unlink(missing_ok=True)
+    return outcome
+
+
+def counts_text(counts: Counts, hold_out: HoldOut) -> str:
+    """What a split has and lacks, in lines."""
+    training = counts.training
+    lines = [
+        f"Learns from {counted(training.n_triplets, 'triplet')} of "
+        f"{counted(len(training.usable), 'original')}.",
+        f"Judged by {hold_out.words}: {counts.recognisable} recognisable and "
+        f"{counts.unrecognisable} unrecognisable reconstructions of "
+        f"{counted(counts.n_test_originals, 'original')} by "
+        f"{counted(counts.n_test_models, 'model')}; {counted(counts.unused, 'is', 'are')} on "
+        "neither side.",
+        *(f"Missing: {what}." for what in counts.lacking),
+    ]
+    return "\n".join(lines)
+
+
+def judged_text(outcome: dict[str, Any]) -> str:
+    """What a judged training found, as text."""
+    checkpoint = Path(outcome["checkpoint"])
+    held_out = outcome["held_out"]
+    votes = "simulated votes" if outcome["simulated"] else "people's votes"
+    lines = [
+        f"Trained on {votes}: {outcome['n_triplets']} triplets of {outcome['n_originals']} "
+        f"originals, {outcome['epochs']} epochs.",
+        f"Held out: {outcome['split']['words']}, {held_out['n_images']} images.",
+        text_table(HEADS, table_rows(held_out)),
+        "In sample (no measure of its worth):",
+        text_table(HEADS, table_rows(outcome["in_sample"])[:1]),
+        *(f"{name} is left out: {why}" for name, why in held_out["left_out"].items()),
+        *(f"Warning: {warning}" for warning in outcome["warnings"]),
+        f"Wrote {checkpoint} and {card_paths(checkpoint)[0].name}",
+    ]
+    return "\n".join(lines)
+
+
+def study_text(outcome: dict[str, Any]) -> str:
+    """What a study found, as text: a line a value, over all seeds."""
+    kind = STUDIES[outcome["what"]]
+    table = summary(outcome["rows"])
+    heads = [kind.axis, "seeds", "originals", "SemSim AUC", "lowest", "highest", "ρ"]
+    columns = ["value", "seeds", "n_originals", "auc", "auc_lowest", "auc_highest", "rho"]
+    others = ["mse", "psnr", "ssim"]
+    rows = [
+        [str(v) if not isinstance(v, float) else ("–" if v != v else f"{v:.3g}") for v in row]
+        for row in table[[*columns, *others]].to_numpy().tolist()
+    ]
+    title = f"{kind.title} (Fig. {kind.figure}), image-level AUC on held-out images, mean of seeds"
+    simulated = ["Simulated votes: this says nothing about people."] if outcome["simulated"] else []
+    return "\n".join([title, *simulated, text_table([*heads, "MSE", "PSNR", "SSIM"], rows)])
+
+
+def _place(checkpoints: Path, data: Path, metrics: str, device: str) -> Workplace:
+    names = tuple(name.strip() for name in metrics.split(",") if name.strip())
+    return Workplace(
+        checkpoints=checkpoints.resolve(),
+        scores=(data / "scores").resolve(),
+        device=device,
+        metrics=names,
+    )

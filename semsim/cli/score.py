@@ -1,0 +1,347 @@
+"""`python -m semsim score` and `weights`: metrics from a terminal, and their weight files.
+
+Exit codes of `score`: 0 when all that was asked for was computed, 1 when a metric was unavailable
+or an image was left out, 2 when nothing could be done.
+"""
+
+import functools
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+from tqdm import tqdm
+
+from semsim.device import pick_device
+from semsim.errors import DataError, SemsimError, SettingsError, WeightsError
+from semsim.jobs import folders as jobs
+from semsim.metrics import (
+    Metric,
+    Pairs,
+    Reference,
+    Resources,
+    all_metrics,
+    find_metric,
+    summarise,
+)
+from semsim.progress import Progress, Report, silent
+from semsim.scores.folder_pairs import FolderPairs, match_folders
+from semsim.scores.scoring import (
+    FORMAT,
+    ScoreBook,
+    pair_sets_of_folders,
+    pair_sets_of_labels,
+    provenance,
+    read_labels,
+    read_pairs,
+    referenced,
+    score_sets,
+)
+from semsim.terminal import DATA, STDOUT, check_table, told_errors, write_table
+from semsim.weights import CHECKPOINTS, download, locate, read_manifest
+
+CheckpointsOption = Annotated[Path, typer.Option(help="Folder of weight files.")]
+JobOption = Annotated[
+    Path | None, typer.Option(help="Run as the job in this folder (pages use it).", hidden=True)
+]
+
+
+def score(
+    originals: Annotated[
+        Path | None, typer.Option(help="Folder of original images, with --reconstructions.")
+    ] = None,
+    reconstructions: Annotated[
+        Path | None, typer.Option(help="Folder of images of the same names.")
+    ] = None,
+    sets: Annotated[
+        list[Path] | None,
+        typer.Option(help="A reconstruction set, instead of two folders; may be repeated."),
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="A study's labels (Parquet), instead of folders.")
+    ] = None,
+    metrics: Annotated[
+        str,
+        typer.Option(
+            help="Names with commas between, or 'all'. <name>@attacked compares with the image "
+            "that was really attacked."
+        ),
+    ] = "mse,psnr,ssim",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="File to write, .parquet or .csv; - is CSV on standard output. For two folders "
+            "the default is <reconstructions>-scores.parquet, beside the folder."
+        ),
+    ] = None,
+    scores: Annotated[
+        Path, typer.Option(help="Where scores of sets are kept, so that none is computed twice.")
+    ] = DATA / "scores",
+    checkpoints: CheckpointsOption = CHECKPOINTS,
+    fetch: Annotated[
+        bool, typer.Option("--download", help="Fetch missing weight files first.")
+    ] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    job: JobOption = None,
+) -> None:
+    """Score reconstructions against their originals; print a table and write the scores."""
+    with told_errors():
+        check_table(out)
+        resources = Resources(checkpoints=checkpoints, device=pick_device(device))
+        names = _names(metrics, resources)
+        if fetch:
+            _fetch_for(names, resources)
+        given = [originals is not None or reconstructions is not None, bool(sets), bool(labels)]
+        if sum(given) != 1:
+            raise SettingsError(
+                "Give one of: --originals with --reconstructions, --sets, or --labels."
+            )
+        if given[0]:
+            if originals is None or reconstructions is None:
+                raise SettingsError("--originals and --reconstructions go together.")
+            complete = _score_folders(originals, reconstructions, names, resources, out)
+        else:
+            work = _sets_work(sets or [], labels, names, resources, scores)
+            complete = _score_sets(work, out, job)
+    raise typer.Exit(0 if complete else 1)
+
+
+def weights(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Weight files; all of them when left out.")
+    ] = None,
+    fetch: Annotated[
+        bool, typer.Option("--download", help="Fetch the named files; checks the sha256.")
+    ] = False,
+    checkpoints: CheckpointsOption = CHECKPOINTS,
+    job: JobOption = None,
+) -> None:
+    """List the weight files metrics need, or fetch the named ones with --download."""
+    with told_errors():
+        manifest = read_manifest(checkpoints)
+        wanted = list(names or manifest)
+        if fetch and not names:
+            raise SettingsError(f"Name the files to fetch: {', '.join(manifest)}.")
+        if fetch:
+            _in_job(job, lambda report: _download(wanted, checkpoints, report))
+    states = [(name, _weight_state(name, checkpoints)) for name in wanted]
+    typer.echo("\n".join(f"{name:24}{state}" for name, state in states))
+    raise typer.Exit(0 if all(state.startswith("ok") for _, state in states) else 1)
+
+
+def folder_scores(
+    found: FolderPairs, metrics: Sequence[Metric], resources: Resources, report: Report = silent
+) -> pd.DataFrame:
+    """One row a pair, one column a metric of images.
+
+    `attrs` of the table, which Parquet keeps: for every metric its summary and what made it, or
+    the reason why it is unavailable; metrics of sets have only that.
+    """
+    pairs = functools.cache(lambda reference: read_pairs(referenced(found.pairs, reference)))
+    table, records = referenced(found.pairs, "clean").copy(), {}
+    for step, metric in enumerate(metrics, start=1):
+        column, records[metric.spec.name] = _column(metric, pairs, resources)
+        if column is not None and metric.spec.per_image:
+            table[metric.spec.name] = column
+        report(Progress(step, len(metrics), metric.spec.title))
+    table.attrs = {"format": FORMAT, "metrics": records, "left_out": list(found.problems)}
+    return table
+
+
+def _column(
+    metric: Metric, pairs: Callable[[Reference], Pairs], resources: Resources
+) -> tuple[np.ndarray | None, dict[str, Any]]:
+    """A metric's values and their record; no values, and the reason, where it is unavailable."""
+    try:
+        judged = pairs(metric.spec.reference)
+        scores = metric.prepare(resources)(judged)
+        summary = summarise(scores.values)
+    except (WeightsError, DataError) as error:
+        return None, {"unavailable": str(error)}
+    record = {
+        "mean": summary.mean,
+        "sd": summary.sd,
+        "n": len(judged),
+        "n_inf": summary.n_inf,
+        "standard_error": scores.standard_error,
+        "notes": list(scores.notes),
+        **provenance(metric, resources),
+    }
+    return scores.values, record
+
+
+def _score_folders(
+    originals: Path,
+    reconstructions: Path,
+    names: Sequence[str],
+    resources: Resources,
+    out: Path | None,
+) -> bool:
+    found = match_folders(originals, reconstructions)
+    metrics = [find_metric(name) for name in names]
+    with terminal_bar("metric") as bar:
+        table = folder_scores(found, metrics, resources, bar)
+    target = out or reconstructions.resolve().with_name(
+        f"{reconstructions.resolve().name}-scores.parquet"
+    )
+    write_table(table, target)
+    records = table.attrs["metrics"]
+    typer.echo(_record_table(records), err=target == STDOUT)
+    for problem in found.problems:
+        typer.echo(f"Left out: {problem}", err=True)
+    unavailable = _say_unavailable(
+        {name: record["unavailable"] for name, record in records.items() if "unavailable" in record}
+    )
+    typer.echo(f"Wrote {target}", err=target == STDOUT)
+    return not found.problems and not unavailable
+
+
+def _sets_work(
+    sets: Sequence[Path],
+    labels: Path | None,
+    names: Sequence[str],
+    resources: Resources,
+    scores: Path,
+) -> Callable[[Report], ScoreBook]:
+    pair_sets = (
+        pair_sets_of_folders(sets) if labels is None else pair_sets_of_labels(read_labels(labels))
+    )
+    return lambda report: score_sets(pair_sets, names, resources, scores, report)
+
+
+def _score_sets(work: Callable[[Report], ScoreBook], out: Path | None, job: Path | None) -> bool:
+    books: list[ScoreBook] = []
+
+    def run(report: Report) -> dict[str, Any]:
+        books.append(work(report))
+        return book_record(books[0])
+
+    if _in_job(job, run) is None:
+        return False  # stopped as asked
+    book = books[0]
+    if out is not None:
+        write_table(book.scores, out)
+    typer.echo(_book_table(book), err=out == STDOUT)
+    unavailable = _say_unavailable(book.unavailable)
+    for (title, name), reason in book.refused.items():
+        typer.echo(f"{name} of {title}: {reason}", err=True)
+    return not unavailable and not book.refused
+
+
+def book_record(book: ScoreBook) -> dict[str, Any]:
+    """What a job keeps of a book: how much was computed, and why the rest was not."""
+    return {
+        "computed": len(book.facts),
+        "unavailable": book.unavailable,
+        "refused": [
+            {"set": title, "metric": name, "reason": reason}
+            for (title, name), reason in book.refused.items()
+        ],
+    }
+
+
+def _in_job(folder: Path | None, work: Callable[[Report], dict[str, Any]]) -> dict[str, Any] | None:
+    with terminal_bar("step") as bar:
+        return work(bar) if folder is None else jobs.run_as_job(folder, work, also=bar)
+
+
+def _names(text: str, resources: Resources) -> list[str]:
+    """The metrics asked for, each once; `UnknownNameError` for one there is not."""
+    if text.strip() == "all":
+        return list(all_metrics(resources))
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise SettingsError("--metrics is empty. Try --metrics mse,psnr,ssim.")
+    return [find_metric(name).spec.name for name in names]
+
+
+def _fetch_for(names: Sequence[str], resources: Resources) -> None:
+    needed = dict.fromkeys(w for name in names for w in find_metric(name).spec.weights)
+    missing = [name for name in needed if not _is_here(name, resources.checkpoints)]
+    for name in missing:
+        try:
+            with terminal_bar("B") as bar:
+                download(name, resources.checkpoints, bar)
+        except WeightsError as error:  # the metrics that need it will say so; others go on
+            typer.echo(f"Not fetched: {error}", err=True)
+
+
+def _download(names: Sequence[str], checkpoints: Path, report: Report) -> dict[str, Any]:
+    return {"files": [str(download(name, checkpoints, report)) for name in names]}
+
+
+def _is_here(name: str, checkpoints: Path) -> bool:
+    return _weight_state(name, checkpoints).startswith("ok")
+
+
+def _weight_state(name: str, checkpoints: Path) -> str:
+    try:
+        return f"ok       {locate(name, checkpoints)}"
+    except SemsimError as error:
+        return f"missing  {error}"
+
+
+def _say_unavailable(reasons: dict[str, str]) -> bool:
+    for name, reason in reasons.items():
+        typer.echo(f"{name} is unavailable: {reason}", err=True)
+    return bool(reasons)
+
+
+def _record_table(records: dict[str, dict[str, Any]]) -> str:
+    header = ["metric", "mean", "sd", "n", "infinite", ""]
+    rows = []
+    for name, record in records.items():
+        if "unavailable" in record:
+            rows.append([name, "unavailable", "", "", "", ""])
+            continue
+        error = record["standard_error"]
+        spread = "" if error is None else f"± {error:.4g} (standard error)"
+        notes = "; ".join(part for part in (spread, *record["notes"]) if part)
+        facts = (_number(record["mean"]), _number(record["sd"]), record["n"], record["n_inf"])
+        rows.append([name, *(str(fact) for fact in facts), notes])
+    return text_table(header, rows)
+
+
+def _book_table(book: ScoreBook) -> str:
+    rows = []
+    groups = book.scores.groupby(["dataset", "attack", "model", "metric"], sort=False)
+    for (dataset, attack, model, metric), part in groups:
+        found = summarise(part["value"].to_numpy())
+        numbers = [_number(found.mean), _number(found.sd), str(found.n), str(found.n_inf)]
+        rows.append([str(dataset), str(attack), str(model), str(metric), *numbers])
+    return text_table(
+        ["dataset", "attack", "model", "metric", "mean", "sd", "values", "infinite"], rows
+    )
+
+
+def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns in line, two spaces apart."""
+    lines = [list(header), *[list(row) for row in rows]]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6g}"
+
+
+@contextmanager
+def terminal_bar(unit: str) -> Iterator[Report]:
+    """A report that draws a bar on stderr."""
+    with tqdm(
+        total=1, unit=unit, file=sys.stderr, dynamic_ncols=True, unit_scale=unit == "B"
+    ) as bar:
+
+        def show(progress: Progress) -> None:
+            bar.total = progress.total
+            bar.set_postfix_str(progress.note, refresh=False)
+            bar.update(progress.done - bar.n)
+
+        yield show

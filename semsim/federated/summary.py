@@ -1,0 +1,99 @@
+"""A federated comparison as tables and sentences for people."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from semsim.cli.score import text_table
+from semsim.federated.leak import ARMS
+from semsim.federated.verdict import decibels
+
+COST_COLUMNS = ("perturb", "forward", "backward", "update")  # PP, LFP, LBP, MU of Table 5
+COST_TITLES = ("server masks", "clients forward", "clients backward", "server updates")
+
+
+def curve_table(training: Mapping[str, Any]) -> str:
+    """How each scheme ends, on test data."""
+    header = ["scheme", "rounds", "loss", "squared error", "accuracy"]
+    return text_table(header, [_end(name, curve) for name, curve in training["curves"].items()])
+
+
+def training_words(training: Mapping[str, Any]) -> str:
+    """What the masks change about training: nothing in the model, and what a client learns."""
+    gamma, released = training["gamma"], training["released"]
+    text = [
+        f"FedAvg and PBPFL end {training['largest_difference']:.0e} apart in their most different "
+        f"parameter (recovery's condition number: {training['condition']:.0f}).",
+        f"The released model predicts the same to {released['predictions']:.0e}; its parameters "
+        f"differ by up to {released['parameters']:.2g}.",
+        f"A client finds γ = {gamma['estimated']:.4g} from its own data; it is "
+        f"{gamma['gamma']:.4g}. Its outputs are off by {gamma['error_before']:.0%} before and "
+        f"{gamma['error_after']:.0%} after it takes the noise out.",
+    ]
+    if "agreement_before" in gamma:
+        text.append(
+            f"Its predicted class is the true model's in {gamma['agreement_before']:.0%} of test "
+            f"images before, and in {gamma['agreement_after']:.0%} after."
+        )
+    return "\n".join(text)
+
+
+def cost_table(training: Mapping[str, Any]) -> str:
+    """Seconds and traffic of PBPFL over FedAvg's."""
+    costs, traffic = training["costs"], training["traffic"]
+    rows = [
+        [title, _seconds(costs["FedAvg"][key]), _seconds(costs["PBPFL"][key]), ratio]
+        for title, key, ratio in zip(COST_TITLES, COST_COLUMNS, cost_ratios(costs), strict=True)
+    ]
+    for title, key in (
+        ("numbers down", "numbers_down"),
+        ("numbers up", "numbers_up"),
+        ("bytes down, all rounds", "bytes_down"),
+        ("bytes up, all rounds", "bytes_up"),
+    ):
+        plain, masked = traffic["FedAvg"][key], traffic["PBPFL"][key]
+        rows.append([title, f"{plain:,}", f"{masked:,}", f"{masked / plain:.2f}"])
+    return text_table(["cost", "FedAvg", "PBPFL", "ratio"], rows)
+
+
+def cost_ratios(costs: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """PBPFL's seconds over FedAvg's, by `COST_COLUMNS`; FedAvg's masking is packing alone."""
+    return [
+        f"{costs['PBPFL'][key] / costs['FedAvg'][key]:.2f}" if costs["FedAvg"][key] > 0 else "-"
+        for key in COST_COLUMNS
+    ]
+
+
+def leak_table(leak: Mapping[str, Any]) -> str:
+    """Every arm's figures, mean ± sd, SSIM's difference with its 95 % interval, and verdict."""
+    header = ["arm", "SSIM", "PSNR dB", "SSIM from FedAvg's (95 %)", "failed", "verdict"]
+    return text_table(header, [leak_row(score) for score in leak["scores"]])
+
+
+def leak_row(score: Mapping[str, Any]) -> list[str]:
+    """One line of `leak_table`; a score as `asdict` gives it."""
+    own = score["arm"] == score["yardstick"]
+    gap = "" if own else f"{score['difference']:+.2f} ± {score['margin']:.2f}"
+    return [
+        ARMS[score["arm"]].title,
+        f"{score['ssim']:.2f} ± {score['ssim_sd']:.2f}",
+        _psnr(score["psnr"], score["psnr_sd"]),
+        gap,
+        f"{score['failed']} of {score['images']}",
+        score["verdict"],
+    ]
+
+
+def _psnr(mean: float, sd: float) -> str:
+    return decibels(mean) if math.isinf(mean) else f"{decibels(mean)} ± {sd:.1f}"
+
+
+def _end(name: str, curve: Sequence[Mapping[str, Any]]) -> list[str]:
+    last = curve[-1]
+    accuracy = "-" if last["accuracy"] is None else f"{last['accuracy']:.1%}"
+    figures = [f"{last['loss']:.4f}", f"{last['squared_error']:.4f}"]
+    return [name, str(last["round"]), *figures, accuracy]
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f} s"

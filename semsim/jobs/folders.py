@@ -1,0 +1,398 @@
+"""Long work as folders: a job runs in its own process and all that is known of it is on disk.
+
+    <root>/<id>/spec.json       what was asked for: id, kind, title, program, command, created
+    <root>/<id>/progress.jsonl  one line a report: done, total, note, values, at
+    <root>/<id>/result.json     present when the work is done
+    <root>/<id>/error.txt       present when it failed: what went wrong, then the traceback
+    <root>/<id>/stopped.txt     present when it stopped because it was asked to
+    <root>/<id>/stop            present when a stop was asked for
+    <root>/<id>/pid.json        the process that runs it, or ran it last
+    <root>/<id>/log.txt         what that process printed
+
+So a page, a second page and a restarted server all see the same job, and none of them owns it.
+`root` is everywhere the folder that holds the jobs, `<data-dir>/jobs`.
+"""
+
+import contextlib
+import json
+import logging
+import os
+import re
+import secrets
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
+from typing import IO, Any
+
+import pandas as pd
+import psutil
+
+from semsim.errors import JobError, StopRequestedError
+from semsim.jobs.owner import is_alive, owner_from, owner_now
+from semsim.jobs.progress_log import (
+    ProgressWriter,
+    TimedProgress,
+    read_end,
+    read_progress,
+    read_recent,
+    seconds_left,
+)
+from semsim.progress import Progress, Report, silent
+
+log = logging.getLogger(__name__)
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PROGRAM = ("-m", "semsim")
+_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]*")
+_FILE_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]*")
+_starting = threading.Lock()  # two clicks on Start at once are one start
+
+
+class JobState(Enum):
+    """Where a job is. LOST: its process is gone and left no word."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    LOST = "lost"
+
+
+_WORDS = {
+    "result.json": JobState.DONE,
+    "error.txt": JobState.FAILED,
+    "stopped.txt": JobState.STOPPED,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What was asked for. `argv` follows `python <program>`; `created` is ISO 8601 in UTC."""
+
+    folder: Path
+    kind: str
+    title: str
+    argv: tuple[str, ...]
+    created: str
+    program: tuple[str, ...] = PROGRAM
+
+    @property
+    def id(self) -> str:
+        """The folder's name, unique and in order of creation."""
+        return self.folder.name
+
+
+def create(
+    root: Path,
+    *,
+    kind: str,
+    title: str,
+    argv: Sequence[str],
+    files: Mapping[str, pd.DataFrame | Mapping[str, Any]] | None = None,
+    program: Sequence[str] = PROGRAM,
+) -> Job:
+    """A new job below `root`, not yet started.
+
+    argv: what follows `python -m semsim`; paths in it should be absolute. "{job}" in it becomes
+        the job's folder, so that a command can name a file of its own.
+    files: tables (written as Parquet) and mappings (JSON) put into the folder before it starts.
+    """
+    now = datetime.now(UTC)
+    folder = Path(root).resolve() / f"{now:%Y%m%d-%H%M%S-%f}-{secrets.token_hex(3)}"
+    folder.mkdir(parents=True)
+    for name, content in (files or {}).items():
+        _write_file(folder, name, content)
+    spec = {
+        "id": folder.name,
+        "kind": kind,
+        "title": title,
+        "program": list(program),
+        "command": [part.replace("{job}", str(folder)) for part in argv],
+        "created": now.isoformat(timespec="seconds"),
+    }
+    write_json(folder / "spec.json", spec)  # last: a folder without one is not a job yet
+    return read_job(folder)
+
+
+def open_job(root: Path, job_id: str) -> Job:
+    """The job called `job_id`; `JobError` where there is none."""
+    if not _ID.fullmatch(job_id):  # ids come from browsers: never a path
+        raise JobError(f"{job_id!r} is not a job's id.")
+    return read_job(Path(root) / job_id)
+
+
+def read_job(folder: Path) -> Job:
+    """The job in `folder`; `JobError` where it has no readable spec.json."""
+    folder = Path(folder).resolve()
+    spec = {"program": list(PROGRAM), **read_json(folder / "spec.json")}
+    for name, is_right in _SPEC.items():
+        if not is_right(spec.get(name)):
+            raise JobError(
+                f"{folder} is not a job: in spec.json {name} is {spec.get(name)!r}; expected "
+                f"{'a text' if is_right is _is_text else 'a list of texts'}."
+            )
+    return Job(
+        folder=folder,
+        kind=spec["kind"],
+        title=spec["title"],
+        argv=tuple(spec["command"]),
+        created=spec["created"],
+        program=tuple(spec["program"]),
+    )
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+_SPEC: Mapping[str, Callable[[object], bool]] = {
+    **dict.fromkeys(("kind", "title", "created"), _is_text),
+    **dict.fromkeys(("command", "program"), _are_texts),
+}
+
+
+def list_jobs(root: Path, kind: str | None = None) -> list[Job]:
+    """The jobs below `root`, of one kind or of all, newest first.
+
+    A folder whose spec.json is damaged is left out and named in the log, so that it does not take
+    the others along.
+    """
+    specs = sorted(Path(root).glob("*/spec.json"), key=lambda path: path.parent.name, reverse=True)
+    jobs = []
+    for path in specs:
+        try:
+            jobs.append(read_job(path.parent))
+        except JobError as error:
+            log.warning("A job is left out. %s Mend its spec.json or remove the folder.", error)
+    return [job for job in jobs if kind is None or job.kind == kind]
+
+
+def start(job: Job) -> None:
+    """Run the job in a process of its own, which outlives this one; `JobError` if it runs."""
+    with _starting:
+        if state(job) is not JobState.QUEUED:
+            raise JobError(f"{job.title!r} is {state(job).value}; only a queued job can start.")
+        _spawn(job)
+
+
+def resume(job: Job) -> None:
+    """Run the job again; the command goes on from its own checkpoint in the folder.
+
+    Raises `JobError` when the job runs or is done.
+    """
+    with _starting:
+        now = state(job)
+        if now in {JobState.RUNNING, JobState.DONE}:
+            raise JobError(f"{job.title!r} is {now.value}; there is nothing to resume.")
+        for name in ("pid.json", "stop", "stopped.txt", "error.txt", "result.json"):
+            (job.folder / name).unlink(missing_ok=True)
+        _spawn(job)
+
+
+def request_stop(job: Job) -> None:
+    """Ask the job to stop at its next report; a job that has no process is stopped at once."""
+    if state(job) is JobState.RUNNING:
+        (job.folder / "stop").touch()
+    elif state(job) in {JobState.QUEUED, JobState.LOST}:
+        _write_text(job.folder / "stopped.txt", "Stopped while it was not running.\n")
+
+
+def state(job: Job) -> JobState:
+    """Where the job is, from its folder and the table of processes alone."""
+    # The process is looked at first: one that ends in between has already left its word.
+    alive = is_alive(_owner(job.folder))
+    for name, word in _WORDS.items():
+        if (job.folder / name).exists():
+            damaged = word is JobState.DONE and _damage(job) is not None
+            return JobState.FAILED if damaged else word
+    if alive:
+        return JobState.RUNNING
+    return JobState.LOST if (job.folder / "pid.json").exists() else JobState.QUEUED
+
+
+def stop_requested(job: Job) -> bool:
+    """Whether somebody asked the job to stop."""
+    return (job.folder / "stop").exists()
+
+
+def result(job: Job) -> dict[str, Any]:
+    """What the finished work returned; `JobError` when it is not done."""
+    return read_json(job.folder / "result.json")
+
+
+def error_text(job: Job) -> str:
+    """What went wrong, then the traceback; empty when nothing did."""
+    path = job.folder / "error.txt"
+    if path.exists():
+        return path.read_text(encoding="utf-8", errors="replace")
+    damage = _damage(job) if (job.folder / "result.json").exists() else None
+    return "" if damage is None else f"{damage} Resume makes it again."
+
+
+def _damage(job: Job) -> JobError | None:
+    """What is wrong with the result the work has left."""
+    try:
+        result(job)
+    except JobError as error:
+        return error
+    return None
+
+
+def log_tail(job: Job, lines: int = 40) -> str:
+    """The last lines the job's process printed."""
+    text = read_end(job.folder / "log.txt")
+    return "\n".join(text.splitlines()[-lines:])
+
+
+def history(job: Job) -> list[TimedProgress]:
+    """Every kept report, oldest first, over all runs of the job."""
+    return read_progress(job.folder / "progress.jsonl")
+
+
+def latest(job: Job) -> TimedProgress | None:
+    """The newest report, or None before the first."""
+    recent = read_recent(job.folder / "progress.jsonl")
+    return recent[-1] if recent else None
+
+
+def eta_seconds(job: Job) -> float | None:
+    """Seconds left at the pace of the last minute, or None while no pace is known."""
+    started = (_owner(job.folder) or {"started": 0.0})["started"]
+    recent = read_recent(job.folder / "progress.jsonl")
+    return seconds_left([point for point in recent if point.at >= started])
+
+
+def run_as_job(
+    folder: Path, work: Callable[[Report], dict[str, Any]], also: Report = silent
+) -> dict[str, Any] | None:
+    """Do `work` as the job in `folder`: its reports, result, error or stop end up there.
+
+    work: called with a reporter, which raises `StopRequestedError` once a stop is asked for.
+    also: told of every report too, such as a terminal's progress bar.
+    Returns what `work` returned, or None when it was stopped. What `work` raises is recorded
+    and raised again; `JobError` when the job is done or another living process has it.
+    """
+    folder = Path(folder).resolve()
+    job = read_job(folder)
+    _claim(job)
+    try:
+        with open(folder / "progress.jsonl", "a+b") as file:
+            outcome = work(_Reporter(folder, file, also))
+        write_json(folder / "result.json", outcome)
+    except StopRequestedError:
+        _write_text(folder / "stopped.txt", "Stopped as asked.\n")
+        (folder / "stop").unlink(missing_ok=True)  # granted, and not meant for the next run
+        return None
+    except KeyboardInterrupt:
+        _write_text(folder / "stopped.txt", "Stopped from the keyboard.\n")
+        raise
+    except Exception as error:
+        what = str(error) or type(error).__name__
+        _write_text(folder / "error.txt", f"{what}\n\n{traceback.format_exc()}")
+        raise
+    return outcome
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write `content` so that a reader sees the old file or the new one, never half of one."""
+    _write_text(path, json.dumps(dict(content), indent=1, ensure_ascii=False) + "\n")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file; `JobError` where it is missing or broken."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise JobError(f"There is no {path.name} in {path.parent}.") from None
+    except (ValueError, RecursionError) as error:
+        raise JobError(f"{path} is not JSON: {error}.") from error
+    if not isinstance(content, dict):
+        raise JobError(f"{path} holds a {type(content).__name__}; expected an object.")
+    return content
+
+
+class _Reporter:
+    """Keeps reports, passes them on, and raises once a stop is asked for."""
+
+    def __init__(self, folder: Path, file: IO[bytes], also: Report) -> None:
+        self._stop = folder / "stop"
+        self._write = ProgressWriter(file)
+        self._also = also
+
+    def __call__(self, progress: Progress) -> None:
+        self._write(progress)
+        self._also(progress)
+        if self._stop.exists():
+            raise StopRequestedError("A stop was asked for.")
+
+
+def _spawn(job: Job) -> None:
+    command = [sys.executable, *job.program, *job.argv, "--job", str(job.folder)]
+    flags = 0
+    if sys.platform == "win32":
+        flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+    with open(job.folder / "log.txt", "ab") as log:
+        process = subprocess.Popen(
+            command,
+            cwd=REPOSITORY,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            creationflags=flags,
+        )
+    with contextlib.suppress(psutil.NoSuchProcess):  # gone already: the command wrote its own
+        _write_owner(job.folder, process.pid)
+    # Reaped when it ends, so that no zombie stays behind for as long as the server lives.
+    threading.Thread(target=process.wait, daemon=True, name=f"reap-{job.id}").start()
+
+
+def _claim(job: Job) -> None:
+    owner = _owner(job.folder)
+    # On Windows the starter knows the virtual environment's launcher, which is our parent.
+    ours = {os.getpid(), os.getppid()}
+    if owner is not None and owner["pid"] not in ours and is_alive(owner):
+        raise JobError(f"{job.title!r} already runs as process {owner['pid']:.0f}; stop it first.")
+    if (job.folder / "result.json").exists() and _damage(job) is None:
+        raise JobError(f"{job.title!r} is done; its result is {job.folder / 'result.json'}.")
+    for name in ("error.txt", "stopped.txt"):
+        (job.folder / name).unlink(missing_ok=True)
+    _write_owner(job.folder, os.getpid())
+
+
+def _write_owner(folder: Path, pid: int) -> None:
+    write_json(folder / "pid.json", owner_now(pid))
+
+
+def _owner(folder: Path) -> dict[str, float] | None:
+    try:
+        return owner_from(read_json(folder / "pid.json"))
+    except JobError:
+        return None
+
+
+def _write_file(folder: Path, name: str, content: pd.DataFrame | Mapping[str, Any]) -> None:
+    if not _FILE_NAME.fullmatch(name):
+        raise JobError(f"{name!r} is not a plain file name.")
+    if isinstance(content, pd.DataFrame):
+        content.to_parquet(folder / name, index=False)
+    else:
+        write_json(folder / name, content)
+
+
+def _write_text(path: Path, text: str) -> None:
+    # A name of its own a writer: the starter and the started may write the same file at once.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)

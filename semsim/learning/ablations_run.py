@@ -1,0 +1,319 @@
+"""Trainings that are judged by what they have not seen, and studies of them, as jobs."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from semsim.device import pick_device
+from semsim.errors import DataError, SettingsError
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job, JobState
+from semsim.learning import orders
+from semsim.learning.ablations import (
+    STUDIES,
+    Arm,
+    StudyPlan,
+    arms,
+    plan_of,
+    plan_record,
+    settings_of,
+    settings_record,
+    within_budget,
+)
+from semsim.learning.card import NOT_STATED, CardFacts, data_facts, write_card
+from semsim.learning.evaluation import BASELINES, Judging, evaluate
+from semsim.learning.initial import check_initial
+from semsim.learning.orders import Facts, Order, free_checkpoint_path
+from semsim.learning.session import STATE_FILE, learn
+from semsim.learning.splits import HoldOut, Split, divide, hold_out_text
+from semsim.learning.triplets import is_simulated, learnable, take_stock
+from semsim.metrics import Resources, find_metric
+from semsim.progress import Progress, Report, silent
+
+STUDY_KIND = "learn-study"
+CARRY_OUT = ("learn", "carry-out")  # the arguments of every job made here
+ARM_FILE = "arm.json"
+_ORDER_FILE = "order.json"
+_FACTS_FILE = "training.json"  # as of every training, so that lists show it
+_LABELS_FILE, _VOTES_FILE = "labels.parquet", "votes.parquet"
+_STEPS = 1000  # of one arm in the progress of a study
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workplace:
+    """Where a job finds and leaves things; paths are absolute.
+
+    checkpoints: weights of metrics, and where a finished SemSim goes. scores: kept scores.
+    """
+
+    checkpoints: Path
+    scores: Path
+    device: str = "auto"
+    metrics: tuple[str, ...] = BASELINES
+
+    def judging(self) -> Judging:
+        """What evaluations need; `UnknownNameError` for a metric there is not."""
+        for name in self.metrics:
+            find_metric(name)
+        resources = Resources(checkpoints=self.checkpoints, device=pick_device(self.device))
+        return Judging(resources=resources, scores=self.scores, metrics=self.metrics)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedOrder:
+    """A training, what is kept to judge it by, and the licence its card states."""
+
+    order: Order
+    hold_out: HoldOut
+    licence: str = NOT_STATED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """Labels of a study, see `divide`, and its votes or None where only majorities are known."""
+
+    labels: pd.DataFrame
+    votes: pd.DataFrame | None = None
+
+
+def train_and_judge(
+    asked: JudgedOrder,
+    material: Material,
+    place: Workplace,
+    folder: Path,
+    report: Report = silent,
+) -> dict[str, Any]:
+    """Train on one side of the split, judge by both, and write the model card.
+
+    Goes on from what an earlier run left in `folder`. Returns the outcome of `learn` with
+    `split`, `held_out` and `in_sample`, see `evaluate`. Raises as `learn` and `divide`.
+    """
+    split = divide(material.labels, asked.hold_out)
+    outcome = learn(asked.order, split.train, folder, report)
+    judging, checkpoint = place.judging(), asked.order.checkpoint
+    tell = _after(outcome, report)
+    tell("judging held-out reconstructions")
+    held_out = evaluate(checkpoint, split.test, material.votes, judging, sample="held-out")
+    tell("judging what it learned from")
+    in_sample = evaluate(checkpoint, split.train, material.votes, judging, sample="in-sample")
+    facts = CardFacts(
+        outcome=outcome,
+        split=split_record(split),
+        data=data_facts(material.labels, material.votes),
+        held_out=held_out,
+        in_sample=in_sample,
+        licence=asked.licence,
+    )
+    card = write_card(checkpoint, facts)
+    judged = {"split": facts.split, "held_out": held_out, "in_sample": in_sample}
+    return {**outcome, **judged, "licence": card["licence"]}
+
+
+def run_study(
+    plan: StudyPlan,
+    material: Material,
+    place: Workplace,
+    folder: Path,
+    report: Report = silent,
+) -> dict[str, Any]:
+    """Train and judge every arm; one that was finished before is not done again.
+
+    folder: each arm has a folder of its own in it, with its checkpoint and its numbers.
+    Returns the plan and one row an arm, see `run_arm`.
+    """
+    every = arms(plan)
+    rows = []
+    for number, arm in enumerate(every):
+        tell = _part_of(report, number, len(every), f"{arm.name}, {number + 1} of {len(every)}")
+        rows.append(run_arm(arm, material, place, folder / "arms" / arm.name, tell))
+    report(Progress(_STEPS * len(every), _STEPS * len(every), "done"))
+    simulated = is_simulated(material.labels)
+    return {**plan_record(plan), "simulated": simulated, "rows": rows}
+
+
+def run_arm(
+    arm: Arm, material: Material, place: Workplace, folder: Path, report: Report = silent
+) -> dict[str, Any]:
+    """Train one arm and judge it by its held-out images.
+
+    Returns value, seed, n_originals, n_triplets, epochs, seconds, warnings and held_out.
+    """
+    done = folder / ARM_FILE
+    if done.exists():
+        return jobs.read_json(done)
+    began = time.monotonic()
+    folder.mkdir(parents=True, exist_ok=True)
+    order = Order(name="semsim", checkpoints=folder, settings=arm.settings)
+    if not (folder / STATE_FILE).exists():  # a checkpoint without a state or numbers is of no use
+        order.checkpoint.unlink(missing_ok=True)
+    outcome = learn(order, arm_labels(arm, material.labels), folder, report)
+    test = divide(material.labels, arm.hold_out).test
+    held_out = evaluate(order.checkpoint, test, material.votes, place.judging(), sample="held-out")
+    kept = ("n_originals", "n_triplets", "epochs", "warnings")
+    row = {
+        **{"name": arm.name, "value": arm.value, "seed": arm.seed},
+        **{key: outcome[key] for key in kept},
+        **{"seconds": time.monotonic() - began, "held_out": held_out},
+    }
+    jobs.write_json(done, row)
+    (folder / STATE_FILE).unlink(missing_ok=True)
+    return row
+
+
+def arm_labels(arm: Arm, labels: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `labels` the arm learns from."""
+    return within_budget(divide(labels, arm.hold_out).train, arm.budget, arm.seed, arm.settings)
+
+
+def split_record(split: Split) -> dict[str, Any]:
+    """What a card and a result say of a split, with the originals in the test by name."""
+    named = split.test[["dataset", "image_id"]].drop_duplicates().astype(str)
+    hold_out = split.hold_out
+    return {
+        "hold_out": hold_out_text(hold_out),
+        "words": hold_out.words,
+        "fraction": hold_out.fraction,
+        "seed": hold_out.seed,
+        "n_train": len(split.train),
+        "n_test": len(split.test),
+        "unused": split.unused,
+        "test_originals": [f"{dataset}/{image}" for dataset, image in named.to_numpy()],
+    }
+
+
+def queue_judged(asked: JudgedOrder, material: Material, place: Workplace, root: Path) -> Job:
+    """The job that will do `train_and_judge`; not yet started.
+
+    Raises as `queue_training` and `divide`.
+    """
+    order = asked.order
+    place.judging()
+    free_checkpoint_path(order.checkpoints, order.name)
+    _refuse_taken(order.name, root)
+    check_initial(order.settings.backbone, order.settings.weights)
+    learnable(take_stock(divide(material.labels, asked.hold_out).train), order.settings.ordering)
+    facts = Facts(name=order.name, study=order.study, simulated=is_simulated(material.labels))
+    record = {
+        "do": "train",
+        "name": order.name,
+        "study": order.study,
+        "licence": asked.licence,
+        "hold_out": asdict(asked.hold_out),
+        "settings": settings_record(order.settings),
+    }
+    title = f"Train {order.name}" + (" on simulated votes" if facts.simulated else "")
+    files = {_FACTS_FILE: asdict(facts)}
+    return _create(root, orders.KIND, title, {**record, **_place_record(place)}, material, files)
+
+
+def queue_study(plan: StudyPlan, material: Material, place: Workplace, root: Path) -> Job:
+    """The job that will do `run_study`; not yet started.
+
+    Raises `DataError` where an arm has nothing to learn from or less than its budget.
+    """
+    for arm in arms(plan):
+        check_initial(arm.settings.backbone, arm.settings.weights)
+        learnable(take_stock(arm_labels(arm, material.labels)), arm.settings.ordering)
+    place.judging()
+    title = f"Study of SemSim: {STUDIES[plan.what].title.lower()}"
+    title += " on simulated votes" if is_simulated(material.labels) else ""
+    record = {"do": "study", "plan": plan_record(plan), **_place_record(place)}
+    return _create(root, STUDY_KIND, title, record, material, {})
+
+
+def work_of(job: Job) -> Callable[[Report], dict[str, Any]]:
+    """What the job was asked to do; `SettingsError` where its folder does not say."""
+    record = jobs.read_json(job.folder / _ORDER_FILE)
+    material = read_material(job.folder / _LABELS_FILE, job.folder / _VOTES_FILE)
+    try:
+        place = Workplace(
+            checkpoints=Path(record["checkpoints"]),
+            scores=Path(record["scores"]),
+            device=record["device"],
+            metrics=tuple(record["metrics"]),
+        )
+        if record["do"] == "study":
+            plan = plan_of(record["plan"])
+            return lambda report: run_study(plan, material, place, job.folder, report)
+        asked = _judged_order(record, place)
+    except (KeyError, TypeError) as error:
+        raise SettingsError(f"{job.folder / _ORDER_FILE} is not an order: {error}.") from error
+    return lambda report: train_and_judge(asked, material, place, job.folder, report)
+
+
+def read_material(labels: Path, votes: Path | None) -> Material:
+    """Tables from Parquet files; without the file of votes there are none."""
+    try:
+        found = pd.read_parquet(votes) if votes is not None and votes.exists() else None
+        return Material(labels=pd.read_parquet(labels), votes=found)
+    except FileNotFoundError:
+        raise DataError(f"No labels at {labels}. Export them from a study.") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{labels} and {votes} are no tables to read ({error}).") from error
+
+
+def _judged_order(record: Mapping[str, Any], place: Workplace) -> JudgedOrder:
+    order = Order(
+        name=record["name"],
+        checkpoints=place.checkpoints,
+        settings=settings_of(record["settings"]),
+        study=record["study"],
+    )
+    hold_out = HoldOut(**record["hold_out"])
+    return JudgedOrder(order=order, hold_out=hold_out, licence=record["licence"])
+
+
+def _create(
+    root: Path,
+    kind: str,
+    title: str,
+    record: Mapping[str, Any],
+    material: Material,
+    files: Mapping[str, Mapping[str, Any]],
+) -> Job:
+    tables = {_LABELS_FILE: material.labels}
+    if material.votes is not None:
+        tables[_VOTES_FILE] = material.votes
+    return jobs.create(
+        root,
+        kind=kind,
+        title=title,
+        argv=CARRY_OUT,
+        files={**tables, _ORDER_FILE: record, **files},
+    )
+
+
+def _refuse_taken(name: str, root: Path) -> None:
+    live = {JobState.QUEUED, JobState.RUNNING}
+    trainings = [job for job in jobs.list_jobs(root, orders.KIND) if jobs.state(job) in live]
+    if any(orders.name_of(job) == name for job in trainings):
+        raise SettingsError(f"{name!r} is being trained already; choose another name.")
+
+
+def _place_record(place: Workplace) -> dict[str, Any]:
+    return {
+        "checkpoints": str(place.checkpoints.resolve()),
+        "scores": str(place.scores.resolve()),
+        "device": place.device,
+        "metrics": list(place.metrics),
+    }
+
+
+def _after(outcome: Mapping[str, Any], report: Report) -> Callable[[str], None]:
+    """Tells what comes after the last epoch; the bar stays full."""
+    return lambda note: report(Progress(outcome["epochs"], outcome["epochs"], note))
+
+
+def _part_of(report: Report, number: int, total: int, name: str) -> Report:
+    """A report for one arm, as a part of the study's. Curves of arms would mix, so none is kept."""
+
+    def tell(progress: Progress) -> None:
+        share = progress.done / progress.total if progress.total else 0.0
+        done = _STEPS * number + round(_STEPS * min(1.0, share))
+        report(Progress(done, _STEPS * total, f"{name}: {progress.note}"))
+
+    return tell

@@ -1,0 +1,180 @@
+"""SemSim itself: a network whose feature distance says how much of an original is left."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+
+from semsim.errors import SettingsError, WeightsError
+from semsim.metrics.backbones import make_backbone
+from semsim.metrics.base import check_pairs
+from semsim.weights import write_tensors
+
+KIND = "semsim"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings:
+    """What SemSim's network is made from; `TrainSettings` explains each."""
+
+    backbone: str = "resnet50"
+    small_stem: bool = True
+    input_size: int = 32
+    normalize: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """Where a checkpoint comes from; written into it and shown wherever it is used.
+
+    simulated: whether any of the votes were simulated, so that no person stands behind them.
+    settings: every setting that determined the result.
+    results: what was measured at the end, such as the accuracy on held-out originals.
+    stopped: why it ended before its last epoch; empty where it did not.
+    """
+
+    n_originals: int
+    n_triplets: int
+    simulated: bool
+    created: str
+    versions: Mapping[str, str]
+    settings: Mapping[str, Any]
+    study: str = ""
+    warnings: Sequence[str] = ()
+    results: Mapping[str, float] = field(default_factory=dict)
+    stopped: str = ""
+
+
+class SemSimModel(nn.Module):
+    """Images to features; resizing and normalisation are inside.
+
+    mean, std: one value a channel of the images it learns from. In training mode it is a plain
+    module; `semsim_distance` scores.
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(
+        self, settings: ModelSettings, *, mean: Sequence[float], std: Sequence[float]
+    ) -> None:
+        super().__init__()
+        self.settings = settings
+        self.body, self.width = make_backbone(
+            settings.backbone, settings.small_stem, settings.input_size
+        )
+        self.register_buffer("mean", torch.tensor(mean).view(1, 3, 1, 1))
+        self.register_buffer("std", torch.tensor(std).view(1, 3, 1, 1))
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Features (N, d) of images (N, 3, H, W) in [0, 1]; unit length where settings say so."""
+        images = resize(images, self.settings.input_size)
+        features: Tensor = self.body((images - self.mean) / self.std)
+        return F.normalize(features, dim=1) if self.settings.normalize else features
+
+
+def resize(images: Tensor, side: int) -> Tensor:
+    """Images (N, C, H, W) in [0, 1] at `side` pixels a side; the same tensor where they are."""
+    if images.shape[2:] == (side, side):
+        return images
+    resized = F.interpolate(
+        images, (side, side), mode="bicubic", antialias=True, align_corners=False
+    )
+    return resized.clamp(0, 1)  # bicubic overshoots at edges
+
+
+def semsim_distance(
+    model: SemSimModel, originals: Tensor, reconstructions: Tensor, batch_size: int = 256
+) -> Tensor:
+    """‖f(x) − f(x̂)‖₂ of each pair, (N,) on the CPU; smaller means more leakage.
+
+    Sun et al. 2023, Fig. 4.
+    originals, reconstructions: (N, 3, H, W) in [0, 1]; H and W may differ between the two.
+    The model is used in eval mode and left as it was. Raises `DataError` for anything else than
+    float32 or float64 tensors in [0, 1] of these shapes.
+    """
+    check_pairs(
+        originals,
+        reconstructions,
+        dtypes=(torch.float32, torch.float64),
+        sizes_may_differ=True,
+    )
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.inference_mode():
+            distances = [
+                torch.linalg.vector_norm(_embed(model, x) - _embed(model, y), dim=1).cpu()
+                for x, y in zip(
+                    originals.split(batch_size), reconstructions.split(batch_size), strict=True
+                )
+            ]
+    finally:
+        model.train(was_training)
+    return torch.cat(distances).clone()
+
+
+def save_semsim(model: SemSimModel, path: Path, training: Training) -> None:
+    """Write weights, settings and origin as one safetensors file; whole or not at all."""
+    config = {
+        "settings": asdict(model.settings),
+        "mean": model.mean.flatten().tolist(),
+        "std": model.std.flatten().tolist(),
+        "training": asdict(training),
+    }
+    write_tensors(path, model.state_dict(), {"kind": KIND, "config": json.dumps(config)})
+
+
+def load_semsim(path: Path) -> SemSimModel:
+    """The model written by `save_semsim`, in eval mode on the CPU.
+
+    Raises `WeightsError` where the file is missing, broken, of another kind, or its weights do
+    not fit its settings or are not finite.
+    """
+    config = _read_config(path)
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        settings = ModelSettings(**config["settings"])
+        model = SemSimModel(settings, mean=config["mean"], std=config["std"])
+        model.load_state_dict(weights, strict=True)
+    except (SafetensorError, OSError, KeyError, TypeError, RuntimeError, SettingsError) as error:
+        raise WeightsError(f"{path} holds no SemSim that can be used: {error}") from error
+    if not all(bool(w.isfinite().all()) for w in weights.values() if w.is_floating_point()):
+        raise WeightsError(f"{path} has weights that are not finite; train it again.")
+    return model.eval()
+
+
+def read_training(path: Path) -> Training:
+    """Where the checkpoint at `path` comes from, without loading its weights."""
+    try:
+        return Training(**_read_config(path)["training"])
+    except (KeyError, TypeError) as error:
+        raise WeightsError(f"{path} does not say how it was trained ({error}).") from error
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    if not Path(path).is_file():
+        raise WeightsError(f"No SemSim checkpoint at {path}. The page Train SemSim makes one.")
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            metadata = file.metadata() or {}
+        kind = metadata.get("kind")
+        if kind != KIND:
+            raise WeightsError(f"{path} holds {kind!r} weights; expected {KIND!r}.")
+        return dict(json.loads(metadata["config"]))
+    except (SafetensorError, OSError) as error:
+        raise WeightsError(f"{path} is not a readable safetensors file ({error}).") from error
+    except (KeyError, ValueError, TypeError) as error:
+        raise WeightsError(f"{path} has no readable settings ({error}).") from error
+
+
+def _embed(model: SemSimModel, images: Tensor) -> Tensor:
+    features: Tensor = model(images.to(device=model.mean.device, dtype=model.mean.dtype))
+    return features

@@ -1,0 +1,130 @@
+"""Passwords and names of accounts; the rules of the database are in the contract tests."""
+
+import hashlib
+from datetime import UTC, datetime
+
+import pytest
+from made_accounts import made_account
+
+from annotation.account_domain import AccountError, Role
+from annotation.accounts import register as accounts
+from annotation.domain import StudyStatus
+from annotation.errors import ConflictError, NotFoundError, SignInError
+from annotation.store.tables import EventRow
+from annotation.study import participants as people
+from annotation.study.labelling import set_status
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+PASSWORD = "four words make one"
+
+
+@pytest.fixture(autouse=True)
+def cheap(monkeypatch):
+    """Passwords are kept as always, but five times as cheap to check."""
+    monkeypatch.setattr(accounts, "PARALLELISM", 1)
+
+
+@pytest.fixture
+def ada(store):
+    return accounts.add_first_administrator(store, "  Ada  Lovelace ", PASSWORD, NOW)
+
+
+def test_the_password_opens_a_session_whatever_case_the_name_is_in(store, ada):
+    session = accounts.sign_in(store, "ada lovelace", PASSWORD, NOW)
+    assert session.account == ada
+    assert ada.name == "Ada Lovelace"
+    assert accounts.who(store, session.token, NOW) == ada
+
+
+def test_a_wrong_password_and_an_unknown_name_are_told_alike(store, ada):
+    told = set()
+    for name, password in ((ada.name, "another one!!"), ("Bo", PASSWORD), ("a\0b", PASSWORD)):
+        with pytest.raises(SignInError) as caught:
+            accounts.sign_in(store, name, password, NOW)
+        told.add(str(caught.value))
+    assert told == {accounts.WRONG}
+
+
+def test_an_unknown_name_costs_a_password_too(store, ada, monkeypatch):
+    monkeypatch.setattr(accounts, "PARALLELISM", 2)
+    costs = []
+    real = hashlib.scrypt
+    monkeypatch.setattr(
+        hashlib, "scrypt", lambda *text, **cost: costs.append(cost["p"]) or real(*text, **cost)
+    )
+    for name in ("Ada Lovelace", "Bo"):
+        with pytest.raises(SignInError):
+            accounts.sign_in(store, name, "wrong password", NOW)
+    assert costs == [2, 2]
+
+
+def test_nobody_signs_in_with_the_password_that_stands_for_nobody(store):
+    for password in ("", "0", "00" * 64):
+        with pytest.raises(SignInError):
+            accounts.sign_in(store, "nobody", password, NOW)
+
+
+def test_there_is_one_first_administrator(store, ada):
+    assert accounts.has_accounts(store)
+    with pytest.raises(ConflictError):
+        accounts.add_first_administrator(store, "Bo", PASSWORD, NOW)
+
+
+@pytest.mark.parametrize("name", ["", "   ", "x" * 81, "a\x1bb"])
+def test_a_name_must_be_readable(name):
+    with pytest.raises(AccountError, match="1 to 80"):
+        accounts.tidy(name)
+
+
+@pytest.mark.parametrize("password", ["", "eleven char", "aaaaaaaaaaaaaaaa"])
+def test_a_password_must_be_long_and_not_one_letter(password):
+    with pytest.raises(AccountError):
+        accounts.protect(password)
+
+
+def test_changing_the_password_ends_all_other_sessions(store, ada):
+    here, there = (accounts.sign_in(store, ada.name, PASSWORD, NOW).token for _ in range(2))
+    with pytest.raises(SignInError, match="old password"):
+        accounts.change_password(store, ada, "not this one", "five words make a few", keep=here)
+    assert accounts.who(store, there, NOW) == ada
+    accounts.change_password(store, ada, PASSWORD, "five words make a few", keep=here)
+    assert accounts.who(store, here, NOW) == ada
+    assert accounts.who(store, there, NOW) is None
+    with pytest.raises(SignInError):
+        accounts.sign_in(store, ada.name, PASSWORD, NOW)
+
+
+def test_an_invitation_makes_an_account_of_its_role(store):
+    ada = made_account(store, "Ada", Role.ADMINISTRATOR)
+    link = accounts.invite(store, Role.RESEARCHER, NOW, by=ada)
+    with pytest.raises(ConflictError):
+        accounts.accept(store, link, "ada", PASSWORD, NOW)  # and the link works on
+    session = accounts.accept(store, link, "Bo", PASSWORD, NOW)
+    assert (session.account.name, session.account.role) == ("Bo", Role.RESEARCHER)
+    assert accounts.who(store, session.token, NOW) == session.account
+    with pytest.raises(NotFoundError):
+        accounts.accept(store, link, "Cleo", PASSWORD, NOW)
+
+
+def test_a_reset_link_changes_the_password_and_signs_out_elsewhere(store, ada):
+    token = accounts.sign_in(store, ada.name, PASSWORD, NOW).token
+    link = accounts.invite_to_reset(store, ada.id, NOW, by=ada)
+    session = accounts.accept(store, link, "ignored", "five words make a few", NOW)
+    assert session.account == ada
+    assert accounts.who(store, token, NOW) is None
+    assert accounts.who(store, session.token, NOW) == ada
+
+
+def test_nobody_is_found_under_a_name_that_does_not_exist(store):
+    made_account(store, "Ada")
+    with pytest.raises(NotFoundError, match="'Ada'"):
+        accounts.find_account(store, "Bo")
+
+
+def test_events_say_which_account_caused_them(store, study, anna):
+    people.pause(store, study.id, "Anna", NOW, by="Ada")
+    people.resume(store, study.id, "Anna", NOW)
+    set_status(store, study.id, StudyStatus.PAUSED, by="Bo")
+    events = store.read(lambda tx: tx.query(EventRow).filter_by(study_id=study.id).all())
+    told = [one.data.get("by") for one in events if one.kind in {"annotator_status", "status"}]
+    assert told == ["Ada", None, "Bo"]

@@ -1,0 +1,151 @@
+"""The command line, in process; `test_main` runs the real one."""
+
+import io
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pandas as pd
+import pytest
+from study_factory import write_set
+from typer.testing import CliRunner
+
+from annotation.cli.main import app
+from annotation.formats import FORMATS
+from annotation.study.manifests import COLUMNS
+
+SURE = {"reconstruction": {"TRUE": 0.9}}
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(*arguments):
+        return CliRunner().invoke(app, [*map(str, arguments), "--data-dir", str(tmp_path)])
+
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_set(tmp_path / "set", probabilities=SURE)
+
+
+def test_from_sets_to_tables(run, folder, tmp_path):
+    made = run("create", "demo", "--set", folder, "--simulated", "--votes-per-item", "3")
+    assert made.exit_code == 0
+    assert "4 items" in made.output
+    assert "demo  recognition running simulated  4 items" in run("studies").output
+    assert run("simulate", "demo", "--annotators", "3").exit_code == 0
+    shown = run("progress", "demo").output
+    assert "4 of 4 items have 3 votes" in shown
+    assert "4 votes by Simulated 1  simulated" in shown
+    assert run("export", "demo", "--out", tmp_path / "votes.csv").exit_code == 0
+    assert run("labels", "demo", "--out", tmp_path / "labels.parquet").exit_code == 0
+    assert len(pd.read_csv(tmp_path / "votes.csv")) == 12
+    assert len(pd.read_parquet(tmp_path / "labels.parquet")) == 4
+
+
+def test_a_table_goes_to_standard_output(run, folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("create", "demo", "--set", folder, "--simulated", "--votes-per-item", "1")
+    run("simulate", "demo", "--annotators", "1")
+    run("export", "demo", "--out", "votes.jsonl")
+    printed = run("export", "demo", "--out", "-", "--format", "jsonl")
+    assert (printed.exit_code, printed.stderr) == (0, "4 votes\n")
+    assert printed.stdout == (tmp_path / "votes.jsonl").read_text()
+    table = pd.read_csv(io.StringIO(run("labels", "demo", "--out", "-").stdout))
+    assert len(table) == 4
+    assert not (tmp_path / "-").exists()
+    refused = run("export", "demo", "--out", "-", "--format", "hf")
+    assert (refused.exit_code, "is a folder" in refused.stderr) == (2, True)
+    assert run("export", "demo", "--out", "votes.xlsx").exit_code == 2
+
+
+def test_pairs(run, folder):
+    assert "6 items (2 decoys)" in run(
+        "create", "p", "--set", folder, "--task", "pair", "--decoy-rate", "0.5"
+    ).output  # fmt: skip
+
+
+def test_how_many_people_it_takes_is_said_before_and_after(run, folder):
+    asked = ("create", "s", "--set", folder, "--task", "pair", "--decoy-rate", "0.5")
+    asked += ("--votes-per-item", "2", "--setting", "max_views=1")
+    for made in (run(*asked, "--dry-run"), run(*asked)):
+        assert "\n4 annotators needed. Nobody meets an original twice" in made.output
+    assert "annotators needed" not in run("create", "s").output
+
+
+def test_every_format_is_listed_and_written(run, folder, tmp_path):
+    run("create", "demo", "--set", folder, "--simulated", "--votes-per-item", "1")
+    run("simulate", "demo", "--annotators", "1")
+    listed = run("export", "--help").output
+    for name, one in FORMATS.items():
+        assert f" {name}: " in listed
+        out = tmp_path / f"{name}{one.ending}"
+        done = run("export", "demo", "--format", name, "--out", out)
+        no_triplet = name == "triplets"  # one model makes none
+        assert (done.exit_code, out.exists()) == (2 * no_triplet, not no_triplet), name
+        assert (f" in {out}" in done.output) != no_triplet
+    labels = tmp_path / "labels.jsonl"
+    assert run("export", "demo", "--what", "labels", "--out", labels).exit_code == 0
+    assert len(labels.read_text().splitlines()) == 4
+    wrong = run("export", "demo", "--format", "hf", "--what", "votes", "--out", tmp_path / "x")
+    assert (wrong.exit_code, "hf holds labels" in wrong.output) == (2, True)
+
+
+def test_a_dry_run_reports_and_writes_nothing(run, folder, tmp_path):
+    rows = pd.read_parquet(folder / "manifest.parquet")
+    rows = rows.assign(model="a", dataset="symbols", attack="invgrad")
+    rows[list(COLUMNS)].to_csv(folder / "manifest.csv", index=False)
+    there = set(tmp_path.rglob("*"))
+    good = run("create", "demo", "--manifest", folder / "manifest.csv", "--dry-run")
+    assert good.exit_code == 0
+    assert "4 reconstructions\n" in good.output
+    assert "4 items\n" in good.output
+    assert "nothing was written" in good.output
+    assert set(tmp_path.rglob("*")) == there
+    made = run("create", "demo", "--manifest", folder / "manifest.csv")
+    assert (made.exit_code, "4 items" in made.output) == (0, True)
+    (folder / "originals/image-002.png").unlink()
+    bad = run("create", "again", "--manifest", folder / "manifest.csv", "--dry-run")
+    assert bad.exit_code == 1
+    assert "manifest.csv, row 3: " in bad.output
+    nothing = run("create", "again", "--dry-run")
+    assert (nothing.exit_code, "at least one" in nothing.output) == (1, True)
+    assert "again" not in run("studies").output
+
+
+def test_mistakes_are_explained_and_fail(run, folder, tmp_path):
+    unknown = run("progress", "demo")
+    assert unknown.exit_code == 2
+    assert "There are no studies at" in unknown.output
+    for _ in range(2):
+        run("create", "demo", "--set", folder)
+    assert "Several studies are called 'demo'" in run("progress", "demo").output
+    nowhere = run("create", "x", "--set", tmp_path / "nowhere")
+    assert (nowhere.exit_code, "run.json is missing" in nowhere.output) == (2, True)
+    bad = run("create", "x", "--set", folder, "--votes-per-item", "0")
+    assert (bad.exit_code, "Votes per item" in bad.output) == (2, True)
+    database = run("studies", "--database", "mysql://x/y")
+    assert (database.exit_code, "not supported" in database.output) == (2, True)
+
+
+def test_main(tmp_path):
+    command = [sys.executable, "-m", "annotation", "studies", "--data-dir", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"Error: There are no studies at {tmp_path / 'studies.db'} yet.")
+    assert not (tmp_path / "studies.db").exists()
+
+
+@pytest.mark.parametrize("spec", ["{", "{}", '{"name": "s"}', "null"])
+def test_damaged_settings_are_said_to_be_so(run, folder, tmp_path, spec):
+    run("create", "s", "--set", folder)
+    with closing(sqlite3.connect(tmp_path / "studies.db")) as database, database:
+        database.execute("UPDATE study SET spec = ?", [spec])
+    for command in (("studies",), ("progress", "s"), ("export", "s", "--out", tmp_path / "v.csv")):
+        told = run(*command)
+        assert told.exit_code == 2
+        assert "restore a backup" in told.output
+        assert isinstance(told.exception, SystemExit)

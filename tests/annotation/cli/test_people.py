@@ -1,0 +1,62 @@
+"""The command group `annotators`, in process."""
+
+import pytest
+from study_factory import write_set
+from typer.testing import CliRunner
+
+from annotation.cli.main import app
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(*arguments):
+        return CliRunner().invoke(app, [*map(str, arguments), "--data-dir", str(tmp_path)])
+
+    folder = write_set(tmp_path / "set", probabilities={"reconstruction": {"TRUE": 0.9}})
+    run("create", "demo", "--set", folder, "--simulated", "--votes-per-item", "3")
+    run("simulate", "demo", "--annotators", "3")
+    return run
+
+
+def test_a_dry_run_only_tells(run):
+    told = run("annotators", "exclude", "demo", "Simulated 1", "--dry-run").output
+    assert "4 counted votes of Simulated 1" in told
+    assert "4 items fall short" in told
+    assert "Dry run: nothing was changed." in told
+    assert "Simulated 1  active simulated  4 votes" in run("annotators", "demo").output
+
+
+def test_out_and_in_again(run):
+    assert "Simulated 1 is excluded" in run("annotators", "exclude", "demo", "simulated 1").output
+    assert (
+        "Simulated 1  excluded simulated  0 votes + 4 excluded" in run("annotators", "demo").output
+    )
+    assert "Simulated 1 is active" in run("annotators", "include", "demo", "Simulated 1").output
+    assert "Simulated 1 is paused" in run("annotators", "pause", "demo", "Simulated 1").output
+    assert "Simulated 1 is active" in run("annotators", "resume", "demo", "Simulated 1").output
+    assert run("annotators", "demo").output == run("annotators", "list", "demo").output
+
+
+@pytest.mark.parametrize(("votes", "left"), [("keep", "4 votes"), ("remove", "0 votes + 4 excl")])
+def test_erasing(run, votes, left):
+    done = run("annotators", "erase", "demo", "Simulated 2", "--votes", votes).output
+    pseudonym = done.split()[0]
+    assert done == f"{pseudonym} is erased\n"
+    listed = run("annotators", "demo").output
+    assert f"{pseudonym}  erased simulated  {left}" in listed
+    assert "Simulated 2" not in listed
+
+
+def test_what_becomes_of_the_votes_must_be_said(run):
+    assert run("annotators", "erase", "demo", "Simulated 2").exit_code == 2
+    assert "Simulated 2" in run("annotators", "demo").output
+
+
+def test_mistakes_are_explained(run):
+    nobody = run("annotators", "pause", "demo", "Nobody")
+    assert (nobody.exit_code, "called 'Nobody'" in nobody.output) == (2, True)
+    never = run("annotators", "include", "demo", "Simulated 1")
+    assert never.exit_code == 0  # nothing to do
+    run("annotators", "exclude", "demo", "Simulated 1")
+    wrong = run("annotators", "resume", "demo", "Simulated 1")
+    assert (wrong.exit_code, "Simulated 1 is excluded" in wrong.output) == (2, True)

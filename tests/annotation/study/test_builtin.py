@@ -1,0 +1,99 @@
+from pathlib import Path
+
+import pytest
+from contracts.starting_process import start_on
+from studio import COPIES, START_SECONDS
+from study_factory import DATABASES, SURE, empty_database, write_set
+
+from annotation.store import Store
+from annotation.study import builtin
+from annotation.study.builtin import ANNOTATORS, PEOPLE, SIMULATED, ensure_demo
+from annotation.study.labelling import export_labels, export_votes, list_studies
+
+SETS = sorted((Path(__file__).resolve().parents[3] / "data/demo/sets").iterdir())
+RECONSTRUCTIONS = [path for folder in SETS for path in folder.glob("reconstructions/*.png")]
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(f"sqlite:///{tmp_path / 'studies.db'}") as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def made(folder):
+    """A store that holds the demo; it takes seconds to make."""
+    with Store(f"sqlite:///{folder / 'studies.db'}") as store:
+        ensure_demo(store, SETS, folder / "images")
+        yield store
+
+
+@pytest.fixture(scope="module")
+def demo(made):
+    return {study.name: study for study in list_studies(made)}
+
+
+def test_people_start_with_an_empty_study_and_programs_with_a_marked_one(demo, made):
+    assert set(demo) == {PEOPLE, SIMULATED}
+    assert export_votes(made, demo[PEOPLE].id).empty
+    assert not demo[PEOPLE].spec.simulated
+    votes = export_votes(made, demo[SIMULATED].id)
+    assert demo[SIMULATED].spec.simulated
+    assert votes["simulated"].all()
+    assert votes.groupby("item").size().tolist() == [ANNOTATORS] * len(RECONSTRUCTIONS)
+
+
+def test_simulated_people_disagree_and_differ_as_real_ones_do(demo, made, folder):
+    votes = export_votes(made, demo[SIMULATED].id)
+    none = votes.assign(none=votes["answer"] == "none").groupby("annotator")["none"].mean()
+    assert 0.1 < none.min() < none.max() < 0.7
+    labels = export_labels(made, demo[SIMULATED].id, folder / "images")
+    assert labels["simulated"].all()
+    rates = labels.groupby("model")["mean_response"].mean()
+    assert len(rates) == len(SETS)
+    assert rates.max() - rates.min() > 0.2
+
+
+def test_a_second_start_adds_nothing(demo, made, folder):
+    ensure_demo(made, SETS, folder / "images")
+    assert len(list_studies(made)) == 2
+    assert len(export_votes(made, demo[SIMULATED].id)) == ANNOTATORS * len(RECONSTRUCTIONS)
+
+
+def test_a_simulation_cut_short_is_finished(store, tmp_path, monkeypatch):
+    simulate = builtin.simulate
+    monkeypatch.setattr(builtin, "simulate", lambda store, study, _: simulate(store, study, 2))
+    ensure_demo(store, SETS, tmp_path / "images")
+    monkeypatch.undo()
+    ensure_demo(store, SETS, tmp_path / "images")
+    study = next(s for s in list_studies(store) if s.name == SIMULATED)
+    assert len(export_votes(store, study.id)) == ANNOTATORS * len(RECONSTRUCTIONS)
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_two_servers_that_start_at_once_make_the_demo_once(kind, tmp_path):
+    sets = [write_set(tmp_path / name, model=name, probabilities=SURE) for name in "ab"]
+    with empty_database(kind, tmp_path) as url:
+        ready = COPIES.Barrier(2)
+        given = (url, sets, tmp_path / "images", ready)
+        servers = [COPIES.Process(target=start_on, args=given) for _ in range(2)]
+        for server in servers:
+            server.start()
+        for server in servers:
+            server.join(START_SECONDS)
+        assert [server.exitcode for server in servers] == [0, 0]
+        with Store(url) as store:
+            names = sorted(study.name for study in list_studies(store))
+            assert names == [PEOPLE, SIMULATED]
+            (made,) = [one for one in list_studies(store) if one.spec.simulated]
+            assert len(export_votes(store, made.id)) == ANNOTATORS * 8
+
+
+def test_where_there_are_studies_or_no_sets_nothing_is_made(store, tmp_path):
+    ensure_demo(store, [], tmp_path / "images")
+    assert list_studies(store) == []

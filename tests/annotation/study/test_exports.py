@@ -1,0 +1,146 @@
+"""What leaves a study: complete, typed, without decoys among the labels."""
+
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from study_factory import DATABASES, fresh_database, write_set
+
+from annotation.domain import Answer, StudySpec, Task
+from annotation.errors import NotFoundError
+from annotation.store import Store
+from annotation.study.create import create_study
+from annotation.study.exports import VOTE_COLUMNS, export_labels, export_votes, read_study
+from annotation.study.labelling import join, next_items, undo, vote
+from annotation.votes.aggregate import LABEL_COLUMNS
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def answer_all(store, study, name, text):
+    person = join(store, study.token, name).annotator
+    for item in next_items(store, person, "tab", 100, NOW):
+        vote(store, person, Answer(id=str(uuid.uuid4()), item=item.item, answer=text), NOW)
+    return person
+
+
+def test_labels_are_the_majority(store, make_study, images):
+    study = make_study(votes_per_item=3)
+    for name, text in (("Anna", "Cat"), ("Ben", "Cat"), ("Cleo", "none")):
+        answer_all(store, study, name, text)
+    table = export_labels(store, study.id, images)
+    assert list(table.columns) == list(LABEL_COLUMNS)
+    assert len(table) == 8
+    cats = table["class_name"] == "Cat"
+    assert (table["recognisable"] == cats).all()
+    assert table.loc[cats, "mean_response"].tolist() == pytest.approx([2 / 3, 2 / 3])
+    assert (table["n_votes"] == 3).all()
+    assert not table["simulated"].any()
+    for column in ("original", "reconstruction"):
+        assert all(Path(path).is_absolute() and Path(path).exists() for path in table[column])
+
+
+def test_decoys_are_in_the_votes_but_never_in_the_labels(store, make_study, images):
+    study = make_study(task=Task.PAIR, decoy_rate=1.0, votes_per_item=1)
+    answer_all(store, study, "Anna", "same")
+    votes = export_votes(store, study.id)
+    assert votes["kind"].value_counts().to_dict() == {"reconstruction": 8, "decoy": 8}
+    assert votes["recognised"].all()
+    table = export_labels(store, study.id, images)
+    assert len(table) == 8
+    assert (table["n_votes"] == 1).all()
+
+
+def test_the_stratum_is_the_quality_of_what_is_shown_within_its_model(store, make_study, images):
+    study = make_study(task=Task.PAIR, decoy_rate=1.0, votes_per_item=1)
+    answer_all(store, study, "Anna", "same")
+    data = read_study(store, study.id, images)
+    shown = data.votes.merge(data.stimuli[["item", "original", "shown"]], on="item")
+    matched = shown[shown["kind"] == "reconstruction"]
+    errors = [mse(*paths) for paths in zip(matched["original"], matched["shown"], strict=True)]
+    # Four reconstructions of each model fall into four strata.
+    ranks = pd.Series(errors, index=matched.index).groupby(matched["model"]).rank() - 1
+    assert matched["stratum"].tolist() == ranks.tolist()
+    decoys = shown[shown["kind"] == "decoy"].merge(matched, on=["model", "shown"])
+    assert len(decoys) == 8
+    assert decoys["stratum_x"].tolist() == decoys["stratum_y"].tolist()
+
+
+def mse(first, second):
+    one, other = (np.asarray(Image.open(path), float) for path in (first, second))
+    return float(((one - other) ** 2).mean())
+
+
+def test_superseded_votes_are_exported_but_not_counted(store, make_study, images):
+    study = make_study(votes_per_item=1)
+    anna = answer_all(store, study, "Anna", "Cat")
+    undo(store, anna, export_votes(store, study.id)["vote_id"][0], NOW)
+    assert export_votes(store, study.id)["status"].value_counts()["superseded"] == 1
+    assert export_labels(store, study.id, images)["n_votes"].sum() == 7
+
+
+def test_types_are_the_same_without_votes(store, make_study, images):
+    empty, full = make_study("empty"), make_study("full")
+    answer_all(store, full, "Anna", "none")
+    for export in (export_votes, lambda s, i: export_labels(s, i, images)):
+        assert export(store, empty.id).dtypes.to_dict() == export(store, full.id).dtypes.to_dict()
+    assert list(export_votes(store, empty.id).columns) == list(VOTE_COLUMNS)
+
+
+def test_all_tables_of_a_study_are_read_together(store, make_study, images):
+    study = make_study(task=Task.PAIR, decoy_rate=0.5, votes_per_item=1)
+    answer_all(store, study, "Anna", "same")
+    data = read_study(store, study.id, images)
+    assert data.study == study
+    pd.testing.assert_frame_equal(data.votes, export_votes(store, study.id))
+    pd.testing.assert_frame_equal(data.labels, export_labels(store, study.id, images))
+    assert sorted(data.stimuli["item"]) == sorted(data.votes["item"])
+    assert sorted(data.stimuli["kind"]) == ["decoy"] * 4 + ["reconstruction"] * 8
+    for column in ("original", "shown"):
+        assert all(Path(path).exists() for path in data.stimuli[column])
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_both_databases_give_the_same_tables(kind, tmp_path, images):
+    folder = write_set(tmp_path / "set")
+    spec = StudySpec(name="s", task=Task.RECOGNITION, list_size=4, votes_per_item=1)
+    with fresh_database(kind, tmp_path) as url, Store(url) as store:
+        study = create_study(store, spec, [folder], images)
+        answer_all(store, study, "Anna", "none")
+        data = read_study(store, study.id, images)
+    types = {name: str(type_) for name, type_ in data.votes.dtypes.items()}
+    assert types == dict(VOTE_COLUMNS)
+    assert data.stimuli["image_id"].tolist() == [f"image-{i:03d}" for i in range(4)]
+    assert data.stimuli["candidates"].map(type).eq(list).all()
+    assert data.labels["recognisable"].eq(False).all()
+
+
+def test_stimuli_know_the_classes_that_were_offered(store, make_study, images):
+    stimuli = read_study(store, make_study(list_size=4).id, images).stimuli
+    assert all(
+        len(classes) == 4 and name in classes
+        for classes, name in zip(stimuli["candidates"], stimuli["class_name"], strict=True)
+    )
+
+
+def test_votes_and_labels_carry_the_rule_that_was_fixed_with_the_study(store, make_study, images):
+    study = make_study(votes_per_item=3, headline="dawid-skene")
+    answer_all(store, study, "Anna", "Cat")
+    votes = export_votes(store, study.id)
+    assert (votes["headline"] == "dawid-skene").all()
+    assert (votes["votes_per_item"] == 3).all()
+    labels = export_labels(store, study.id, images)
+    assert (labels["headline"] == "dawid-skene").all()
+
+
+def test_an_unknown_study(store, images):
+    with pytest.raises(NotFoundError):
+        export_votes(store, "nothing")
+    with pytest.raises(NotFoundError):
+        export_labels(store, "nothing", images)
+    with pytest.raises(NotFoundError):
+        read_study(store, "nothing", images)

@@ -1,0 +1,38 @@
+"""Gold items are read from a CSV file and say where they stand in it."""
+
+import pytest
+
+from annotation.design.quality import Gold
+from annotation.errors import StudyError
+from annotation.study.gold import read_gold
+
+
+def test_rows_keep_their_words_and_know_their_line(tmp_path):
+    path = tmp_path / "gold.csv"
+    path.write_text("image_id,note,model,answer\n007,x,resnet,NA\n8,,vgg,none\n")
+    assert read_gold(path) == [
+        Gold(model="resnet", image_id="007", answer="NA", where="gold.csv, line 2: "),
+        Gold(model="vgg", image_id="8", answer="none", where="gold.csv, line 3: "),
+    ]
+
+
+def test_a_table_from_a_spreadsheet(tmp_path):
+    path = tmp_path / "gold.csv"
+    path.write_text("model,image_id,answer\na,1,cat\n", encoding="utf-8-sig")
+    assert [row.model for row in read_gold(path)] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "is missing"),
+        ("", "cannot be read"),
+        ("model,answer\n", "lacks the columns image_id"),
+    ],
+)
+def test_what_is_no_such_table(tmp_path, content, words):
+    path = tmp_path / "gold.csv"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(StudyError, match=words):
+        read_gold(path)

@@ -1,0 +1,110 @@
+"""Settings that do not decide the items may change, as a new version with a reason."""
+
+import uuid
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from annotation.domain import Answer, Background, StudySpec, StudyStatus
+from annotation.errors import ConflictError, NotFoundError, StudyError
+from annotation.store.tables import EventRow
+from annotation.study.exports import export_votes
+from annotation.study.labelling import (
+    amend,
+    get_study,
+    next_items,
+    protocol_versions,
+    set_status,
+    vote,
+)
+from annotation.study.protocols import AMENDABLE, amended
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_a_change_is_a_new_version_with_its_reason(store, study):
+    changed = amend(store, study.id, {"max_views": 3, "background": "black"}, " too long ", "Eva")
+    assert (changed.version, changed.spec.max_views) == (2, 3)
+    assert changed.spec.background is Background.BLACK
+    assert get_study(store, study.id) == changed
+    first, second = protocol_versions(store, study.id)
+    assert (first.version, first.sha256, first.spec, first.changed) == (
+        1,
+        study.protocol,
+        study.spec,
+        (),
+    )
+    assert (second.version, second.sha256, second.spec) == (2, changed.protocol, changed.spec)
+    assert (second.why, second.by, set(second.changed)) == (
+        "too long",
+        "Eva",
+        {"max_views", "background"},
+    )
+    (event,) = store.read(lambda tx: tx.query(EventRow).filter_by(kind="amended").all())
+    assert event.data["changed"]["max_views"] == {"before": None, "after": 3}
+
+
+def test_the_hash_is_of_the_items_and_the_settings(store, study, make_study):
+    other = make_study("other", votes_per_item=2)
+    one = amend(store, study.id, {"min_lag": 3}, "why").protocol
+    back = amend(store, study.id, {"min_lag": 0}, "why").protocol
+    again = amend(store, study.id, {"min_lag": 3}, "for another reason").protocol
+    assert one == again
+    assert len({study.protocol, one, back}) == 3
+    assert amend(store, other.id, {"min_lag": 3}, "why").protocol != one
+
+
+def test_votes_say_which_version_was_in_force(store, study, anna):
+    for number, item in enumerate(next_items(store, anna, "tab", 2, NOW)):
+        if number:
+            amend(store, study.id, {"lease_seconds": 60}, "shorter")
+        vote(store, anna, Answer(id=str(uuid.uuid4()), item=item.item, answer="none"), NOW)
+    assert export_votes(store, study.id)["protocol"].tolist() == [1, 2]
+
+
+def test_a_change_is_in_force_at_once(store, study, anna):
+    amend(store, study.id, {"lease_seconds": 60}, "shorter")
+    (item,) = next_items(store, anna, "tab", 1, NOW)
+    assert item.lease_until == NOW + timedelta(seconds=60)
+
+
+@pytest.mark.parametrize("name", ["votes_per_item", "seed", "headline", "task", "password", "x"])
+def test_what_decides_the_items_never_changes(store, study, name):
+    with pytest.raises(StudyError, match=name):
+        amend(store, study.id, {name: 3}, "why")
+    assert get_study(store, study.id).version == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "why", "said"),
+    [
+        ({"min_lag": 3}, " ", "Say why"),
+        ({"min_lag": -3}, "why", "lag cannot be negative"),
+        ({"min_lag": 0}, "why", "Nothing would change"),
+        ({}, "why", "Nothing would change"),
+    ],
+    ids=["no reason", "impossible", "the same", "nothing"],
+)
+def test_changes_that_make_no_sense_are_refused(store, study, changes, why, said):
+    with pytest.raises(StudyError, match=said):
+        amend(store, study.id, changes, why)
+    assert len(protocol_versions(store, study.id)) == 1
+
+
+def test_a_closed_study_stays_as_it_is(store, study):
+    set_status(store, study.id, StudyStatus.CLOSED)
+    with pytest.raises(ConflictError, match="closed"):
+        amend(store, study.id, {"min_lag": 3}, "why")
+
+
+def test_an_unknown_study_is_said_so(store):
+    with pytest.raises(NotFoundError):
+        amend(store, "nothing", {"min_lag": 3}, "why")
+    with pytest.raises(NotFoundError):
+        protocol_versions(store, "nothing")
+
+
+def test_what_may_change_are_settings(study):
+    assert {field.name for field in fields(StudySpec)} > AMENDABLE
+    assert amended(study.spec, {"title": "Pictures"}).title == "Pictures"

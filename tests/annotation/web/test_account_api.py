@@ -1,0 +1,291 @@
+"""Signing in and accounts over HTTP, with the guard in front."""
+
+import re
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from made_accounts import made_account, made_session
+
+from annotation.account_domain import Account, Role
+from annotation.accounts import register as accounts
+from annotation.accounts.access import ACCOUNT_COOKIE, lookup
+from annotation.accounts.attempts import Clock
+from annotation.store import Store
+from annotation.store import accounts as rows
+from annotation.study import labelling as study
+from annotation.web import account_api
+from annotation.web.guard import Guard
+
+PASSWORD = "four words make one"
+WRONG = "not four words at all"
+ADMIN, RESEARCHER = Role.ADMINISTRATOR, Role.RESEARCHER
+
+
+@pytest.fixture(scope="module")
+def secret():
+    """The password as it is kept, here five times as cheap to check."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(accounts, "PARALLELISM", 1)
+        yield accounts.protect(PASSWORD)
+
+
+@pytest.fixture
+def ada(store: Store, secret) -> Account:
+    now = datetime.now(UTC)
+    return store.write(lambda tx: rows.add(tx, "Ada", ADMIN, secret, now))
+
+
+@pytest.fixture
+def bo(store: Store) -> Account:
+    return made_account(store, "Bo")
+
+
+@pytest.fixture
+def waits() -> list[float]:
+    """The seconds that people had to wait, which pass at once."""
+    return []
+
+
+@pytest.fixture
+def clock(waits) -> Clock:
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    return Clock(now=lambda: sum(waits), sleep=sleep)
+
+
+@pytest.fixture
+def visit(store: Store, clock):
+    """A new browser, signed in to the account of that name without its password."""
+    app = FastAPI()
+    app.include_router(account_api.router(store, clock))
+    app.add_api_route("/studio/", lambda: "studio", methods=["GET"])
+    guarded = Guard(app, lookup(store), partial(study.who, store))
+
+    def visit(name: str = "", scheme: str = "http", address: str = "10.0.0.1") -> TestClient:
+        client = (address, 50000)
+        base = f"{scheme}://lab"
+        browser = TestClient(guarded, base_url=base, follow_redirects=False, client=client)
+        browser.headers["accept"] = "text/html"
+        if name:
+            browser.cookies.set(ACCOUNT_COOKIE, made_session(store, name), domain="lab.local")
+        return browser
+
+    return visit
+
+
+def login(browser: TestClient, name: str = "Ada", password: str = PASSWORD, **more: str):
+    return browser.post("/login", data={"name": name, "password": password, **more})
+
+
+def names(store: Store) -> dict[str, Role]:
+    return {one.name: one.role for one in accounts.list_accounts(store) if one.disabled is None}
+
+
+def test_signing_in_leads_to_the_page_asked_for_and_out_again(visit, ada):
+    browser = visit()
+    there = browser.get("/studio/?study=7").headers["location"]
+    page = browser.get(there).text
+    goes_to = re.search(r'name="next" value="([^"]*)"', page)[1]
+    reply = login(browser, next=goes_to)
+    assert (reply.status_code, reply.headers["location"]) == (303, "/studio/?study=7")
+    assert browser.get("/studio/").text == '"studio"'
+    assert browser.get("/login").headers["location"] == "/studio/"
+    token = browser.cookies[ACCOUNT_COOKIE]
+    assert browser.post("/logout").headers["location"] == "/login"
+    assert ACCOUNT_COOKIE not in browser.cookies
+    assert visit().get("/studio/", headers={"cookie": f"{ACCOUNT_COOKIE}={token}"}).is_redirect
+
+
+@pytest.mark.parametrize(("scheme", "secure"), [("http", False), ("https", True)])
+def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(visit, ada, scheme, secure):
+    cookie = login(visit(scheme=scheme)).headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=lax" in cookie
+    assert ("Secure" in cookie) is secure
+    assert f"Max-Age={90 * 24 * 3600}" in cookie
+
+
+def test_signing_in_ends_the_session_this_browser_had(visit, ada, store):
+    browser = visit()
+    login(browser)
+    before = browser.cookies[ACCOUNT_COOKIE]
+    login(browser)
+    assert accounts.who(store, before, datetime.now(UTC)) is None
+
+
+def test_wrong_passwords_are_told_and_make_one_wait(visit, ada, waits):
+    for name in ["Ada", "ada", " ADA ", "Ada", "\uff21da", "A\u200bda", "aDa"]:
+        reply = login(visit(), name, WRONG)
+        assert reply.status_code == 403
+        assert accounts.WRONG in reply.text
+        assert WRONG not in reply.text
+    assert waits == [1]  # of the seven one was of another name
+    assert login(visit()).status_code == 303
+    assert waits == [1, 2]
+
+
+def test_nobody_is_kept_out_by_what_others_try_elsewhere(visit, ada, waits):
+    for _ in range(7):
+        login(visit(address="203.0.113.7"), "Ada", WRONG)
+    assert waits == [1, 2]
+    assert login(visit()).status_code == 303
+    assert waits == [1, 2]
+
+
+def test_an_address_that_has_signed_in_before_never_waits(visit, ada, bo, waits):
+    login(visit())
+    for _ in range(30):
+        login(visit(), "Ada", WRONG)
+    assert login(visit()).status_code == 303
+    assert waits == []
+    for _ in range(6):
+        login(visit(), "Bo", WRONG)
+    assert waits == [1]
+
+
+def test_many_names_from_one_address_make_it_wait_a_little(visit, ada, waits):
+    replies = {login(visit(), f"Nobody {n}", WRONG).status_code for n in range(23)}
+    assert replies == {403}
+    assert waits == [1, 2, 2]
+
+
+def test_right_passwords_do_not_make_one_wait(visit, ada, waits):
+    assert {login(visit()).status_code for _ in range(9)} == {303}
+    assert waits == []
+
+
+def test_guesses_of_the_old_password_make_one_wait(visit, ada, waits):
+    browser = visit()
+    login(browser)
+    for _ in range(6):
+        browser.post("/account", data={"old": WRONG, "password": PASSWORD})
+    assert waits == [1]
+
+
+def test_forms_of_other_sites_do_nothing(visit, ada, bo, store):
+    for path in ("/login", "/logout", "/invite/x", "/account", f"/admin/disable/{bo.id}"):
+        reply = visit("Ada").post(path, headers={"origin": "http://evil"})
+        assert reply.status_code == 403
+    assert "Bo" in names(store)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "//evil.example",
+        "https://evil.example",
+        "/\\evil.example",
+        "/studio\\..",
+        "/studio/\nx",
+        "/studios",
+        "/logout",
+        "",
+        "javascript:alert(1)",
+    ],
+)
+def test_nobody_is_sent_to_other_sites(wanted):
+    assert account_api.own_path(wanted) == "/studio/"
+
+
+@pytest.mark.parametrize("wanted", ["/studio", "/studio/people?study=a%20b&x=1", "/admin"])
+def test_people_are_sent_to_pages_of_this_server(wanted):
+    assert account_api.own_path(wanted) == wanted
+
+
+def test_somebody_invited_chooses_a_name_and_a_password(visit, ada, store):
+    page = visit("Ada").post("/admin/invite", data={"role": "researcher"})
+    link = re.search(r'value="(http://lab/invite/[^"]+)"', page.text)[1]
+    assert page.headers["cache-control"] == "no-store"
+    assert link not in visit("Ada").get("/admin").text
+    newcomer = visit()
+    assert "Ada has invited you as a researcher" in newcomer.get(link).text
+    for name, password, told in (("Ada", PASSWORD, "another name"), ("Bo", "short", "at least 12")):
+        reply = newcomer.post(link, data={"name": name, "password": password})
+        assert reply.status_code == 422
+        assert told in reply.text
+    reply = newcomer.post(link, data={"name": "Bo", "password": PASSWORD})
+    assert reply.headers["location"] == "/studio/"
+    assert newcomer.get("/studio/").status_code == 200
+    assert names(store) == {"Ada": ADMIN, "Bo": RESEARCHER}
+    assert visit().get(link).status_code == 404
+    assert visit().post(link, data={"name": "Cleo", "password": PASSWORD}).status_code == 404
+
+
+def test_an_administrator_changes_roles_disables_and_enables(visit, ada, bo, store):
+    browser = visit("Ada")
+    assert browser.post(f"/admin/administrator/{bo.id}").headers["location"] == "/admin"
+    assert names(store)["Bo"] is ADMIN
+    browser.post(f"/admin/researcher/{bo.id}")
+    assert names(store)["Bo"] is RESEARCHER
+    browser.post(f"/admin/disable/{bo.id}")
+    assert "Bo" not in names(store)
+    assert "Enable: Bo" in browser.get("/admin").text
+    browser.post(f"/admin/enable/{bo.id}")
+    assert "Bo" in names(store)
+
+
+def test_the_last_administrator_is_told_why_not(visit, ada, bo, store):
+    for change in ("disable", "researcher"):
+        reply = visit("Ada").post(f"/admin/{change}/{ada.id}")
+        assert reply.status_code == 409
+        assert "last administrator" in reply.text
+    assert names(store)["Ada"] is ADMIN
+
+
+def test_what_does_not_exist_cannot_be_changed(visit, ada):
+    assert visit("Ada").post("/admin/disable/nobody").status_code == 404
+    assert visit("Ada").post("/admin/reset/nobody").status_code == 404
+    assert visit("Ada").post(f"/admin/promote/{ada.id}").status_code == 404
+
+
+def test_a_link_can_be_withdrawn(visit, ada, bo):
+    browser = visit("Ada")
+    page = browser.post(f"/admin/reset/{bo.id}").text
+    link = re.search(r'value="(http://lab/invite/[^"]+)"', page)[1]
+    assert "the account Bo" in visit().get(link).text
+    withdraw = re.search(r"/admin/withdraw/\w+", browser.get("/admin").text)[0]
+    browser.post(withdraw)
+    assert visit().get(link).status_code == 404
+
+
+def test_a_researcher_administers_nothing_even_past_the_guard(store, ada, bo):
+    app = FastAPI()
+    app.include_router(account_api.router(store))
+    browser = TestClient(app)
+    for token, status in (("", 401), (made_session(store, "Bo"), 403)):
+        browser.cookies.set(ACCOUNT_COOKIE, token)
+        assert browser.get("/admin").status_code == status
+        for path in ("invite", f"disable/{ada.id}", f"reset/{ada.id}", "withdraw/x"):
+            reply = browser.post(f"/admin/{path}", data={"role": "administrator"})
+            assert reply.status_code == status
+
+
+def test_somebody_changes_their_own_password(visit, ada, store):
+    here, there = visit(), visit()
+    login(here)
+    login(there)
+    reply = here.post("/account", data={"old": WRONG, "password": "five words make a few"})
+    assert "old password is wrong" in reply.text
+    reply = here.post("/account", data={"old": PASSWORD, "password": "short"})
+    assert "at least 12" in reply.text
+    reply = here.post("/account", data={"old": PASSWORD, "password": "five words make a few"})
+    assert "The password is changed" in reply.text
+    assert here.get("/studio/").status_code == 200
+    assert there.get("/studio/").is_redirect
+
+
+def test_names_are_shown_as_text(visit, ada, store):
+    made_account(store, "<b>Eve</b>")
+    page = visit("Ada").get("/admin").text
+    assert "&lt;b&gt;Eve&lt;/b&gt;" in page
+    assert "<b>Eve" not in page
+    assert "<b>Eve" not in login(visit(), "<b>Eve</b>", WRONG).text
+
+
+def test_forms_hold_no_control_characters(visit, ada):
+    assert login(visit(), "A\0da").status_code == 422
+    assert login(visit(), "Ada", "four\x1bwords make one").status_code == 422

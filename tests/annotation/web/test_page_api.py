@@ -1,0 +1,390 @@
+"""The pages annotators go through, over a real store: joining, every step, the end."""
+
+import re
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from annotation.accounts.attempts import Clock
+from annotation.domain import Step, StudyStatus
+from annotation.errors import StoreError
+from annotation.store.tables import AnnotatorRow, EventRow
+from annotation.study import labelling as studies
+from annotation.study.participants import erase, exclude, let_in, pause
+from annotation.study.passage import questions_for
+from annotation.web.api import router
+
+PID = {"PROLIFIC_PID": "5f1e", "STUDY_ID": "60aa", "SESSION_ID": "61bb"}
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CONSENT = {"step": "consent", "agree": "yes"}
+
+
+@pytest.fixture
+def app(store, images):
+    made = FastAPI()
+    made.include_router(router(store, images))
+    return made
+
+
+@pytest.fixture
+def join(app):
+    def sign_in(study, name="Ada"):
+        browser = TestClient(app, follow_redirects=False)
+        browser.arrived = browser.post(f"/join/{study.token}", data={"name": name})
+        assert browser.arrived.status_code == 303, browser.arrived.text
+        return browser
+
+    return sign_in
+
+
+def person(store, name="Ada"):
+    return store.read(lambda tx: tx.query(AnnotatorRow).filter_by(name=name).one())
+
+
+def send(browser, **form):
+    reply = browser.post("/begin", data=form)
+    return browser.get("/begin") if reply.status_code == 303 else reply
+
+
+def answers(store, browser, *, wrong=()):
+    """The form of the check with the questions of those names answered wrongly."""
+    annotator = studies.who(store, browser.cookies["semsim_session"])
+    form = {"step": "check", "attempt": str(person(store).check_attempts)}
+    for one in questions_for(store, annotator):
+        others = [name for name, _ in one.options if name != one.right]
+        form[one.name] = others[0] if one.name in wrong else one.right
+    return form
+
+
+def test_a_plain_study_begins_with_the_pictures(join, make_study):
+    browser = join(make_study())
+    assert browser.arrived.headers["location"] == "/label"
+    assert browser.get("/begin").headers["location"] == "/label"
+    assert browser.get("/done").headers["location"] == "/label"
+
+
+def test_guesses_at_the_same_moment_are_counted_like_others(store, images, make_study):
+    study = make_study(password="right")
+    start = threading.Barrier(20)
+
+    async def give_up(seconds):
+        raise StoreError("This one has to wait.")
+
+    app = FastAPI()
+    app.include_router(router(store, images, Clock(now=lambda: 0.0, sleep=give_up)))
+
+    def guess(number):
+        start.wait(60)
+        form = {"name": "Ada", "password": f"wrong {number}"}
+        return TestClient(app).post(f"/join/{study.token}", data=form).status_code
+
+    with ThreadPoolExecutor(20) as threads:
+        told = Counter(threads.map(guess, range(20)))
+    assert told == {403: 5, 503: 15}
+
+
+def test_the_whole_way_to_the_pictures(store, join, make_study):
+    browser = join(make_study(consent="Voluntary.", check=True))
+    assert browser.arrived.headers["location"] == "/begin"
+    assert "Voluntary." in browser.get("/begin").text
+    assert "How to answer" in send(browser, **CONSENT, keep_votes="yes").text
+    assert "The questions" in send(browser, step="instructions").text
+    assert send(browser, **answers(store, browser)).headers["location"] == "/label"
+    row = person(store)
+    assert (row.step, row.keep_votes, row.check_attempts) == (Step.MAIN, True, 1)
+    assert row.consented is not None
+
+
+def test_no_items_are_handed_out_before_the_pictures(join, make_study):
+    browser = join(make_study(consent="Voluntary."))
+    assert browser.get("/api/study").json()["step"] == "consent"
+    reply = browser.get("/api/next?tab=t").json()
+    assert (reply["items"], reply["state"]) == ([], "elsewhere")
+    send(browser, **CONSENT)
+    send(browser, step="instructions")
+    assert browser.get("/api/next?tab=t").json()["state"] == "ready"
+    assert browser.get("/api/study").json()["step"] == "main"
+
+
+def test_every_step_is_still_there_in_another_browser(app, store, join, make_study):
+    study = make_study(consent="Voluntary.", check=True)
+    send(join(study), **CONSENT)
+    assert "How to answer" in join(study).get("/begin").text
+    send(join(study), step="instructions")
+    assert "The questions" in join(study).get("/begin").text
+
+
+def test_a_form_sent_twice_passes_one_step(join, store, make_study):
+    browser = join(make_study(consent="Voluntary.", check=True))
+    for _ in range(3):
+        send(browser, **CONSENT)
+    assert person(store).step == Step.INSTRUCTIONS
+
+
+def test_who_makes_no_choice_is_asked_again(join, store, make_study):
+    browser = join(make_study(consent="Voluntary."))
+    reply = send(browser, step="consent")
+    assert reply.status_code == 422
+    assert "choose one" in reply.text
+    assert person(store).step == Step.CONSENT
+
+
+def test_who_declines_gets_nothing_and_may_think_again(join, store, make_study):
+    browser = join(make_study(consent="Voluntary."))
+    assert "chosen not to take part" in send(browser, step="consent", agree="no").text
+    assert browser.get("/api/next?tab=t").json()["items"] == []
+    assert (person(store).consented, person(store).keep_votes) == (None, None)
+    assert "Voluntary." in send(browser, step="declined").text
+    send(browser, **CONSENT)
+    assert person(store).keep_votes is False
+
+
+def test_a_wrong_answer_brings_the_instructions_back_and_uses_an_attempt(join, store, make_study):
+    browser = join(make_study(check=True))
+    send(browser, step="instructions")
+    form = answers(store, browser, wrong=["guess"])
+    again = send(browser, **form)
+    assert "Something was not as the instructions say" in again.text
+    assert "How to answer" in again.text
+    assert "You can try once" in again.text
+    send(browser, **form)  # the very same form, from a page loaded before
+    assert person(store).check_attempts == 1
+    assert send(browser, **answers(store, browser)).headers["location"] == "/label"
+
+
+def test_an_unanswered_question_is_no_attempt(join, store, make_study):
+    browser = join(make_study(check=True))
+    send(browser, step="instructions")
+    form = answers(store, browser)
+    del form["none"]
+    reply = send(browser, **form)
+    assert reply.status_code == 422
+    assert "1 is still open" in reply.text
+    assert person(store).check_attempts == 0
+
+
+def test_no_attempt_left_is_the_end_until_the_researcher_lets_them_in(join, store, make_study):
+    study = make_study(check=True, check_attempts=1)
+    browser = join(study)
+    send(browser, step="instructions")
+    failed = send(browser, **answers(store, browser, wrong=["none"]))
+    assert "Thank you for trying" in failed.text
+    assert "Thank you for trying" in send(browser, **answers(store, browser)).text
+    assert "Thank you for trying" in join(study).get("/begin").text
+    assert browser.get("/api/next?tab=t").json()["items"] == []
+    assert let_in(store, study.id, "ADA", datetime.now(UTC)).step is Step.MAIN
+    assert browser.get("/begin").headers["location"] == "/label"
+
+
+def test_a_step_is_not_skipped_by_a_form_of_a_later_one(join, store, make_study):
+    browser = join(make_study(consent="Voluntary.", check=True))
+    for step in ("instructions", "practice", "declined", "check", "main", "done", "", "nonsense"):
+        form = answers(store, browser) if step == "check" else {}
+        send(browser, **{**form, "step": step})
+        assert person(store).step == Step.CONSENT, step
+
+
+def test_what_happened_is_on_record(join, store, make_study):
+    browser = join(make_study(consent="Voluntary.", check=True))
+    send(browser, **CONSENT)
+    send(browser, step="instructions")
+    send(browser, **answers(store, browser, wrong=["alone"]))
+    events = store.read(lambda tx: tx.query(EventRow).order_by(EventRow.id).all())
+    told = [(one.kind, one.data) for one in events if one.kind in ("step", "check")]
+    assert told == [
+        ("step", {"before": "consent", "after": "instructions", "protocol": 1}),
+        ("step", {"before": "instructions", "after": "check", "protocol": 1}),
+        ("check", {"attempt": 1, "wrong": ["alone"]}),
+    ]
+
+
+@pytest.mark.parametrize("address", ["/begin", "/done"])
+def test_strangers_are_sent_away(app, address):
+    reply = TestClient(app, follow_redirects=False).get(address)
+    assert (reply.status_code, reply.headers["location"]) == (303, "/signed-out")
+    assert TestClient(app, follow_redirects=False).post("/begin").headers["location"] == (
+        "/signed-out"
+    )
+
+
+def test_other_sites_cannot_consent_for_somebody(join, store, make_study):
+    browser = join(make_study(consent="Voluntary."))
+    reply = browser.post("/begin", data=CONSENT, headers={"Origin": "http://evil"})
+    assert reply.status_code == 403
+    assert person(store).step == Step.CONSENT
+
+
+def test_whoever_was_stopped_is_told_so_and_goes_no_further(join, store, make_study):
+    study = make_study(consent="Voluntary.")
+    browser = join(study)
+    studies.set_status(store, study.id, StudyStatus.CLOSED)
+    assert "The study is closed" in browser.get("/begin").text
+    studies.set_status(store, study.id, StudyStatus.RUNNING)
+    pause(store, study.id, "Ada", NOW)
+    assert "Your part is paused" in send(browser, **CONSENT).text
+    assert person(store).step == Step.CONSENT
+
+
+def answer_all(browser):
+    for _ in range(20):
+        reply = browser.get("/api/next?tab=t&n=100").json()
+        if not reply["items"]:
+            return reply
+        for number, item in enumerate(reply["items"]):
+            body = {"id": f"00000000-0000-4000-8000-{hash(item['item']) % 10**12:012d}"}
+            body |= {"item": item["item"], "answer": "none", "tab": f"t{number}"}
+            assert browser.post("/api/vote", json=body).status_code == 200
+    raise AssertionError("still items after 20 rounds")
+
+
+def test_the_code_comes_at_the_end_and_not_before(join, store, make_study):
+    study = make_study(votes_per_item=1)
+    browser = join(study)
+    assert "code" not in browser.get("/api/next?tab=t&n=2").json()
+    assert studies.completion_code_of(store, study.id, "Ada") is None
+    reply = answer_all(browser)
+    code = studies.completion_code_of(store, study.id, "Ada")
+    assert (reply["state"], reply["code"], reply["done_page"]) == ("finished", code, "/done")
+    assert re.fullmatch(r"[A-Z2-9]{10}", code)
+    assert studies.whose_code(store, study.id, f" {code.lower()} ") == "Ada"
+    page = browser.get("/done").text
+    assert code in page
+    assert browser.get("/begin").headers["location"] == "/done"
+    assert browser.get("/api/next?tab=t").json()["code"] == code
+
+
+def test_a_study_may_have_one_code_for_all(join, store, make_study):
+    study = make_study(votes_per_item=1, completion_code="C1A2B3")
+    assert answer_all(join(study))["code"] == "C1A2B3"
+    assert studies.completion_code_of(store, study.id, "Ada") == "C1A2B3"
+
+
+def test_somebody_done_goes_on_when_there_is_more_again(join, store, make_study):
+    study = make_study(votes_per_item=1)
+    ben = join(study, "Ben")
+    first = ben.get("/api/next?tab=t&n=1").json()["items"][0]
+    body = {"id": "00000000-0000-4000-8000-000000000001", "item": first["item"]}
+    ben.post("/api/vote", json={**body, "answer": "none", "tab": "t"})
+    ada = join(study)
+    code = answer_all(ada)["code"]
+    exclude(store, study.id, "Ben", NOW)
+    assert len(ada.get("/api/next?tab=t").json()["items"]) == 1
+    assert person(store).step == Step.MAIN
+    assert ada.get("/done").headers["location"] == "/label"
+    assert answer_all(ada)["code"] == code
+
+
+def test_a_recruit_is_asked_for_nothing_but_to_start(app, store, make_study):
+    study = make_study(consent="Voluntary.")
+    browser = TestClient(app, follow_redirects=False)
+    page = browser.get(f"/join/{study.token}", params={**PID, "junk": "1"}).text
+    assert "Your name" not in page
+    fields = dict(re.findall(r'type="hidden" name="(\w+)" value="(\w+)"', page))
+    assert fields == PID
+    reply = browser.post(f"/join/{study.token}", data=fields)
+    assert reply.headers["location"] == "/begin"
+    row = person(store, PID["PROLIFIC_PID"])
+    assert row.external == PID
+    assert browser.get("/api/study").json()["annotator"] == "5f1e"
+
+
+def test_a_recruit_who_comes_back_is_the_same_person(app, store, make_study):
+    study = make_study()
+    for session in ("61bb", "62cc"):
+        TestClient(app).post(f"/join/{study.token}", data={**PID, "SESSION_ID": session})
+    assert person(store, "5f1e").external == {**PID, "SESSION_ID": "62cc"}
+
+
+def test_erasing_somebody_takes_the_ids_of_the_service_away(app, store, make_study):
+    study = make_study()
+    TestClient(app).post(f"/join/{study.token}", data=PID)
+    erase(store, study.id, "5f1e", NOW, keep_votes=True)
+    rows = store.read(lambda tx: tx.query(AnnotatorRow).all())
+    assert [one.external for one in rows] == [None]
+
+
+PRACTICE = {"practice": 2, "set_aside": 1, "check": True}
+
+
+def practise(browser, number, answer=None):
+    """Answer the next practice item; returns the server's replies to the question and the vote."""
+    reply = browser.get("/api/next?tab=t").json()
+    item = reply["items"][0]
+    body = {"id": f"00000000-0000-4000-8000-{number:012d}", "item": item["item"], "tab": "t"}
+    body["answer"] = answer or item["candidates"][0]
+    return reply, browser.post("/api/vote", json=body).json()
+
+
+def test_practice_tells_what_it_was_and_leads_on(join, store, make_study):
+    study = make_study(**PRACTICE)
+    browser = join(study)
+    assert send(browser, step="instructions").headers["location"] == "/label"
+    about = browser.get("/api/study").json()
+    assert (about["step"], about["place"]) == ("practice", [2, 4])
+    reply, receipt = practise(browser, 1)
+    assert [item["practice"] for item in reply["items"]] == [True, True]
+    assert (reply["progress"]["done"], reply["progress"]["total"]) == (0, 2)
+    assert receipt["feedback"] in reply["items"][0]["candidates"]
+    assert browser.post("/begin", data={"step": "practice"}).status_code == 303
+    assert person(store).step == Step.PRACTICE  # one item waits for an answer
+    reply, _ = practise(browser, 2)
+    assert reply["progress"]["done"] == 1
+    assert browser.get("/api/next?tab=t").json()["state"] == "elsewhere"
+    assert person(store).step == Step.CHECK
+    assert "The questions" in browser.get("/begin").text
+    assert set(studies.export_votes(store, study.id)["status"]) == {"quality"}
+
+
+def test_practice_waits_while_the_study_is_paused(join, store, make_study):
+    study = make_study(**PRACTICE)
+    browser = join(study)
+    send(browser, step="instructions")
+    studies.set_status(store, study.id, StudyStatus.PAUSED)
+    assert browser.get("/api/next?tab=t").json()["state"] == "paused"
+    assert person(store).step == Step.PRACTICE
+
+
+def test_items_of_the_study_do_not_say_that_they_are_no_practice(join, make_study):
+    item = join(make_study()).get("/api/next?tab=t").json()["items"][0]
+    assert "practice" not in item
+
+
+def test_joining_again_ends_the_session_this_browser_had(join, make_study, store):
+    study, other = make_study(), make_study("other")
+    browser = join(study)
+    for token, name in ((study.token, "Ada"), (other.token, "Bea")):
+        before = browser.cookies["semsim_session"]
+        assert studies.who(store, before) is not None
+        browser.post(f"/join/{token}", data={"name": name})
+        assert studies.who(store, before) is None
+        assert studies.who(store, browser.cookies["semsim_session"]).name == name
+
+
+def test_a_name_that_is_refused_ends_no_session(join, make_study, store):
+    study = make_study()
+    browser = join(study)
+    browser.post(f"/join/{study.token}", data={"name": " "})
+    assert studies.who(store, browser.cookies["semsim_session"]).name == "Ada"
+
+
+@pytest.mark.parametrize("attempt", ["9" * 5000, "-1", "", "\u0663", "1e3"])
+def test_an_attempt_that_was_never_made_changes_nothing(join, make_study, store, attempt):
+    browser = join(make_study(check=True))
+    send(browser, step="instructions")
+    form = {**answers(store, browser), "attempt": attempt}
+    assert browser.post("/begin", data=form).headers["location"] == "/begin"
+    assert person(store).check_attempts == 0
+    assert person(store).step == "check"
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\x1b[2J"])
+def test_forms_hold_no_control_characters(app, make_study, text):
+    study = make_study()
+    for form in ({"name": text}, {"PROLIFIC_PID": text}, {text: "x", "name": "Ada"}):
+        reply = TestClient(app).post(f"/join/{study.token}", data=form)
+        assert (reply.status_code, "control characters" in reply.text) == (422, True)

@@ -1,0 +1,82 @@
+"""Numeric ranks: agreement, and words for what is not in general position."""
+
+import scipy.sparse
+import torch
+
+from semsim.attacks.security.check import LeakedLayer, checked_layers, matrix_rank, measured_index
+from semsim.attacks.security.index import FullyConnected, security_index, square
+
+LAYERS = (square(3, 4, 2), FullyConnected(outputs=3))
+SHAPE = (2, 11, 11)
+
+
+def leaked(seed=0):
+    rng = torch.Generator().manual_seed(seed)
+    weight = torch.randn(4, 2, 3, 3, generator=rng, dtype=torch.float64)
+    return LeakedLayer(
+        weight=weight, slope=torch.randn(4, 5, 5, generator=rng, dtype=torch.float64)
+    )
+
+
+def checked(one):
+    index = security_index(LAYERS, SHAPE)
+    (found,) = checked_layers(index, [one])
+    return found, measured_index(index, [found]).value
+
+
+def test_weights_in_general_position_agree_with_the_closed_form():
+    found, value = checked(leaked())
+    assert found.agrees
+    assert found.why == ()
+    assert value == security_index(LAYERS, SHAPE).value == 156 - 242  # 4·25 + 4·18 − 4²; 2·11²
+
+
+def test_a_silent_channel_is_named_and_explains_the_rank():
+    one = leaked()
+    one.slope[1] = 0
+    found, value = checked(one)
+    assert not found.agrees
+    assert found.why[0] == "1 of 4 channels has a gradient of 0 everywhere"
+    assert found.why[-1] == "with these the closed form gives the same rank"
+    assert value < 156 - 242
+
+
+def test_equal_kernels_are_named():
+    one = leaked()
+    one.weight[0] = one.weight[1]
+    found, _ = checked(one)
+    assert "the kernels span 3 of 4 dimensions" in found.why
+
+
+def test_dead_units_that_cost_no_rank_are_no_difference():
+    one = leaked()
+    one.slope[:, 2, 2] = 0
+    assert checked(one)[0].agrees
+
+
+def test_dead_units_are_named_where_they_cost_rank():
+    one = leaked()
+    one.slope[:, :, 1:] = 0
+    one.slope[:, 3:] = 0  # three positions are left for four channels
+    found, _ = checked(one)
+    assert found.why[:2] == (
+        "88 of 100 units are dead: their gradient is 0",
+        "the channels' gradients span 3 of 4 dimensions",
+    )
+
+
+def test_rows_of_very_different_size_count_alike():
+    diagonal = scipy.sparse.diags_array([1e9, 1.0, 1e-9, 0.0]).tocsr()
+    assert matrix_rank(diagonal) == 3
+    assert matrix_rank(scipy.sparse.csr_array((5, 4))) == 0
+
+
+def test_too_large_a_layer_is_told_and_keeps_its_closed_form():
+    index = security_index([square(3, 8, 1, 1), FullyConnected(outputs=3)], (3, 64, 64))
+    shape = index.layers[0].outputs
+    one = LeakedLayer(weight=torch.ones(8, 3, 3, 3), slope=torch.ones(shape))
+    (found,) = checked_layers(index, [one])
+    assert found.rank is None
+    assert not found.agrees
+    assert found.why[0].startswith("too large to check: 32,984 equations for 12,288 values")
+    assert measured_index(index, [found]) == index

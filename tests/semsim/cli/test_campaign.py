@@ -1,0 +1,111 @@
+"""`python -m semsim campaign` in this process, with a worker that is a thread of it."""
+
+import json
+
+import pytest
+from made_campaign import SYMBOLS, one_thread_cluster
+from typer.testing import CliRunner
+
+from semsim.campaign.plan import Campaign
+from semsim.campaign.probe import Outlook
+from semsim.cli.campaign import campaign_of, campaign_summary, exit_code, outlook_text
+from semsim.cli.main import app
+from semsim.jobs import folders as jobs
+from semsim.targets.train import TrainSettings
+
+TINY = ["--name", "tiny", "--dataset", SYMBOLS, "--architecture", "cnn-small:width=4"]
+TINY += ["--strategy", "none", "--attack", "invgrad:steps=3", "--images", "2"]
+TINY += ["--train", "epochs=1"]
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    with one_thread_cluster() as cluster:
+        yield cluster.scheduler_address
+
+
+def typed(*words):
+    return CliRunner().invoke(app, ["campaign", *words])
+
+
+def test_a_campaign_is_planned_run_and_reported(scheduler, tmp_path):
+    data = ["--data-dir", str(tmp_path)]
+    assert "No campaign has begun" in typed("status", *data).output
+    planned = typed("plan", *TINY, *data)
+    assert planned.exit_code == 0, planned.output
+    assert "2 images to attack, 0 of them done" in planned.output
+    run = ["run", *TINY, *data, "--scheduler", scheduler, "--device", "cpu"]
+    done = typed(*run)
+    assert done.exit_code == 0, done.output
+    assert "2 ok / 0 failed (2 computed now, 0 done before)" in done.output
+    assert str(tmp_path / "runs/tiny/cnn-small__none__invgrad") in done.output
+    assert "0 computed now, 2 done before" in typed(*run).output
+    state = typed("status", "--name", "tiny", *data)
+    assert "tiny: done; 2 ok / 0 failed / 0 left of 2 images" in state.output
+    first, second = jobs.list_jobs(tmp_path / "jobs", "campaign")
+    assert jobs.result(second)["computed"] == 2
+    assert first.argv[:2] == ("campaign", "run")
+
+
+@pytest.mark.parametrize(
+    ("strategies", "code"),
+    [(["none"], 0), (["none", "gradient-noise:std=1e38"], 1), (["gradient-noise:std=1e38"], 3)],
+)
+def test_the_exit_code_tells_all_some_or_none(strategies, code, scheduler, tmp_path):
+    asked = ["--name", "codes", "--dataset", SYMBOLS, "--architecture", "cnn-small:width=4"]
+    asked += [word for one in strategies for word in ("--strategy", one)]
+    asked += ["--attack", "invgrad:steps=3", "--images", "1", "--train", "epochs=2"]
+    words = ["run", *asked, "--data-dir", str(tmp_path), "--scheduler", scheduler]
+    assert typed(*words, "--device", "cpu").exit_code == code
+
+
+def test_what_was_not_computed_is_said_with_its_reason():
+    outcome = {"n_ok": 2, "n_failed": 0, "n_crashed": 0, "computed": 2, "reused": 0, "sets": []}
+    words = campaign_summary({**outcome, "undone": {"MemoryError: no room": 3}})
+    assert "3 could not be computed and are tried again next time: MemoryError: no room" in words
+    assert exit_code({**outcome, "undone": {"MemoryError": 3}}) == 1
+    assert exit_code(None) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["run", *TINY, "--attack", "nobody"], "No attack is called 'nobody'"),
+        (["run", *TINY, "--scheduler", "nonsense://x"], "No Dask scheduler answers"),
+        (["plan", "--images", "2"], "--name"),
+        (["status", "--name", "nobody"], "There is no campaign 'nobody'"),
+    ],
+)
+def test_what_is_wrong_is_said_without_a_traceback(words, told, tmp_path):
+    done = typed(*words, "--data-dir", str(tmp_path))
+    assert done.exit_code in (1, 2)
+    assert told in done.output
+    assert "Traceback" not in done.output
+
+
+def options(**given):
+    names = ("name", "file", "dataset", "architecture", "strategy", "attack", "preset", "images")
+    return {**dict.fromkeys((*names, "image_id", "seeds", "together")), "train": "", **given}
+
+
+def test_options_come_on_top_of_a_file(tmp_path):
+    file = tmp_path / "campaign.json"
+    file.write_text(json.dumps({"name": "kept", "images": 3, "train": {"epochs": 5, "lr": 0.2}}))
+    found = campaign_of(options(file=file, seeds=[1, 2], train="lr=0.3", preset="fast"))
+    assert found == Campaign(
+        name="kept",
+        images=3,
+        seeds=(1, 2),
+        attacks=("invgrad:fast",),
+        train=TrainSettings(epochs=5, lr=0.3),
+    )
+
+
+def test_long_times_are_told_in_hours():
+    view = Outlook(cells=4, cells_done=1, targets=2, to_train=1, seconds=7200.0, disk=2_500_000)
+    assert outlook_text(view, 2).splitlines() == [
+        "4 images to attack, 1 of them done",
+        "2 targets, 1 of them still to train",
+        "about 2.0 h of one core; divide by the number of workers (2)",
+        "2.5 MB of disk at most",
+    ]

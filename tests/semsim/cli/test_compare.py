@@ -1,0 +1,248 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import typer
+from made_tables import made_tables
+from typer.testing import CliRunner
+
+from semsim.analysis.evidence import SCORE_COLUMNS
+from semsim.cli.compare import compare, read_table, report, specs_of
+from semsim.errors import DataError, SettingsError
+from semsim.importers import carry_out, places_of, plan_import
+
+RELEASED = Path(__file__).resolve().parents[4] / "shared" / "data" / "semsim_cifar100_labels.csv"
+FEW = ("--bootstraps", 20, "--permutations", 99)
+
+app = typer.Typer()
+app.command("compare")(compare)
+app.command("report")(report)
+
+
+def run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture
+def files(tmp_path):
+    votes, scores = made_tables()
+    votes.to_csv(tmp_path / "votes.csv", index=False)
+    scores.to_parquet(tmp_path / "scores.parquet", index=False)
+    return tmp_path / "votes.csv", tmp_path / "scores.parquet"
+
+
+KNOWN = ("--higher-leaks", "mine", "--lower-leaks", "set")
+
+
+def test_the_agreement_of_every_metric_is_printed(files):
+    done = run("compare", *files, *KNOWN, *FEW)
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    (psnr,) = [line for line in lines if line.startswith("PSNR")]
+    assert psnr.split()[1:3] == ["5", "1.0000"]
+    (own,) = [line for line in lines if line.startswith("set ")]
+    assert own.split()[1:3] == ["5", "1.0000"]
+    assert "Note: Only 5 models" in done.stdout
+    assert "human score 'mean-response'" in done.stdout
+    assert any(line.startswith("Human ceiling: ρ ") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("models", "interval"), [(4, "[−0.82, 1.00]"), (3, "[undefined: 3 models;")]
+)
+def test_few_models_ranked_alike_are_not_called_certain(files, tmp_path, models, interval):
+    votes, scores = made_tables()
+    kept = sorted(votes["model"].unique())[:models]
+    votes[votes["model"].isin(kept)].to_csv(files[0], index=False)
+    scores[scores["model"].isin(kept)].to_parquet(files[1])
+    done = run("compare", *files, *KNOWN, *FEW, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    (psnr,) = [line for line in lines if line.startswith("PSNR")]
+    assert f"1.000 {interval}" in psnr
+    assert "[1.00, 1.00]" not in done.stdout
+    assert "Intervals: 95 % over models, of ρ after Bonett and Wright" in done.stdout
+    p = read_table(tmp_path / "out" / "tables" / "differences.csv")["p"]
+    assert not (p < 2 / 24).any()  # what no exact test of 4 models could go below
+
+
+def test_another_human_score_than_the_protocols_is_said(files):
+    done = run("compare", *files, *KNOWN, *FEW, "--headline", "majority")
+    assert "The protocol fixed the human score 'mean-response'" in done.stdout
+    assert "human score 'majority'" in done.stdout
+
+
+def test_an_undefined_metric_says_why(files):
+    _, scores = made_tables()
+    scores.loc[scores["metric"] == "mine", "value"] = 1.0
+    scores.to_parquet(files[1])
+    done = run("compare", *files, *KNOWN, *FEW)
+    assert done.exit_code == 0, done.output
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("mine")]
+    assert "undefined: metric: the same value for every model" in line
+
+
+def test_out_writes_everything_and_leaves_other_folders_alone(files, tmp_path):
+    out = tmp_path / "out"
+    _, scores = made_tables()
+    scores[scores["metric"] == "psnr"].to_parquet(files[1])
+    done = run("compare", *files, *FEW, "--seed", 7, "--width", 89, "--out", out)
+    assert done.exit_code == 0, done.output
+    assert f"Wrote {out}" in done.stdout
+    record = json.loads((out / "settings.json").read_text())
+    assert record["analysis"] == {
+        **{"headline": "mean-response", "bootstraps": 20, "permutations": 99, "seed": 7},
+    }
+    assert (out / "tables" / "agreement.tex").exists()
+    drawing = (out / "figures" / "scatter-psnr.svg").read_text()
+    assert 'width="252.28' in drawing  # points
+    again = run("compare", *files, *FEW, "--out", out)
+    assert again.exit_code == 2
+    assert "not empty" in again.stderr
+
+
+def test_report_writes_one_file(files, tmp_path):
+    out = tmp_path / "new" / "report.html"
+    done = run("report", *files, *KNOWN, *FEW, "--out", out)
+    assert done.exit_code == 0, done.output
+    text = out.read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    assert "seed 0" in text
+    assert "20 bootstraps over models" in text
+    blocked = run("report", *files, *KNOWN, *FEW, "--out", out / "inside.html")
+    assert blocked.exit_code == 2
+    assert "cannot be written" in blocked.stderr
+
+
+def test_foreign_metrics_need_a_direction(files):
+    done = run("compare", *files, *FEW)
+    assert done.exit_code == 2
+    assert "mine, set" in done.stderr
+    assert "--higher-leaks NAME or --lower-leaks NAME" in done.stderr
+
+
+def test_directions_that_cannot_be_right_are_refused():
+    _, scores = made_tables()
+    with pytest.raises(SettingsError, match="both ways"):
+        specs_of(scores, ["mine"], ["mine", "set"])
+    with pytest.raises(SettingsError, match=r"No scores of mien.*psnr, mine, set"):
+        specs_of(scores, ["mien", "mine"], ["set"])
+    with pytest.raises(SettingsError, match="its higher values leak more"):
+        specs_of(scores, ["mine"], ["set", "psnr"])
+    with pytest.raises(DataError, match="no column metric"):
+        specs_of(scores.drop(columns="metric"))
+    found = {spec.name: spec for spec in specs_of(scores, ["mine", "psnr"], ["set"])}
+    assert list(found) == ["psnr", "mine", "set"]
+    assert found["psnr"].title == "PSNR"
+    assert found["mine"].higher_means_more_leakage
+    assert not found["set"].higher_means_more_leakage
+    assert (found["mine"].per_image, found["set"].per_image) == (True, False)
+
+
+def test_what_cannot_be_read_is_named(files, tmp_path):
+    (tmp_path / "bad.parquet").write_text("no")
+    (tmp_path / "bad.csv").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "scores.xlsx").write_text("")
+    for name in ("bad.parquet", "bad.csv", "scores.xlsx", "absent.csv"):
+        done = run("compare", files[0], tmp_path / name)
+        assert done.exit_code == 2, name
+        assert name in done.stderr
+    alone = run("compare", files[0])
+    assert alone.exit_code == 2
+    assert "VOTES SCORES" in alone.stderr
+    unknown = run("compare", *files, *KNOWN, "--headline", "best")
+    assert unknown.exit_code == 2
+    assert "mean-response" in unknown.stderr
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_table_of_too_many_rows_is_refused_before_it_is_read(tmp_path, monkeypatch, ending):
+    monkeypatch.setattr("semsim.cli.compare.MOST_ROWS", 3)
+    table, path = pd.DataFrame({"model": list("abcd")}), tmp_path / f"scores.{ending}"
+    getattr(table, f"to_{ending}")(path, index=False)
+    with pytest.raises(DataError, match="more than 3 rows"):
+        read_table(path)
+    getattr(table[:3], f"to_{ending}")(path, index=False)
+    assert read_table(path)["model"].tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_of_scores_only_what_is_needed_is_read(files, tmp_path, ending):
+    votes, scores = files
+    wide = pd.read_parquet(scores).assign(remark="x", more=1)
+    getattr(wide, f"to_{ending}")(tmp_path / f"wide.{ending}", index=False)
+    found = read_table(tmp_path / f"wide.{ending}", SCORE_COLUMNS)
+    assert set(found) == set(SCORE_COLUMNS)
+    narrow, also = run("compare", votes, scores, *KNOWN, *FEW), tmp_path / f"wide.{ending}"
+    assert run("compare", votes, also, *KNOWN, *FEW).stdout == narrow.stdout
+
+
+def test_votes_of_two_protocols_are_refused(files):
+    votes, _ = made_tables()
+    votes.loc[0, "headline"] = "majority"
+    votes.to_csv(files[0], index=False)
+    done = run("compare", *files, *KNOWN)
+    assert done.exit_code == 2
+    assert "several human scores" in done.stderr
+
+
+def test_csv_keeps_names_that_look_like_numbers_or_nothing(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("model,image_id,value\nNone,007,inf\nNA,008,\n")
+    table = read_table(path)
+    assert table["model"].tolist() == ["None", "NA"]
+    assert table["image_id"].tolist() == ["007", "008"]
+    assert table["value"][0] == np.inf
+    assert np.isnan(table["value"][1])
+
+
+def test_csv_and_parquet_give_the_same(files, tmp_path):
+    votes, scores = made_tables()
+    votes.to_parquet(tmp_path / "votes.parquet")
+    scores.to_csv(tmp_path / "scores.csv", index=False)
+    first = run("compare", *files, *KNOWN, *FEW)
+    second = run("compare", tmp_path / "votes.parquet", tmp_path / "scores.csv", *KNOWN, *FEW)
+    assert first.exit_code == 0
+    assert first.stdout == second.stdout
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    """The votes behind the paper's CIFAR-100 row, imported."""
+    if not RELEASED.exists():
+        pytest.skip("the released votes are not on this machine")
+    data = tmp_path_factory.mktemp("data")
+    plan = plan_import("semsim-cifar100", RELEASED, "paper")
+    places = places_of("paper", data)
+    carry_out(plan, places)
+    return places.tables
+
+
+def test_the_papers_own_cells_from_an_import(released):
+    done = run("compare", released, *FEW)
+    assert done.exit_code == 0, done.output
+    cells = {line.split()[0]: line.split()[1:4] for line in done.stdout.splitlines() if line}
+    assert cells["PSNR"] == ["14", "0.6703", "0.4725"]
+    assert cells["MSE"] == ["14", "0.6176", "0.4286"]
+    assert "protocol fixed" not in done.stdout
+
+
+def test_the_majority_of_the_released_votes_departs_from_the_papers_protocol(released):
+    done = run("compare", released, *FEW, "--headline", "majority")
+    assert "The protocol fixed the human score" in done.stdout
+    cells = {line.split()[0]: line.split()[1:4] for line in done.stdout.splitlines() if line}
+    assert cells["PSNR"] == ["14", "0.7451", "0.5385"]
+
+
+def test_an_import_without_scores_asks_for_them(released, tmp_path):
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    for name in ("import.json", "votes.parquet", "labels.parquet"):
+        (alone / name).write_bytes((released / name).read_bytes())
+    done = run("compare", alone, *FEW)
+    assert done.exit_code == 2
+    assert "without scores" in done.stderr
+    given = run("compare", alone, released / "scores.parquet", *FEW)
+    assert given.exit_code == 0, given.output

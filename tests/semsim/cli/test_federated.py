@@ -1,0 +1,48 @@
+"""`python -m semsim federated`: what it prints, keeps and refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from semsim.cli.federated import chosen_arms
+from semsim.cli.main import app
+from semsim.federated.leak import ARMS
+
+TINY = [
+    *("federated", "--data", "symbols:train_per_class=1,test_per_class=1,size=16"),
+    *("--network", "mlp-3", "--clients", "2", "--rounds", "2", "--images", "2"),
+    *("--attack", "invgrad:steps=1", "--arms", "uplink-closed-form"),
+]
+
+
+def test_a_comparison_is_told_and_kept(tmp_path: Path):
+    done = CliRunner().invoke(app, [*TINY, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    for words in ("FedAvg", "numbers up", "first layer solved", "A client finds γ"):
+        assert words in done.output
+    kept = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert kept["order"]["network"] == "mlp-3"
+    assert (tmp_path / "out" / "sets" / "uplink-closed-form" / "manifest.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--network", "lenet-5000"], "lenet-5000"),
+        (["--split", "odd"], "split is one of"),
+        (["--arms", "everybody"], "everybody"),
+        (["--noise-scope", "all"], "noise_scope"),
+    ],
+)
+def test_a_wrong_word_is_refused_with_what_is_known(tmp_path: Path, more: list[str], words: str):
+    done = CliRunner().invoke(app, [*TINY, "--out", str(tmp_path / "out"), *more])
+    assert done.exit_code == 2
+    assert words in done.output
+
+
+def test_arms_by_name():
+    assert chosen_arms("all") == tuple(ARMS)
+    assert chosen_arms("none") == ()
+    assert chosen_arms("uplink, server-pbpfl") == ("uplink", "server-pbpfl")

@@ -1,0 +1,96 @@
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from semsim.cli.imports import app
+from semsim.importers import IMPORTERS, list_imports, read_import
+
+VOTES = "model,image_id,class_name,annotator,answer\nm,1,cat,A,cat\nm,2,cat,A,none\n"
+
+
+def run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture
+def votes(tmp_path):
+    path = tmp_path / "my votes.csv"
+    path.write_text(VOTES)
+    return path
+
+
+def test_an_import_lands_where_compare_looks(votes, tmp_path):
+    done = run("table", votes, "--data-dir", tmp_path / "data")
+    assert done.exit_code == 0, done.output
+    for words in ("votes            2", "Nothing is left out.", "Wrote "):
+        assert words in done.output
+    (folder,) = list_imports(tmp_path / "data/imports")
+    assert folder.name == "my_votes"
+    assert len(read_import(folder).votes) == 2
+
+
+def test_a_dry_run_says_the_same_and_writes_nothing(votes, tmp_path):
+    done = run("table", votes, "--data-dir", tmp_path / "data", "--dry-run")
+    assert done.exit_code == 0
+    assert "votes            2" in done.output
+    assert "Dry run: nothing was written." in done.output
+    assert not (tmp_path / "data").exists()
+
+
+def test_what_is_left_out_is_named_and_the_exit_code_says_so(votes, tmp_path):
+    votes.write_text(VOTES + "m,3,cat,,cat\n")
+    for words in (("--dry-run",), ("--out", tmp_path / "out")):
+        done = run("table", votes, *words)
+        assert done.exit_code == 1
+        assert "Left out: 1" in done.output
+        assert "my votes.csv line 4: has no annotator" in done.output
+    assert len(read_import(tmp_path / "out").votes) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("table", "gone.csv"), "There is nothing at gone.csv"),
+        (("table", "VOTES", "--model", "net"), "lacks the columns net"),
+        (("table", "VOTES", "--name", "../x"), "An import's name is that of a folder"),
+        (("table", "VOTES", "--out", "TAKEN"), "is there already"),
+        (("train-with-ori", "TAKEN"), "holds no <id>/"),
+    ],
+)
+def test_when_nothing_can_be_done_nothing_is_written(votes, tmp_path, words, message):
+    (tmp_path / "taken").mkdir()
+    places = {"VOTES": votes, "TAKEN": tmp_path / "taken"}
+    done = run(*(places.get(word, word) for word in words), "--data-dir", tmp_path / "data")
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.split())
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_second_import_of_one_name_is_refused(votes, tmp_path):
+    assert run("table", votes, "--data-dir", tmp_path).exit_code == 0
+    again = run("table", votes, "--data-dir", tmp_path)
+    assert again.exit_code == 2
+    assert "choose another --name" in again.output
+    assert run("table", votes, "--data-dir", tmp_path, "--name", "b").exit_code == 0
+
+
+@pytest.mark.parametrize("kind", IMPORTERS)
+def test_every_importer_has_a_command_with_its_settings(kind, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    done = run(kind, "--help")
+    assert done.exit_code == 0
+    for setting in vars(IMPORTERS[kind]):
+        assert f"--{setting.replace('_', '-')}" in done.output
+
+
+def test_settings_of_the_command_reach_the_importer(votes, tmp_path):
+    votes.write_text("net,image_id,class_name,annotator,answer\nm,1,cat,A,cat\n")
+    done = run(
+        *("table", votes, "--out", tmp_path / "o", "--model", "net", "--votes-per-item", 3),
+        *("--dataset", "pets", "--headline", "mean-response"),
+    )
+    assert done.exit_code == 0, done.output
+    labels = pd.read_parquet(tmp_path / "o/labels.parquet")
+    assert labels["dataset"].tolist() == ["pets"]
+    assert labels["votes_per_item"].tolist() == [3]
+    assert labels["headline"].tolist() == ["mean-response"]

@@ -1,0 +1,149 @@
+"""`python -m semsim learn …` beyond training: judged runs, studies, counts, promotion."""
+
+import pytest
+import torch
+from made_judged import judged_labels, judged_votes
+from safetensors.torch import load_file
+from typer.testing import CliRunner
+
+from semsim.cli.learn import app, read_settings
+from semsim.jobs import folders as jobs
+from semsim.learning import PRESETS
+from semsim.learning.card import read_card
+from semsim.learning.card_promoted import PROMOTED_FILE, promoted
+from semsim.metrics.network import load_semsim, read_training
+
+QUICK = "small:backbone=lenet,epochs=1,batch_size=8,triplets_per_original=2"
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tables")
+    labels = judged_labels(folder / "images", originals=6)
+    labels.to_parquet(folder / "labels.parquet")
+    judged_votes(labels).to_parquet(folder / "votes.parquet")
+    return folder
+
+
+@pytest.fixture
+def files(tables, tmp_path):
+    return [
+        *("--labels", str(tables / "labels.parquet"), "--votes", str(tables / "votes.parquet")),
+        *("--checkpoints", str(tmp_path / "checkpoints"), "--data-dir", str(tmp_path / "data")),
+        *("--metrics", "mse", "--device", "cpu", "--preset", QUICK),
+    ]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_a_run_prints_held_out_numbers_and_leaves_a_card(files, tmp_path):
+    asked = [*files, "--name", "mine", "--hold-out", "architecture=net1", "--licence", "CC0"]
+    outcome = run("run", *asked)
+    assert outcome.exit_code == 0, outcome.output
+    assert "the architecture net1, which it has not seen" in outcome.output
+    assert "In sample (no measure of its worth)" in outcome.output
+    assert "simulated votes" in outcome.output
+    checkpoints = tmp_path / "checkpoints"
+    assert read_card(checkpoints / "mine.safetensors")["licence"] == "CC0"
+    assert promoted(checkpoints) is None
+    chosen = run("promote", "mine", "--checkpoints", str(checkpoints))
+    assert "mine.safetensors is the SemSim of this workspace" in chosen.output.replace("\n", "")
+    assert promoted(checkpoints) == "mine"
+    (checkpoints / "mine.safetensors").unlink()
+    assert promoted(checkpoints) is None
+    (checkpoints / PROMOTED_FILE).write_text("broken")
+    assert promoted(checkpoints) is None
+
+
+def test_a_study_prints_a_line_a_value(files, tmp_path):
+    outcome = run("study", "budget", *files, "--values", "2,all")
+    assert outcome.exit_code == 0, outcome.output
+    assert "Label budget (Fig. 7A)" in outcome.output
+    lines = [line.split() for line in outcome.output.splitlines()]
+    assert [line[:2] for line in lines if line[:1] in (["2"], ["all"])] == [
+        ["2", "1"],
+        ["all", "1"],
+    ]
+    (job,) = jobs.list_jobs(tmp_path / "data" / "jobs", "learn-study")
+    rows = jobs.result(job)["rows"]
+    assert [row["n_originals"] for row in rows] == [1, 3]  # one more of each is for validation
+    again = run("carry-out", "--job", str(job.folder))
+    assert "is done; its result is" in again.output.replace("\n", " ")
+
+
+def test_counts_train_nothing(files, tables, tmp_path):
+    labels = str(tables / "labels.parquet")
+    outcome = run("counts", "--labels", labels, "--hold-out", "architecture=net0")
+    assert outcome.exit_code == 0
+    assert "Learns from 4 triplets of 4 originals." in outcome.output
+    assert "Missing: the test has 2 models" in outcome.output
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_semsim_starts_from_a_classifier_whose_averages_stay(files, tmp_path):
+    """`pretrain`, then `run` from its file with frozen batch normalisation."""
+    start = tmp_path / "weights" / "start.safetensors"
+    outcome = run(
+        *("pretrain", "--out", str(start), "--device", "cpu"),
+        *("--dataset", "symbols:train_per_class=1,test_per_class=1"),
+        *("--set", "backbone=mobilenet_v3_small,small_stem=false,epochs=1,batch_size=16"),
+    )
+    assert outcome.exit_code == 0, outcome.output
+    assert "of the test images right" in outcome.output
+    assert [path.name for path in start.parent.iterdir()] == [start.name]
+
+    preset = f"{QUICK},weights={start},batch_norm=frozen,small_stem=false"
+    asked = preset.replace("backbone=lenet", "backbone=mobilenet_v3_small")
+    outcome = run("run", *files, "--name", "mine", "--preset", asked)
+    assert outcome.exit_code == 0, outcome.output
+    checkpoint = tmp_path / "checkpoints" / "mine.safetensors"
+    began_with = read_training(checkpoint).versions["initial weights"]
+    assert "a classifier of the training split of symbols, seed 7" in began_with
+    kept, trained = load_file(start), load_semsim(checkpoint).body.state_dict()
+    same = {name: torch.equal(kept[name], trained[name]) for name in kept if name in trained}
+    assert all(same[name] for name in same if "running" in name)
+    assert not all(same.values())
+
+
+def test_options_alone_still_train(files):
+    outcome = run("--labels", "nowhere.parquet", "--name", "mine")
+    assert "No labels at nowhere.parquet" in outcome.output
+
+
+def test_settings_are_a_preset_with_some_replaced(tmp_path, monkeypatch):
+    found = read_settings("small:epochs=3,backbone=lenet,normalize=true")
+    assert (found.epochs, found.backbone, found.normalize) == (3, "lenet", True)
+    assert found.lr == PRESETS["small"].lr
+    assert read_settings("paper") == PRESETS["paper"]
+    monkeypatch.chdir(tmp_path)  # a job may be resumed from another folder
+    assert read_settings("small:weights=a.pth").weights == str(tmp_path / "a.pth")
+    assert read_settings("small:weights=imagenet").weights == "imagenet"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "--hold-out", "architecture=vgg", "--name", "a"], "Known: net0, net1"),
+        (["run", "--hold-out", "sky", "--name", "a"], "Hold out one of"),
+        (["run", "--preset", "huge", "--name", "a"], "No training preset is called 'huge'"),
+        (["run", "--preset", "small:colour=1", "--name", "a"], "no setting 'colour'"),
+        (["run", "--metrics", "nothing", "--name", "a"], "nothing"),
+        (["pretrain", "--out", "a.safetensors", "--dataset", "nothing"], "nothing"),
+        (["pretrain", "--out", "a.safetensors", "--set", "colour=1"], "no setting 'colour'"),
+        (["pretrain", "--out", "a.pt"], "--out ends in .safetensors"),
+        (["study", "depth"], "No study is called 'depth'"),
+        (["study", "budget", "--values", "99"], "more than the"),
+        (["promote", "gone"], "no SemSim called 'gone'"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(files, tmp_path, arguments, message):
+    command, *asked = arguments
+    own = {"promote": ["--checkpoints", str(tmp_path)], "pretrain": []}.get(command, files)
+    first, rest = ([asked[0]], asked[1:]) if command != "run" else ([], asked)
+    outcome = run(command, *first, *own, *rest)
+    assert outcome.exit_code == 2
+    assert message in outcome.output
+    assert "Traceback" not in outcome.output
+    assert not list(tmp_path.glob("data/jobs/*"))

@@ -1,0 +1,243 @@
+import functools
+import http.server
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+import typer
+from made_study import MODELS, make_labels
+from made_weights import CLASSES, make_classifier, put_in_manifest
+from typer.testing import CliRunner
+
+from semsim.cli.score import score, weights
+from semsim.images import write_png
+from semsim.jobs import folders as jobs
+from semsim.metrics.pixel import mse
+from semsim.weights import REPOSITORY
+
+app = typer.Typer()
+app.command("score")(score)
+app.command("weights")(weights)
+
+
+def run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(autouse=True)
+def _no_torch_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch-home"))
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """Two folders of four images, and the tensors in them."""
+    x, y = (torch.rand(2, 4, 3, 16, 16, generator=torch.Generator().manual_seed(0)) * 255).round()
+    for folder, images in (("a", x), ("b", y)):
+        for name, image in zip(CLASSES, images, strict=True):
+            write_png(image / 255, tmp_path / folder / f"{name}.png")
+    return tmp_path / "a", tmp_path / "b", x / 255, y / 255
+
+
+def test_two_folders_give_a_table_and_a_file(folders, tmp_path):
+    a, b, x, y = folders
+    done = run("score", "--originals", a, "--reconstructions", b, "--device", "cpu")
+    assert done.exit_code == 0, done.output
+    table = pd.read_parquet(tmp_path / "b-scores.parquet")
+    assert table["image_id"].tolist() == sorted(CLASSES)
+    assert table["mse"].tolist() == pytest.approx(mse(x, y).tolist())
+    summary = table.attrs["metrics"]["mse"]
+    assert summary["mean"] == pytest.approx(mse(x, y).mean())
+    assert (summary["n"], summary["n_inf"]) == (4, 0)
+    (line,) = [line for line in done.output.splitlines() if line.startswith("mse ")]
+    assert f"{summary['mean']:.6g}" in line
+    assert not list(b.glob("*.parquet"))
+
+
+def test_infinite_values_are_counted_in_the_table(folders, tmp_path):
+    a, _, _, _ = folders
+    out = tmp_path / "deep" / "out.parquet"
+    done = run(
+        *("score", "--originals", a, "--reconstructions", a, "--metrics", "psnr", "--out", out)
+    )
+    assert done.exit_code == 0
+    assert "4 of 4 reconstructions equal their original" in done.output
+    assert pd.read_parquet(out).attrs["metrics"]["psnr"]["mean"] is None
+
+
+def test_the_ending_says_what_is_written(folders, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    a, b, _, _ = folders
+    asked = ("score", "--originals", a, "--reconstructions", b, "--metrics", "mse,psnr", "--out")
+    assert run(*asked, "x.parquet").exit_code == run(*asked, "x.csv").exit_code == 0
+    exact, table = pd.read_parquet("x.parquet"), pd.read_csv("x.csv")
+    assert list(table) == list(exact)
+    assert table[["image_id", "mse", "psnr"]].equals(exact[["image_id", "mse", "psnr"]])
+    printed = run(*asked, "-")
+    assert printed.exit_code == 0
+    assert printed.stdout == Path("x.csv").read_text()
+    assert "metric" in printed.stderr
+    for name in ("x.xlsx", "x", "x.csv.gz"):
+        refused = run(*asked, name)
+        assert refused.exit_code == 2
+        assert refused.stderr.startswith("Error: --out ends in .parquet or .csv")
+        assert not Path(name).exists()
+    assert not Path("-").exists()
+
+
+def test_left_out_images_are_named_and_the_exit_code_says_so(folders):
+    a, b, _, _ = folders
+    (b / "cat.png").write_bytes(b"broken")
+    (b / "cow.png").unlink()
+    write_png(torch.zeros(3, 4, 4), b / "mouse.png")
+    done = run("score", "--originals", a, "--reconstructions", b)
+    assert done.exit_code == 1
+    for words in ("cat.png is not a readable image", "cow.png has no reconstruction", "is 4×4"):
+        assert words in done.output.replace("\n", " ")
+    assert pd.read_parquet(b.parent / "b-scores.parquet")["image_id"].tolist() == ["snowman"]
+
+
+def test_an_unavailable_metric_has_a_reason_and_no_column(folders, tmp_path):
+    a, b, _, _ = folders
+    done = run(
+        *("score", "--originals", a, "--reconstructions", b, "--metrics", "mse,lpips-alex"),
+        *("--checkpoints", tmp_path / "none"),
+    )
+    assert done.exit_code == 1
+    assert "alexnet-owt-7be5be79.pth is missing" in done.output
+    table = pd.read_parquet(tmp_path / "b-scores.parquet")
+    assert "lpips-alex" not in table
+    assert "missing" in table.attrs["metrics"]["lpips-alex"]["unavailable"]
+
+
+def test_two_folders_have_no_attacked_images(folders, tmp_path):
+    a, b, _, _ = folders
+    done = run("score", "--originals", a, "--reconstructions", b, "--metrics", "mse,mse@attacked")
+    assert done.exit_code == 1
+    assert "4 of 4 images come without the attacked image" in done.output
+    table = pd.read_parquet(tmp_path / "b-scores.parquet")
+    assert "attacked" not in table
+    assert "mse" in table
+    assert "mse@attacked" not in table
+
+
+def test_folders_named_after_classes_feed_the_recogniser(folders, tmp_path):
+    a, b, _, _ = folders
+    for folder in (a, b):
+        for name in CLASSES:
+            (folder / name).mkdir()
+            (folder / f"{name}.png").rename(folder / name / "1.png")
+    make_classifier(tmp_path / "checkpoints" / "recogniser.safetensors")
+    done = run(
+        *("score", "--originals", a, "--reconstructions", b),
+        *("--metrics", "recogniser,fd:recogniser", "--checkpoints", tmp_path / "checkpoints"),
+    )
+    assert done.exit_code == 0, done.output
+    table = pd.read_parquet(tmp_path / "b-scores.parquet")
+    assert set(table["recogniser"]) <= {0.0, 1.0}
+    assert "fd:recogniser" not in table  # a metric of sets has no value an image
+    assert table.attrs["metrics"]["fd:recogniser"]["mean"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "Give one of"),
+        (("--originals", "a"), "go together"),
+        (("--originals", "nowhere", "--reconstructions", "nowhere"), "is not a folder"),
+        (("--metrics", "mes", "--originals", "a", "--reconstructions", "b"), "No metric"),
+        (("--metrics", " , ", "--originals", "a", "--reconstructions", "b"), "is empty"),
+        (("--labels", "nowhere.parquet"), "No labels at"),
+        (("--device", "abacus", "--originals", "a", "--reconstructions", "b"), "abacus"),
+    ],
+)
+def test_unusable_input_ends_with_two_and_the_reason(words, message):
+    done = run("score", *words)
+    assert done.exit_code == 2
+    assert message in done.output
+
+
+def test_labels_as_a_job_keep_scores_progress_and_result(tmp_path):
+    job = jobs.create(
+        tmp_path / "jobs",
+        kind="score",
+        title="Scoring",
+        argv=["score"],
+        files={"labels.parquet": make_labels(tmp_path / "images", models=MODELS[:2])},
+    )
+    words = ("score", "--labels", job.folder / "labels.parquet", "--metrics", "mse,fid")
+    places = ("--scores", tmp_path / "scores", "--checkpoints", tmp_path / "none")
+    done = run(*words, *places, "--job", job.folder)
+    assert done.exit_code == 1  # FID has no weights here
+    assert jobs.state(job) is jobs.JobState.DONE
+    result = jobs.result(job)
+    assert result["computed"] == 2
+    assert list(result["unavailable"]) == ["fid"]
+    assert (jobs.latest(job).done, jobs.latest(job).total) == (4, 4)
+    assert len(list((tmp_path / "scores").iterdir())) == 2
+    again = run(*words, *places, "--out", tmp_path / "all.parquet")
+    assert again.exit_code == 1
+    assert len(pd.read_parquet(tmp_path / "all.parquet")) == 10
+
+
+def test_weights_lists_what_is_here_and_what_is_not(tmp_path):
+    (tmp_path / "net.pth").write_bytes(b"weights")
+    put_in_manifest(tmp_path, {"net": tmp_path / "net.pth"})
+    listed = run("weights", "--checkpoints", tmp_path)
+    assert listed.exit_code == 0
+    assert "net" in listed.output
+    assert "ok" in listed.output
+    (tmp_path / "net.pth").unlink()
+    listed = run("weights", "net", "--checkpoints", tmp_path)
+    assert listed.exit_code == 1
+    assert "net.pth is missing" in listed.output
+
+
+def test_weights_are_fetched_only_when_named_and_asked_for(tmp_path):
+    source = tmp_path / "web"
+    source.mkdir()
+    (source / "net.pth").write_bytes(b"weights")
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    put_in_manifest(folder, {"net": source / "net.pth"})
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    handler = functools.partial(Quiet, directory=source)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        manifest = json.loads((folder / "manifest.json").read_text())
+        address = f"http://127.0.0.1:{server.server_port}/net.pth"
+        manifest["files"]["net"]["url"] = address
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+        assert run("weights", "net", "--checkpoints", folder).exit_code == 1
+        assert not (folder / "net.pth").exists()
+        assert run("weights", "--download", "--checkpoints", folder).exit_code == 2
+        fetched = run("weights", "net", "--download", "--checkpoints", folder)
+        server.shutdown()
+    assert fetched.exit_code == 0, fetched.output
+    assert (folder / "net.pth").read_bytes() == b"weights"
+
+
+def test_the_command_is_part_of_the_program(folders):
+    a, b, _, _ = folders
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "semsim", "score", "--originals", a, "--reconstructions", b),
+            *("--metrics", "mse,psnr,ssim"),
+        ],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert Path(b.parent / "b-scores.parquet").is_file()
+    assert "ssim" in done.stdout

@@ -1,0 +1,52 @@
+from PIL import Image
+from typer.testing import CliRunner
+
+from semsim.cli.split import app
+from semsim.split.cuts import grid
+
+
+def run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+TINY = ("--dataset", "digits:size=12,count=180", "--epochs", 1, "--shadow-epochs", 1, "--images", 2)
+
+
+def test_a_run_prints_its_table_and_a_job_is_carried_out_again_from_its_file(tmp_path):
+    words = ["run", *TINY, "--name", "cli", "--network", "small:width=2", "--defence", "none"]
+    words += ["--attack", "adaptive", "--defence-seed", 0, "--attack-seed", 3]
+    done = run(*words, "--data-dir", tmp_path, "--device", "cpu")
+    assert done.exit_code == 0, done.output
+    assert "| small:width=2 | none |" in done.output
+    assert "Without any feature" in done.output
+    (file,) = tmp_path.glob("jobs/*/split.json")
+    again = run("run", "--file", file, "--name", "again", "--data-dir", tmp_path)
+    assert again.exit_code == 0, again.output
+    table = [line for line in done.output.splitlines() if line.startswith("| small")]
+    assert table == [line for line in again.output.splitlines() if line.startswith("| small")]
+
+
+def test_a_study_compares_cuts(tmp_path):
+    words = ["study", *TINY, "--network", "small:width=2", "--h", 1, "--h", 2, "--attack-seed", 0]
+    done = run(*words, "--data-dir", tmp_path, "--device", "cpu")
+    assert done.exit_code == 0, done.output
+    assert "small:width=2,h=1,t=1" in done.output
+    assert "small:width=2,h=2,t=1" in done.output
+    assert Image.open(tmp_path / "split" / "cuts-adaptive.png").size[0] > 1000
+    assert "h=2, t=1" in (tmp_path / "split" / "cuts-adaptive.svg").read_text()
+
+
+def test_mistakes_are_told_without_a_traceback(tmp_path):
+    for words, says in (
+        (["run", "--defence", "prayer"], "prayer"),
+        (["study", "--h", 3, "--t", 2], "4 units"),
+        (["run", "--preset", "huge"], "small, paper"),
+    ):
+        done = run(*words, "--data-dir", tmp_path)
+        assert done.exit_code in (1, 2), done.output
+        assert says in done.output
+        assert "Traceback" not in done.output
+
+
+def test_a_grid_is_every_pair_of_cuts():
+    assert grid("resnet18", [1, 2], [1]) == ["resnet18:h=1,t=1", "resnet18:h=2,t=1"]

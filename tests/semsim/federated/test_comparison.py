@@ -1,0 +1,125 @@
+"""A whole comparison: curves, costs, what leaks, and going on after an interruption."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from made_leaks import made_data
+
+from semsim.errors import SettingsError, UnknownNameError
+from semsim.federated.comparison import Order, carry_out, compared, load
+from semsim.federated.leak import REFERENCE, RESCALED
+from semsim.federated.orders import argv_of, arms_done, check, out_of, queue_comparison
+from semsim.federated.summary import cost_table, curve_table, leak_table, training_words
+from semsim.progress import Progress
+
+SYMBOLS = "symbols:train_per_class=1,test_per_class=1,size=16"
+TINY = Order(
+    data=SYMBOLS,
+    network="mlp-3",
+    clients=2,
+    rounds=2,
+    batch_size=4,
+    arms=("server-pbpfl", "uplink-closed-form"),
+    images=2,
+    attack="invgrad:steps=2",
+)
+
+
+def test_a_comparison_ends_in_curves_verdicts_and_sets(tmp_path: Path):
+    told: list[Progress] = []
+    result = carry_out(TINY, tmp_path, told.append)
+    assert set(result["training"]["curves"]) == {"FedAvg", "PBPFL"}
+    assert result["training"]["largest_difference"] < 1e-9
+    assert [score["verdict"] for score in result["leak"]["scores"]] == [
+        "reference",
+        "reference",
+        "identical",
+        "as much",
+    ]
+    assert arms_done(tmp_path) == [REFERENCE, RESCALED, "server-pbpfl", "uplink-closed-form"]
+    assert [p.done for p in told] == sorted(p.done for p in told)
+    assert told[-1].done == told[-1].total
+    json.dumps(result)  # a job keeps it
+
+
+def test_what_is_there_is_not_computed_again(tmp_path: Path):
+    first = carry_out(TINY, tmp_path)
+    changed = {path: path.stat().st_mtime_ns for path in tmp_path.glob("**/*.json")}
+    (tmp_path / "sets" / "server-pbpfl" / "run.json").unlink()
+    again = carry_out(TINY, tmp_path)
+    for one, other in zip(first["leak"]["scores"], again["leak"]["scores"], strict=True):
+        assert one["verdict"] == other["verdict"]
+        assert one["ssim"] == pytest.approx(other["ssim"], abs=1e-4)
+    new = {p for p in tmp_path.glob("**/*.json") if p.stat().st_mtime_ns != changed[p]}
+    assert new == {tmp_path / "sets" / "server-pbpfl" / "run.json"}
+
+
+def test_a_folder_belongs_to_one_order(tmp_path: Path):
+    order = replace(TINY, arms=())
+    carry_out(order, tmp_path)
+    with pytest.raises(SettingsError, match=r"lr=0\.05"):
+        carry_out(replace(order, lr=0.1), tmp_path)
+
+
+def test_rows_of_a_table_leak_in_closed_form(tmp_path: Path):
+    order = replace(TINY, data="breast-cancer")
+    leak = carry_out(order, tmp_path)["leak"]
+    assert leak["rows"] == 2
+    assert leak["largest_error"] < 1e-6
+    assert "no protection" in leak["summary"][0]
+
+
+def test_masks_change_neither_model_nor_predictions():
+    order = replace(TINY, rounds=3, cross_entropy=True)
+    found = compared(order, made_data(side=8))
+    assert set(found["curves"]) == {"FedAvg", "PBPFL", "FedAvg, cross-entropy"}
+    assert found["largest_difference"] < 1e-9
+    assert found["released"]["predictions"] < 1e-12
+    assert found["released"]["parameters"] > 0.01
+    assert found["gamma"]["error_after"] < 0.5 * found["gamma"]["error_before"]
+    down, up = (
+        found["traffic"]["PBPFL"][way] / found["traffic"]["FedAvg"][way]
+        for way in ("numbers_down", "numbers_up")
+    )
+    assert 1 < down < 1.01
+    assert 2.9 < up < 3  # β of the last layer is not sent
+
+
+def test_tables_for_people(tmp_path: Path):
+    result = carry_out(TINY, tmp_path)
+    training = result["training"]
+    assert "PBPFL" in curve_table(training)
+    assert "numbers up" in cost_table(training)
+    assert "A client finds γ" in training_words(training)
+    assert "first layer solved" in leak_table(result["leak"])
+
+
+def test_an_order_becomes_a_job_that_says_where_results_go(tmp_path: Path):
+    job = queue_comparison(TINY, tmp_path)
+    assert out_of(job) == tmp_path / "runs" / "federated" / "symbols-mlp-3-1"
+    assert job.argv[:3] == ("federated", "--out", str(out_of(job)))
+    assert "--arms" in argv_of(TINY)
+    assert argv_of(replace(TINY, arms=()))[argv_of(TINY).index("--arms") + 1] == "none"
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"data": "nothing"}, UnknownNameError, "nothing"),
+        ({"network": "lenet", "data": "diabetes", "arms": ("everybody",)}, UnknownNameError, "arm"),
+        ({"images": 0}, SettingsError, "images is 1 or more"),
+        ({"attack": "invgrad:step=3"}, SettingsError, "no setting 'step'"),
+        ({"noise_scope": "all"}, SettingsError, "noise_scope"),
+        ({"data": "digits:size=8"}, SettingsError, "11 pixels"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_any_work(change, error, words):
+    with pytest.raises(error, match=words):
+        check(replace(TINY, **change))
+
+
+def test_tables_have_no_images():
+    assert load("diabetes").images is None
+    assert load(SYMBOLS).images is not None

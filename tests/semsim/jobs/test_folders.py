@@ -1,0 +1,353 @@
+"""Jobs as real processes: each ends in another way, and the folder alone tells which."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import psutil
+import pytest
+
+from semsim.errors import DataError, JobError
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import JobState
+from semsim.progress import Progress
+
+# A command such as `python -m semsim` runs; its first argument says what becomes of it.
+COMMAND = """
+import sys, time
+from pathlib import Path
+from semsim.errors import DataError
+from semsim.jobs.folders import run_as_job
+from semsim.progress import Progress
+
+how, folder = sys.argv[1], Path(sys.argv[-1])
+
+def work(report):
+    counter = folder / "counter"
+    begun = int(counter.read_text()) if counter.exists() else 0
+    print("begins at", begun, flush=True)
+    if how == "fail":
+        raise DataError("No image at /nowhere.png.")
+    for step in range(begun, 3 if how == "done" else 100000):
+        counter.write_text(str(step))
+        report(Progress(step + 1, 100000 if how == "wait" else 3, "step", {"loss": 1 / (step + 1)}))
+        if how == "wait":
+            time.sleep(0.01)
+            if (folder / "enough").exists():
+                break
+    return {"began_at": begun}
+
+run_as_job(folder, work)
+"""
+PROGRAM = ("-c", COMMAND)
+
+
+def wait_for(condition, what, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"never came true: {what}"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def make(tmp_path):
+    made = []
+
+    def create(how, **more):
+        given = {"kind": "test", "title": f"A job to {how}", "argv": [how], "program": PROGRAM}
+        made.append(jobs.create(tmp_path / "jobs", **(given | more)))
+        return made[-1]
+
+    yield create
+    for job in made:
+        if jobs.state(job) is JobState.RUNNING:
+            os.kill(pid_of(job), signal.SIGKILL)
+
+
+def pid_of(job):
+    return json.loads((job.folder / "pid.json").read_text())["pid"]
+
+
+def ends(job):
+    wait_for(lambda: jobs.state(job) is not JobState.RUNNING, "the job ends")
+    return jobs.state(job)
+
+
+def works(job):
+    wait_for(lambda: jobs.latest(job) is not None, "the job reports")
+
+
+def test_a_new_job_waits_and_holds_what_it_was_given(make):
+    table = pd.DataFrame({"a": [1, 2]})
+    job = make("done", argv=["--labels", "{job}/labels.parquet"], files={"labels.parquet": table})
+    assert jobs.state(job) is JobState.QUEUED
+    assert job.argv == ("--labels", str(job.folder / "labels.parquet"))
+    assert pd.read_parquet(job.argv[1]).equals(table)
+    assert jobs.open_job(job.folder.parent, job.id) == job
+
+
+def test_a_job_that_finishes_is_done(make):
+    job = make("done")
+    jobs.start(job)
+    assert ends(job) is JobState.DONE
+    assert jobs.result(job) == {"began_at": 0}
+    assert jobs.history(job)[-1].done == 3
+    assert jobs.history(job)[0].values == {"loss": 1.0}
+    assert "begins at 0" in jobs.log_tail(job)
+    assert jobs.error_text(job) == ""
+    with pytest.raises(JobError, match="done"):
+        jobs.start(job)
+    with pytest.raises(JobError, match="nothing to resume"):
+        jobs.resume(job)
+
+
+def test_a_job_that_fails_says_why_first_and_where_below(make):
+    job = make("fail")
+    jobs.start(job)
+    assert ends(job) is JobState.FAILED
+    first, rest = jobs.error_text(job).split("\n\n", 1)
+    assert first == "No image at /nowhere.png."
+    assert "Traceback" in rest
+    assert "DataError" in rest
+    with pytest.raises(JobError, match=r"result\.json"):
+        jobs.result(job)
+
+
+def test_a_job_stops_when_asked_and_goes_on_where_it_was(make):
+    job = make("wait")
+    jobs.start(job)
+    works(job)
+    assert jobs.state(job) is JobState.RUNNING
+    with pytest.raises(JobError, match="running"):
+        jobs.start(job)
+    with pytest.raises(JobError, match="running"):
+        jobs.resume(job)
+    jobs.request_stop(job)
+    assert ends(job) is JobState.STOPPED
+    assert not jobs.stop_requested(job)
+
+    (job.folder / "enough").touch()
+    reached = int((job.folder / "counter").read_text())
+    jobs.resume(job)
+    assert ends(job) is JobState.DONE
+    assert jobs.result(job) == {"began_at": reached}
+
+
+def test_a_killed_job_is_lost_and_can_be_resumed(make):
+    job = make("wait")
+    jobs.start(job)
+    works(job)
+    os.kill(pid_of(job), signal.SIGKILL)
+    assert ends(job) is JobState.LOST
+
+    (job.folder / "enough").touch()
+    jobs.resume(job)
+    assert ends(job) is JobState.DONE
+    done = [point.done for point in jobs.history(job)]
+    assert done == sorted(done)
+
+
+def test_a_job_outlives_the_process_that_started_it(make):
+    job = make("wait")
+    server = (
+        "import sys; from pathlib import Path; from semsim import jobs;"
+        "jobs.start(jobs.read_job(Path(sys.argv[1])))"
+    )
+    subprocess.run([sys.executable, "-c", server, job.folder], check=True, cwd=jobs.REPOSITORY)
+    works(job)
+    assert jobs.state(job) is JobState.RUNNING
+    assert os.getpgid(pid_of(job)) != os.getpgid(0)  # Ctrl-C at the server does not reach it
+    jobs.request_stop(job)
+    assert ends(job) is JobState.STOPPED
+
+
+def test_a_zombie_does_not_live(make):
+    job = make("wait")
+    child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=-1)
+    born = psutil.Process(child.pid).create_time()
+    jobs.write_json(job.folder / "pid.json", {"pid": child.pid, "started": born})
+    assert jobs.state(job) is JobState.RUNNING
+    child.stdin.close()
+    zombie = psutil.Process(child.pid)
+    wait_for(lambda: zombie.status() == psutil.STATUS_ZOMBIE, "the child ends")
+    assert jobs.state(job) is JobState.LOST
+    child.wait()
+    assert jobs.state(job) is JobState.LOST
+
+
+def test_a_process_that_took_over_the_number_is_not_the_job(make):
+    job = make("wait")
+    born = psutil.Process().create_time()
+    jobs.write_json(job.folder / "pid.json", {"pid": os.getpid(), "started": born - 100})
+    assert jobs.state(job) is JobState.LOST
+
+
+def test_a_job_that_never_started_stops_at_once(make):
+    job = make("done")
+    jobs.request_stop(job)
+    assert jobs.state(job) is JobState.STOPPED
+    jobs.resume(job)
+    assert ends(job) is JobState.DONE
+
+
+def test_a_stop_asked_for_before_the_first_report_counts(make):
+    job = make("wait")
+    (job.folder / "stop").touch()
+    assert jobs.run_as_job(job.folder, lambda report: report(Progress(1, 2)) or {}) is None
+    assert jobs.state(job) is JobState.STOPPED
+
+
+def test_only_one_process_has_a_job(make):
+    job = make("wait")
+    jobs.start(job)
+    works(job)
+    with pytest.raises(JobError, match="already runs"):
+        jobs.run_as_job(job.folder, lambda report: {})
+    assert jobs.state(job) is JobState.RUNNING
+
+
+def test_work_in_this_process_leaves_the_same_folder(make):
+    seen = []
+    job = make("done")
+    outcome = jobs.run_as_job(
+        job.folder, lambda report: report(Progress(1, 1)) or {"a": 1}, also=seen.append
+    )
+    assert outcome == jobs.result(job) == {"a": 1}
+    assert seen == [Progress(1, 1)]
+    with pytest.raises(JobError, match="is done"):
+        jobs.run_as_job(job.folder, lambda report: {})
+
+    failing = make("fail")
+
+    def fail(report):
+        raise DataError("broken")
+
+    with pytest.raises(DataError):
+        jobs.run_as_job(failing.folder, fail)
+    assert jobs.state(failing) is JobState.FAILED
+
+
+def test_a_result_that_cannot_be_written_is_a_failure(make):
+    job = make("done")
+    with pytest.raises(TypeError):
+        jobs.run_as_job(job.folder, lambda report: {"a": object()})
+    assert jobs.state(job) is JobState.FAILED
+
+
+def test_ctrl_c_leaves_a_stopped_job(make):
+    job = make("done")
+
+    def interrupted(report):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        jobs.run_as_job(job.folder, interrupted)
+    assert jobs.state(job) is JobState.STOPPED
+
+
+def test_the_time_left_ignores_the_pause_before_a_resume(make):
+    job = make("wait")
+    now = time.time()
+    lines = [(0, -1000), (10, -990), (10, 10), (20, 20)]
+    text = [json.dumps({"done": d, "total": 100, "at": now + at}) for d, at in lines]
+    (job.folder / "progress.jsonl").write_text("\n".join(text) + "\n")
+    jobs.write_json(job.folder / "pid.json", {"pid": os.getpid(), "started": now})
+    assert jobs.eta_seconds(job) == pytest.approx(80)
+
+
+def test_jobs_are_listed_newest_first_and_by_kind(make, tmp_path):
+    first, second, other = make("done"), make("done"), make("done", kind="compare")
+    assert jobs.list_jobs(tmp_path / "jobs") == [other, second, first]
+    assert jobs.list_jobs(tmp_path / "jobs", "test") == [second, first]
+    assert jobs.list_jobs(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize("job_id", ["", "..", "../other", "a/b", "/etc", "none-like-this"])
+def test_an_id_that_is_none_is_refused(tmp_path, job_id):
+    (tmp_path / "other").mkdir()
+    with pytest.raises(JobError):
+        jobs.open_job(tmp_path / "jobs", job_id)
+
+
+BROKEN_SPECS = (
+    *("", "{", "[]", "{}", "\udcff"),
+    '{"kind": "test", "title": "t", "created": "2026-01-01", "command": 7}',
+    '{"kind": "test", "title": "t", "created": "2026-01-01", "command": [7]}',
+    '{"kind": "test", "title": 7, "created": "2026-01-01", "command": []}',
+    '{"kind": "test", "title": "t", "created": null, "command": []}',
+)
+
+
+@pytest.mark.parametrize("spec", BROKEN_SPECS)
+def test_a_broken_spec_is_named(tmp_path, spec):
+    (tmp_path / "spec.json").write_text(spec, errors="surrogateescape")
+    with pytest.raises(JobError, match=r"spec\.json"):
+        jobs.read_job(tmp_path)
+
+
+@pytest.mark.parametrize("spec", BROKEN_SPECS)
+def test_a_damaged_job_does_not_hide_the_others(make, tmp_path, caplog, spec):
+    damaged, other = make("done"), make("done")
+    (damaged.folder / "spec.json").write_text(spec, errors="surrogateescape")
+    assert jobs.list_jobs(tmp_path / "jobs") == [other]
+    assert damaged.id in caplog.text
+    with pytest.raises(JobError, match=r"spec\.json"):
+        jobs.open_job(tmp_path / "jobs", damaged.id)
+
+
+@pytest.mark.parametrize(
+    "owner", ["", "{}", "[]", '{"pid": 1}', '{"pid": "x", "started": 0}', '{"pid": null}']
+)
+def test_a_job_whose_owner_cannot_be_read_is_lost_and_can_go_on(make, owner):
+    job = make("done")
+    (job.folder / "pid.json").write_text(owner)
+    assert jobs.state(job) is JobState.LOST
+    assert jobs.eta_seconds(job) is None
+    jobs.resume(job)
+    assert ends(job) is JobState.DONE
+
+
+@pytest.mark.parametrize("result", ["", '{"began_at": ', "[]"])
+def test_a_damaged_result_is_a_failure_that_says_so_and_can_be_made_again(make, result):
+    job = make("done")
+    jobs.start(job)
+    assert ends(job) is JobState.DONE
+    (job.folder / "result.json").write_text(result)
+    assert jobs.state(job) is JobState.FAILED
+    assert "result.json" in jobs.error_text(job)
+    jobs.resume(job)
+    assert ends(job) is JobState.DONE
+    assert jobs.error_text(job) == ""
+
+
+def test_a_clock_set_an_hour_back_or_forth_loses_no_running_job(make):
+    job = make("wait")
+    jobs.start(job)
+    works(job)
+    owner = json.loads((job.folder / "pid.json").read_text())
+    for shift in (3600, -3600):
+        # What the file would hold had it been written before the clock was set.
+        moved = {key: owner[key] + shift for key in ("started", "booted")}
+        jobs.write_json(job.folder / "pid.json", {**owner, **moved})
+        assert jobs.state(job) is JobState.RUNNING
+    # Another process that has taken the number is still told apart.
+    jobs.write_json(job.folder / "pid.json", {**owner, "started": owner["started"] - 60})
+    assert jobs.state(job) is JobState.LOST
+    jobs.write_json(job.folder / "pid.json", owner)
+
+
+def test_a_file_of_a_job_cannot_leave_its_folder(tmp_path):
+    with pytest.raises(JobError, match="plain file name"):
+        jobs.create(tmp_path, kind="k", title="t", argv=[], files={"../x.json": {}})
+
+
+@pytest.mark.parametrize("content", ["{", "[" * 100_000, b'"\xff"'], ids=["half", "deep", "latin"])
+def test_a_file_that_is_not_json_is_named(tmp_path, content):
+    raw = content if isinstance(content, bytes) else content.encode()
+    (tmp_path / "order.json").write_bytes(raw)
+    with pytest.raises(JobError, match=r"order\.json is not JSON"):
+        jobs.read_json(tmp_path / "order.json")

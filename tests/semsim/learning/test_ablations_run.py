@@ -1,0 +1,121 @@
+"""Judged trainings and studies as jobs: interrupted, resumed, written up."""
+
+from dataclasses import replace
+
+import pytest
+from made_judged import judged_labels
+
+from semsim.errors import DataError, SettingsError, StopRequestedError
+from semsim.jobs import folders as jobs
+from semsim.learning import TrainSettings
+from semsim.learning.ablations import StudyPlan
+from semsim.learning.ablations_run import (
+    ARM_FILE,
+    JudgedOrder,
+    Material,
+    Workplace,
+    queue_judged,
+    queue_study,
+    run_study,
+    train_and_judge,
+    work_of,
+)
+from semsim.learning.card import card_markdown, read_card
+from semsim.learning.orders import Order
+from semsim.learning.splits import HoldOut
+
+SETTINGS = TrainSettings(
+    backbone="lenet", lr=0.005, batch_size=8, epochs=1, triplets_per_original=2, device="cpu"
+)
+PLAN = StudyPlan(what="margin", values=(0.5, 1.0), settings=SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory):
+    return Material(labels=judged_labels(tmp_path_factory.mktemp("toy"), originals=8))
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Workplace(
+        checkpoints=tmp_path / "checkpoints",
+        scores=tmp_path / "scores",
+        device="cpu",
+        metrics=("mse", "lpips-alex"),
+    )
+
+
+@pytest.fixture
+def asked(place):
+    order = Order(name="mine", checkpoints=place.checkpoints, settings=SETTINGS, study="Toy")
+    return JudgedOrder(order=order, hold_out=HoldOut(), licence="CC0")
+
+
+def test_a_judged_training_writes_a_checkpoint_and_its_card(asked, material, place, tmp_path):
+    told = []
+    outcome = train_and_judge(asked, material, place, tmp_path, told.append)
+    assert outcome["held_out"]["sample"] == "held-out"
+    assert outcome["in_sample"]["sample"] == "in-sample"
+    assert outcome["held_out"]["n_originals"] == 2
+    assert outcome["in_sample"]["n_originals"] == 6
+    tested = set(outcome["split"]["test_originals"])
+    assert len(tested) == 2
+    assert told[-1].done == told[-1].total
+    card = read_card(asked.order.checkpoint)
+    assert (card["name"], card["licence"], card["simulated"]) == ("mine", "CC0", True)
+    assert card["held_out"]["metrics"] == outcome["held_out"]["metrics"]
+    text = card_markdown(card)
+    for words in ("Simulated votes", "Licence: CC0", "In sample", card["sha256"], "| MSE |"):
+        assert words in text
+    assert str(tmp_path) not in text  # a card is made to be handed on
+
+
+def test_a_study_that_is_stopped_goes_on_without_doing_anything_twice(material, place, tmp_path):
+    whole = run_study(PLAN, material, place, tmp_path / "whole")
+    done = []
+
+    def stop_in_the_second_arm(progress):
+        done.append(progress)
+        if progress.note.startswith("1.0") and "loss" in progress.note:
+            raise StopRequestedError("enough")
+
+    folder = tmp_path / "again"
+    with pytest.raises(StopRequestedError):
+        run_study(PLAN, material, place, folder, stop_in_the_second_arm)
+    first = folder / "arms" / "0.5-seed-0" / ARM_FILE
+    kept = first.stat().st_mtime_ns
+    resumed = run_study(PLAN, material, place, folder, done.append)
+    assert first.stat().st_mtime_ns == kept
+    for row in (*whole["rows"], *resumed["rows"]):
+        del row["seconds"]
+    assert resumed == whole
+    assert done[-1].done == done[-1].total == 2000
+    assert [row["value"] for row in whole["rows"]] == [0.5, 1.0]
+    assert whole["simulated"] is True
+
+
+def test_jobs_remember_what_they_were_asked(asked, material, place, tmp_path):
+    root = tmp_path / "jobs"
+    job = queue_judged(asked, material, place, root)
+    assert (job.kind, job.argv) == ("learn", ("learn", "carry-out"))
+    assert job.title == "Train mine on simulated votes"
+    with pytest.raises(SettingsError, match="being trained already"):
+        queue_judged(asked, material, place, root)
+    study = queue_study(PLAN, material, place, root)
+    outcome = jobs.run_as_job(study.folder, work_of(study))
+    assert [row["value"] for row in outcome["rows"]] == [0.5, 1.0]
+    assert outcome["hold_out"]["kind"] == "original"
+
+
+def test_what_cannot_be_is_refused_before_a_job_is_made(asked, material, place, tmp_path):
+    root = tmp_path / "jobs"
+    undecided = Material(labels=material.labels.assign(recognisable=True))
+    with pytest.raises(DataError, match="none has both"):
+        queue_judged(asked, undecided, place, root)
+    budget = StudyPlan(what="budget", values=(7,), settings=SETTINGS)
+    with pytest.raises(DataError, match="A budget of 7 originals is more than the 6"):
+        queue_study(budget, material, place, root)
+    away = replace(asked, hold_out=HoldOut(kind="architecture", value="other"))
+    with pytest.raises(DataError, match="Known: net"):
+        queue_judged(away, material, place, root)
+    assert jobs.list_jobs(root) == []

@@ -1,0 +1,306 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from made_study import MODELS, make_labels
+from made_weights import make_classifier
+
+from semsim.campaign.records import write_set
+from semsim.errors import DataError, StopRequestedError, UnknownNameError
+from semsim.images import read_image, write_png
+from semsim.metrics import Resources, find_metric
+from semsim.metrics.pixel import Mse, mse
+from semsim.scores.scoring import (
+    content_hash,
+    pair_sets_of_folders,
+    pair_sets_of_labels,
+    read_labels,
+    read_scores,
+    score_key,
+    score_sets,
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_torch_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch-home"))
+
+
+@pytest.fixture
+def labels(tmp_path):
+    return make_labels(tmp_path / "images", models=MODELS[:3])
+
+
+@pytest.fixture
+def resources(tmp_path):
+    return Resources(checkpoints=tmp_path / "checkpoints", classifiers=())
+
+
+def make_set(folder: Path, model: str = "net/none", failed: bool = False) -> Path:
+    rows = []
+    for image in ("2", "1"):
+        for side in ("originals", "reconstructions"):
+            write_png(torch.full((3, 8, 8), 0.5), folder / side / f"{image}.png")
+        rows.append(
+            {
+                "image_id": image,
+                "class_id": 0,
+                "class_name": "cat",
+                "original": f"originals/{image}.png",
+                "reconstruction": f"reconstructions/{image}.png",
+                "status": "failed" if failed else "ok",
+            }
+        )
+    run = {"model": model, "dataset": {"name": "symbols"}, "attack": {"name": "invgrad"}}
+    write_set(folder, run, rows)
+    return folder
+
+
+def test_a_set_gives_its_pairs_in_order_of_image(tmp_path):
+    (one,) = pair_sets_of_folders([make_set(tmp_path / "one")])
+    assert (one.dataset, one.attack, one.model) == ("symbols", "invgrad", "net/none")
+    assert one.pairs["image_id"].tolist() == ["1", "2"]
+    assert Path(one.pairs["original"][0]).is_absolute()
+    assert one.pairs["attacked"].isna().all()  # a set of before there were attacked images
+
+
+def test_sets_that_cannot_be_told_apart_or_are_empty_are_refused(tmp_path):
+    first, second = make_set(tmp_path / "one"), make_set(tmp_path / "two")
+    with pytest.raises(DataError, match="Two sets are both net/none on symbols by invgrad"):
+        pair_sets_of_folders([first, second])
+    with pytest.raises(DataError, match="no image that was reconstructed"):
+        pair_sets_of_folders([make_set(tmp_path / "three", failed=True)])
+
+
+def test_labels_give_one_set_a_model(labels):
+    sets = pair_sets_of_labels(labels)
+    assert [one.model for one in sets] == sorted(MODELS[:3])
+    assert [len(one.pairs) for one in sets] == [5, 5, 5]
+    with pytest.raises(DataError, match="lacks the columns original"):
+        pair_sets_of_labels(labels.drop(columns="original"))
+
+
+def with_attacked(labels, folder):
+    """The same labels, with an attacked image for each: the original, upside down."""
+    paths = []
+    for row in labels.itertuples():
+        path = folder / f"{row.item}.png".replace("/", "__")
+        write_png(read_image(Path(row.original)).flip(1), path)
+        paths.append(str(path))
+    return labels.assign(attacked=paths)
+
+
+def test_the_attacked_image_takes_the_place_of_the_original(labels, resources, tmp_path):
+    labels = with_attacked(labels, tmp_path / "attacked")
+    sets = pair_sets_of_labels(labels)
+    names = ["mse", "mse@attacked", "psnr-registered@attacked"]
+    book = score_sets(sets, names, resources, tmp_path / "scores")
+    assert book.refused == {}
+    row = labels.iloc[7]
+    second = read_image(Path(row["reconstruction"]))[None]
+    for name, column in (("mse", "original"), ("mse@attacked", "attacked")):
+        mine = book.scores[
+            (book.scores["model"] == row["model"])
+            & (book.scores["image_id"] == row["image_id"])
+            & (book.scores["metric"] == name)
+        ]
+        assert mine["value"].tolist() == mse(read_image(Path(row[column]))[None], second).tolist()
+    kept = [pd.read_parquet(path).attrs for path in (tmp_path / "scores").iterdir()]
+    assert {(facts["metric"], facts["reference"]) for facts in kept} == {
+        ("mse", "clean"),
+        ("mse@attacked", "attacked"),
+        ("psnr-registered@attacked", "attacked"),
+    }
+
+
+def test_scores_depend_on_the_reference_that_was_used_and_on_no_other(labels, resources, tmp_path):
+    names, folder = ["mse", "mse@attacked"], tmp_path / "scores"
+    labels = with_attacked(labels, tmp_path / "attacked")
+    score_sets(pair_sets_of_labels(labels), names, resources, folder)
+    write_png(torch.zeros(3, 16, 16), Path(labels["attacked"][0]))
+    sets = pair_sets_of_labels(labels)
+    assert read_scores(sets, names, resources, folder).missing == (
+        (next(one for one in sets if one.model == labels["model"][0]).title, "mse@attacked"),
+    )
+
+
+def test_a_set_without_its_attacked_images_is_refused_never_judged_by_the_clean(
+    labels, resources, tmp_path
+):
+    some = with_attacked(labels, tmp_path / "attacked")
+    some.loc[some["model"] == MODELS[0], "attacked"] = None
+    some.loc[(some["model"] == MODELS[1]) & (some["image_id"] == "002"), "attacked"] = None
+    for table, lacking in ((labels, (5, 5, 5)), (some, (5, 1, 0))):
+        sets = pair_sets_of_labels(table)
+        for _ in range(2):  # computed, then read
+            book = score_sets(sets, ["mse@attacked"], resources, tmp_path / "scores")
+        for model, n in zip(MODELS[:3], lacking, strict=True):
+            (title,) = [one.title for one in sets if one.model == model]
+            reason = book.refused.get((title, "mse@attacked"), "")
+            assert reason.startswith(f"{n} of 5 images come without the attacked image") == (n > 0)
+        assert len(book.facts) == lacking.count(0)
+        assert book.missing == ()
+
+
+def test_labels_that_cannot_be_read_are_named(tmp_path):
+    with pytest.raises(DataError, match=r"No labels at .*a\.parquet"):
+        read_labels(tmp_path / "a.parquet")
+    (tmp_path / "a.parquet").write_text("text")
+    with pytest.raises(DataError, match="not a readable Parquet"):
+        read_labels(tmp_path / "a.parquet")
+
+
+def test_scores_are_the_metrics_of_the_images(labels, resources, tmp_path):
+    book = score_sets(pair_sets_of_labels(labels), ["mse"], resources, tmp_path / "scores")
+    row = labels.iloc[7]
+    images = [read_image(Path(row[side]))[None] for side in ("original", "reconstruction")]
+    mine = book.scores[
+        (book.scores["model"] == row["model"]) & (book.scores["image_id"] == row["image_id"])
+    ]
+    assert mine["value"].tolist() == mse(*images).tolist()
+    assert len(book.scores) == 15
+    assert book.facts["n"].tolist() == [5, 5, 5]
+    assert (book.missing, book.refused, book.unavailable) == ((), {}, {})
+
+
+def test_what_is_done_is_never_computed_again(labels, resources, tmp_path):
+    sets, folder = pair_sets_of_labels(labels), tmp_path / "scores"
+    score_sets(sets[:2], ["mse"], resources, folder)
+    files = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    reports = []
+    score_sets(sets, ["mse", "psnr"], resources, folder, reports.append)
+    assert {path: path.stat().st_mtime_ns for path in files} == files
+    assert len(list(folder.iterdir())) == 6
+    assert [report.done for report in reports] == [0, 3, 3, 4, 5, 6, 6]
+    assert {report.total for report in reports} == {6}
+
+
+def test_stopping_keeps_what_was_done(labels, resources, tmp_path):
+    sets = pair_sets_of_labels(labels)
+
+    def stop(progress):
+        if progress.done == 2:
+            raise StopRequestedError("stop")
+
+    with pytest.raises(StopRequestedError):
+        score_sets(sets, ["mse"], resources, tmp_path / "scores", stop)
+    book = read_scores(sets, ["mse"], resources, tmp_path / "scores")
+    assert len(book.missing) == 1
+
+
+def test_reading_computes_nothing(labels, resources, tmp_path):
+    sets = pair_sets_of_labels(labels)
+    book = read_scores(sets, ["mse"], resources, tmp_path / "scores")
+    assert book.missing == tuple((one.title, "mse") for one in sets)
+    assert book.scores.empty
+    assert not (tmp_path / "scores").exists()
+
+
+def test_an_unavailable_metric_is_a_reason_and_no_number(labels, resources, tmp_path):
+    sets = pair_sets_of_labels(labels)
+    book = score_sets(sets, ["fid", "mse", "recogniser"], resources, tmp_path / "scores")
+    assert set(book.unavailable) == {"fid", "recogniser"}
+    assert "weights-inception-2015-12-05-6726825d.pth is missing" in book.unavailable["fid"]
+    assert set(book.scores["metric"]) == {"mse"}
+    assert len(list((tmp_path / "scores").iterdir())) == 3
+
+
+def test_a_set_that_cannot_be_judged_keeps_its_reason(tmp_path, resources):
+    labels = make_labels(tmp_path / "images", models=MODELS[:1], side=8)
+    sets = pair_sets_of_labels(labels)
+    for _ in range(2):  # computed, then read
+        book = score_sets(sets, ["ssim"], resources, tmp_path / "scores")
+        assert "at least 11 pixels" in book.refused[sets[0].title, "ssim"]
+        assert book.missing == ()
+        assert book.scores.empty
+
+
+def test_weights_that_turn_out_unusable_are_a_reason_too(labels, resources, tmp_path):
+    resources.checkpoints.mkdir()
+    (resources.checkpoints / "recogniser.safetensors").write_bytes(b"broken")
+    sets = pair_sets_of_labels(labels)
+    book = score_sets(sets, ["recogniser"], resources, tmp_path / "scores")
+    assert "not a readable weight file" in book.refused[sets[0].title, "recogniser"]
+
+
+def test_a_metric_of_sets_has_one_row_and_its_notes(labels, resources, tmp_path):
+    make_classifier(resources.checkpoints / "recogniser.safetensors")
+    names = ["fd:recogniser", "recogniser"]
+    book = score_sets(pair_sets_of_labels(labels), names, resources, tmp_path / "scores")
+    distances = book.scores[book.scores["metric"] == "fd:recogniser"]
+    assert distances["image_id"].isna().tolist() == [True] * 3
+    assert "5 images for 16 feature dimensions" in book.facts["notes"].iloc[0]
+    assert len(book.scores) == 3 + 15
+
+
+def test_another_classifier_is_another_score(labels, resources, tmp_path):
+    path = resources.checkpoints / "recogniser.safetensors"
+    sets, folder = pair_sets_of_labels(labels), tmp_path / "scores"
+    make_classifier(path)
+    score_sets(sets, ["recogniser"], resources, folder)
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        make_classifier(path)
+    assert len(read_scores(sets, ["recogniser"], resources, folder).missing) == 3
+
+
+def test_scores_follow_the_content_not_the_place(labels, resources, tmp_path):
+    sets, folder = pair_sets_of_labels(labels), tmp_path / "scores"
+    score_sets(sets, ["mse"], resources, folder)
+    again = pair_sets_of_labels(make_labels(tmp_path / "elsewhere", models=MODELS[:3]))
+    assert read_scores(again, ["mse"], resources, folder).missing == ()
+    write_png(torch.zeros(3, 16, 16), Path(again[0].pairs["reconstruction"][0]))
+    assert read_scores(again, ["mse"], resources, folder).missing == ((again[0].title, "mse"),)
+
+
+def test_a_kept_score_says_what_made_it(labels, resources, tmp_path):
+    score_sets(pair_sets_of_labels(labels)[:1], ["ssim-uniform"], resources, tmp_path / "scores")
+    (path,) = (tmp_path / "scores").iterdir()
+    facts = pd.read_parquet(path).attrs
+    assert facts["settings"] == {"window": "uniform"}
+    assert (facts["metric"], facts["n"], facts["weights"]) == ("ssim-uniform", 5, {})
+    assert "scikit-image" in facts["versions"]
+    json.dumps(facts)
+
+
+def test_scores_of_another_revision_of_a_metric_are_not_found_again(resources):
+    class Revised(Mse):
+        @property
+        def spec(self):
+            return replace(super().spec, revision=1)
+
+    keys = [score_key(metric, "images", resources) for metric in (Mse(), Revised())]
+    assert keys[0] == "04c2d655b712c7b330e8c703b2a1ddf308d8b698"  # as on disks of before
+    assert keys[1] != keys[0]
+    assert [find_metric(name).spec.revision for name in ("kid", "kid@attacked", "fid")] == [1, 1, 0]
+
+
+def test_a_broken_file_is_computed_again(labels, resources, tmp_path):
+    sets, folder = pair_sets_of_labels(labels)[:1], tmp_path / "scores"
+    score_sets(sets, ["mse"], resources, folder)
+    (path,) = folder.iterdir()
+    path.write_bytes(path.read_bytes()[:100])
+    assert len(read_scores(sets, ["mse"], resources, folder).missing) == 1
+    assert score_sets(sets, ["mse"], resources, folder).missing == ()
+
+
+def test_an_image_that_is_gone_is_named(labels, resources, tmp_path):
+    sets = pair_sets_of_labels(labels)
+    Path(labels["original"][0]).unlink()
+    with pytest.raises(DataError, match=r"No image at .*000\.png"):
+        score_sets(sets, ["mse"], resources, tmp_path / "scores")
+
+
+def test_an_unknown_metric_is_refused(labels, resources, tmp_path):
+    with pytest.raises(UnknownNameError):
+        score_sets(pair_sets_of_labels(labels), ["mes"], resources, tmp_path / "scores")
+
+
+def test_the_hash_knows_classes_and_order(labels):
+    pairs = pair_sets_of_labels(labels)[0].pairs
+    other = pairs.assign(class_name="dog")
+    assert content_hash(pairs) == content_hash(pairs.copy())
+    assert content_hash(pairs) != content_hash(other)

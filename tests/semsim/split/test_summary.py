@@ -1,0 +1,100 @@
+import pandas as pd
+import pytest
+
+from semsim.reproduce.ensembler import TABLE_1, table_lines, verdicts
+from semsim.split.summary import COLUMNS, choices, summary, text_table, verdict
+
+ENSEMBLER = "ensembler:bodies=2,selected=1"
+
+
+def row(defence, attack="adaptive", seed=0, **values):
+    base = dict.fromkeys(COLUMNS, 0.0)
+    base |= {"network": "small", "defence": defence, "attack": attack, "body": -1}
+    base |= {"defence_seed": 0, "attack_seed": seed, "accuracy": 0.9, "valid": True}
+    return {**base, **values}
+
+
+def bodies(seed, *scores):
+    """One row a body: SSIM, PSNR, the shadow's accuracy."""
+    return [
+        row(ENSEMBLER, "one-body", seed, body=n, ssim=s, psnr=p, shadow_accuracy=a)
+        for n, (s, p, a) in enumerate(scores)
+    ]
+
+
+def test_the_attacker_s_choice_is_not_the_best_by_the_originals():
+    table = choices(pd.DataFrame(bodies(0, (0.1, 9.0, 0.8), (0.4, 8.0, 0.6), (0.2, 11.0, 0.7))))
+    found = table.set_index("choice")
+    assert found.loc["best SSIM", "body"] == 1
+    assert found.loc["best PSNR", "body"] == 2
+    assert found.loc["attacker's choice", "body"] == 0
+    assert found.loc["mean of N", "psnr"] == pytest.approx(28 / 3)
+
+
+def test_spreads_are_over_runs_not_over_bodies():
+    rows = bodies(0, (0.1, 9.0, 1.0), (0.3, 5.0, 0.0)) + bodies(1, (0.2, 11.0, 1.0), (0.1, 4, 0.0))
+    table = summary(pd.DataFrame(rows)).set_index("choice")
+    best = table.loc["best PSNR"]
+    assert (best["psnr_mean"], best["n"]) == (10.0, 2)
+    assert best["psnr_sd"] == pytest.approx(2**0.5)
+
+
+def test_a_system_that_was_not_attacked_is_in_the_table_as_invalid():
+    nothing = dict.fromkeys(["attack", "ssim", "psnr", "attack_seed", "recognised"])
+    bad = row("random-head", accuracy=0.2, change=-0.7, valid=False) | nothing
+    table = summary(pd.DataFrame([row("none", ssim=0.5, psnr=20.0), bad]))
+    text = text_table(table)
+    assert "0.200 **invalid**" in text
+    assert "not attacked" in text
+    assert "0.500 | 20.00" in text
+
+
+def runs(defence, values, attack="adaptive"):
+    return [row(defence, attack, s, ssim=v, psnr=40 * v) for s, v in enumerate(values)]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "words"),
+    [
+        ((0.1, 0.11, 0.12), (0.5, 0.51, 0.52), "shows less than"),
+        ((0.5, 0.51, 0.52), (0.1, 0.11, 0.12), "shows more than"),
+        ((0.1, 0.5, 0.3), (0.2, 0.6, 0.4), "is not shown to differ from"),
+        ((0.1,), (0.9,), "is not shown to differ from"),
+    ],
+)
+def test_an_order_is_called_shown_only_beyond_the_spread(ours, theirs, words):
+    table = pd.DataFrame(runs(ENSEMBLER, ours) + runs("single", theirs))
+    assert words in verdict(table, ENSEMBLER, "single", "adaptive")
+
+
+def test_invalid_runs_are_no_evidence():
+    rows = runs("single", (0.5, 0.6)) + [r | {"valid": False} for r in runs(ENSEMBLER, (0.1, 0.1))]
+    assert "nothing can be said" in verdict(pd.DataFrame(rows), ENSEMBLER, "single", "adaptive")
+
+
+def test_the_paper_s_cells_stand_beside_ours():
+    rows = runs("none", (0.5, 0.6)) + runs(ENSEMBLER, (0.2, 0.3))
+    rows += runs("none", (0.9, 0.9), "adaptive-aligned")
+    rows += runs(ENSEMBLER, (0.8, 0.7), "adaptive-aligned")
+    lines = table_lines(pd.DataFrame(rows), TABLE_1)
+    none = next(line for line in lines if line.startswith("| NONE"))
+    assert "+0.00 | 0.436 | 12.27" in none
+    assert "2 | 0.550 ± 0.071 | 22.00 ± 2.83 | 0.900" in none
+    assert "| not run |" in next(line for line in lines if line.startswith("| Shredder"))
+    assert any("+0.500 SSIM" in line for line in verdicts(pd.DataFrame(rows)))
+
+
+def test_the_paper_s_table_is_whole():
+    assert len(TABLE_1) == 9
+    assert sum(cell.psnr for cell in TABLE_1) == pytest.approx(68.555)
+
+
+def test_a_metric_of_the_plan_is_summed_up_like_the_others():
+    rows = [
+        {**one, "semsim:mine": value}
+        for one, value in zip(bodies(0, (0, 1, 1), (1, 0, 0)), (2.0, 4.0), strict=True)
+    ]
+    table = summary(pd.DataFrame(rows)).set_index("choice")
+    assert table.loc["mean of N", "semsim:mine_mean"] == 3.0
+    assert table.loc["best PSNR", "semsim:mine_mean"] == 2.0
+    assert "| semsim:mine |" in text_table(table.reset_index())
