@@ -13,15 +13,16 @@ from enum import StrEnum
 from typing import Any
 
 from annotation.spec import MAX_LIST_SIZE as MAX_LIST_SIZE
+from annotation.spec import USUAL_TASK as USUAL_TASK
 from annotation.spec import Background as Background
 from annotation.spec import HeadlineRule as HeadlineRule
 from annotation.spec import Interpolation as Interpolation
 from annotation.spec import StudySpec as StudySpec
 from annotation.spec import Task as Task
+from annotation.tasks import KINDS
+from annotation.tasks.kind import NONE as NONE
+from annotation.tasks.kind import Kind
 
-NONE = "none"  # the answer "I do not see any of these"
-SAME = "same"
-DIFFERENT = "different"
 SESSION_LASTS = timedelta(days=30)  # a study may take weeks; people should not sign in daily
 
 
@@ -120,6 +121,11 @@ class Study:
     protocol: str  # SHA-256 over settings, items and candidate lists, of the version below
     n_originals: int = 0  # items that show an original, to be named like the others
     version: int = 1  # of the protocol: 1 at the start, one more at each change of settings
+
+    @property
+    def kind(self) -> Kind:
+        """What people are asked."""
+        return KINDS[self.task].of(vars(self.spec))
 
     @property
     def n_reconstructions(self) -> int:

@@ -1,21 +1,27 @@
 """What a researcher decides before a study starts: the settings its protocol is made of."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from annotation.errors import StudyError
+from annotation.tasks import KINDS
+from annotation.tasks.kind import Kind
 
 UNTITLED = "Pictures"  # what annotators read where a study has no title for them
 MAX_LIST_SIZE = 20  # one key each on the 4 × 5 block of the keyboard
 
 
-class Task(StrEnum):
-    """What people are asked about an item."""
+if TYPE_CHECKING:
 
-    RECOGNITION = "recognition"  # which of these classes is it?
-    PAIR = "pair"  # do these two show the same?
+    class Task(StrEnum):
+        """What people are asked about an item: the name of one of `tasks.KINDS`."""
+
+else:
+    Task = StrEnum("Task", {name.upper(): name for name in KINDS}, module=__name__)
+
+USUAL_TASK = Task(next(iter(KINDS)))  # where nothing else is said
 
 
 class HeadlineRule(StrEnum):
@@ -104,6 +110,11 @@ class StudySpec:
             raise StudyError("\n".join(problems))
 
     @property
+    def kind(self) -> Kind:
+        """What people are asked, as these settings have it."""
+        return KINDS[self.task].of(vars(self))
+
+    @property
     def shown_title(self) -> str:
         """What annotators are told the study is called."""
         return self.title or UNTITLED
@@ -132,19 +143,17 @@ class StudySpec:
                 f"The decoy rate must be 0 to 1 per matched item; got {self.decoy_rate}.",
             ),
             (
-                self.decoy_rate > 0 and self.task is not Task.PAIR,
-                "Decoys belong to the pair task; set the decoy rate to 0 or choose task pair.",
-            ),
-            (
                 not 1 <= self.image_scale <= 64,
                 f"The image scale must be 1 to 64; got {self.image_scale}.",
             ),
-            (
-                self.label_originals and self.task is not Task.RECOGNITION,
-                "Originals can be named, not compared with themselves; leave them out of a pair "
-                "task.",
-            ),
+            *self._checks_of_task(),
         )
+
+    def _checks_of_task(self) -> Iterator[tuple[bool, str]]:
+        usual = {one.name: one.default for one in fields(self)}
+        for name, kind in KINDS.items():
+            for setting, message in kind.only.items() if name != self.task else ():
+                yield bool(message) and getattr(self, setting) != usual[setting], message
 
     def _checks_of_people(self) -> tuple[tuple[bool, str], ...]:
         return (

@@ -21,7 +21,7 @@ from annotation.cli.terminal import (
     opened,
     told_errors,
 )
-from annotation.domain import Annotator, HeadlineRule, Study, StudySpec, Task
+from annotation.domain import USUAL_TASK, Annotator, HeadlineRule, Study, StudySpec, Task
 from annotation.errors import NotFoundError
 from annotation.formats import FORMATS, What
 from annotation.store import Store, backup
@@ -83,7 +83,7 @@ def create(
         list[Path] | None,
         typer.Option("--manifest", help="A .csv, .jsonl or .parquet, a row a reconstruction."),
     ] = None,
-    task: Annotated[Task, typer.Option(help="What people are asked.")] = Task.RECOGNITION,
+    task: Annotated[Task, typer.Option(help="What people are asked.")] = USUAL_TASK,
     votes_per_item: Annotated[int, typer.Option(help="People who judge each item.")] = 5,
     list_size: Annotated[int, typer.Option(help="Recognition: classes offered.")] = 20,
     decoy_rate: Annotated[float, typer.Option(help="Pair: decoys per matched item.")] = 0.0,

@@ -23,7 +23,7 @@ from annotation.design.study_plan import (
     StudyPlan,
     strata_within_models,
 )
-from annotation.domain import DIFFERENT, NONE, SAME, StimulusKind, StudySpec, Task, TrialKind
+from annotation.domain import StimulusKind, StudySpec, TrialKind
 from annotation.errors import StudyError
 
 CLEAR_SHARE = 5  # one in so many practice items is an original: what a clear picture looks like
@@ -84,7 +84,7 @@ def set_aside(
         chosen.append(free[name].pop())
         left[name] -= 1
         taken[name] += 1
-    if spec.task is Task.PAIR and chosen and len(taken) < 2:
+    if spec.kind.decoys and chosen and len(taken) < 2:
         raise StudyError(
             f"All originals set aside show {min(taken)!r}; pairs that differ need two labels. Set "
             "more originals aside."
@@ -161,9 +161,8 @@ def quality_items(spec: StudySpec, material: Material) -> list[PlannedItem]:
 def check_expected(plan: StudyPlan) -> None:
     """Raise `StudyError` where the answer expected of an item is none that it offers."""
     for item in plan.quality:
-        offered: tuple[str, ...] = (SAME, DIFFERENT)
-        if plan.spec.task is Task.RECOGNITION:
-            offered = (*plan.candidates[item.image_id].classes, NONE)
+        listed = plan.candidates[item.image_id].classes if plan.spec.kind.lists else ()
+        offered = plan.spec.kind.offered(listed)
         if item.expected not in offered:
             raise StudyError(
                 f"The answer {item.expected!r} to {item.image_id!r} by {item.shown.model!r} is "
@@ -198,7 +197,8 @@ def _practice(
     n_clear = min(n_clear, len(clear))
     items = clear[:n_clear]
     for number, one in enumerate(_spread(rough, spec.practice - n_clear)):
-        items.append(_beside(spec, material, one, stratum[_key(one)], differs=number % 2 == 1))
+        differs = spec.kind.decoys and number % 2 == 1
+        items.append(_beside(spec, material, one, stratum[_key(one)], differs=differs))
     return items
 
 
@@ -211,10 +211,8 @@ def _beside(
     spec: StudySpec, material: Material, shown: Reconstruction, quality: int, *, differs: bool
 ) -> PlannedItem:
     """A practice item of a reconstruction; `differs` puts it beside another label's original."""
-    image_id, expected = shown.image_id, shown.class_name
-    if spec.task is Task.PAIR:
-        expected = DIFFERENT if differs else SAME
-    if spec.task is Task.PAIR and differs:
+    image_id = shown.image_id
+    if differs:
         others = [one for one in _aside(material) if one.class_name != shown.class_name]
         image_id = random.Random(f"practice/{spec.seed}/{_key(shown)}").choice(others).image_id
     return PlannedItem(
@@ -222,32 +220,35 @@ def _beside(
         kind=StimulusKind.PRACTICE,
         shown=shown,
         quality=quality,
-        expected=expected,
+        expected=spec.kind.expected(shown.class_name, differs=differs),
     )
 
 
 def _clear(spec: StudySpec, aside: Sequence[Original], kind: StimulusKind) -> list[PlannedItem]:
-    """Each original as it is; in the pair task beside itself and beside one of another label."""
-    if spec.task is Task.RECOGNITION:
-        return [_item(one, kind, _picture(one), one.class_name) for one in aside]
+    """Each original as it is; with decoys beside itself and beside one of another label."""
+
+    def expected(one: Original, *, differs: bool) -> str:
+        return spec.kind.expected(one.class_name, differs=differs)
+
+    if not spec.kind.decoys:
+        return [_item(one, kind, _picture(one), expected(one, differs=False)) for one in aside]
     items = []
     for one in aside:
         others = [other for other in aside if other.class_name != one.class_name]
         other = random.Random(f"{kind}/{spec.seed}/{one.image_id}").choice(others)
-        items.append(_item(one, kind, _picture(one), SAME))
-        items.append(_item(one, kind, _picture(other), DIFFERENT))
+        items.append(_item(one, kind, _picture(one), expected(one, differs=False)))
+        items.append(_item(one, kind, _picture(other), expected(one, differs=True)))
     return items
 
 
 def _catch(spec: StudySpec, material: Material) -> list[PlannedItem]:
-    """As many with a clear answer as with noise, whose answer is "none" or "different".
+    """As many with a clear answer as with noise, whose answer is `Kind.nothing`.
 
-    In the pair task half of the clear ones are the same, so noise comes once for two of them.
+    With decoys half of the clear ones are the same, so noise comes once for two of them.
     """
     aside = _aside(material)
-    nothing = NONE if spec.task is Task.RECOGNITION else DIFFERENT
     return _clear(spec, aside, StimulusKind.CATCH) + [
-        _item(one, StimulusKind.CATCH, _noise(one, material.noise[one.image_id]), nothing)
+        _item(one, StimulusKind.CATCH, _noise(one, material.noise[one.image_id]), spec.kind.nothing)
         for one in aside
     ]
 

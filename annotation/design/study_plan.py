@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from annotation.design.candidates import CandidateList, candidate_list
 from annotation.design.decoys import Pair, decoys, quality_strata
 from annotation.design.exposure import cell_of, source_ranks
-from annotation.domain import StimulusKind, StudySpec, Task
+from annotation.domain import StimulusKind, StudySpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class StudyPlan:
     models: tuple[str, ...]
     n_failed: int
     originals: tuple[Original, ...]
-    candidates: Mapping[str, CandidateList]  # by image_id; empty in the pair task
+    candidates: Mapping[str, CandidateList]  # by image_id; empty without lists
     items: tuple[PlannedItem, ...]
     quality: tuple[PlannedItem, ...] = ()  # shown, never counted (annotation.tasks.quality)
 
@@ -129,7 +129,7 @@ def plan_study(
         models=tuple(dict.fromkeys(r.model for r in reconstructions)),
         n_failed=n_failed,
         originals=tuple(originals),
-        candidates=_lists(spec, classes, originals) if spec.task is Task.RECOGNITION else {},
+        candidates=_lists(spec, classes, originals) if spec.kind.lists else {},
         items=(*_items(spec, reconstructions), *_originals(spec, originals, reconstructions)),
         quality=tuple(quality),
     )

@@ -4,10 +4,10 @@
     config.xml            the labelling interface that the answers belong to
     images/<sha256>.png   every image once
 
-Both tasks become Choices. Label Studio's Pairwise asks which of two is better, left or right, which
-is not the question whether two show the same. An annotation names no `completed_by`, as Label
-Studio refuses people it does not know; the annotator's name is in `meta.text` of the result, which
-Label Studio keeps.
+Every kind of task becomes Choices. Label Studio's Pairwise asks which of two is better, left or
+right, which is not the question whether two show the same. An annotation names no `completed_by`,
+as Label Studio refuses people it does not know; the annotator's name is in `meta.text` of the
+result, which Label Studio keeps.
 Source: Label Studio documentation, "Label Studio JSON format of annotated tasks", tags Choices and
 Image, "local storage".
 """
@@ -16,7 +16,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from annotation.domain import DIFFERENT, NONE, SAME, StimulusKind, Task
+from annotation.domain import StimulusKind
 from annotation.formats.card import card
 from annotation.formats.pictures import with_images
 from annotation.formats.plain import records
@@ -26,19 +26,14 @@ ADDRESS = "/data/local-files/?d="
 # Items that nobody has a counted answer to, ever.
 NEVER_COUNTED = (StimulusKind.PRACTICE, StimulusKind.CATCH, StimulusKind.GOLD)
 ANSWER, SHOWN = "answer", "image"  # names of the tags in config.xml
-CONFIG = {
-    Task.RECOGNITION: f"""<View>
-  <Image name="{SHOWN}" value="$image"/>
+_CHOICES = f"""  <Image name="{SHOWN}" value="$image"/>
   <Choices name="{ANSWER}" toName="{SHOWN}" choice="single" value="$choices"/>
 </View>
-""",
-    Task.PAIR: f"""<View style="display: flex">
+"""
+_ALONE = f"<View>\n{_CHOICES}"
+_BESIDE = f"""<View style="display: flex">
   <Image name="original" value="$original"/>
-  <Image name="{SHOWN}" value="$image"/>
-  <Choices name="{ANSWER}" toName="{SHOWN}" choice="single" value="$choices"/>
-</View>
-""",
-}
+{_CHOICES}"""
 ABOUT = """
 Make a project with `config.xml` as its labelling interface and import `tasks.json`. Images are
 addressed as local files: start Label Studio with `LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED=true`
@@ -54,7 +49,9 @@ def write_label_studio(data: StudyData, folder: Path) -> str:
     (folder / "tasks.json").write_text(
         json.dumps(tasks, ensure_ascii=False, allow_nan=False, indent=1), encoding="utf-8"
     )
-    (folder / "config.xml").write_text(CONFIG[data.study.task], encoding="utf-8")
+    (folder / "config.xml").write_text(
+        _BESIDE if data.study.kind.beside else _ALONE, encoding="utf-8"
+    )
     (folder / "README.md").write_text(card(data, ABOUT), encoding="utf-8")
     return f"{len(tasks)} tasks with {len(data.counted)} annotations"
 
@@ -64,7 +61,7 @@ def label_studio_tasks(data: StudyData, folder: Path) -> list[dict[str, Any]]:
     votes: dict[str, list[dict[str, Any]]] = {}
     for number, vote in enumerate(records(data.counted), start=1):
         votes.setdefault(vote["item"], []).append(_annotation(number, vote))
-    shown = ["shown", "original"] if data.study.task is Task.PAIR else ["shown"]
+    shown = ["shown", "original"] if data.study.kind.beside else ["shown"]
     asked = ~data.stimuli["kind"].isin(NEVER_COUNTED)
     stimuli = with_images(data.stimuli[asked], shown, folder)
     return [
@@ -78,8 +75,7 @@ def label_studio_tasks(data: StudyData, folder: Path) -> list[dict[str, Any]]:
 
 
 def _task_data(data: StudyData, stimulus: dict[Any, Any], shown: list[str]) -> dict[str, Any]:
-    pair = data.study.task is Task.PAIR
-    offered = (SAME, DIFFERENT) if pair else (*stimulus["candidates"], NONE)
+    offered = data.study.kind.offered(stimulus["candidates"])
     return {
         **{SHOWN if name == "shown" else name: f"{ADDRESS}{stimulus[name]}" for name in shown},
         "choices": [{"value": one} for one in offered],

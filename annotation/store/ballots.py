@@ -11,7 +11,6 @@ from annotation.domain import (
     Answer,
     SlotState,
     StudyStatus,
-    Task,
     TaskItem,
     VoteReceipt,
     VoteStatus,
@@ -73,8 +72,9 @@ def record(tx: Session, annotator: Annotator, answer: Answer, now: datetime) -> 
     holds = annotator.id in {slot.annotator for slot in slots}
     if not holds and not has_held(tx, annotator, answer.item):
         raise NotAllowedError(trial_votes.NOT_GIVEN)
-    check_answer(Task(study.task), classes or [], answer)
-    check_pace(answer, study.version, settings_of(study).min_rt_ms)
+    spec = settings_of(study)
+    check_answer(spec.kind, classes, answer)
+    check_pace(answer, study.version, spec.min_rt_ms)
     slot = None if study.status == StudyStatus.CLOSED else slot_for(slots, annotator.id, now)
     if slot is not None:
         take(tx, annotator, answer.item, slot, now)

@@ -87,7 +87,7 @@ def answer_check(
     if person is None or person.check_attempts != attempt:
         return _now(tx, annotator)
     spec = _spec(tx, person)
-    wrong = check.wrong(spec.task, answers)
+    wrong = check.wrong(spec.kind, answers)
     person.check_attempts += 1
     _log(tx, person, CHECKED, now, attempt=person.check_attempts, wrong=list(wrong))
     if not wrong:

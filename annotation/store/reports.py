@@ -21,7 +21,6 @@ from annotation.domain import (
     StimulusKind,
     Study,
     StudyProgress,
-    Task,
     VoteStatus,
 )
 from annotation.errors import NotAllowedError
@@ -133,7 +132,7 @@ def _annotator_row(
     caught: Caught,
     paused_by_itself: bool,
 ) -> AnnotatorRow:
-    said = votes is not None and votes.answered > 0 and study.task is Task.RECOGNITION
+    said = votes is not None and votes.answered > 0 and study.kind.has_none
     code = study.spec.completion_code or person.completion_code
     return AnnotatorRow(
         name=person.name,

@@ -140,7 +140,6 @@ def _lists(plan: StudyPlan, ids: dict[str, str]) -> Iterator[dict[str, Any]]:
 
 
 def _stimuli(plan: StudyPlan, study: str, ids: dict[str, str]) -> Iterator[dict[str, Any]]:
-    pair = plan.spec.task is Task.PAIR
     for item in (*plan.items, *plan.quality):
         yield {
             "id": secrets.token_hex(16),
@@ -154,7 +153,7 @@ def _stimuli(plan: StudyPlan, study: str, ids: dict[str, str]) -> Iterator[dict[
             "sha256": item.shown.sha256,
             "attacked_sha256": item.shown.attacked_sha256,
             "token": secrets.token_hex(16),
-            "original_token": secrets.token_hex(16) if pair else None,
+            "original_token": secrets.token_hex(16) if plan.spec.kind.beside else None,
             "quality": item.quality,
             "expected": item.expected,
             "probabilities": item.shown.probabilities if plan.spec.simulated else None,

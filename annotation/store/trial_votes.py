@@ -10,7 +10,6 @@ from annotation.domain import (
     Annotator,
     Answer,
     StudyStatus,
-    Task,
     TaskItem,
     TrialKind,
     VoteReceipt,
@@ -29,7 +28,7 @@ from annotation.store.tables import (
     VoteRow,
 )
 from annotation.store.trials import DONE, OPEN, task_items
-from annotation.votes.answers import check_answer, check_pace, is_recognised, shown_under
+from annotation.votes.answers import check_answer, check_pace, shown_under
 
 NOT_GIVEN = "This item was not given to you; ask for the next one."
 
@@ -55,8 +54,9 @@ def record(
         .outerjoin(CandidateListRow, CandidateListRow.source_id == SourceRow.id)
         .where(StimulusRow.id == trial.stimulus_id)
     ).one()
-    check_answer(Task(study.task), classes or [], answer)
-    check_pace(answer, study.version, settings_of(study).min_rt_ms)
+    spec = settings_of(study)
+    check_answer(spec.kind, classes, answer)
+    check_pace(answer, study.version, spec.min_rt_ms)
     late = trial.state == DONE or study.status == StudyStatus.CLOSED
     status = VoteStatus.SURPLUS if late else VoteStatus.QUALITY
     given = {"stimulus_id": trial.stimulus_id, "trial_id": trial.id}
@@ -64,7 +64,7 @@ def record(
     if not late:
         trial.state = DONE
     if trial.kind == TrialKind.CATCH and not late and answer.answer != expected:
-        attention.pause_if_failed(tx, annotator, settings_of(study), now)
+        attention.pause_if_failed(tx, annotator, spec, now)
     return receipt(tx, vote)
 
 
@@ -88,7 +88,7 @@ def add_vote(
         annotator_id=annotator.id,
         answer=answer.answer,
         reason=answer.reason,
-        recognised=is_recognised(Task(study.task), true_class, answer.answer),
+        recognised=settings_of(study).kind.recognised(true_class, answer.answer),
         rt_ms=answer.rt_ms,
         client_ts=answer.client_ts,
         server_ts=now,

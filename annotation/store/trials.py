@@ -23,7 +23,6 @@ from annotation.domain import (
     StimulusKind,
     StudySpec,
     StudyStatus,
-    Task,
     TaskItem,
     TrialKind,
 )
@@ -271,7 +270,7 @@ class _Maker:
             kind=kind,
             ordinal=ordinal,
             token=secrets.token_hex(16),
-            original_token=secrets.token_hex(16) if self.study.task == Task.PAIR else None,
+            original_token=secrets.token_hex(16) if settings_of(self.study).kind.beside else None,
             state=OPEN,
             tab=self.tab,
             created=self.now,

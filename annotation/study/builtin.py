@@ -7,7 +7,7 @@ marked as simulated wherever it appears, and the first one starts empty.
 from collections.abc import Sequence
 from pathlib import Path
 
-from annotation.domain import StudySpec, Task
+from annotation.domain import USUAL_TASK, StudySpec
 from annotation.store import Store
 from annotation.study.labelling import create_study, list_studies, simulate
 
@@ -29,7 +29,7 @@ def _ensure_demo(store: Store, sets: Sequence[Path], images: Path) -> None:
     names = {study.name: study for study in list_studies(store)}
     if not names and sets:
         for name, simulated in ((SIMULATED, True), (PEOPLE, False)):
-            spec = StudySpec(name=name, title="Symbols", task=Task.RECOGNITION, simulated=simulated)
+            spec = StudySpec(name=name, title="Symbols", task=USUAL_TASK, simulated=simulated)
             names[name] = create_study(store, spec, sets, images)
     unfinished = names.get(SIMULATED)
     if unfinished is not None and unfinished.spec.simulated:

@@ -16,7 +16,7 @@ from annotation.design import quality
 from annotation.design.feasibility import feasibility, load_of
 from annotation.design.quality import Gold
 from annotation.design.study_plan import Original, Reconstruction, StudyPlan, plan_study
-from annotation.domain import NONE, Study, StudySpec, Task
+from annotation.domain import Study, StudySpec
 from annotation.errors import StudyError
 from annotation.store import Store, studies
 from annotation.study.gold import read_gold
@@ -292,20 +292,12 @@ def _unusable_names(folder: SetFolder) -> Iterator[str]:
 
 
 def _problems_of_task(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]:
-    if spec.task is not Task.RECOGNITION:
-        return []
     problems = [
-        f"{folder.folder} has a class called {NONE!r}, which is an answer; rename the class."
+        f"{folder.folder} {problem}"
         for folder in folders
-        if NONE in folder.classes
+        for problem in spec.kind.problems(folder.classes)
     ]
-    problems += [
-        f"{folder.folder} has only the class {folder.classes[0]!r}; there is nothing to choose "
-        "from. Import it with a list of classes, or choose the pair task."
-        for folder in folders
-        if len(folder.classes) == 1
-    ]
-    for folder in folders if spec.simulated else ():
+    for folder in folders if spec.simulated and spec.kind.simulated else ():
         lacking = [i for i in folder.images if i.image_id not in folder.predicted_reconstructions]
         if lacking:
             problems.append(

@@ -8,6 +8,7 @@ from annotation.domain import Annotator, Step, StudySpec
 from annotation.errors import AnswerError
 from annotation.store import Store, studies
 from annotation.store import phases as rows
+from annotation.tasks.kind import Question
 
 NO_CHOICE = "Please choose one of the two answers."
 YES, NO = "yes", "no"
@@ -48,8 +49,8 @@ def _consent(
 
 
 def _check(store: Store, annotator: Annotator, data: Mapping[str, str], now: datetime) -> Annotator:
-    task = spec_of(store, annotator).task
-    left = len(check.unanswered(task, data))
+    kind = spec_of(store, annotator).kind
+    left = len(check.unanswered(kind, data))
     if left:
         raise AnswerError(
             f"Please answer every question; {left} {'is' if left == 1 else 'are'} still open. "
@@ -81,10 +82,10 @@ def reopen(store: Store, annotator: Annotator) -> Annotator:
     return store.write(lambda tx: rows.reopen(tx, annotator, datetime.now(UTC)))
 
 
-def questions_for(store: Store, annotator: Annotator) -> tuple[check.Question, ...]:
+def questions_for(store: Store, annotator: Annotator) -> tuple[Question, ...]:
     """The questions on the instructions, in the order that is this annotator's own."""
     spec = spec_of(store, annotator)
-    return check.questions(spec.task, spec.seed, annotator.id)
+    return check.questions(spec.kind, spec.seed, annotator.id)
 
 
 def attempts_used(store: Store, annotator: Annotator) -> tuple[int, tuple[str, ...]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from annotation.domain import NONE, Annotator, Answer, NoneReason, Study, Task
+from annotation.domain import NONE, Annotator, Answer, NoneReason, Study
 from annotation.errors import StudyError
 from annotation.store import Store, ballots, people, reports, slots, studies
 
@@ -92,7 +92,7 @@ def _refuse(study: Study) -> None:
             f"Study {study.name!r} is answered by people; simulated answers go only into a study "
             "created as simulated."
         )
-    if study.task is not Task.RECOGNITION:
+    if not study.kind.simulated:
         raise StudyError(
             "Simulated annotators can only name classes: a classifier's probabilities do not say "
             "whether two images show the same. Expected a recognition study."

@@ -1,1 +1,10 @@
-"""What annotators are shown and in which order: pure functions of values and seeds."""
+"""What annotators are asked: one file a kind, one line here; everything may come in."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from annotation.tasks.kind import Kind
+from annotation.tasks.pair import Pair
+from annotation.tasks.recognition import Recognition
+
+KINDS: Mapping[str, type[Kind]] = MappingProxyType({one.name: one for one in (Recognition, Pair)})

@@ -6,7 +6,6 @@ from typing import Any
 
 import gradio as gr
 
-from annotation.domain import Task
 from annotation.errors import AnnotationError
 from annotation.study import labelling as studies
 from annotation.ui import (
@@ -140,7 +139,7 @@ def _shown(results: Results) -> list[Any]:
     if not results.n_votes:
         return _nothing(head)
     recognised = results.pairs[results.pairs["coding"] == Coding.RECOGNISED.value]
-    truth = "class shown" if results.study.task is Task.RECOGNITION else "what was shown"
+    truth = results.study.kind.truth_words
     return [
         head,
         gr.Column(visible=True),

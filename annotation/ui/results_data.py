@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from annotation.domain import Study, Task
+from annotation.domain import Study
 from annotation.errors import StoreError
 from annotation.store import Store
 from annotation.study import labelling as studies
@@ -72,16 +72,16 @@ class Results:
 
 def results_of(study: Study, votes: pd.DataFrame) -> Results:
     """Everything from the table of a study's votes; the study's seed draws the resamples."""
-    task, k, seed = study.task, study.spec.votes_per_item, study.spec.seed
+    kind, k, seed = study.kind, study.spec.votes_per_item, study.spec.seed
     ballots = ballots_of(votes, np.random.default_rng(seed))
     items = summary_table(ballots, k)
-    pairs = {coding: pairs_of(ballots, coding) for coding in codings_of(task)}
+    pairs = {coding: pairs_of(ballots, coding) for coding in codings_of(kind)}
     shown, detection = ballots, None
-    if task is Task.PAIR:
+    if kind.decoys:
         shown = ballots_of(votes, np.random.default_rng(seed), kinds=DETECTION_KINDS)
         detection = detection_table(shown)
-    checks, repeats = check_table(votes), repeat_table(votes, task)
-    people = annotator_table(ballots, task, pairs[Coding.RECOGNISED])
+    checks, repeats = check_table(votes, kind), repeat_table(votes, kind)
+    people = annotator_table(ballots, kind, pairs[Coding.RECOGNISED])
     return Results(
         study=study,
         n_votes=len(ballots.votes),
@@ -92,14 +92,14 @@ def results_of(study: Study, votes: pd.DataFrame) -> Results:
         agreement=agreement_table(ballots, list(pairs.values())),
         pairs=pd.concat([pair_table(ballots, one) for one in pairs.values()], ignore_index=True),
         annotators=with_trials(people, checks, repeats),
-        confusion=confusion_table(shown, task),
+        confusion=confusion_table(shown, kind),
         items=items,
         detection=detection,
         checks=checks,
         none_bias=none_bias_table(votes),
         repeats=repeats,
         carry_over=carry_over_table(votes, np.random.default_rng(seed)),
-        reliability=reliability(ballots, items, task),
+        reliability=reliability(ballots, items, kind),
         open_questions=open_questions(items, k),
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from annotation.domain import Study, Task
+from annotation.domain import Study
 from annotation.ui.results_data import Results
 from annotation.ui.results_view import DASH, grid, number, percent, section, why
 from annotation.votes.agreement import Coding
@@ -16,12 +16,12 @@ _REPEATED = {Coding.ANSWER.value: "answers", Coding.RECOGNISED.value: "recognise
 
 def known_answers(results: Results) -> str:
     """Catch trials and gold items, annotator by annotator, or why there are none."""
-    title, pair = "Known answers", results.study.task is Task.PAIR
+    title, (clear, noise) = "Known answers", results.study.kind.caught
     if not len(results.checks):
         return section(title, "", _no_checks(results.study))
     names = {
-        Check.CLEAR.value: "catch, the same" if pair else "catch, clear original",
-        Check.NOTHING.value: "catch, different" if pair else "catch, noise",
+        Check.CLEAR.value: f"catch, {clear[1]}",
+        Check.NOTHING.value: f"catch, {noise[1]}",
         Check.GOLD.value: "gold",
     }
     rows = [
@@ -38,7 +38,7 @@ def known_answers(results: Results) -> str:
         "None of these trials counts for any model. Intervals are Wilson's, of the shares in the "
         "table of annotators."
     )
-    return section(title, grid(title, heads, rows), note) + (_none_bias(results, pair))
+    return section(title, grid(title, heads, rows), note) + _none_bias(results)
 
 
 def _no_checks(study: Study) -> str:
@@ -52,8 +52,8 @@ def _no_checks(study: Study) -> str:
     )
 
 
-def _none_bias(results: Results, pair: bool) -> str:
-    if pair:
+def _none_bias(results: Results) -> str:
+    if not results.study.kind.has_none:
         return ""
     named = results.checks[results.checks["check"] == Check.NOTHING.value]
     wrong = {row["annotator"]: row for row in named.to_dict("records")}
@@ -181,7 +181,7 @@ def unsettled(results: Results) -> str:
         ("All votes there, split evenly: no majority", f"{counts['split']:,}"),
         ("Given one vote more because they were split", f"{counts['extra']:,}"),
     ]
-    if results.study.task is Task.RECOGNITION:
+    if not results.study.kind.binary:
         rows.append(("With a tie for the most frequent answer", f"{counts['answer_tie']:,}"))
     note = "Nothing is decided by chance: such items stay undecided, and rates leave them out."
     table = grid("Ties and missing votes", ("Reconstructions seen", "How many"), rows)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from annotation.domain import Study, Task
+from annotation.domain import Study
 from annotation.formats import spreadsheet
 from annotation.ui.results_data import Results
 from annotation.ui.study_view import chips
@@ -44,7 +44,7 @@ def head(results: Results) -> str:
         f"{results.n_full:,} with all {counted(study.spec.votes_per_item, 'vote')}",
         f"{int(items['undecided'].sum()):,} undecided",
     ]
-    if study.task is Task.RECOGNITION:
+    if not study.kind.binary:
         facts.append(f"{int(items['tie'].sum()):,} with a tie for the most frequent answer")
     return (
         f'<div class="st-head"><h2>{escape(study.name)}</h2>{chips(study)}</div>'
@@ -126,13 +126,13 @@ def agreement(results: Results) -> str:
 
 def annotators(results: Results) -> str:
     """Each annotator beside the others."""
-    pair, absent = results.study.task is Task.PAIR, _absent(results)
+    kind, absent = results.study.kind, _absent(results)
     rows = [
         (
             row["annotator"],
             f"{row['n_votes']:,}",
             DASH if pd.isna(row["median_rt_ms"]) else f"{row['median_rt_ms'] / 1000:.1f} s",
-            *(() if pair else (percent(row["none_rate"]),)),
+            *((percent(row["none_rate"]),) if kind.has_none else ()),
             percent(row["agreement"]) + f" of {row['n_compared']:,}",
             number(row["mean_kappa"]),
             number(row["tau_without"]) + why(row["reason"]),
@@ -141,9 +141,9 @@ def annotators(results: Results) -> str:
         )
         for row in results.annotators.to_dict("records")
     ]
-    heads = ["Annotator", "Votes", "Median time", *(() if pair else ("None",))]
+    heads = ["Annotator", "Votes", "Median time", *(("None",) if kind.has_none else ())]
     heads += ["With the others' majority", "Mean κ", "τ without", "Largest change"]
-    of_trials = ("Same" if pair else "Clear", "Different" if pair else "Noise", "Gold", "Repeat κ")
+    of_trials = (*(head for head, _ in kind.caught), "Gold", "Repeat κ")
     heads += of_trials
     note = (
         "τ without: how much of the ranking of the models stays when this annotator is left out, "
@@ -207,7 +207,7 @@ def detection(results: Results) -> str:
 
 def confusions(results: Results) -> str:
     """What is most often taken for what; the pairs' two by two table."""
-    if results.study.task is Task.PAIR:
+    if not results.study.kind.lists:
         counts = results.confusion
         rows = [(kind, *(f"{n:,}" for n in row)) for kind, *row in counts.itertuples()]
         table = grid("Answers", ("Shown", *map(str, counts.columns)), rows)

@@ -18,17 +18,14 @@ from annotation.domain import (
     HeadlineRule,
     Interpolation,
     StudySpec,
-    Task,
 )
 from annotation.errors import StudyError
 from annotation.study.sets import read_set
 from annotation.study.settings import HELP
+from annotation.tasks import KINDS
 from annotation.ui import StudyContext, study_view
 
-TASKS = [
-    ("Recognition: which of these classes is it?", Task.RECOGNITION.value),
-    ("Pair: do both show the same?", Task.PAIR.value),
-]
+TASKS = [(kind.choice, name) for name, kind in KINDS.items()]
 HEADLINES = [
     ("Majority: more than half recognise it", HeadlineRule.MAJORITY.value),
     ("Mean response: share of votes that recognise it", HeadlineRule.MEAN_RESPONSE.value),
@@ -40,11 +37,8 @@ INTERPOLATIONS = [
     ("Smooth", Interpolation.SMOOTH.value),
 ]
 BACKGROUNDS = [(one.value.capitalize(), one.value) for one in Background]
-ONLY_OF = {  # settings that mean something in one task only
-    "list_size": Task.RECOGNITION,
-    "label_originals": Task.RECOGNITION,
-    "decoy_rate": Task.PAIR,
-}
+# Setting that means something in one task only → that task.
+ONLY_OF = {setting: name for name, kind in KINDS.items() for setting in kind.only}
 DECIDING = (  # settings that the preview depends on
     "task",
     "votes_per_item",
@@ -104,9 +98,7 @@ def draw() -> StudyForm:
     settings: dict[str, Any] = {}
     with gr.Row():
         settings |= _text("name", "Name") | _text("title", "Title for annotators")
-        settings["task"] = gr.Radio(
-            TASKS, value=Task.RECOGNITION.value, label="Task", elem_id="new-task"
-        )
+        settings["task"] = gr.Radio(TASKS, value=TASKS[0][1], label="Task", elem_id="new-task")
     with gr.Row():
         settings |= _number("votes_per_item", "Votes per item (K)", 5)
         settings |= _slider("list_size", "Candidates per item", (2, MAX_LIST_SIZE, 1), 20)
@@ -262,13 +254,13 @@ _GROUPS: Mapping[str, tuple[tuple[Field, ...], ...]] = {
 
 def by_task(task: str) -> list[Any]:
     """Show what means something in `task` and hide the rest, in the order of `of_one_task`."""
-    return [gr.update(visible=only.value == task) for only in ONLY_OF.values()]
+    return [gr.update(visible=only == task) for only in ONLY_OF.values()]
 
 
 def spec_of(values: Mapping[str, Any]) -> StudySpec:
     """The study that filled-in settings ask for; `StudyError` says what to put right."""
     hints = get_type_hints(StudySpec)
-    off = {name: _OFF[name] for name, only in ONLY_OF.items() if values["task"] != only.value}
+    off = {name: _OFF[name] for name, only in ONLY_OF.items() if values["task"] != only}
     settings = {**values, **off, "password": values["password"] or None}
     empty = [
         f"{name.replace('_', ' ').capitalize()} is empty; give a whole number."

@@ -8,13 +8,12 @@ from html import escape
 import plotly.graph_objects as go
 
 from annotation.design.feasibility import Feasibility, feasibility, load_before
-from annotation.domain import AnnotatorRow, Study, StudyProgress, StudySpec, StudyStatus, Task
+from annotation.domain import AnnotatorRow, Study, StudyProgress, StudySpec, StudyStatus
 from annotation.ui.words import counted
 from annotation.web.downloads import DOWNLOADS
 
 SECONDS_PER_VOTE = 3.0  # what a practised person takes
 BAR_COLOUR = "#23949a"
-_TASK_WORDS = {Task.RECOGNITION: "recognition", Task.PAIR: "pair (same or different)"}
 
 
 def current(known: Sequence[Study], chosen: str) -> Study | None:
@@ -79,12 +78,12 @@ def study_head(study: Study) -> str:
     """Name, marks and settings of one study."""
     spec = study.spec
     facts = [
-        f"Task {_TASK_WORDS[study.task]}",
+        f"Task {study.kind.words}",
         f"data set {study.dataset}",
         f"{counted(study.n_items, 'item')} of {counted(len(study.models), 'target model')}",
         f"{counted(spec.votes_per_item, 'vote')} each",
     ]
-    if study.task is Task.RECOGNITION:
+    if study.kind.lists:
         facts.append(f"up to {spec.list_size} candidates")
     if study.n_decoys:
         facts.append(f"{study.n_decoys} of them decoys")

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
-from annotation.domain import NONE, Task
+from annotation.domain import NONE
+from annotation.tasks.kind import Kind
 from annotation.votes.ballots import (
     NO_VOTES,
     ONE_ORIGINAL,
@@ -35,9 +36,10 @@ class Coding(StrEnum):
     NONE = "none"  # whether it is none
 
 
-def codings_of(task: Task) -> tuple[Coding, ...]:
-    """The codings that mean something: the pair task has no none, and its answers are binary."""
-    return tuple(Coding) if task is Task.RECOGNITION else (Coding.RECOGNISED,)
+def codings_of(kind: Kind) -> tuple[Coding, ...]:
+    """The codings that mean something: a binary answer is recognised or not, and none may lack."""
+    answers = () if kind.binary else (Coding.ANSWER,)
+    return (*answers, Coding.RECOGNISED, *((Coding.NONE,) if kind.has_none else ()))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import kendalltau
 
-from annotation.domain import NONE, Task
+from annotation.domain import NONE
+from annotation.tasks.kind import Kind
 from annotation.votes.agreement import Coding, Pairs
 from annotation.votes.ballots import Ballots, ratio
 from annotation.votes.quality import EVERYBODY, Check
@@ -32,7 +33,7 @@ NOT_ANSWERED = "none answered"
 _DECIMALS = 12
 
 
-def annotator_table(ballots: Ballots, task: Task, pairs: Pairs) -> pd.DataFrame:
+def annotator_table(ballots: Ballots, kind: Kind, pairs: Pairs) -> pd.DataFrame:
     """One row an annotator, by name, with the columns `ANNOTATOR_COLUMNS`.
 
     Agreement and κ are of recognised or not: a majority is more than half of the others' votes on
@@ -47,7 +48,7 @@ def annotator_table(ballots: Ballots, task: Task, pairs: Pairs) -> pd.DataFrame:
     table["n_votes"] = groups.size()
     table["median_rt_ms"] = groups["rt_ms"].median()
     table["none_rate"] = np.nan
-    if task is Task.RECOGNITION:
+    if kind.has_none:
         table["none_rate"] = (votes["answer"] == NONE).groupby(ballots.annotator).mean()
     table["n_compared"], table["agreement"] = _with_the_others(ballots)
     table["mean_kappa"] = _mean_kappas(pairs, len(table))

@@ -1,14 +1,15 @@
-"""What may be answered, and which answers say that a person recognised the image."""
+"""What may be answered."""
 
 from collections.abc import Sequence
 
-from annotation.domain import DIFFERENT, NONE, SAME, Answer, NoneReason, Task
+from annotation.domain import NONE, Answer, NoneReason
 from annotation.errors import AnswerError
+from annotation.tasks.kind import Kind
 
 
-def check_answer(task: Task, candidates: Sequence[str], answer: Answer) -> None:
+def check_answer(kind: Kind, candidates: Sequence[str] | None, answer: Answer) -> None:
     """Raise `AnswerError` unless the item offers `answer`."""
-    allowed = (*candidates, NONE) if task is Task.RECOGNITION else (SAME, DIFFERENT)
+    allowed = kind.offered(candidates)
     if answer.answer not in allowed:
         raise AnswerError(
             f"The answer {answer.answer!r} is not offered; expected one of {allowed}."
@@ -47,8 +48,3 @@ def shown_under(answer: Answer, version: int) -> int:
             "Load the page again."
         )
     return answer.version
-
-
-def is_recognised(task: Task, true_class: str, answer: str) -> bool:
-    """Whether `answer` names the true class, or says "same"."""
-    return answer == (true_class if task is Task.RECOGNITION else SAME)

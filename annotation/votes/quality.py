@@ -9,7 +9,8 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
-from annotation.domain import DIFFERENT, NONE, StimulusKind, Task, TrialKind, VoteStatus
+from annotation.domain import NONE, StimulusKind, TrialKind, VoteStatus
+from annotation.tasks.kind import Kind
 from annotation.votes.agreement import Coding
 from annotation.votes.ballots import (
     BOOTSTRAPS,
@@ -46,7 +47,7 @@ class Check(StrEnum):
     GOLD = "gold"  # what the researcher says
 
 
-def check_table(votes: pd.DataFrame) -> pd.DataFrame:
+def check_table(votes: pd.DataFrame, kind: Kind) -> pd.DataFrame:
     """How often each annotator gave known answers, by `Check`; columns `CHECK_COLUMNS`.
 
     Intervals are Wilson's and take trials as independent. In the recognition task the rest of
@@ -54,7 +55,7 @@ def check_table(votes: pd.DataFrame) -> pd.DataFrame:
     """
     trials = _trials(votes)
     known = trials[trials["kind"].isin([TrialKind.CATCH.value, TrialKind.GOLD.value])]
-    empty = known["expected"].isin([NONE, DIFFERENT])
+    empty = known["expected"] == kind.nothing
     caught = np.where(empty, Check.NOTHING.value, Check.CLEAR.value)
     check = np.where(known["kind"] == TrialKind.GOLD.value, Check.GOLD.value, caught)
     right = known["answer"] == known["expected"]
@@ -87,14 +88,14 @@ def _shares(yes: pd.Series, by: list[pd.Series]) -> pd.DataFrame:
     return table
 
 
-def repeat_table(votes: pd.DataFrame, task: Task) -> pd.DataFrame:
+def repeat_table(votes: pd.DataFrame, kind: Kind) -> pd.DataFrame:
     """How far annotators agree with themselves; columns `REPEAT_COLUMNS`.
 
     Each repeat is set beside the same person's own vote on the item, one row an annotator and
     coding, `EVERYBODY` first. κ is Cohen's (1960). Intervals are Wilson's, of the agreement.
     """
     both = _both_answers(votes)
-    codings = [Coding.ANSWER, Coding.RECOGNISED] if task is Task.RECOGNITION else [Coding.ANSWER]
+    codings = [Coding.ANSWER] if kind.binary else [Coding.ANSWER, Coding.RECOGNISED]
     everybody = both.assign(annotator=EVERYBODY)
     rows = [
         _repeat_row(str(name), coding, found)

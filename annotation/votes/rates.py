@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from annotation.domain import NONE, Task
+from annotation.domain import NONE
+from annotation.tasks.kind import Kind
 from annotation.votes.aggregate import majority
 from annotation.votes.ballots import ONE_ORIGINAL, Ballots, ratio, share_interval
 
@@ -120,15 +121,15 @@ def _rank_range(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ends[0], ends[1]
 
 
-def confusion_table(ballots: Ballots, task: Task) -> pd.DataFrame:
+def confusion_table(ballots: Ballots, kind: Kind) -> pd.DataFrame:
     """How many votes of each truth (rows) gave each answer (columns).
 
     Recognition: true class by class answered, the answer none last. Pair: "reconstruction" and
     "decoy", where `ballots` has them, by "same" and "different".
     """
-    truth = "class_name" if task is Task.RECOGNITION else "kind"
+    truth = kind.truth
     answers = sorted(ballots.votes["answer"].unique(), key=lambda said: (said == NONE, said))
-    if task is Task.RECOGNITION:
+    if kind.lists:
         named = {*answers, *ballots.votes["class_name"].unique()} - {NONE}
         answers = [*sorted(named), NONE] if len(ballots.votes) else []
     counts = pd.crosstab(ballots.votes[truth], ballots.votes["answer"])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from annotation.domain import SAME, Task
+from annotation.tasks.kind import Kind
 from annotation.votes.ballots import Ballots
 from annotation.votes.dawid_skene import Model, full, one_coin
 
@@ -40,7 +40,7 @@ class Reliability:
     reasons: dict[str, str]
 
 
-def reliability(ballots: Ballots, items: pd.DataFrame, task: Task) -> Reliability:
+def reliability(ballots: Ballots, items: pd.DataFrame, kind: Kind) -> Reliability:
     """Both models of the votes; `items` is the `summaries.summary_table` of the same ballots.
 
     The full model is left out where it has more than `MOST_CELLS` to fit, and the reasons say so.
@@ -60,8 +60,9 @@ def reliability(ballots: Ballots, items: pd.DataFrame, task: Task) -> Reliabilit
         majority=items["recognisable"], one_coin=coin.labels().to_numpy(), posterior=_surest(coin)
     )
     compared = compared[compared["majority"].notna() & compared["one_coin"].notna()]
-    truth = compared["class_name"] if task is Task.RECOGNITION else SAME
-    contrary = (compared["one_coin"] == truth) != compared["majority"].astype("bool")
+    named = zip(compared["class_name"], compared["one_coin"], strict=True)
+    said = np.array([kind.recognised(*one) for one in named], dtype=bool)
+    contrary = said != compared["majority"].astype("bool")
     found = compared.loc[contrary, list(DISAGREEMENT_COLUMNS)]
     return Reliability(
         people=people,

@@ -5,7 +5,7 @@ commit. Few at a time hand out items, so that an answer never queues behind them
 """
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,7 +28,6 @@ from annotation.domain import (
     Answer,
     Step,
     StudyStatus,
-    Task,
     TaskItem,
 )
 from annotation.store import Store
@@ -42,10 +41,6 @@ from annotation.web.guard import ANNOTATOR_COOKIE, SIGNED_OUT, is_same_origin
 from annotation.web.page_api import Pages
 from annotation.web.phase_pages import BEGIN, DONE
 
-QUESTIONS = {
-    Task.RECOGNITION: "What do you see in the picture?",
-    Task.PAIR: "Do both pictures show the same subject?",
-}
 # What the browser is told about somebody who gets no items, whatever the study does.
 _STOPPED = {
     AnnotatorStatus.PAUSED: "you-paused",
@@ -209,7 +204,10 @@ class _Annotators:
             "version": about.version,
             "name": spec.shown_title,
             "task": about.task.value,
-            "question": QUESTIONS[about.task],
+            "question": about.kind.question,
+            "keys": [asdict(key) for key in about.kind.keys],
+            "lists": about.kind.lists,
+            "beside": about.kind.beside,
             "min_rt_ms": spec.min_rt_ms,
             "image_scale": spec.image_scale,
             "interpolation": spec.interpolation.value,

@@ -177,8 +177,8 @@ class Pages:
 
     def _check_page(self, annotator: Annotator, about: Study, problem: str) -> str:
         used, wrong = phases.attempts_used(self.store, annotator)
-        questions = check.questions(about.task, about.spec.seed, annotator.id)
-        reminders = check.reminders(about.task, wrong)
+        questions = check.questions(about.kind, about.spec.seed, annotator.id)
+        reminders = check.reminders(about.kind, wrong)
         return phase_pages.check_page(about, questions, used, reminders=reminders, problem=problem)
 
     def _joined(self, token: str) -> Study | None:

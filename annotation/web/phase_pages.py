@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from html import escape
 
-from annotation.design.check import Question
-from annotation.design.way import ABOUT, NAMES, RULES, place
+from annotation.design.way import NAMES, place
 from annotation.domain import Step, Study, StudySpec, StudyStatus
 from annotation.study.passage import NO, YES
+from annotation.tasks.kind import Question
 from annotation.web.recruiting import code_address
 from annotation.web.signin import STATIC, page
 
@@ -153,8 +153,8 @@ def _strip(spec: StudySpec, step: Step) -> str:
 
 
 def _instructions(spec: StudySpec) -> str:
-    text = _text(spec.instructions or ABOUT[spec.task])
-    return f"{text}<h2>How to answer</h2>{_list(RULES[spec.task])}"
+    text = _text(spec.instructions or spec.kind.about)
+    return f"{text}<h2>How to answer</h2>{_list(spec.kind.rules)}"
 
 
 def _text(text: str) -> str:

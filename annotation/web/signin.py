@@ -2,7 +2,6 @@
 
 from html import escape
 
-from annotation.design.way import ABOUT
 from annotation.domain import Study, StudyStatus
 from annotation.web.recruiting import Recruit
 
@@ -41,7 +40,7 @@ def _join_page(study: Study, problem: str, form: str) -> str:
         )
     parts = [
         f"<h1>{escape(title)}</h1>",
-        f"<p>{escape(ABOUT[study.task])}</p>",
+        f"<p>{escape(study.kind.about)}</p>",
         _paragraph(_STANDS[study.status], "problem"),
         form,
     ]

@@ -8,10 +8,11 @@ from study_factory import CLASSES
 
 from annotation.design.quality import Gold, Material, counted, quality_items
 from annotation.design.study_plan import Original, Reconstruction, plan_study
-from annotation.domain import NONE, SAME, StudySpec, Task
+from annotation.domain import NONE, StudySpec, Task
 from annotation.store import studies
 from annotation.store.tables import EventRow, SlotRow, StimulusRow, TrialRow, VoteRow
 from annotation.study.labelling import export_labels, export_votes, progress
+from annotation.tasks.pair import SAME
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 GOLD = {Task.RECOGNITION: NONE, Task.PAIR: SAME}  # the answer to any gold item

@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
-from annotation.domain import Task
+from annotation.tasks.recognition import Recognition
 from annotation.votes.agreement import Coding, agreement_table, codes, pair_table, pairs_of
 from annotation.votes.annotators import annotator_table, mean_responses
 from annotation.votes.ballots import interval
@@ -119,7 +119,7 @@ def test_resamples_equal_statistics_of_resampled_votes():
 def test_annotators_equal_a_loop_over_votes(missing):
     votes = random_votes(3, missing=missing)
     found = ballots(votes, bootstraps=1)
-    shown = annotator_table(found, Task.RECOGNITION, pairs_of(found, Coding.RECOGNISED))
+    shown = annotator_table(found, Recognition(), pairs_of(found, Coding.RECOGNISED))
 
     def means(kept):
         of_item = kept.groupby(["model", "item"])["recognised"].mean()

@@ -11,14 +11,6 @@ export const CANDIDATE_CODES = [
   "KeyZ", "KeyX", "KeyC", "KeyV", "KeyB",
 ];
 
-export const NONE_CODES = {
-  Space: null,
-  Digit6: "cannot_make_out",
-  Digit7: "not_in_list",
-};
-
-export const PAIR_CODES = { KeyF: "same", KeyJ: "different" };
-
 // What the key is called on a US keyboard, for browsers that do not tell the real layout.
 export function usualLetter(code) {
   return code.replace(/^(Digit|Key)/, "");

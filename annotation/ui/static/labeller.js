@@ -6,7 +6,7 @@
 import { Bindings } from "./bindings.js";
 import { StimulusClock } from "./clock.js";
 import { Feed, SignedOut, getJson } from "./feed.js";
-import { isShortcut, keyLetters, NONE_CODES, usualLetter } from "./keys.js";
+import { isShortcut, keyLetters, usualLetter } from "./keys.js";
 import { giveBack } from "./leaving.js";
 import { Outbox, uuid } from "./outbox.js";
 import { Pace, timeLeft } from "./pace.js";
@@ -323,7 +323,7 @@ class SemsimLabeller extends HTMLElement {
     const answer = this.#view.answerOf(code);
     if (!this.#shown || this.#shown !== this.#feed.current || answer === undefined) return;
     const pointed = event.type === "click" && event.detail > 0;
-    const reason = answer === "none" ? NONE_CODES[code] : null;
+    const reason = this.#view.reasonOf(code) ?? null;
     const { rt_ms, hidden_ms, blur_ms } = this.#clock.read(event.timeStamp);
     // No time at all: the picture was not even painted.
     if (this.#least > 0 && (rt_ms === null || rt_ms < this.#least)) {

@@ -1,7 +1,5 @@
 // Practice items say what they were. Nothing goes on by itself: people read at their own pace.
 
-import { said } from "./view.js";
-
 export class Feedback {
   #vote = null; // the answer whose feedback is awaited or being read
   #told = false;
@@ -27,10 +25,10 @@ export class Feedback {
     if (expected === undefined) return this.drop(id);
     this.#told = true;
     const right = expected === this.#vote.answer;
-    const given = said(this.#vote);
+    const given = this.view.said(this.#vote);
     const text = right
-      ? `Yes: the answer is “${said({ answer: expected })}”.`
-      : `The answer is “${said({ answer: expected })}”. You answered “${given}”.`;
+      ? `Yes: the answer is “${this.view.said({ answer: expected })}”.`
+      : `The answer is “${this.view.said({ answer: expected })}”. You answered “${given}”.`;
     this.view.feedback(text, right);
   }
 

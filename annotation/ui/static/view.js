@@ -1,6 +1,6 @@
 // What the labelling widget looks like: builds its elements once and changes their text.
 
-import { CANDIDATE_CODES, COLUMNS, NONE_CODES, PAIR_CODES, usualLetter } from "./keys.js";
+import { CANDIDATE_CODES, COLUMNS, usualLetter } from "./keys.js";
 
 const TEMPLATE = `
 <header class="sl-bar">
@@ -61,28 +61,14 @@ const TEMPLATE = `
 
 const MARKS = { finished: "✓", paused: "❚❚", closed: "✓", waiting: "…", loading: "", trouble: "!" };
 
-const NONE_LABELS = {
-  Space: ["none", "None of these"],
-  Digit6: ["none", "I can’t make it out"],
-  Digit7: ["none", "It is not in the list"],
-};
-const PAIR_LABELS = { KeyF: "Same", KeyJ: "Different" };
-
 // A class name as people read it.
 export const readable = (name) => name.replaceAll("_", " ");
-
-// An answer in the words of its button.
-export function said({ answer, reason }) {
-  const pair = Object.entries(PAIR_CODES).find(([, meant]) => meant === answer);
-  if (pair) return PAIR_LABELS[pair[0]];
-  if (answer !== "none") return readable(answer);
-  const [code] = Object.entries(NONE_CODES).find(([, why]) => why === (reason ?? null));
-  return NONE_LABELS[code][1];
-}
 
 export class View {
   #letter = usualLetter;
   #buttons = new Map(); // code → button
+  #keys = new Map(); // code → {answer, label, reason}: what every item offers
+  #lists = false; // whether items offer classes of a list, too
 
   constructor(host) {
     host.innerHTML = TEMPLATE;
@@ -94,7 +80,9 @@ export class View {
   build(study, onAnswer) {
     this.$(".sl-question").textContent = study.question;
     this.$(".sl-who").textContent = `Signed in as ${study.annotator}`;
-    this.host.dataset.task = study.task;
+    this.#keys = new Map(study.keys.map((key) => [key.code, key]));
+    this.#lists = study.lists;
+    this.host.dataset.beside = study.beside ? "yes" : "no";
     this.use(study);
     this.#banner(study);
     const answers = this.$(".sl-answers");
@@ -104,15 +92,13 @@ export class View {
       box.append(...codes.map((code) => this.#button(code, onAnswer)));
       answers.append(box);
     };
-    if (study.task === "pair") add(Object.keys(PAIR_CODES), "sl-pair");
-    else {
+    if (study.lists) {
       add(CANDIDATE_CODES, "sl-grid");
-      add(Object.keys(NONE_CODES), "sl-none");
       this.$(".sl-grid").style.setProperty("--columns", COLUMNS);
     }
-    for (const [code, label] of Object.entries(PAIR_LABELS)) this.#say(code, PAIR_CODES[code], label);
-    for (const [code, [answer, label]] of Object.entries(NONE_LABELS)) this.#say(code, answer, label);
-    this.#listKeys(study.task);
+    add([...this.#keys.keys()], study.lists ? "sl-none" : "sl-whole");
+    for (const { code, answer, label } of this.#keys.values()) this.#say(code, answer, label);
+    this.#listKeys();
   }
 
   // What the researcher may change while the study runs.
@@ -172,7 +158,7 @@ export class View {
       button.firstChild.textContent = letter(code);
       button.setAttribute("aria-keyshortcuts", letter(code));
     }
-    this.#listKeys(this.host.dataset.task);
+    this.#listKeys();
     this.#listChanges();
   }
 
@@ -186,9 +172,7 @@ export class View {
   }
 
   #listChanges() {
-    const label = (code) => this.host.dataset.task === "pair"
-      ? PAIR_LABELS[code]
-      : NONE_LABELS[code]?.[1] ?? `answer ${CANDIDATE_CODES.indexOf(code) + 1}`;
+    const label = (code) => this.#keys.get(code)?.label ?? `answer ${CANDIDATE_CODES.indexOf(code) + 1}`;
     this.$(".sl-changes").replaceChildren(...this.codes.map((code) => {
       const button = document.createElement("button");
       button.type = "button";
@@ -207,17 +191,16 @@ export class View {
     this.$(".sl-changed").textContent = words;
   }
 
-  #listKeys(task) {
+  #listKeys() {
     const letters = (codes) => codes.map(this.#letter).join(" ");
-    const rows = task === "pair"
-      ? Object.entries(PAIR_LABELS).map(([code, label]) => [this.#letter(code), label])
-      : [
-        ...[0, 1, 2, 3].map((row) => [
-          letters(CANDIDATE_CODES.slice(row * COLUMNS, (row + 1) * COLUMNS)),
-          `row ${row + 1} of the answers`,
-        ]),
-        ...Object.entries(NONE_LABELS).map(([code, [, label]]) => [this.#letter(code), label]),
-      ];
+    const listed = this.#lists ? [0, 1, 2, 3] : [];
+    const rows = [
+      ...listed.map((row) => [
+        letters(CANDIDATE_CODES.slice(row * COLUMNS, (row + 1) * COLUMNS)),
+        `row ${row + 1} of the answers`,
+      ]),
+      ...[...this.#keys.values()].map(({ code, label }) => [this.#letter(code), label]),
+    ];
     rows.push(["Backspace", "Undo, up to 10 back (also Ctrl+Z)"], ["?", "This help"]);
     this.$("dl").replaceChildren(...rows.flatMap(([keys, what]) => {
       const [dt, dd] = [document.createElement("dt"), document.createElement("dd")];
@@ -232,13 +215,24 @@ export class View {
     return button && !button.hidden ? button.dataset.answer : undefined;
   }
 
+  // An answer in the words of its button.
+  said({ answer, reason }) {
+    const same = (key) => key.answer === answer && (key.reason ?? null) === (reason ?? null);
+    return [...this.#keys.values()].find(same)?.label ?? readable(answer);
+  }
+
+  // Why the answer of a key is given, where the key says so.
+  reasonOf(code) {
+    return this.#keys.get(code)?.reason;
+  }
+
   // Returns what is on the screen, in CSS pixels, for the record.
   show(item, position, total, was) {
     this.$(".sl-work").hidden = false;
     this.$(".sl-message").hidden = true;
     this.$(".sl-hint").hidden = false;
     CANDIDATE_CODES.forEach((code, i) => {
-      if (item.images.length === 1) this.#say(code, item.candidates[i] ?? "", readable(item.candidates[i] ?? ""));
+      if (this.#lists) this.#say(code, item.candidates[i] ?? "", readable(item.candidates[i] ?? ""));
     });
     const parts = item.pictures.length > 1 ? ["original", "reconstruction"] : [""];
     item.pictures.forEach((picture, i) => {
@@ -253,10 +247,10 @@ export class View {
   #markFormer(was) {
     for (const button of this.#buttons.values()) {
       const former = Boolean(was) && button.dataset.answer === was.answer && !button.hidden
-        && (was.answer !== "none" || (NONE_CODES[button.dataset.code] ?? null) === (was.reason ?? null));
+        && (this.reasonOf(button.dataset.code) ?? null) === (was.reason ?? null);
       button.classList.toggle("sl-former", former);
     }
-    this.$(".sl-was").textContent = was ? `You answered “${said(was)}”. Answer again.` : "";
+    this.$(".sl-was").textContent = was ? `You answered “${this.said(was)}”. Answer again.` : "";
   }
 
   // A few words on the last key, until the next picture.

@@ -6,6 +6,7 @@ import pytest
 
 from annotation.design import way as phases
 from annotation.domain import Step, StudySpec, Task
+from annotation.tasks import KINDS
 
 SWITCHES = {
     Step.CONSENT: {"consent": "Your part is voluntary."},
@@ -89,5 +90,6 @@ def test_the_place_is_counted_from_one():
 
 
 def test_every_task_and_step_has_its_texts():
-    assert set(phases.ABOUT) == set(phases.RULES) == set(Task)
+    for kind in KINDS.values():
+        assert all([kind.about, kind.question, kind.check, *kind.rules]), kind.name
     assert set(phases.steps(spec(*SWITCHES))) == set(phases.NAMES)

@@ -14,6 +14,7 @@ from annotation.store.people import annotator_named
 from annotation.store.tables import AnnotatorRow, EventRow, StudyRow
 from annotation.study import participants as people
 from annotation.study.create import create_study
+from annotation.tasks.recognition import Recognition
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NOTHING_RIGHT: dict[str, str] = {}
@@ -54,7 +55,7 @@ def row(store, annotator):
 
 
 def all_right():
-    return {one.name: one.right for one in check.questions(Task.RECOGNITION, 0, "anna")}
+    return {one.name: one.right for one in check.questions(Recognition(), 0, "anna")}
 
 
 def test_who_joins_begins_at_the_first_step_and_simulated_people_at_the_last(store, make_study):
@@ -86,7 +87,7 @@ def test_the_same_attempt_sent_many_times_at_once_counts_once(store, anna):
         assert {one.result().step for one in sent} == {Step.CHECK}
     assert store.read(lambda tx: phases.attempts_used(tx, anna)) == (
         1,
-        check.wrong(Task.RECOGNITION, NOTHING_RIGHT),
+        check.wrong(Recognition(), NOTHING_RIGHT),
     )
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from made_ballots import ballots, random_votes
 
-from annotation.domain import Task
+from annotation.tasks.recognition import Recognition
 from annotation.ui.results_plots import (
     confusion_figure,
     kappa_figure,
@@ -43,7 +43,7 @@ def test_confusion_is_a_share_of_each_row_and_zeros_are_blank():
     assert [list(row) for row in cells.z] == [[0.75, 0.25], [None, 1]]
     assert [list(row) for row in cells.text] == [["75%", "25%"], ["", "100%"]]
     assert list(cells.y) == ["cat", "&lt;b&gt;dog&lt;/b&gt;"]
-    whole = confusion_figure(confusion_table(FOUND, Task.RECOGNITION), "class").data[0]
+    whole = confusion_figure(confusion_table(FOUND, Recognition()), "class").data[0]
     sums = [sum(cell or 0 for cell in row) for row in whole.z]
     assert sums == pytest.approx([1] * len(sums))
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from made_ballots import ballots, random_votes, table, vote, votes_of
 from statsmodels.stats.proportion import proportion_confint
 
-from annotation.domain import Task
+from annotation.tasks.pair import Pair
+from annotation.tasks.recognition import Recognition
 from annotation.votes.agreement import (
     AGREEMENT_COLUMNS,
     FEWEST_SHARED,
@@ -34,8 +35,8 @@ def items(marks):
 
 
 def test_the_pair_task_has_no_none():
-    assert codings_of(Task.RECOGNITION) == (Coding.ANSWER, Coding.RECOGNISED, Coding.NONE)
-    assert codings_of(Task.PAIR) == (Coding.RECOGNISED,)
+    assert codings_of(Recognition()) == (Coding.ANSWER, Coding.RECOGNISED, Coding.NONE)
+    assert codings_of(Pair()) == (Coding.RECOGNISED,)
 
 
 def test_codings_take_their_part_of_an_answer():

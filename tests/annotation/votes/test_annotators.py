@@ -5,6 +5,8 @@ import pytest
 from made_ballots import ballots, random_votes, table, vote, votes_of
 
 from annotation.domain import Task
+from annotation.tasks import KINDS
+from annotation.tasks.recognition import Recognition
 from annotation.votes.agreement import Coding, pairs_of
 from annotation.votes.annotators import (
     ANNOTATOR_COLUMNS,
@@ -18,7 +20,7 @@ from annotation.votes.quality import SAME_ANSWER, check_table, repeat_table
 
 def people(votes, task=Task.RECOGNITION):
     found = ballots(votes, bootstraps=5)
-    shown = annotator_table(found, task, pairs_of(found, Coding.RECOGNISED))
+    shown = annotator_table(found, KINDS[task](), pairs_of(found, Coding.RECOGNISED))
     return shown.set_index("annotator")
 
 
@@ -96,11 +98,13 @@ def test_names_and_order_do_not_matter():
 
 def test_without_votes_there_are_only_columns():
     found = ballots(votes_of({}))
-    shown = annotator_table(found, Task.RECOGNITION, pairs_of(found, Coding.RECOGNISED))
+    shown = annotator_table(found, Recognition(), pairs_of(found, Coding.RECOGNISED))
     assert list(shown.columns) == list(ANNOTATOR_COLUMNS)
     assert len(shown) == 0
     everything = with_trials(
-        shown, check_table(votes_of({})), repeat_table(votes_of({}), Task.RECOGNITION)
+        shown,
+        check_table(votes_of({}), Recognition()),
+        repeat_table(votes_of({}), Recognition()),
     )
     assert list(everything.columns) == [*ANNOTATOR_COLUMNS, *TRIAL_COLUMNS]
     assert len(everything) == 0
@@ -125,7 +129,10 @@ def test_trials_stand_beside_the_votes_and_alone_where_no_vote_counts():
             vote("m/1", "Cleo", "cow"),
         ]
     )
-    checks, repeats = check_table(votes), repeat_table(votes, Task.RECOGNITION)
+    checks, repeats = (
+        check_table(votes, Recognition()),
+        repeat_table(votes, Recognition()),
+    )
     found = with_trials(people(votes).reset_index(), checks, repeats).set_index("annotator")
     assert list(found.index) == ["Ada", "Ben", "Cleo"]
     assert found["n_votes"].tolist() == [0, 2, 1]

@@ -6,7 +6,10 @@ import pytest
 
 from annotation.domain import Answer, Task
 from annotation.errors import AnswerError
-from annotation.votes.answers import check_answer, is_recognised, shown_under
+from annotation.tasks import KINDS
+from annotation.tasks.pair import Pair
+from annotation.tasks.recognition import Recognition
+from annotation.votes.answers import check_answer, shown_under
 
 CANDIDATES = ("cat", "cow")
 
@@ -27,7 +30,7 @@ def answer(text, reason=None, rt_ms=None):
     ],
 )
 def test_offered(task, given):
-    check_answer(task, CANDIDATES if task is Task.RECOGNITION else (), given)
+    check_answer(KINDS[task](), CANDIDATES if task is Task.RECOGNITION else (), given)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +49,7 @@ def test_offered(task, given):
 )
 def test_not_offered(task, given, message):
     with pytest.raises(AnswerError, match=message):
-        check_answer(task, CANDIDATES if task is Task.RECOGNITION else (), given)
+        check_answer(KINDS[task](), CANDIDATES if task is Task.RECOGNITION else (), given)
 
 
 def test_an_answer_says_under_which_version_it_was_given():
@@ -58,8 +61,8 @@ def test_an_answer_says_under_which_version_it_was_given():
 
 
 def test_recognised_is_the_true_class_or_same():
-    assert is_recognised(Task.RECOGNITION, "cat", "cat")
-    assert not is_recognised(Task.RECOGNITION, "cat", "cow")
-    assert not is_recognised(Task.RECOGNITION, "cat", "none")
-    assert is_recognised(Task.PAIR, "cat", "same")
-    assert not is_recognised(Task.PAIR, "cat", "different")
+    assert Recognition().recognised("cat", "cat")
+    assert not Recognition().recognised("cat", "cow")
+    assert not Recognition().recognised("cat", "none")
+    assert Pair().recognised("cat", "same")
+    assert not Pair().recognised("cat", "different")

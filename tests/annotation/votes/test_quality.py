@@ -6,7 +6,8 @@ import pytest
 from made_ballots import random_votes, table, vote, votes_of
 from sklearn.metrics import cohen_kappa_score
 
-from annotation.domain import Task
+from annotation.tasks.pair import Pair
+from annotation.tasks.recognition import Recognition
 from annotation.votes.quality import (
     CARRY_OVER_COLUMNS,
     CHECK_COLUMNS,
@@ -44,8 +45,8 @@ CHECKS = table(
 
 
 def test_known_answers_are_counted_apart():
-    found = check_table(CHECKS).set_index(["annotator", "check"])
-    assert list(check_table(CHECKS).columns) == list(CHECK_COLUMNS)
+    found = check_table(CHECKS, Recognition()).set_index(["annotator", "check"])
+    assert list(check_table(CHECKS, Recognition()).columns) == list(CHECK_COLUMNS)
     assert found[["n", "n_right"]].to_dict("index") == {
         ("Ada", "clear"): {"n": 2, "n_right": 1},
         ("Ada", "gold"): {"n": 1, "n_right": 1},
@@ -67,7 +68,7 @@ def test_pairs_that_are_the_same_and_that_differ():
             trial("catch", "Ada", "same", "different"),
         ]
     )
-    found = check_table(votes).set_index("check")["accuracy"]
+    found = check_table(votes, Pair()).set_index("check")["accuracy"]
     assert found.to_dict() == {"clear": 1.0, "nothing": 0.0}
 
 
@@ -83,7 +84,7 @@ def repeats(first, again, annotator="Ada"):
 
 def test_repeats_by_hand():
     # 5 of 6 the same; by chance (3·2 + 2·3 + 1·1) / 36 = 13/36.
-    found = repeat_table(table(repeats("cccddn", "ccdddn")), Task.RECOGNITION)
+    found = repeat_table(table(repeats("cccddn", "ccdddn")), Recognition())
     row = found[(found["annotator"] == "Ada") & (found["coding"] == "answer")].iloc[0]
     assert (row["n"], row["n_same"]) == (6, 5)
     assert row["kappa"] == pytest.approx((5 / 6 - 13 / 36) / (1 - 13 / 36))
@@ -97,21 +98,21 @@ def test_repeats_of_everybody_and_in_both_codings():
         again = np.where(draw.random(30) < 0.6, first, draw.choice(list("cdn"), 30))
         rows += [dict(row, item=f"{name}{row['item']}") for row in repeats(first, again, name)]
         pairs.append((first, again))
-    found = repeat_table(table(rows), Task.RECOGNITION).set_index(["annotator", "coding"])["kappa"]
+    found = repeat_table(table(rows), Recognition()).set_index(["annotator", "coding"])["kappa"]
     whole = [np.concatenate([pair[side] for pair in pairs]) for side in (0, 1)]
     for name, (first, again) in zip(("Ada", "Ben", EVERYBODY), [*pairs, whole], strict=True):
         assert found[name, "answer"] == pytest.approx(cohen_kappa_score(first, again))
         seen = cohen_kappa_score(first == "c", again == "c")
         assert found[name, "recognised"] == pytest.approx(seen)
-    assert list(repeat_table(table(rows), Task.PAIR)["coding"].unique()) == ["answer"]
+    assert list(repeat_table(table(rows), Pair())["coding"].unique()) == ["answer"]
 
 
 def test_a_kappa_that_is_not_defined_is_explained():
-    same = repeat_table(table(repeats("ccc", "ccc")), Task.PAIR)
+    same = repeat_table(table(repeats("ccc", "ccc")), Pair())
     assert same["kappa"].isna().all()
     assert same["reason"].tolist() == [SAME_ANSWER] * 2
     assert same["agreement"].tolist() == [1, 1]
-    none = repeat_table(random_votes(originals=2), Task.RECOGNITION)
+    none = repeat_table(random_votes(originals=2), Recognition())
     assert none["reason"].tolist() == [NO_REPEATS] * 2
     assert none["n"].tolist() == [0, 0]
 
@@ -120,7 +121,7 @@ def test_repeats_of_the_excluded_count_and_of_the_undone_do_not():
     rows = repeats("cd", "cc")
     rows[0]["status"] = "excluded"
     rows[2]["status"] = "superseded"
-    found = repeat_table(table(rows), Task.PAIR)
+    found = repeat_table(table(rows), Pair())
     assert found["n"].tolist() == [1, 1]
 
 
@@ -166,11 +167,11 @@ def test_intervals_of_views_come_from_resampling_originals():
 def test_without_votes_there_are_only_columns():
     empty = votes_of({})
     for found, columns in (
-        (check_table(empty), CHECK_COLUMNS),
+        (check_table(empty, Recognition()), CHECK_COLUMNS),
         (none_bias_table(empty), CHECK_COLUMNS),
         (carry_over_table(empty, np.random.default_rng(0)), CARRY_OVER_COLUMNS),
     ):
         assert isinstance(found, pd.DataFrame)
         assert list(found.columns) == list(columns)
         assert len(found) == 0
-    assert list(repeat_table(empty, Task.PAIR).columns) == list(REPEAT_COLUMNS)
+    assert list(repeat_table(empty, Pair()).columns) == list(REPEAT_COLUMNS)

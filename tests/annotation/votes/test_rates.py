@@ -8,6 +8,9 @@ from made_ballots import ballots, random_votes, table, vote, votes_of
 from statsmodels.stats.proportion import proportion_confint
 
 from annotation.domain import Task
+from annotation.tasks import KINDS
+from annotation.tasks.pair import Pair
+from annotation.tasks.recognition import Recognition
 from annotation.votes.rates import (
     RATE_COLUMNS,
     confusion_table,
@@ -123,7 +126,7 @@ def test_confusions_count_votes_by_truth_and_answer():
             vote("4", "p", "dog", truth="dog"),
         ]
     )
-    counts = confusion_table(ballots(votes), Task.RECOGNITION)
+    counts = confusion_table(ballots(votes), Recognition())
     assert list(counts.columns) == ["cat", "dog", "none"]
     assert counts.loc["cat"].tolist() == [0, 3, 3]
     assert counts.loc["dog"].tolist() == [1, 1, 0]
@@ -141,11 +144,11 @@ def test_pairs_are_counted_by_what_was_shown():
         ]
     )
     found = ballots(votes, kinds=("reconstruction", "decoy"))
-    counts = confusion_table(found, Task.PAIR)
+    counts = confusion_table(found, Pair())
     assert counts.loc["decoy"].to_dict() == {"different": 1, "same": 0}
     assert counts.loc["reconstruction"].to_dict() == {"different": 1, "same": 1}
 
 
 @pytest.mark.parametrize("task", list(Task))
 def test_without_votes_nothing_is_confused(task):
-    assert confusion_table(ballots(votes_of({})), task).empty
+    assert confusion_table(ballots(votes_of({})), KINDS[task]()).empty

@@ -5,6 +5,7 @@ import pytest
 from made_ballots import ballots, random_votes, table, vote, votes_of
 
 from annotation.domain import Task
+from annotation.tasks import KINDS
 from annotation.votes import reliability as module
 from annotation.votes.dawid_skene import full, one_coin
 from annotation.votes.reliability import (
@@ -18,7 +19,7 @@ from annotation.votes.summaries import summary_table
 
 def found(votes, task=Task.RECOGNITION, k=5):
     made = ballots(votes, bootstraps=5)
-    return reliability(made, summary_table(made, k), task)
+    return reliability(made, summary_table(made, k), KINDS[task]())
 
 
 def test_people_are_as_reliable_as_the_models_say():

@@ -30,7 +30,7 @@ class Elements(HTMLParser):
 
 
 def all_pages(study):
-    asked = check.questions(study.task, 0, "anna")
+    asked = check.questions(study.kind, 0, "anna")
     return {
         "consent": pages.consent_page(study, problem=NASTY),
         "instructions": pages.instructions_page(study),
@@ -81,7 +81,7 @@ def test_instructions_are_the_usual_ones_or_ones_own_with_the_rules(make_study):
 
 def test_the_instructions_come_again_after_a_wrong_answer_only(make_study):
     study = make_study(**FULL)
-    asked = check.questions(study.task, 0, "anna")
+    asked = check.questions(study.kind, 0, "anna")
     assert "How to answer" not in pages.check_page(study, asked, 0)
     again = pages.check_page(study, asked, 1, reminders=[asked[0].reminder])
     assert "How to answer" in again
@@ -91,7 +91,7 @@ def test_the_instructions_come_again_after_a_wrong_answer_only(make_study):
 
 def test_no_option_of_the_questions_is_marked(make_study):
     study = make_study(**FULL)
-    page = pages.check_page(study, check.questions(study.task, 0, "anna"), 1, reminders=["Hm."])
+    page = pages.check_page(study, check.questions(study.kind, 0, "anna"), 1, reminders=["Hm."])
     radios = [one for one in Elements(page).all("input") if one.get("type") == "radio"]
     assert len(radios) == 12
     assert {frozenset(one) for one in radios} == {

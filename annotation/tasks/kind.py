@@ -1,0 +1,106 @@
+"""What one kind of task says of itself; everything else asks it and names none."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
+
+NONE = "none"  # the answer "I do not see any of these"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """One question on the instructions: `options` are (name, text), `right` names the right one.
+
+    `reminder` explains the matter to somebody who got it wrong, without pointing at an option.
+    """
+
+    name: str
+    text: str
+    options: tuple[tuple[str, str], ...]
+    right: str
+    reminder: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """A key of the labelling page: its usual code on the keyboard, and the answer it gives."""
+
+    code: str
+    answer: str
+    label: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind(ABC):
+    """A kind of task, with the settings of a study that it goes by as its fields.
+
+    words, choice: what it is called in a sentence, and in a list to choose from.
+    question: what stands above the answers. about: what people read before they join.
+    rules: what everybody is to know before the first answer; check: questions on that.
+    only: settings of a study that mean something to this kind alone, and what to say of others
+        that have one; empty: they pass over it.
+    lists: whether an item offers classes of a list drawn for its original.
+    binary: whether an answer says no more than recognised or not.
+    decoys: whether an item may set an original beside something else.
+    simulated: whether a classifier's probabilities say what somebody might answer.
+    nothing: the answer to noise. truth: the column of votes that says what was shown; truth_words.
+    caught: what clear catch trials and those of noise are called, short and long.
+    """
+
+    name: ClassVar[str]
+    words: ClassVar[str]
+    choice: ClassVar[str]
+    question: ClassVar[str]
+    about: ClassVar[str]
+    rules: ClassVar[tuple[str, ...]]
+    check: ClassVar[tuple[Question, ...]]
+    only: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    lists: ClassVar[bool] = False
+    binary: ClassVar[bool] = False
+    decoys: ClassVar[bool] = False
+    simulated: ClassVar[bool] = False
+    nothing: ClassVar[str]
+    truth: ClassVar[str]
+    truth_words: ClassVar[str]
+    caught: ClassVar[tuple[tuple[str, str], tuple[str, str]]]
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Self:
+        """The kind as a study with these settings, by name, has it."""
+        del settings
+        return cls()
+
+    @property
+    @abstractmethod
+    def keys(self) -> tuple[Key, ...]:
+        """The answers that every item offers, in the order of the screen."""
+
+    @property
+    def beside(self) -> bool:
+        """Whether the original is shown beside the reconstruction."""
+        return False
+
+    @property
+    def has_none(self) -> bool:
+        """Whether somebody may answer that they see none of what is offered."""
+        return any(key.answer == NONE for key in self.keys)
+
+    def offered(self, candidates: Sequence[str] | None) -> tuple[str, ...]:
+        """What may be answered to an item with these candidates, each once."""
+        return (*(candidates or ()), *dict.fromkeys(key.answer for key in self.keys))
+
+    @abstractmethod
+    def recognised(self, true_class: str, answer: str) -> bool:
+        """Whether `answer` says that the original was recognised."""
+
+    @abstractmethod
+    def expected(self, class_name: str, *, differs: bool) -> str:
+        """The answer to a clear picture of a class; `differs` where its original is another's."""
+
+    def problems(self, classes: Sequence[str]) -> list[str]:
+        """Why a set with these classes cannot be asked about: what follows its name."""
+        del classes
+        return []

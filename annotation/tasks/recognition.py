@@ -1,0 +1,130 @@
+"""Recognition: one picture, and which of up to twenty classes it shows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar
+
+from annotation.tasks.kind import NONE, Key, Kind, Question
+
+_CHECK = (
+    Question(
+        name="nothing",
+        text="You can make nothing out in a picture. What do you do?",
+        options=(
+            ("cannot", "I press the key for “I can’t make it out”."),
+            ("any", "I press the key of any word, to get on."),
+            ("leave", "I close the page."),
+        ),
+        right="cannot",
+        reminder="Damaged pictures in which nothing can be seen are part of the study, and there "
+        "is an answer for them.",
+    ),
+    Question(
+        name="guess",
+        text="You are not sure, but something in the picture speaks for one of the words. What do "
+        "you do?",
+        options=(
+            ("word", "I give that word."),
+            ("none", "I answer none, since only certainty counts."),
+            ("first", "I give the first word of the list."),
+        ),
+        right="word",
+        reminder="Nobody is sure all the time. The rule about not being sure tells which guesses "
+        "are wanted and which are not.",
+    ),
+    Question(
+        name="none",
+        text="What does the answer none mean?",
+        options=(
+            ("unseen", "I do not see any of these things in the picture."),
+            ("again", "I want to see the picture again later."),
+            ("bad", "The picture is not worth an answer, and I pass over it."),
+        ),
+        right="unseen",
+        reminder="None is an answer like any other. It does not put a picture off, and it does not "
+        "leave it out.",
+    ),
+    Question(
+        name="alone",
+        text="A picture reminds you of one that you have answered before. How do you answer?",
+        options=(
+            ("itself", "By what I see in this picture alone."),
+            ("same", "As I did before."),
+            ("other", "Differently than before, as every word comes up once."),
+        ),
+        right="itself",
+        reminder="How often a word is right is not fixed, and earlier answers say nothing about "
+        "the next picture.",
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recognition(Kind):
+    """Which of these classes is it? The original is never shown; none is an answer."""
+
+    name = "recognition"
+    words = "recognition"
+    choice = "Recognition: which of these classes is it?"
+    question = "What do you see in the picture?"
+    about = (
+        "You will see small pictures, many of them damaged, one after the other. For each one, "
+        "press one key: the word for what you recognise in it, or none."
+    )
+    rules = (
+        "Name what you recognise: press the key on the button with that word, or click it.",
+        "If you can make nothing out, answer none with the key 6: I can’t make it out.",
+        "If you see something that no word stands for, answer none with the key 7: It is not in "
+        "the list. Space is none without a reason. None only means that you do not see any of "
+        "these things; it is as good an answer as any word.",
+        "You need not be sure. Give a word when something in the picture speaks for it, and none "
+        "when you would only guess blindly.",
+        "Judge every picture by itself, whatever you answered before. A word may be right often, "
+        "or never.",
+        "Backspace takes the last answer back.",
+    )
+    check = _CHECK
+    only: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "list_size": "",
+            "label_originals": "Originals can be named, not compared with themselves; leave them "
+            "out of another task.",
+        }
+    )
+    lists = True
+    simulated = True
+    nothing = NONE
+    truth = "class_name"
+    truth_words = "class shown"
+    caught = (("Clear", "clear original"), ("Noise", "noise"))
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """None, with and without a reason; classes take the block of keys."""
+        return (
+            Key(code="Space", answer=NONE, label="None of these"),
+            Key(code="Digit6", answer=NONE, label="I can’t make it out", reason="cannot_make_out"),
+            Key(code="Digit7", answer=NONE, label="It is not in the list", reason="not_in_list"),
+        )
+
+    def recognised(self, true_class: str, answer: str) -> bool:
+        """Whether the true class was named."""
+        return answer == true_class
+
+    def expected(self, class_name: str, *, differs: bool) -> str:
+        """The class itself."""
+        del differs
+        return class_name
+
+    def problems(self, classes: Sequence[str]) -> list[str]:
+        """A class called as an answer is, and too few classes to choose from."""
+        problems = []
+        if NONE in classes:
+            problems.append(f"has a class called {NONE!r}, which is an answer; rename the class.")
+        if len(classes) == 1:
+            problems.append(
+                f"has only the class {classes[0]!r}; there is nothing to choose from. Import it "
+                "with a list of classes, or choose another task."
+            )
+        return problems
