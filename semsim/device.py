@@ -1,8 +1,14 @@
-"""Where tensors live: a GPU when there is one, unless a flag says otherwise."""
+"""Where tensors live: a GPU when there is one, and what a process does with memory it frees."""
+
+import ctypes
+import sys
 
 import torch
 
 from semsim.errors import SettingsError
+
+# Of glibc's <malloc.h>.
+_TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 
 
 def pick_device(name: str = "auto") -> torch.device:
@@ -19,3 +25,17 @@ def pick_device(name: str = "auto") -> torch.device:
     except (RuntimeError, AssertionError) as error:
         raise SettingsError(f"Device {name!r} cannot be used here: {error}") from error
     return device
+
+
+def keep_freed_memory() -> None:
+    """Keep what this process frees for its next need, instead of giving it back to the system.
+
+    glibc maps and unmaps every block above 32 MiB, and a training step of a large network frees
+    and needs hundreds of them. Does nothing where the C library is another one.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_MMAP_MAX, 0)
+        mallopt(_TRIM_THRESHOLD, -1)

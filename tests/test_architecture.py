@@ -20,25 +20,44 @@ ALLOWED = {
     "torchvision": ("semsim/",),
     "semsim": ("semsim/", "app.py"),
     "annotation": ("annotation/", "app.py"),
-    "matplotlib": ("semsim/datasets/", "semsim/ui/", "semsim/analysis/", "semsim/reporting/"),
+    "matplotlib": ("semsim/datasets/", "semsim/ui/", "semsim/reporting/"),
 }
-# Package → packages of ours it must not import: arrows point one way.
-FORBIDDEN = {
-    "semsim/ui/": (),
-    "semsim/": ("semsim.ui",),
-    "annotation/ui/": (),
-    "annotation/": ("annotation.ui",),
-    "annotation/store/": ("annotation.study", "annotation.web.api", "annotation.ui"),
-    "annotation/tasks/": ("annotation.store", "annotation.study", "annotation.web.api"),
-    "annotation/formats/": ("annotation.store", "annotation.study", "annotation.web.api"),
-    "annotation/votes/": ("annotation.store", "annotation.study", "annotation.web.api"),
-    "semsim/attacks/": ("semsim.campaign", "semsim.metrics", "semsim.learning"),
-    "semsim/targets/": ("semsim.attacks", "semsim.campaign", "semsim.metrics", "semsim.learning"),
-    "semsim/defences/": ("semsim.attacks", "semsim.campaign", "semsim.targets"),
-    "semsim/metrics/": ("semsim.attacks", "semsim.campaign.demo", "semsim.jobs"),
-    "semsim/analysis/": ("semsim.attacks", "semsim.campaign", "semsim.jobs"),
-    "semsim/reporting/": ("semsim.campaign", "semsim.jobs", "semsim.ui"),
+# Rooms from low to high, a floor a line. A module imports from its own room and from lower floors;
+# those of the lowest floor of a package import each other as well.
+FLOORS = {
+    "semsim": (
+        "types errors words progress registry images device weights layer_graph terminal",
+        "grid jobs",
+        "datasets defences",
+        "targets",
+        "attacks metrics",
+        "analysis",
+        "reporting",
+        "campaign",
+        "scores",
+        "split federated importers",
+        "learning",
+        "reproduce",
+        "cli ui",
+        "__main__",
+    ),
+    "annotation": (
+        "errors texts tasks spec domain account_domain images",
+        "votes design formats",
+        "store",
+        "accounts study",
+        "web",
+        "cli ui",
+        "__main__",
+    ),
 }
+# What still points up, and where it is to go; a row that is no longer true fails.
+KNOWN = {
+    ("semsim/reproduce", "semsim.cli"),  # a bar, a table and errors of the terminal
+    ("semsim/federated", "semsim.cli"),  # the table
+    ("annotation/accounts", "annotation.web"),  # which addresses are this machine
+}
+MOST_FILES = {"semsim": 12, "annotation": 8}  # beside the folders
 
 
 def imports(path: Path) -> set[str]:
@@ -58,6 +77,25 @@ def within(module: str, package: str) -> bool:
     return module == package or module.startswith(package + ".")
 
 
+def room_of(path: Path) -> str:
+    return path.parts[1].removesuffix(".py")
+
+
+def floors(package: str) -> dict[str, int]:
+    return {room: floor for floor, line in enumerate(FLOORS[package]) for room in line.split()}
+
+
+def arrows() -> set[tuple[str, str, Path]]:
+    """(room, room it imports from, file) for every import between two rooms of a package."""
+    found = set()
+    for path in SOURCES:
+        package = path.parts[0]
+        if package in FLOORS and room_of(path) != "__init__":
+            rooms = {m.split(".")[1] for m in imports(path) if m.startswith(f"{package}.")}
+            found |= {(room_of(path), room, path) for room in rooms - {room_of(path)}}
+    return found
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=str)
 def test_libraries_are_used_only_where_they_belong(path):
     for library, places in ALLOWED.items():
@@ -65,18 +103,39 @@ def test_libraries_are_used_only_where_they_belong(path):
             assert path.as_posix().startswith(places), f"{path} must not import {library}"
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=str)
-def test_arrows_point_one_way(path):
-    place = max((p for p in FORBIDDEN if path.as_posix().startswith(p)), key=len, default=None)
-    for package in FORBIDDEN.get(place, ()):
-        bad = [module for module in imports(path) if within(module, package)]
-        assert not bad, f"{path} must not import {bad[0]}"
+@pytest.mark.parametrize("package", FLOORS)
+def test_every_room_has_a_floor(package):
+    rooms = {room_of(path) for path in SOURCES if path.parts[0] == package} - {"__init__"}
+    assert rooms == set(floors(package))
+
+
+def test_arrows_point_down():
+    up = set()
+    for room, other, path in arrows():
+        place = floors(path.parts[0])
+        if place[other] >= place[room] and place[other] + place[room] > 0:
+            up.add((f"{path.parts[0]}/{room}", f"{path.parts[0]}.{other}"))
+    assert up == KNOWN
+
+
+@pytest.mark.parametrize("package", MOST_FILES)
+def test_few_files_stand_beside_the_rooms(package):
+    alone = [path for path in SOURCES if path.parts[0] == package and len(path.parts) == 2]
+    assert len(alone) <= MOST_FILES[package], [path.name for path in alone]
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_every_room_says_what_lives_there(package):
+    folders = {path.parent for path in SOURCES if path.parts[0] == package}
+    for folder in (one for one in folders if "migrations" not in one.parts):  # alembic's, not ours
+        first = ast.get_docstring(ast.parse((ROOT / folder / "__init__.py").read_text()))
+        assert first, f"{folder}/__init__.py says nothing"
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=str)
 def test_files_stay_small(path):
     lines = (ROOT / path).read_text(encoding="utf-8").count("\n")
-    assert lines <= (80 if path.name == "app.py" else 400), f"{path} has {lines} lines: split it"
+    assert lines <= (80 if path.name == "app.py" else 500), f"{path} has {lines} lines: split it"
 
 
 def test_packages_do_not_import_in_circles():

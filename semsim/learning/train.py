@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from semsim.device import pick_device
+from semsim.device import keep_freed_memory, pick_device
 from semsim.errors import SettingsError
 from semsim.learning.batches import channel_statistics, load_table
 from semsim.learning.diagnostics import (
@@ -24,7 +24,6 @@ from semsim.learning.epoch import SPLIT, Material, run_epoch, stream
 from semsim.learning.initial import load_initial
 from semsim.learning.settings import TrainSettings
 from semsim.learning.triplets import ImageIndex, JudgedOriginal, learnable, split, take_stock
-from semsim.memory import keep_freed_memory
 from semsim.metrics.network import ModelSettings, SemSimModel
 from semsim.progress import Progress, Report, silent
 

@@ -7,7 +7,7 @@ import pytest
 
 MEBIBYTES = 100
 KEEP = f"""
-from semsim.memory import keep_freed_memory
+from semsim.device import keep_freed_memory
 
 def held():
     with open("/proc/self/statm") as told:
