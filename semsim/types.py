@@ -96,6 +96,15 @@ class VerticalObservation:
     shape: tuple[int, int, int]
 
 
+def worse_than_grey(residual: float, grey_residual: float) -> bool:
+    """Whether a mid-grey image explains what leaked at least as well as the picture found.
+
+    An undefined residual (NaN) counts as worse: an attack that cannot show that it beats grey has
+    not beaten it.
+    """
+    return not residual < grey_residual
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reconstruction:
     """What an attack got back.
@@ -121,8 +130,8 @@ class Reconstruction:
 
     @property
     def is_worse_than_grey(self) -> bool:
-        """Whether a mid-grey image explains the gradient at least as well."""
-        return not self.residual < self.grey_residual
+        """Whether the attack found nothing, see `worse_than_grey`."""
+        return worse_than_grey(self.residual, self.grey_residual)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from semsim.progress import Report, silent
 from semsim.registry import build
 from semsim.targets import TARGETS, TargetModel, load_target
 from semsim.targets.train import Training, TrainSettings, accuracy, carry_out
-from semsim.types import LabelledImages, Reconstruction
+from semsim.types import LabelledImages, Reconstruction, worse_than_grey
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +71,8 @@ class AttackResult:
 
     @property
     def worse_than_grey(self) -> bool:
-        """Whether a grey image explains the gradient at least as well as the picture."""
-        return self.ok and not self.residual < self.grey_residual
+        """Whether there is a picture that shows nothing, see `semsim.types.worse_than_grey`."""
+        return self.ok and worse_than_grey(self.residual, self.grey_residual)
 
 
 def train_plan(

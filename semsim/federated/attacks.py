@@ -20,7 +20,7 @@ from semsim.errors import AttackFailedError, SettingsError
 from semsim.federated.data import Examples
 from semsim.federated.quadratic import QuadraticClassifier
 from semsim.layer_graph import LayerGraph, Node
-from semsim.types import AttackedModel, GradientObservation
+from semsim.types import AttackedModel, GradientObservation, Reconstruction
 
 
 def canonicalised(seen: GradientObservation) -> GradientObservation:
@@ -128,13 +128,41 @@ def first_layer_input(network: LayerGraph, gradients: Mapping[str, Tensor]) -> T
     Returns `network.input_shape` in the data's own units. Raises `SettingsError` where the first
     layer is another one, `AttackFailedError` where all its units are dead.
     """
-    name = _first_linear(network)
-    weight, bias = gradients[f"layers.{name}.weight"], gradients[f"layers.{name}.bias"]
+    weight, bias = _first_layer(network, gradients)
     unit = int(bias.abs().argmax())
     if not bias[unit].abs() > 0:
         raise AttackFailedError("Every unit of the first layer is dead: its gradient is zero.")
     normalised = (weight[unit] / bias[unit]).reshape(1, *network.input_shape)
     return (normalised * network.std + network.mean)[0]
+
+
+def first_layer_distance(
+    network: LayerGraph, gradients: Mapping[str, Tensor], found: Tensor
+) -> float:
+    """How far `found` is from solving ∂W = ∂b xᵀ: ‖∂W − ∂b xᵀ‖ / ‖∂W‖, 0 where it does.
+
+    Arguments as in `first_layer_input`; found: what that returns, or another guess of its shape.
+    Like it, it asks for no model, so that an eavesdropper on the uplink alone can compute it.
+    """
+    weight, bias = _first_layer(network, gradients)
+    x = ((found.to(weight) - network.mean.to(weight)) / network.std.to(weight)).flatten()
+    return float((weight - torch.outer(bias, x)).norm() / weight.norm())
+
+
+def solved_input(network: LayerGraph, gradients: Mapping[str, Tensor]) -> Reconstruction:
+    """`first_layer_input` of an image as the result of an attack, clamped to [0, 1].
+
+    objective: `first_layer_distance` before clamping; residual, grey_residual: after it, and of a
+    mid-grey image. Raises as `first_layer_input` does.
+    """
+    solution = first_layer_input(network, gradients)
+    image = solution.float().clamp(0, 1)
+    return Reconstruction(
+        image=image,
+        objective=first_layer_distance(network, gradients, solution),
+        residual=first_layer_distance(network, gradients, image),
+        grey_residual=first_layer_distance(network, gradients, torch.full_like(image, 0.5)),
+    )
 
 
 def network_of(model: AttackedModel) -> LayerGraph:
@@ -151,6 +179,12 @@ def has_linear_start(network: LayerGraph) -> bool:
     """Whether `first_layer_input` can be used on gradients of `network`."""
     first = next(node for node in network.nodes if not isinstance(node.layer, nn.Flatten))
     return isinstance(first.layer, nn.Linear) and first.layer.bias is not None
+
+
+def _first_layer(network: LayerGraph, gradients: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """The gradients of the first layer's weight and bias; `SettingsError` if it is not linear."""
+    name = _first_linear(network)
+    return gradients[f"layers.{name}.weight"], gradients[f"layers.{name}.bias"]
 
 
 def _first_linear(network: LayerGraph) -> str:

@@ -22,7 +22,7 @@ from semsim.campaign.specs import all_settings
 from semsim.defences import pbpfl
 from semsim.errors import AttackFailedError, DataError
 from semsim.federated import FederatedData, FederatedRun, FederatedSettings, View, observe, train
-from semsim.federated.attacks import canonicalised, first_layer_input, has_linear_start, stripped
+from semsim.federated.attacks import canonicalised, has_linear_start, solved_input, stripped
 from semsim.federated.networks import drawn_network
 from semsim.federated.views import received_noise, recovered, sent
 from semsim.images import write_png
@@ -201,13 +201,9 @@ class LeakStudy:
         for client in range(self.settings.images):
             uploaded = pbpfl.under("g", sent(run, client, self.settings.round_number))
             try:
-                image = first_layer_input(run.model, uploaded).float().clamp(0, 1)
+                found.append(solved_input(run.model, uploaded))
             except AttackFailedError as failure:
                 found.append(failure)
-                continue
-            found.append(
-                Reconstruction(image=image, objective=0.0, residual=0.0, grey_residual=1.0)
-            )
         report(Progress(100, 100, arm.title))
         return found
 

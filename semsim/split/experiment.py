@@ -13,7 +13,7 @@ from semsim.progress import Report, silent
 from semsim.split.attacks import ShadowAttack
 from semsim.split.networks import SplitNetwork
 from semsim.split.system import SplitSystem, observe
-from semsim.types import LabelledImages
+from semsim.types import LabelledImages, worse_than_grey
 
 _BYTES = 4  # of a float32
 _MIN_SSIM_SIDE = 11
@@ -34,6 +34,12 @@ class Leak:
     grey_residuals: np.ndarray
     shadow_accuracy: float
     decoder_error: float
+
+    @property
+    def worse_than_grey(self) -> list[bool]:
+        """Of each image, see `semsim.types.worse_than_grey`."""
+        pairs = zip(self.residuals.tolist(), self.grey_residuals.tolist(), strict=True)
+        return [worse_than_grey(residual, grey) for residual, grey in pairs]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,7 +67,7 @@ def _row(folder: Path, images: LabelledImages, leak: Leak, place: int) -> dict[s
         "flipped": False,
         "residual": residual,
         "grey_residual": grey,
-        "worse_than_grey": not residual < grey,
+        "worse_than_grey": leak.worse_than_grey[place],
     }
 
 

@@ -253,7 +253,7 @@ class Run:
             "psnr": float(leak.psnr.mean()),
             "recognised": float(recognised(self.classifier, pairs).mean()),
             "shadow_accuracy": leak.shadow_accuracy,
-            "worse_than_grey": float((leak.residuals >= leak.grey_residuals).mean()),
+            "worse_than_grey": float(np.mean(leak.worse_than_grey)),
             **more,
         }
 

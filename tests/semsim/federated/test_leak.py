@@ -10,6 +10,7 @@ from semsim.attacks import ATTACKS
 from semsim.attacks.invgrad import InvGrad
 from semsim.campaign.cell import Plugin
 from semsim.campaign.records import read_set
+from semsim.defences import pbpfl
 from semsim.errors import AttackFailedError, DataError
 from semsim.federated import FederatedSettings, train
 from semsim.federated.leak import (
@@ -22,6 +23,7 @@ from semsim.federated.leak import (
     treated,
     write_arm,
 )
+from semsim.federated.views import sent
 
 QUICK = Plugin(name="invgrad", settings={"steps": 2})
 
@@ -68,6 +70,26 @@ def test_the_first_layer_gives_images_away_exactly():
     found = pictures(made.attack("uplink-closed-form").found)
     for picture, truth in zip(found, made.attacked().images, strict=True):
         torch.testing.assert_close(picture, truth, rtol=0, atol=1e-6)
+
+
+def test_what_the_first_layer_gives_away_comes_with_the_distances_of_its_equations(tmp_path):
+    made = study()
+    result = made.attack("uplink-closed-form")
+    run = made.run_of("uplink-closed-form")
+    write_arm(tmp_path / "set", made, result)
+    rows = read_set(tmp_path / "set").manifest
+    for client, found in enumerate(result.found):
+        own = pbpfl.under("g", sent(run, client, 1))
+        grey = ((0.5 - run.model.mean) / run.model.std).expand(1, *run.model.input_shape).flatten()
+        (first,) = (name for name, value in own.items() if value.shape[1:] == grey.shape)
+        weight, bias = own[first], own[first.replace("weight", "bias")]
+        expected = ((weight - bias[:, None] * grey).norm() / weight.norm()).item()
+        assert found.grey_residual == pytest.approx(expected, rel=1e-9)
+        assert found.objective < 1e-12  # float64's rounding
+        assert found.residual < 1e-6  # the picture's float32
+        assert rows["grey_residual"][client] == found.grey_residual
+    assert not rows["worse_than_grey"].any()
+    assert len(set(rows["grey_residual"])) == 2  # each image has its own
 
 
 def test_treatments_change_the_network_that_is_attacked():

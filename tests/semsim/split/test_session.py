@@ -66,6 +66,16 @@ def test_a_set_holds_what_was_scored(done):
     np.testing.assert_allclose(scores.mean(), outcome["rows"][0]["psnr"], atol=0.1)
 
 
+def test_a_row_counts_the_pictures_that_its_set_calls_worse_than_grey(done):
+    _, outcome, _ = done
+    rows = [row for row in outcome["rows"] if row["attack_seed"] == 0]
+    for row, folder in zip(rows, outcome["sets"], strict=True):
+        made = read_set(folder).manifest
+        worse = [not r < g for r, g in zip(made["residual"], made["grey_residual"], strict=True)]
+        assert list(made["worse_than_grey"]) == worse
+        assert row["worse_than_grey"] == np.mean(worse)
+
+
 def test_what_needs_no_feature_is_told(done):
     known = done[1]["baselines"]
     assert {"grey_ssim", "grey_psnr", "mean_ssim", "mean_psnr"} < set(known)
