@@ -22,6 +22,7 @@ from annotation.store import Store, studies
 from annotation.study.gold import read_gold
 from annotation.study.manifests import read_manifest
 from annotation.study.sets import SetFolder, SetImage, read_set
+from annotation.tasks import KINDS
 from annotation.texts import flaw, flaw_of_class
 
 T = TypeVar("T")
@@ -291,13 +292,23 @@ def _unusable_names(folder: SetFolder) -> Iterator[str]:
             yield f"{folder.folder}/run.json, class {number}: {wrong}"
 
 
+_SIMULATED = ", ".join(name for name, kind in KINDS.items() if kind.simulated)
+_NOT_SIMULATED = (
+    "Simulated annotators cannot answer this task: a classifier's probabilities do not say what "
+    f"people would. Take one that they can (--task {_SIMULATED}), or let people answer (without "
+    "--simulated)."
+)
+
+
 def _problems_of_task(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]:
+    if spec.simulated and not spec.kind.simulated:
+        return [_NOT_SIMULATED]
     problems = [
         f"{folder.folder} {problem}"
         for folder in folders
         for problem in spec.kind.problems(folder.classes)
     ]
-    for folder in folders if spec.simulated and spec.kind.simulated else ():
+    for folder in folders if spec.simulated else ():
         lacking = [i for i in folder.images if i.image_id not in folder.predicted_reconstructions]
         if lacking:
             problems.append(

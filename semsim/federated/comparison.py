@@ -21,7 +21,14 @@ from semsim.datasets import DATASETS
 from semsim.datasets.digits import Digits
 from semsim.defences import pbpfl
 from semsim.errors import AttackFailedError, DataError, SettingsError
-from semsim.federated import FederatedData, FederatedRun, FederatedSettings, of_images, of_table
+from semsim.federated import (
+    NETWORKS,
+    FederatedData,
+    FederatedRun,
+    FederatedSettings,
+    of_images,
+    of_table,
+)
 from semsim.federated import train as train_federated
 from semsim.federated.attacks import (
     denoised_outputs,
@@ -123,11 +130,30 @@ def load(text: str) -> Loaded:
     return Loaded(data=of_images(images, dataset("test")), images=images)
 
 
+def check_settings(order: Order) -> None:
+    """Raise what is wrong with the settings of `order`; its data is not read."""
+    order.training("fedavg"), order.training("pbpfl"), order.leak()
+    NETWORKS[order.network]
+    for name in ("images", "attack_round"):
+        if getattr(order, name) < 1:
+            raise SettingsError(f"{name} is 1 or more; got {getattr(order, name)}.")
+    parties = [ARMS[arm] for arm in order.arms]
+    lonely = [f"{arm.title!r}" for arm in parties if arm.needs_another_client]
+    if order.images == 1 and lonely and order.data.strip() not in TABLES:
+        raise SettingsError(
+            f"Images each is 1, which makes one client; but {', '.join(lonely)} "
+            f"need{'s' if len(lonely) == 1 else ''} another client beside it. Take 2 images or "
+            "more (--images 2), or leave that out of 'Who looks, and how' (--arms)."
+        )
+
+
 def carry_out(order: Order, out: Path, report: Report = silent) -> dict[str, Any]:
     """Train, attack and judge; returns what a result page needs, ready for JSON.
 
-    Raises `SettingsError` where `out` holds another order's results.
+    Raises `SettingsError` where `out` holds another order's results, or where the order cannot be
+    carried out (`check_settings`).
     """
+    check_settings(order)
     _begin(order, out)
     loaded = load(order.data)
     total = _Total(order, loaded.data, report)
@@ -272,9 +298,6 @@ def _begin(order: Order, out: Path) -> None:
                 f"{asked[changed[0]]!r}. Choose another folder, or go on with its own settings."
             )
         return
-    order.training("fedavg"), order.training("pbpfl"), order.leak()  # refused before any work
-    for arm in order.arms:
-        ARMS[arm]
     out.mkdir(parents=True, exist_ok=True)
     jobs.write_json(path, asked)
 

@@ -50,6 +50,11 @@ class Arm:
     noise_scope: pbpfl.NoiseScope = "client"
     zero_sum: bool = False
 
+    @property
+    def needs_another_client(self) -> bool:
+        """Whether there is nothing to see with a single client, and so with a single image."""
+        return self.view == "client" or self.zero_sum
+
 
 REFERENCE, RESCALED = "server-fedavg", "server-fedavg-canonical"
 ARMS: Registry[Arm] = Registry(

@@ -6,7 +6,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from semsim.errors import JobError, SettingsError
-from semsim.federated.comparison import KIND, Order, load
+from semsim.federated.comparison import KIND, Order, check_settings, load
 from semsim.federated.leak import ARMS
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
@@ -33,12 +33,7 @@ def queue_comparison(order: Order, data: Path) -> Job:
 
 def check(order: Order) -> None:
     """Raise what is wrong with `order` before any work is done."""
-    order.training("fedavg"), order.training("pbpfl"), order.leak()
-    for arm in order.arms:
-        ARMS[arm]
-    for name in ("images", "attack_round"):
-        if getattr(order, name) < 1:
-            raise SettingsError(f"{name} is 1 or more; got {getattr(order, name)}.")
+    check_settings(order)
     loaded = load(order.data)
     if loaded.images is not None and min(loaded.data.input_shape[1:]) < 11:
         raise SettingsError("Images are 11 pixels a side or more: SSIM's window is that wide.")

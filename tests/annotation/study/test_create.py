@@ -201,6 +201,15 @@ def test_simulated_annotators_need_predictions(store, tmp_path, images):
     assert "lacks predictions for 4" in problems(store, [folder], images, spec)[0]
 
 
+def test_simulated_annotators_cannot_compare_pairs(store, tmp_path, images):
+    spec = StudySpec(name="p", task=Task.PAIR, simulated=True)
+    folder = write_set(tmp_path / "set")
+    (problem,) = problems(store, [folder], images, spec)
+    assert "--task recognition" in problem
+    assert "--simulated" in problem
+    assert examine(spec, [folder]).problems == (problem,)  # a dry run says it too
+
+
 def test_probabilities_are_kept_for_simulated_studies_only(make_study, store):
     make_study(simulated=True)
     make_study("people")

@@ -5,6 +5,7 @@ import pytest
 
 from annotation.domain import NONE, Task
 from annotation.errors import NotFoundError, StudyError
+from annotation.store.tables import StudyRow
 from annotation.study.labelling import export_labels, export_votes, progress
 from annotation.study.simulate import Person, cast, respond, simulate
 
@@ -80,10 +81,16 @@ def test_the_seed_decides_the_answers(store, make_study):
     assert given[0] == given[1]
 
 
+def _as_earlier_versions_made_it(row):
+    row.simulated, row.spec = True, {**row.spec, "simulated": True}
+
+
 def test_refusals(store, make_study):
     with pytest.raises(StudyError, match="answered by people"):
         simulate(store, make_study().id)
+    pairs = make_study("pairs", task=Task.PAIR).id
+    store.write(lambda tx: _as_earlier_versions_made_it(tx.get(StudyRow, pairs)))
     with pytest.raises(StudyError, match="Expected a recognition study"):
-        simulate(store, make_study("pairs", task=Task.PAIR, simulated=True).id)
+        simulate(store, pairs)
     with pytest.raises(NotFoundError):
         simulate(store, "nothing")

@@ -34,12 +34,14 @@ def test_a_comparison_is_told_and_kept(tmp_path: Path):
         (["--split", "odd"], "split is one of"),
         (["--arms", "everybody"], "everybody"),
         (["--noise-scope", "all"], "noise_scope"),
+        (["--images", "1", "--arms", "all"], "--images 2"),
     ],
 )
 def test_a_wrong_word_is_refused_with_what_is_known(tmp_path: Path, more: list[str], words: str):
     done = CliRunner().invoke(app, [*TINY, "--out", str(tmp_path / "out"), *more])
     assert done.exit_code == 2
     assert words in done.output
+    assert not (tmp_path / "out").exists()
 
 
 def test_arms_by_name():

@@ -9,7 +9,7 @@ from made_leaks import made_data
 
 from semsim.errors import SettingsError, UnknownNameError
 from semsim.federated.comparison import Order, carry_out, compared, load
-from semsim.federated.leak import REFERENCE, RESCALED
+from semsim.federated.leak import ARMS, REFERENCE, RESCALED
 from semsim.federated.orders import argv_of, arms_done, check, out_of, queue_comparison
 from semsim.federated.summary import cost_table, curve_table, leak_table, training_words
 from semsim.progress import Progress
@@ -110,6 +110,8 @@ def test_an_order_becomes_a_job_that_says_where_results_go(tmp_path: Path):
         ({"data": "nothing"}, UnknownNameError, "nothing"),
         ({"network": "lenet", "data": "diabetes", "arms": ("everybody",)}, UnknownNameError, "arm"),
         ({"images": 0}, SettingsError, "images is 1 or more"),
+        ({"images": 1, "arms": ("client-own-mask",)}, SettingsError, "Images each is 1"),
+        ({"images": 1, "arms": ("server-zero-sum",)}, SettingsError, "zero-sum masks, server"),
         ({"attack": "invgrad:step=3"}, SettingsError, "no setting 'step'"),
         ({"noise_scope": "all"}, SettingsError, "noise_scope"),
         ({"data": "digits:size=8"}, SettingsError, "11 pixels"),
@@ -118,6 +120,23 @@ def test_an_order_becomes_a_job_that_says_where_results_go(tmp_path: Path):
 def test_what_cannot_be_is_refused_before_any_work(change, error, words):
     with pytest.raises(error, match=words):
         check(replace(TINY, **change))
+
+
+def test_a_party_without_a_second_client_is_refused_before_anything_is_trained(tmp_path: Path):
+    order = replace(TINY, clients=3, images=1, arms=("server-pbpfl", "client-same-mask"))
+    told: list[Progress] = []
+    with pytest.raises(SettingsError, match="another client with the same mask") as refused:
+        carry_out(order, tmp_path / "out", told.append)
+    assert "--images" in str(refused.value)
+    assert "--arms" in str(refused.value)
+    assert "PBPFL, server" not in str(refused.value)  # that one can do with a single image
+    assert told == []
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_image_is_enough_for_the_others_and_for_a_table():
+    check(replace(TINY, images=1))
+    check(replace(TINY, data="breast-cancer", images=1, arms=tuple(ARMS)))
 
 
 def test_tables_have_no_images():

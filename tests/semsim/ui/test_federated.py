@@ -40,6 +40,14 @@ def test_an_empty_field_is_named():
         federated.order_of(tuple(given))
 
 
+def test_one_image_each_is_refused_in_the_words_of_the_form(tmp_path: Path):
+    given = list(values(Order()))
+    given[federated.FORM.index("images")] = 1
+    with pytest.raises(SettingsError, match=r"Images each is 1.* 'Who looks, and how'"):
+        queue_comparison(federated.order_of(tuple(given)), tmp_path)
+    assert not (tmp_path / "jobs").exists()
+
+
 def test_a_finished_comparison_is_drawn(tmp_path: Path):
     job = queue_comparison(TINY, tmp_path)
     assert federated.draw(job)[3] == ""
