@@ -1,7 +1,7 @@
 """What gradient inversion costs beside other code, and how well our own attack sees.
 
 python -m benchmarks.attacks [--quick] [--images FOLDER] [--device cpu]
-    [--only speed|many|quality] [--net NAME] [--seeds 2]
+    [--only speed|many|quality|tv] [--net NAME] [--seeds 2]
 
 Times are CPU seconds of one thread, or wall seconds on a GPU. All contestants have their turn in
 every round; a ratio is the median over rounds of the ratios within a round, since other programs
@@ -23,6 +23,7 @@ from benchmarks.attacks_peers import breaching_attack, has_breaching, plain_loop
 from semsim.attacks import Attack, run_many
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.observe import observe_gradient
+from semsim.attacks.presets import PRESETS
 from semsim.attacks.prior import Prior
 from semsim.datasets.folder import Folder
 from semsim.datasets.symbols import Symbols
@@ -70,6 +71,7 @@ QUALITY = {
     "cnn4 relu": SPEED["cnn4"],
     "cnn4 tanh": Net(architecture=CNN4(activation="tanh"), steps=100),
 }
+TUNED = ("cnn4 relu", "lenet sigmoid")  # nets on which the weight of total variation was chosen
 
 
 def seconds(work: Callable[[], object], device: str) -> float:
@@ -150,16 +152,45 @@ def many(images: LabelledImages, rounds: int, device: str) -> None:
         )
 
 
+# Equal terms first: InvGrad under about as much total variation as `prior`, and from grey as well.
+FAST = PRESETS["invgrad"]["fast"]
+EQUAL = f"invgrad {FAST['steps']}, tv {FAST['tv']:g}"
 CONTESTANTS: dict[str, Attack] = {
+    EQUAL: InvGrad(**FAST),
     "prior": Prior(),
-    "invgrad 500": InvGrad(steps=500),
-    "invgrad 500, tv 0.02": InvGrad(steps=500, tv=0.02),
-    "invgrad 4800": InvGrad(steps=4800),
+    "invgrad 500, tv 1e-4": InvGrad(steps=500),
+    "invgrad 4800, tv 1e-4": InvGrad(steps=4800),
 }
+WEIGHTS = (1e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2)  # of total variation
 
 
 def psnr(found: Reconstruction, image: torch.Tensor) -> float:
     return -10 * math.log10((found.image.cpu() - image).square().mean().item())
+
+
+def psnrs(
+    attack: Attack, net: Net, images: LabelledImages, seeds: int, device: str
+) -> list[float | None]:
+    """PSNR of each image in dB, None where the attack failed; the images dealt out to the nets."""
+    values: list[float | None] = []
+    for seed in range(seeds):
+        part = images.pick(range(seed, len(images), seeds))
+        rngs = [rng(1000 * seed + i) for i in range(len(part))]
+        found = run_many(attack, observed(net.model(seed, device), part), rngs=rngs)
+        values += [
+            psnr(one, image) if isinstance(one, Reconstruction) else None
+            for one, image in zip(found, part.images, strict=True)
+        ]
+    return values
+
+
+def weights(images: LabelledImages, nets: Mapping[str, Net], seeds: int, device: str) -> None:
+    """PSNR of InvGrad's fast preset by its weight of total variation."""
+    for name, net in nets.items():
+        print(f"\n{name}: {len(images)} images of {images.dataset} on {seeds} nets")
+        for tv in WEIGHTS:
+            values = psnrs(InvGrad(**{**FAST, "tv": tv}), net, images, seeds, device)
+            print(f"  tv {tv:<8g}{summary(values)}", flush=True)
 
 
 def quality(
@@ -178,25 +209,16 @@ def quality(
         for title, attack in CONTESTANTS.items():
             if "4800" in title and not long:
                 continue
-            values: list[float] = []
-            failures = 0
-            for seed in range(seeds):
-                part = images.pick(range(seed, len(images), seeds))
-                rngs = [rng(1000 * seed + i) for i in range(len(part))]
-                found = run_many(attack, observed(net.model(seed, device), part), rngs=rngs)
-                for one, image in zip(found, part.images, strict=True):
-                    if isinstance(one, Reconstruction):
-                        values.append(psnr(one, image))
-                    else:
-                        failures += 1
-            print(f"  {title:22}{summary(values)}, {failures} failed", flush=True)
+            print(f"  {title:22}{summary(psnrs(attack, net, images, seeds, device))}", flush=True)
         cost(net, images, device)
 
 
-def summary(values: list[float]) -> str:
+def summary(found: list[float | None]) -> str:
+    values = [value for value in found if value is not None]
     if len(values) < 2:
-        return f"{len(values)} values"
-    return f"{mean(values):6.1f} ± {stdev(values):4.1f} dB, worst {min(values):5.1f}"
+        return f"{len(values)} values of {len(found)}"
+    spread = f"{mean(values):6.1f} ± {stdev(values):4.1f} dB, worst {min(values):5.1f}"
+    return f"{spread}, {len(found) - len(values)} failed"
 
 
 def cost(net: Net, images: LabelledImages, device: str, rounds: int = 3) -> None:
@@ -227,7 +249,7 @@ def main() -> None:
     options.add_argument("--device", default="cpu")
     options.add_argument("--seeds", type=int, default=2, help="nets that share the images")
     options.add_argument("--net", choices=list(QUALITY), help="quality on this net only")
-    options.add_argument("--only", choices=["speed", "many", "quality"])
+    options.add_argument("--only", choices=["speed", "many", "quality", "tv"])
     given = options.parse_args()
     torch.set_num_threads(1)
     rounds = 3 if given.quick else 7
@@ -244,6 +266,9 @@ def main() -> None:
         few = images.pick(range(4)) if given.quick else images
         nets = {given.net: QUALITY[given.net]} if given.net else QUALITY
         quality(few, nets, given.seeds, given.device, long=not given.quick)
+    if given.only == "tv":
+        nets = {name: QUALITY[name] for name in ([given.net] if given.net else TUNED)}
+        weights(images.pick(range(8)), nets, given.seeds, given.device)
 
 
 if __name__ == "__main__":
