@@ -34,7 +34,8 @@ class Matching:
     tv, statistics_weight: weights of the priors. statistics: which batch norm statistics the image
     is drawn to, none, the model's running ones, or its own, where they leaked with the gradient.
     restarts: independent starts, of which the lowest objective is kept: the attacker has nothing
-    else to go by. boxed: keep the image inside [0, 1] at every step.
+    else to go by. boxed: keep the image inside [0, 1] at every step. curvature: share of
+    `lent_curvature` that ReLUs have in the slope of a cosine.
     """
 
     distance: Distance
@@ -47,6 +48,7 @@ class Matching:
     boxed: bool
     restarts: int
     descent: Descent
+    curvature: float = 0.0
 
 
 def match_each(
@@ -222,7 +224,12 @@ def _objective(
     def distance(images: Tensor) -> Tensor:
         if matching.distance != "l2":
             return cosine_distance_of_each(
-                model, images, targets, matching.distance, batch_norm=matching.batch_norm
+                model,
+                images,
+                targets,
+                matching.distance,
+                batch_norm=matching.batch_norm,
+                curvature=matching.curvature,
             )
         found = gradient_of_each(
             model, images, targets.labels, differentiable=True, batch_norm=matching.batch_norm

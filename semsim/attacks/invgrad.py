@@ -23,6 +23,8 @@ class InvGrad:
     noise as published, or "grey", the mean image, which needs fewer steps to look clean.
     label: "known", or "inferred" from the gradient. batch_norm: "eval" uses running statistics,
     "train" the image's own, as a participant in training mode with one image does.
+    curvature: share of `lent_curvature` that ReLUs have in the slope of the distance; 0, as
+    published, is the true slope.
     """
 
     steps: int = 4800
@@ -32,6 +34,7 @@ class InvGrad:
     start: Start = "normal"
     label: Label = "known"
     batch_norm: BatchNorm = "eval"
+    curvature: float = 0.0
 
     def __call__(
         self,
@@ -64,5 +67,6 @@ class InvGrad:
             start=self.start,
             boxed=True,
             restarts=self.restarts,
+            curvature=self.curvature,
             descent=Descent(steps=self.steps, lr=self.lr, signed=True),
         )

@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from semsim.attacks.lent_curvature import lent_curvature
 from semsim.attacks.matched import Outer, OuterAlong, Pair
 
 
@@ -162,6 +163,18 @@ class Elementwise(_NoParameters):
         return pulled.addcmul_(slope * change, self.second)
 
 
+class Kinked(Elementwise):
+    """y = f(x) whose slope jumps at 0 by `jump`; it has no curvature until it is lent one."""
+
+    def __init__(self, x: Tensor, output: Tensor, first: Tensor, jump: float) -> None:
+        super().__init__(output, first, None)
+        self.x, self.jump = x, jump
+
+    def lend(self, curvature: float) -> None:
+        """Take this share of `lent_curvature` for f″."""
+        self.second = lent_curvature(self.x, curvature * self.jump)
+
+
 class LinearMap(_NoParameters):
     """A layer without parameters that is linear in its input, at this input."""
 
@@ -182,15 +195,15 @@ class LinearMap(_NoParameters):
         return self.pull(bent)
 
 
-def relu(layer: nn.Module, x: Tensor) -> Elementwise:
+def relu(layer: nn.Module, x: Tensor) -> Kinked:
     """max(x, 0)."""
-    return Elementwise(x.clamp_min(0), (x > 0).to(x.dtype), None)
+    return Kinked(x, x.clamp_min(0), (x > 0).to(x.dtype), 1.0)
 
 
-def leaky_relu(layer: nn.LeakyReLU, x: Tensor) -> Elementwise:
+def leaky_relu(layer: nn.LeakyReLU, x: Tensor) -> Kinked:
     """x above 0, a fixed share of it below."""
     first = torch.where(x > 0, x.new_tensor(1.0), x.new_tensor(layer.negative_slope))
-    return Elementwise(x * first, first, None)
+    return Kinked(x, x * first, first, 1 - layer.negative_slope)
 
 
 def tanh(layer: nn.Module, x: Tensor) -> Elementwise:

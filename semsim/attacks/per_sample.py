@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 from semsim.attacks.batch_norm import BatchNorm, batch_norm_mode
+from semsim.attacks.lent_curvature import lending
 from semsim.attacks.matching import (
     Distance,
     Targets,
@@ -29,19 +30,22 @@ def gradient_of_each(
     *,
     differentiable: bool,
     batch_norm: BatchNorm = "eval",
+    curvature: float = 0.0,
 ) -> tuple[Tensor, ...]:
     """Gradient of each image's cross-entropy with respect to every parameter of `model`.
 
     images: (N, C, H, W) in [0, 1]. labels: (N,) class indices, or (N, classes) probabilities.
     differentiable: the result can be differentiated by `images`, once.
     batch_norm: "train" normalises each image by its own statistics.
+    curvature: share of `lent_curvature` that ReLUs have where the result is differentiated. The
+    gradients themselves do not depend on it.
     Returns one (N, *parameter.shape) a parameter, in the order of `model.parameters()`.
     """
-    with batch_norm_mode(model, batch_norm):
+    with batch_norm_mode(model, batch_norm), lending(curvature):
         if batch_norm == "eval" and labels.dim() == 1 and isinstance(model, nn.Module):
             plan = plan_of(model)
             if plan is not None:
-                return planned_gradients(plan, images, labels)
+                return planned_gradients(plan, images, labels, curvature=curvature)
         if len(images) == 1:
             return _of_one(model, images, labels, differentiable)
         if isinstance(model, nn.Module) and not _has_layer_norm(model):
@@ -60,6 +64,7 @@ def cosine_distance_of_each(
     distance: Distance,
     *,
     batch_norm: BatchNorm = "eval",
+    curvature: float = 0.0,
 ) -> Tensor:
     """`distance_of_each` of `gradient_of_each`, by one of the cosines.
 
@@ -70,10 +75,16 @@ def cosine_distance_of_each(
             plan = plan_of(model)
         if plan is not None and not plan.shares:
             asked = plan, images, targets.labels, targets.gradients
-            dots, squares = planned_products(*asked, joint=distance == "cosine")
+            joint = distance == "cosine"
+            dots, squares = planned_products(*asked, joint=joint, curvature=curvature)
             return cosine_of_each(dots, squares, targets.squares, distance)
     found = gradient_of_each(
-        model, images, targets.labels, differentiable=True, batch_norm=batch_norm
+        model,
+        images,
+        targets.labels,
+        differentiable=True,
+        batch_norm=batch_norm,
+        curvature=curvature,
     )
     return distance_of_each(found, targets.gradients, distance)
 

@@ -34,6 +34,8 @@ class Prior:
     at the model. steps: iterations of L-BFGS; Adam takes twice as many. lr, tv: of Adam only: first
     step size, in units of the coefficients, and weight of total variation. decay: exponent of
     the fall of amplitude with frequency. chroma: scale of colour beside brightness.
+    curvature: share of `lent_curvature` that ReLUs, leaky ones too, are lent under Adam, so that
+    the descent knows which units to switch; max pooling is lent none. 0 for the true slope.
     restarts: independent starts; the lowest objective is kept.
     max_shift: 0 takes the image as it is. Otherwise the attacker expects augmentation to have
     moved the image by up to so many pixels, estimates the move from the border it left and
@@ -47,6 +49,7 @@ class Prior:
     tv: float = 0.02
     decay: float = 0.8
     chroma: float = 0.3
+    curvature: float = 0.0
     restarts: int = 1
     max_shift: int = 0
     border: Literal["black", "any"] = "black"
@@ -100,6 +103,7 @@ class Prior:
             moves=(STILL,) * len(seen),
             batch_norm=self.batch_norm,
             kinked=kinked,
+            curvature=self.curvature,
         )
 
     def _solve(

@@ -25,7 +25,8 @@ class Problem:
     """The images of several observations of one model, as functions of coefficients.
 
     moves: what augmentation is believed to have done to each image; STILL for nothing.
-    kinked: which distance is matched, see `distance`.
+    kinked: which distance is matched, see `distance`. curvature: share of `lent_curvature` that
+    the model's ReLUs are lent.
     """
 
     model: AttackedModel
@@ -34,6 +35,7 @@ class Problem:
     moves: tuple[Move, ...]
     batch_norm: BatchNorm
     kinked: bool
+    curvature: float
 
     def images(self, coefficients: Tensor) -> Tensor:
         """The images whose gradients leaked, as `coefficients` have them: (N, C, H, W)."""
@@ -53,7 +55,12 @@ class Problem:
         """
         if self.kinked:
             return cosine_distance_of_each(
-                self.model, images, self.targets, "cosine", batch_norm=self.batch_norm
+                self.model,
+                images,
+                self.targets,
+                "cosine",
+                batch_norm=self.batch_norm,
+                curvature=self.curvature,
             )
         found = gradient_of_each(
             self.model,

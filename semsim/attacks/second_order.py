@@ -17,7 +17,7 @@ from torch import Tensor, fx, nn
 
 from semsim.attacks import layer_passes as passes
 from semsim.attacks.conv_passes import convolution
-from semsim.attacks.layer_passes import LinearMap, Passed
+from semsim.attacks.layer_passes import Kinked, LinearMap, Passed
 from semsim.attacks.matched import Outer, Pair, grouped
 
 _LAYERS: dict[type[nn.Module], Callable[[Any, Tensor], Passed]] = {
@@ -78,43 +78,60 @@ def plan_of(model: nn.Module) -> Plan | None:
     return _PLANS[model]
 
 
-def planned_gradients(plan: Plan, images: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
+def planned_gradients(
+    plan: Plan, images: Tensor, labels: Tensor, *, curvature: float = 0.0
+) -> tuple[Tensor, ...]:
     """What `gradient_of_each` returns, differentiable once by `images`; labels: (N,) indices."""
-    found: tuple[Tensor, ...] = _EachGradient.apply(images, labels, plan)
+    found: tuple[Tensor, ...] = _EachGradient.apply(images, labels, plan, curvature)
     return found
 
 
 def planned_products(
-    plan: Plan, images: Tensor, labels: Tensor, targets: Sequence[Tensor], *, joint: bool
+    plan: Plan,
+    images: Tensor,
+    labels: Tensor,
+    targets: Sequence[Tensor],
+    *,
+    joint: bool,
+    curvature: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
     """⟨g, t⟩ and ‖g‖² of each image, both (N, parameters); if `joint` of groups of parameters.
 
     targets: one (N, *parameter.shape) a parameter, of a plan that does not share any.
     labels: (N,) indices. Differentiable once by `images`; no gradient by the weight of a linear
-    layer is ever written out.
+    layer is ever written out. curvature: see `per_sample.gradient_of_each`.
     """
-    found: tuple[Tensor, Tensor] = _EachProduct.apply(images, labels, plan, joint, *targets)
+    given = images, labels, plan, joint, curvature
+    found: tuple[Tensor, Tensor] = _EachProduct.apply(*given, *targets)
     return found
 
 
 class _EachGradient(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, images: Tensor, labels: Tensor, plan: Plan) -> tuple[Tensor, ...]:
-        ctx.run = _Run(plan, images.detach(), labels)
+    def forward(
+        ctx: Any, images: Tensor, labels: Tensor, plan: Plan, curvature: float
+    ) -> tuple[Tensor, ...]:
+        ctx.run, ctx.curvature = _Run(plan, images.detach(), labels), curvature
         return ctx.run.gradients()
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *along: Tensor) -> tuple[Tensor, None, None]:
-        return ctx.run.slope_along(along), None, None
+    def backward(ctx: Any, *along: Tensor) -> tuple[Tensor, None, None, None]:
+        return ctx.run.slope_along(along, ctx.curvature), None, None, None
 
 
 class _EachProduct(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, images: Tensor, labels: Tensor, plan: Plan, joint: bool, *targets: Tensor
+        ctx: Any,
+        images: Tensor,
+        labels: Tensor,
+        plan: Plan,
+        joint: bool,
+        curvature: float,
+        *targets: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        ctx.run = _Run(plan, images.detach(), labels)
+        ctx.run, ctx.curvature = _Run(plan, images.detach(), labels), curvature
         ctx.groups = grouped(ctx.run.matched(targets), joint=joint)
         dots = torch.stack([group.dot for _, group in ctx.groups], dim=1)
         return dots, torch.stack([group.square for _, group in ctx.groups], dim=1)
@@ -126,8 +143,8 @@ class _EachProduct(torch.autograd.Function):
         factors = zip(ctx.groups, (2 * by_squares).T, by_dots.T, strict=True)
         for (places, group), own, target in factors:
             along.update(zip(places, group.mixed(own, target), strict=True))
-        slope = ctx.run.slope_along([along[place] for place in range(len(along))])
-        return slope, None, None, None, *[None] * len(along)
+        slope = ctx.run.slope_along([along[place] for place in range(len(along))], ctx.curvature)
+        return slope, None, None, None, None, *[None] * len(along)
 
 
 class _Run:
@@ -185,7 +202,11 @@ class _Run:
                 pulled = [made.pull(slope)] if step.trained else []
             _add_to(self.slopes, step.sources, pulled)
 
-    def slope_along(self, along: Sequence[Any]) -> Tensor:
+    def slope_along(self, along: Sequence[Any], curvature: float) -> Tensor:
+        if curvature:
+            for made in self.passed:
+                if isinstance(made, Kinked):
+                    made.lend(curvature)
         changes: list[Tensor | None] = [None]
         for step, made in zip(self.plan.steps, self.passed, strict=True):
             if made is None:

@@ -6,6 +6,7 @@ from torch import nn
 
 from semsim.attacks import second_order
 from semsim.attacks.batch_norm import batch_norm_mode
+from semsim.attacks.lent_curvature import lent_curvature
 from semsim.attacks.matching import FLOOR, Targets, distance_of_each, parameter_gradients
 from semsim.attacks.per_sample import cosine_distance_of_each, gradient_of_each
 from semsim.attacks.second_order import plan_of
@@ -306,3 +307,153 @@ def test_labels_may_be_probabilities():
         strict=True,
     ):
         assert torch.allclose(found, expected, rtol=1e-9, atol=1e-11)
+
+
+class Bent(torch.autograd.Function):
+    """The slope of ReLU, or of its leaky kin, with a curvature written out element by element."""
+
+    @staticmethod
+    def forward(ctx, x, below, curvature):
+        ctx.save_for_backward(x)
+        ctx.share = curvature * (1 - below)
+        return (x > 0).to(x.dtype) * (1 - below) + below
+
+    @staticmethod
+    def backward(ctx, slope):
+        (x,) = ctx.saved_tensors
+        curvature = torch.empty_like(x)
+        for place, one in enumerate(x):
+            steepness = 10 / (one - one.mean()).square().mean().sqrt()
+            curvature[place] = ctx.share * steepness / 4 / (steepness * one / 2).cosh() ** 2
+        return slope * curvature, None, None
+
+
+class BentRelu(nn.Module):
+    """ReLU whose slope is `Bent`: written as a product, whose slopes autograd takes."""
+
+    def __init__(self, below, curvature):
+        super().__init__()
+        self.below, self.curvature = below, curvature
+
+    def forward(self, x):
+        return Kink.apply(x, self.below, self.curvature)
+
+
+class Kink(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, below, curvature):
+        ctx.save_for_backward(x)
+        ctx.given = below, curvature
+        return nn.functional.leaky_relu(x, below)
+
+    @staticmethod
+    def backward(ctx, slope):
+        (x,) = ctx.saved_tensors
+        return slope * Bent.apply(x, *ctx.given), None, None
+
+
+def bent(model, curvature):
+    """`model` with each ReLU, leaky or not, replaced by that of this test."""
+    for name, child in list(model.named_children()):
+        if isinstance(child, nn.ReLU | nn.LeakyReLU):
+            setattr(model, name, BentRelu(getattr(child, "negative_slope", 0.0), curvature))
+        else:
+            bent(child, curvature)
+    return model
+
+
+class ByFunctions(nn.Module):
+    """A net that no plan knows, as its activations are functions, one of each kind."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(3 * 8 * 8, 9), nn.Linear(9, 9)
+        self.third, self.head = nn.Linear(9, 9), nn.Linear(9, 4)
+
+    def forward(self, images):
+        y = nn.functional.relu(self.first(images.flatten(1)), inplace=True)
+        y = nn.functional.leaky_relu(self.second(y), 0.2)
+        return self.head(torch.relu(self.third(y)))
+
+
+class ByModules(ByFunctions):
+    """The same net in modules."""
+
+    def __init__(self):
+        super().__init__()
+        self.bends = nn.ModuleList([nn.ReLU(), nn.LeakyReLU(0.2), nn.ReLU()])
+
+    def forward(self, images):
+        y = self.bends[0](self.first(torch.flatten(images, 1)))
+        return self.head(self.bends[2](self.third(self.bends[1](self.second(y)))))
+
+
+class TwiceKinked(Twice):
+    def __init__(self):
+        super().__init__()
+        self.bend = nn.ReLU()
+
+
+def made(name):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        alone = {"functions": ByFunctions, "modules": ByModules, "twice": TwiceKinked}
+        return alone[name]().double().eval() if name in alone else target(NETS[name])
+
+
+LENT = {"small-relu", "resnet", "mixed", "overwriting", "functions", "modules", "twice"}
+
+
+@pytest.mark.parametrize("name", sorted(LENT))
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("distance", ["cosine", "l2"])
+def test_a_lent_curvature_is_in_the_slope_and_in_nothing_else(name, count, distance):
+    model, targets = made(name), targets_of(made(name), count)
+    reference = bent(made("modules" if name == "functions" else name), 0.3)
+    images = IMAGES[:count].clone().requires_grad_(True)
+
+    def of(curvature):
+        if distance == "cosine":
+            return cosine_distance_of_each(model, images, targets, distance, curvature=curvature)
+        found = gradient_of_each(
+            model, images, targets.labels, differentiable=True, curvature=curvature
+        )
+        return distance_of_each(found, targets.gradients, distance)
+
+    expected = distance_of_each(one_by_one(reference, images), targets.gradients, distance)
+    lent, plain = of(0.3), of(0.0)
+    assert torch.equal(lent, plain)
+    assert torch.allclose(lent, expected, rtol=1e-9)
+    slopes = [torch.autograd.grad(d.sum(), images)[0] for d in (lent, expected, plain)]
+    assert torch.allclose(slopes[0], slopes[1], rtol=1e-8, atol=1e-10 * slopes[1].abs().max())
+    assert not torch.allclose(slopes[0], slopes[2], rtol=1e-2)
+
+
+def test_a_lent_curvature_is_there_under_own_statistics_too():
+    model, targets = target(NETS["resnet"]), targets_of(target(NETS["resnet"]), 3)
+    images = IMAGES.clone().requires_grad_(True)
+    slopes = []
+    for curvature in (0.0, 0.3):
+        given = {"batch_norm": "train", "curvature": curvature}
+        found = cosine_distance_of_each(model, images, targets, "cosine", **given)
+        slopes.append(torch.autograd.grad(found.sum(), images)[0])
+    assert not torch.allclose(*slopes, rtol=1e-2)
+
+
+def test_an_image_whose_units_are_all_equal_is_lent_nothing():
+    x = torch.stack([torch.zeros(2, 2), torch.tensor([[0.0, 1.0], [2.0, 3.0]])])
+    found = lent_curvature(x, 4.0)
+    assert torch.equal(found[0], torch.zeros(2, 2))
+    assert found[1, 0, 0] == found[1].max() > 0
+
+
+def test_a_lent_curvature_follows_the_unit_of_each_image_alone():
+    x = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    found = lent_curvature(x, 0.5)
+    scaled = lent_curvature(torch.stack([x[0], 8 * x[1]]), 0.5)
+    assert torch.allclose(scaled[0], found[0])
+    assert torch.allclose(scaled[1], found[1] / 8)
+    # Its integral over x is what the slope is taken to rise by.
+    fine = torch.linspace(-1, 1, 20_001, dtype=torch.float64)[None]
+    rise = torch.trapezoid(lent_curvature(fine, 0.5)[0], fine[0])
+    assert rise.item() == pytest.approx(0.5, abs=1e-5)
