@@ -36,8 +36,8 @@ def lent_curvature(x: Tensor, share: float) -> Tensor:
 def lending(curvature: float) -> Iterator[None]:
     """Automatic differentiation lends this share of `lent_curvature` to every ReLU called inside.
 
-    Modules and functions, leaky ones too, also under `torch.func`. One image at a time, or `torch.func.vmap`
-    over images.
+    Modules and functions, leaky ones too, also under `torch.func`. Each call's first dimension
+    counts images, which share no std; under `torch.func.vmap` it is 1.
     """
     if not curvature:
         yield

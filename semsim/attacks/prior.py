@@ -49,7 +49,7 @@ class Prior:
     tv: float = 0.02
     decay: float = 0.8
     chroma: float = 0.3
-    curvature: float = 0.0
+    curvature: float = 0.1
     restarts: int = 1
     max_shift: int = 0
     border: Literal["black", "any"] = "black"

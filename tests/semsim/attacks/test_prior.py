@@ -12,6 +12,7 @@ from semsim.attacks.prior_solve import scaled_distance_of_each
 from semsim.datasets.symbols import Symbols
 from semsim.errors import AttackFailedError
 from semsim.targets.convnet import SmallCNN
+from semsim.targets.lenet import CNN4
 from semsim.targets.model import TargetModel
 from semsim.types import GradientObservation
 
@@ -163,6 +164,17 @@ def test_recovers_an_image_from_a_kinked_net_better_than_grey(kinked, images):
     grey = -10 * math.log10((image - 0.5).square().mean().item())
     assert decibels(found, image) > grey + 4
     assert not found.is_worse_than_grey
+
+
+def test_a_lent_curvature_helps_where_units_are_wide_and_is_nothing_on_a_smooth_net(smooth, images):
+    wide = model_of(CNN4())
+    for place in (0, 3):
+        seen, image = seen_of(wide, images[place]), images[place]
+        plain, lent = (Prior(steps=60, curvature=c)(seen, rng=rng()) for c in (0.0, 0.1))
+        assert decibels(lent, image) > decibels(plain, image) + 1
+    seen = seen_of(smooth, images[0])
+    plain, lent = (Prior(steps=5, curvature=c)(seen, rng=rng()).image for c in (0.0, 0.1))
+    assert torch.equal(plain, lent)
 
 
 def test_auto_is_what_the_model_asks_for(smooth, images):
