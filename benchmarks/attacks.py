@@ -158,6 +158,8 @@ EQUAL = f"invgrad {FAST['steps']}, tv {FAST['tv']:g}"
 CONTESTANTS: dict[str, Attack] = {
     EQUAL: InvGrad(**FAST),
     "prior": Prior(),
+    "prior, curvature 0": Prior(curvature=0.0),
+    f"{EQUAL}, curv. 0.1": InvGrad(**FAST, curvature=0.1),
     "invgrad 500, tv 1e-4": InvGrad(steps=500),
     "invgrad 4800, tv 1e-4": InvGrad(steps=4800),
 }
@@ -209,7 +211,7 @@ def quality(
         for title, attack in CONTESTANTS.items():
             if "4800" in title and not long:
                 continue
-            print(f"  {title:22}{summary(psnrs(attack, net, images, seeds, device))}", flush=True)
+            print(f"  {title:28}{summary(psnrs(attack, net, images, seeds, device))}", flush=True)
         cost(net, images, device)
 
 
