@@ -19,6 +19,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from semsim.errors import UnknownNameError, WeightsError
+from semsim.kept.whole import whole_file, write_bytes
 from semsim.progress import Progress, Report, silent
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -120,11 +121,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str,
     Who may read it is up to the umask, as for every other file: safetensors' own writer lets
     nobody but its owner.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     kept = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    partial.write_bytes(save(kept, metadata=dict(facts)))
-    os.replace(partial, path)
+    write_bytes(path, save(kept, metadata=dict(facts)))
 
 
 def download(name: str, checkpoints: Path = CHECKPOINTS, report: Report = silent) -> Path:
@@ -137,21 +135,17 @@ def download(name: str, checkpoints: Path = CHECKPOINTS, report: Report = silent
     target = Path(checkpoints) / entry.file
     if target.is_file() and _fault(target, entry) is None:
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{entry.file}.{os.getpid()}.part")
     try:
-        _fetch(entry, partial, report)
-        fault = _fault(partial, entry)
-        if fault is not None:
-            raise WeightsError(f"What {entry.url} sent {fault}. Nothing was kept.")
-        os.replace(partial, target)
+        with whole_file(target) as partial:
+            _fetch(entry, partial, report)
+            fault = _fault(partial, entry)
+            if fault is not None:
+                raise WeightsError(f"What {entry.url} sent {fault}. Nothing was kept.")
     except (OSError, http.client.HTTPException) as error:  # urllib's URLError is an OSError
         raise WeightsError(
             f"{entry.url} could not be fetched ({error}). On another machine, fetch it and copy "
             f"it to {target}."
         ) from error
-    finally:
-        partial.unlink(missing_ok=True)
     return target
 
 

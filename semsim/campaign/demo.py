@@ -22,13 +22,16 @@ from torch.nn.functional import softmax
 
 from semsim.campaign.cell import AttackResult, TargetPlan, attack_images, train_plan
 from semsim.campaign.demo_plan import JUDGES, DemoSettings, invgrad, symbols_of, target_plans
-from semsim.campaign.records import software_versions, write_set
+from semsim.campaign.records import write_set
 from semsim.campaign.rows import save_results
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.device import pick_device
 from semsim.grid.processes import FRESH
 from semsim.images import read_image
+from semsim.kept.keys import key_of
+from semsim.kept.versions import software_versions
+from semsim.kept.whole import whole_file
 from semsim.progress import Progress, Report, silent
 from semsim.registry import build
 from semsim.targets import TARGETS, load_target, save_target, target_facts
@@ -121,8 +124,7 @@ def _set_up() -> None:
 
 def _key(*parts: Any) -> str:
     """A short hash of everything that decides a piece of work."""
-    text = json.dumps(parts, default=asdict, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return key_of(parts, 16)
 
 
 def _train_target(plan: TargetPlan, settings: DemoSettings, work: Path) -> Path:
@@ -183,7 +185,6 @@ def _attack(
         # Without a seed of its own, every image would get the same shift and the same noise.
         [settings.seed * 100_003 + place for place in places],
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
     _write_results(path, results)
     return results
 
@@ -197,9 +198,8 @@ def _write_results(path: Path, results: list[AttackResult]) -> None:
         for kind, picture in (("picture", each.picture), ("attacked", each.attacked))
         if picture is not None
     }
-    temporary = path.with_suffix(".part.npz")
-    np.savez(temporary, facts=json.dumps(facts), **pictures)
-    temporary.rename(path)
+    with whole_file(path) as part, open(part, "wb") as file:
+        np.savez(file, facts=json.dumps(facts), **pictures)
 
 
 def _read_results(path: Path) -> list[AttackResult]:

@@ -8,7 +8,6 @@ target or the attack, so that models and attacks are compared on the same shifts
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -32,6 +31,7 @@ from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.errors import DataError, SettingsError
 from semsim.images import to_uint8
+from semsim.kept import keys as kept
 from semsim.registry import build
 from semsim.targets import TARGETS
 from semsim.targets.train import TrainSettings
@@ -215,8 +215,7 @@ def choose_images(test: LabelledImages, campaign: Campaign) -> LabelledImages:
 
 def key_of(*parts: Any) -> str:
     """A hash, 20 hexadecimal digits, of everything in `parts`."""
-    text = json.dumps(plain(parts), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:20]
+    return kept.key_of(plain(parts), 20)
 
 
 def campaign_from(content: Mapping[str, Any]) -> Campaign:

@@ -22,7 +22,8 @@ from semsim.campaign.store import PIECES, PieceStore
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.errors import StopRequestedError
-from semsim.jobs.folders import read_json, write_json
+from semsim.jobs.folders import read_json
+from semsim.kept.whole import write_json
 from semsim.progress import Progress, Report, silent
 from semsim.registry import build
 from semsim.targets import TARGETS, TargetModel

@@ -15,12 +15,9 @@ the set, equal to `original` where nothing was changed, None where it is not kno
 class_name, probability.
 """
 
-import functools
 import json
-import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -167,17 +164,3 @@ def write_set(folder: Path, run: Mapping[str, Any], rows: list[dict[str, Any]]) 
     failed = sum(row["status"] != "ok" for row in rows)
     record = {"format": FORMAT, **run, "n_ok": len(rows) - failed, "n_failed": failed}
     (folder / "run.json").write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
-
-
-def software_versions(*libraries: str) -> dict[str, str]:
-    """Versions of what determines every result, and of the named `libraries`."""
-    names = ("torch", "torchvision", "numpy", "scikit-image", "pytorch-metric-learning", *libraries)
-    return {"python": platform.python_version(), **{name: _version(name) for name in names}}
-
-
-@functools.cache  # a file has to be found and parsed for it; every score of a set asks again
-def _version(library: str) -> str:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return "not installed"

@@ -8,13 +8,14 @@ from typing import Any
 
 from semsim.attacks import ATTACKS
 from semsim.campaign.plan import Plan, PlannedSet
-from semsim.campaign.records import read_set, software_versions, write_set
+from semsim.campaign.records import read_set, write_set
 from semsim.campaign.rows import save_result
 from semsim.campaign.specs import named
 from semsim.campaign.store import PieceStore, StoredCell
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.errors import DataError
+from semsim.kept.versions import software_versions
 from semsim.targets import TARGETS, target_facts
 
 

@@ -10,7 +10,6 @@ Every file is written whole or not at all. All campaigns below one data folder s
 """
 
 import json
-import os
 import zipfile
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -22,7 +21,8 @@ import numpy as np
 from semsim.campaign.cell import AttackResult
 from semsim.campaign.failures import told_of_the_machine
 from semsim.errors import DataError
-from semsim.jobs.folders import read_json, write_json
+from semsim.jobs.folders import read_json
+from semsim.kept.whole import whole_file, write_bytes, write_json, write_text
 
 PIECES = "_pieces"  # begins with a sign that no campaign's name begins with
 
@@ -72,9 +72,8 @@ class PieceStore:
     def write_target(self, key: str, content: bytes, cost: dict[str, Any]) -> None:
         """Keep a trained target; a failure kept before is forgotten."""
         path = self.weights(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_json(path.with_suffix(".json"), cost)
-        _replace(path, content)
+        write_bytes(path, content)
         self.checkpoint(key).unlink(missing_ok=True)
         self.forget_failure(key)
 
@@ -90,9 +89,7 @@ class PieceStore:
 
     def write_failure(self, key: str, why: str) -> None:
         """Keep why a target could not be trained."""
-        path = self._failure(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, why.encode())
+        write_text(self._failure(key), why)
 
     def failure(self, key: str) -> str:
         """Why the target could not be trained, or "" where nothing is known of that."""
@@ -119,22 +116,19 @@ class PieceStore:
 
     def write_cell(self, key: str, cell: StoredCell) -> None:
         """Keep an attacked image."""
-        path = self.cell(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
         facts = {**asdict(cell.result), "picture": None, "attacked": None}
         facts = {**facts, "image_id": cell.image_id, "class_id": cell.class_id}
         facts |= {"class_name": cell.class_name, "crashed": cell.crashed, "seconds": cell.seconds}
         nothing = np.empty(0, np.uint8)
         picture = nothing if cell.result.picture is None else cell.result.picture
-        temporary = path.with_name(f".{key}.{os.getpid()}.part.npz")
-        np.savez(
-            temporary,
-            original=cell.original,
-            attacked=cell.result.attacked,
-            picture=picture,
-            facts=json.dumps(facts),
-        )
-        os.replace(temporary, path)
+        with whole_file(self.cell(key)) as part, open(part, "wb") as file:
+            np.savez(  # into a file, as it would add .npz to a name
+                file,
+                original=cell.original,
+                attacked=cell.result.attacked,
+                picture=picture,
+                facts=json.dumps(facts),
+            )
 
     def read_cell(self, key: str) -> StoredCell:
         """The kept cell; `DataError` where it is missing or broken."""
@@ -184,9 +178,3 @@ class PieceStore:
 # What numpy and zipfile raise of a file that is cut short, empty or something else.
 _BROKEN = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile)
 _ABOUT = ("image_id", "class_id", "class_name", "crashed", "seconds")
-
-
-def _replace(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    temporary.write_bytes(content)
-    os.replace(temporary, path)

@@ -18,11 +18,12 @@ from semsim.attacks.cafe import Cafe
 from semsim.attacks.vertical import QuarteredNet, drawn_batches, observe_vertical
 from semsim.campaign.cell import AttackResult, result_of
 from semsim.campaign.plan import Campaign, check_name, choose_images
-from semsim.campaign.records import software_versions, write_set
+from semsim.campaign.records import write_set
 from semsim.campaign.rows import save_results
 from semsim.campaign.specs import named, read_plugin
 from semsim.datasets import DATASETS
 from semsim.errors import AttackFailedError, SettingsError
+from semsim.kept.versions import software_versions
 from semsim.progress import Report, silent
 from semsim.registry import build
 from semsim.types import LabelledImages, Reconstruction

@@ -13,7 +13,8 @@ from typing import Any
 
 from semsim.campaign.plan import Campaign, campaign_from, campaign_to
 from semsim.errors import JobError, SettingsError
-from semsim.jobs.folders import read_json, write_json
+from semsim.jobs.folders import read_json
+from semsim.kept.whole import write_json
 
 CAMPAIGN = "campaign.json"
 _LIVE = "live.json"

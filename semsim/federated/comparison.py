@@ -45,6 +45,7 @@ from semsim.federated.verdict import ArmScore, scored, sentence, summary
 from semsim.federated.views import received, received_noise, sent
 from semsim.images import read_image, read_images
 from semsim.jobs import folders as jobs
+from semsim.kept.whole import write_json
 from semsim.progress import Progress, Report, silent
 from semsim.registry import Registry, build
 from semsim.types import LabelledImages, Reconstruction
@@ -299,13 +300,13 @@ def _begin(order: Order, out: Path) -> None:
             )
         return
     out.mkdir(parents=True, exist_ok=True)
-    jobs.write_json(path, asked)
+    write_json(path, asked)
 
 
 def _training(order: Order, data: FederatedData, out: Path, total: _Total) -> dict[str, Any]:
     path = out / TRAINING
     if not path.exists():
-        jobs.write_json(path, compared(order, data, total.training))
+        write_json(path, compared(order, data, total.training))
     return jobs.read_json(path)
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from semsim.attacks import ATTACKS, run_many
 from semsim.campaign.cell import Plugin
-from semsim.campaign.records import ATTACKED, software_versions, write_set
+from semsim.campaign.records import ATTACKED, write_set
 from semsim.campaign.specs import all_settings
 from semsim.defences import pbpfl
 from semsim.errors import AttackFailedError, DataError
@@ -26,6 +26,7 @@ from semsim.federated.attacks import canonicalised, has_linear_start, solved_inp
 from semsim.federated.networks import drawn_network
 from semsim.federated.views import received_noise, recovered, sent
 from semsim.images import write_png
+from semsim.kept.versions import software_versions
 from semsim.progress import Progress, Report, silent
 from semsim.registry import Registry, build
 from semsim.types import GradientObservation, LabelledImages, Reconstruction

@@ -1,7 +1,6 @@
 """From pairs of files to reconstruction sets: every image is looked at before any is copied."""
 
 import hashlib
-import json
 import re
 import shutil
 from collections import Counter
@@ -12,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from semsim.campaign.records import ATTACKED, software_versions, write_set
+from semsim.campaign.records import ATTACKED, write_set
 from semsim.errors import DataError
 from semsim.images import open_picture, read_image, write_png
 from semsim.importers.findings import FoundSet, Pair, Unread
+from semsim.kept.versions import software_versions
 from semsim.progress import Progress, Report
 from semsim.weights import sha256_of
 
@@ -247,8 +247,3 @@ def count_sets(sets: Sequence[FoundSet]) -> dict[str, int]:
         "reconstructions": sum(not pair.error for pair in pairs),
         "failed or missing": sum(bool(pair.error) for pair in pairs),
     }
-
-
-def as_json(value: Any) -> str:
-    """`value` as a record is written."""
-    return json.dumps(value, indent=1, sort_keys=True, default=str, ensure_ascii=False) + "\n"

@@ -9,16 +9,16 @@
 """
 
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from semsim.campaign.records import software_versions
 from semsim.errors import DataError, SettingsError
 from semsim.importers.findings import FORMAT, HumanTables, ImportPlan
-from semsim.importers.image_sets import as_json, copy_set
+from semsim.importers.image_sets import copy_set
+from semsim.kept.versions import software_versions
+from semsim.kept.whole import whole_folders, write_json
 from semsim.progress import Progress, Report, silent
 from semsim.weights import sha256_of
 
@@ -51,18 +51,11 @@ def carry_out(plan: ImportPlan, places: Places, report: Report = silent) -> tupl
     taken = [folder for folder in finals if folder.exists()]
     if taken:
         raise SettingsError(f"{taken[0]} is there already; choose another --name or --out.")
-    staged = {folder: folder.with_name(f".{folder.name}.{os.getpid()}") for folder in finals}
-    named: list[Path] = []
     try:
-        _write(plan, places, staged, report)
-        for folder, temporary in staged.items():
-            os.rename(temporary, folder)
-            named.append(folder)
+        with whole_folders(*finals) as parts:
+            _write(plan, places, dict(zip(finals, parts, strict=True)), report)
     except OSError as error:
-        _remove(named)
         raise DataError(f"Nothing was imported: {error}.") from error
-    finally:
-        _remove(staged.values())
     return finals
 
 
@@ -72,15 +65,9 @@ def _folders(plan: ImportPlan, places: Places) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(folder.resolve() for folder in wanted))
 
 
-def _remove(folders: Any) -> None:
-    for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def _write(plan: ImportPlan, places: Places, staged: Mapping[Path, Path], report: Report) -> None:
     for temporary in staged.values():
-        temporary.mkdir(parents=True)
-        (temporary / RECORD).write_text(as_json(record_of(plan)), encoding="utf-8")
+        write_json(temporary / RECORD, record_of(plan), sort=True)
     total = len(plan.found.sets) + (plan.found.tables is not None)
     for done, found in enumerate(plan.found.sets, start=1):
         folder = staged[places.sets.resolve()] / found.folder

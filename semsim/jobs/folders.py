@@ -43,6 +43,7 @@ from semsim.jobs.progress_log import (
     read_recent,
     seconds_left,
 )
+from semsim.kept.whole import write_json, write_text
 from semsim.progress import Progress, Report, silent
 
 log = logging.getLogger(__name__)
@@ -205,7 +206,7 @@ def request_stop(job: Job) -> None:
     if state(job) is JobState.RUNNING:
         (job.folder / "stop").touch()
     elif state(job) in {JobState.QUEUED, JobState.LOST}:
-        _write_text(job.folder / "stopped.txt", "Stopped while it was not running.\n")
+        write_text(job.folder / "stopped.txt", "Stopped while it was not running.\n")
 
 
 def state(job: Job) -> JobState:
@@ -291,22 +292,17 @@ def run_as_job(
             outcome = work(_Reporter(folder, file, also))
         write_json(folder / "result.json", outcome)
     except StopRequestedError:
-        _write_text(folder / "stopped.txt", "Stopped as asked.\n")
+        write_text(folder / "stopped.txt", "Stopped as asked.\n")
         (folder / "stop").unlink(missing_ok=True)  # granted, and not meant for the next run
         return None
     except KeyboardInterrupt:
-        _write_text(folder / "stopped.txt", "Stopped from the keyboard.\n")
+        write_text(folder / "stopped.txt", "Stopped from the keyboard.\n")
         raise
     except Exception as error:
         what = str(error) or type(error).__name__
-        _write_text(folder / "error.txt", f"{what}\n\n{traceback.format_exc()}")
+        write_text(folder / "error.txt", f"{what}\n\n{traceback.format_exc()}")
         raise
     return outcome
-
-
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write `content` so that a reader sees the old file or the new one, never half of one."""
-    _write_text(path, json.dumps(dict(content), indent=1, ensure_ascii=False) + "\n")
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -389,10 +385,3 @@ def _write_file(folder: Path, name: str, content: pd.DataFrame | Mapping[str, An
         content.to_parquet(folder / name, index=False)
     else:
         write_json(folder / name, content)
-
-
-def _write_text(path: Path, text: str) -> None:
-    # A name of its own a writer: the starter and the started may write the same file at once.
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)

@@ -12,6 +12,7 @@ from semsim.device import pick_device
 from semsim.errors import DataError, SettingsError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
+from semsim.kept.whole import write_json
 from semsim.learning import orders
 from semsim.learning.ablations import (
     STUDIES,
@@ -159,7 +160,7 @@ def run_arm(
         **{key: outcome[key] for key in kept},
         **{"seconds": time.monotonic() - began, "held_out": held_out},
     }
-    jobs.write_json(done, row)
+    write_json(done, row)
     (folder / STATE_FILE).unlink(missing_ok=True)
     return row
 

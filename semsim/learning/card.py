@@ -1,7 +1,6 @@
 """The model card of a SemSim: where it comes from, what it was judged by, what it is not for."""
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from semsim.errors import WeightsError
+from semsim.kept.whole import write_json, write_text
 from semsim.weights import sha256_of
 from semsim.words import counted
 
@@ -60,8 +60,8 @@ def write_card(checkpoint: Path, facts: CardFacts) -> dict[str, Any]:
     """Write the card beside `checkpoint`, as Markdown and as JSON, and return it."""
     card = card_of(checkpoint, facts)
     markdown, record = card_paths(checkpoint)
-    _write(markdown, card_markdown(card))
-    _write(record, json.dumps(card, indent=1, ensure_ascii=False) + "\n")
+    write_text(markdown, card_markdown(card))
+    write_json(record, card)
     return card
 
 
@@ -182,9 +182,3 @@ def _interval(value: float | None, low: float | None, high: float | None) -> str
     if value is None:
         return "–"
     return f"{value:.2f}" if low is None or high is None else f"{value:.2f} [{low:.2f}, {high:.2f}]"
-
-
-def _write(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.part")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from semsim.errors import SettingsError, WeightsError
-from semsim.jobs import folders as jobs
+from semsim.kept.whole import write_json
 from semsim.learning.orders import checkpoint_path
 from semsim.metrics.network import read_training
 
@@ -20,7 +20,7 @@ def promote(checkpoints: Path, name: str) -> Path:
     if not path.is_file():
         raise WeightsError(f"There is no SemSim called {name!r} in {checkpoints}.")
     read_training(path)
-    jobs.write_json(Path(checkpoints) / PROMOTED_FILE, {"semsim": name})
+    write_json(Path(checkpoints) / PROMOTED_FILE, {"semsim": name})
     return path
 
 

@@ -1,7 +1,6 @@
 """A training as the command line and the page run it: labels in, a checkpoint out, resumable."""
 
 import hashlib
-import os
 import pickle
 import time
 from dataclasses import asdict
@@ -12,8 +11,9 @@ from typing import Any
 import pandas as pd
 import torch
 
-from semsim.campaign.records import software_versions
 from semsim.errors import SettingsError, WeightsError
+from semsim.kept.versions import software_versions
+from semsim.kept.whole import whole_file
 from semsim.learning.diagnostics import EpochRecord
 from semsim.learning.initial import identify
 from semsim.learning.orders import Order, free_checkpoint_path
@@ -75,9 +75,8 @@ def write_state(path: Path, state: TrainState, order: Order, labels: pd.DataFram
         "settings": order.settings.result_settings(),
         "labels": _fingerprint(labels, order.settings),
     }
-    temporary = path.with_name(f".{path.name}.part")
-    torch.save(content, temporary)
-    os.replace(temporary, path)
+    with whole_file(path) as part:
+        torch.save(content, part)
 
 
 def read_state(path: Path, order: Order, labels: pd.DataFrame) -> TrainState | None:

@@ -16,6 +16,7 @@ from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder
 from semsim.errors import SettingsError
 from semsim.grid.processes import checked_workers, each_in_processes
+from semsim.kept.whole import whole_file
 from semsim.progress import Progress, Report, silent
 from semsim.registry import build
 from semsim.reporting.copa_figures import Shown, pictures
@@ -148,9 +149,8 @@ def _make_piece(
 ) -> None:
     (activation, variant, seed), path = work
     made = linear_rows(images, [variant], [activation], [seed], report)
-    part = path.with_suffix(".part")
-    made.to_parquet(part, index=False)
-    part.replace(path)
+    with whole_file(path) as part:
+        made.to_parquet(part, index=False)
 
 
 def write_figure(images: LabelledImages, variants: Sequence[int], kind: str, out: Path) -> Path:

@@ -26,6 +26,7 @@ from semsim.federated.comparison import largest_difference, load
 from semsim.federated.leak import ARMS
 from semsim.federated.summary import COST_COLUMNS
 from semsim.jobs import folders as jobs
+from semsim.kept.whole import write_json
 from semsim.layer_graph import count_parameters
 from semsim.progress import Report, silent
 from semsim.reproduce.pbpfl_leak import LeakPlan, leak_tasks, leak_text
@@ -130,7 +131,7 @@ def reproduced(chosen: Preset, out: Path, report: Report = silent, workers: int 
     out.mkdir(parents=True, exist_ok=True)
     _begin(chosen, out)
     if not (out / "costs.json").exists():  # timed first, while nothing else runs
-        jobs.write_json(out / "costs.json", costs(chosen))
+        write_json(out / "costs.json", costs(chosen))
     second, fourth = regression(chosen, out), classification(chosen, out)
     carry_out_all([*leak_tasks(chosen.leak, out), *second, *fourth], workers, report)
     fifth = jobs.read_json(out / "costs.json")
@@ -219,7 +220,7 @@ def _compare(settings: FederatedSettings, data: str, schemes: tuple[str, ...], p
     examples = load(data).data
     runs = {name: train(_under(settings, name), examples) for name in schemes}
     cells = [asdict(_cell(name, run, runs["FedAvg-MSE"])) for name, run in runs.items()]
-    jobs.write_json(path, {"cells": cells})
+    write_json(path, {"cells": cells})
 
 
 def _cells(tasks: Sequence[Task]) -> list[Cell]:
@@ -232,7 +233,7 @@ def _begin(chosen: Preset, out: Path) -> None:
     path = out / "preset.json"
     if path.exists() and jobs.read_json(path) != asked:
         raise SettingsError(f"{out} holds tables of other settings. Choose another folder.")
-    jobs.write_json(path, asked)
+    write_json(path, asked)
 
 
 def _cell(scheme: str, run: FederatedRun, plain: FederatedRun) -> Cell:

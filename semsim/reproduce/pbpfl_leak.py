@@ -21,6 +21,7 @@ from semsim.federated.networks import drawn_network
 from semsim.federated.summary import leak_table
 from semsim.federated.verdict import over_seeds, sentence, summary
 from semsim.jobs import folders as jobs
+from semsim.kept.whole import write_json
 from semsim.reproduce.pbpfl_tasks import Task
 
 
@@ -80,7 +81,7 @@ def leak_text(plan: LeakPlan, out: Path) -> str:
         for network, wanted in plan.networks
         for number in plan.rounds
     ]
-    jobs.write_json(out / "leak.json", {"plan": asdict(plan), "found": found})
+    write_json(out / "leak.json", {"plan": asdict(plan), "found": found})
     return "\n\n".join(_words(plan, one) for one in found)
 
 

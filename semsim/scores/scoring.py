@@ -12,7 +12,6 @@ What is hashed is the reference image really used: the clean original or the att
 import functools
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,9 +20,12 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from semsim.campaign.records import ReconstructionSet, read_set, software_versions
+from semsim.campaign.records import ReconstructionSet, read_set
 from semsim.errors import DataError, WeightsError
 from semsim.images import read_images
+from semsim.kept.keys import key_of
+from semsim.kept.versions import software_versions
+from semsim.kept.whole import whole_file
 from semsim.metrics import Judge, Metric, Pairs, Reference, Resources, find_metric
 from semsim.progress import Progress, Report, silent
 from semsim.weights import sha256_of
@@ -224,7 +226,7 @@ def score_key(metric: Metric, images: str, resources: Resources) -> str:
     }
     if metric.spec.revision:  # so that the others keep the keys they had before there were any
         settings["revision"] = metric.spec.revision
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:40]
+    return key_of(settings, 40)
 
 
 def content_hash(pairs: pd.DataFrame) -> str:
@@ -298,10 +300,8 @@ def _judge(metric: Metric, resources: Resources) -> Judge:
 
 
 def _write(path: Path, table: pd.DataFrame) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    table.to_parquet(temporary, index=False)
-    os.replace(temporary, path)  # a reader sees a whole file or none
+    with whole_file(path) as part:
+        table.to_parquet(part, index=False)
 
 
 def _read(path: Path) -> pd.DataFrame | None:

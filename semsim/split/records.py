@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from semsim.campaign.records import software_versions, write_set
+from semsim.campaign.records import write_set
 from semsim.images import write_png
+from semsim.kept.versions import software_versions
 from semsim.split.experiment import Leak
 from semsim.types import LabelledImages
 

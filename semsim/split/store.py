@@ -8,14 +8,13 @@ Every file is written whole or not at all, so that an interrupted run goes on wh
 several may share them.
 """
 
-import hashlib
-import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from semsim.kept import keys as kept
 from semsim.split.experiment import Leak
 from semsim.split.networks import SplitNetwork, Task
 from semsim.split.system import SplitSystem, empty_system
@@ -27,8 +26,7 @@ _ARRAYS = ("ssim", "psnr", "residuals", "grey_residuals")
 
 def key_of(facts: dict[str, Any]) -> str:
     """A hash of all that decides a piece."""
-    text = json.dumps({"version": _VERSION, **facts}, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:20]
+    return kept.key_of({"version": _VERSION, **facts}, 20)
 
 
 class SplitStore:

@@ -1,7 +1,6 @@
 """One resumable loop for everything that is trained in split inference, attacks too."""
 
 import math
-import os
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from semsim.errors import SettingsError, WeightsError
+from semsim.kept.whole import whole_file
 from semsim.progress import Progress, Report, silent
 from semsim.split.networks import SplitNetwork, Task, task_of
 from semsim.types import LabelledImages
@@ -167,10 +167,8 @@ def _restore(
 
 def write_tensors(path: Path, content: dict[str, Any]) -> None:
     """Keep tensors and plain values at `path`, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    torch.save(content, temporary)
-    os.replace(temporary, path)
+    with whole_file(path) as part:
+        torch.save(content, part)
 
 
 def read_tensors(path: Path) -> dict[str, Any]:

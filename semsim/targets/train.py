@@ -1,7 +1,5 @@
 """One training loop for all target classifiers."""
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -15,6 +13,7 @@ from torch import Tensor, nn
 from semsim.defences import Defence
 from semsim.device import pick_device
 from semsim.errors import SettingsError
+from semsim.kept.keys import key_of
 from semsim.progress import Progress, Report, silent
 from semsim.targets.checkpoint import TrainState, images_digest, read_state, write_state
 from semsim.targets.model import Architecture, TargetModel
@@ -251,7 +250,7 @@ def _fingerprint(training: Training) -> str:
         "degrade": None if degrade is None else getattr(degrade, "__qualname__", repr(degrade)),
         "data": images_digest(training.data),
     }
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    return key_of(parts)
 
 
 def _fresh_model(architecture: Architecture, data: LabelledImages, seed: int) -> TargetModel:

@@ -13,9 +13,9 @@ from semsim.analysis.evidence import MODEL_KEY, gather, model_key
 from semsim.analysis.human import mean_response, vote_counts
 from semsim.analysis.result import Analysis, AnalysisSettings
 from semsim.analysis.run import analyse
-from semsim.campaign.records import software_versions
 from semsim.errors import DataError, WeightsError
 from semsim.importers import Imported, list_imports, read_import
+from semsim.kept.versions import software_versions
 from semsim.metrics import Metric, MetricSpec, Resources, all_metrics, find_metric
 from semsim.metrics.network import read_training
 from semsim.reporting.figures import by_agreement

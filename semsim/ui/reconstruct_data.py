@@ -16,7 +16,8 @@ from semsim.campaign.specs import read_training, with_preset
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder
 from semsim.errors import DataError, SettingsError
-from semsim.jobs.folders import REPOSITORY, write_json
+from semsim.jobs.folders import REPOSITORY
+from semsim.kept.whole import write_json
 from semsim.targets.train import TrainSettings
 from semsim.ui import ScienceContext
 

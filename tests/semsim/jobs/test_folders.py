@@ -14,6 +14,7 @@ import pytest
 from semsim.errors import DataError, JobError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import JobState
+from semsim.kept.whole import write_json
 from semsim.progress import Progress
 
 # A command such as `python -m semsim` runs; its first argument says what becomes of it.
@@ -22,6 +23,8 @@ import sys, time
 from pathlib import Path
 from semsim.errors import DataError
 from semsim.jobs.folders import run_as_job
+from semsim.kept.whole import write_json
+from semsim.kept.whole import write_json
 from semsim.progress import Progress
 
 how, folder = sys.argv[1], Path(sys.argv[-1])
@@ -169,7 +172,7 @@ def test_a_zombie_does_not_live(make):
     job = make("wait")
     child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=-1)
     born = psutil.Process(child.pid).create_time()
-    jobs.write_json(job.folder / "pid.json", {"pid": child.pid, "started": born})
+    write_json(job.folder / "pid.json", {"pid": child.pid, "started": born})
     assert jobs.state(job) is JobState.RUNNING
     child.stdin.close()
     zombie = psutil.Process(child.pid)
@@ -182,7 +185,7 @@ def test_a_zombie_does_not_live(make):
 def test_a_process_that_took_over_the_number_is_not_the_job(make):
     job = make("wait")
     born = psutil.Process().create_time()
-    jobs.write_json(job.folder / "pid.json", {"pid": os.getpid(), "started": born - 100})
+    write_json(job.folder / "pid.json", {"pid": os.getpid(), "started": born - 100})
     assert jobs.state(job) is JobState.LOST
 
 
@@ -255,7 +258,7 @@ def test_the_time_left_ignores_the_pause_before_a_resume(make):
     lines = [(0, -1000), (10, -990), (10, 10), (20, 20)]
     text = [json.dumps({"done": d, "total": 100, "at": now + at}) for d, at in lines]
     (job.folder / "progress.jsonl").write_text("\n".join(text) + "\n")
-    jobs.write_json(job.folder / "pid.json", {"pid": os.getpid(), "started": now})
+    write_json(job.folder / "pid.json", {"pid": os.getpid(), "started": now})
     assert jobs.eta_seconds(job) == pytest.approx(80)
 
 
@@ -332,12 +335,12 @@ def test_a_clock_set_an_hour_back_or_forth_loses_no_running_job(make):
     for shift in (3600, -3600):
         # What the file would hold had it been written before the clock was set.
         moved = {key: owner[key] + shift for key in ("started", "booted")}
-        jobs.write_json(job.folder / "pid.json", {**owner, **moved})
+        write_json(job.folder / "pid.json", {**owner, **moved})
         assert jobs.state(job) is JobState.RUNNING
     # Another process that has taken the number is still told apart.
-    jobs.write_json(job.folder / "pid.json", {**owner, "started": owner["started"] - 60})
+    write_json(job.folder / "pid.json", {**owner, "started": owner["started"] - 60})
     assert jobs.state(job) is JobState.LOST
-    jobs.write_json(job.folder / "pid.json", owner)
+    write_json(job.folder / "pid.json", owner)
 
 
 def test_a_file_of_a_job_cannot_leave_its_folder(tmp_path):

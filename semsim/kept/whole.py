@@ -1,0 +1,104 @@
+"""Files and folders that are whole or not there, whoever else writes them and whenever it ends.
+
+What is being written lies beside its place under `.<name>.<process>.<thread>.part`, so that two
+writers of one name do not meet; the last to finish is what stays.
+"""
+
+import json
+import os
+import shutil
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A path to write to; when the block ends it becomes `path`, when the block raises it goes.
+
+    The folder is made. A file that is there already is replaced.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = _beside(path, "part")
+    try:
+        yield part
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write `content` at `path`: a reader sees the old file or the new one, never half of one."""
+    with whole_file(path) as part:
+        part.write_bytes(content)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` as UTF-8 at `path`, as `write_bytes` does."""
+    write_bytes(path, text.encode())
+
+
+def write_json(path: Path, content: Mapping[str, Any], *, sort: bool = False) -> None:
+    """Write `content` as JSON at `path`, as `write_bytes` does.
+
+    sort: by name, so that two records can be laid side by side; else in the order given.
+    """
+    text = json.dumps(dict(content), indent=1, sort_keys=sort, ensure_ascii=False)
+    write_text(path, text + "\n")
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """An empty folder to fill; when the block ends it takes the place of `folder`."""
+    with whole_folders(folder, replace=True) as (part,):
+        yield part
+
+
+@contextmanager
+def whole_folders(*folders: Path, replace: bool = False) -> Iterator[tuple[Path, ...]]:
+    """Empty folders to fill, one for each of `folders`, which appear all or none.
+
+    When the block raises, nothing has changed. replace: take the place of what is there; without
+    it, a folder that is there and not empty raises `OSError`, and none appears.
+    """
+    parts = tuple(_beside(Path(folder), "part") for folder in folders)
+    try:
+        for part in parts:
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir(parents=True)
+        yield parts
+        _name(dict(zip(parts, map(Path, folders), strict=True)), replace)
+    finally:
+        for part in parts:
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def _name(parts: Mapping[Path, Path], replace: bool) -> None:
+    named: list[Path] = []
+    try:
+        for part, folder in parts.items():
+            if replace and folder.exists():
+                shutil.rmtree(_beside(folder, "old"), ignore_errors=True)
+                os.rename(folder, _beside(folder, "old"))
+            named.append(folder)
+            os.rename(part, folder)
+    except OSError:
+        for folder, part in zip(named, parts, strict=False):
+            _take_back(folder, part)
+        raise
+    for folder in named:
+        shutil.rmtree(_beside(folder, "old"), ignore_errors=True)
+
+
+def _take_back(folder: Path, part: Path) -> None:
+    if not part.exists():  # it has become the folder
+        shutil.rmtree(folder, ignore_errors=True)
+    if _beside(folder, "old").exists():
+        os.rename(_beside(folder, "old"), folder)
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.{threading.get_native_id()}.{ending}")
