@@ -20,8 +20,8 @@ from annotation.ui import StudyContext, label, people, results, studies
 from annotation.ui.mount import Page, mount, web_app
 from annotation.web import proxies
 from annotation.web.guard import Guard
-from semsim.campaign.records import set_choices
 from semsim.errors import DataError
+from semsim.sets.reader import set_choices
 from semsim.ui import ScienceContext, StudyChoice
 from semsim.ui.pages import PAGES, routers
 

@@ -69,7 +69,7 @@ def read_image(path: Path, size: tuple[int, int] | None = None) -> Tensor:
         picture = file.convert("RGB")
     if size is not None and picture.size != (size[1], size[0]):
         picture = picture.resize((size[1], size[0]), Image.Resampling.BICUBIC)
-    return torch.from_numpy(np.asarray(picture, dtype=np.float32) / 255).permute(2, 0, 1)
+    return from_uint8(np.asarray(picture))
 
 
 def read_images(paths: Sequence[Path], size: tuple[int, int] | None = None) -> Tensor:
@@ -84,6 +84,11 @@ def read_images(paths: Sequence[Path], size: tuple[int, int] | None = None) -> T
                 "all images of a set need one size."
             )
     return torch.stack(images)
+
+
+def from_uint8(picture: np.ndarray) -> Tensor:
+    """(H, W, C) uint8 as (C, H, W) float32 in [0, 1]."""
+    return torch.from_numpy(picture.astype(np.float32) / 255).permute(2, 0, 1)
 
 
 def to_uint8(image: Tensor) -> np.ndarray:

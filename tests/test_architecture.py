@@ -27,7 +27,7 @@ ALLOWED = {
 FLOORS = {
     "semsim": (
         "types errors words progress registry images device weights layer_graph terminal kept",
-        "grid jobs",
+        "grid jobs sets",
         "datasets defences",
         "targets",
         "attacks metrics",

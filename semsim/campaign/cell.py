@@ -5,21 +5,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from semsim.attacks import ATTACKS, run_many
 from semsim.attacks.observe import Leak, assumptions, observe_gradient
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.errors import AttackFailedError
-from semsim.images import to_uint8
 from semsim.progress import Report, silent
 from semsim.registry import build
+from semsim.sets.image import AttackResult, result_of
 from semsim.targets import TARGETS, TargetModel, load_target
 from semsim.targets.train import Training, TrainSettings, accuracy, carry_out
-from semsim.types import LabelledImages, Reconstruction, worse_than_grey
+from semsim.types import LabelledImages, Reconstruction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,40 +37,6 @@ class TargetPlan:
     architecture: Plugin
     defence: Plugin
     train: TrainSettings
-
-
-@dataclass(frozen=True, kw_only=True)
-class AttackResult:
-    """One attacked image: a picture, or the reason why there is none.
-
-    picture: (H, W, 3) uint8, or None. attacked: (H, W, 3) uint8, the original as training
-    augmentation left it, which is what the attack could get back at best. residual,
-    grey_residual, blown_up, solver: see `Reconstruction`. found_shift: the (x, y) shift the attack
-    itself estimated, where it does; shift_x, shift_y and flipped are the truth.
-    """
-
-    picture: np.ndarray | None
-    attacked: np.ndarray
-    error: str
-    objective: float
-    shift_x: int
-    shift_y: int
-    flipped: bool
-    residual: float = float("nan")
-    grey_residual: float = float("nan")
-    found_shift: tuple[int, int] | None = None
-    blown_up: bool = False
-    solver: str = ""
-
-    @property
-    def ok(self) -> bool:
-        """Whether there is a picture."""
-        return self.picture is not None
-
-    @property
-    def worse_than_grey(self) -> bool:
-        """Whether there is a picture that shows nothing, see `semsim.types.worse_than_grey`."""
-        return self.ok and worse_than_grey(self.residual, self.grey_residual)
 
 
 def train_plan(
@@ -149,20 +113,3 @@ def _of_leak(leak: Leak, found: Reconstruction | AttackFailedError) -> AttackRes
         shift_y=leak.shift_y,
         flipped=leak.flipped,
     )
-
-
-def result_of(found: Reconstruction | AttackFailedError, attacked: Tensor) -> AttackResult:
-    """What is kept of an attack on `attacked`, (3, H, W) in [0, 1], neither moved nor flipped."""
-    outcome: dict[str, Any] = {"picture": None, "error": str(found), "objective": float("nan")}
-    if isinstance(found, Reconstruction):
-        outcome = {
-            "picture": to_uint8(found.image),
-            "error": "",
-            "objective": found.objective,
-            "residual": found.residual,
-            "grey_residual": found.grey_residual,
-            "found_shift": found.shift,
-            "blown_up": found.blown_up,
-            "solver": found.solver,
-        }
-    return AttackResult(attacked=to_uint8(attacked), shift_x=0, shift_y=0, flipped=False, **outcome)

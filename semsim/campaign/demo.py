@@ -4,7 +4,6 @@ Everything is computed here from seeds; `python -m semsim demo build` does it ag
 trainings and attacks are kept in a work folder, so that an interrupted build goes on.
 """
 
-import hashlib
 import json
 import shutil
 import time
@@ -20,24 +19,25 @@ import pandas as pd
 import torch
 from torch.nn.functional import softmax
 
-from semsim.campaign.cell import AttackResult, TargetPlan, attack_images, train_plan
+from semsim.campaign.cell import TargetPlan, attack_images, train_plan
 from semsim.campaign.demo_plan import JUDGES, DemoSettings, invgrad, symbols_of, target_plans
-from semsim.campaign.records import write_set
-from semsim.campaign.rows import save_results
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.device import pick_device
 from semsim.grid.processes import FRESH
-from semsim.images import read_image
+from semsim.images import from_uint8, to_uint8
 from semsim.kept.keys import key_of
 from semsim.kept.versions import software_versions
 from semsim.kept.whole import whole_file
 from semsim.progress import Progress, Report, silent
 from semsim.registry import build
+from semsim.sets.image import AttackResult, set_images
+from semsim.sets.writer import write_set
 from semsim.targets import TARGETS, load_target, save_target, target_facts
 from semsim.targets.degrade import degrade
 from semsim.targets.train import TrainSettings, accuracy, train_target
 from semsim.types import LabelledImages
+from semsim.weights import sha256_of
 
 _PIECE = "demo/3"  # of the work folder: what other code made is not used again
 
@@ -91,8 +91,9 @@ def build_demo(
     for plan in plans:
         mine = [results[plan.label, image_id] for image_id in chosen.ids]
         folder = out / "sets" / plan.label.replace("/", "__")
-        _write_set(folder, plan, trained[plan.label], chosen, mine, settings, cost)
-        _write_predictions(folder, judged["predictor"], chosen)
+        run = _run_record(plan, trained[plan.label], chosen, settings, cost)
+        predictions = _predictions(judged["predictor"], chosen, mine)
+        write_set(folder, run, set_images(chosen, mine), predictions)
     shutil.copyfile(judged["recogniser"], out / "recogniser.safetensors")
     return sorted((out / "sets").iterdir())
 
@@ -216,19 +217,6 @@ def _read_results(path: Path) -> list[AttackResult]:
         ]
 
 
-def _write_set(
-    folder: Path,
-    plan: TargetPlan,
-    weights: Path,
-    images: LabelledImages,
-    results: list[AttackResult],
-    settings: DemoSettings,
-    cost: Mapping[str, float],
-) -> None:
-    rows = save_results(folder, images, results)
-    write_set(folder, _run_record(plan, weights, images, settings, cost), rows)
-
-
 def _run_record(
     plan: TargetPlan,
     weights: Path,
@@ -249,7 +237,7 @@ def _run_record(
             "architecture": asdict(plan.architecture),
             "strategy": asdict(plan.defence),
             "train": asdict(plan.train),
-            "weights_sha256": hashlib.sha256(weights.read_bytes()).hexdigest(),
+            "weights_sha256": sha256_of(weights),
             **target_facts(weights),
         },
         "attack": {**asdict(invgrad(settings)), "label": "known", "batch_norm": "eval"},
@@ -270,20 +258,24 @@ def _device_name(device: str) -> str:
 
 
 @torch.no_grad()
-def _write_predictions(folder: Path, predictor: Path, images: LabelledImages) -> None:
+def _predictions(
+    predictor: Path, images: LabelledImages, results: list[AttackResult]
+) -> pd.DataFrame:
     """What the independent classifier reads in each original and each reconstruction."""
     model = load_target(predictor)
+    subjects = {
+        "original": [to_uint8(image) for image in images.images],
+        "reconstruction": [found.picture for found in results],
+    }
     rows = []
-    for subject in ("original", "reconstruction"):
-        for image_id in images.ids:
-            path = folder / f"{subject}s" / f"{image_id}.png"
-            if not path.exists():
+    for subject, pictures in subjects.items():
+        for image_id, picture in zip(images.ids, pictures, strict=True):
+            if picture is None:
                 continue
-            chances = softmax(model(read_image(path)[None]), dim=1)[0].tolist()
+            chances = softmax(model(from_uint8(picture)[None]), dim=1)[0].tolist()
             rows += [
                 (image_id, subject, name, round(chance, 6))
                 for name, chance in zip(model.classes, chances, strict=True)
             ]
     columns = ["image_id", "subject", "class_name", "probability"]
-    table = pd.DataFrame(rows, columns=columns).astype({"probability": "float32"})
-    table.to_parquet(folder / "predictions.parquet", index=False, compression="zstd")
+    return pd.DataFrame(rows, columns=columns).astype({"probability": "float32"})

@@ -1,22 +1,22 @@
 """The finished cells of one target under one attack, as a reconstruction set."""
 
-import hashlib
-import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from semsim.attacks import ATTACKS
 from semsim.campaign.plan import Plan, PlannedSet
-from semsim.campaign.records import read_set, write_set
-from semsim.campaign.rows import save_result
 from semsim.campaign.specs import named
 from semsim.campaign.store import PieceStore, StoredCell
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.errors import DataError
 from semsim.kept.versions import software_versions
+from semsim.sets.image import SetImage, set_image
+from semsim.sets.reader import read_set
+from semsim.sets.writer import write_set
 from semsim.targets import TARGETS, target_facts
+from semsim.weights import sha256_of
 
 
 def set_folder(data: Path, plan: Plan, planned: PlannedSet) -> Path:
@@ -40,18 +40,11 @@ def write_finished_set(data: Path, plan: Plan, planned: PlannedSet) -> Path:
     """
     store, folder = PieceStore(data), set_folder(data, plan, planned)
     cells = [store.read_cell(cell.key) for cell in planned.cells]
-    parts = folder.with_name(f".{folder.name}.part")
-    shutil.rmtree(parts, ignore_errors=True)
-    rows = [_row(parts, cell) for cell in cells]
-    write_set(parts, _run_record(store, plan, planned, cells), rows)
-    shutil.rmtree(folder, ignore_errors=True)
-    parts.rename(folder)
-    return folder
+    return write_set(folder, _run_record(store, plan, planned, cells), map(_image, cells))
 
 
-def _row(folder: Path, cell: StoredCell) -> dict[str, Any]:
-    return save_result(
-        folder,
+def _image(cell: StoredCell) -> SetImage:
+    return set_image(
         image_id=cell.image_id,
         class_id=cell.class_id,
         class_name=cell.class_name,
@@ -98,10 +91,9 @@ def _target_record(store: PieceStore, planned: PlannedSet) -> dict[str, Any]:
     path = store.weights(key)
     if not path.exists():
         return {**record, "error": store.failure(key)}
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
     return {
         **record,
-        "weights_sha256": digest,
+        "weights_sha256": sha256_of(path),
         **target_facts(path),
         "training": store.target_cost(key),
     }

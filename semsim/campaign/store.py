@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from semsim.campaign.cell import AttackResult
 from semsim.campaign.failures import told_of_the_machine
 from semsim.errors import DataError
 from semsim.jobs.folders import read_json
 from semsim.kept.whole import whole_file, write_bytes, write_json, write_text
+from semsim.sets.image import AttackResult
 
 PIECES = "_pieces"  # begins with a sign that no campaign's name begins with
 

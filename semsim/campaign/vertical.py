@@ -5,7 +5,6 @@ over batches instead, and all images come back from one attack, so there is noth
 workers and this stands beside the grid.
 """
 
-import shutil
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,16 +15,15 @@ import torch
 from semsim.attacks import VERTICAL_ATTACKS
 from semsim.attacks.cafe import Cafe
 from semsim.attacks.vertical import QuarteredNet, drawn_batches, observe_vertical
-from semsim.campaign.cell import AttackResult, result_of
 from semsim.campaign.plan import Campaign, check_name, choose_images
-from semsim.campaign.records import write_set
-from semsim.campaign.rows import save_results
 from semsim.campaign.specs import named, read_plugin
 from semsim.datasets import DATASETS
 from semsim.errors import AttackFailedError, SettingsError
 from semsim.kept.versions import software_versions
 from semsim.progress import Report, silent
 from semsim.registry import build
+from semsim.sets.image import AttackResult, result_of, set_images
+from semsim.sets.writer import write_set
 from semsim.types import LabelledImages, Reconstruction
 
 
@@ -66,8 +64,6 @@ def attack_vertical(run: VerticalRun, data: Path, report: Report = silent) -> Pa
     images = choose_images(build(DATASETS, split.name, split.settings)("test"), asked)
     results = _results(run, build(VERTICAL_ATTACKS, plugin.name, plugin.settings), images, report)
     folder = Path(data) / "runs" / run.name / f"quartered__{plugin.name}"
-    parts = folder.with_name(f".{folder.name}.part")
-    shutil.rmtree(parts, ignore_errors=True)
     record: dict[str, Any] = {
         "name": f"{run.name}/quartered/{plugin.name}",
         "model": f"quartered/{plugin.name}",
@@ -86,10 +82,7 @@ def attack_vertical(run: VerticalRun, data: Path, report: Report = silent) -> Pa
         "seconds": round(time.monotonic() - started, 1),
         "versions": software_versions(),
     }
-    write_set(parts, record, save_results(parts, images, results))
-    shutil.rmtree(folder, ignore_errors=True)
-    parts.rename(folder)
-    return folder
+    return write_set(folder, record, set_images(images, results))
 
 
 def _results(

@@ -10,7 +10,6 @@ from semsim.campaign.machines import connect
 from semsim.campaign.orders import Order, jobs_of, load, plan_of, queue_campaign
 from semsim.campaign.plan import Campaign, campaign_from
 from semsim.campaign.probe import Outlook, known_estimate, measure, outlook
-from semsim.campaign.records import read_set
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.specs import read_training, with_preset
 from semsim.campaign.store import PieceStore
@@ -19,6 +18,7 @@ from semsim.campaign.watch import campaigns, read_campaign
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, read_job
 from semsim.jobs.terminal import TerminalBar, carry_out
+from semsim.sets.reader import read_set
 from semsim.terminal import DATA, told_errors
 
 app = typer.Typer(no_args_is_help=True, help="A grid of targets and attacks, on many machines.")

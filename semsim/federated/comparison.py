@@ -15,7 +15,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from semsim.campaign.records import read_set
 from semsim.campaign.specs import read_attack, read_plugin
 from semsim.datasets import DATASETS
 from semsim.datasets.digits import Digits
@@ -48,6 +47,7 @@ from semsim.jobs import folders as jobs
 from semsim.kept.whole import write_json
 from semsim.progress import Progress, Report, silent
 from semsim.registry import Registry, build
+from semsim.sets.reader import read_set
 from semsim.types import LabelledImages, Reconstruction
 
 IMAGE_DATA: Registry[Any] = Registry("data set", {**DATASETS, "digits": Digits})
@@ -364,8 +364,8 @@ def _found(folder: Path, row: Mapping[Any, Any]) -> Reconstruction | AttackFaile
         objective=float(row["objective"]),
         residual=float(row["residual"]),
         grey_residual=float(row["grey_residual"]),
-        blown_up=bool(row.get("blown_up", False)),
-        solver=str(row.get("solver", "")),
+        blown_up=row["blown_up"] is True,
+        solver=row["solver"] or "",
     )
 
 

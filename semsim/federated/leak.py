@@ -5,7 +5,6 @@ An arm is a party, what it sees (`semsim.federated.views`), and what it does wit
 they can be compared image by image.
 """
 
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -17,7 +16,6 @@ from torch import Tensor
 
 from semsim.attacks import ATTACKS, run_many
 from semsim.campaign.cell import Plugin
-from semsim.campaign.records import ATTACKED, write_set
 from semsim.campaign.specs import all_settings
 from semsim.defences import pbpfl
 from semsim.errors import AttackFailedError, DataError
@@ -25,10 +23,11 @@ from semsim.federated import FederatedData, FederatedRun, FederatedSettings, Vie
 from semsim.federated.attacks import canonicalised, has_linear_start, solved_input, stripped
 from semsim.federated.networks import drawn_network
 from semsim.federated.views import received_noise, recovered, sent
-from semsim.images import write_png
 from semsim.kept.versions import software_versions
 from semsim.progress import Progress, Report, silent
 from semsim.registry import Registry, build
+from semsim.sets.image import result_of, set_images
+from semsim.sets.writer import write_set
 from semsim.types import GradientObservation, LabelledImages, Reconstruction
 
 Found = Reconstruction | AttackFailedError
@@ -313,44 +312,11 @@ def _told(report: Report, arm: Arm, before: int, now: int, count: int) -> Report
 
 def write_arm(folder: Path, study: LeakStudy, result: ArmResult) -> None:
     """Write an arm's reconstruction set, in the place of an older one."""
-    shutil.rmtree(folder, ignore_errors=True)
     attacked = study.attacked()
-    rows = [_row(folder, attacked.pick([place]), found) for place, found in enumerate(result.found)]
-    write_set(folder, _record(study, result, attacked), rows)
-
-
-def _row(folder: Path, image: LabelledImages, found: Found) -> dict[str, Any]:
-    image_id, label = image.ids[0], int(image.labels[0])
-    original = f"originals/{image_id}.png"
-    write_png(image.images[0], folder / original)
-    row: dict[str, Any] = {
-        "image_id": image_id,
-        "class_id": label,
-        "class_name": image.classes[label],
-        "original": original,
-        ATTACKED: original,
-        "reconstruction": None,
-        "status": "failed",
-        "error": str(found),
-        "objective": float("nan"),
-        "shift_x": 0,
-        "shift_y": 0,
-        "flipped": False,
-    }
-    if isinstance(found, AttackFailedError):
-        return row
-    write_png(found.image, folder / f"reconstructions/{image_id}.png")
-    return row | {
-        "reconstruction": f"reconstructions/{image_id}.png",
-        "status": "ok",
-        "error": "",
-        "objective": found.objective,
-        "residual": found.residual,
-        "grey_residual": found.grey_residual,
-        "worse_than_grey": found.is_worse_than_grey,
-        "blown_up": found.blown_up,
-        "solver": found.solver,
-    }
+    results = [
+        result_of(found, image) for found, image in zip(result.found, attacked.images, strict=True)
+    ]
+    write_set(folder, _record(study, result, attacked), set_images(attacked, results))
 
 
 def _record(study: LeakStudy, result: ArmResult, attacked: LabelledImages) -> dict[str, Any]:

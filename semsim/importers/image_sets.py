@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -11,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from semsim.campaign.records import ATTACKED, write_set
 from semsim.errors import DataError
-from semsim.images import open_picture, read_image, write_png
+from semsim.images import open_picture, read_image
 from semsim.importers.findings import FoundSet, Pair, Unread
 from semsim.kept.versions import software_versions
 from semsim.progress import Progress, Report
+from semsim.sets.image import SetImage
+from semsim.sets.writer import picture_format, write_set
 from semsim.weights import sha256_of
 
 _MODES = {"1", "L", "P", "RGB", "CMYK", "YCbCr"}  # 8 bits a channel and nothing to see through
@@ -153,12 +153,10 @@ def copy_set(found: FoundSet, folder: Path, name: str, record: Mapping[str, Any]
     """
     digest = hashlib.sha256()
     kinds: Counter[str] = Counter()
-    rows = []
     for pair in found.pairs:
         for kind, path in _files(pair).items():
-            kinds[_copy(path, folder / kind / f"{pair.image_id}.png")] += 1
+            kinds[_format(path)] += 1
             digest.update(f"{kind}/{pair.image_id} {sha256_of(path)}\n".encode())
-        rows.append(_row(pair, found))
     run = {
         "name": name,
         "model": found.model,
@@ -173,22 +171,14 @@ def copy_set(found: FoundSet, folder: Path, name: str, record: Mapping[str, Any]
         },
         "versions": software_versions(),
     }
-    write_set(folder, run, rows)
+    write_set(folder, run, (_image(pair, found) for pair in found.pairs))
 
 
-def _copy(source: Path, target: Path) -> str:
-    """Copy an image: PNG byte for byte, another format by its decoded pixels; returns which."""
-    target.parent.mkdir(parents=True, exist_ok=True)
+def _format(path: Path) -> str:
     try:
-        with open_picture(source) as file:
-            kind = str(file.format)
+        return picture_format(path)
     except DataError as error:
-        raise DataError(f"{source} could be read before and now cannot: {error}") from error
-    if kind == "PNG":
-        shutil.copyfile(source, target)
-    else:
-        write_png(read_image(source), target)
-    return kind
+        raise DataError(f"{path} could be read before and now cannot: {error}") from error
 
 
 def _conversion(kinds: Iterable[str]) -> str:
@@ -198,18 +188,16 @@ def _conversion(kinds: Iterable[str]) -> str:
     return f"{', '.join(others)} decoded as RGB and stored as PNG; what it had lost stays lost"
 
 
-def _row(pair: Pair, found: FoundSet) -> dict[str, Any]:
-    files = {kind: f"{kind}/{pair.image_id}.png" for kind in _files(pair)}
-    return {
-        "image_id": pair.image_id,
-        "class_id": found.classes.index(pair.class_name),
-        "class_name": pair.class_name,
-        "original": files.get("originals"),
-        "reconstruction": files.get("reconstructions"),
-        "status": "failed" if pair.error else "ok",
-        "error": pair.error,
-        ATTACKED: files.get("attacked"),
-    }
+def _image(pair: Pair, found: FoundSet) -> SetImage:
+    return SetImage(
+        image_id=pair.image_id,
+        class_id=found.classes.index(pair.class_name),
+        class_name=pair.class_name,
+        original=pair.original,
+        reconstruction=pair.reconstruction,
+        attacked=pair.attacked,
+        error=pair.error,
+    )
 
 
 def labelled_paths(sets: Sequence[FoundSet]) -> list[dict[str, str | None]]:

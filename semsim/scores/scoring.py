@@ -20,7 +20,6 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from semsim.campaign.records import ReconstructionSet, read_set
 from semsim.errors import DataError, WeightsError
 from semsim.images import read_images
 from semsim.kept.keys import key_of
@@ -28,6 +27,7 @@ from semsim.kept.versions import software_versions
 from semsim.kept.whole import whole_file
 from semsim.metrics import Judge, Metric, Pairs, Reference, Resources, find_metric
 from semsim.progress import Progress, Report, silent
+from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.weights import sha256_of
 
 FORMAT = "semsim-scores/2"  # 1 had PSNR from single precision

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from semsim.campaign.records import read_set
 from semsim.images import read_images
 from semsim.reporting.figures import Figure
 from semsim.reporting.split_figure import Cut, cut_figure
+from semsim.sets.reader import read_set
 from semsim.split.plan import ARMS, make_network
 
 _SIDE = 2  # pictures a side of what is shown of a set

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from semsim.campaign.records import write_set
-from semsim.images import write_png
+from semsim.images import to_uint8
 from semsim.kept.versions import software_versions
+from semsim.sets.image import SetImage
+from semsim.sets.writer import write_set
 from semsim.split.experiment import Leak
 from semsim.types import LabelledImages
 
@@ -42,34 +43,28 @@ class SetFacts:
 def write_split_set(runs: Path, facts: SetFacts, images: LabelledImages, leak: Leak) -> Path:
     """Write the set below `runs`, one row an image of `images`; returns its folder."""
     folder = Path(runs) / f"split-{facts.experiment}" / facts.folder
-    rows = [_row(folder, images, leak, place) for place in range(len(images))]
-    write_set(folder, _record(facts, images), rows)
-    return folder
+    rows = (_image(images, leak, place) for place in range(len(images)))
+    return write_set(folder, _record(facts, images), rows)
 
 
-def _row(folder: Path, images: LabelledImages, leak: Leak, place: int) -> dict[str, Any]:
-    name, label = images.ids[place], int(images.labels[place])
-    original, found = f"originals/{name}.png", f"reconstructions/{name}.png"
-    write_png(images.images[place], folder / original)
-    write_png(leak.images[place], folder / found)
+def _image(images: LabelledImages, leak: Leak, place: int) -> SetImage:
+    original, label = to_uint8(images.images[place]), int(images.labels[place])
     residual, grey = float(leak.residuals[place]), float(leak.grey_residuals[place])
-    return {
-        "image_id": name,
-        "class_id": label,
-        "class_name": images.classes[label],
-        "original": original,
-        "reconstruction": found,
-        "attacked": original,
-        "status": "ok",
-        "error": "",
-        "objective": residual,
-        "shift_x": 0,
-        "shift_y": 0,
-        "flipped": False,
-        "residual": residual,
-        "grey_residual": grey,
-        "worse_than_grey": leak.worse_than_grey[place],
-    }
+    return SetImage(
+        image_id=images.ids[place],
+        class_id=label,
+        class_name=images.classes[label],
+        original=original,
+        reconstruction=to_uint8(leak.images[place]),
+        attacked=original,
+        objective=residual,
+        shift_x=0,
+        shift_y=0,
+        flipped=False,
+        residual=residual,
+        grey_residual=grey,
+        worse_than_grey=leak.worse_than_grey[place],
+    )
 
 
 def _record(facts: SetFacts, images: LabelledImages) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from semsim.campaign.records import read_set
 from semsim.federated.leak import ARMS
 from semsim.federated.summary import COST_COLUMNS, COST_TITLES, cost_ratios, training_words
 from semsim.federated.verdict import decibels
+from semsim.sets.reader import read_set
 
 STYLE = """<style>
 .fed-scroll {overflow-x: auto; max-width: 100%}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.campaign.records import read_set
 from semsim.errors import DataError
+from semsim.sets.reader import read_set
 from semsim.split.plan import ARMS
 from semsim.split.summary import scored, spread_text
 from semsim.words import counted

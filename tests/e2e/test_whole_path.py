@@ -16,9 +16,10 @@ from studio import Studio, browser
 from annotation.domain import StudySpec, Task
 from annotation.store import Store
 from annotation.study.labelling import create_study, export_labels, export_votes
-from semsim.campaign.records import write_set
 from semsim.datasets.symbols import Symbols
-from semsim.images import write_png
+from semsim.images import to_uint8
+from semsim.sets.image import SetImage
+from semsim.sets.writer import write_set
 
 pytestmark = pytest.mark.e2e
 PEOPLE = ("Ada", "Ben", "Cleo", "Dan", "Eve")
@@ -35,31 +36,22 @@ def sets(tmp_path_factory):
     data = Symbols(test_per_class=1)("test").pick([0, 4, 22, 30, 40])
     rng = torch.Generator().manual_seed(0)
     for model, noise in MODELS.items():
-        rows = []
+        images = []
         for image, image_id, label in zip(data.images, data.ids, data.labels.tolist(), strict=True):
             dirt = noise * torch.randn(image.shape, generator=rng)
-            spoilt = (image + dirt).clamp(0, 1)
-            write_png(image, root / model / "originals" / f"{image_id}.png")
-            write_png(spoilt, root / model / "reconstructions" / f"{image_id}.png")
-            rows.append(
-                {
-                    "image_id": image_id,
-                    "class_id": label,
-                    "class_name": data.classes[label],
-                    "original": f"originals/{image_id}.png",
-                    "reconstruction": f"reconstructions/{image_id}.png",
-                    "status": "ok",
-                    "error": "",
-                    "objective": 0.0,
-                    "shift_x": 0,
-                    "shift_y": 0,
-                    "flipped": False,
-                }
+            images.append(
+                SetImage(
+                    image_id=image_id,
+                    class_id=label,
+                    class_name=data.classes[label],
+                    original=to_uint8(image),
+                    reconstruction=to_uint8(image + dirt),
+                )
             )
         run = {"name": model, "model": model, "status": "ok", "seed": 0, "seconds": 0.0}
         run |= {"dataset": {"name": "symbols", "classes": list(data.classes), "size": [32, 32]}}
         run |= {"target": {}, "attack": {"name": "noise", "settings": {}}, "versions": {}}
-        write_set(root / model, run, rows)
+        write_set(root / model, run, images)
     return sorted(root.iterdir())
 
 

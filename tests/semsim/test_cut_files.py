@@ -12,8 +12,6 @@ import torch
 from made_judged import judged_labels
 from made_weights import make_classifier, make_semsim
 
-from semsim.campaign.cell import AttackResult
-from semsim.campaign.records import read_set
 from semsim.campaign.store import PieceStore, StoredCell
 from semsim.errors import SemsimError
 from semsim.learning import TrainSettings, session
@@ -22,6 +20,8 @@ from semsim.learning.train import train
 from semsim.metrics import Resources
 from semsim.metrics.network import load_semsim, read_training
 from semsim.metrics.semsim import SemSimDistance
+from semsim.sets.image import AttackResult
+from semsim.sets.reader import read_set
 from semsim.split.training import read_tensors, write_tensors
 from semsim.targets import checkpoint, load_target
 

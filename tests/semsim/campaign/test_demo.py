@@ -10,12 +10,12 @@ import torch
 
 from semsim.campaign.demo import build_demo
 from semsim.campaign.demo_plan import DemoSettings, strategies
-from semsim.campaign.records import read_set
 from semsim.datasets.symbols import Symbols
 from semsim.defences import DEFENCES, STRATEGIES, make
 from semsim.errors import SettingsError
 from semsim.images import read_image, to_uint8
 from semsim.registry import build
+from semsim.sets.reader import read_set
 from semsim.targets import load_target
 
 DEMO = Path(__file__).resolve().parents[3] / "data/demo"

@@ -6,8 +6,8 @@ from distributed import Client
 from made_campaign import one_thread_cluster, toy_campaign
 
 from semsim.campaign.orders import plan_of
-from semsim.campaign.records import read_set
 from semsim.campaign.runner import HowToRun, run_plan
+from semsim.sets.reader import read_set
 
 ATTACKS = ("rgap:steps=200", "copa:steps=2,inner=50", "copa-prior:steps=1,inner=10")
 

@@ -12,11 +12,12 @@ import torch.nn.functional as F
 from torch import nn
 
 from semsim.campaign.cell import Plugin, attack_images
-from semsim.campaign.records import read_set, write_set
-from semsim.campaign.rows import save_results
 from semsim.datasets.folder import Folder
 from semsim.metrics import Resources
 from semsim.scores.scoring import pair_sets_of_folders, score_sets
+from semsim.sets.image import set_images
+from semsim.sets.reader import read_set
+from semsim.sets.writer import write_set
 from semsim.targets import TargetModel
 from semsim.targets.train import accuracy
 
@@ -98,7 +99,7 @@ def test_observed_attacked_written_and_scored(model, images, tmp_path):
         "dataset": {"name": images.dataset},
         "attack": {"name": "invgrad", "settings": dict(attack.settings)},
     }
-    write_set(tmp_path / "set", run, save_results(tmp_path / "set", two, results))
+    write_set(tmp_path / "set", run, set_images(two, results))
     assert (read_set(tmp_path / "set").manifest["status"] == "ok").all()
     resources = Resources(checkpoints=tmp_path / "checkpoints", classifiers=())
     sets = pair_sets_of_folders([tmp_path / "set"])

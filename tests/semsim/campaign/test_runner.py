@@ -14,10 +14,10 @@ from studio import until
 
 from semsim.campaign.machines import connect
 from semsim.campaign.orders import plan_of
-from semsim.campaign.records import read_set
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
 from semsim.errors import JobError, SettingsError, StopRequestedError
+from semsim.sets.reader import read_set
 from semsim.targets.train import TrainSettings
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from semsim.campaign.cell import AttackResult
 from semsim.campaign.store import PieceStore, StoredCell
 from semsim.errors import DataError
+from semsim.sets.image import AttackResult
 
 PICTURE = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
 CELL = StoredCell(

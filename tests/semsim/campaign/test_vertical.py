@@ -1,12 +1,12 @@
 import pytest
 from typer.testing import CliRunner
 
-from semsim.campaign.records import read_set
 from semsim.campaign.specs import read_attack
 from semsim.campaign.vertical import VerticalRun, attack_vertical
 from semsim.cli.main import app
 from semsim.errors import SettingsError
 from semsim.images import read_images
+from semsim.sets.reader import read_set
 
 SYMBOLS = "symbols:size=16,test_per_class=1"
 

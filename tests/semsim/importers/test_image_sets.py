@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from semsim.campaign.records import read_set
 from semsim.errors import DataError
 from semsim.importers.findings import Pair
 from semsim.importers.image_sets import copy_set, count_sets, find_sets, labelled_paths, slug
 from semsim.progress import Progress
+from semsim.sets.reader import read_set
 
 
 @pytest.fixture

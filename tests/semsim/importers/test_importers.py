@@ -10,11 +10,11 @@ from annotation.domain import StudySpec, Task
 from annotation.store import Store
 from annotation.study.labelling import create_study
 from annotation.study.sets import read_set as read_for_study
-from semsim.campaign.records import read_set
 from semsim.errors import DataError, SemsimError, SettingsError, UnknownNameError
 from semsim.importers import IMPORTERS, carry_out, places_of, plan_import, read_import
 from semsim.learning.triplets import take_stock
 from semsim.scores.scoring import pair_set
+from semsim.sets.reader import read_set
 
 
 def all_below(folder):

@@ -4,10 +4,10 @@ import os
 import pandas as pd
 import pytest
 
-from semsim.campaign.records import read_set
 from semsim.errors import DataError, SettingsError
 from semsim.importers import carry_out, places_of, plan_import
 from semsim.progress import Progress
+from semsim.sets.reader import read_set
 
 
 def everything_below(folder):

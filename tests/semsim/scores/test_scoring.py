@@ -2,13 +2,13 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 from made_study import MODELS, make_labels
 from made_weights import make_classifier
 
-from semsim.campaign.records import write_set
 from semsim.errors import DataError, StopRequestedError, UnknownNameError
 from semsim.images import read_image, write_png
 from semsim.metrics import Resources, find_metric
@@ -22,6 +22,8 @@ from semsim.scores.scoring import (
     score_key,
     score_sets,
 )
+from semsim.sets.image import SetImage
+from semsim.sets.writer import write_set
 
 
 @pytest.fixture(autouse=True)
@@ -40,23 +42,20 @@ def resources(tmp_path):
 
 
 def make_set(folder: Path, model: str = "net/none", failed: bool = False) -> Path:
-    rows = []
-    for image in ("2", "1"):
-        for side in ("originals", "reconstructions"):
-            write_png(torch.full((3, 8, 8), 0.5), folder / side / f"{image}.png")
-        rows.append(
-            {
-                "image_id": image,
-                "class_id": 0,
-                "class_name": "cat",
-                "original": f"originals/{image}.png",
-                "reconstruction": f"reconstructions/{image}.png",
-                "status": "failed" if failed else "ok",
-            }
+    grey = np.full((8, 8, 3), 128, np.uint8)
+    images = [
+        SetImage(
+            image_id=image_id,
+            class_id=0,
+            class_name="cat",
+            original=grey,
+            reconstruction=grey,
+            error="diverged" if failed else "",
         )
+        for image_id in ("2", "1")
+    ]
     run = {"model": model, "dataset": {"name": "symbols"}, "attack": {"name": "invgrad"}}
-    write_set(folder, run, rows)
-    return folder
+    return write_set(folder, run, images)
 
 
 def test_a_set_gives_its_pairs_in_order_of_image(tmp_path):

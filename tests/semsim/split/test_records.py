@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from semsim.campaign.records import read_set
+from semsim.sets.reader import read_set
 from semsim.split.experiment import Leak
 from semsim.split.records import SetFacts, write_split_set
 from semsim.types import LabelledImages

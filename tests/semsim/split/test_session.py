@@ -3,12 +3,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from semsim.campaign.records import read_set
 from semsim.errors import JobError, StopRequestedError
 from semsim.images import read_images
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import JobState
 from semsim.metrics.pixel import psnr
+from semsim.sets.reader import read_set
 from semsim.split.attacks import ShadowAttack
 from semsim.split.orders import plan_of, queue_split
 from semsim.split.plan import SplitPlan

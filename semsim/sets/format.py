@@ -1,0 +1,44 @@
+"""A reconstruction set on disk: the one format every attack ends in and every judge starts from.
+
+    <set>/originals/<image_id>.png         lossless
+    <set>/reconstructions/<image_id>.png   lossless; absent where the attack failed
+    <set>/attacked/<image_id>.png          optional: what was really attacked, where training
+                                           augmentation had changed the original
+    <set>/manifest.parquet                 one row an image
+    <set>/run.json                         every setting, versions, seed, seconds, status
+    <set>/predictions.parquet              optional: an independent classifier's probabilities
+
+`manifest.parquet` has all of `COLUMNS`; what the writer does not know is null, such as how an
+imported picture was shifted. Sets of earlier versions may lack `LATER_COLUMNS`; they are read as
+if these were null. `attacked` equals `original` where nothing was changed.
+`predictions.parquet` has the columns image_id, subject ("original" or "reconstruction"),
+class_name, probability.
+"""
+
+FORMAT = "semsim-reconstruction-set/1"
+RUN, MANIFEST, PREDICTIONS = "run.json", "manifest.parquet", "predictions.parquet"
+ATTACKED = "attacked"
+FIRST_COLUMNS = (
+    "image_id",  # same id in every set that attacked the same original
+    "class_id",
+    "class_name",
+    "original",  # path relative to the set
+    "reconstruction",  # path relative to the set, null where the attack failed
+    "status",  # "ok" or "failed"
+    "error",  # why it failed, else ""
+    "objective",  # the attack's own final objective
+    "shift_x",  # what training augmentation did to the attacked image, in pixels
+    "shift_y",
+    "flipped",
+)
+LATER_COLUMNS = (
+    ATTACKED,  # path relative to the set, null where it is not known
+    "residual",  # the attack's objective without priors, for its picture
+    "grey_residual",  # the same for a mid-grey one
+    "worse_than_grey",
+    "blown_up",  # whether the solution was farther from grey than any picture
+    "solver",  # which of the attack's solvers gave the picture
+    "found_shift_x",  # the shift the attack estimated; the true one is in shift_x and shift_y
+    "found_shift_y",
+)
+COLUMNS = (*FIRST_COLUMNS, *LATER_COLUMNS)

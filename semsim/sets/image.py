@@ -1,0 +1,138 @@
+"""One image of a reconstruction set, on its way from an attack or an import to its row."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from semsim.errors import AttackFailedError
+from semsim.images import to_uint8
+from semsim.types import LabelledImages, Reconstruction, worse_than_grey
+
+Picture = np.ndarray | Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttackResult:
+    """One attacked image: a picture, or the reason why there is none.
+
+    picture: (H, W, 3) uint8, or None. attacked: (H, W, 3) uint8, the original as training
+    augmentation left it, which is what the attack could get back at best. residual,
+    grey_residual, blown_up, solver: see `Reconstruction`. found_shift: the (x, y) shift the attack
+    itself estimated, where it does; shift_x, shift_y and flipped are the truth.
+    """
+
+    picture: np.ndarray | None
+    attacked: np.ndarray
+    error: str
+    objective: float
+    shift_x: int
+    shift_y: int
+    flipped: bool
+    residual: float = float("nan")
+    grey_residual: float = float("nan")
+    found_shift: tuple[int, int] | None = None
+    blown_up: bool = False
+    solver: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a picture."""
+        return self.picture is not None
+
+    @property
+    def worse_than_grey(self) -> bool:
+        """Whether there is a picture that shows nothing, see `semsim.types.worse_than_grey`."""
+        return self.ok and worse_than_grey(self.residual, self.grey_residual)
+
+
+def result_of(found: Reconstruction | AttackFailedError, attacked: Tensor) -> AttackResult:
+    """What is kept of an attack on `attacked`, (3, H, W) in [0, 1], neither moved nor flipped."""
+    outcome: dict[str, Any] = {"picture": None, "error": str(found), "objective": float("nan")}
+    if isinstance(found, Reconstruction):
+        outcome = {
+            "picture": to_uint8(found.image),
+            "error": "",
+            "objective": found.objective,
+            "residual": found.residual,
+            "grey_residual": found.grey_residual,
+            "found_shift": found.shift,
+            "blown_up": found.blown_up,
+            "solver": found.solver,
+        }
+    return AttackResult(attacked=to_uint8(attacked), shift_x=0, shift_y=0, flipped=False, **outcome)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetImage:
+    """The row of one image and its pictures; None says that a fact is not known.
+
+    original, reconstruction, attacked: (H, W, 3) uint8 or an image file, None where there is none.
+    error: why there is no reconstruction. The others: see `semsim.sets.format`.
+    """
+
+    image_id: str
+    class_id: int
+    class_name: str
+    original: Picture | None
+    reconstruction: Picture | None
+    attacked: Picture | None = None
+    error: str = ""
+    objective: float | None = None
+    shift_x: int | None = None
+    shift_y: int | None = None
+    flipped: bool | None = None
+    residual: float | None = None
+    grey_residual: float | None = None
+    worse_than_grey: bool | None = None
+    blown_up: bool | None = None
+    solver: str | None = None
+    found_shift_x: int | None = None
+    found_shift_y: int | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a reconstruction that may be judged."""
+        return self.reconstruction is not None and not self.error
+
+
+def set_images(images: LabelledImages, results: Sequence[AttackResult]) -> Iterator[SetImage]:
+    """The rows of `images`, attacked with `results`."""
+    for place, (label, found) in enumerate(zip(images.labels.tolist(), results, strict=True)):
+        yield set_image(
+            image_id=images.ids[place],
+            class_id=label,
+            class_name=images.classes[label],
+            original=to_uint8(images.images[place]),
+            found=found,
+        )
+
+
+def set_image(
+    *, image_id: str, class_id: int, class_name: str, original: np.ndarray, found: AttackResult
+) -> SetImage:
+    """The row of one attacked image; original: (H, W, 3) uint8."""
+    shift_x, shift_y = found.found_shift or (None, None)
+    return SetImage(
+        image_id=image_id,
+        class_id=class_id,
+        class_name=class_name,
+        original=original,
+        reconstruction=found.picture,
+        attacked=found.attacked,
+        error=found.error,
+        objective=found.objective,
+        shift_x=found.shift_x,
+        shift_y=found.shift_y,
+        flipped=found.flipped,
+        residual=found.residual,
+        grey_residual=found.grey_residual,
+        worse_than_grey=found.worse_than_grey,
+        blown_up=found.blown_up,
+        solver=found.solver,
+        found_shift_x=shift_x,
+        found_shift_y=shift_y,
+    )

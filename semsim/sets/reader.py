@@ -1,0 +1,111 @@
+"""Reading reconstruction sets, and finding them below a folder."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from semsim.errors import DataError
+from semsim.sets.format import ATTACKED, COLUMNS, FIRST_COLUMNS, FORMAT, MANIFEST, RUN
+
+
+@dataclass(frozen=True)
+class ReconstructionSet:
+    """One target model attacked on a list of originals; manifest has all of `COLUMNS`."""
+
+    folder: Path
+    run: dict[str, Any]
+    manifest: pd.DataFrame
+
+    @property
+    def model(self) -> str:
+        """Name of the attacked target model, unique within a study."""
+        return str(self.run["model"])
+
+    @property
+    def pairs(self) -> pd.DataFrame:
+        """The rows whose attack succeeded, with absolute paths of their images.
+
+        `original` and `reconstruction` always have one; `attacked` is None where it is not known.
+        """
+        rows = self.manifest[self.manifest["status"] == "ok"].reset_index(drop=True)
+        return rows.assign(
+            original=[str(self.folder / p) for p in rows["original"]],
+            reconstruction=[str(self.folder / p) for p in rows["reconstruction"]],
+            attacked=pd.Series(
+                [None if pd.isna(p) else str(self.folder / p) for p in rows[ATTACKED]],
+                index=rows.index,
+                dtype=object,
+            ),
+        )
+
+
+def read_set(folder: Path) -> ReconstructionSet:
+    """The reconstruction set in `folder`; `DataError` says what is missing or broken."""
+    folder = Path(folder).resolve()
+    for name in (RUN, MANIFEST):
+        if not (folder / name).is_file():
+            raise DataError(f"{folder} is not a reconstruction set: {name} is missing.")
+    run = _read_run(folder / RUN)
+    try:
+        manifest = pd.read_parquet(folder / MANIFEST)
+    except (ValueError, OSError, pa.ArrowException) as error:
+        raise DataError(f"{folder}/manifest.parquet cannot be read: {error}") from error
+    missing = set(FIRST_COLUMNS) - set(manifest.columns)
+    if missing:
+        raise DataError(
+            f"{folder}/manifest.parquet lacks the columns {', '.join(sorted(missing))}."
+        )
+    for column in set(COLUMNS) - set(manifest.columns):  # the writer was of an earlier version
+        manifest[column] = pd.Series([None] * len(manifest), index=manifest.index, dtype=object)
+    _check_paths(folder, manifest)
+    return ReconstructionSet(folder, run, manifest)
+
+
+def _read_run(path: Path) -> dict[str, Any]:
+    try:
+        run = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError, RecursionError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    if not isinstance(run, dict):
+        raise DataError(f"{path} holds a {type(run).__name__}; expected an object.")
+    if run.get("format") != FORMAT:
+        raise DataError(f"{path} has format {run.get('format')!r}; expected {FORMAT!r}.")
+    model = run.get("model")
+    if not isinstance(model, str):
+        got = model if model is None else f"a {type(model).__name__}"
+        raise DataError(f"{path}: model should be a name; got {got}.")
+    return run
+
+
+def _check_paths(folder: Path, manifest: pd.DataFrame) -> None:
+    done = manifest["status"].eq("ok").to_numpy()
+    for column in ("original", "reconstruction", ATTACKED):
+        for number, path in enumerate(manifest[column], start=1):
+            unknown = column == ATTACKED and pd.isna(path)
+            usable = isinstance(path, str) and "\0" not in path
+            if done[number - 1] and not usable and not unknown:
+                raise DataError(
+                    f"{folder}/manifest.parquet, row {number}: {column} is no path: {path!r}."
+                )
+
+
+def set_choices(roots: Iterable[Path]) -> list[tuple[str, Path]]:
+    """What a page offers to choose from: the name of each set below `roots`, and its folder.
+
+    A set that cannot be read is offered as such; whoever chooses it learns why.
+    """
+    folders = [path.parent for root in roots for path in sorted(Path(root).glob(f"**/{RUN}"))]
+    whole = [folder for folder in folders if not folder.name.startswith(".")]  # no writer's part
+    return [(_name_of(folder), folder.resolve()) for folder in whole]
+
+
+def _name_of(folder: Path) -> str:
+    try:
+        return str(read_set(folder).run.get("name", folder.name))
+    except DataError:
+        return f"{folder.name} (cannot be read)"

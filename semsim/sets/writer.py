@@ -1,0 +1,75 @@
+"""Writing a reconstruction set: it appears with everything in it, or not at all."""
+
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+
+from semsim.images import open_picture, read_image, write_png
+from semsim.kept.whole import whole_folder, write_json
+from semsim.sets.format import ATTACKED, COLUMNS, FORMAT, MANIFEST, PREDICTIONS, RUN
+from semsim.sets.image import Picture, SetImage
+
+
+def write_set(
+    folder: Path,
+    run: Mapping[str, Any],
+    images: Iterable[SetImage],
+    predictions: pd.DataFrame | None = None,
+) -> Path:
+    """Write a set in the place of whatever `folder` was; returns `folder`.
+
+    run: what decided the set; format and counts are added. predictions: see `semsim.sets.format`.
+    Raises `DataError` where the file of a picture cannot be read; then nothing has changed.
+    """
+    with whole_folder(folder) as part:
+        rows = [_row(part, image) for image in images]
+        pd.DataFrame(rows, columns=list(COLUMNS)).to_parquet(part / MANIFEST, index=False)
+        if predictions is not None:
+            predictions.to_parquet(part / PREDICTIONS, index=False, compression="zstd")
+        failed = sum(row["status"] != "ok" for row in rows)
+        record = {"format": FORMAT, **run, "n_ok": len(rows) - failed, "n_failed": failed}
+        write_json(part / RUN, record, sort=True)
+    return folder
+
+
+def _row(folder: Path, image: SetImage) -> dict[str, Any]:
+    facts = {field.name: getattr(image, field.name) for field in fields(image)}
+    original = _save(image.original, folder, "originals", image.image_id)
+    arrays = isinstance(image.attacked, np.ndarray) and isinstance(image.original, np.ndarray)
+    unchanged = arrays and np.array_equal(image.attacked, image.original)
+    return {
+        **facts,
+        "original": original,
+        "reconstruction": _save(image.reconstruction, folder, "reconstructions", image.image_id),
+        ATTACKED: original
+        if unchanged
+        else _save(image.attacked, folder, "attacked", image.image_id),
+        "status": "ok" if image.ok else "failed",
+    }
+
+
+def _save(picture: Picture | None, folder: Path, kind: str, image_id: str) -> str | None:
+    """Save a picture as PNG, a PNG file byte for byte; its path relative to `folder`."""
+    if picture is None:
+        return None
+    place = f"{kind}/{image_id}.png"
+    (folder / kind).mkdir(parents=True, exist_ok=True)
+    if isinstance(picture, np.ndarray):
+        Image.fromarray(picture).save(folder / place, format="PNG", optimize=True)
+    elif picture_format(picture) == "PNG":
+        shutil.copyfile(picture, folder / place)
+    else:
+        write_png(read_image(picture), folder / place)
+    return place
+
+
+def picture_format(path: Path) -> str:
+    """The format of an image file by its content, such as "PNG"; `DataError` where it is none."""
+    with open_picture(path) as file:
+        return str(file.format)
