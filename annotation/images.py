@@ -3,13 +3,13 @@
 import hashlib
 import io
 import os
-import tempfile
 from pathlib import Path
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from annotation.errors import StudyError
+from annotation.kept.whole import whole
 
 LIMIT = "SEMSIM_MAX_MEGAPIXELS"  # environment variable: the largest picture that is read
 USUAL_LIMIT = 50.0
@@ -96,10 +96,8 @@ def keep(folder: Path, content: bytes) -> Path:
     path = path_of(folder, sha256(content))
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, suffix=".part", delete=False) as file:
-            file.write(content)
-        os.chmod(file.name, 0o644)  # temporary files are private; a kept image is not
-        os.replace(file.name, path)
+        with whole(path) as part:
+            part.write_bytes(content)
     return path
 
 

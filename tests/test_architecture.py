@@ -42,7 +42,7 @@ FLOORS = {
         "__main__",
     ),
     "annotation": (
-        "errors texts tasks spec domain account_domain images",
+        "errors texts kept tasks spec domain account_domain images",
         "votes design formats",
         "store",
         "accounts study",

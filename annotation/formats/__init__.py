@@ -4,13 +4,10 @@ Votes of simulated annotators are marked in all of them. Annotators are named as
 them; sessions and passwords are in none.
 """
 
-import os
-import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -23,6 +20,7 @@ from annotation.formats.plain import write_csv, write_jsonl, write_parquet
 from annotation.formats.study_data import StudyData
 from annotation.formats.train_with_ori import write_train_with_ori
 from annotation.formats.triplets import write_triplets
+from annotation.kept.whole import whole
 
 
 class What(StrEnum):
@@ -112,7 +110,10 @@ def export(data: StudyData, out: Path, form: str | None = None, what: What | Non
     _check_target(name, out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        return _write_whole(partial(write, data), out, is_folder=not FORMATS[name].ending)
+        with whole(out) as part:
+            if not FORMATS[name].ending:
+                part.mkdir()
+            return write(data, part)
     except OSError as error:
         raise AnnotationError(f"{out} could not be written: {error}") from error
 
@@ -126,18 +127,6 @@ def content(data: StudyData, form: str, what: What | None = None) -> tuple[bytes
         path = Path(folder) / "study"
         said = write(data, path)
         return path.read_bytes(), said
-
-
-def _write_whole(write: Callable[[Path], str], out: Path, *, is_folder: bool) -> str:
-    draft = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        if is_folder:
-            draft.mkdir()
-        written = write(draft)
-        draft.replace(out)
-    finally:
-        _remove(draft)
-    return written
 
 
 def _format_for(out: Path) -> str:
@@ -165,10 +154,3 @@ def _check_target(name: str, out: Path) -> None:
         raise AnnotationError(f"The format {name} is a file *{ending}; got {out.name!r}.")
     if (out.exists() and not ending) or (out.is_dir() and ending):
         raise AnnotationError(f"{out} is there already; choose another place.")
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

@@ -6,7 +6,6 @@ of backups can be restored. PostgreSQL has tools of its own for this.
 
 import filecmp
 import logging
-import os
 import signal
 import sqlite3
 import threading
@@ -22,6 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from annotation.errors import StoreError
+from annotation.kept.whole import move, whole
 from annotation.store import Store
 from annotation.store.engine import BUSY_MS, sqlite_file
 from annotation.store.events import VOTED
@@ -58,16 +58,13 @@ def back_up(database: Path, target: Path) -> Path:
     _require(database)
     if target.exists():
         raise StoreError(f"{target} exists already; choose another name for the backup.")
-    part = target.with_name(f".{target.name}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _copy(database, part)
-        check(part)
-        _settle(part, target)
+        with whole(target, settled=True) as part, _alone(part):
+            _copy(database, part)
+            check(part)
     except OSError as error:
         raise StoreError(f"The backup {target} could not be written: {error}") from error
-    finally:
-        _remove(part)
     return target
 
 
@@ -118,19 +115,15 @@ def restore(backup: Path, database: Path, now: datetime) -> Path | None:
     damaged or foreign or newer than this program, and while a server uses `database`.
     """
     check(backup)
-    part = database.with_name(f".{database.name}.part")
     try:
         database.parent.mkdir(parents=True, exist_ok=True)
-        _remove(part)
-        _copy(backup, part)
-        Store(f"sqlite:///{part}").close()  # brings its tables up to date
-        check(part)
-        kept = _set_aside(database, now)
-        _settle(part, database)
+        with whole(database, settled=True) as part, _alone(part):
+            _copy(backup, part)
+            Store(f"sqlite:///{part}").close()  # brings its tables up to date
+            check(part)
+            kept = _set_aside(database, now)
     except OSError as error:
         raise StoreError(f"{database} could not be restored: {error}") from error
-    finally:
-        _remove(part)
     return kept
 
 
@@ -153,16 +146,6 @@ def _require(path: Path) -> None:
         raise StoreError(f"There is no database {path}.")
 
 
-def _settle(part: Path, target: Path) -> None:
-    """Give `part` its name, in a way that survives a power cut."""
-    os.replace(part, target)
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
 def _set_aside(database: Path, now: datetime) -> Path | None:
     if not database.exists():
         return None
@@ -170,7 +153,7 @@ def _set_aside(database: Path, now: datetime) -> Path | None:
     kept = database.with_name(f"{database.stem}-replaced-{now.astimezone(UTC):{STAMP}}.db")
     for ending in ("-wal", "-shm", ""):  # the first two only if the database is damaged
         with suppress(FileNotFoundError):
-            os.replace(f"{database}{ending}", f"{kept}{ending}")
+            move(Path(f"{database}{ending}"), Path(f"{kept}{ending}"))
     return kept
 
 
@@ -188,10 +171,14 @@ def _refuse_if_used(database: Path) -> None:
         pass  # damaged, which may be why somebody restores a backup
 
 
-def _remove(part: Path) -> None:
-    for ending in ("", "-wal", "-shm"):
-        with suppress(OSError):  # not there, or not even its folder
-            os.unlink(f"{part}{ending}")
+@contextmanager
+def _alone(part: Path) -> Iterator[None]:
+    """Leave none of the files that SQLite puts beside a database it works on."""
+    try:
+        yield
+    finally:
+        for ending in ("-wal", "-shm"):
+            Path(f"{part}{ending}").unlink(missing_ok=True)
 
 
 class Schedule:

@@ -263,7 +263,7 @@ def _predictions(
 ) -> pd.DataFrame:
     """What the independent classifier reads in each original and each reconstruction."""
     model = load_target(predictor)
-    subjects = {
+    subjects: dict[str, list[np.ndarray | None]] = {
         "original": [to_uint8(image) for image in images.images],
         "reconstruction": [found.picture for found in results],
     }

@@ -20,9 +20,9 @@ from semsim.federated.leak import ARMS, REFERENCE, RESCALED, LeakSettings, LeakS
 from semsim.federated.networks import drawn_network
 from semsim.federated.summary import leak_table
 from semsim.federated.verdict import over_seeds, sentence, summary
-from semsim.jobs import folders as jobs
 from semsim.kept.whole import write_json
 from semsim.reproduce.pbpfl_tasks import Task
+from semsim.sets.reader import read_set
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,10 +100,7 @@ def _summed(
     folders = [_folder(out, network, number, seed) for seed in range(plan.seeds)]
     mean = _loaded(plan.data).data.mean
     scores = over_seeds([scores_in(folder, list(arms), mean) for folder in folders])
-    shares = [
-        jobs.read_json(folder / "sets" / REFERENCE / "run.json")["target"]["accuracy"]
-        for folder in folders
-    ]
+    shares = [read_set(folder / "sets" / REFERENCE).run["target"]["accuracy"] for folder in folders]
     return {
         "network": network,
         "round": number,

@@ -41,8 +41,11 @@ def write_set(
 def _row(folder: Path, image: SetImage) -> dict[str, Any]:
     facts = {field.name: getattr(image, field.name) for field in fields(image)}
     original = _save(image.original, folder, "originals", image.image_id)
-    arrays = isinstance(image.attacked, np.ndarray) and isinstance(image.original, np.ndarray)
-    unchanged = arrays and np.array_equal(image.attacked, image.original)
+    unchanged = (
+        isinstance(image.attacked, np.ndarray)
+        and isinstance(image.original, np.ndarray)
+        and np.array_equal(image.attacked, image.original)
+    )
     return {
         **facts,
         "original": original,
