@@ -17,9 +17,12 @@ import psycopg
 from helpers import skip_or_fail
 from PIL import Image
 
-from annotation.domain import Study, StudySpec, Task
+from annotation.design import check
+from annotation.domain import Annotator, Study, StudySpec, Task
 from annotation.store import Store
 from annotation.study.create import create_study
+from annotation.study.passage import spec_of
+from annotation.tasks.kind import Question
 
 CLASSES = ("anchor", "Cat", "chess_knight", "cow", "heart", "star", "sun", "umbrella")
 # A classifier that is sure of the true class on originals and rather sure on reconstructions.
@@ -31,6 +34,12 @@ POSTGRES = os.environ.get(
     "SEMSIM_TEST_POSTGRES", "postgresql+psycopg://postgres@127.0.0.1:5432/test"
 )
 DATABASES = ("sqlite", "postgresql")
+
+
+def questions_for(store: Store, annotator: Annotator) -> tuple[Question, ...]:
+    """The questions on the instructions that `annotator` is asked."""
+    spec = spec_of(store, annotator)
+    return check.questions(spec.kind, spec.seed, annotator.id)
 
 
 @contextmanager

@@ -21,13 +21,12 @@ import pytest
 from fastapi.testclient import TestClient
 from made_accounts import made_account
 from PIL import Image
-from study_factory import CLASSES, picture, write_set
+from study_factory import CLASSES, picture, questions_for, write_set
 
 from annotation.domain import Study, StudySpec, Task
 from annotation.store import Store
 from annotation.store.tables import SlotRow, SourceRow, StimulusRow, TrialRow
 from annotation.study import labelling as studies
-from annotation.study.passage import questions_for
 from app import create_app
 
 MODELS = ("hushnet-alpha", "hushnet-beta")

@@ -13,6 +13,7 @@ from annotation.design import check
 from annotation.design import way as phases
 from annotation.domain import (
     Annotator,
+    AnnotatorProgress,
     AnnotatorStatus,
     Step,
     StimulusKind,
@@ -31,15 +32,39 @@ _CODE_SIGNS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # none that is taken for anoth
 _CODE_LENGTH = 10
 
 
-def settle(tx: Session, annotator: Annotator, now: datetime) -> Annotator:
-    """Pass over the steps that the study has left out since `annotator` came to them."""
+def belongs(tx: Session, annotator: Annotator, progress: AnnotatorProgress | None = None) -> Step:
+    """The step somebody should be at; changes nothing.
+
+    Steps that the study has left out since they came to them are passed over. progress: how far
+    somebody is who has asked for items, by which practice and the main step end, or go on after
+    all.
+    """
     person = tx.get_one(AnnotatorRow, annotator.id)
-    before = Step(person.step)
-    step = phases.current(_spec(tx, person), before)
-    if step is not before:
-        touch(tx, annotator, now)
+    spec, step = _spec(tx, person), Step(person.step)
+    if progress is not None:
+        if step is Step.PRACTICE and _practised(tx, person):
+            return phases.after(spec, step)
+        if step is Step.MAIN and not (progress.left or progress.waiting):
+            return Step.DONE
+        if step is Step.DONE and progress.left:
+            return Step.MAIN
+    return phases.current(spec, step)
+
+
+def settle(
+    tx: Session, annotator: Annotator, now: datetime, progress: AnnotatorProgress | None = None
+) -> Annotator:
+    """Move somebody to where they belong (`belongs`); who is done gets a code and keeps it."""
+    person = tx.get_one(AnnotatorRow, annotator.id)
+    if belongs(tx, annotator, progress) != person.step:
+        status = touch(tx, annotator, now)
+        if progress is not None:
+            require_active(status)
         tx.refresh(person)
-        if person.step == before:
+        step = belongs(tx, annotator, progress)
+        if step is Step.DONE:
+            person.completion_code = person.completion_code or _new_code()
+        if step != person.step:
             _move(tx, person, step, now)
     return _told(annotator, person)
 
@@ -68,14 +93,6 @@ def go_on(tx: Session, annotator: Annotator, step: Step, now: datetime) -> Annot
     return _now(tx, annotator)
 
 
-def end_practice(tx: Session, annotator: Annotator, now: datetime) -> Annotator:
-    """Go on from the practice once each of its items has been answered."""
-    person = _at(tx, annotator, Step.PRACTICE, now)
-    if person is not None and _practised(tx, person):
-        _move(tx, person, phases.after(_spec(tx, person), Step.PRACTICE), now)
-    return _now(tx, annotator)
-
-
 def answer_check(
     tx: Session, annotator: Annotator, answers: Mapping[str, str], attempt: int, now: datetime
 ) -> Annotator:
@@ -94,23 +111,6 @@ def answer_check(
         _move(tx, person, phases.after(spec, Step.CHECK), now)
     elif person.check_attempts >= spec.check_attempts:
         _move(tx, person, Step.FAILED, now)
-    return _now(tx, annotator)
-
-
-def finish(tx: Session, annotator: Annotator, now: datetime) -> Annotator:
-    """Nothing more is asked of somebody: they are done and get their code."""
-    person = _at(tx, annotator, Step.MAIN, now)
-    if person is not None:
-        person.completion_code = person.completion_code or _new_code()
-        _move(tx, person, Step.DONE, now)
-    return _now(tx, annotator)
-
-
-def reopen(tx: Session, annotator: Annotator, now: datetime) -> Annotator:
-    """Somebody who was done is asked for more; their code stays the same."""
-    person = _at(tx, annotator, Step.DONE, now)
-    if person is not None:
-        _move(tx, person, Step.MAIN, now)
     return _now(tx, annotator)
 
 

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from annotation.design import check
-from annotation.domain import Annotator, Step, StudySpec
+from annotation.domain import Annotator, AnnotatorProgress, Step, StudySpec
 from annotation.errors import AnswerError
 from annotation.store import Store, studies
 from annotation.store import phases as rows
-from annotation.tasks.kind import Question
 
 NO_CHOICE = "Please choose one of the two answers."
 YES, NO = "yes", "no"
@@ -29,8 +28,6 @@ def advance(store: Store, annotator: Annotator, step: Step, data: Mapping[str, s
         return _consent(store, annotator, data, now)
     if step is Step.CHECK:
         return _check(store, annotator, data, now)
-    if step is Step.PRACTICE:
-        return store.write(lambda tx: rows.end_practice(tx, annotator, now))
     if step in (Step.INSTRUCTIONS, Step.DECLINED):
         return store.write(lambda tx: rows.go_on(tx, annotator, step, now))
     raise AnswerError(f"Nobody can finish the step {step} by a form.")
@@ -67,25 +64,22 @@ def spec_of(store: Store, annotator: Annotator) -> StudySpec:
     return store.read(lambda tx: studies.study_of(tx, annotator.study_id)).spec
 
 
-def settle(store: Store, annotator: Annotator) -> Annotator:
-    """Where somebody is to go on, with steps passed over that were left out since."""
-    return store.write(lambda tx: rows.settle(tx, annotator, datetime.now(UTC)))
+def belongs(store: Store, annotator: Annotator, progress: AnnotatorProgress | None = None) -> Step:
+    """The step somebody should be at, by what was left out and what they have answered.
+
+    progress: how far they are, of somebody who has asked for items. Changes nothing; `settle` does.
+    """
+    return store.read(lambda tx: rows.belongs(tx, annotator, progress))
 
 
-def finish(store: Store, annotator: Annotator) -> Annotator:
-    """Note that nothing more is asked of somebody at the main step."""
-    return store.write(lambda tx: rows.finish(tx, annotator, datetime.now(UTC)))
+def settle(
+    store: Store, annotator: Annotator, progress: AnnotatorProgress | None = None
+) -> Annotator:
+    """Move somebody to the step where they belong, which no form does; `progress` as there.
 
-
-def reopen(store: Store, annotator: Annotator) -> Annotator:
-    """Send somebody who was done back to the main step, as there is more for them again."""
-    return store.write(lambda tx: rows.reopen(tx, annotator, datetime.now(UTC)))
-
-
-def questions_for(store: Store, annotator: Annotator) -> tuple[Question, ...]:
-    """The questions on the instructions, in the order that is this annotator's own."""
-    spec = spec_of(store, annotator)
-    return check.questions(spec.kind, spec.seed, annotator.id)
+    Raises `NotAllowedError` for somebody who is paused or excluded and has asked for items.
+    """
+    return store.write(lambda tx: rows.settle(tx, annotator, datetime.now(UTC), progress))
 
 
 def attempts_used(store: Store, annotator: Annotator) -> tuple[int, tuple[str, ...]]:

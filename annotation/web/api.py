@@ -232,7 +232,7 @@ class _Annotators:
         now = _now()
         ahead = study.ahead(self.store, _caller(request), n, now, unsent)
         if ahead.annotator.step is Step.DONE and ahead.progress.left:
-            again = phases.reopen(self.store, ahead.annotator)
+            again = phases.settle(self.store, ahead.annotator, ahead.progress)
             ahead = study.ahead(self.store, again, n, now, unsent)
         annotator, progress = ahead.annotator, ahead.progress
         if annotator.step not in (*AT_WORK, Step.DONE):
@@ -246,8 +246,8 @@ class _Annotators:
             "version": ahead.version,
             "progress": self._progress(annotator, progress),
         }
-        if state == "finished":
-            annotator = phases.finish(self.store, annotator)
+        if state in ("finished", "elsewhere"):
+            annotator = phases.settle(self.store, annotator, progress)
         return {**reply, **self._code(annotator)}
 
     def release(self, request: Request, body: HeartbeatBody) -> dict[str, Any]:
@@ -296,14 +296,14 @@ class _Annotators:
         return Response(content, media_type="image/png", headers=headers)
 
     def _why_nothing(self, annotator: Annotator, progress: AnnotatorProgress) -> str:
-        """What the page should say where there is no item to show."""
+        """What the page should say where there is no item to show; changes nothing."""
         if annotator.status is not AnnotatorStatus.ACTIVE:
             return _STOPPED[annotator.status]
         about = study.get_study(self.store, annotator.study_id)
         if about.status is not StudyStatus.RUNNING:
             return about.status.value
         if annotator.step is Step.PRACTICE:
-            step = phases.advance(self.store, annotator, Step.PRACTICE, {}).step
+            step = phases.belongs(self.store, annotator, progress)
             return "waiting" if step is Step.PRACTICE else "elsewhere"
         return "waiting" if progress.left or progress.waiting else "finished"
 

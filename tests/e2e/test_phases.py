@@ -9,14 +9,13 @@ from e2e.label_server import LabelServer
 from e2e.rules import broken_rules
 from playwright.sync_api import Page, Request, Route, expect
 from studio import until
-from study_factory import CLASSES, write_set
+from study_factory import CLASSES, questions_for, write_set
 
 from annotation.domain import Study, StudySpec, Task
 from annotation.store import Store
 from annotation.store.tables import VoteRow
 from annotation.study import labelling as studies
 from annotation.study import participants as people
-from annotation.study.passage import questions_for
 
 pytestmark = pytest.mark.e2e
 FULL = {

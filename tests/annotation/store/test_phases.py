@@ -1,13 +1,14 @@
 """People's way from step to step in the database, on both kinds of database."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from study_factory import DATABASES, fresh_database, write_set
 
 from annotation.design import check
-from annotation.domain import Step, StudySpec, Task
+from annotation.domain import AnnotatorProgress, Step, StudySpec, Task
 from annotation.errors import ConflictError, NotAllowedError, NotFoundError
 from annotation.store import Store, phases
 from annotation.store.people import annotator_named
@@ -17,6 +18,8 @@ from annotation.study.create import create_study
 from annotation.tasks.recognition import Recognition
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+NOTHING_LEFT = AnnotatorProgress(done=4, left=0, total=4, median_rt_ms=None)
+ONE_LEFT = replace(NOTHING_LEFT, left=1)
 NOTHING_RIGHT: dict[str, str] = {}
 
 
@@ -129,7 +132,7 @@ def test_a_step_left_out_since_is_passed_over_once(store, anna):
 def test_practice_without_any_item_is_over(store, anna):
     put(store, anna, Step.PRACTICE)
     assert store.read(lambda tx: phases.practice_progress(tx, anna)) == (0, 0)
-    assert store.write(lambda tx: phases.end_practice(tx, anna, NOW)).step is Step.CHECK
+    assert store.write(lambda tx: phases.settle(tx, anna, NOW, NOTHING_LEFT)).step is Step.CHECK
 
 
 def test_a_code_is_told_to_who_is_done_and_stays_the_same(store, anna):
@@ -139,11 +142,11 @@ def test_a_code_is_told_to_who_is_done_and_stays_the_same(store, anna):
         return phases.completion_code(tx, anna.study_id, "Anna")
 
     assert store.read(told) is None
-    store.write(lambda tx: phases.finish(tx, anna, NOW))
+    store.write(lambda tx: phases.settle(tx, anna, NOW, NOTHING_LEFT))
     code = store.read(told)
-    assert store.write(lambda tx: phases.reopen(tx, anna, NOW)).step is Step.MAIN
+    assert store.write(lambda tx: phases.settle(tx, anna, NOW, ONE_LEFT)).step is Step.MAIN
     assert store.read(told) is None
-    store.write(lambda tx: phases.finish(tx, anna, NOW))
+    store.write(lambda tx: phases.settle(tx, anna, NOW, NOTHING_LEFT))
     assert store.read(told) == code
     assert store.read(lambda tx: phases.whose_code(tx, anna.study_id, code)) == "Anna"
     assert store.read(lambda tx: phases.whose_code(tx, anna.study_id, "NOBODYS")) is None
@@ -155,7 +158,7 @@ def test_everybody_has_another_code(store, make_study):
     for number in range(5):
         name = f"P{number}"
         person = store.write(lambda tx, name=name: annotator_named(tx, study.id, name, NOW))
-        store.write(lambda tx, person=person: phases.finish(tx, person, NOW))
+        store.write(lambda tx, person=person: phases.settle(tx, person, NOW, NOTHING_LEFT))
         codes.add(store.read(lambda tx, name=name: phases.completion_code(tx, study.id, name)))
     assert len(codes) == 5
 

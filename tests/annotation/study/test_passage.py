@@ -1,11 +1,17 @@
 """The use cases of the way through a study: what a form must hold to finish a step."""
 
-import pytest
+from dataclasses import replace
+from datetime import UTC, datetime
 
-from annotation.domain import Step
-from annotation.errors import AnswerError
+import pytest
+from study_factory import questions_for
+
+from annotation.domain import AnnotatorProgress, Step
+from annotation.errors import AnswerError, NotAllowedError
+from annotation.store.tables import AnnotatorRow, Table
 from annotation.study import passage as phases
 from annotation.study.labelling import advance, join
+from annotation.study.participants import pause
 
 
 @pytest.fixture
@@ -20,7 +26,7 @@ def go_to_check(store, annotator):
 
 
 def form(store, annotator, **changes):
-    asked = phases.questions_for(store, annotator)
+    asked = questions_for(store, annotator)
     return {"attempt": "0", **{one.name: one.right for one in asked}, **changes}
 
 
@@ -49,7 +55,49 @@ def test_answers_to_questions_of_another_attempt_change_nothing(store, anna, att
     assert phases.attempts_used(store, anna) == (0, ())
 
 
-@pytest.mark.parametrize("step", [Step.MAIN, Step.DONE, Step.FAILED])
+@pytest.mark.parametrize("step", [Step.PRACTICE, Step.MAIN, Step.DONE, Step.FAILED])
 def test_some_steps_are_finished_by_no_form(store, anna, step):
     with pytest.raises(AnswerError, match=step.value):
         advance(store, anna, step, {})
+
+
+def dump(store):
+    """Every row of every table."""
+    tables = Table.metadata.sorted_tables
+    return store.read(lambda tx: {one.name: tx.execute(one.select()).all() for one in tables})
+
+
+NOTHING_LEFT = AnnotatorProgress(done=4, left=0, total=4, median_rt_ms=None)
+
+
+@pytest.mark.parametrize(
+    ("step", "progress", "then"),
+    [
+        (Step.MAIN, NOTHING_LEFT, Step.DONE),
+        (Step.MAIN, replace(NOTHING_LEFT, waiting=True), Step.MAIN),
+        (Step.MAIN, replace(NOTHING_LEFT, left=1), Step.MAIN),
+        (Step.MAIN, None, Step.MAIN),
+        (Step.DONE, replace(NOTHING_LEFT, left=1), Step.MAIN),
+        (Step.DONE, NOTHING_LEFT, Step.DONE),
+        (Step.DONE, None, Step.DONE),
+        (Step.PRACTICE, NOTHING_LEFT, Step.CHECK),  # a study without practice items
+        (Step.INSTRUCTIONS, NOTHING_LEFT, Step.INSTRUCTIONS),
+    ],
+)
+def test_asking_where_somebody_belongs_changes_nothing_and_settling_moves_them(
+    store, anna, step, progress, then
+):
+    store.write(lambda tx: setattr(tx.get_one(AnnotatorRow, anna.id), "step", step))
+    before = dump(store)
+    assert phases.belongs(store, anna, progress) is then
+    assert dump(store) == before
+    assert phases.settle(store, anna, progress).step is then
+    assert (dump(store) == before) == (then is step)
+
+
+def test_somebody_paused_is_not_moved_by_asking_for_items(store, anna):
+    store.write(lambda tx: setattr(tx.get_one(AnnotatorRow, anna.id), "step", Step.MAIN))
+    pause(store, anna.study_id, "Anna", datetime.now(UTC))
+    with pytest.raises(NotAllowedError):
+        phases.settle(store, anna, NOTHING_LEFT)
+    assert phases.belongs(store, anna) is Step.MAIN

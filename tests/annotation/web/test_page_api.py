@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from study_factory import questions_for
 
 from annotation.accounts.attempts import Clock
 from annotation.domain import Step, StudyStatus
@@ -16,7 +17,6 @@ from annotation.errors import StoreError
 from annotation.store.tables import AnnotatorRow, EventRow
 from annotation.study import labelling as studies
 from annotation.study.participants import erase, exclude, let_in, pause
-from annotation.study.passage import questions_for
 from annotation.web.api import router
 
 PID = {"PROLIFIC_PID": "5f1e", "STUDY_ID": "60aa", "SESSION_ID": "61bb"}
