@@ -48,6 +48,16 @@ class Background(StrEnum):
     WHITE = "white"
 
 
+def words(label: str, text: str) -> Mapping[str, str]:
+    """What a setting is called on a page, and what it means, in the metadata of its field."""
+    return {"label": label, "text": text}
+
+
+def setting(default: Any, label: str, text: str, **of_field: Any) -> Any:
+    """A field of `StudySpec` that has a default, and its `words`."""
+    return field(default=default, metadata=words(label, text), **of_field)
+
+
 @dataclass(frozen=True, kw_only=True)
 class StudySpec:
     """What a researcher decides before a study starts; see `study.protocols` for changes.
@@ -55,52 +65,131 @@ class StudySpec:
     Raises `StudyError` for a value that no study can have.
     """
 
-    name: str
-    task: Task
-    title: str = ""  # what annotators see; never the name, which may tell too much
-    votes_per_item: int = 5  # K: how many people judge each item
-    extra_vote: bool = False  # one vote more where K are split as evenly as an odd K can be
-    list_size: int = MAX_LIST_SIZE  # recognition: candidate classes offered, true one included
-    decoy_rate: float = 0.0  # pair: decoys per matched item; 0.5 is one decoy to two matched
-    headline: HeadlineRule = HeadlineRule.MAJORITY
-    seed: int = 0
-    simulated: bool = False  # answered by simulated annotators only
-    lease_seconds: int = 600  # how long an item is reserved for one annotator
-    password: str | None = field(default=None, repr=False)  # kept only as a salted hash
-    # Milliseconds from the picture on in which nobody can have looked; 0 takes any answer.
-    min_rt_ms: int = 150
+    name: str = field(metadata=words("Name", ""))
+    task: Task = field(metadata=words("Task", "What people are asked."))
+    # Never the name, which may tell too much.
+    title: str = setting(
+        "",
+        "Title for annotators",
+        f'What annotators see; they never see the name. Empty: "{UNTITLED}".',
+    )
+    votes_per_item: int = setting(5, "Votes per item (K)", "K, the people who judge each item.")
+    # Where K are split as evenly as an odd K can be.
+    extra_vote: bool = setting(
+        False, "A further vote on close items", "One vote more on items that are split 3 : 2."
+    )
+    list_size: int = setting(
+        MAX_LIST_SIZE,
+        "Candidates per item",
+        "Recognition: classes offered, the true one among them.",
+    )
+    # 0.5 is one decoy to two matched.
+    decoy_rate: float = setting(0.0, "Decoys per matched item", "Pair: decoys per matched item.")
+    headline: HeadlineRule = field(
+        default=HeadlineRule.MAJORITY,
+        metadata=words("Headline human score", "Human score that metrics are judged by."),
+    )
+    seed: int = setting(0, "Seed", "Decides lists, decoys, orders and quality items.")
+    simulated: bool = setting(False, "Simulated", "Answered by simulated annotators only.")
+    lease_seconds: int = setting(
+        600, "Seconds of a reservation", "How long an item stays reserved for somebody who left."
+    )
+    # Kept only as a salted hash.
+    password: str | None = setting(
+        None, "Password (optional)", "Asked for when people join.", repr=False
+    )
+    min_rt_ms: int = setting(
+        150,
+        "Too quick (ms)",
+        "Milliseconds in which nobody can have looked: a sooner answer is not taken. 0 takes any.",
+    )
 
     # Who sees what (annotation.tasks.exposure)
-    balanced: bool = True  # a Latin square: every annotator takes the target models in turn
-    # Views of one original by one annotator, None is any number; gold items are views, too, but
-    # blind repeats come on top.
-    max_views: int | None = None
-    min_lag: int = 0  # at least so many other items between two items of one original
-    label_originals: bool = False  # originals are items too, after all else of them
-    items_per_person: int | None = None  # after so many votes somebody is done; None: never
+    balanced: bool = setting(
+        True,
+        "Balanced order of target models",
+        "Latin square: each annotator takes the target models in turn.",
+    )
+    max_views: int | None = setting(
+        None,
+        "Most views of one original (0: any)",
+        "Items of one original that one person may see, gold items too; blind repeats come on "
+        "top. Empty is any number.",
+    )
+    min_lag: int = setting(
+        0,
+        "Least lag between them",
+        "Other items between two of one original, at least, gold items and repeats too.",
+    )
+    label_originals: bool = setting(
+        False,
+        "Name the originals too",
+        "Recognition: people name the originals too, after all else of them.",
+    )
+    items_per_person: int | None = setting(
+        None,
+        "Votes per person (0: all)",
+        "Votes after which somebody is done; empty is all there are.",
+    )
 
     # Items that never count (annotation.tasks.quality)
-    set_aside: int = 0  # originals kept out of the study for practice and catch trials
-    practice: int = 0  # items with feedback before the study begins
-    catch_rate: float = 0.0  # catch trials per counted vote
-    catch_warn_after: int = 2  # failed ones that mark somebody for the researcher; 0: never
-    catch_pause_after: int = 0  # failed ones that pause somebody; 0: never
-    gold_rate: float = 0.0  # gold items per counted vote
-    repeat_rate: float = 0.05  # blind repeats per counted vote
-    repeat_lag: int = 50  # votes between an item and its repeat, at least
+    set_aside: int = setting(
+        0, "Originals set aside", "Originals kept out of the study, for practice and catch trials."
+    )
+    practice: int = setting(0, "Practice items", "Items with feedback before the study begins.")
+    catch_rate: float = setting(
+        0.0, "Catch trials", "Catch trials per vote: clear originals, and noise."
+    )
+    catch_warn_after: int = setting(
+        2,
+        "Warn after failed catch trials (0: never)",
+        "Failed catch trials after which you are warned; 0 is never.",
+    )
+    catch_pause_after: int = setting(
+        0,
+        "Pause after failed catch trials (0: never)",
+        "Failed catch trials that pause somebody by itself; 0 is never.",
+    )
+    gold_rate: float = setting(
+        0.0,
+        "Gold items",
+        "Gold items per vote, reconstructions whose answer you gave; fewer where limits leave "
+        "none.",
+    )
+    repeat_rate: float = setting(
+        0.05, "Blind repeats", "Blind repeats per vote; fewer where limits leave none."
+    )
+    repeat_lag: int = setting(
+        50, "Least lag of repeats", "Votes between an item and its repeat, at least."
+    )
 
     # What people read (annotation.tasks.phases)
-    consent: str = ""  # text to agree to; empty leaves the step out
-    instructions: str = ""  # empty: the usual ones of the task
-    check: bool = False  # questions on the instructions before the study begins
-    check_attempts: int = 2
-    completion_code: str = ""  # told at the end; empty: one of their own for everybody
-    completion_url: str = ""  # where people go on to from the last page
+    consent: str = setting("", "Consent", "Text people agree to; empty leaves the step out.")
+    instructions: str = setting(
+        "", "Instructions", "Text people read first; empty takes the usual one."
+    )
+    check: bool = setting(
+        False,
+        "Ask about the instructions",
+        "Questions on the instructions before the study begins.",
+    )
+    check_attempts: int = setting(2, "Attempts", "Attempts at these questions.")
+    completion_code: str = setting(
+        "", "Completion code", "Code told at the end; empty gives everybody one of their own."
+    )
+    completion_url: str = setting(
+        "", "Completion address", "Where people go on to at the end; {code} stands for the code."
+    )
 
     # What an image looks like on screen
-    image_scale: int = 8  # CSS pixels per image pixel
-    interpolation: Interpolation = Interpolation.NEAREST
-    background: Background = Background.GREY
+    image_scale: int = setting(8, "Scale", "Screen pixels per image pixel.")
+    interpolation: Interpolation = field(
+        default=Interpolation.NEAREST,
+        metadata=words("Interpolation", "How image pixels become screen pixels."),
+    )
+    background: Background = field(
+        default=Background.GREY, metadata=words("Background", "What surrounds an image.")
+    )
 
     def __post_init__(self) -> None:
         for name, kind in _KINDS.items():
@@ -211,10 +300,9 @@ class StudySpec:
 
 
 _KINDS = {
-    "task": Task,
-    "headline": HeadlineRule,
-    "interpolation": Interpolation,
-    "background": Background,
+    one.name: one.type
+    for one in fields(StudySpec)
+    if isinstance(one.type, type) and issubclass(one.type, StrEnum)
 }
 
 

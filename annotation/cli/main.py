@@ -66,6 +66,10 @@ def studies(data_dir: DataDir = DATA, database: Database = None) -> None:
             )
 
 
+def _setting(name: str) -> Any:
+    return typer.Option(help=settings.HELP[name])
+
+
 CREATE = """Create a study from reconstruction sets, or from a manifest.
 
 A manifest has the columns model, dataset, attack, image_id, class_name,
@@ -83,16 +87,14 @@ def create(
         list[Path] | None,
         typer.Option("--manifest", help="A .csv, .jsonl or .parquet, a row a reconstruction."),
     ] = None,
-    task: Annotated[Task, typer.Option(help="What people are asked.")] = USUAL_TASK,
-    votes_per_item: Annotated[int, typer.Option(help="People who judge each item.")] = 5,
-    list_size: Annotated[int, typer.Option(help="Recognition: classes offered.")] = 20,
-    decoy_rate: Annotated[float, typer.Option(help="Pair: decoys per matched item.")] = 0.0,
-    headline: Annotated[
-        HeadlineRule, typer.Option(help="Human score that metrics are judged by.")
-    ] = HeadlineRule.MAJORITY,
-    seed: Annotated[int, typer.Option(help="Decides lists, decoys and orders.")] = 0,
-    simulated: Annotated[bool, typer.Option(help="For simulated annotators only.")] = False,
-    password: Annotated[str | None, typer.Option(help="Asked for when people join.")] = None,
+    task: Annotated[Task, _setting("task")] = USUAL_TASK,
+    votes_per_item: Annotated[int, _setting("votes_per_item")] = StudySpec.votes_per_item,
+    list_size: Annotated[int, _setting("list_size")] = StudySpec.list_size,
+    decoy_rate: Annotated[float, _setting("decoy_rate")] = StudySpec.decoy_rate,
+    headline: Annotated[HeadlineRule, _setting("headline")] = StudySpec.headline,
+    seed: Annotated[int, _setting("seed")] = StudySpec.seed,
+    simulated: Annotated[bool, _setting("simulated")] = StudySpec.simulated,
+    password: Annotated[str | None, _setting("password")] = StudySpec.password,
     setting: Annotated[
         list[str] | None, typer.Option("--setting", help="NAME=VALUE, listed above; repeat it.")
     ] = None,

@@ -7,46 +7,10 @@ from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 from annotation.errors import StudyError
-from annotation.spec import UNTITLED, StudySpec
+from annotation.spec import StudySpec
 
 HELP: Mapping[str, str] = {
-    "title": f'What annotators see; they never see the name. Empty: "{UNTITLED}".',
-    "task": "What people are asked.",
-    "votes_per_item": "K, the people who judge each item.",
-    "extra_vote": "One vote more on items that are split 3 : 2.",
-    "list_size": "Recognition: classes offered, the true one among them.",
-    "decoy_rate": "Pair: decoys per matched item.",
-    "headline": "Human score that metrics are judged by.",
-    "seed": "Decides lists, decoys, orders and quality items.",
-    "simulated": "Answered by simulated annotators only.",
-    "lease_seconds": "How long an item stays reserved for somebody who left.",
-    "min_rt_ms": "Milliseconds in which nobody can have looked: a sooner answer is not taken. "
-    "0 takes any.",
-    "password": "Asked for when people join.",
-    "balanced": "Latin square: each annotator takes the target models in turn.",
-    "max_views": "Items of one original that one person may see, gold items too; blind repeats "
-    "come on top. Empty is any number.",
-    "min_lag": "Other items between two of one original, at least, gold items and repeats too.",
-    "label_originals": "Recognition: people name the originals too, after all else of them.",
-    "items_per_person": "Votes after which somebody is done; empty is all there are.",
-    "set_aside": "Originals kept out of the study, for practice and catch trials.",
-    "practice": "Items with feedback before the study begins.",
-    "catch_rate": "Catch trials per vote: clear originals, and noise.",
-    "catch_warn_after": "Failed catch trials after which you are warned; 0 is never.",
-    "catch_pause_after": "Failed catch trials that pause somebody by itself; 0 is never.",
-    "gold_rate": "Gold items per vote, reconstructions whose answer you gave; fewer where limits "
-    "leave none.",
-    "repeat_rate": "Blind repeats per vote; fewer where limits leave none.",
-    "repeat_lag": "Votes between an item and its repeat, at least.",
-    "consent": "Text people agree to; empty leaves the step out.",
-    "instructions": "Text people read first; empty takes the usual one.",
-    "check": "Questions on the instructions before the study begins.",
-    "check_attempts": "Attempts at these questions.",
-    "completion_code": "Code told at the end; empty gives everybody one of their own.",
-    "completion_url": "Where people go on to at the end; {code} stands for the code.",
-    "image_scale": "Screen pixels per image pixel.",
-    "interpolation": "How image pixels become screen pixels.",
-    "background": "What surrounds an image.",
+    one.name: one.metadata["text"] for one in fields(StudySpec) if one.name != "name"
 }
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
@@ -101,10 +65,11 @@ _NUMBERS = {int: "a whole number", float: "a number"}
 
 def table() -> str:
     """All settings with their defaults, one a line."""
-    rows = [(one.name, one.default) for one in fields(StudySpec) if one.name in HELP]
     lines = []
-    for name, default in rows:
-        shown = "" if not isinstance(default, (bool, int, float, str)) or default == "" else default
-        default_words = f" (default {shown})" if shown != "" else ""
-        lines.append(f"{name}: {HELP[name]}{default_words}")
+    for one in fields(StudySpec):
+        if one.name in HELP:
+            # Settings that must be given have none, and others an empty one.
+            usual = one.default if isinstance(one.default, (bool, int, float, str)) else ""
+            words = "" if usual == "" else f" (default {usual})"
+            lines.append(f"{one.name}: {HELP[one.name]}{words}")
     return "\n\n".join(lines)

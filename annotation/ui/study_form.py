@@ -1,7 +1,7 @@
 """The form for a new study: what it asks, what it would mean, and the settings it stands for."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
 from io import StringIO
 from pathlib import Path
 from types import NoneType
@@ -21,22 +21,23 @@ from annotation.domain import (
 )
 from annotation.errors import StudyError
 from annotation.study.sets import read_set
-from annotation.study.settings import HELP
 from annotation.tasks import KINDS
 from annotation.ui import StudyContext, study_view
 
 TASKS = [(kind.choice, name) for name, kind in KINDS.items()]
-HEADLINES = [
-    ("Majority: more than half recognise it", HeadlineRule.MAJORITY.value),
-    ("Mean response: share of votes that recognise it", HeadlineRule.MEAN_RESPONSE.value),
-    ("Ignoring none: share among votes that name a class", HeadlineRule.IGNORING_NONE.value),
-    ("Dawid-Skene: annotators weighted by reliability", HeadlineRule.DAWID_SKENE.value),
-]
-INTERPOLATIONS = [
-    ("Nearest: pixels stay squares", Interpolation.NEAREST.value),
-    ("Smooth", Interpolation.SMOOTH.value),
-]
-BACKGROUNDS = [(one.value.capitalize(), one.value) for one in Background]
+CHOICES = {
+    "headline": [
+        ("Majority: more than half recognise it", HeadlineRule.MAJORITY.value),
+        ("Mean response: share of votes that recognise it", HeadlineRule.MEAN_RESPONSE.value),
+        ("Ignoring none: share among votes that name a class", HeadlineRule.IGNORING_NONE.value),
+        ("Dawid-Skene: annotators weighted by reliability", HeadlineRule.DAWID_SKENE.value),
+    ],
+    "interpolation": [
+        ("Nearest: pixels stay squares", Interpolation.NEAREST.value),
+        ("Smooth", Interpolation.SMOOTH.value),
+    ],
+    "background": [(one.value.capitalize(), one.value) for one in Background],
+}
 # Setting that means something in one task only → that task.
 ONLY_OF = {setting: name for name, kind in KINDS.items() for setting in kind.only}
 DECIDING = (  # settings that the preview depends on
@@ -95,39 +96,27 @@ class StudyForm:
 def draw() -> StudyForm:
     """Lay the form out where the caller stands."""
     sets = gr.CheckboxGroup(choices=[], label="Reconstruction sets", elem_id="new-sets")
-    settings: dict[str, Any] = {}
     with gr.Row():
-        settings |= _text("name", "Name") | _text("title", "Title for annotators")
-        settings["task"] = gr.Radio(TASKS, value=TASKS[0][1], label="Task", elem_id="new-task")
+        settings = {name: _field(name) for name in ("name", "title", "task")}
     with gr.Row():
-        settings |= _number("votes_per_item", "Votes per item (K)", 5)
-        settings |= _slider("list_size", "Candidates per item", (2, MAX_LIST_SIZE, 1), 20)
-        settings["decoy_rate"] = gr.Slider(
-            0,
-            1,
-            0.5,
-            step=0.05,
-            label="Decoys per matched item",
-            visible=False,  # the task is recognition at first
-            elem_id="new-decoy-rate",
-        )
+        settings |= {name: _field(name) for name in ("votes_per_item", "list_size", "decoy_rate")}
         people = gr.Number(
-            5, precision=0, minimum=1, label="People you expect", elem_id="new-people"
+            StudySpec.votes_per_item,
+            precision=0,
+            minimum=1,
+            label="People you expect",
+            elem_id="new-people",
         )
     with gr.Row():
-        settings |= _choice("headline", "Headline human score", HEADLINES)
-        settings |= _number("seed", "Seed", 0)
-        settings["password"] = gr.Textbox(
-            label="Password (optional)", type="password", max_lines=1, elem_id="new-password"
-        )
-    for title, fields in _GROUPS.items():
+        settings |= {name: _field(name) for name in ("headline", "seed", "password")}
+    for title, rows in _GROUPS.items():
         with gr.Accordion(title, open=False):
-            for row in fields:
+            for row in rows:
                 with gr.Row():
-                    for field in row:
+                    for name in row:
                         # Not every component can say how narrow is too narrow.
                         with gr.Column(min_width=220):
-                            settings |= field()
+                            settings[name] = _field(name)
             if title == QUALITY:
                 gold = gr.Textbox(
                     "",
@@ -151,103 +140,69 @@ def draw() -> StudyForm:
     )
 
 
-Field = Callable[[], dict[str, Any]]
+# What a page adds to a setting that its type does not say.
+_LOOKS: Mapping[str, Mapping[str, Any]] = {
+    "name": {"info": None},
+    "task": {"info": None},
+    "list_size": {"minimum": 2, "maximum": MAX_LIST_SIZE, "step": 1},
+    "decoy_rate": {
+        "maximum": 1,
+        "value": 0.5,  # pairs without decoys would all have the same answer
+        "step": 0.05,
+        "info": None,
+        "visible": False,  # the task is recognition at first
+    },
+    "password": {"value": None, "type": "password", "max_lines": 1, "info": None},
+    "consent": {"lines": 6},
+    "instructions": {"lines": 6},
+}
 
 
-def _id(name: str) -> str:
-    return f"new-{name.replace('_', '-')}"
+def _field(name: str) -> Any:
+    """The component for a setting: its type says which, the setting what stands there."""
+    setting = _SETTINGS[name]
+    kind, looks = _KIND[name], _LOOKS.get(name, {})
+    usual: Any = "" if setting.default is MISSING else setting.default
+    shown: dict[str, Any] = {
+        "value": usual,
+        "label": setting.metadata["label"],
+        "info": setting.metadata["text"],
+        "elem_id": f"new-{name.replace('_', '-')}",
+    }
+    if name == "task":
+        return gr.Radio(**{**shown, "choices": TASKS, "value": TASKS[0][1], **looks})
+    if name in CHOICES:
+        return gr.Dropdown(**{**shown, "choices": CHOICES[name], "value": usual.value, **looks})
+    if kind is bool:
+        return gr.Checkbox(**{**shown, **looks})
+    if kind is float or "maximum" in looks:
+        return gr.Slider(**{**shown, "minimum": 0, "maximum": 0.5, "step": 0.01, **looks})
+    if kind is str or kind == str | None:
+        return gr.Textbox(**{**shown, **looks})
+    return gr.Number(**{**shown, "value": usual or 0, "precision": 0, "minimum": 0, **looks})
 
 
-def _text(name: str, label: str, lines: int = 1) -> dict[str, Any]:
-    info = HELP.get(name)
-    box = gr.Textbox("", label=label, info=info, lines=lines, elem_id=_id(name))
-    return {name: box}
-
-
-def _number(name: str, label: str, value: int) -> dict[str, Any]:
-    number = gr.Number(
-        value, precision=0, minimum=0, label=label, info=HELP[name], elem_id=_id(name)
-    )
-    return {name: number}
-
-
-def _slider(
-    name: str, label: str, span: tuple[float, float, float], value: float
-) -> dict[str, Any]:
-    low, high, step = span
-    slider = gr.Slider(low, high, value, step=step, label=label, info=HELP[name], elem_id=_id(name))
-    return {name: slider}
-
-
-def _rate(name: str, label: str, value: float) -> dict[str, Any]:
-    return _slider(name, label, (0, 0.5, 0.01), value)
-
-
-def _box(name: str, label: str, value: bool) -> dict[str, Any]:
-    box = gr.Checkbox(value, label=label, info=HELP[name], elem_id=_id(name))
-    return {name: box}
-
-
-def _choice(name: str, label: str, choices: list[tuple[str, str]]) -> dict[str, Any]:
-    info, first = HELP[name], choices[0][1]
-    menu = gr.Dropdown(choices, value=first, label=label, info=info, elem_id=_id(name))
-    return {name: menu}
-
-
+_SETTINGS = {one.name: one for one in fields(StudySpec)}
+_KIND = get_type_hints(StudySpec)
 QUALITY = "Quality control"
-_GROUPS: Mapping[str, tuple[tuple[Field, ...], ...]] = {
+_GROUPS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "Who sees what": (
-        (
-            lambda: _box("balanced", "Balanced order of target models", True),
-            lambda: _number("max_views", "Most views of one original (0: any)", 0),
-            lambda: _number("min_lag", "Least lag between them", 0),
-        ),
-        (
-            lambda: _number("items_per_person", "Votes per person (0: all)", 0),
-            lambda: _box("extra_vote", "A further vote on close items", False),
-            lambda: _box("label_originals", "Name the originals too", False),
-        ),
+        ("balanced", "max_views", "min_lag"),
+        ("items_per_person", "extra_vote", "label_originals"),
     ),
     QUALITY: (
-        (
-            lambda: _number("set_aside", "Originals set aside", 0),
-            lambda: _number("practice", "Practice items", 0),
-            lambda: _rate("catch_rate", "Catch trials", 0.0),
-        ),
-        (
-            lambda: _number("catch_warn_after", "Warn after failed catch trials (0: never)", 2),
-            lambda: _number("catch_pause_after", "Pause after failed catch trials (0: never)", 0),
-        ),
-        (
-            lambda: _rate("gold_rate", "Gold items", 0.0),
-            lambda: _rate("repeat_rate", "Blind repeats", 0.05),
-            lambda: _number("repeat_lag", "Least lag of repeats", 50),
-        ),
+        ("set_aside", "practice", "catch_rate"),
+        ("catch_warn_after", "catch_pause_after"),
+        ("gold_rate", "repeat_rate", "repeat_lag"),
     ),
     "Consent, instructions, end": (
-        (
-            lambda: _text("consent", "Consent", 6),
-            lambda: _text("instructions", "Instructions", 6),
-        ),
-        (
-            lambda: _box("check", "Ask about the instructions", False),
-            lambda: _number("check_attempts", "Attempts", 2),
-        ),
-        (
-            lambda: _text("completion_code", "Completion code"),
-            lambda: _text("completion_url", "Completion address"),
-        ),
+        ("consent", "instructions"),
+        ("check", "check_attempts"),
+        ("completion_code", "completion_url"),
     ),
     "On screen": (
-        (
-            lambda: _number("image_scale", "Scale", 8),
-            lambda: _choice("interpolation", "Interpolation", INTERPOLATIONS),
-        ),
-        (
-            lambda: _choice("background", "Background", BACKGROUNDS),
-            lambda: _number("lease_seconds", "Seconds of a reservation", 600),
-            lambda: _number("min_rt_ms", "Too quick (ms)", 150),
-        ),
+        ("image_scale", "interpolation"),
+        ("background", "lease_seconds", "min_rt_ms"),
     ),
 }
 
@@ -259,20 +214,18 @@ def by_task(task: str) -> list[Any]:
 
 def spec_of(values: Mapping[str, Any]) -> StudySpec:
     """The study that filled-in settings ask for; `StudyError` says what to put right."""
-    hints = get_type_hints(StudySpec)
-    off = {name: _OFF[name] for name, only in ONLY_OF.items() if values["task"] != only}
+    off = {
+        name: _SETTINGS[name].default for name, only in ONLY_OF.items() if values["task"] != only
+    }
     settings = {**values, **off, "password": values["password"] or None}
     empty = [
         f"{name.replace('_', ' ').capitalize()} is empty; give a whole number."
         for name, value in settings.items()
-        if value is None and hints[name] is int
+        if value is None and _KIND[name] is int
     ]
     if empty:
         raise StudyError("\n".join(empty))
-    return StudySpec(**{name: _typed(hints[name], value) for name, value in settings.items()})
-
-
-_OFF = {"list_size": MAX_LIST_SIZE, "label_originals": False, "decoy_rate": 0.0}
+    return StudySpec(**{name: _typed(_KIND[name], value) for name, value in settings.items()})
 
 
 def _typed(kind: Any, value: Any) -> Any:
