@@ -28,7 +28,6 @@ from annotation.errors import AnswerError, NotFoundError, SignInError
 from annotation.store import (
     Store,
     askers,
-    ballots,
     openings,
     passwords,
     people,
@@ -37,6 +36,7 @@ from annotation.store import (
     slots,
     studies,
     trials,
+    voting,
 )
 from annotation.store import phases as phase_rows
 from annotation.study.create import create_study as create_study
@@ -267,7 +267,7 @@ def vote(store: Store, by: Annotator | Caller, answer: Answer, now: datetime) ->
     that do not exist or were never given to them, `ConflictError` for an id used otherwise.
     """
     answer = replace(answer, id=_uuid(answer.id))
-    return store.write(lambda tx: ballots.record(tx, _annotator(tx, by), answer, now))
+    return store.write(lambda tx: voting.record(tx, _annotator(tx, by), answer, now))
 
 
 def _uuid(text: str) -> str:
@@ -289,7 +289,7 @@ def undo(store: Store, annotator: Annotator, vote_id: str, now: datetime) -> Tas
         known = str(uuid.UUID(vote_id))
     except ValueError:
         raise NotFoundError(f"You have given no vote {vote_id!r}.") from None
-    return store.write(lambda tx: ballots.take_back(tx, annotator, known, now))
+    return store.write(lambda tx: voting.take_back(tx, annotator, known, now))
 
 
 def heartbeat(

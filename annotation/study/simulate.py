@@ -15,7 +15,7 @@ import numpy as np
 
 from annotation.domain import NONE, Annotator, Answer, NoneReason, Study
 from annotation.errors import StudyError
-from annotation.store import Store, ballots, people, reports, slots, studies
+from annotation.store import Store, people, reports, slots, studies, voting
 
 BATCH = 100  # votes per transaction
 SMALLEST = 1e-6  # probability of classes the classifier did not list
@@ -114,7 +114,7 @@ def _answer_some(tx: Any, annotator: Annotator, answers: Mapping[str, str]) -> i
     items = slots.lease(tx, annotator, "simulation", wanted, BATCH, now, last_try=True)
     for item in items:
         answer = answers[item.item]
-        ballots.record(
+        voting.record(
             tx,
             annotator,
             Answer(

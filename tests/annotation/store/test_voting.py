@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from annotation.domain import Answer
-from annotation.store import ballots
+from annotation.store import voting
 from annotation.store.tables import EventRow, SlotRow, VoteRow
 from annotation.study.labelling import join, next_items, undo, vote
 
@@ -54,7 +54,7 @@ def test_the_vote_is_told_in_an_event(store, anna, answer):
 
 def test_a_vote_that_cannot_be_committed_leaves_nothing(store, anna, answer):
     def fail(tx):
-        ballots.record(tx, anna, answer, NOW)
+        voting.record(tx, anna, answer, NOW)
         raise KeyError
 
     before = len(everything(store, EventRow))

@@ -1,6 +1,10 @@
-"""Inside one transaction: a vote and its event, and taking a vote back."""
+"""Inside one transaction: a vote and its event, and taking a vote back; on items and on trials.
+
+An answer to a trial never counts.
+"""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import Row, bindparam, func, select
 from sqlalchemy.orm import Session
@@ -12,11 +16,12 @@ from annotation.domain import (
     SlotState,
     StudyStatus,
     TaskItem,
+    TrialKind,
     VoteReceipt,
     VoteStatus,
 )
 from annotation.errors import ConflictError, NotAllowedError, NotFoundError
-from annotation.store import extra, trial_votes
+from annotation.store import attention, extra, trials
 from annotation.store.events import UNDONE, VOTED, log
 from annotation.store.slots import (
     has_held,
@@ -35,9 +40,12 @@ from annotation.store.tables import (
     SourceRow,
     StimulusRow,
     StudyRow,
+    TrialRow,
     VoteRow,
 )
-from annotation.votes.answers import check_answer, check_pace
+from annotation.votes.answers import check_answer, check_pace, shown_under
+
+NOT_GIVEN = "This item was not given to you; ask for the next one."
 
 # Made once, as making a statement takes longer than carrying it out.
 _QUESTION = (
@@ -65,13 +73,13 @@ def record(tx: Session, annotator: Annotator, answer: Answer, now: datetime) -> 
         return _receipt_again(tx, known, annotator, answer)
     require_active(status)
     if question is None:
-        trial = trial_votes.find(tx, annotator, answer.item)
-        return trial_votes.record(tx, annotator, trial, answer, now)
+        trial = _trial(tx, annotator, answer.item)
+        return _record_on_trial(tx, annotator, trial, answer, now)
     study, true_class, classes, _ = question
     slots = slots_of(tx, [answer.item])[answer.item]
     holds = annotator.id in {slot.annotator for slot in slots}
     if not holds and not has_held(tx, annotator, answer.item):
-        raise NotAllowedError(trial_votes.NOT_GIVEN)
+        raise NotAllowedError(NOT_GIVEN)
     spec = settings_of(study)
     check_answer(spec.kind, classes, answer)
     check_pace(answer, study.version, spec.min_rt_ms)
@@ -80,11 +88,98 @@ def record(tx: Session, annotator: Annotator, answer: Answer, now: datetime) -> 
         take(tx, annotator, answer.item, slot, now)
     became = VoteStatus.SURPLUS if slot is None else VoteStatus.COUNTED
     given = {"stimulus_id": answer.item, "slot_id": None if slot is None else slot.id}
-    vote = trial_votes.add_vote(tx, study, annotator, answer, true_class, now, became, **given)
+    vote = _add_vote(tx, study, annotator, answer, true_class, now, became, **given)
     if slot is not None:
         set_slot(tx, slot.id, SlotState.DONE, lease_until=None)
     extra.settle(tx, study.id, [vote.stimulus_id], now)
     return VoteReceipt(id=vote.id, status=VoteStatus(vote.status))
+
+
+def _trial(tx: Session, annotator: Annotator, item: str) -> TrialRow:
+    """The trial called `item`; `NotFoundError` if it is none, `NotAllowedError` if another's."""
+    trial = tx.get(TrialRow, item)
+    if trial is None or trial.study_id != annotator.study_id:
+        raise NotFoundError(f"This study has no item {item!r}.")
+    if trial.annotator_id != annotator.id:
+        raise NotAllowedError(NOT_GIVEN)
+    return trial
+
+
+def _record_on_trial(
+    tx: Session, annotator: Annotator, trial: TrialRow, answer: Answer, now: datetime
+) -> VoteReceipt:
+    """Store the answer to a trial, as surplus where it has one or the study is closed."""
+    study = tx.get_one(StudyRow, trial.study_id)
+    true_class, classes, expected = tx.execute(
+        select(SourceRow.class_name, CandidateListRow.classes, StimulusRow.expected)
+        .join(StimulusRow, StimulusRow.source_id == SourceRow.id)
+        .outerjoin(CandidateListRow, CandidateListRow.source_id == SourceRow.id)
+        .where(StimulusRow.id == trial.stimulus_id)
+    ).one()
+    spec = settings_of(study)
+    check_answer(spec.kind, classes, answer)
+    check_pace(answer, study.version, spec.min_rt_ms)
+    late = trial.state == trials.DONE or study.status == StudyStatus.CLOSED
+    status = VoteStatus.SURPLUS if late else VoteStatus.QUALITY
+    given = {"stimulus_id": trial.stimulus_id, "trial_id": trial.id}
+    vote = _add_vote(tx, study, annotator, answer, true_class, now, status, **given)
+    if not late:
+        trial.state = trials.DONE
+    if trial.kind == TrialKind.CATCH and not late and answer.answer != expected:
+        attention.pause_if_failed(tx, annotator, spec, now)
+    return _receipt(tx, vote)
+
+
+def _add_vote(
+    tx: Session,
+    study: StudyRow,
+    annotator: Annotator,
+    answer: Answer,
+    true_class: str,
+    now: datetime,
+    status: VoteStatus,
+    **given: Any,
+) -> VoteRow:
+    """Store what somebody answered, on a trial or not, and that it happened.
+
+    given: the columns that say which stimulus, and which slot or trial, it is an answer to.
+    """
+    vote = VoteRow(
+        id=answer.id,
+        study_id=study.id,
+        annotator_id=annotator.id,
+        answer=answer.answer,
+        reason=answer.reason,
+        recognised=settings_of(study).kind.recognised(true_class, answer.answer),
+        rt_ms=answer.rt_ms,
+        client_ts=answer.client_ts,
+        server_ts=now,
+        display=dict(answer.display),
+        tab=answer.tab,
+        status=status,
+        protocol=shown_under(answer, study.version),
+        **given,
+    )
+    tx.add(vote)
+    log(tx, VOTED, vote, now, answer=answer.answer, reason=answer.reason, status=status)
+    return vote
+
+
+def _receipt(tx: Session, vote: VoteRow) -> VoteReceipt:
+    """What the browser is told of a vote, on a trial or not.
+
+    Of practice, also the answer. Any other trial counts as far as a browser can see, or its status
+    would tell it from an item.
+    """
+    if vote.trial_id is None:
+        return VoteReceipt(id=vote.id, status=VoteStatus(vote.status))
+    feedback = select(StimulusRow.expected).join(TrialRow, TrialRow.stimulus_id == StimulusRow.id)
+    told = tx.scalar(
+        feedback.where(TrialRow.id == vote.trial_id, TrialRow.kind == TrialKind.PRACTICE)
+    )
+    hidden = told is None and vote.status == VoteStatus.QUALITY
+    status = VoteStatus.COUNTED if hidden else VoteStatus(vote.status)
+    return VoteReceipt(id=vote.id, status=status, feedback=told)
 
 
 def _receipt_again(
@@ -94,7 +189,7 @@ def _receipt_again(
         raise ConflictError(f"The vote id {answer.id} belongs to somebody else.")
     if (known.trial_id or known.stimulus_id, known.answer) != (answer.item, answer.answer):
         raise ConflictError(f"The vote id {answer.id} was used for another answer; make a new id.")
-    return trial_votes.receipt(tx, known)
+    return _receipt(tx, known)
 
 
 def _question(
@@ -119,7 +214,7 @@ def take_back(tx: Session, annotator: Annotator, vote_id: str, now: datetime) ->
         raise ConflictError("The study is closed; its votes can no longer be taken back.")
     until = now + timedelta(seconds=study.spec["lease_seconds"])
     if vote.trial_id is not None:
-        return trial_votes.take_back(tx, vote, until, now)
+        return _take_back_from_trial(tx, vote, until, now)
     if vote.status != VoteStatus.SUPERSEDED:
         _supersede(tx, vote, until, now)
     elif _answered_since(tx, vote):
@@ -156,3 +251,17 @@ def _answered_since(tx: Session, vote: VoteRow) -> bool:
         )
     )
     return tx.scalar(query) is not None
+
+
+def _take_back_from_trial(tx: Session, vote: VoteRow, until: datetime, now: datetime) -> TaskItem:
+    """Supersede the answer to a trial, which then waits for another; once is enough."""
+    trial = tx.get_one(TrialRow, vote.trial_id)
+    if vote.status != VoteStatus.SUPERSEDED:
+        was = vote.status
+        vote.status = VoteStatus.SUPERSEDED
+        if was == VoteStatus.QUALITY:
+            trial.state, trial.tab = trials.OPEN, vote.tab
+        log(tx, UNDONE, vote, now, status_before=was)
+    elif trial.state == trials.DONE:
+        raise ConflictError("You have answered this item again since; take that answer back.")
+    return trials.task_items(tx, [trial], until)[0]
