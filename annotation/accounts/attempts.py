@@ -1,22 +1,24 @@
 """Slowing failures down, so that guessing a password takes longer than anybody has.
 
 Nobody is shut out for what others did: whoever has to wait waits for seconds, and only those who
-share a key (such as a name and an address) wait for each other.
+share a key (such as a name and an address) wait for each other. Failures are counted in the
+database, so that all servers on it count together and a restart forgets none.
 """
 
 import time
-from collections import Counter, deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from threading import Lock
 
 import anyio
+from anyio import to_thread
 
 from annotation.errors import AnnotationError, SignInError
+from annotation.store import Store, password_tries
 
-MOST_KEYS = 10_000  # forget the one that failed longest ago rather than grow without end
 FREE = 5  # tries before the first wait
 SECONDS = 600.0  # a failure is forgotten after so long
 LONGEST = 30.0  # seconds of the longest wait
@@ -30,9 +32,9 @@ class TooManyError(AnnotationError):
 
 @dataclass(frozen=True, kw_only=True)
 class Clock:
-    """Seconds that never go back, and how to let some of them pass."""
+    """Seconds since 1970, the same for all servers, and how to let some of them pass."""
 
-    now: Callable[[], float] = time.monotonic
+    now: Callable[[], float] = time.time
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
 
 
@@ -40,14 +42,17 @@ CLOCK = Clock()
 
 
 class Attempts:
-    """Tries by key; in memory, safe between threads.
+    """Tries by key, counted in a database; safe between threads and servers.
 
     The first `free` within `seconds` are free; the next one waits a second, the one after that
-    two, then four, up to `longest`. A try that succeeds clears its key.
+    two, then four, up to `longest`. A try that succeeds clears its key. Of one server alone is how
+    many are under way at once. kind: what the keys are of; the same key of another kind is another.
     """
 
     def __init__(
         self,
+        store: Store,
+        kind: str,
         *,
         free: int = FREE,
         seconds: float = SECONDS,
@@ -56,8 +61,7 @@ class Attempts:
         clock: Clock = CLOCK,
     ) -> None:
         self.free, self.seconds, self.longest, self.crowd = free, seconds, longest, crowd
-        self._clock = clock
-        self._tries: dict[str, deque[float]] = {}  # the key that was tried last comes last
+        self._store, self._kind, self._clock = store, kind, clock
         self._under_way: Counter[str] = Counter()
         self._lock = Lock()
 
@@ -66,23 +70,17 @@ class Attempts:
 
         In one step, so that many tries at the same moment are not all let through.
         """
-        with self._lock:
-            now = self._clock.now()
-            tries = self._tries.pop(key, deque())
-            while tries and tries[0] <= now - self.seconds:
-                tries.popleft()
-            wait = self._wait(tries, now)
-            if not wait:
-                tries.append(now)
-            if len(self._tries) >= MOST_KEYS:
-                del self._tries[next(iter(self._tries))]
-            self._tries[key] = tries
-            return wait
+        now, name = self._clock.now(), self._name(key)
+        return self._store.write(
+            lambda tx: password_tries.begin(tx, name, now, self.seconds, self._wait)
+        )
 
     def forgive(self, key: str) -> None:
         """Forget the tries of `key`: the last one was right."""
-        with self._lock:
-            self._tries.pop(key, None)
+        self._store.write(lambda tx: password_tries.forget(tx, self._name(key)))
+
+    def _name(self, key: str) -> str:
+        return f"{self._kind}\n{key}"
 
     @asynccontextmanager
     async def turn(self, key: str) -> AsyncIterator[None]:
@@ -95,7 +93,7 @@ class Attempts:
                 raise TooManyError("Too many tries at once. Wait a little, then try again.")
             self._under_way[key] += 1
         try:
-            while wait := self.begin(key):
+            while wait := await to_thread.run_sync(self.begin, key):
                 await self._clock.sleep(wait)
             failed = False
             try:
@@ -105,19 +103,21 @@ class Attempts:
                 raise
             finally:
                 if not failed:
-                    self.forgive(key)
+                    with anyio.CancelScope(shield=True):  # whoever has gone has not failed
+                        await to_thread.run_sync(self.forgive, key)
         finally:
             with self._lock:
                 self._under_way[key] -= 1
                 if not self._under_way[key]:
                     del self._under_way[key]
 
-    def _wait(self, tries: deque[float], now: float) -> float:
+    def _wait(self, tries: Sequence[float], now: float) -> float:
         over = len(tries) - self.free
         if over < 0:
             return 0.0
         pause = self.longest if over > 30 else min(2.0**over, self.longest)
-        return max(0.0, tries[-1] + pause - now)
+        # A clock that was put back makes nobody wait longer.
+        return min(pause, max(0.0, tries[-1] + pause - now))
 
 
 def place_of(address: str) -> str:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKey, String, Text
+from sqlalchemy import CheckConstraint, Double, ForeignKey, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from annotation.store.tables import Id, Table, Word
@@ -52,3 +52,23 @@ class InvitationRow(Table):
     created: Mapped[datetime] = mapped_column(UtcDateTime)
     expires: Mapped[datetime] = mapped_column(UtcDateTime)
     used: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class PasswordTryRow(Table):
+    """One try of a password that was wrong or is under way; deleted when it no longer counts."""
+
+    __tablename__ = "password_try"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    key_sha256: Mapped[str] = mapped_column(String(64), index=True)
+    at: Mapped[float] = mapped_column(Double)  # seconds since 1970, as is `expires`
+    expires: Mapped[float] = mapped_column(Double, index=True)
+
+
+class KnownAddressRow(Table):
+    """An address that somebody has signed in from to an account; the key is a digest of both."""
+
+    __tablename__ = "known_address"
+
+    key_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    expires: Mapped[float] = mapped_column(Double)

@@ -18,7 +18,6 @@ from pydantic import AfterValidator
 from starlette.concurrency import run_in_threadpool
 
 from annotation.account_domain import (
-    LONGEST_NAME,
     LONGEST_SESSION,
     Account,
     AccountError,
@@ -27,7 +26,7 @@ from annotation.account_domain import (
 )
 from annotation.accounts import register as accounts
 from annotation.accounts.access import ACCOUNT_COOKIE
-from annotation.accounts.attempts import CLOCK, MOST_KEYS, Attempts, Clock, TooManyError, place_of
+from annotation.accounts.attempts import CLOCK, Attempts, Clock, TooManyError, place_of
 from annotation.errors import (
     AnnotationError,
     ConflictError,
@@ -35,7 +34,7 @@ from annotation.errors import (
     NotFoundError,
     SignInError,
 )
-from annotation.store import Store
+from annotation.store import Store, password_tries
 from annotation.texts import fit
 from annotation.web import account_pages as pages
 from annotation.web.guard import LOGIN, is_same_origin
@@ -44,6 +43,7 @@ from annotation.web.signin import message_page
 HOME = "/studio/"
 # Wrong passwords of one address under all names together; what it asks for costs much.
 ADDRESS_FREE, ADDRESS_LONGEST, ADDRESS_CROWD = 20, 2.0, 20
+ADDRESS_KNOWN_SECONDS = 180 * 24 * 3600.0  # from the last time somebody signed in from it
 # Where one may be sent after signing in: pages behind it, on this server.
 _OWN = re.compile(r"/(studio|admin|account)([/?][\w/?=&%.+,:@~-]*)?", re.ASCII)
 _STATUS = {SignInError: 403, NotAllowedError: 403, NotFoundError: 404, ConflictError: 409}
@@ -53,7 +53,7 @@ Text = Annotated[str, Form(), AfterValidator(fit)]
 
 def router(store: Store, clock: Clock = CLOCK) -> APIRouter:
     """The routes of accounts. Not for a server started with --local, which has none."""
-    api = _Accounts(store=store, tries=_Tries(clock))
+    api = _Accounts(store=store, tries=_Tries(store, clock))
     routes = APIRouter(route_class=_Route, include_in_schema=False)
     for path, get in (
         (LOGIN, api.login_page),
@@ -127,7 +127,7 @@ class _Accounts:
             return session
 
         try:
-            if self.tries.is_known(name, address):
+            if await run_in_threadpool(self.tries.is_known, name, address):
                 session = await run_in_threadpool(sign_in)
             else:
                 async with self.tries.turn(name, address):
@@ -135,7 +135,7 @@ class _Accounts:
         except (SignInError, TooManyError) as error:
             page = pages.login_page(goes_to=goes_to, name=name, problem=str(error))
             return _html(page, 429 if isinstance(error, TooManyError) else 403)
-        self.tries.remember(name, address)
+        await run_in_threadpool(self.tries.remember, name, address)
         return _signed_in(request, session, goes_to)
 
     def logout(self, request: Request) -> Response:
@@ -259,36 +259,42 @@ class _Accounts:
 class _Tries:
     """Who has to wait before a password is looked at.
 
-    Counted by name and address, so that nobody can keep others out who knows their names. In
-    memory: after a restart of the server nobody waits, and no address is known.
+    Counted by name and address, so that nobody can keep others out who knows their names.
     """
 
-    def __init__(self, clock: Clock) -> None:
-        self._names = Attempts(clock=clock)
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store, self._clock = store, clock
+        self._names = Attempts(store, "name", clock=clock)
         self._addresses = Attempts(
-            free=ADDRESS_FREE, longest=ADDRESS_LONGEST, crowd=ADDRESS_CROWD, clock=clock
+            store,
+            "address",
+            free=ADDRESS_FREE,
+            longest=ADDRESS_LONGEST,
+            crowd=ADDRESS_CROWD,
+            clock=clock,
         )
-        self._known: dict[tuple[str, str], None] = {}  # the one that came last comes last
 
     @asynccontextmanager
     async def turn(self, name: str, address: str) -> AsyncIterator[None]:
         """One try; raises `TooManyError` where too many are under way."""
-        # No name is longer, and many keys are kept.
-        key = f"{accounts.name_key(name)[: LONGEST_NAME + 1]}\n{address}"
-        async with self._names.turn(key), self._addresses.turn(address):
+        async with self._names.turn(_key(name, address)), self._addresses.turn(address):
             yield
 
     def is_known(self, name: str, address: str) -> bool:
         """Whether somebody has signed in to that account from that address."""
-        return (accounts.name_key(name), address) in self._known
+        key, now = _key(name, address), self._clock.now()
+        return self._store.read(lambda tx: password_tries.is_known_address(tx, key, now))
 
     def remember(self, name: str, address: str) -> None:
         """Somebody has signed in to that account from that address."""
-        key = (accounts.name_key(name), address)
-        self._known.pop(key, None)
-        self._known[key] = None
-        if len(self._known) > MOST_KEYS:
-            del self._known[next(iter(self._known))]
+        key, now = _key(name, address), self._clock.now()
+        self._store.write(
+            lambda tx: password_tries.remember_address(tx, key, now, ADDRESS_KNOWN_SECONDS)
+        )
+
+
+def _key(name: str, address: str) -> str:
+    return f"{accounts.name_key(name)}\n{address}"
 
 
 def _signed_in(request: Request, session: Session, goes_to: str) -> Response:

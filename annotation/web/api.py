@@ -148,7 +148,7 @@ async def _require_same_origin(request: Request) -> None:  # async, as it needs 
 def router(store: Store, images: Path, clock: Clock = CLOCK) -> APIRouter:
     """The routes for annotators. `images` is where studies keep their images."""
     api = _Annotators(store=store, images=images)
-    pages = Pages(store=store, attempts=Attempts(crowd=MOST_JOINING, clock=clock))
+    pages = Pages(store=store, attempts=Attempts(store, "join", crowd=MOST_JOINING, clock=clock))
     routes = APIRouter(route_class=_Route, include_in_schema=False)
     for path, get in (
         ("/api/study", api.study),

@@ -1,10 +1,15 @@
 """Failures are counted by key, make the next try wait ever longer, and are forgotten in time."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import anyio
 import pytest
+from study_factory import DATABASES, fresh_database
 
 from annotation.accounts.attempts import Attempts, Clock, TooManyError, place_of
 from annotation.errors import SignInError
+from annotation.store import Store
+from annotation.store.account_tables import PasswordTryRow
 
 
 class Hours:
@@ -28,6 +33,12 @@ def hours():
     return Hours()
 
 
+@pytest.fixture(params=DATABASES)
+def store(request, tmp_path):
+    with fresh_database(request.param, tmp_path) as url, Store(url) as opened:
+        yield opened
+
+
 def attempt(attempts, key="a", *, right=False):
     async def once():
         async with attempts.turn(key):
@@ -41,15 +52,15 @@ def attempt(attempts, key="a", *, right=False):
     return None
 
 
-def test_each_failure_doubles_the_wait_up_to_the_longest(hours):
-    attempts = Attempts(free=2, longest=8, clock=hours.clock)
+def test_each_failure_doubles_the_wait_up_to_the_longest(hours, store):
+    attempts = Attempts(store, "test", free=2, longest=8, clock=hours.clock)
     for _ in range(8):
         attempt(attempts)
     assert hours.slept == [1, 2, 4, 8, 8, 8]
 
 
-def test_right_ones_never_wait_and_clear_what_was_before(hours):
-    attempts = Attempts(free=2, clock=hours.clock)
+def test_right_ones_never_wait_and_clear_what_was_before(hours, store):
+    attempts = Attempts(store, "test", free=2, clock=hours.clock)
     for _ in range(9):
         attempt(attempts, right=True)
     attempt(attempts)
@@ -59,8 +70,8 @@ def test_right_ones_never_wait_and_clear_what_was_before(hours):
     assert hours.slept == []
 
 
-def test_time_that_has_passed_is_not_waited_again(hours):
-    attempts = Attempts(free=1, clock=hours.clock)
+def test_time_that_has_passed_is_not_waited_again(hours, store):
+    attempts = Attempts(store, "test", free=1, clock=hours.clock)
     attempt(attempts)
     hours.time += 0.25
     attempt(attempts)
@@ -69,30 +80,30 @@ def test_time_that_has_passed_is_not_waited_again(hours):
     assert hours.slept == [0.75]
 
 
-def test_keys_do_not_wait_for_each_other(hours):
-    attempts = Attempts(free=1, clock=hours.clock)
+def test_keys_do_not_wait_for_each_other(hours, store):
+    attempts = Attempts(store, "test", free=1, clock=hours.clock)
     attempt(attempts, "a")
     attempt(attempts, "b")
     assert hours.slept == []
 
 
-def test_failures_are_forgotten_after_the_time(hours):
-    attempts = Attempts(free=1, seconds=100, clock=hours.clock)
+def test_failures_are_forgotten_after_the_time(hours, store):
+    attempts = Attempts(store, "test", free=1, seconds=100, clock=hours.clock)
     attempt(attempts)
     hours.time += 100
     assert attempts.begin("a") == 0
     assert attempts.begin("a") == 1
 
 
-def test_tries_at_the_same_moment_are_counted_before_they_fail(hours):
-    attempts = Attempts(free=2, clock=hours.clock)
+def test_tries_at_the_same_moment_are_counted_before_they_fail(hours, store):
+    attempts = Attempts(store, "test", free=2, clock=hours.clock)
     assert [attempts.begin("a") for _ in range(4)] == [0, 0, 1, 1]
     hours.time += 1
     assert [attempts.begin("a") for _ in range(2)] == [0, 2]
 
 
-def test_a_crowd_is_refused_and_only_while_it_is_there(hours):
-    attempts = Attempts(crowd=2, clock=hours.clock)
+def test_a_crowd_is_refused_and_only_while_it_is_there(hours, store):
+    attempts = Attempts(store, "test", crowd=2, clock=hours.clock)
 
     async def crowd():
         async with attempts.turn("a"), attempts.turn("a"):
@@ -107,8 +118,8 @@ def test_a_crowd_is_refused_and_only_while_it_is_there(hours):
     assert anyio.run(crowd) == "in"
 
 
-def test_what_goes_wrong_otherwise_is_no_failure(hours):
-    attempts = Attempts(free=1, clock=hours.clock)
+def test_what_goes_wrong_otherwise_is_no_failure(hours, store):
+    attempts = Attempts(store, "test", free=1, clock=hours.clock)
 
     async def break_down():
         async with attempts.turn("a"):
@@ -120,14 +131,48 @@ def test_what_goes_wrong_otherwise_is_no_failure(hours):
     assert hours.slept == []
 
 
-def test_too_many_keys_forget_the_one_that_was_tried_longest_ago(hours, monkeypatch):
-    monkeypatch.setattr("annotation.accounts.attempts.MOST_KEYS", 2)
-    attempts = Attempts(free=1, clock=hours.clock)
-    for key in ("a", "b", "a", "c"):
-        attempts.begin(key)
+def test_servers_on_one_database_count_together_and_a_restart_forgets_nothing(hours, store):
+    one = Attempts(store, "test", free=1, clock=hours.clock)
+    assert one.begin("a") == 0
+    with Store(store.url) as again:
+        other = Attempts(again, "test", free=1, clock=hours.clock)
+        assert other.begin("a") == 1
+        other.forgive("a")
+    assert one.begin("a") == 0
+
+
+def test_two_servers_at_the_same_moment_let_no_more_through(hours, store):
+    with Store(store.url) as second, ThreadPoolExecutor(8) as pool:
+        servers = [Attempts(one, "test", free=3, clock=hours.clock) for one in (store, second)]
+        waits = list(pool.map(lambda n: servers[n % 2].begin("a"), range(16)))
+    assert sorted(waits) == [0, 0, 0] + [1] * 13
+
+
+def test_what_counts_no_longer_is_deleted_and_no_name_is_kept(hours, store):
+    attempts = Attempts(store, "test", seconds=100, clock=hours.clock)
+
+    def rows():
+        return store.read(lambda tx: tx.query(PasswordTryRow).all())
+
+    attempts.begin("Ada\n10.0.0.1")
+    (row,) = rows()
+    assert "Ada" not in row.key_sha256
+    assert len(row.key_sha256) == 64
+    hours.time += 100
+    attempts.begin("Ben")
+    assert len(rows()) == 1
+
+
+def test_other_kinds_of_key_do_not_wait(hours, store):
+    Attempts(store, "name", free=1, clock=hours.clock).begin("a")
+    assert Attempts(store, "address", free=1, clock=hours.clock).begin("a") == 0
+
+
+def test_a_clock_put_back_makes_nobody_wait_for_long(hours, store):
+    attempts = Attempts(store, "test", free=1, clock=hours.clock)
+    attempts.begin("a")
+    hours.time -= 50
     assert attempts.begin("a") == 1
-    assert attempts.begin("c") == 1
-    assert attempts.begin("b") == 0
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,25 @@ def test_an_address_that_has_signed_in_before_never_waits(visit, ada, bo, waits)
     assert waits == [1]
 
 
+def test_a_restart_knows_who_has_failed_and_which_address_has_signed_in(
+    store, clock, ada, bo, waits
+):
+    def after_a_restart(name, password, address):
+        with Store(store.url) as again:
+            app = FastAPI()
+            app.include_router(account_api.router(again, clock))
+            client = TestClient(app, follow_redirects=False, client=(address, 50000))
+            return login(client, name, password).status_code
+
+    assert after_a_restart("Ada", PASSWORD, "10.0.0.1") == 303
+    for _ in range(7):
+        assert after_a_restart("Ada", WRONG, "10.0.0.1") == 403
+    assert waits == []
+    for _ in range(7):
+        assert after_a_restart("Ada", WRONG, "10.0.0.2") == 403
+    assert waits == [1, 2]
+
+
 def test_many_names_from_one_address_make_it_wait_a_little(visit, ada, waits):
     replies = {login(visit(), f"Nobody {n}", WRONG).status_code for n in range(23)}
     assert replies == {403}
