@@ -185,16 +185,6 @@ def completion_code(tx: Session, study_id: str, name: str) -> str | None:
     return _spec(tx, person).completion_code or person.completion_code
 
 
-def whose_code(tx: Session, study_id: str, code: str) -> str | None:
-    """Who was told `code` as one of their own, None if nobody."""
-    return tx.scalar(
-        select(AnnotatorRow.name).where(
-            AnnotatorRow.study_id == study_id,
-            AnnotatorRow.completion_code == code.strip().upper(),
-        )
-    )
-
-
 def keep_external(tx: Session, annotator: Annotator, external: Mapping[str, str]) -> None:
     """Keep the ids a recruiting service sent somebody with."""
     person = tx.get_one(AnnotatorRow, annotator.id)

@@ -42,9 +42,6 @@ from annotation.store import phases as phase_rows
 from annotation.study.create import create_study as create_study
 from annotation.study.exports import export_labels as export_labels
 from annotation.study.exports import export_votes as export_votes
-from annotation.study.passage import advance as advance
-from annotation.study.passage import completion_code_of as completion_code_of
-from annotation.study.passage import whose_code as whose_code
 from annotation.study.protocols import amend as amend
 from annotation.study.protocols import protocol_versions as protocol_versions
 from annotation.study.simulate import simulate as simulate

@@ -98,8 +98,3 @@ def completion_code_of(store: Store, study_id: str, name: str) -> str | None:
     It is the study's own where it has one, else random and theirs alone.
     """
     return store.read(lambda tx: rows.completion_code(tx, study_id, name))
-
-
-def whose_code(store: Store, study_id: str, code: str) -> str | None:
-    """Who was told `code` as theirs alone, None if nobody."""
-    return store.read(lambda tx: rows.whose_code(tx, study_id, code))

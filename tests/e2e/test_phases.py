@@ -16,6 +16,7 @@ from annotation.store import Store
 from annotation.store.tables import VoteRow
 from annotation.study import labelling as studies
 from annotation.study import participants as people
+from annotation.study.passage import completion_code_of
 
 pytestmark = pytest.mark.e2e
 FULL = {
@@ -161,8 +162,8 @@ def test_the_whole_way_by_keyboard_with_a_reload_at_every_step(
 
 
 def until_code(store: Store, study: Study) -> str:
-    until(lambda: studies.completion_code_of(store, study.id, "Ada") is not None)
-    return str(studies.completion_code_of(store, study.id, "Ada"))
+    until(lambda: completion_code_of(store, study.id, "Ada") is not None)
+    return str(completion_code_of(store, study.id, "Ada"))
 
 
 def test_somebody_sent_by_a_service_presses_one_button(page, server, store, new_study) -> None:

@@ -148,8 +148,6 @@ def test_a_code_is_told_to_who_is_done_and_stays_the_same(store, anna):
     assert store.read(told) is None
     store.write(lambda tx: phases.settle(tx, anna, NOW, NOTHING_LEFT))
     assert store.read(told) == code
-    assert store.read(lambda tx: phases.whose_code(tx, anna.study_id, code)) == "Anna"
-    assert store.read(lambda tx: phases.whose_code(tx, anna.study_id, "NOBODYS")) is None
 
 
 def test_everybody_has_another_code(store, make_study):

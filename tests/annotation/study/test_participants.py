@@ -9,7 +9,6 @@ from annotation.domain import NONE, AnnotatorStatus, Answer, Step
 from annotation.errors import ConflictError, NotFoundError
 from annotation.study import participants as people
 from annotation.study.labelling import (
-    advance,
     export_labels,
     export_votes,
     join,
@@ -17,6 +16,7 @@ from annotation.study.labelling import (
     progress,
     vote,
 )
+from annotation.study.passage import advance
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ from annotation.domain import AnnotatorProgress, Step
 from annotation.errors import AnswerError, NotAllowedError
 from annotation.store.tables import AnnotatorRow, Table
 from annotation.study import passage as phases
-from annotation.study.labelling import advance, join
+from annotation.study.labelling import join
 from annotation.study.participants import pause
 
 
@@ -21,8 +21,8 @@ def anna(store, make_study):
 
 
 def go_to_check(store, annotator):
-    advance(store, annotator, Step.CONSENT, {"agree": "yes"})
-    return advance(store, annotator, Step.INSTRUCTIONS, {})
+    phases.advance(store, annotator, Step.CONSENT, {"agree": "yes"})
+    return phases.advance(store, annotator, Step.INSTRUCTIONS, {})
 
 
 def form(store, annotator, **changes):
@@ -33,32 +33,32 @@ def form(store, annotator, **changes):
 def test_each_step_leads_to_the_next(store, anna):
     at_check = go_to_check(store, anna)
     assert at_check.step is Step.CHECK
-    assert advance(store, at_check, Step.CHECK, form(store, anna)).step is Step.MAIN
+    assert phases.advance(store, at_check, Step.CHECK, form(store, anna)).step is Step.MAIN
 
 
 @pytest.mark.parametrize("data", [{}, {"agree": ""}, {"agree": "maybe"}])
 def test_consent_needs_a_choice(store, anna, data):
     with pytest.raises(AnswerError, match="choose one"):
-        advance(store, anna, Step.CONSENT, data)
+        phases.advance(store, anna, Step.CONSENT, data)
 
 
 def test_declining_and_thinking_again(store, anna):
-    assert advance(store, anna, Step.CONSENT, {"agree": "no"}).step is Step.DECLINED
-    assert advance(store, anna, Step.DECLINED, {}).step is Step.CONSENT
+    assert phases.advance(store, anna, Step.CONSENT, {"agree": "no"}).step is Step.DECLINED
+    assert phases.advance(store, anna, Step.DECLINED, {}).step is Step.CONSENT
 
 
 @pytest.mark.parametrize("attempt", ["", "1", "-1", "zero", "9" * 30])
 def test_answers_to_questions_of_another_attempt_change_nothing(store, anna, attempt):
     go_to_check(store, anna)
     data = form(store, anna, attempt=attempt, guess="first")
-    assert advance(store, anna, Step.CHECK, data).step is Step.CHECK
+    assert phases.advance(store, anna, Step.CHECK, data).step is Step.CHECK
     assert phases.attempts_used(store, anna) == (0, ())
 
 
 @pytest.mark.parametrize("step", [Step.PRACTICE, Step.MAIN, Step.DONE, Step.FAILED])
 def test_some_steps_are_finished_by_no_form(store, anna, step):
     with pytest.raises(AnswerError, match=step.value):
-        advance(store, anna, step, {})
+        phases.advance(store, anna, step, {})
 
 
 def dump(store):
