@@ -53,8 +53,6 @@ FLOORS = {
 }
 # What still points up, and where it is to go; a row that is no longer true fails.
 KNOWN = {
-    ("semsim/reproduce", "semsim.cli"),  # a bar, a table and errors of the terminal
-    ("semsim/federated", "semsim.cli"),  # the table
     ("annotation/accounts", "annotation.web"),  # which addresses are this machine
 }
 MOST_FILES = {"semsim": 12, "annotation": 8}  # beside the folders

@@ -17,11 +17,10 @@ from semsim.attacks.security.advice import advice, described, signed, stated, tr
 from semsim.attacks.security.check import CheckedLayer, checked_layers, measured_index
 from semsim.attacks.security.index import CNN3, SecurityIndex, Shape, security_index
 from semsim.attacks.security.layers import ReadNetwork, leaked_layers, network_of, read_network
-from semsim.cli.score import text_table
 from semsim.errors import DataError, SettingsError
 from semsim.reporting.export import png, svg
 from semsim.reporting.security_figure import leak_figure
-from semsim.terminal import told_errors
+from semsim.terminal import text_table, told_errors
 
 _SHOWN = 8  # try-outs, of which a deep network has dozens
 

@@ -17,9 +17,9 @@ from semsim.campaign.vertical import VerticalRun, attack_vertical
 from semsim.campaign.watch import campaigns, read_campaign
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, read_job
-from semsim.jobs.terminal import TerminalBar, carry_out
+from semsim.jobs.terminal import carry_out
 from semsim.sets.reader import read_set
-from semsim.terminal import DATA, told_errors
+from semsim.terminal import DATA, TerminalBar, told_errors
 
 app = typer.Typer(no_args_is_help=True, help="A grid of targets and attacks, on many machines.")
 
@@ -217,7 +217,7 @@ def _carry_out(job: Job, order: Order) -> dict[str, Any] | None:
         with connect(order.scheduler, order.workers) as client:
             return run_plan(plan, order.data, client, how, report)
 
-    outcome = carry_out(job, work, TerminalBar(job.title))
+    outcome = carry_out(job, work)
     if outcome is not None:
         typer.echo(campaign_summary(outcome))
     return outcome

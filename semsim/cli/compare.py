@@ -15,7 +15,6 @@ import typer
 from semsim.analysis.evidence import SCORE_COLUMNS, gather
 from semsim.analysis.result import Analysis, AnalysisSettings, Ceiling
 from semsim.analysis.run import analyse
-from semsim.cli.score import terminal_bar, text_table
 from semsim.errors import DataError, SettingsError, UnknownNameError
 from semsim.importers import read_import
 from semsim.metrics import MetricSpec, find_metric
@@ -24,7 +23,7 @@ from semsim.reporting.canvas import DOUBLE, SINGLE
 from semsim.reporting.methods import Origin, warnings
 from semsim.reporting.notation import NONE, p_value, reason, with_interval_or_why
 from semsim.reporting.report import report_html
-from semsim.terminal import STDOUT, told_errors
+from semsim.terminal import STDOUT, TerminalBar, text_table, told_errors
 
 MOST_ROWS = 10_000_000  # of a table; so many scores take 2.7 GB
 _DEFAULTS = AnalysisSettings()
@@ -119,7 +118,7 @@ def compare(
         analysis, origin = judge(request)
         typer.echo(agreement_text(analysis, origin))
         if out is not None:
-            with terminal_bar("figure") as bar:
+            with TerminalBar(unit="figure") as bar:
                 write_bundle(analysis, out, origin, overwrite=overwrite, width_mm=width, report=bar)
             typer.echo(f"Wrote {out}")
 
@@ -159,7 +158,7 @@ def judge(request: Request) -> tuple[Analysis, Origin]:
     headline = request.headline or tables.protocol or _DEFAULTS.headline
     settings = replace(request.settings, headline=headline)
     evidence = gather(tables.votes, tables.scores, specs, labels=tables.labels, name=tables.name)
-    with terminal_bar("step") as bar:
+    with TerminalBar(unit="step") as bar:
         analysis = analyse(evidence, specs, settings, bar)
     return analysis, Origin(protocol=tables.protocol, collection=tables.collection)
 

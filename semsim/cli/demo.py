@@ -1,17 +1,14 @@
 """`python -m semsim demo`: make the built-in study anew."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from tqdm import tqdm
 
 from semsim.campaign.demo import build_demo
 from semsim.campaign.demo_plan import DemoSettings
 from semsim.datasets.symbols import GLYPHS
-from semsim.progress import Progress
-from semsim.terminal import DATA, told_errors
+from semsim.terminal import DATA, TerminalBar, told_errors
 
 app = typer.Typer(no_args_is_help=True, help="The built-in study.")
 
@@ -42,14 +39,7 @@ def demo_build(
     settings = DemoSettings(
         images=images, steps=steps, seed=seed, together=together, device=device, workers=workers
     )
-    with tqdm(total=1, unit="step", file=sys.stderr) as bar:
-
-        def show(progress: Progress) -> None:
-            bar.total = progress.total
-            bar.set_postfix_str(progress.note)
-            bar.update(progress.done - bar.n)
-
-        with told_errors():
-            folders = build_demo(out, work, settings, report=show)
+    with told_errors(), TerminalBar(unit="step") as bar:
+        folders = build_demo(out, work, settings, report=bar)
     for folder in folders:
         typer.echo(folder)

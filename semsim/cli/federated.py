@@ -7,13 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from semsim.cli.score import terminal_bar
 from semsim.federated import NETWORKS
 from semsim.federated.comparison import Order, carry_out
 from semsim.federated.leak import ARMS
 from semsim.federated.summary import cost_table, curve_table, leak_table, training_words
 from semsim.jobs import folders as jobs
-from semsim.terminal import told_errors
+from semsim.terminal import TerminalBar, told_errors
 
 _NONE = "none"
 
@@ -69,7 +68,7 @@ def federated(
         attack=attack,
         attack_round=attack_round,
     )
-    with told_errors(), terminal_bar("step") as bar:
+    with told_errors(), TerminalBar(unit="step") as bar:
         work = functools.partial(carry_out, order, out.resolve())
         result = work(bar) if job is None else jobs.run_as_job(job, work, also=bar)
     if result is None:

@@ -13,7 +13,6 @@ from typing import Annotated, Any
 
 import typer
 
-from semsim.cli.score import terminal_bar
 from semsim.errors import SettingsError
 from semsim.importers import (
     IMPORTERS,
@@ -25,7 +24,7 @@ from semsim.importers import (
     plan_import,
 )
 from semsim.importers.image_sets import slug
-from semsim.terminal import DATA, told_errors
+from semsim.terminal import DATA, TerminalBar, told_errors
 
 app = typer.Typer(
     no_args_is_help=True, help="Import data published by others: images, votes, labels, scores."
@@ -43,14 +42,14 @@ _DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done
 
 def _planned(kind: str, source: Path, name: str, settings: dict[str, Any]) -> ImportPlan:
     """What importing would do, said on the terminal."""
-    with terminal_bar("step") as bar:
+    with TerminalBar(unit="step") as bar:
         plan = plan_import(kind, source, name, settings, bar)
     typer.echo(plan.text())
     return plan
 
 
 def _carried_out(plan: ImportPlan, places: Places) -> None:
-    with terminal_bar("step") as bar:
+    with TerminalBar(unit="step") as bar:
         folders = carry_out(plan, places, bar)
     typer.echo("\n".join(f"Wrote {folder}" for folder in folders))
 

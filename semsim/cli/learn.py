@@ -12,7 +12,6 @@ from typer.core import TyperGroup
 
 from semsim.campaign.specs import read_plugin
 from semsim.cli.learn_alone import learn_command
-from semsim.cli.score import terminal_bar, text_table
 from semsim.datasets import DATASETS
 from semsim.errors import SettingsError
 from semsim.jobs import terminal as job_cli
@@ -36,7 +35,7 @@ from semsim.learning.pretrain import PretrainSettings, pretrain, save_start, sta
 from semsim.learning.session import STATE_FILE
 from semsim.learning.splits import Counts, HoldOut, count, parse_hold_out
 from semsim.registry import build
-from semsim.terminal import DATA, told_errors
+from semsim.terminal import DATA, TerminalBar, text_table, told_errors
 from semsim.weights import CHECKPOINTS
 from semsim.words import counted
 
@@ -169,7 +168,7 @@ def pretrain_command(
         data = build(DATASETS, source.name, source.settings)
         kept = out.with_suffix(".training.pt")
         out.parent.mkdir(parents=True, exist_ok=True)
-        with terminal_bar("batch") as bar:
+        with TerminalBar(unit="batch") as bar:
             model = pretrain(data("train"), asked, device=device, checkpoint=kept, report=bar)
         share = start_accuracy(model, data("test"))
         facts = {"dataset": source.name, "of": dict(source.settings), "test_accuracy": share}
@@ -221,7 +220,7 @@ def read_settings(text: str) -> TrainSettings:
 
 def carry_out(job: Job) -> dict[str, Any] | None:
     """Do the work of a job; None where it was stopped as asked."""
-    outcome = job_cli.carry_out(job, work_of(job), terminal_bar("step"))
+    outcome = job_cli.carry_out(job, work_of(job))
     if outcome is not None:  # the result is written: nothing to resume
         (job.folder / STATE_FILE).unlink(missing_ok=True)
     return outcome

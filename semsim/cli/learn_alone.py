@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from semsim.jobs.folders import Job, read_job
-from semsim.jobs.terminal import TerminalBar, carry_out
+from semsim.jobs.terminal import carry_out
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.initial import absolute
 from semsim.learning.orders import Order, queue_training
 from semsim.learning.session import STATE_FILE, learn
-from semsim.progress import Progress, Report
+from semsim.progress import Report
 from semsim.scores.scoring import read_labels
 from semsim.terminal import DATA, told_errors
 from semsim.weights import CHECKPOINTS
@@ -128,7 +128,7 @@ def settings_from(preset: str, given: dict[str, Any]) -> TrainSettings:
 
 
 def _carry_out(job: Job, work: Callable[[Report], dict[str, Any]]) -> None:
-    outcome = carry_out(job, work, _Terminal(job.title))
+    outcome = carry_out(job, work)
     if outcome is None:
         return
     (job.folder / STATE_FILE).unlink(missing_ok=True)  # the result is written: nothing to resume
@@ -151,15 +151,6 @@ def _summary(outcome: dict[str, Any]) -> str:
         held_out = round(outcome["results"]["n_held_out"])
         lines.append(f"Right in {accuracy:.1%} of the triplets of {held_out} held-out originals.")
     return "\n".join(lines)
-
-
-class _Terminal(TerminalBar):
-    """In a log a line an epoch."""
-
-    def log(self, progress: Progress) -> None:
-        if progress.note != self._wrote and "d_plus" in progress.values:
-            typer.echo(progress.note)
-            self._wrote = progress.note
 
 
 def _shares(text: str) -> tuple[float, ...]:

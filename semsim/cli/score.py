@@ -5,16 +5,13 @@ or an image was left out, 2 when nothing could be done.
 """
 
 import functools
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import typer
-from tqdm import tqdm
 
 from semsim.device import pick_device
 from semsim.errors import DataError, SemsimError, SettingsError, WeightsError
@@ -41,7 +38,15 @@ from semsim.scores.scoring import (
     referenced,
     score_sets,
 )
-from semsim.terminal import DATA, STDOUT, check_table, told_errors, write_table
+from semsim.terminal import (
+    DATA,
+    STDOUT,
+    TerminalBar,
+    check_table,
+    text_table,
+    told_errors,
+    write_table,
+)
 from semsim.weights import CHECKPOINTS, download, locate, read_manifest
 
 CheckpointsOption = Annotated[Path, typer.Option(help="Folder of weight files.")]
@@ -183,7 +188,7 @@ def _score_folders(
 ) -> bool:
     found = match_folders(originals, reconstructions)
     metrics = [find_metric(name) for name in names]
-    with terminal_bar("metric") as bar:
+    with TerminalBar(unit="metric") as bar:
         table = folder_scores(found, metrics, resources, bar)
     target = out or reconstructions.resolve().with_name(
         f"{reconstructions.resolve().name}-scores.parquet"
@@ -245,7 +250,7 @@ def book_record(book: ScoreBook) -> dict[str, Any]:
 
 
 def _in_job(folder: Path | None, work: Callable[[Report], dict[str, Any]]) -> dict[str, Any] | None:
-    with terminal_bar("step") as bar:
+    with TerminalBar(unit="step") as bar:
         return work(bar) if folder is None else jobs.run_as_job(folder, work, also=bar)
 
 
@@ -264,7 +269,7 @@ def _fetch_for(names: Sequence[str], resources: Resources) -> None:
     missing = [name for name in needed if not _is_here(name, resources.checkpoints)]
     for name in missing:
         try:
-            with terminal_bar("B") as bar:
+            with TerminalBar(unit="B") as bar:
                 download(name, resources.checkpoints, bar)
         except WeightsError as error:  # the metrics that need it will say so; others go on
             typer.echo(f"Not fetched: {error}", err=True)
@@ -318,30 +323,5 @@ def _book_table(book: ScoreBook) -> str:
     )
 
 
-def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns in line, two spaces apart."""
-    lines = [list(header), *[list(row) for row in rows]]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
-
-
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.6g}"
-
-
-@contextmanager
-def terminal_bar(unit: str) -> Iterator[Report]:
-    """A report that draws a bar on stderr."""
-    with tqdm(
-        total=1, unit=unit, file=sys.stderr, dynamic_ncols=True, unit_scale=unit == "B"
-    ) as bar:
-
-        def show(progress: Progress) -> None:
-            bar.total = progress.total
-            bar.set_postfix_str(progress.note, refresh=False)
-            bar.update(progress.done - bar.n)
-
-        yield show

@@ -9,16 +9,14 @@ import typer
 
 from semsim.grid.processes import checked_workers
 from semsim.jobs import terminal as job_cli
-from semsim.jobs.folders import Job, read_job, read_json
-from semsim.jobs.terminal import TerminalBar
-from semsim.progress import Progress, Report
+from semsim.jobs.folders import read_job, read_json
 from semsim.reporting.export import png, svg
 from semsim.split.cuts import cut_figures, grid
 from semsim.split.orders import queue_split
 from semsim.split.parallel import run_spread
 from semsim.split.plan import ARMS, PRESETS, SplitPlan, plan_from
 from semsim.split.session import Place
-from semsim.split.summary import text_table
+from semsim.split.summary import cost_text, summary_text
 from semsim.terminal import DATA, told_errors
 from semsim.weights import CHECKPOINTS
 
@@ -153,27 +151,16 @@ def carry_out(
     """Do the plan as a job and print what it found; None where it was stopped."""
     checked_workers(workers)
     job = queue_split(plan, place) if folder is None else read_job(folder)
-    outcome = carry_out_quietly(job, plan, place, workers)
+    outcome = job_cli.carry_out(job, lambda report: run_spread(plan, place, workers, report))
     if outcome is not None:
         typer.echo(outcome_text(outcome))
     return outcome
 
 
-def carry_out_quietly(
-    job: Job, plan: SplitPlan, place: Place, workers: int = 1
-) -> dict[str, Any] | None:
-    """Do the plan as `job`, telling a terminal how far it is; None where it was stopped."""
-
-    def work(report: Report) -> dict[str, Any]:
-        return run_spread(plan, place, workers, report)
-
-    return job_cli.carry_out(job, work, _Terminal(job.title))
-
-
 def outcome_text(outcome: dict[str, Any]) -> str:
     """The table of an experiment, what comes without any feature, what defences cost."""
     known = outcome["baselines"]
-    lines = [text_table(pd.DataFrame(outcome["summary"])), ""]
+    lines = [summary_text(pd.DataFrame(outcome["summary"])), ""]
     lines.append(
         f"Without any feature: a grey image has SSIM {known['grey_ssim']:.3f} and PSNR "
         f"{known['grey_psnr']:.2f} dB, the mean public image {known['mean_ssim']:.3f} and "
@@ -181,23 +168,3 @@ def outcome_text(outcome: dict[str, Any]) -> str:
     )
     lines += [cost_text(cost) for cost in outcome["costs"]]
     return "\n".join([*lines, *outcome["sets"]])
-
-
-def cost_text(cost: dict[str, Any]) -> str:
-    """What a defence costs, in a line."""
-    return (
-        f"{cost['network']} {cost['defence']}: client {cost['client'] / 1e6:.2f} MFLOP and "
-        f"{cost['client_ms']:.1f} ms, server {cost['server'] / 1e6:.2f} MFLOP and "
-        f"{cost['server_ms']:.1f} ms, {cost['sent']:,} bytes sent, {cost['returned']:,} returned"
-    )
-
-
-class _Terminal(TerminalBar):
-    """In a log a line a stage."""
-
-    def log(self, progress: Progress) -> None:
-        stage = progress.note.partition(":")[0]
-        if stage != self._wrote:
-            share = progress.done / progress.total if progress.total else 1
-            typer.echo(f"{share:.0%} {stage}", err=True)
-            self._wrote = stage

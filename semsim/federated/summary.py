@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from semsim.cli.score import text_table
 from semsim.federated.leak import ARMS
 from semsim.federated.verdict import decibels
+from semsim.terminal import text_table
 
 COST_COLUMNS = ("perturb", "forward", "backward", "update")  # PP, LFP, LBP, MU of Table 5
 COST_TITLES = ("server masks", "clients forward", "clients backward", "server updates")

@@ -11,7 +11,6 @@ import torch
 import typer
 
 from semsim.attacks.linear.rows import attempt, cnn3_model, inversions, linear_rows
-from semsim.cli.score import terminal_bar
 from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder
 from semsim.errors import SettingsError
@@ -31,7 +30,7 @@ from semsim.reproduce.copa_tables import (
     varied,
 )
 from semsim.targets.cnn3 import VARIANTS
-from semsim.terminal import DATA, told_errors
+from semsim.terminal import DATA, TerminalBar, told_errors
 from semsim.types import LabelledImages
 
 FIGURES = {"tanh": 1, "leaky-relu": 2}  # activation → the paper's figure
@@ -68,7 +67,7 @@ def reproduce_copa(
         first = table_1()
         first.to_csv(out / "table1.csv", index=False)
         typer.echo(f"Table 1: c(M) in closed form\n{text_1(first)}\n")
-        with terminal_bar("image") as bar:
+        with TerminalBar(unit="image") as bar:
             rows = kept_rows(attacked, numbers, kinds, range(seeds), out / "pieces", bar, pool)
         rows.to_parquet(out / "rows.parquet", index=False)
         second = table_2(rows)

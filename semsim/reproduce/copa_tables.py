@@ -9,9 +9,9 @@ import pandas as pd
 from semsim.attacks.linear.rows import METHODS
 from semsim.attacks.security.advice import signed
 from semsim.attacks.security.index import CIFAR, CNN3, security_index
-from semsim.cli.score import text_table
 from semsim.errors import SettingsError
 from semsim.reproduce.copa_paper import TABLE_1, TABLE_2, Cell
+from semsim.terminal import text_table
 from semsim.types import LabelledImages
 
 _SETTING = ["activation", "variant", "method"]

@@ -8,14 +8,15 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from semsim.cli.split import carry_out_quietly, cost_text
 from semsim.datasets.folder import Folder
 from semsim.errors import SettingsError
 from semsim.grid.processes import checked_workers
+from semsim.jobs.terminal import carry_out
 from semsim.split.orders import queue_split
+from semsim.split.parallel import run_spread
 from semsim.split.plan import PRESETS, SplitPlan, make_dataset
 from semsim.split.session import Place
-from semsim.split.summary import choices, spread_text, summary, verdict
+from semsim.split.summary import choices, cost_text, spread_text, summary, verdict
 from semsim.terminal import DATA, told_errors
 from semsim.weights import CHECKPOINTS
 
@@ -101,7 +102,8 @@ def reproduce_ensembler(
         given: dict[str, Any] = {name: tuple(v) for name, v in seeds.items() if v}
         place = Place(data=data_dir, checkpoints=CHECKPOINTS, device=device)
         plan = replace(plan, **given)
-        outcome = carry_out_quietly(queue_split(plan, place), plan, place, workers)
+        job = queue_split(plan, place)
+        outcome = carry_out(job, lambda report: run_spread(plan, place, workers, report))
     if outcome is not None:
         typer.echo(report_text(outcome))
 

@@ -19,7 +19,6 @@ import torch.nn.functional as F
 import typer
 from torch import Tensor
 
-from semsim.cli.score import terminal_bar
 from semsim.errors import SettingsError
 from semsim.federated import Examples, FederatedData, FederatedRun, FederatedSettings, train
 from semsim.federated.comparison import largest_difference, load
@@ -38,7 +37,7 @@ from semsim.reproduce.pbpfl_tables import (
     traffic_text,
 )
 from semsim.reproduce.pbpfl_tasks import Task, carry_out_all
-from semsim.terminal import told_errors
+from semsim.terminal import TerminalBar, told_errors
 
 CLIENTS = (1, 5, 10)
 BATCH = 32  # of each client, as in the paper
@@ -121,7 +120,7 @@ def reproduce_pbpfl(
     """Train FedAvg and PBPFL side by side, count their costs, and attack what leaks."""
     if preset not in PRESETS:
         raise typer.BadParameter(f"{preset!r}: choose from {', '.join(PRESETS)}.")
-    with told_errors(), terminal_bar("step") as bar:
+    with told_errors(), TerminalBar(unit="step") as bar:
         text = reproduced(PRESETS[preset], out.resolve() / preset, bar, workers)
     typer.echo(text)
 

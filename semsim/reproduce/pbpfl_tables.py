@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from semsim.cli.score import text_table
 from semsim.federated.summary import COST_COLUMNS
+from semsim.terminal import text_table
 
 # Seconds of Table 5, PBPFL's over FedAvg's; FedAvg has nothing in PP.
 PAPER_RATIOS = {"perturb": "3.66 s / 0 s", "forward": "1.00", "backward": "2.54", "update": "1.04"}

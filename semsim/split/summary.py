@@ -1,9 +1,12 @@
 """What an experiment in split inference found, as tables and in words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from semsim.terminal import text_table
 
 # One row a (network, defence, defence seed, attack, body, attack seed); bodies are places.
 COLUMNS = (
@@ -127,21 +130,19 @@ def _error(first: np.ndarray, second: np.ndarray) -> float:
     return float(np.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second)))
 
 
-def text_table(table: pd.DataFrame) -> str:
-    """A summary as Markdown."""
+def summary_text(table: pd.DataFrame) -> str:
+    """A summary as text, in columns."""
     more = scored(table)
-    header = "| network | defence | accuracy | change | attack | choice | n | SSIM | PSNR, dB |"
-    lines = [" ".join([header, *(f"{name} |" for name in more)])]
-    lines.append("| --- " * (9 + len(more)) + "|")
+    header = ["network", "defence", "accuracy", "change", "attack", "choice", "n", "SSIM"]
+    rows = []
     for row in table.to_dict("records"):
-        valid = "" if row["valid"] else " **invalid**"
+        valid = "" if row["valid"] else " invalid"
         scores = [spread_text(row, "ssim", 3), spread_text(row, "psnr", 2)]
         scores += [spread_text(row, name, 3) for name in more]
         cells = [row["network"], row["defence"], f"{row['accuracy']:.3f}{valid}"]
         cells += [f"{100 * row['change']:+.2f}", row["attack"] or "not attacked"]
-        cells += [row["choice"], str(row["n"]), *scores]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        rows.append([*cells, row["choice"], str(row["n"]), *scores])
+    return text_table([*header, "PSNR, dB", *more], rows)
 
 
 def scored(table: pd.DataFrame) -> list[str]:
@@ -156,3 +157,12 @@ def spread_text(row: dict, name: str, digits: int) -> str:
     if pd.isna(mean):
         return "–"
     return f"{mean:.{digits}f}" + ("" if pd.isna(sd) else f" ± {sd:.{digits}f}")
+
+
+def cost_text(cost: Mapping[str, Any]) -> str:
+    """What a defence costs, in a line."""
+    return (
+        f"{cost['network']} {cost['defence']}: client {cost['client'] / 1e6:.2f} MFLOP and "
+        f"{cost['client_ms']:.1f} ms, server {cost['server'] / 1e6:.2f} MFLOP and "
+        f"{cost['server_ms']:.1f} ms, {cost['sent']:,} bytes sent, {cost['returned']:,} returned"
+    )

@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from semsim.reproduce.ensembler import TABLE_1, table_lines, verdicts
-from semsim.split.summary import COLUMNS, choices, summary, text_table, verdict
+from semsim.split.summary import COLUMNS, choices, summary, summary_text, verdict
 
 ENSEMBLER = "ensembler:bodies=2,selected=1"
 
@@ -43,10 +43,10 @@ def test_a_system_that_was_not_attacked_is_in_the_table_as_invalid():
     nothing = dict.fromkeys(["attack", "ssim", "psnr", "attack_seed", "recognised"])
     bad = row("random-head", accuracy=0.2, change=-0.7, valid=False) | nothing
     table = summary(pd.DataFrame([row("none", ssim=0.5, psnr=20.0), bad]))
-    text = text_table(table)
-    assert "0.200 **invalid**" in text
+    text = summary_text(table)
+    assert "0.200 invalid" in text
     assert "not attacked" in text
-    assert "0.500 | 20.00" in text
+    assert "0.500  20.00" in text
 
 
 def runs(defence, values, attack="adaptive"):
@@ -97,4 +97,4 @@ def test_a_metric_of_the_plan_is_summed_up_like_the_others():
     table = summary(pd.DataFrame(rows)).set_index("choice")
     assert table.loc["mean of N", "semsim:mine_mean"] == 3.0
     assert table.loc["best PSNR", "semsim:mine_mean"] == 2.0
-    assert "| semsim:mine |" in text_table(table.reset_index())
+    assert "PSNR, dB  semsim:mine" in summary_text(table.reset_index())
