@@ -1,18 +1,21 @@
 """Asking for a campaign: its plan from the data at hand, and the job it becomes."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from semsim.campaign.cell import Plugin
-from semsim.campaign.plan import Campaign, Plan, campaign_to, check, make_plan
+from semsim.campaign.plan import Campaign, Plan, campaign_from, campaign_to, check, make_plan
+from semsim.campaign.probe import known_estimate
 from semsim.campaign.specs import read_plugin
 from semsim.campaign.watch import CAMPAIGN, RunFolder
 from semsim.datasets import DATASETS
 from semsim.errors import JobError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
+from semsim.jobs.orders import options
+from semsim.progress import Report
 from semsim.registry import build
 from semsim.types import LabelledImages
 
@@ -21,7 +24,7 @@ _LIVE = {JobState.QUEUED, JobState.RUNNING}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class CampaignOrder:
     """A campaign and where it is carried out.
 
     data: the data folder. scheduler: address of a Dask scheduler, "" for this machine.
@@ -58,7 +61,7 @@ def load(dataset: Plugin, split: str) -> LabelledImages:
     return images
 
 
-def queue_campaign(order: Order, root: Path) -> Job:
+def queue_campaign(order: CampaignOrder, root: Path) -> Job:
     """The job that will carry out `order`, below `root`; not yet started.
 
     Raises `JobError` where the campaign is under way, `SettingsError` where another one has the
@@ -72,8 +75,8 @@ def queue_campaign(order: Order, root: Path) -> Job:
         root,
         kind=KIND,
         title=f"Campaign {order.campaign.name}",
-        argv=campaign_argv(order, Path("{job}") / CAMPAIGN),
-        files={CAMPAIGN: campaign_to(order.campaign)},
+        order=replace(order, data=Path(order.data).resolve()),
+        files={CAMPAIGN: campaign_to(order.campaign)},  # for --file
     )
 
 
@@ -90,9 +93,30 @@ def name_of(job: Job) -> str:
         return ""
 
 
-def campaign_argv(order: Order, file: Path) -> Sequence[str]:
-    """The arguments after `python -m semsim` that carry out `order`."""
-    argv = ["campaign", "run", "--file", str(file), "--data-dir", str(Path(order.data).resolve())]
-    argv += ["--workers", str(order.workers), "--device", order.device]
-    argv += ["--scheduler", order.scheduler] if order.scheduler else []
-    return [*argv, "--retry-failed"] if order.retry else argv
+def do_campaign(order: CampaignOrder, folder: Path, report: Report) -> dict[str, Any]:
+    """Carry out a job's order; what is finished lies in the data folder, not in `folder`."""
+    from semsim.campaign.machines import connect  # takes a second, and only a job needs it
+    from semsim.campaign.runner import HowToRun, run_plan
+
+    del folder
+    plan = plan_of(order.campaign)
+    known = known_estimate(plan, order.data)
+    how = HowToRun(device=order.device, retry=order.retry)
+    how = how if known is None else replace(how, estimate=known)
+    with connect(order.scheduler, order.workers) as client:
+        return run_plan(plan, order.data, client, how, report)
+
+
+def older_campaign(job: Job) -> CampaignOrder:
+    """The order of a job whose arguments say where, as a previous version left it."""
+    given = options(job.argv)
+    if "data-dir" not in given:
+        raise JobError(f"{job.folder} cannot be resumed: it does not say its data-dir.")
+    return CampaignOrder(
+        campaign=campaign_from(jobs.read_json(job.folder / CAMPAIGN)),
+        data=Path(given["data-dir"]),
+        scheduler=given.get("scheduler", ""),
+        workers=int(given.get("workers", 0)),
+        device=given.get("device", "auto"),
+        retry="retry-failed" in given,
+    )

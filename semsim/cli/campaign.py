@@ -6,18 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from semsim.campaign.machines import connect
-from semsim.campaign.orders import Order, jobs_of, load, plan_of, queue_campaign
+from semsim.campaign.orders import CampaignOrder, jobs_of, load, plan_of, queue_campaign
 from semsim.campaign.plan import Campaign, campaign_from
-from semsim.campaign.probe import Outlook, known_estimate, measure, outlook
-from semsim.campaign.runner import HowToRun, run_plan
+from semsim.campaign.probe import Outlook, measure, outlook
 from semsim.campaign.specs import read_training, with_preset
 from semsim.campaign.store import PieceStore
 from semsim.campaign.vertical import VerticalRun, attack_vertical
 from semsim.campaign.watch import campaigns, read_campaign
+from semsim.cli.job import do
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, read_job
-from semsim.jobs.terminal import carry_out
 from semsim.sets.reader import read_set
 from semsim.terminal import DATA, TerminalBar, told_errors
 
@@ -97,23 +95,15 @@ def run_command(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try again what broke with a traceback.")
     ] = False,
-    job: Annotated[Path | None, typer.Option(help="Job to carry out or to resume.")] = None,
+    job: Annotated[Path | None, typer.Option(help="Job to resume, as `job` does.")] = None,
 ) -> None:
     """Train the targets and attack the images; Ctrl-C leaves it so that it can be resumed.
 
     The exit code is 0 where every image has a picture, 1 where some have, 3 where none has.
     """
     with told_errors():
-        order = Order(
-            campaign=_campaign(locals()),
-            data=data_dir,
-            scheduler=scheduler,
-            workers=workers,
-            device=device,
-            retry=retry_failed,
-        )
-        asked = queue_campaign(order, data_dir / "jobs") if job is None else read_job(job)
-        outcome = _carry_out(asked, order)
+        asked = _queued(locals()) if job is None else read_job(job)
+        outcome = do(asked)
     raise typer.Exit(exit_code(outcome))
 
 
@@ -208,19 +198,16 @@ def exit_code(outcome: dict[str, Any] | None) -> int:
     return 1 if outcome["n_ok"] else 3
 
 
-def _carry_out(job: Job, order: Order) -> dict[str, Any] | None:
-    def work(report: Any) -> dict[str, Any]:
-        plan = plan_of(order.campaign)
-        known = known_estimate(plan, order.data)
-        how = HowToRun(device=order.device, retry=order.retry)
-        how = how if known is None else replace(how, estimate=known)
-        with connect(order.scheduler, order.workers) as client:
-            return run_plan(plan, order.data, client, how, report)
-
-    outcome = carry_out(job, work)
-    if outcome is not None:
-        typer.echo(campaign_summary(outcome))
-    return outcome
+def _queued(options: dict[str, Any]) -> Job:
+    order = CampaignOrder(
+        campaign=_campaign(options),
+        data=options["data_dir"],
+        scheduler=options["scheduler"],
+        workers=options["workers"],
+        device=options["device"],
+        retry=options["retry_failed"],
+    )
+    return queue_campaign(order, order.data / "jobs")
 
 
 def campaign_summary(outcome: dict[str, Any]) -> str:

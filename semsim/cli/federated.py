@@ -1,17 +1,17 @@
 """`python -m semsim federated`: FedAvg against PBPFL, and what each party gets to see."""
 
-import functools
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from semsim.cli.job import do
 from semsim.federated import NETWORKS
-from semsim.federated.comparison import Order, carry_out
+from semsim.federated.comparison import FederatedOrder
 from semsim.federated.leak import ARMS
+from semsim.federated.orders import FederatedJob, do_comparison
 from semsim.federated.summary import cost_table, curve_table, leak_table, training_words
-from semsim.jobs import folders as jobs
+from semsim.jobs.folders import read_job
 from semsim.terminal import TerminalBar, told_errors
 
 _NONE = "none"
@@ -21,37 +21,37 @@ def federated(
     out: Annotated[Path, typer.Option(help="Folder for the results; an interrupted run goes on.")],
     data: Annotated[
         str, typer.Option(help="digits, symbols, folder:… or a table: diabetes, breast-cancer.")
-    ] = Order.data,
-    network: Annotated[str, typer.Option(help=", ".join(NETWORKS))] = Order.network,
-    clients: Annotated[int, typer.Option(help="Clients of the training.")] = Order.clients,
-    split: Annotated[str, typer.Option(help="iid or dirichlet.")] = Order.split,
+    ] = FederatedOrder.data,
+    network: Annotated[str, typer.Option(help=", ".join(NETWORKS))] = FederatedOrder.network,
+    clients: Annotated[int, typer.Option(help="Clients of the training.")] = FederatedOrder.clients,
+    split: Annotated[str, typer.Option(help="iid or dirichlet.")] = FederatedOrder.split,
     dirichlet_alpha: Annotated[
         float, typer.Option(help="Smaller is more uneven.")
-    ] = Order.dirichlet_alpha,
-    rounds: Annotated[int, typer.Option(help="Rounds of the training.")] = Order.rounds,
-    batch_size: Annotated[int, typer.Option(help="Of each client.")] = Order.batch_size,
-    lr: Annotated[float, typer.Option(help="The server's step size.")] = Order.lr,
-    seed: Annotated[int, typer.Option(help="Seed of everything.")] = Order.seed,
+    ] = FederatedOrder.dirichlet_alpha,
+    rounds: Annotated[int, typer.Option(help="Rounds of the training.")] = FederatedOrder.rounds,
+    batch_size: Annotated[int, typer.Option(help="Of each client.")] = FederatedOrder.batch_size,
+    lr: Annotated[float, typer.Option(help="The server's step size.")] = FederatedOrder.lr,
+    seed: Annotated[int, typer.Option(help="Seed of everything.")] = FederatedOrder.seed,
     noise_scope: Annotated[
         str, typer.Option(help="client: a mask for each. round: one for all.")
-    ] = Order.noise_scope,
+    ] = FederatedOrder.noise_scope,
     cross_entropy: Annotated[
         bool, typer.Option(help="Train FedAvg with cross-entropy too.")
-    ] = Order.cross_entropy,
+    ] = FederatedOrder.cross_entropy,
     arms: Annotated[
         str, typer.Option(help=f"Who attacks, with commas, 'all' or 'none': {', '.join(ARMS)}.")
     ] = "all",
-    images: Annotated[int, typer.Option(help="Images attacked in each arm.")] = Order.images,
-    attack: Annotated[str, typer.Option(help="As in invgrad:steps=300.")] = Order.attack,
+    images: Annotated[
+        int, typer.Option(help="Images attacked in each arm.")
+    ] = FederatedOrder.images,
+    attack: Annotated[str, typer.Option(help="As in invgrad:steps=300.")] = FederatedOrder.attack,
     attack_round: Annotated[
         int, typer.Option(help="Round whose messages are attacked; 1 is untrained.")
-    ] = Order.attack_round,
-    job: Annotated[
-        Path | None, typer.Option(help="Run as the job in this folder (pages use it).", hidden=True)
-    ] = None,
+    ] = FederatedOrder.attack_round,
+    job: Annotated[Path | None, typer.Option(help="Job of an older version.", hidden=True)] = None,
 ) -> None:
     """Train FedAvg and PBPFL from one start, attack what each party sees, and say what leaks."""
-    order = Order(
+    order = FederatedOrder(
         data=data,
         network=network,
         clients=clients,
@@ -68,13 +68,12 @@ def federated(
         attack=attack,
         attack_round=attack_round,
     )
-    with told_errors(), TerminalBar(unit="step") as bar:
-        work = functools.partial(carry_out, order, out.resolve())
-        result = work(bar) if job is None else jobs.run_as_job(job, work, also=bar)
-    if result is None:
-        typer.echo("Stopped as asked; it can be resumed.", err=True)
-        return
-    write_result(out, result)
+    with told_errors():
+        if job is not None:
+            do(read_job(job))
+            return
+        with TerminalBar(unit="step") as bar:
+            result = do_comparison(FederatedJob(order=order, out=out.resolve()), out, bar)
     typer.echo(told(result))
 
 
@@ -84,11 +83,6 @@ def chosen_arms(text: str) -> tuple[str, ...]:
         return tuple(ARMS)
     names = [name.strip() for name in text.split(",") if name.strip()]
     return () if names == [_NONE] else tuple(names)
-
-
-def write_result(out: Path, result: dict[str, Any]) -> None:
-    """Keep the result beside the sets."""
-    (out / "result.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 def told(result: dict[str, Any]) -> str:

@@ -1,7 +1,4 @@
-"""`python -m semsim learn …`: train SemSim, judge it by what it has not seen, and study it.
-
-`learn` with options alone trains, as before there were other commands.
-"""
+"""`python -m semsim learn …`: train SemSim, judge it by what it has not seen, and study it."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +8,10 @@ import typer
 from typer.core import TyperGroup
 
 from semsim.campaign.specs import read_plugin
-from semsim.cli.learn_alone import learn_command
+from semsim.cli.job import do
 from semsim.datasets import DATASETS
 from semsim.errors import SettingsError
-from semsim.jobs import terminal as job_cli
-from semsim.jobs.folders import Job, read_job
+from semsim.jobs.folders import read_job
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations import STUDIES, StudyPlan, default_values, read_values, summary
 from semsim.learning.ablations_run import (
@@ -24,7 +20,6 @@ from semsim.learning.ablations_run import (
     queue_judged,
     queue_study,
     read_material,
-    work_of,
 )
 from semsim.learning.card import HEADS, NOT_STATED, card_paths, table_rows
 from semsim.learning.card_promoted import promote
@@ -32,29 +27,30 @@ from semsim.learning.evaluation import BASELINES
 from semsim.learning.initial import absolute
 from semsim.learning.orders import Order
 from semsim.learning.pretrain import PretrainSettings, pretrain, save_start, start_accuracy
-from semsim.learning.session import STATE_FILE
 from semsim.learning.splits import Counts, HoldOut, count, parse_hold_out
 from semsim.registry import build
 from semsim.terminal import DATA, TerminalBar, text_table, told_errors
 from semsim.weights import CHECKPOINTS
 from semsim.words import counted
 
-_TRAIN = "train"
 
-
-class _TrainUnlessNamed(TyperGroup):
-    """A group whose options alone mean its first command."""
+class _JobsOfOlderVersions(TyperGroup):
+    """A group that resumes the jobs of a version whose `learn` trained with options alone."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0].startswith("-") and args[0] != "--help":
-            args = [_TRAIN, *args]
+            if "--job" not in args[:-1]:
+                ctx.fail(
+                    "`learn` names what it does: `learn run --labels FILE --name NAME`, with "
+                    "settings as --preset small:epochs=5,lr=0.01."
+                )
+            args = ["carry-out", "--job", args[args.index("--job") + 1]]
         return super().parse_args(ctx, args)
 
 
 app = typer.Typer(
-    cls=_TrainUnlessNamed, no_args_is_help=True, help="Train SemSim, judge it, study it."
+    cls=_JobsOfOlderVersions, no_args_is_help=True, help="Train SemSim, judge it, study it."
 )
-app.command(_TRAIN)(learn_command)
 
 _Labels = Annotated[Path, typer.Option(help="Parquet file of labels, exported from a study.")]
 _Votes = Annotated[
@@ -101,9 +97,7 @@ def run_command(
             _place(checkpoints, data_dir, metrics, device),
         )
         typer.echo(counts_text(count(material.labels, asked.hold_out), asked.hold_out), err=True)
-        outcome = carry_out(queue_judged(asked, material, place, data_dir / "jobs"))
-        if outcome is not None:
-            typer.echo(judged_text(outcome))
+        do(queue_judged(asked, material, place, data_dir / "jobs"))
 
 
 @app.command("study")
@@ -137,9 +131,7 @@ def study_command(
             hold_out=parse_hold_out(hold_out, share),
         )
         place = _place(checkpoints, data_dir, metrics, device)
-        outcome = carry_out(queue_study(plan, material, place, data_dir / "jobs"))
-        if outcome is not None:
-            typer.echo(study_text(outcome))
+        do(queue_study(plan, material, place, data_dir / "jobs"))
 
 
 @app.command("pretrain")
@@ -198,14 +190,10 @@ def promote_command(
 
 
 @app.command("carry-out", hidden=True)
-def carry_out_command(
-    job: Annotated[Path, typer.Option(help="Job of a judged training or a study.")],
-) -> None:
-    """Carry out or resume a job that `run`, `study` or a page made."""
+def carry_out_command(job: Annotated[Path, typer.Option(help="Job of an older version.")]) -> None:
+    """Carry out or resume a job of an older version; `python -m semsim job` does any."""
     with told_errors():
-        outcome = carry_out(read_job(job))
-        if outcome is not None:
-            typer.echo(study_text(outcome) if "rows" in outcome else judged_text(outcome))
+        do(read_job(job))
 
 
 def read_settings(text: str) -> TrainSettings:
@@ -216,14 +204,6 @@ def read_settings(text: str) -> TrainSettings:
     if "weights" in changed:
         changed["weights"] = absolute(changed["weights"])
     return replace(preset, **changed)
-
-
-def carry_out(job: Job) -> dict[str, Any] | None:
-    """Do the work of a job; None where it was stopped as asked."""
-    outcome = job_cli.carry_out(job, work_of(job))
-    if outcome is not None:  # the result is written: nothing to resume
-        (job.folder / STATE_FILE).unlink(missing_ok=True)
-    return outcome
 
 
 def counts_text(counts: Counts, hold_out: HoldOut) -> str:
@@ -243,22 +223,31 @@ def counts_text(counts: Counts, hold_out: HoldOut) -> str:
 
 
 def judged_text(outcome: dict[str, Any]) -> str:
-    """What a judged training found, as text."""
+    """What a training found, as text."""
     checkpoint = Path(outcome["checkpoint"])
-    held_out = outcome["held_out"]
     votes = "simulated votes" if outcome["simulated"] else "people's votes"
+    stopped = outcome["stopped"]
     lines = [
         f"Trained on {votes}: {outcome['n_triplets']} triplets of {outcome['n_originals']} "
         f"originals, {outcome['epochs']} epochs.",
+        *([f"Stopped after epoch {outcome['epochs']}: {stopped}"] if stopped else []),
+        *(_judged_lines(outcome) if "held_out" in outcome else []),
+        *(f"Warning: {warning}" for warning in outcome["warnings"]),
+        f"Wrote {checkpoint}",
+    ]
+    card = card_paths(checkpoint)[0]
+    return "\n".join(lines) + (f" and {card.name}" if card.exists() else "")
+
+
+def _judged_lines(outcome: dict[str, Any]) -> list[str]:
+    held_out = outcome["held_out"]
+    return [
         f"Held out: {outcome['split']['words']}, {held_out['n_images']} images.",
         text_table(HEADS, table_rows(held_out)),
         "In sample (no measure of its worth):",
         text_table(HEADS, table_rows(outcome["in_sample"])[:1]),
         *(f"{name} is left out: {why}" for name, why in held_out["left_out"].items()),
-        *(f"Warning: {warning}" for warning in outcome["warnings"]),
-        f"Wrote {checkpoint} and {card_paths(checkpoint)[0].name}",
     ]
-    return "\n".join(lines)
 
 
 def study_text(outcome: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "demo": ("demo", "app"),
     "federated": ("federated", "federated"),
     "import": ("imports", "app"),
+    "job": ("job", "job"),
     "learn": ("learn", "app"),
     "report": ("compare", "report"),
     "reproduce": ("reproduce", "app"),

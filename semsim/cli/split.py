@@ -7,13 +7,12 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
+from semsim.cli.job import do
 from semsim.grid.processes import checked_workers
-from semsim.jobs import terminal as job_cli
 from semsim.jobs.folders import read_job, read_json
 from semsim.reporting.export import png, svg
 from semsim.split.cuts import cut_figures, grid
 from semsim.split.orders import queue_split
-from semsim.split.parallel import run_spread
 from semsim.split.plan import ARMS, PRESETS, SplitPlan, plan_from
 from semsim.split.session import Place
 from semsim.split.summary import cost_text, summary_text
@@ -31,7 +30,7 @@ _Images = Annotated[int | None, typer.Option(help="Test images that are judged."
 _DataDir = Annotated[Path, typer.Option(help="Data folder.")]
 _Checkpoints = Annotated[Path, typer.Option(help="Folder of weights, for --metric.")]
 _Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
-_Job = Annotated[Path | None, typer.Option(help="Job to carry out or to resume.")]
+_Job = Annotated[Path | None, typer.Option(help="Job to resume, as `job` does.")]
 _Workers = Annotated[int, typer.Option(help="Processes that train and attack.")]
 _Seeds = Annotated[list[int] | None, typer.Option(help="Repeatable.")]
 
@@ -72,8 +71,11 @@ def run_command(
     """Train the systems, attack them, write sets; Ctrl-C leaves it so that it can be resumed."""
     given = locals()
     with told_errors():
+        if job is not None:
+            do(read_job(job))
+            return
         place = Place(data=data_dir, checkpoints=checkpoints, device=device)
-        carry_out(plan_of_options(given), place, job, workers)
+        do(queue_split(plan_of_options(given), place, checked_workers(workers)))
 
 
 @app.command("study")
@@ -105,7 +107,7 @@ def study_command(
     with told_errors():
         given["network"] = grid(network, h or [1, 2], t or [1])
         place = Place(data=data_dir, checkpoints=checkpoints, device=device)
-        outcome = carry_out(plan_of_options(given), place, None, workers)
+        outcome = do(queue_split(plan_of_options(given), place, checked_workers(workers)))
         if outcome is not None:
             _draw(outcome, data_dir / "split", given["name"])
 
@@ -143,18 +145,6 @@ def plan_of_options(given: dict[str, Any]) -> SplitPlan:
     tool = {} if shadow is None else {"epochs": shadow, "decoder_epochs": shadow}
     changes |= {"train": replace(base.train, **train), "shadow": replace(base.shadow, **tool)}
     return replace(base, **changes)
-
-
-def carry_out(
-    plan: SplitPlan, place: Place, folder: Path | None, workers: int
-) -> dict[str, Any] | None:
-    """Do the plan as a job and print what it found; None where it was stopped."""
-    checked_workers(workers)
-    job = queue_split(plan, place) if folder is None else read_job(folder)
-    outcome = job_cli.carry_out(job, lambda report: run_spread(plan, place, workers, report))
-    if outcome is not None:
-        typer.echo(outcome_text(outcome))
-    return outcome
 
 
 def outcome_text(outcome: dict[str, Any]) -> str:

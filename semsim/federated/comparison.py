@@ -56,7 +56,7 @@ TRAINING = "training.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class FederatedOrder:
     """What to compare.
 
     data: a data set with its settings, as in "symbols:train_per_class=4", or one of `TABLES`.
@@ -122,7 +122,7 @@ class Loaded:
 
 
 def load(text: str) -> Loaded:
-    """The data that `text` names, see `Order`."""
+    """The data that `text` names, see `FederatedOrder`."""
     if text.strip() in TABLES:
         return Loaded(data=of_table(text.strip()), images=None)
     plugin = read_plugin(IMAGE_DATA, text)
@@ -131,7 +131,7 @@ def load(text: str) -> Loaded:
     return Loaded(data=of_images(images, dataset("test")), images=images)
 
 
-def check_settings(order: Order) -> None:
+def check_settings(order: FederatedOrder) -> None:
     """Raise what is wrong with the settings of `order`; its data is not read."""
     order.training("fedavg"), order.training("pbpfl"), order.leak()
     NETWORKS[order.network]
@@ -148,7 +148,7 @@ def check_settings(order: Order) -> None:
         )
 
 
-def carry_out(order: Order, out: Path, report: Report = silent) -> dict[str, Any]:
+def carry_out(order: FederatedOrder, out: Path, report: Report = silent) -> dict[str, Any]:
     """Train, attack and judge; returns what a result page needs, ready for JSON.
 
     Raises `SettingsError` where `out` holds another order's results, or where the order cannot be
@@ -191,7 +191,7 @@ def read_arm(folder: Path, arm: str) -> ArmResult:
     )
 
 
-def compared(order: Order, data: FederatedData, report: Report = silent) -> dict[str, Any]:
+def compared(order: FederatedOrder, data: FederatedData, report: Report = silent) -> dict[str, Any]:
     """Train FedAvg and PBPFL from the same start; curves, costs, traffic and differences."""
     runs = {"FedAvg": train_federated(order.training("fedavg"), data, report=report)}
     runs["PBPFL"] = train_federated(order.training("pbpfl"), data, report=report)
@@ -254,7 +254,7 @@ def largest_difference(first: torch.nn.Module, second: torch.nn.Module) -> float
 class _Total:
     """Turns the rounds of several trainings and the images of several arms into one count."""
 
-    def __init__(self, order: Order, data: FederatedData, report: Report) -> None:
+    def __init__(self, order: FederatedOrder, data: FederatedData, report: Report) -> None:
         self._rounds = order.rounds * (3 if order.cross_entropy else 2)
         self._per_image = max(1, order.rounds // 5)  # so that neither part is a sliver of the bar
         arms = len(order.arms) if len(data.input_shape) == 3 else 0
@@ -287,7 +287,7 @@ class _Total:
         self._report(Progress(min(done, self._total), self._total, note))
 
 
-def _begin(order: Order, out: Path) -> None:
+def _begin(order: FederatedOrder, out: Path) -> None:
     path = out / "order.json"
     asked = {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(order).items()}
     if path.exists():
@@ -303,14 +303,16 @@ def _begin(order: Order, out: Path) -> None:
     write_json(path, asked)
 
 
-def _training(order: Order, data: FederatedData, out: Path, total: _Total) -> dict[str, Any]:
+def _training(
+    order: FederatedOrder, data: FederatedData, out: Path, total: _Total
+) -> dict[str, Any]:
     path = out / TRAINING
     if not path.exists():
         write_json(path, compared(order, data, total.training))
     return jobs.read_json(path)
 
 
-def _arms(order: Order, study: LeakStudy) -> list[str]:
+def _arms(order: FederatedOrder, study: LeakStudy) -> list[str]:
     """The arms asked for that the network allows, after those they are compared with."""
     wanted = {*order.arms, REFERENCE, RESCALED}
     return [arm for arm in study.arms() if arm in wanted]
@@ -324,7 +326,7 @@ def _leak_record(scores: list[ArmScore]) -> dict[str, Any]:
     }
 
 
-def _table_leak(order: Order, data: FederatedData) -> dict[str, Any]:
+def _table_leak(order: FederatedOrder, data: FederatedData) -> dict[str, Any]:
     """Rows of a table have no pictures; but a biased linear start gives them away exactly."""
     settings = replace(
         order.training("pbpfl"),

@@ -2,19 +2,30 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from semsim.errors import JobError, SettingsError
-from semsim.federated.comparison import KIND, Order, check_settings, load
+from semsim.errors import SettingsError
+from semsim.federated.comparison import KIND, FederatedOrder, carry_out, check_settings, load
 from semsim.federated.leak import ARMS
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
+from semsim.jobs.orders import from_record
+from semsim.progress import Report
 
-_FACTS = "federated.json"
+_FACTS = "federated.json"  # of jobs of a previous version
 
 
-def queue_comparison(order: Order, data: Path) -> Job:
+@dataclass(frozen=True, kw_only=True)
+class FederatedJob:
+    """A comparison and the folder its results go to."""
+
+    order: FederatedOrder
+    out: Path
+
+
+def queue_comparison(order: FederatedOrder, data: Path) -> Job:
     """The job that will carry out `order`; not yet started.
 
     data: the data folder; results go to runs/federated/<name> below it, where studies find the
@@ -26,12 +37,11 @@ def queue_comparison(order: Order, data: Path) -> Job:
         Path(data) / "jobs",
         kind=KIND,
         title=f"{order.network} on {order.data}, {order.clients} clients",
-        argv=["federated", "--out", str(out), *argv_of(order)],
-        files={_FACTS: {"out": str(out), "order": asdict(order)}},
+        order=FederatedJob(order=order, out=out),
     )
 
 
-def check(order: Order) -> None:
+def check(order: FederatedOrder) -> None:
     """Raise what is wrong with `order` before any work is done."""
     check_settings(order)
     loaded = load(order.data)
@@ -39,26 +49,23 @@ def check(order: Order) -> None:
         raise SettingsError("Images are 11 pixels a side or more: SSIM's window is that wide.")
 
 
-def argv_of(order: Order) -> list[str]:
-    """The options of `python -m semsim federated` that mean `order`, every one spelt out."""
-    argv: list[str] = []
-    for field in fields(Order):
-        value, flag = getattr(order, field.name), field.name.replace("_", "-")
-        if isinstance(value, bool):
-            argv.append(f"--{flag}" if value else f"--no-{flag}")
-        elif isinstance(value, tuple):
-            argv += [f"--{flag}", ",".join(value) or "none"]
-        else:
-            argv += [f"--{flag}", str(value)]
-    return argv
+def do_comparison(order: FederatedJob, folder: Path, report: Report) -> dict[str, Any]:
+    """Carry out a job's order, and keep the result beside the sets too."""
+    del folder
+    result = carry_out(order.order, order.out, report)
+    jobs.write_json(order.out / "result.json", result)
+    return result
+
+
+def older_comparison(job: Job) -> FederatedJob:
+    """The order that a previous version kept in federated.json."""
+    return from_record(FederatedJob, jobs.read_json(job.folder / _FACTS))
 
 
 def out_of(job: Job) -> Path:
-    """Where the results of a comparison's job are; `JobError` where its folder does not say."""
-    facts = jobs.read_json(job.folder / _FACTS)
-    if "out" not in facts:
-        raise JobError(f"{job.folder / _FACTS} names no folder of results.")
-    return Path(facts["out"])
+    """Where the results of a comparison's job are; `SemsimError` where its folder does not say."""
+    order = older_comparison(job) if job.argv else jobs.read_order(job, FederatedJob)
+    return order.out
 
 
 def arms_done(out: Path, arms: Sequence[str] = tuple(ARMS)) -> list[str]:
@@ -66,7 +73,7 @@ def arms_done(out: Path, arms: Sequence[str] = tuple(ARMS)) -> list[str]:
     return [arm for arm in arms if (out / "sets" / arm / "run.json").exists()]
 
 
-def _free(root: Path, order: Order) -> Path:
+def _free(root: Path, order: FederatedOrder) -> Path:
     stem = f"{order.data.partition(':')[0]}-{order.network}"
     return next(
         root / f"{stem}-{number}"

@@ -1,6 +1,7 @@
 """Long work as folders: a job runs in its own process and all that is known of it is on disk.
 
-    <root>/<id>/spec.json       what was asked for: id, kind, title, program, command, created
+    <root>/<id>/spec.json       id, kind, title, program, command, created
+    <root>/<id>/order.json      what was asked for; a job with a command of its own has none
     <root>/<id>/progress.jsonl  one line a report: done, total, note, values, at
     <root>/<id>/result.json     present when the work is done
     <root>/<id>/error.txt       present when it failed: what went wrong, then the traceback
@@ -28,12 +29,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import pandas as pd
 import psutil
 
 from semsim.errors import JobError, StopRequestedError
+from semsim.jobs.orders import from_record, to_record
 from semsim.jobs.owner import is_alive, owner_from, owner_now
 from semsim.jobs.progress_log import (
     ProgressWriter,
@@ -50,6 +52,8 @@ log = logging.getLogger(__name__)
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROGRAM = ("-m", "semsim")
+ORDER_FILE = "order.json"
+T = TypeVar("T")
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]*")
 _FILE_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]*")
 _starting = threading.Lock()  # two clicks on Start at once are one start
@@ -75,7 +79,10 @@ _WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What was asked for. `argv` follows `python <program>`; `created` is ISO 8601 in UTC."""
+    """What was asked for; `created` is ISO 8601 in UTC.
+
+    argv: follows `python <program>`; empty where the job is carried out from its order.
+    """
 
     folder: Path
     kind: str
@@ -89,13 +96,20 @@ class Job:
         """The folder's name, unique and in order of creation."""
         return self.folder.name
 
+    @property
+    def command(self) -> tuple[str, ...]:
+        """What follows `python <program>` where the job is started or resumed."""
+        folder = str(self.folder)
+        return (*self.argv, "--job", folder) if self.argv else ("job", folder)
+
 
 def create(
     root: Path,
     *,
     kind: str,
     title: str,
-    argv: Sequence[str],
+    argv: Sequence[str] = (),
+    order: Any = None,
     files: Mapping[str, pd.DataFrame | Mapping[str, Any]] | None = None,
     program: Sequence[str] = PROGRAM,
 ) -> Job:
@@ -103,12 +117,15 @@ def create(
 
     argv: what follows `python -m semsim`; paths in it should be absolute. "{job}" in it becomes
         the job's folder, so that a command can name a file of its own.
+    order: a dataclass, see `to_record`, by which `python -m semsim job` carries out a job that has
+        no `argv`; paths in it should be absolute.
     files: tables (written as Parquet) and mappings (JSON) put into the folder before it starts.
     """
     now = datetime.now(UTC)
     folder = Path(root).resolve() / f"{now:%Y%m%d-%H%M%S-%f}-{secrets.token_hex(3)}"
     folder.mkdir(parents=True)
-    for name, content in (files or {}).items():
+    ordered = {} if order is None else {ORDER_FILE: to_record(order)}
+    for name, content in {**ordered, **(files or {})}.items():
         _write_file(folder, name, content)
     spec = {
         "id": folder.name,
@@ -120,6 +137,11 @@ def create(
     }
     write_json(folder / "spec.json", spec)  # last: a folder without one is not a job yet
     return read_job(folder)
+
+
+def read_order(job: Job, kind: type[T]) -> T:
+    """The order of a job without `argv`; `SemsimError` where its folder does not say."""
+    return from_record(kind, read_json(job.folder / ORDER_FILE))
 
 
 def open_job(root: Path, job_id: str) -> Job:
@@ -334,7 +356,7 @@ class _Reporter:
 
 
 def _spawn(job: Job) -> None:
-    command = [sys.executable, *job.program, *job.argv, "--job", str(job.folder)]
+    command = [sys.executable, *job.program, *job.command]
     flags = 0
     if sys.platform == "win32":
         flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW

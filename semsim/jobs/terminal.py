@@ -20,7 +20,7 @@ def carry_out(job: Job, work: Callable[[Report], dict[str, Any]]) -> dict[str, A
         with TerminalBar(job.title) as show:
             outcome = run_as_job(job.folder, work, also=show)
     except KeyboardInterrupt:
-        again = shlex.join([*job.argv, "--job", str(job.folder)])
+        again = shlex.join(job.command)
         typer.echo(f"\nStopped. To go on: python -m semsim {again}", err=True)
         raise typer.Exit(130) from None
     if outcome is None:

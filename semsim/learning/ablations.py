@@ -4,7 +4,7 @@ Sun et al. 2023, Fig. 7A (how many originals are labelled), 7B (network), 7C (lo
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -176,49 +176,6 @@ def summary(rows: Sequence[Mapping[str, Any]], scope: str = "pooled") -> pd.Data
     found.insert(0, "seeds", grouped.size())
     found["auc_lowest"], found["auc_highest"] = grouped["auc"].min(), grouped["auc"].max()
     return found.reset_index()
-
-
-def plan_record(plan: StudyPlan) -> dict[str, Any]:
-    """The plan, ready for JSON; `plan_of` reads it."""
-    return {
-        "what": plan.what,
-        "values": list(plan.values),
-        "seeds": list(plan.seeds),
-        "hold_out": asdict(plan.hold_out),
-        "settings": settings_record(plan.settings),
-    }
-
-
-def plan_of(record: Mapping[str, Any]) -> StudyPlan:
-    """The plan in a record as `plan_record` makes it; `SettingsError` where it is another."""
-    try:
-        return StudyPlan(
-            what=record["what"],
-            values=tuple(record["values"]),
-            seeds=tuple(record["seeds"]),
-            hold_out=HoldOut(**record["hold_out"]),
-            settings=settings_of(record["settings"]),
-        )
-    except (KeyError, TypeError) as error:
-        raise SettingsError(f"This is no plan of a study: {error}.") from error
-
-
-def settings_record(settings: TrainSettings) -> dict[str, Any]:
-    """All settings, ready for JSON."""
-    values = asdict(settings)
-    return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
-
-
-def settings_of(record: Mapping[str, Any]) -> TrainSettings:
-    """The settings in a record; `SettingsError` for one that there is not."""
-    known = {one.name for one in fields(TrainSettings)}
-    unknown = sorted(set(record) - known)
-    if unknown:
-        raise SettingsError(f"A training has no setting {unknown[0]!r}.")
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in record.items()
-    }
-    return TrainSettings(**values)
 
 
 def _facts(row: Mapping[str, Any], scope: str) -> dict[str, Any]:

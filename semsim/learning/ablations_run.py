@@ -2,16 +2,17 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from semsim.device import pick_device
-from semsim.errors import DataError, SettingsError
+from semsim.errors import DataError
 from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job, JobState
+from semsim.jobs.folders import Job
+from semsim.jobs.orders import to_record
 from semsim.kept.whole import write_json
 from semsim.learning import orders
 from semsim.learning.ablations import (
@@ -19,10 +20,6 @@ from semsim.learning.ablations import (
     Arm,
     StudyPlan,
     arms,
-    plan_of,
-    plan_record,
-    settings_of,
-    settings_record,
     within_budget,
 )
 from semsim.learning.card import NOT_STATED, CardFacts, data_facts, write_card
@@ -36,10 +33,7 @@ from semsim.metrics import Resources, find_metric
 from semsim.progress import Progress, Report, silent
 
 STUDY_KIND = "learn-study"
-CARRY_OUT = ("learn", "carry-out")  # the arguments of every job made here
 ARM_FILE = "arm.json"
-_ORDER_FILE = "order.json"
-_FACTS_FILE = "training.json"  # as of every training, so that lists show it
 _LABELS_FILE, _VOTES_FILE = "labels.parquet", "votes.parquet"
 _STEPS = 1000  # of one arm in the progress of a study
 
@@ -66,11 +60,30 @@ class Workplace:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedOrder:
-    """A training, what is kept to judge it by, and the licence its card states."""
+    """A training, what is kept to judge it by, and the licence its card states.
+
+    hold_out: None learns from everything and judges nothing, as trainings of older versions.
+    """
 
     order: Order
-    hold_out: HoldOut
+    hold_out: HoldOut | None
     licence: str = NOT_STATED
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingJob:
+    """The order of a job that does `train_and_judge` with the tables in its folder."""
+
+    asked: JudgedOrder
+    place: Workplace
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyJob:
+    """The order of a job that does `run_study` with the tables in its folder."""
+
+    plan: StudyPlan
+    place: Workplace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +106,8 @@ def train_and_judge(
     Goes on from what an earlier run left in `folder`. Returns the outcome of `learn` with
     `split`, `held_out` and `in_sample`, see `evaluate`. Raises as `learn` and `divide`.
     """
+    if asked.hold_out is None:
+        return learn(asked.order, material.labels, folder, report)
     split = divide(material.labels, asked.hold_out)
     outcome = learn(asked.order, split.train, folder, report)
     judging, checkpoint = place.judging(), asked.order.checkpoint
@@ -133,7 +148,7 @@ def run_study(
         rows.append(run_arm(arm, material, place, folder / "arms" / arm.name, tell))
     report(Progress(_STEPS * len(every), _STEPS * len(every), "done"))
     simulated = is_simulated(material.labels)
-    return {**plan_record(plan), "simulated": simulated, "rows": rows}
+    return {**to_record(plan), "simulated": simulated, "rows": rows}
 
 
 def run_arm(
@@ -189,26 +204,27 @@ def split_record(split: Split) -> dict[str, Any]:
 def queue_judged(asked: JudgedOrder, material: Material, place: Workplace, root: Path) -> Job:
     """The job that will do `train_and_judge`; not yet started.
 
-    Raises as `queue_training` and `divide`.
+    The tables are kept in its folder, so that votes which come later change nothing.
+    Raises `SettingsError` where the name is taken by a checkpoint or by a training under way,
+    `DataError` where the labels allow no triplet or no split, `WeightsError` where the weights to
+    start from are missing.
     """
     order = asked.order
     place.judging()
     free_checkpoint_path(order.checkpoints, order.name)
-    _refuse_taken(order.name, root)
+    orders.refuse_taken(order.name, root)
     check_initial(order.settings.backbone, order.settings.weights)
-    learnable(take_stock(divide(material.labels, asked.hold_out).train), order.settings.ordering)
-    facts = Facts(name=order.name, study=order.study, simulated=is_simulated(material.labels))
-    record = {
-        "do": "train",
-        "name": order.name,
-        "study": order.study,
-        "licence": asked.licence,
-        "hold_out": asdict(asked.hold_out),
-        "settings": settings_record(order.settings),
-    }
-    title = f"Train {order.name}" + (" on simulated votes" if facts.simulated else "")
-    files = {_FACTS_FILE: asdict(facts)}
-    return _create(root, orders.KIND, title, {**record, **_place_record(place)}, material, files)
+    labels = material.labels
+    learned = labels if asked.hold_out is None else divide(labels, asked.hold_out).train
+    learnable(take_stock(learned), order.settings.ordering)
+    facts = Facts(name=order.name, study=order.study, simulated=is_simulated(labels))
+    return jobs.create(
+        root,
+        kind=orders.KIND,
+        title=f"Train {order.name}" + (" on simulated votes" if facts.simulated else ""),
+        order=TrainingJob(asked=asked, place=_resolved(place)),
+        files={**_tables(material), orders.FACTS_FILE: asdict(facts)},
+    )
 
 
 def queue_study(plan: StudyPlan, material: Material, place: Workplace, root: Path) -> Job:
@@ -222,28 +238,18 @@ def queue_study(plan: StudyPlan, material: Material, place: Workplace, root: Pat
     place.judging()
     title = f"Study of SemSim: {STUDIES[plan.what].title.lower()}"
     title += " on simulated votes" if is_simulated(material.labels) else ""
-    record = {"do": "study", "plan": plan_record(plan), **_place_record(place)}
-    return _create(root, STUDY_KIND, title, record, material, {})
+    order = StudyJob(plan=plan, place=_resolved(place))
+    return jobs.create(root, kind=STUDY_KIND, title=title, order=order, files=_tables(material))
 
 
-def work_of(job: Job) -> Callable[[Report], dict[str, Any]]:
-    """What the job was asked to do; `SettingsError` where its folder does not say."""
-    record = jobs.read_json(job.folder / _ORDER_FILE)
-    material = read_material(job.folder / _LABELS_FILE, job.folder / _VOTES_FILE)
-    try:
-        place = Workplace(
-            checkpoints=Path(record["checkpoints"]),
-            scores=Path(record["scores"]),
-            device=record["device"],
-            metrics=tuple(record["metrics"]),
-        )
-        if record["do"] == "study":
-            plan = plan_of(record["plan"])
-            return lambda report: run_study(plan, material, place, job.folder, report)
-        asked = _judged_order(record, place)
-    except (KeyError, TypeError) as error:
-        raise SettingsError(f"{job.folder / _ORDER_FILE} is not an order: {error}.") from error
-    return lambda report: train_and_judge(asked, material, place, job.folder, report)
+def do_training(order: TrainingJob, folder: Path, report: Report) -> dict[str, Any]:
+    """What the training's job in `folder` was asked to do."""
+    return train_and_judge(order.asked, _material_in(folder), order.place, folder, report)
+
+
+def do_study(order: StudyJob, folder: Path, report: Report) -> dict[str, Any]:
+    """What the study's job in `folder` was asked to do."""
+    return run_study(order.plan, _material_in(folder), order.place, folder, report)
 
 
 def read_material(labels: Path, votes: Path | None) -> Material:
@@ -257,51 +263,17 @@ def read_material(labels: Path, votes: Path | None) -> Material:
         raise DataError(f"{labels} and {votes} are no tables to read ({error}).") from error
 
 
-def _judged_order(record: Mapping[str, Any], place: Workplace) -> JudgedOrder:
-    order = Order(
-        name=record["name"],
-        checkpoints=place.checkpoints,
-        settings=settings_of(record["settings"]),
-        study=record["study"],
-    )
-    hold_out = HoldOut(**record["hold_out"])
-    return JudgedOrder(order=order, hold_out=hold_out, licence=record["licence"])
+def _material_in(folder: Path) -> Material:
+    return read_material(folder / _LABELS_FILE, folder / _VOTES_FILE)
 
 
-def _create(
-    root: Path,
-    kind: str,
-    title: str,
-    record: Mapping[str, Any],
-    material: Material,
-    files: Mapping[str, Mapping[str, Any]],
-) -> Job:
+def _tables(material: Material) -> dict[str, pd.DataFrame]:
     tables = {_LABELS_FILE: material.labels}
-    if material.votes is not None:
-        tables[_VOTES_FILE] = material.votes
-    return jobs.create(
-        root,
-        kind=kind,
-        title=title,
-        argv=CARRY_OUT,
-        files={**tables, _ORDER_FILE: record, **files},
-    )
+    return tables if material.votes is None else {**tables, _VOTES_FILE: material.votes}
 
 
-def _refuse_taken(name: str, root: Path) -> None:
-    live = {JobState.QUEUED, JobState.RUNNING}
-    trainings = [job for job in jobs.list_jobs(root, orders.KIND) if jobs.state(job) in live]
-    if any(orders.name_of(job) == name for job in trainings):
-        raise SettingsError(f"{name!r} is being trained already; choose another name.")
-
-
-def _place_record(place: Workplace) -> dict[str, Any]:
-    return {
-        "checkpoints": str(place.checkpoints.resolve()),
-        "scores": str(place.scores.resolve()),
-        "device": place.device,
-        "metrics": list(place.metrics),
-    }
+def _resolved(place: Workplace) -> Workplace:
+    return replace(place, checkpoints=place.checkpoints.resolve(), scores=place.scores.resolve())
 
 
 def _after(outcome: Mapping[str, Any], report: Report) -> Callable[[str], None]:

@@ -1,22 +1,16 @@
-"""Asking for a training: what it is made of, and the job it becomes."""
+"""Asking for a training: what it is made of, and the names that are taken."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-
-import pandas as pd
 
 from semsim.errors import JobError, SettingsError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
-from semsim.learning.initial import check_initial
 from semsim.learning.settings import TrainSettings
-from semsim.learning.triplets import is_simulated, learnable, take_stock
 
 KIND = "learn"
-_FACTS_FILE = "training.json"
-_LABELS_FILE = "labels.parquet"
+FACTS_FILE = "training.json"
 _LIVE = {JobState.QUEUED, JobState.RUNNING}
 _NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,79}")
 
@@ -67,37 +61,13 @@ def free_checkpoint_path(checkpoints: Path, name: str) -> Path:
     return path
 
 
-def queue_training(order: Order, labels: pd.DataFrame, root: Path) -> Job:
-    """The job that will carry out `order` below `root`; not yet started.
-
-    labels: see `take_stock`; kept in the job's folder, so that votes which come later do not
-        change a training that is resumed.
-    Raises `SettingsError` where the name is taken by a checkpoint or by a training under way,
-    `DataError` where the labels allow no triplet, `WeightsError` where the weights to start from
-    are missing.
-    """
-    free_checkpoint_path(order.checkpoints, order.name)
-    if any(name_of(job) == order.name for job in _live_trainings(root)):
-        raise SettingsError(f"{order.name!r} is being trained already; choose another name.")
-    check_initial(order.settings.backbone, order.settings.weights)
-    learnable(take_stock(labels), order.settings.ordering)
-    facts = Facts(name=order.name, study=order.study, simulated=is_simulated(labels))
-    return jobs.create(
-        root,
-        kind=KIND,
-        title=f"Train {order.name}" + (" on simulated votes" if facts.simulated else ""),
-        argv=learn_argv(order, Path("{job}") / _LABELS_FILE),
-        files={_LABELS_FILE: labels, _FACTS_FILE: asdict(facts)},
-    )
-
-
 def read_facts(job: Job) -> Facts:
     """What a training's job is about; `JobError` where its folder does not say."""
-    content = jobs.read_json(job.folder / _FACTS_FILE)
+    content = jobs.read_json(job.folder / FACTS_FILE)
     try:
         return Facts(**content)
     except TypeError as error:
-        raise JobError(f"{job.folder / _FACTS_FILE} is not a training's: {error}.") from error
+        raise JobError(f"{job.folder / FACTS_FILE} is not a training's: {error}.") from error
 
 
 def name_of(job: Job) -> str:
@@ -108,23 +78,8 @@ def name_of(job: Job) -> str:
         return ""
 
 
-def learn_argv(order: Order, labels: Path) -> list[str]:
-    """The arguments after `python -m semsim` that carry out `order`, every setting spelt out."""
-    argv = ["learn", "--labels", str(labels), "--name", order.name]
-    argv += ["--checkpoints", str(order.checkpoints), "--study", order.study]
-    for field in fields(TrainSettings):
-        argv += _flag(field.name, getattr(order.settings, field.name))
-    return argv
-
-
-def _live_trainings(root: Path) -> list[Job]:
-    return [job for job in jobs.list_jobs(root, KIND) if jobs.state(job) in _LIVE]
-
-
-def _flag(name: str, value: object) -> Sequence[str]:
-    flag = name.replace("_", "-")
-    if isinstance(value, bool):
-        return [f"--{flag}" if value else f"--no-{flag}"]
-    if isinstance(value, tuple):
-        return [f"--{flag}", ",".join(str(part) for part in value)]
-    return [f"--{flag}", str(value)]
+def refuse_taken(name: str, root: Path) -> None:
+    """`SettingsError` where a training below `root` that is not over has that name."""
+    live = [job for job in jobs.list_jobs(root, KIND) if jobs.state(job) in _LIVE]
+    if any(name_of(job) == name for job in live):
+        raise SettingsError(f"{name!r} is being trained already; choose another name.")

@@ -96,13 +96,12 @@ def reproduce_ensembler(
 ) -> None:
     """Ensembler, Table 1: every defence under the paper's attack and under an aligned one."""
     with told_errors():
-        checked_workers(workers)
         plan = _plan(preset, images, size)
         seeds = {"defence_seeds": defence_seed, "attack_seeds": attack_seed}
         given: dict[str, Any] = {name: tuple(v) for name, v in seeds.items() if v}
         place = Place(data=data_dir, checkpoints=CHECKPOINTS, device=device)
         plan = replace(plan, **given)
-        job = queue_split(plan, place)
+        job = queue_split(plan, place, checked_workers(workers))
         outcome = carry_out(job, lambda report: run_spread(plan, place, workers, report))
     if outcome is not None:
         typer.echo(report_text(outcome))

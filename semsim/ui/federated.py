@@ -7,7 +7,7 @@ import gradio as gr
 
 from semsim.errors import SemsimError, SettingsError
 from semsim.federated import NETWORKS
-from semsim.federated.comparison import KIND, TRAINING, Order
+from semsim.federated.comparison import KIND, TRAINING, FederatedOrder
 from semsim.federated.data import TABLES
 from semsim.federated.leak import ARMS, REFERENCE, RESCALED
 from semsim.federated.orders import arms_done, out_of, queue_comparison
@@ -16,7 +16,7 @@ from semsim.jobs.folders import Job, JobState
 from semsim.ui import ScienceContext, federated_view, jobpanel
 from semsim.ui.jobpanel import alert_html
 
-# The fields of `Order` on the page, in the order of the form.
+# The fields of `FederatedOrder` on the page, in the order of the form.
 FORM = (
     "data",
     "network",
@@ -50,7 +50,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     )
     with gr.Row():
         with gr.Column(scale=2, min_width=320):
-            form = _form(Order())
+            form = _form(FederatedOrder())
             begin = gr.Button("Start", variant="primary", elem_id="fed-start")
             trouble = gr.HTML(elem_id="fed-trouble")
         with gr.Column(scale=3, min_width=320):
@@ -103,7 +103,7 @@ def draw(job: Job | None) -> list[Any]:
     ]
 
 
-def order_of(values: tuple[Any, ...]) -> Order:
+def order_of(values: tuple[Any, ...]) -> FederatedOrder:
     """The order that the form's values mean, in the order of `FORM`."""
     given = dict(zip(FORM, values, strict=True))
     empty = [name for name, value in given.items() if value is None or value == ""]
@@ -112,7 +112,7 @@ def order_of(values: tuple[Any, ...]) -> Order:
     given |= {name: int(given[name]) for name in _WHOLE}
     if given["arms"]:  # the arms they are compared with come along
         given["arms"] = [arm for arm in ARMS if arm in {*given["arms"], REFERENCE, RESCALED}]
-    return Order(**{**given, "arms": tuple(given["arms"])})
+    return FederatedOrder(**{**given, "arms": tuple(given["arms"])})
 
 
 def _dropdown(context: ScienceContext, value: str | None) -> Any:
@@ -121,7 +121,7 @@ def _dropdown(context: ScienceContext, value: str | None) -> Any:
     return gr.Dropdown(choices=choices, value=value, visible=bool(choices))
 
 
-def _form(first: Order) -> list[Any]:
+def _form(first: FederatedOrder) -> list[Any]:
     whole: dict[str, Any] = {"precision": 0, "minimum": 1}
     fields: dict[str, Any] = {}
     fields["data"] = gr.Dropdown(

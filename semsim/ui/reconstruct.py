@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 
 from semsim.attacks import ATTACKS
-from semsim.campaign.orders import KIND, Order, name_of, queue_campaign
+from semsim.campaign.orders import KIND, CampaignOrder, name_of, queue_campaign
 from semsim.campaign.plan import Campaign
 from semsim.campaign.probe import known_estimate, outlook
 from semsim.campaign.specs import NAMED_STRATEGIES
@@ -164,7 +164,7 @@ def begin_campaign(context: ScienceContext, values: Sequence[Any]) -> Job:
     """Start the form's campaign as a job; raises `SemsimError` where it cannot be."""
     campaign = _campaign(values)
     kept_plan(campaign)  # data that is not there is said now, not by a failed job
-    order = Order(campaign=campaign, data=Path(context.data), device=str(context.device))
+    order = CampaignOrder(campaign=campaign, data=Path(context.data), device=str(context.device))
     job = queue_campaign(order, context.data / "jobs")
     jobs.start(job)
     return job

@@ -6,8 +6,10 @@ import pytest
 from made_campaign import SYMBOLS, one_thread_cluster
 from typer.testing import CliRunner
 
-from semsim.campaign.plan import Campaign
+from semsim.campaign.orders import CampaignOrder
+from semsim.campaign.plan import Campaign, campaign_to
 from semsim.campaign.probe import Outlook
+from semsim.campaign.watch import read_campaign
 from semsim.cli.campaign import campaign_of, campaign_summary, exit_code, outlook_text
 from semsim.cli.main import app
 from semsim.jobs import folders as jobs
@@ -44,7 +46,20 @@ def test_a_campaign_is_planned_run_and_reported(scheduler, tmp_path):
     assert "tiny: done; 2 ok / 0 failed / 0 left of 2 images" in state.output
     first, second = jobs.list_jobs(tmp_path / "jobs", "campaign")
     assert jobs.result(second)["computed"] == 2
-    assert first.argv[:2] == ("campaign", "run")
+    order = jobs.read_order(first, CampaignOrder)
+    assert (order.scheduler, order.device) == (scheduler, "cpu")
+    assert order.campaign == read_campaign(tmp_path, "tiny")
+    again = CliRunner().invoke(app, ["job", str(older(tmp_path, order).folder)])
+    assert again.exit_code == 0, again.output
+    assert "0 computed now, 2 done before" in again.output
+
+
+def older(data, order):
+    """The job as a previous version made it: its arguments say what is not in its file."""
+    argv = ["campaign", "run", "--file", "{job}/campaign.json", "--data-dir", str(data)]
+    argv += ["--workers", "0", "--device", "cpu", "--scheduler", order.scheduler]
+    files = {"campaign.json": campaign_to(order.campaign)}
+    return jobs.create(data / "jobs", kind="campaign", title="c", argv=argv, files=files)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`python -m semsim learn …` beyond training: judged runs, studies, counts, promotion."""
+"""`python -m semsim learn …`: judged runs, studies, counts, promotion."""
 
 import pytest
 import torch
@@ -107,11 +107,6 @@ def test_a_semsim_starts_from_a_classifier_whose_averages_stay(files, tmp_path):
     assert not all(same.values())
 
 
-def test_options_alone_still_train(files):
-    outcome = run("--labels", "nowhere.parquet", "--name", "mine")
-    assert "No labels at nowhere.parquet" in outcome.output
-
-
 def test_settings_are_a_preset_with_some_replaced(tmp_path, monkeypatch):
     found = read_settings("small:epochs=3,backbone=lenet,normalize=true")
     assert (found.epochs, found.backbone, found.normalize) == (3, "lenet", True)
@@ -127,6 +122,10 @@ def test_settings_are_a_preset_with_some_replaced(tmp_path, monkeypatch):
     [
         (["run", "--hold-out", "architecture=vgg", "--name", "a"], "Known: net0, net1"),
         (["run", "--hold-out", "sky", "--name", "a"], "Hold out one of"),
+        (["run", "--labels", "nowhere.parquet", "--name", "a"], "No labels at nowhere.parquet"),
+        (["run", "--name", "a/b"], "cannot name a checkpoint"),
+        (["run", "--preset", "small:epochs=0", "--name", "a"], "epochs must be at least 1"),
+        (["run", "--preset", "small:backbone=vgg", "--name", "a"], "No backbone is called 'vgg'"),
         (["run", "--preset", "huge", "--name", "a"], "No training preset is called 'huge'"),
         (["run", "--preset", "small:colour=1", "--name", "a"], "no setting 'colour'"),
         (["run", "--metrics", "nothing", "--name", "a"], "nothing"),

@@ -17,13 +17,13 @@ def test_a_run_prints_its_table_and_a_job_is_carried_out_again_from_its_file(tmp
     words += ["--attack", "adaptive", "--defence-seed", 0, "--attack-seed", 3]
     done = run(*words, "--data-dir", tmp_path, "--device", "cpu")
     assert done.exit_code == 0, done.output
-    assert "| small:width=2 | none |" in done.output
+    assert "small:width=2  none" in done.output
     assert "Without any feature" in done.output
     (file,) = tmp_path.glob("jobs/*/split.json")
     again = run("run", "--file", file, "--name", "again", "--data-dir", tmp_path)
     assert again.exit_code == 0, again.output
-    table = [line for line in done.output.splitlines() if line.startswith("| small")]
-    assert table == [line for line in again.output.splitlines() if line.startswith("| small")]
+    table = [line for line in done.output.splitlines() if line.startswith("small")]
+    assert table == [line for line in again.output.splitlines() if line.startswith("small")]
 
 
 def test_a_study_compares_cuts(tmp_path):

@@ -1,21 +1,29 @@
 """A whole comparison: curves, costs, what leaks, and going on after an interruption."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 from made_leaks import made_data
 
 from semsim.errors import SettingsError, UnknownNameError
-from semsim.federated.comparison import Order, carry_out, compared, load
+from semsim.federated.comparison import FederatedOrder, carry_out, compared, load
 from semsim.federated.leak import ARMS, REFERENCE, RESCALED
-from semsim.federated.orders import argv_of, arms_done, check, out_of, queue_comparison
+from semsim.federated.orders import (
+    FederatedJob,
+    arms_done,
+    check,
+    older_comparison,
+    out_of,
+    queue_comparison,
+)
 from semsim.federated.summary import cost_table, curve_table, leak_table, training_words
+from semsim.jobs import folders as jobs
 from semsim.progress import Progress
 
 SYMBOLS = "symbols:train_per_class=1,test_per_class=1,size=16"
-TINY = Order(
+TINY = FederatedOrder(
     data=SYMBOLS,
     network="mlp-3",
     clients=2,
@@ -99,9 +107,16 @@ def test_tables_for_people(tmp_path: Path):
 def test_an_order_becomes_a_job_that_says_where_results_go(tmp_path: Path):
     job = queue_comparison(TINY, tmp_path)
     assert out_of(job) == tmp_path / "runs" / "federated" / "symbols-mlp-3-1"
-    assert job.argv[:3] == ("federated", "--out", str(out_of(job)))
-    assert "--arms" in argv_of(TINY)
-    assert argv_of(replace(TINY, arms=()))[argv_of(TINY).index("--arms") + 1] == "none"
+    assert jobs.read_order(job, FederatedJob) == FederatedJob(order=TINY, out=out_of(job))
+
+
+def test_a_job_of_a_previous_version_says_what_it_compares(tmp_path: Path):
+    record = {"out": "/results", "order": json.loads(json.dumps(asdict(TINY)))}
+    argv = ["federated", "--out", "/results"]
+    files = {"federated.json": record}
+    job = jobs.create(tmp_path, kind="federated", title="t", argv=argv, files=files)
+    assert older_comparison(job) == FederatedJob(order=TINY, out=Path("/results"))
+    assert out_of(job) == Path("/results")
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_a_killed_job_is_lost_and_can_be_resumed(make):
 def test_a_job_outlives_the_process_that_started_it(make):
     job = make("wait")
     server = (
-        "import sys; from pathlib import Path; from semsim import jobs;"
+        "import sys; from pathlib import Path; from semsim.jobs import folders as jobs;"
         "jobs.start(jobs.read_job(Path(sys.argv[1])))"
     )
     subprocess.run([sys.executable, "-c", server, job.folder], check=True, cwd=jobs.REPOSITORY)

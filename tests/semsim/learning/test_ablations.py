@@ -6,6 +6,7 @@ import pytest
 from learning_toy import toy_labels
 
 from semsim.errors import DataError, SettingsError, UnknownNameError
+from semsim.jobs.orders import from_record, to_record
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations import (
     ALL,
@@ -13,11 +14,7 @@ from semsim.learning.ablations import (
     StudyPlan,
     arms,
     default_values,
-    plan_of,
-    plan_record,
     read_values,
-    settings_of,
-    settings_record,
     summary,
     within_budget,
 )
@@ -37,8 +34,8 @@ def test_arms_differ_in_the_value_and_are_judged_by_the_same_images():
     for arm in every:
         changed = {
             name
-            for name, value in settings_record(arm.settings).items()
-            if value != settings_record(SMALL)[name]
+            for name, value in to_record(arm.settings).items()
+            if value != to_record(SMALL)[name]
         }
         assert changed <= {"margin", "seed"}
         assert (arm.settings.margin, arm.settings.seed) == (arm.value, arm.seed)
@@ -75,7 +72,7 @@ def test_values_at_first_are_the_papers_as_far_as_there_are_originals(tmp_path):
 @pytest.mark.parametrize("what", STUDIES)
 def test_a_plan_is_read_as_it_was_written(what, labels):
     made = plan(what, default_values(what, labels))
-    assert plan_of(json.loads(json.dumps(plan_record(made)))) == made
+    assert from_record(StudyPlan, json.loads(json.dumps(to_record(made)))) == made
 
 
 @pytest.mark.parametrize(
@@ -113,10 +110,10 @@ def test_unknown_studies_values_and_settings_are_named():
     with pytest.raises(SettingsError, match="are not values"):
         read_values("budget", "fifty")
     with pytest.raises(SettingsError, match="no setting 'colour'"):
-        settings_of({"colour": 1})
-    with pytest.raises(SettingsError, match="no plan"):
-        plan_of({"what": "margin"})
-    assert settings_of({}) == TrainSettings()
+        from_record(TrainSettings, {"colour": 1})
+    with pytest.raises(SettingsError, match="no StudyPlan"):
+        from_record(StudyPlan, {"what": "margin"})
+    assert from_record(TrainSettings, {}) == TrainSettings()
 
 
 def test_a_summary_is_the_mean_over_seeds_in_the_order_of_values():

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from made_judged import judged_labels
 
-from semsim.errors import DataError, SettingsError, StopRequestedError
+from semsim.errors import DataError, SettingsError, StopRequestedError, WeightsError
 from semsim.jobs import folders as jobs
 from semsim.learning import TrainSettings
 from semsim.learning.ablations import StudyPlan
@@ -13,15 +13,17 @@ from semsim.learning.ablations_run import (
     ARM_FILE,
     JudgedOrder,
     Material,
+    StudyJob,
+    TrainingJob,
     Workplace,
+    do_study,
     queue_judged,
     queue_study,
     run_study,
     train_and_judge,
-    work_of,
 )
 from semsim.learning.card import card_markdown, read_card
-from semsim.learning.orders import Order
+from semsim.learning.orders import Facts, Order, read_facts
 from semsim.learning.splits import HoldOut
 
 SETTINGS = TrainSettings(
@@ -97,14 +99,43 @@ def test_a_study_that_is_stopped_goes_on_without_doing_anything_twice(material, 
 def test_jobs_remember_what_they_were_asked(asked, material, place, tmp_path):
     root = tmp_path / "jobs"
     job = queue_judged(asked, material, place, root)
-    assert (job.kind, job.argv) == ("learn", ("learn", "carry-out"))
+    assert (job.kind, job.argv) == ("learn", ())
     assert job.title == "Train mine on simulated votes"
+    assert jobs.read_order(job, TrainingJob) == TrainingJob(asked=asked, place=place)
+    assert read_facts(job) == Facts(name="mine", study="Toy", simulated=True)
     with pytest.raises(SettingsError, match="being trained already"):
         queue_judged(asked, material, place, root)
+    jobs.request_stop(job)
+    people = Material(labels=material.labels.assign(simulated=False))
+    assert queue_judged(asked, people, place, root).title == "Train mine"
     study = queue_study(PLAN, material, place, root)
-    outcome = jobs.run_as_job(study.folder, work_of(study))
+    order = jobs.read_order(study, StudyJob)
+    outcome = do_study(order, study.folder, lambda progress: None)
     assert [row["value"] for row in outcome["rows"]] == [0.5, 1.0]
     assert outcome["hold_out"]["kind"] == "original"
+
+
+def test_a_name_of_a_checkpoint_is_taken(asked, material, place, tmp_path):
+    asked.order.checkpoint.parent.mkdir()
+    asked.order.checkpoint.touch()
+    with pytest.raises(SettingsError, match="choose another name"):
+        queue_judged(asked, material, place, tmp_path / "jobs")
+
+
+def test_weights_that_are_not_there_make_no_job(asked, material, place, tmp_path):
+    settings = replace(SETTINGS, weights=str(tmp_path / "gone.pth"))
+    changed = replace(asked, order=replace(asked.order, settings=settings))
+    with pytest.raises(WeightsError, match=r"gone\.pth"):
+        queue_judged(changed, material, place, tmp_path / "jobs")
+    assert jobs.list_jobs(tmp_path / "jobs") == []
+
+
+def test_votes_may_order_what_no_majority_does(asked, material, place, tmp_path):
+    one_kind = material.labels[material.labels.recognisable]
+    shares = one_kind.assign(n_recognised=lambda t: 3 + (t.index // 2) % 2)
+    settings = replace(SETTINGS, ordering="votes")
+    by_votes = replace(asked, order=replace(asked.order, settings=settings), hold_out=None)
+    assert queue_judged(by_votes, Material(labels=shares), place, tmp_path / "jobs")
 
 
 def test_what_cannot_be_is_refused_before_a_job_is_made(asked, material, place, tmp_path):

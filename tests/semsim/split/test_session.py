@@ -10,8 +10,8 @@ from semsim.jobs.folders import JobState
 from semsim.metrics.pixel import psnr
 from semsim.sets.reader import read_set
 from semsim.split.attacks import ShadowAttack
-from semsim.split.orders import plan_of, queue_split
-from semsim.split.plan import SplitPlan
+from semsim.split.orders import SplitJob, older_split, plan_of, queue_split
+from semsim.split.plan import SplitPlan, plan_to
 from semsim.split.session import Place, run_split
 from semsim.split.training import SplitTrainSettings
 
@@ -128,10 +128,21 @@ def test_a_plan_becomes_a_job_that_names_its_file(tmp_path):
     job = queue_split(PLAN, place(tmp_path))
     assert plan_of(job) == PLAN
     assert jobs.state(job) is JobState.QUEUED
-    assert str(job.folder / "split.json") in job.argv
+    assert jobs.read_order(job, SplitJob) == SplitJob(plan=PLAN, place=place(tmp_path))
     with pytest.raises(JobError, match="under way"):
         queue_split(PLAN, place(tmp_path))
 
 
 def test_a_recogniser_reads_the_originals(done):
     assert done[1]["baselines"]["recogniser"] in (0, 0.25, 0.5, 0.75, 1)  # of four images
+
+
+def test_a_job_of_a_previous_version_says_what_it_does(tmp_path):
+    argv = ["split", "run", "--file", "{job}/split.json", "--data-dir", str(tmp_path)]
+    files = {"split.json": plan_to(PLAN)}
+    more = ["--device", "cpu", "--checkpoints", str(tmp_path / "checkpoints")]
+    whole = jobs.create(tmp_path, kind="split", title="s", argv=[*argv, *more], files=files)
+    assert older_split(whole) == SplitJob(plan=PLAN, place=place(tmp_path))
+    partial = jobs.create(tmp_path, kind="split", title="s", argv=argv, files=files)
+    with pytest.raises(JobError, match="does not say its checkpoints"):
+        older_split(partial)

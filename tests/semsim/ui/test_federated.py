@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from semsim.errors import SettingsError
-from semsim.federated.comparison import Order, carry_out
+from semsim.federated.comparison import FederatedOrder, carry_out
 from semsim.federated.leak import REFERENCE, RESCALED
 from semsim.federated.orders import out_of, queue_comparison
 from semsim.jobs import folders as jobs
 from semsim.ui import federated
 
-TINY = Order(
+TINY = FederatedOrder(
     data="symbols:train_per_class=1,test_per_class=1,size=16",
     network="mlp-3",
     clients=2,
@@ -22,7 +22,7 @@ TINY = Order(
 )
 
 
-def values(order: Order) -> tuple[object, ...]:
+def values(order: FederatedOrder) -> tuple[object, ...]:
     return tuple(getattr(order, name) for name in federated.FORM)
 
 
@@ -30,7 +30,7 @@ def test_the_form_means_an_order():
     order = federated.order_of(values(TINY))
     assert order.arms == (REFERENCE, RESCALED, "uplink-closed-form")
     assert order.data == TINY.data
-    assert federated.order_of(values(Order())) == Order()
+    assert federated.order_of(values(FederatedOrder())) == FederatedOrder()
 
 
 def test_an_empty_field_is_named():
@@ -41,7 +41,7 @@ def test_an_empty_field_is_named():
 
 
 def test_one_image_each_is_refused_in_the_words_of_the_form(tmp_path: Path):
-    given = list(values(Order()))
+    given = list(values(FederatedOrder()))
     given[federated.FORM.index("images")] = 1
     with pytest.raises(SettingsError, match=r"Images each is 1.* 'Who looks, and how'"):
         queue_comparison(federated.order_of(tuple(given)), tmp_path)

@@ -12,8 +12,9 @@ from semsim.errors import DataError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import JobState
 from semsim.learning import PRESETS, TrainSettings
+from semsim.learning.ablations_run import JudgedOrder, Material, Workplace, queue_judged
 from semsim.learning.card_promoted import promoted
-from semsim.learning.orders import Order, queue_training
+from semsim.learning.orders import Order
 from semsim.learning.splits import HoldOut
 from semsim.metrics.network import read_training
 from semsim.ui import ScienceContext, StudyChoice, learn, learn_chosen, learn_form
@@ -46,7 +47,9 @@ def order(context, name):
 
 
 def queue(context, tables, name):
-    return queue_training(order(context, name), tables["s1"], context.data / "jobs")
+    asked = JudgedOrder(order=order(context, name), hold_out=HoldOut())
+    place = Workplace(checkpoints=context.checkpoints, scores=context.data / "scores")
+    return queue_judged(asked, Material(labels=tables["s1"]), place, context.data / "jobs")
 
 
 @pytest.fixture

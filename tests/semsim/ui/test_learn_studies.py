@@ -6,7 +6,7 @@ from made_judged import judged_labels, judged_votes
 
 from semsim.errors import DataError, SemsimError
 from semsim.jobs import folders as jobs
-from semsim.learning.ablations import plan_of
+from semsim.learning.ablations_run import StudyJob
 from semsim.ui import ScienceContext, StudyChoice, learn_studies
 
 
@@ -58,7 +58,7 @@ def start(context, what="margin", values=".5,1", seeds=2, studies=("s1",)):
 def test_a_study_is_asked_for_as_the_page_says(context, started):
     job = start(context)
     assert started == [job]
-    plan = plan_of(jobs.read_json(job.folder / "order.json")["plan"])
+    plan = jobs.read_order(job, StudyJob).plan
     assert (plan.what, plan.values, plan.seeds) == ("margin", (0.5, 1.0), (0, 1))
     assert (plan.hold_out.kind, plan.hold_out.value) == ("architecture", "net1")
     assert "simulated votes" in job.title
@@ -66,7 +66,7 @@ def test_a_study_is_asked_for_as_the_page_says(context, started):
 
 def test_empty_values_are_the_usual_ones(context, started):
     job = start(context, "loss", " ", 1)
-    plan = plan_of(jobs.read_json(job.folder / "order.json")["plan"])
+    plan = jobs.read_order(job, StudyJob).plan
     assert plan.values == ("triplet", "contrastive")
 
 

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from made_campaign import SYMBOLS, one_thread_cluster, toy_campaign
 
-from semsim.campaign.orders import Order, plan_of, queue_campaign
+from semsim.campaign.orders import CampaignOrder, plan_of, queue_campaign
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder
@@ -60,7 +60,7 @@ def context(tmp_path):
 def finished(tmp_path_factory):
     """A context with a campaign that is done, and its job."""
     made = context_at(tmp_path_factory.mktemp("finished"))
-    order = Order(campaign=toy_campaign(attacks=("invgrad:steps=3",)), data=made.data)
+    order = CampaignOrder(campaign=toy_campaign(attacks=("invgrad:steps=3",)), data=made.data)
     job = queue_campaign(order, made.data / "jobs")
     with one_thread_cluster() as cluster, Client(cluster, set_as_default=False) as client:
         plan, how = plan_of(order.campaign), HowToRun(device="cpu")
@@ -123,7 +123,7 @@ def test_nothing_starts_where_something_is_wrong(context):
 
 
 def test_a_campaign_under_way_is_not_started_again(context):
-    order = Order(campaign=toy_campaign(), data=context.data)
+    order = CampaignOrder(campaign=toy_campaign(), data=context.data)
     queue_campaign(order, context.data / "jobs")
     with pytest.raises(JobError, match="under way already"):
         queue_campaign(order, context.data / "jobs")
@@ -169,7 +169,7 @@ def test_what_is_under_way_shows_how_far_it_is(context):
     ]
     assert one.cells[1].share == 0.4
     assert (one.training, two.training, two.trained) == (None, 0.25, False)
-    job = queue_campaign(Order(campaign=campaign, data=context.data), context.data / "jobs")
+    job = queue_campaign(CampaignOrder(campaign=campaign, data=context.data), context.data / "jobs")
     assert "training, 25%" in reconstruct.draw(context, job)[0]
     assert "being attacked<br>40%" in reconstruct.grid_now(context, job, "invgrad", 1)
     assert "Waiting to start" in str(load_of(context))

@@ -1,0 +1,70 @@
+"""What a job was asked for: a dataclass that is kept as JSON, and the arguments of older jobs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_type_hints
+
+from semsim.errors import SettingsError
+
+T = TypeVar("T")
+
+
+def to_record(value: Any) -> Any:
+    """`value` ready for JSON: dataclasses and mappings as objects, tuples as lists."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_record(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): to_record(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_record(one) for one in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def from_record(kind: type[T], record: Mapping[str, Any]) -> T:
+    """The `kind` of which `to_record` made `record`; what is left out has its default.
+
+    Its fields are plain values, tuples of them, paths and dataclasses, or None where they may be.
+    Raises `SettingsError` for a field there is not, and for one that is missing.
+    """
+    if not isinstance(record, Mapping):
+        raise SettingsError(f"Expected the settings of {kind.__name__}; got {record!r}.")
+    hints = get_type_hints(kind)
+    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]  # a dataclass
+    unknown = sorted(set(record) - known)
+    if unknown:
+        raise SettingsError(f"{kind.__name__} has no setting {unknown[0]!r}.")
+    try:
+        return kind(**{name: _value(hints[name], value) for name, value in record.items()})
+    except TypeError as error:
+        raise SettingsError(f"This is no {kind.__name__}: {error}.") from error
+
+
+def options(argv: Sequence[str]) -> dict[str, str]:
+    """The values of `--name value` in `argv`; a flag without one is "true", `--no-name` "false"."""
+    found = {}
+    for place, part in enumerate(argv):
+        if not part.startswith("--"):
+            continue
+        following = argv[place + 1] if place + 1 < len(argv) else "--"
+        name = part.removeprefix("--")
+        if not following.startswith("--"):
+            found[name] = following
+        elif name.startswith("no-"):
+            found[name.removeprefix("no-")] = "false"
+        else:
+            found[name] = "true"
+    return found
+
+
+def _value(hint: Any, value: Any) -> Any:
+    for one in (hint, *get_args(hint)):
+        if value is not None and isinstance(one, type) and is_dataclass(one):
+            return from_record(one, value)
+        if value is not None and one is Path:
+            return Path(value)
+    return _tuples(value)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
