@@ -125,7 +125,6 @@ def test_settings_are_a_preset_with_some_replaced(tmp_path, monkeypatch):
         (["run", "--labels", "nowhere.parquet", "--name", "a"], "No labels at nowhere.parquet"),
         (["run", "--name", "a/b"], "cannot name a checkpoint"),
         (["run", "--preset", "small:epochs=0", "--name", "a"], "epochs must be at least 1"),
-        (["run", "--preset", "small:backbone=vgg", "--name", "a"], "No backbone is called 'vgg'"),
         (["run", "--preset", "huge", "--name", "a"], "No training preset is called 'huge'"),
         (["run", "--preset", "small:colour=1", "--name", "a"], "no setting 'colour'"),
         (["run", "--metrics", "nothing", "--name", "a"], "nothing"),
@@ -146,3 +145,10 @@ def test_mistakes_are_told_in_one_line(files, tmp_path, arguments, message):
     assert message in outcome.output
     assert "Traceback" not in outcome.output
     assert not list(tmp_path.glob("data/jobs/*"))
+
+
+def test_a_network_there_is_not_is_told_by_the_training_itself(files):
+    outcome = run("run", *files, "--name", "a", "--preset", "small:backbone=vgg")
+    assert outcome.exit_code == 2
+    assert "No backbone is called 'vgg'" in outcome.output
+    assert "Traceback" not in outcome.output
