@@ -1,12 +1,18 @@
-"""A plug-in is a frozen dataclass; a registry maps its public name to the class."""
+"""A plug-in is a frozen dataclass; a registry maps its public name to the class.
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
+Written as text, as in `invgrad:fast,steps=200`, it is a name with the settings that are given.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from typing import Any, Generic, TypeVar
 
 from semsim.errors import SettingsError, UnknownNameError
 
 T = TypeVar("T")
+Registered = Mapping[str, Any]
+_WORDS = {"true": True, "false": False}
 
 
 class Registry(Mapping[str, T], Generic[T]):
@@ -30,6 +36,14 @@ class Registry(Mapping[str, T], Generic[T]):
         return len(self._entries)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Plugin:
+    """A registry name with the settings that differ from its defaults."""
+
+    name: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
 def build(registry: Mapping[str, Any], name: str, settings: Mapping[str, Any] | None = None) -> Any:
     """The plug-in `name` with `settings`; `SettingsError` names a setting it does not have."""
     plugin = registry[name]
@@ -39,3 +53,95 @@ def build(registry: Mapping[str, Any], name: str, settings: Mapping[str, Any] | 
     if unknown:
         raise SettingsError(f"{name!r} has no setting {unknown[0]!r}. It has: {', '.join(known)}.")
     return plugin(**settings)
+
+
+def read_plugin(
+    registry: Registered, text: str, presets: Mapping[str, dict] | None = None
+) -> Plugin:
+    """The plug-in in `text`: a registry name, then after a colon settings as `key=value,…`.
+
+    presets: settings by name; a word among the settings that has no "=" chooses one of them.
+    Raises `SettingsError` or `UnknownNameError` where there is no such name, setting or preset.
+    """
+    name, _, rest = text.strip().partition(":")
+    plugin = registry[name]
+    settings: dict[str, Any] = {}
+    for part in [part.strip() for part in rest.split(",") if part.strip()]:
+        key, equals, value = part.partition("=")
+        if equals:
+            settings[key.strip()] = _value(plugin, name, key.strip(), value.strip())
+        else:
+            settings |= _preset(name, part, presets or {})
+    build(registry, name, settings)
+    return Plugin(name=name, settings=settings)
+
+
+def short_labels(texts: Sequence[str]) -> list[str]:
+    """What each of `texts` is called: its name alone where no other has it, else all of it."""
+    names = [text.partition(":")[0].strip() for text in texts]
+    return [
+        name if names.count(name) == 1 else text.strip()
+        for name, text in zip(names, texts, strict=True)
+    ]
+
+
+def all_settings(registry: Registered, plugin: Plugin) -> dict[str, Any]:
+    """Every setting of the plug-in, defaults too, as plain values: what a key is made of."""
+    return {**plain(build(registry, plugin.name, plugin.settings)), "name": plugin.name}
+
+
+def named(registry: Registered, plugin: Plugin) -> dict[str, Any]:
+    """The plug-in's name and all its settings, defaults too, as records have them."""
+    settings = all_settings(registry, plugin)
+    kept = {key: value for key, value in settings.items() if key not in ("name", "class")}
+    return {"name": plugin.name, "settings": kept}
+
+
+def plain(value: Any) -> Any:
+    """`value` as lists, dicts, numbers and text; a dataclass keeps the name of its class."""
+    if is_dataclass(value) and not isinstance(value, type):
+        named = {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {"class": type(value).__name__, **named}
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)
+
+
+def _preset(name: str, chosen: str, presets: Mapping[str, dict]) -> dict[str, Any]:
+    if chosen not in presets:
+        known = ", ".join(presets) or "none"
+        raise SettingsError(
+            f"{name!r} has no preset {chosen!r}. Presets: {known}. Settings are key=value."
+        )
+    return dict(presets[chosen])
+
+
+def _value(plugin: Any, name: str, key: str, text: str) -> Any:
+    known: dict[str, Field] = {field.name: field for field in fields(plugin)}
+    if key not in known:
+        raise SettingsError(f"{name!r} has no setting {key!r}. It has: {', '.join(known)}.")
+    default = known[key].default
+    given = _literal(text)
+    if default is MISSING or default is None or isinstance(given, type(default)):
+        return given
+    if isinstance(default, str):
+        return text
+    if isinstance(default, float) and isinstance(given, int) and not isinstance(given, bool):
+        return float(given)
+    if isinstance(default, tuple):
+        return tuple(_literal(part) for part in text.split("+"))
+    expected = type(default).__name__
+    raise SettingsError(f"{name}: {key}={text} is no {expected}; the default is {default!r}.")
+
+
+def _literal(text: str) -> Any:
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text

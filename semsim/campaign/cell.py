@@ -1,9 +1,8 @@
 """The two computations of a campaign, each one call: train a target, attack one image."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -13,19 +12,11 @@ from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.errors import AttackFailedError
 from semsim.progress import Report, silent
-from semsim.registry import build
+from semsim.registry import Plugin, build
 from semsim.sets.image import AttackResult, result_of
 from semsim.targets import TARGETS, TargetModel, load_target
 from semsim.targets.train import Training, TrainSettings, accuracy, carry_out
 from semsim.types import LabelledImages, Reconstruction
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plugin:
-    """A registry name with the settings that differ from its defaults."""
-
-    name: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, replace
 
-from semsim.campaign.cell import Plugin, TargetPlan
+from semsim.campaign.cell import TargetPlan
 from semsim.datasets.symbols import GLYPHS
 from semsim.defences import STRATEGIES, parse
 from semsim.errors import SettingsError
+from semsim.registry import Plugin
 from semsim.targets.train import TrainSettings
 
 # Smooth activations and early training, as in the first rounds of federated learning: both leak

@@ -5,10 +5,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from semsim.campaign.cell import Plugin
 from semsim.campaign.plan import Campaign, Plan, campaign_from, campaign_to, check, make_plan
 from semsim.campaign.probe import known_estimate
-from semsim.campaign.specs import read_plugin
 from semsim.campaign.watch import CAMPAIGN, RunFolder
 from semsim.datasets import DATASETS
 from semsim.errors import JobError
@@ -16,7 +14,7 @@ from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.jobs.orders import options
 from semsim.progress import Report
-from semsim.registry import build
+from semsim.registry import Plugin, build, read_plugin
 from semsim.types import LabelledImages
 
 KIND = "campaign"

@@ -17,22 +17,15 @@ from typing import Any
 import torch
 
 from semsim.attacks import ATTACKS
-from semsim.campaign.cell import Plugin, TargetPlan
-from semsim.campaign.specs import (
-    all_settings,
-    plain,
-    read_attack,
-    read_plugin,
-    read_strategy,
-    short_labels,
-    strategy_label,
-)
+from semsim.attacks.spec import read_attack
+from semsim.campaign.cell import TargetPlan
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
+from semsim.defences.named import read_strategy, strategy_label
 from semsim.errors import DataError, SettingsError
 from semsim.images import to_uint8
 from semsim.kept import keys as kept
-from semsim.registry import build
+from semsim.registry import Plugin, all_settings, build, plain, read_plugin, short_labels
 from semsim.targets import TARGETS
 from semsim.targets.train import TrainSettings
 from semsim.types import LabelledImages
@@ -46,7 +39,7 @@ _LISTS = ("datasets", "architectures", "strategies", "attacks", "seeds")
 
 @dataclass(frozen=True, kw_only=True)
 class Campaign:
-    """What to do, as people write it: each plug-in is text as in `semsim.campaign.specs`.
+    """What to do, as people write it: each plug-in is text as in `read_plugin`.
 
     images: how many test images of each data set, drawn class by class by `choose_images`.
     image_ids: these images instead. seeds: each trains targets and attacks of its own.

@@ -15,9 +15,8 @@ from pathlib import Path
 import torch
 
 from semsim.attacks import ATTACKS
-from semsim.campaign.cell import Plugin, attack_images
+from semsim.campaign.cell import attack_images
 from semsim.campaign.plan import Plan, PlannedSet, PlannedTarget, key_of, parameters
-from semsim.campaign.specs import all_settings
 from semsim.campaign.store import PIECES, PieceStore
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
@@ -25,7 +24,7 @@ from semsim.errors import StopRequestedError
 from semsim.jobs.folders import read_json
 from semsim.kept.whole import write_json
 from semsim.progress import Progress, Report, silent
-from semsim.registry import build
+from semsim.registry import Plugin, all_settings, build
 from semsim.targets import TARGETS, TargetModel
 from semsim.targets.train import train_target
 from semsim.types import LabelledImages

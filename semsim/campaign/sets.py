@@ -6,12 +6,12 @@ from typing import Any
 
 from semsim.attacks import ATTACKS
 from semsim.campaign.plan import Plan, PlannedSet
-from semsim.campaign.specs import named
 from semsim.campaign.store import PieceStore, StoredCell
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.errors import DataError
 from semsim.kept.versions import software_versions
+from semsim.registry import named
 from semsim.sets.image import SetImage, set_image
 from semsim.sets.reader import read_set
 from semsim.sets.writer import write_set

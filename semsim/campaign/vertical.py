@@ -16,12 +16,11 @@ from semsim.attacks import VERTICAL_ATTACKS
 from semsim.attacks.cafe import Cafe
 from semsim.attacks.vertical import QuarteredNet, drawn_batches, observe_vertical
 from semsim.campaign.plan import Campaign, check_name, choose_images
-from semsim.campaign.specs import named, read_plugin
 from semsim.datasets import DATASETS
 from semsim.errors import AttackFailedError, SettingsError
 from semsim.kept.versions import software_versions
 from semsim.progress import Report, silent
-from semsim.registry import build
+from semsim.registry import build, named, read_plugin
 from semsim.sets.image import AttackResult, result_of, set_images
 from semsim.sets.writer import write_set
 from semsim.types import LabelledImages, Reconstruction
@@ -31,7 +30,7 @@ from semsim.types import LabelledImages, Reconstruction
 class VerticalRun:
     """Four participants with a quarter of every image each, and what their server sees.
 
-    dataset, attack: text as in `semsim.campaign.specs`. images: test images that take part,
+    dataset, attack: text as in `read_plugin`. images: test images that take part,
     class by class. batch: images a round. rounds: with the same weights; the attack needs at least
     as many as images, and 0 means twice as many. width, hidden: of the untrained network.
     """

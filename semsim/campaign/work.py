@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from semsim.campaign.cell import Plugin, TargetPlan, attack_images, train_plan
+from semsim.campaign.cell import TargetPlan, attack_images, train_plan
 from semsim.campaign.failures import of_the_machine
 from semsim.device import pick_device
 from semsim.errors import StopRequestedError
 from semsim.images import to_uint8
 from semsim.progress import Report, silent
+from semsim.registry import Plugin
 from semsim.sets.image import AttackResult
 from semsim.targets import TargetModel, load_target, save_target
 from semsim.types import LabelledImages

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
+from semsim.attacks.spec import with_preset
 from semsim.campaign.orders import CampaignOrder, jobs_of, load, plan_of, queue_campaign
 from semsim.campaign.plan import Campaign, campaign_from
 from semsim.campaign.probe import Outlook, measure, outlook
-from semsim.campaign.specs import read_training, with_preset
 from semsim.campaign.store import PieceStore
 from semsim.campaign.vertical import VerticalRun, attack_vertical
 from semsim.campaign.watch import campaigns, read_campaign
@@ -17,6 +17,7 @@ from semsim.cli.job import do
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, read_job
 from semsim.sets.reader import read_set
+from semsim.targets.train import read_training
 from semsim.terminal import DATA, TerminalBar, told_errors
 
 app = typer.Typer(no_args_is_help=True, help="A grid of targets and attacks, on many machines.")

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from semsim.campaign.specs import read_plugin
 from semsim.cli.job import do
 from semsim.datasets import DATASETS
 from semsim.errors import SettingsError
@@ -28,7 +27,7 @@ from semsim.learning.initial import absolute
 from semsim.learning.orders import Order
 from semsim.learning.pretrain import PretrainSettings, pretrain, save_start, start_accuracy
 from semsim.learning.splits import Counts, HoldOut, count, parse_hold_out
-from semsim.registry import build
+from semsim.registry import build, read_plugin
 from semsim.terminal import DATA, TerminalBar, text_table, told_errors
 from semsim.weights import CHECKPOINTS
 from semsim.words import counted
@@ -89,14 +88,11 @@ def run_command(
     with told_errors():
         settings = replace(read_settings(preset), device=device)
         order = Order(name=name, checkpoints=checkpoints.resolve(), settings=settings, study=study)
-        asked = JudgedOrder(
-            order=order, hold_out=parse_hold_out(hold_out, share, split_seed), licence=licence
-        )
-        material, place = (
-            read_material(labels, votes),
-            _place(checkpoints, data_dir, metrics, device),
-        )
-        typer.echo(counts_text(count(material.labels, asked.hold_out), asked.hold_out), err=True)
+        kept = parse_hold_out(hold_out, share, split_seed)
+        asked = JudgedOrder(order=order, hold_out=kept, licence=licence)
+        material = read_material(labels, votes)
+        place = _place(checkpoints, data_dir, metrics, device)
+        typer.echo(counts_text(count(material.labels, kept), kept), err=True)
         do(queue_judged(asked, material, place, data_dir / "jobs"))
 
 

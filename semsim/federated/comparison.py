@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from semsim.campaign.specs import read_attack, read_plugin
+from semsim.attacks.spec import read_attack
 from semsim.datasets import DATASETS
 from semsim.datasets.digits import Digits
 from semsim.defences import pbpfl
@@ -46,7 +46,7 @@ from semsim.images import read_image, read_images
 from semsim.jobs import folders as jobs
 from semsim.kept.whole import write_json
 from semsim.progress import Progress, Report, silent
-from semsim.registry import Registry, build
+from semsim.registry import Registry, build, read_plugin
 from semsim.sets.reader import read_set
 from semsim.types import LabelledImages, Reconstruction
 

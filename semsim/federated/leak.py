@@ -15,8 +15,6 @@ import torch
 from torch import Tensor
 
 from semsim.attacks import ATTACKS, run_many
-from semsim.campaign.cell import Plugin
-from semsim.campaign.specs import all_settings
 from semsim.defences import pbpfl
 from semsim.errors import AttackFailedError, DataError
 from semsim.federated import FederatedData, FederatedRun, FederatedSettings, View, observe, train
@@ -25,7 +23,7 @@ from semsim.federated.networks import drawn_network
 from semsim.federated.views import received_noise, recovered, sent
 from semsim.kept.versions import software_versions
 from semsim.progress import Progress, Report, silent
-from semsim.registry import Registry, build
+from semsim.registry import Plugin, Registry, all_settings, build
 from semsim.sets.image import result_of, set_images
 from semsim.sets.writer import write_set
 from semsim.types import GradientObservation, LabelledImages, Reconstruction

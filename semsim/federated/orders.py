@@ -12,6 +12,7 @@ from semsim.federated.leak import ARMS
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
 from semsim.jobs.orders import from_record
+from semsim.kept.whole import write_json
 from semsim.progress import Report
 
 _FACTS = "federated.json"  # of jobs of a previous version
@@ -53,7 +54,7 @@ def do_comparison(order: FederatedJob, folder: Path, report: Report) -> dict[str
     """Carry out a job's order, and keep the result beside the sets too."""
     del folder
     result = carry_out(order.order, order.out, report)
-    jobs.write_json(order.out / "result.json", result)
+    write_json(order.out / "result.json", result)
     return result
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from semsim.campaign.specs import read_attack
+from semsim.attacks.spec import read_attack
 from semsim.errors import SettingsError
 from semsim.federated.attacks import has_linear_start
 from semsim.federated.comparison import Loaded, load, scores_in

@@ -6,11 +6,10 @@ from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from semsim.campaign.specs import read_plugin
 from semsim.datasets import DATASETS
 from semsim.errors import SettingsError
 from semsim.metrics import find_metric
-from semsim.registry import Registry, build
+from semsim.registry import Registry, build, read_plugin
 from semsim.split.attacks import ShadowAttack
 from semsim.split.defences import SPLIT_DEFENCES
 from semsim.split.networks import SPLIT_NETWORKS, Task, check_cuts

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import torch
 
-from semsim.campaign.specs import plain
 from semsim.defences.none import NoDefence
 from semsim.device import pick_device
 from semsim.metrics import Pairs, Resources, find_metric
 from semsim.metrics.classifier import Classifier, load_classifier, recognised
 from semsim.progress import Progress, Report, silent
+from semsim.registry import plain
 from semsim.split import experiment
 from semsim.split.attacks import ShadowAttack
 from semsim.split.defences import stage_of

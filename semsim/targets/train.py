@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol, Self, runtime_checkable
 
@@ -15,6 +15,7 @@ from semsim.device import pick_device
 from semsim.errors import SettingsError
 from semsim.kept.keys import key_of
 from semsim.progress import Progress, Report, silent
+from semsim.registry import read_plugin
 from semsim.targets.checkpoint import TrainState, images_digest, read_state, write_state
 from semsim.targets.model import Architecture, TargetModel
 from semsim.types import LabelledImages
@@ -266,3 +267,9 @@ def _fresh_model(architecture: Architecture, data: LabelledImages, seed: int) ->
     if isinstance(architecture, Pretrained):
         architecture.start(model.body)
     return model
+
+
+def read_training(text: str, base: TrainSettings) -> TrainSettings:
+    """`base` with the settings in `text`, as in `epochs=2,lr=0.05`, in their place."""
+    changed = read_plugin({"training": TrainSettings}, f"training:{text}").settings
+    return replace(base, **changed)

@@ -12,9 +12,9 @@ from semsim.attacks import ATTACKS
 from semsim.campaign.orders import KIND, CampaignOrder, name_of, queue_campaign
 from semsim.campaign.plan import Campaign
 from semsim.campaign.probe import known_estimate, outlook
-from semsim.campaign.specs import NAMED_STRATEGIES
 from semsim.campaign.watch import read_campaign
 from semsim.datasets import DATASETS, OnDisk
+from semsim.defences.named import NAMED_STRATEGIES
 from semsim.errors import SemsimError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState

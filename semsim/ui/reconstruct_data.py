@@ -10,15 +10,15 @@ from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 
+from semsim.attacks.spec import with_preset
 from semsim.campaign.orders import plan_of
 from semsim.campaign.plan import Campaign, Cell, Plan, PlannedSet, campaign_to
-from semsim.campaign.specs import read_training, with_preset
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder
 from semsim.errors import DataError, SettingsError
 from semsim.jobs.folders import REPOSITORY
 from semsim.kept.whole import write_json
-from semsim.targets.train import TrainSettings
+from semsim.targets.train import TrainSettings, read_training
 from semsim.ui import ScienceContext
 
 _PATIENCE = 600  # seconds a measurement may take

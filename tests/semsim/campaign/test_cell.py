@@ -3,10 +3,11 @@ import math
 import pytest
 import torch
 
-from semsim.campaign.cell import Plugin, TargetPlan, attack_image, train_plan
+from semsim.campaign.cell import TargetPlan, attack_image, train_plan
 from semsim.datasets.symbols import Symbols
 from semsim.defences.crop_flip import CropFlip
 from semsim.images import to_uint8
+from semsim.registry import Plugin
 from semsim.targets import load_target, save_target
 from semsim.targets.train import TrainSettings
 

@@ -8,7 +8,6 @@ from made_leaks import made_data, made_images
 
 from semsim.attacks import ATTACKS
 from semsim.attacks.invgrad import InvGrad
-from semsim.campaign.cell import Plugin
 from semsim.defences import pbpfl
 from semsim.errors import AttackFailedError, DataError
 from semsim.federated import FederatedSettings, train
@@ -23,6 +22,7 @@ from semsim.federated.leak import (
     write_arm,
 )
 from semsim.federated.views import sent
+from semsim.registry import Plugin
 from semsim.sets.reader import read_set
 
 QUICK = Plugin(name="invgrad", settings={"steps": 2})

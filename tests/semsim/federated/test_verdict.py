@@ -13,7 +13,8 @@ from semsim.errors import AttackFailedError, DataError
 from semsim.federated.leak import REFERENCE, RESCALED, ArmResult
 from semsim.federated.summary import leak_row
 from semsim.federated.verdict import over_seeds, scored, sentence, summary
-from semsim.jobs.folders import read_json, write_json
+from semsim.jobs.folders import read_json
+from semsim.kept.whole import write_json
 from semsim.types import Reconstruction
 
 ORIGINALS = made_images(3, side=16).images

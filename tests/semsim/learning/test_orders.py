@@ -4,6 +4,7 @@ import pytest
 
 from semsim.errors import JobError, SettingsError
 from semsim.jobs import folders as jobs
+from semsim.kept.whole import write_json
 from semsim.learning.orders import checkpoint_path, read_facts
 
 
@@ -17,6 +18,6 @@ def test_a_job_of_another_kind_has_no_facts(tmp_path):
     job = jobs.create(tmp_path, kind="compare", title="c", argv=[])
     with pytest.raises(JobError, match=r"training\.json"):
         read_facts(job)
-    jobs.write_json(job.folder / "training.json", {"colour": "red"})
+    write_json(job.folder / "training.json", {"colour": "red"})
     with pytest.raises(JobError, match="colour"):
         read_facts(job)

@@ -10,6 +10,7 @@ import pytest
 from semsim.errors import JobError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import JobState
+from semsim.kept.whole import write_json
 from semsim.progress import Progress
 from semsim.ui import jobpanel
 from semsim.ui.jobpanel import status_html, words_for_seconds
@@ -120,13 +121,13 @@ def test_no_job_shows_nothing():
 def test_buttons_and_timer_follow_the_state(job):
     assert visible(jobpanel.show(job)) == (True, True, True, True)  # queued
     me = psutil.Process()
-    jobs.write_json(job.folder / "pid.json", {"pid": me.pid, "started": me.create_time()})
+    write_json(job.folder / "pid.json", {"pid": me.pid, "started": me.create_time()})
     assert visible(jobpanel.show(job)) == (True, False, True, True)  # running
-    jobs.write_json(job.folder / "pid.json", {"pid": os.getpid(), "started": 0.0})
+    write_json(job.folder / "pid.json", {"pid": os.getpid(), "started": 0.0})
     assert visible(jobpanel.show(job)) == (False, True, True, False)  # lost
     (job.folder / "error.txt").write_text("bad\n\nTraceback")
     assert visible(jobpanel.show(job)) == (False, True, True, False)  # failed
-    jobs.write_json(job.folder / "result.json", {})
+    write_json(job.folder / "result.json", {})
     assert visible(jobpanel.show(job)) == (False, False, True, False)  # done
 
 
@@ -162,7 +163,7 @@ def test_the_panel_and_what_is_drawn_beside_it_get_one_value_each(job, tmp_path)
     look_, stop, resume = (fn.fn for fn in page.fns.values())
     assert look_ is look
     assert "no spec.json" in stop("gone")[0]
-    jobs.write_json(job.folder / "result.json", {})
+    write_json(job.folder / "result.json", {})
     told = resume(job.id)
     assert told[0].startswith('<div role="alert"')
     assert "nothing to resume" in told[0]

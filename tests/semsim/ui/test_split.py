@@ -6,6 +6,7 @@ from safetensors.torch import save_file
 
 from semsim.errors import SemsimError
 from semsim.jobs import folders as jobs
+from semsim.kept.whole import write_json
 from semsim.learning.card_promoted import PROMOTED_FILE
 from semsim.split.orders import plan_of, queue_split
 from semsim.split.plan import PRESETS, check
@@ -75,7 +76,7 @@ def test_a_box_that_nobody_touched_is_no_mistake():
 def test_a_trained_semsim_is_offered_before_the_built_in_metrics(tmp_path):
     save_file({"x": torch.zeros(1)}, tmp_path / "mine.safetensors", {"kind": "semsim"})
     assert split.offered_metrics(tmp_path).value == []
-    jobs.write_json(tmp_path / PROMOTED_FILE, {"semsim": "mine"})
+    write_json(tmp_path / PROMOTED_FILE, {"semsim": "mine"})
     offered = split.offered_metrics(tmp_path)
     assert offered.choices[0] == ("semsim:mine", "semsim:mine")
     assert offered.value == ["semsim:mine"]

@@ -1,24 +1,17 @@
+"""Plug-ins, strategies and trainings written as text."""
+
 import pytest
 
 from semsim.attacks import ATTACKS
 from semsim.attacks.presets import PRESETS
-from semsim.campaign.cell import Plugin
-from semsim.campaign.specs import (
-    NAMED_STRATEGIES,
-    all_settings,
-    read_attack,
-    read_plugin,
-    read_strategy,
-    read_training,
-    short_labels,
-    strategy_label,
-    with_preset,
-)
+from semsim.attacks.spec import read_attack, with_preset
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
+from semsim.defences.named import NAMED_STRATEGIES, read_strategy, strategy_label
 from semsim.errors import SettingsError, UnknownNameError
+from semsim.registry import Plugin, all_settings, read_plugin, short_labels
 from semsim.targets import TARGETS
-from semsim.targets.train import TrainSettings
+from semsim.targets.train import TrainSettings, read_training
 
 
 def test_settings_have_the_type_of_their_default():
