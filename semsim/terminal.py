@@ -8,14 +8,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import typer
 from typer.core import TyperGroup
 
 from semsim.errors import DataError, SemsimError, SettingsError
 from semsim.progress import Progress, Report
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SOME, ERROR, NONE = 1, 2, 3
 DATA = Path(__file__).resolve().parents[1] / "data"  # the same folder as app.py's
@@ -54,7 +56,7 @@ def check_table(out: Path | None) -> None:
         )
 
 
-def write_table(table: pd.DataFrame, out: Path) -> None:
+def write_table(table: "pd.DataFrame", out: Path) -> None:
     """Write `table` as what the ending of `out` says; "-" is CSV on standard output.
 
     Raises `SettingsError` for another ending, `DataError` where it cannot be written.

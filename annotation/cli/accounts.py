@@ -13,8 +13,10 @@ from annotation.accounts.start import PASSWORD, new_password
 from annotation.cli.terminal import DATA, Database, DataDir, opened
 
 app = typer.Typer(
+    name="accounts",
     help="Accounts of administrators and researchers: list, add, reset, disable, enable.",
     no_args_is_help=True,
+    add_completion=False,
 )
 Name = Annotated[str, typer.Argument(help="Name of the account.")]
 

@@ -9,13 +9,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 from annotation.errors import AnnotationError
-from annotation.store import Store
+
+if TYPE_CHECKING:
+    from annotation.store import Store
 
 ERROR = 2
 DATA = Path(__file__).resolve().parents[2] / "data"  # the same folder as app.py's
@@ -66,8 +68,10 @@ def failed(why: object) -> SystemExit:
 
 
 @contextmanager
-def opened(database: str | None, data_dir: Path, *, make: bool = False) -> Iterator[Store]:
+def opened(database: str | None, data_dir: Path, *, make: bool = False) -> "Iterator[Store]":
     """The database, errors told. make: whether to make one where there is none."""
+    from annotation.store import Store  # sqlalchemy: half a second that --help does without
+
     with told_errors(), Store(address(database, data_dir), make=make) as store:
         yield store
 

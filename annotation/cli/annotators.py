@@ -1,0 +1,145 @@
+"""python -m annotation annotators: the people of a study."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from annotation.cli.naming import StudyName, find_study
+from annotation.cli.terminal import DATA, Database, DataDir, opened
+from annotation.domain import Annotator
+from annotation.study import participants as people
+from annotation.votes.exclusion import Effect
+
+
+class _ListsByDefault(TyperGroup):
+    """`annotators NAME` is short for `annotators list NAME`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        return super().resolve_command(ctx, args if args[0] in self.commands else ["list", *args])
+
+
+app = typer.Typer(
+    name="annotators",
+    cls=_ListsByDefault,
+    help="The people of a study: list, pause, resume, exclude, include, erase them.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+PersonName = Annotated[str, typer.Argument(help="Name of the annotator.")]
+
+
+class Votes(StrEnum):
+    """What becomes of the votes of somebody who is erased."""
+
+    KEEP = "keep"
+    REMOVE = "remove"
+
+
+@app.command(name="list")
+def list_annotators(name: StudyName, data_dir: DataDir = DATA, database: Database = None) -> None:
+    """List everybody in a study."""
+    with opened(database, data_dir) as store:
+        for row in people.list_people(store, find_study(store, name).id):
+            marks = " simulated" if row.simulated else ""
+            out = f" + {row.excluded} excluded" if row.excluded else ""
+            failed = f"  failed {row.catch_failed} of {row.catch_answered} catch trials"
+            warning = failed if row.warned else ""
+            typer.echo(f"{row.name}  {row.status}{marks}  {row.done} votes{out}{warning}")
+
+
+@app.command()
+def pause(
+    name: StudyName, person: PersonName, data_dir: DataDir = DATA, database: Database = None
+) -> None:
+    """Let somebody vote no more for now; their votes count."""
+    _step(people.pause, name, person, data_dir, database)
+
+
+@app.command()
+def resume(
+    name: StudyName, person: PersonName, data_dir: DataDir = DATA, database: Database = None
+) -> None:
+    """Let somebody who was paused go on."""
+    _step(people.resume, name, person, data_dir, database)
+
+
+@app.command()
+def include(
+    name: StudyName, person: PersonName, data_dir: DataDir = DATA, database: Database = None
+) -> None:
+    """Let somebody who was excluded go on; votes count again where there is room."""
+    _step(people.include, name, person, data_dir, database)
+
+
+@app.command(name="let-in")
+def let_in(
+    name: StudyName, person: PersonName, data_dir: DataDir = DATA, database: Database = None
+) -> None:
+    """Let somebody take part who failed the questions on the instructions."""
+    _step(people.let_in, name, person, data_dir, database)
+
+
+@app.command()
+def exclude(
+    name: StudyName,
+    person: PersonName,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what it would do to the result.")
+    ] = False,
+    data_dir: DataDir = DATA,
+    database: Database = None,
+) -> None:
+    """Let none of somebody's votes count and others fill their place; nothing is deleted."""
+    with opened(database, data_dir) as store:
+        study_id = find_study(store, name).id
+        effect = people.preview_exclusion(store, study_id, person, data_dir / "images")
+        typer.echo(_in_words(effect))
+        if dry_run:
+            typer.echo("Dry run: nothing was changed.")
+            return
+    _step(people.exclude, name, person, data_dir, database)
+
+
+def _in_words(effect: Effect) -> str:
+    facts = [
+        f"{effect.n_votes} counted votes of {effect.annotator}",
+        f"{effect.n_short} items fall short of their votes",
+        f"{effect.n_undecided} majority labels become undecided, {effect.n_flipped} the opposite",
+        *(f"{one.model}: {_rate(one.before)} → {_rate(one.after)}" for one in effect.models),
+        effect.ranking or "The ranking of the models stays as it is.",
+    ]
+    return "\n".join(facts)
+
+
+def _rate(rate: float | None) -> str:
+    return "no item decided" if rate is None else f"{rate:.1%} recognised"
+
+
+@app.command()
+def erase(
+    name: StudyName,
+    person: PersonName,
+    votes: Annotated[Votes, typer.Option(help="What becomes of their votes.")],
+    data_dir: DataDir = DATA,
+    database: Database = None,
+) -> None:
+    """Take somebody's name out of the database for good; backups still hold it."""
+    _step(people.erase, name, person, data_dir, database, keep_votes=votes is Votes.KEEP)
+
+
+def _step(
+    change: Callable[..., Annotator],
+    name: str,
+    person: str,
+    data_dir: Path,
+    database: str | None,
+    **given: Any,
+) -> None:
+    with opened(database, data_dir) as store:
+        done = change(store, find_study(store, name).id, person, datetime.now(UTC), **given)
+        typer.echo(f"{done.name} is {done.status}")
