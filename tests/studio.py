@@ -32,7 +32,8 @@ CHROMIUM_FLAGS = (
 START_SECONDS = 180  # torch and gradio take long to import on a busy machine
 # Servers are copies of one process that has imported everything and done nothing yet.
 COPIES = multiprocessing.get_context("forkserver")
-COPIES.set_forkserver_preload(["app"])  # after `semsim.grid.processes`, which asks for less
+_LATE = ["annotation.ui.mount", "annotation.ui.people", "annotation.ui.results", "semsim.ui.pages"]
+COPIES.set_forkserver_preload(["app", *_LATE])  # after `semsim.grid.processes`, which asks for less
 
 
 def find_chromium() -> str:

@@ -30,5 +30,6 @@ def test_a_database_that_does_not_answer_is_named(tmp_path):
     options = ["--port", "1", "--data-dir", str(tmp_path), "--database", address]
     code, said = start(tmp_path / "log", *options)
     assert code == 2
+    assert said.startswith("SemSim Studio: starting")
     assert "cannot be used" in said
     assert "Traceback" not in said

@@ -21,12 +21,13 @@ import pytest
 from fastapi.testclient import TestClient
 from made_accounts import made_account
 from PIL import Image
-from study_factory import CLASSES, picture, questions_for, write_set
+from study_factory import CLASSES, SURE, picture, questions_for, write_set
 
 from annotation.domain import Study, StudySpec, Task
 from annotation.store import Store
 from annotation.store.tables import SlotRow, SourceRow, StimulusRow, TrialRow
 from annotation.study import labelling as studies
+from annotation.study.builtin import ensure_demo
 from app import create_app
 
 MODELS = ("hushnet-alpha", "hushnet-beta")
@@ -69,6 +70,8 @@ def folder(tmp_path_factory) -> Path:
 def store(folder):
     with Store(f"sqlite:///{folder / 'studies.db'}") as opened:
         made_account(opened, "Ada")
+        sets = [write_set(folder / "sets" / "demo", model="one", probabilities=SURE)]
+        ensure_demo(opened, sets, folder / "images")
         yield opened
 
 

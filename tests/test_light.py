@@ -49,3 +49,11 @@ def test_the_list_says_what_the_commands_say_of_themselves(half):
     for name, one in group.commands.items():
         said = group.get_command(None, name).help.split("\n\n")[0]
         assert one.help == " ".join(said.split())
+
+
+def test_the_studio_says_what_it_does_before_it_imports_its_pages():
+    code = "import sys, json, app; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert not set(json.loads(done.stdout)) & (HEAVY - {"uvicorn"})

@@ -10,11 +10,12 @@ import pytest
 from fastapi.testclient import TestClient
 from made_accounts import made_account, made_session
 from starlette.routing import Mount, Route
-from study_factory import DATABASES, fresh_database
+from study_factory import DATABASES, SURE, fresh_database, write_set
 
 from annotation.account_domain import Role
 from annotation.accounts.access import ACCOUNT_COOKIE
 from annotation.store import Store
+from annotation.study.builtin import ensure_demo
 from annotation.study.labelling import join, list_studies
 from annotation.web.guard import ANNOTATOR_COOKIE
 from app import create_app
@@ -63,6 +64,8 @@ def store(request, folder):
     with fresh_database(request.param, folder) as url, Store(url) as opened:
         made_account(opened, "Ada", Role.ADMINISTRATOR)
         made_account(opened, "Bo")
+        sets = [write_set(folder / request.param / "set", model="one", probabilities=SURE)]
+        ensure_demo(opened, sets, folder / "images")
         yield opened
 
 

@@ -5,9 +5,10 @@ after "Error:").
 """
 
 import argparse
+import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -44,12 +45,26 @@ class Commands(TyperGroup):
         super().format_help(ctx, formatter)
 
 
-class Parser(argparse.ArgumentParser):
-    """The same for app.py."""
+class ServerParser(argparse.ArgumentParser):
+    """The same for app.py, with the options of this half."""
+
+    def __init__(self, description: str | None) -> None:
+        super().__init__(description=description)
+        self.add_argument("--host", default="127.0.0.1", help="address to listen on")
+        self.add_argument("--port", type=int, default=7860, help="port to listen on")
+        self.add_argument("--local", action="store_true", help="no accounts, this machine only")
+        self.add_argument("--data-dir", type=Path, default=DATA, help="where all data lies")
+        self.add_argument("--database", help="SQLAlchemy URL; default: SQLite in the data folder")
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         raise failed(message)
+
+
+def check_port(host: str, port: int) -> None:
+    """End, saying so, where another server listens there already."""
+    with suppress(OSError), socket.create_connection((host, port), timeout=1):
+        raise failed(f"Port {port} is taken; choose another one with --port.")
 
 
 @contextmanager

@@ -16,10 +16,11 @@ class StudyContext:
 
     `find_sets` lists the reconstruction sets there are, as (label, folder). `base_url` is the
     address people reach the server under, such as "https://lab.example.org"; None takes the one
-    the researcher's own browser used.
+    the researcher's own browser used. `note` is what the page of studies says above them.
     """
 
     store: Store
     images: Path
     find_sets: Callable[[], list[tuple[str, Path]]]
     base_url: str | None = None
+    note: Callable[[], str] = str

@@ -193,19 +193,19 @@ def _wire_form(context: StudyContext, panel: _Panel, form: StudyForm) -> None:
 def _look(context: StudyContext, chosen: str, seen: str, request: gr.Request) -> list[Any]:
     """New values for `_Panel.outputs`; none where what is on screen (`seen`) still holds."""
     rows = [(one, studies.progress(context.store, one.id)) for one in _all(context)]
-    now = datetime.now(UTC)
+    now, note = datetime.now(UTC), context.note()
     study = study_view.current([one for one, _ in rows], chosen)
     if study is None:
         return [
             "",
             "",
-            study_view.studies_table([], ""),
+            study_view.studies_table([], "", note),
             gr.Column(visible=False),
             *[gr.skip()] * 8,
         ]
     progress = next(how_far for one, how_far in rows if one.id == study.id)
     texts = [
-        study_view.studies_table(rows, study.id),
+        study_view.studies_table(rows, study.id, note),
         study_view.study_head(study),
         study_view.people_table(progress.annotators, now),
     ]

@@ -27,16 +27,17 @@ def current(known: Sequence[Study], chosen: str) -> Study | None:
     return order[0] if order else None
 
 
-def studies_table(rows: Sequence[tuple[Study, StudyProgress]], chosen: str) -> str:
-    """All studies, newest first, the one with id `chosen` marked."""
+def studies_table(rows: Sequence[tuple[Study, StudyProgress]], chosen: str, note: str = "") -> str:
+    """`note`, and all studies, newest first, the one with id `chosen` marked."""
+    above = f'<p class="st-empty" role="status">{escape(note)}</p>' if note else ""
     if not rows:
-        return (
+        return above or (
             '<p class="st-empty">No study yet. Make one below from the reconstruction sets in the '
             "data folder.</p>"
         )
     body = "".join(_study_row(study, progress, study.id == chosen) for study, progress in rows)
     head = _heads(("Study", False), ("Status", False), ("Task", False), ("Items", True))
-    return _table("Studies", head + _heads(("Votes", True), ("Progress", False)), body)
+    return above + _table("Studies", head + _heads(("Votes", True), ("Progress", False)), body)
 
 
 def _study_row(study: Study, progress: StudyProgress, chosen: bool) -> str:

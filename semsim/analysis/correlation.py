@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from semsim.analysis.model_intervals import bonett_wright, kendall_score
 from semsim.errors import DataError
@@ -48,10 +48,10 @@ def rank_agreement(human: np.ndarray, metric: np.ndarray) -> RankAgreement:
     if why is not None:
         return RankAgreement(n=n, undefined=why)
     # Ranks first: an infinite value has a rank, and scipy's own check for constants stays quiet.
-    ranks = stats.rankdata(people), stats.rankdata(values)
+    ranks = scipy.stats.rankdata(people), scipy.stats.rankdata(values)
     # Rounded: equal rankings come out as 0.9999999999999999, which is no correlation below 1.
-    rho = round(float(stats.pearsonr(*ranks).statistic), 12)
-    tau = float(stats.kendalltau(*ranks, variant="b").statistic)
+    rho = round(float(scipy.stats.pearsonr(*ranks).statistic), 12)
+    tau = float(scipy.stats.kendalltau(*ranks, variant="b").statistic)
     return RankAgreement(
         n=n,
         rho=rho,
@@ -67,7 +67,7 @@ def spearman_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     x, y: (B, M), or (1, M) to be used for every row. Returns (B,); NaN where a row is constant or
     lacks a value. Tied values share their mean rank.
     """
-    first, second = (_centred(stats.rankdata(side, axis=1)) for side in (x, y))
+    first, second = (_centred(scipy.stats.rankdata(side, axis=1)) for side in (x, y))
     spread = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
     return _ratio((first * second).sum(axis=1), spread)
 
@@ -112,6 +112,6 @@ def _why_undefined(people: np.ndarray, values: np.ndarray) -> str | None:
     for side, name in ((people, "people"), (values, "metric")):
         if np.isnan(side).any():
             return f"{name}: {counted(int(np.isnan(side).sum()), 'model')} without a value"
-        if np.ptp(stats.rankdata(side)) == 0:
+        if np.ptp(scipy.stats.rankdata(side)) == 0:
             return f"{name}: the same value for every model"
     return None

@@ -6,7 +6,7 @@ turns into them. `python -m benchmarks.statistics` measures how often they hold 
 """
 
 import numpy as np
-from scipy import optimize, stats
+import scipy
 
 FEWEST = 4  # models: below it Fisher's z has no variance
 _Z = 1.959963984540054  # 97.5 % quantile of the standard normal
@@ -96,8 +96,8 @@ def difference_p(rho_a: float, rho_b: float, rho_ab: float, n: int) -> float:
 
     if low(0.0) <= _ZERO:  # alike, or 1 and the next below it
         return 1.0
-    far = _FARTHEST if low(_FARTHEST) > 0 else optimize.brentq(low, 0.0, _FARTHEST)
-    return float(2 * stats.norm.sf(far))
+    far = _FARTHEST if low(_FARTHEST) > 0 else scipy.optimize.brentq(low, 0.0, _FARTHEST)
+    return float(2 * scipy.stats.norm.sf(far))
 
 
 def _next_to_one(n: int) -> float:
@@ -111,7 +111,7 @@ def _lowest_tau(tau: float, n: int) -> float:
     def beyond(true: float) -> float:
         return tau - true - step - _Z * np.sqrt(max(0.0, kendall_variance(true, n)))
 
-    return -1.0 if beyond(-1.0) <= 0 else float(optimize.brentq(beyond, -1.0, tau))
+    return -1.0 if beyond(-1.0) <= 0 else float(scipy.optimize.brentq(beyond, -1.0, tau))
 
 
 def _together(rho_a: float, rho_b: float, rho_ab: float) -> float:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from semsim.analysis.evidence import Evidence
 from semsim.analysis.human import human_score
@@ -43,8 +43,8 @@ def disagreement_table(specs: Sequence[MetricSpec], evidence: Evidence) -> pd.Da
 def _ranks(measure: Measure, layout: Layout) -> pd.DataFrame:
     has_value = ~np.isnan(measure.means)
     found = np.full((3, layout.n_models), np.nan)
-    found[0, has_value] = stats.rankdata(-measure.oriented[has_value])
-    drawn = stats.rankdata(-measure.oriented_resampled[:, has_value], axis=1)
+    found[0, has_value] = scipy.stats.rankdata(-measure.oriented[has_value])
+    drawn = scipy.stats.rankdata(-measure.oriented_resampled[:, has_value], axis=1)
     found[1:, has_value] = np.array([interval(column) for column in drawn.T]).reshape(-1, 2).T
     return layout.models[["label", "model_key"]].assign(
         measure=measure.name, title=measure.title, rank=found[0], low=found[1], high=found[2]
@@ -69,4 +69,4 @@ def _gaps(spec: MetricSpec, evidence: Evidence, human: np.ndarray) -> pd.DataFra
 
 def _share(values: np.ndarray) -> np.ndarray:
     """(N,) in [0, 1]: 0 the smallest, 1 the largest; ties share their mean."""
-    return (stats.rankdata(values) - 1) / max(1, len(values) - 1)
+    return (scipy.stats.rankdata(values) - 1) / max(1, len(values) - 1)

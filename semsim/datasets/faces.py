@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import skimage
 import torch
-from skimage.data import lfw_subset
 
 from semsim.types import LabelledImages
 
@@ -31,7 +31,7 @@ class Faces:
         """The split "train" or "test"; `ValueError` for another."""
         if split not in ("train", "test"):
             raise ValueError(f"expected a split of ['test', 'train'], got {split!r}")
-        faces = lfw_subset()[:FACES].astype(np.float32)
+        faces = skimage.data.lfw_subset()[:FACES].astype(np.float32)
         copies = self.train_per_face if split == "train" else 1
         pictures = faces.repeat(copies, axis=0)
         if split == "train":

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from scipy.io import loadmat
-from scipy.io.matlab import MatReadError
+import scipy
 
 from semsim.datasets.on_disk import (
     ROOT,
@@ -27,7 +26,7 @@ _ARCHIVES = {
     "lists.tar": "edbb9f16854ec66506b5f09b583e0656",
 }
 # What SciPy raises for bytes that are no MATLAB file, or a broken one.
-_BROKEN = (OSError, ValueError, LookupError, TypeError, RuntimeError, MatReadError, zlib.error)
+_BROKEN = (OSError, ValueError, LookupError, TypeError, RuntimeError, zlib.error)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,10 +92,10 @@ class StanfordDogs:
         """Paths below `Images`, and labels from 0."""
         path = self._list(split)
         try:
-            table = loadmat(path, squeeze_me=True)
+            table = scipy.io.loadmat(path, squeeze_me=True)
             names = [str(name) for name in np.atleast_1d(table["file_list"])]
             labels = [int(label) - 1 for label in np.atleast_1d(table["labels"])]
-        except _BROKEN as error:
+        except (*_BROKEN, scipy.io.matlab.MatReadError) as error:
             raise DataError(f"{path} is not a list of Stanford Dogs: {error!r}.") from error
         wrong = [name for name in names if "/" not in name or ".." in Path(name).parts]
         if wrong or len(names) != len(labels):

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 import torch
-from scipy import stats
 from torch import Tensor
 
 from semsim.errors import DataError
@@ -253,4 +253,4 @@ def _margin(values: np.ndarray) -> float:
     good = values[np.isfinite(values)]
     if len(good) < 2:
         return float("inf")
-    return float(stats.t.ppf(0.975, len(good) - 1) * _sd(good) / len(good) ** 0.5)
+    return float(scipy.stats.t.ppf(0.975, len(good) - 1) * _sd(good) / len(good) ** 0.5)

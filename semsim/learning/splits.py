@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from semsim.analysis.layout import backbone
 from semsim.errors import DataError, SettingsError
@@ -136,8 +135,8 @@ def originals_of(labels: pd.DataFrame) -> np.ndarray:
     key, names = pd.factorize(keys, sort=True)
     file, files = pd.factorize(labels["original"].astype(str), sort=True)
     size = len(names) + len(files)
-    joined = coo_array((np.ones(len(labels)), (key, len(names) + file)), (size, size))
-    group = connected_components(joined, directed=False)[1]
+    joined = scipy.sparse.coo_array((np.ones(len(labels)), (key, len(names) + file)), (size, size))
+    group = scipy.sparse.csgraph.connected_components(joined, directed=False)[1]
     return np.asarray(pd.factorize(group)[0][key])  # numbered as the sorted keys first name them
 
 

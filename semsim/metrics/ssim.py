@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from skimage.metrics import structural_similarity
+import skimage
 from torch import Tensor
 
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, check_side
@@ -62,7 +62,9 @@ def ssim(originals: Tensor, reconstructions: Tensor, window: Window = "gaussian"
     [-1, 1]. Raises `DataError` for other images.
     Wang, Bovik, Sheikh and Simoncelli 2004, "Image quality assessment", equation 13.
     """
-    score = partial(structural_similarity, data_range=1.0, channel_axis=-1, **_WINDOWS[window])
+    score = partial(
+        skimage.metrics.structural_similarity, data_range=1.0, channel_axis=-1, **_WINDOWS[window]
+    )
     parts = exact_chunks(originals, reconstructions)
     check_side(originals, Ssim(window=window).spec, f"its window is {_SIDES[window]} wide")
     values = [

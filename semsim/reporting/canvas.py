@@ -3,11 +3,13 @@
 import re
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 SINGLE, DOUBLE = 89.0, 183.0  # mm: one and two columns of a journal
 NARROW = 120.0  # mm: below this, panels stand one above the other
@@ -33,14 +35,16 @@ class Bars:
     width: float = 2.2
 
 
-def blank(width_mm: float, height_mm: float) -> Figure:
+def blank(width_mm: float, height_mm: float) -> "Figure":
     """A transparent figure that makes room for its texts by itself."""
+    from matplotlib.figure import Figure  # slow to import, not needed to lay out pages
+
     figure = Figure(figsize=(width_mm / 25.4, height_mm / 25.4), layout="constrained")
     figure.patch.set_facecolor("none")
     return figure
 
 
-def quiet(axes: Axes, *, grid: Literal["x", "y", "both"] = "x") -> None:
+def quiet(axes: "Axes", *, grid: Literal["x", "y", "both"] = "x") -> None:
     """Thin axes in ink, no box, a faint grid along `grid` ("x", "y" or "both")."""
     axes.set_facecolor("none")
     for side in ("top", "right"):
@@ -54,7 +58,7 @@ def quiet(axes: Axes, *, grid: Literal["x", "y", "both"] = "x") -> None:
     axes.set_axisbelow(True)
 
 
-def rows_axis(axes: Axes, labels: list[str], width: int = 30) -> None:
+def rows_axis(axes: "Axes", labels: list[str], width: int = 30) -> None:
     """Name the rows 0, 1, … from the top; long names are wrapped after `width` characters."""
     axes.set_yticks(range(len(labels)), ["\n".join(wrap(text, width)) or " " for text in labels])
     axes.set_ylim(len(labels) - 0.5, -0.5)
@@ -62,7 +66,7 @@ def rows_axis(axes: Axes, labels: list[str], width: int = 30) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def label(axes: Axes, *, x: str = "", y: str = "", title: str = "") -> None:
+def label(axes: "Axes", *, x: str = "", y: str = "", title: str = "") -> None:
     """The texts around the axes."""
     axes.set_xlabel(x, fontsize=TEXT, color=INK)
     axes.set_ylabel(y, fontsize=TEXT, color=INK)
@@ -70,17 +74,17 @@ def label(axes: Axes, *, x: str = "", y: str = "", title: str = "") -> None:
         axes.set_title(title, fontsize=TEXT + 0.5, color=INK, loc="left")
 
 
-def note(axes: Axes, x: float, y: float, text: str, **how: Any) -> None:
+def note(axes: "Axes", x: float, y: float, text: str, **how: Any) -> None:
     """Text in ink; x and y in data unless `transform` says otherwise."""
     axes.text(x, y, text, **{"fontsize": SMALL, "color": INK, "va": "center", **how})
 
 
-def beside(axes: Axes, y: float, text: str) -> None:
+def beside(axes: "Axes", y: float, text: str) -> None:
     """Text in the right margin, in line with row `y`."""
     note(axes, 1.02, y, text, transform=axes.get_yaxis_transform(), ha="left")
 
 
-def footnote(figure: Figure, text: str) -> None:
+def footnote(figure: "Figure", text: str) -> None:
     """Lines below everything: what could not be drawn, and why."""
     letters = int(figure.get_size_inches()[0] * 25.4 / LETTER) - 4
     if text:
@@ -88,7 +92,7 @@ def footnote(figure: Figure, text: str) -> None:
         figure.supxlabel(lines, fontsize=SMALL, color=INK, x=0.01, ha="left")
 
 
-def empty(width_mm: float, why: str) -> Figure:
+def empty(width_mm: float, why: str) -> "Figure":
     """A figure that says why it is empty."""
     figure = blank(width_mm, 30)
     axes = figure.add_subplot()
@@ -98,7 +102,7 @@ def empty(width_mm: float, why: str) -> Figure:
 
 
 def estimate(
-    axes: Axes,
+    axes: "Axes",
     y: float,
     found: tuple[float, float, float],
     style: Bars,
@@ -118,7 +122,7 @@ def estimate(
         axes.plot([value], [y], gid=gid, **point)
 
 
-def legend(figure: Figure, axes: Axes, width_mm: float) -> None:
+def legend(figure: "Figure", axes: "Axes", width_mm: float) -> None:
     """The key of `axes` above everything, in as many columns as the width holds."""
     handles, names = axes.get_legend_handles_labels()
     widest = max((len(name) for name in names), default=1) * LETTER + 10

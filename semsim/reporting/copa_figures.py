@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Drawing
 from torch import Tensor
 
 from semsim.images import to_uint8
 from semsim.reporting import canvas
 from semsim.reporting.drawn import Drawn
 from semsim.reporting.figures import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
 
 TITLES = {
     "original": "Original",
@@ -57,7 +60,7 @@ def pictures(shown: Sequence[Shown], number: int, activation: str) -> Figure:
     return Figure(name=f"copa-{number}", metric=None, drawn=drawn)
 
 
-def _paint(frame: pd.DataFrame, width: float) -> Drawing:
+def _paint(frame: pd.DataFrame, width: float) -> "Drawing":
     methods = list(dict.fromkeys(frame["method"]))
     rows = len(frame) // len(methods)
     side = width / (len(methods) + 0.3)
@@ -72,7 +75,7 @@ def _paint(frame: pd.DataFrame, width: float) -> Drawing:
     return figure
 
 
-def _picture(axes: Axes, row: dict) -> None:
+def _picture(axes: "Axes", row: dict) -> None:
     axes.set_xticks([])
     axes.set_yticks([])
     for side in axes.spines.values():

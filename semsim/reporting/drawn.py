@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pandas as pd
-from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,5 +24,5 @@ class Drawn:
     title: str
     caption: str
     frame: pd.DataFrame
-    paint: Callable[[pd.DataFrame, float], Figure]
+    paint: Callable[[pd.DataFrame, float], "Figure"]
     tooltip: Callable[[pd.Series], str] | None = None

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pandas as pd
-from matplotlib.figure import Figure as Drawing
 
 from semsim.analysis.result import Analysis
 from semsim.errors import UnknownNameError
@@ -14,6 +14,9 @@ from semsim.reporting.drawn import Drawn
 from semsim.reporting.image_figures import images, matrix
 from semsim.reporting.interval_figures import auc, forest, rules
 from semsim.reporting.model_figures import scatter, stability
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 # Figures of a whole study, and figures of one metric.
 _OF_STUDY: dict[str, Callable[[Analysis], Drawn]] = {
@@ -55,7 +58,7 @@ class Figure:
         """Exactly what is drawn, in full precision."""
         return self.drawn.frame
 
-    def draw(self, width_mm: float = canvas.DOUBLE) -> Drawing:
+    def draw(self, width_mm: float = canvas.DOUBLE) -> "Drawing":
         """The figure, `width_mm` wide: 89 fits one column of a journal, 183 two."""
         return self.drawn.paint(self.drawn.frame, width_mm)
 

@@ -1,12 +1,10 @@
 """Figures of single images against votes, and of metrics against metrics."""
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from semsim.analysis.evidence import Evidence
 from semsim.analysis.human import mean_response, vote_counts
@@ -17,6 +15,10 @@ from semsim.reporting.drawn import Drawn
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import number
 from semsim.words import counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _GOLDEN = 0.6180339887498949  # multiples modulo 1 spread evenly: jitter without randomness
 _MANY_LEVELS = 11  # more different shares than this are gathered in tenths
@@ -63,7 +65,7 @@ def _image_frame(evidence: Evidence, spec: MetricSpec) -> pd.DataFrame:
     return frame.assign(n_votes=n_votes, share=share, value=value)
 
 
-def _paint_images(name: str, frame: pd.DataFrame, width: float) -> Figure:
+def _paint_images(name: str, frame: pd.DataFrame, width: float) -> "Figure":
     both = frame.dropna(subset=["share", "value"])
     drawn = both[np.isfinite(both["value"])]
     footnote = _not_drawn(frame)
@@ -90,14 +92,14 @@ def _levels(share: pd.Series) -> pd.Series:
     return share if share.nunique() <= _MANY_LEVELS else share.round(1)
 
 
-def _dots(axes: Axes, drawn: pd.DataFrame, levels: pd.Series, step: float) -> None:
+def _dots(axes: "Axes", drawn: pd.DataFrame, levels: pd.Series, step: float) -> None:
     jitter = (np.arange(len(drawn)) * _GOLDEN % 1 - 0.5) * 0.42 * step
     alpha = float(np.clip(60 / np.sqrt(len(drawn)) / 4, 0.12, 0.7))
     dots: dict[str, Any] = {"s": 4, "color": canvas.PEOPLE, "alpha": alpha, "linewidths": 0}
     axes.scatter(levels - 0.22 * step + jitter, drawn["value"], rasterized=True, **dots)
 
 
-def _box(axes: Axes, level: float, values: np.ndarray, step: float) -> None:
+def _box(axes: "Axes", level: float, values: np.ndarray, step: float) -> None:
     low, first, middle, last, high = np.percentile(values, [5, 25, 50, 75, 95])
     x = level + 0.2 * step
     axes.plot([x, x], [low, high], color=canvas.INK, lw=0.8)
@@ -106,7 +108,7 @@ def _box(axes: Axes, level: float, values: np.ndarray, step: float) -> None:
     axes.plot([x - half, x + half], [middle, middle], color=canvas.INK, lw=1.6)
 
 
-def _count(axes: Axes, levels: pd.Series) -> None:
+def _count(axes: "Axes", levels: pd.Series) -> None:
     above = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "bottom"}
     for level, n in levels.value_counts().items():
         canvas.note(axes, float(str(level)), 1.01, f"n = {n}", **above)
@@ -124,7 +126,7 @@ def _not_drawn(frame: pd.DataFrame) -> str:
     return f"Images not drawn: {', '.join(said)}." if said else ""
 
 
-def _paint_matrix(frame: pd.DataFrame, width: float) -> Figure:
+def _paint_matrix(frame: pd.DataFrame, width: float) -> "Figure":
     titles = list(frame["title"])
     if len(titles) < 2:
         return canvas.empty(width, "Nothing can be compared: no metric has a value for models.")
@@ -149,7 +151,7 @@ def _paint_matrix(frame: pd.DataFrame, width: float) -> Figure:
     return figure
 
 
-def _cell(axes: Axes, i: int, j: int, value: float, side: float) -> None:
+def _cell(axes: "Axes", i: int, j: int, value: float, side: float) -> None:
     colour = canvas.INK if np.isnan(value) else "#ffffff" if value < _DARK_BELOW else "#111111"
     size = canvas.TEXT if side > 9 else 5.0
     canvas.note(axes, j, i, number(value, 2), ha="center", color=colour, fontsize=size)

@@ -2,12 +2,10 @@
 
 from collections.abc import Hashable, Mapping
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from semsim.analysis.result import Analysis, Ceiling
 from semsim.reporting import canvas
@@ -15,6 +13,10 @@ from semsim.reporting.canvas import Bars
 from semsim.reporting.drawn import Drawn
 from semsim.reporting.notation import interval, number, reason
 from semsim.words import counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _ROW = 6.5  # mm of height a row
 _MARGIN = 17.0  # mm for axis and legend
@@ -120,7 +122,7 @@ def _models(n: pd.Series) -> str:
     return f"n = {counted(low, 'model')}" if low == high else f"n = {low} to {high} models"
 
 
-def _paint_forest(frame: pd.DataFrame, width: float) -> Figure:
+def _paint_forest(frame: pd.DataFrame, width: float) -> "Figure":
     rows = frame[frame["kind"] == "metric"].reset_index(drop=True)
     ceiling = frame[frame["kind"] == "ceiling"].iloc[0]
     if rows.empty:
@@ -140,7 +142,7 @@ def _paint_forest(frame: pd.DataFrame, width: float) -> Figure:
 
 
 def _forest_panel(
-    axes: Axes, rows: pd.DataFrame, ceiling: pd.Series, statistic: str, name: str
+    axes: "Axes", rows: pd.DataFrame, ceiling: pd.Series, statistic: str, name: str
 ) -> None:
     canvas.quiet(axes)
     axes.set_xlim(-1.03, 1.03)
@@ -172,7 +174,7 @@ def _row_names(rows: pd.DataFrame) -> list[str]:
     return [f"{title}, n = {n}" for title, n in zip(rows["title"], rows["n"], strict=True)]
 
 
-def _draw_ceiling(axes: Axes, ceiling: pd.Series, statistic: str) -> None:
+def _draw_ceiling(axes: "Axes", ceiling: pd.Series, statistic: str) -> None:
     if not np.isfinite(ceiling[statistic]):
         return
     low, high = _ends(ceiling, statistic)
@@ -184,7 +186,7 @@ def _draw_ceiling(axes: Axes, ceiling: pd.Series, statistic: str) -> None:
     canvas.note(axes, 1.03, 1.02, text, **where)
 
 
-def _paint_auc(frame: pd.DataFrame, width: float) -> Figure:
+def _paint_auc(frame: pd.DataFrame, width: float) -> "Figure":
     if frame.empty:
         return canvas.empty(width, "No metric gives a value to every image, so there is no AUC.")
     figure, axes = _dodged(frame, width, ("scope", "auc", "low", "high"))
@@ -196,7 +198,7 @@ def _paint_auc(frame: pd.DataFrame, width: float) -> Figure:
     return figure
 
 
-def _paint_rules(frame: pd.DataFrame, width: float) -> Figure:
+def _paint_rules(frame: pd.DataFrame, width: float) -> "Figure":
     if frame.empty:
         return canvas.empty(width, "No human score can be compared with a metric.")
     figure, axes = _dodged(frame.assign(low=np.nan, high=np.nan), width, _RULE_COLUMNS)
@@ -208,7 +210,7 @@ def _paint_rules(frame: pd.DataFrame, width: float) -> Figure:
 
 def _dodged(
     frame: pd.DataFrame, width: float, columns: tuple[str, str, str, str]
-) -> tuple[Figure, Axes]:
+) -> tuple["Figure", "Axes"]:
     """A row a metric, in it a line a series; columns: of series, value, low, high."""
     by, value, low, high = columns
     titles = frame.drop_duplicates("metric")["title"].tolist()
@@ -255,7 +257,7 @@ def _row_height(lines: list[int]) -> float:
     return max(_ROW, 3.1 * max(lines, default=1) + 1.5)
 
 
-def _reason(axes: Axes, y: float, lines: list[str]) -> None:
+def _reason(axes: "Axes", y: float, lines: list[str]) -> None:
     across = {"transform": axes.get_yaxis_transform(), "ha": "left", "style": "italic"}
     canvas.note(axes, 0.01, y, "\n".join(lines), **across)
 

@@ -3,12 +3,10 @@
 import functools
 import math
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from semsim.analysis.evidence import MODEL_KEY, model_key
 from semsim.analysis.result import Analysis
@@ -19,6 +17,10 @@ from semsim.reporting.canvas import Bars
 from semsim.reporting.drawn import Drawn
 from semsim.reporting.notation import interval, number, reason
 from semsim.words import counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _ROW = 5.0  # mm of height a model
 _TICK = 10.0  # mm of figure a rank on the axis needs
@@ -114,7 +116,7 @@ def _stability_tip(row: pd.Series) -> str:
     )
 
 
-def _paint_scatter(name: str, words: str, frame: pd.DataFrame, width: float) -> Figure:
+def _paint_scatter(name: str, words: str, frame: pd.DataFrame, width: float) -> "Figure":
     drawn = frame[np.isfinite(frame["value"]) & np.isfinite(frame["human"])]
     if drawn.empty:
         return canvas.empty(width, _why_not_drawn(frame) or "There is no model to show.")
@@ -136,7 +138,7 @@ def _paint_scatter(name: str, words: str, frame: pd.DataFrame, width: float) -> 
     return figure
 
 
-def _point(axes: Axes, index: int, row: dict[Any, Any]) -> None:
+def _point(axes: "Axes", index: int, row: dict[Any, Any]) -> None:
     bars: dict[str, Any] = {"color": canvas.PEOPLE, "lw": 1.0, "alpha": 0.55}
     axes.plot([row["low"], row["high"]], [row["human"]] * 2, **bars)
     axes.plot([row["value"]] * 2, [row["human_low"], row["human_high"]], **bars)
@@ -147,7 +149,7 @@ def _point(axes: Axes, index: int, row: dict[Any, Any]) -> None:
     axes.annotate(str(row["number"]), place, color="#ffffff", fontsize=5.5, zorder=4, **inside)
 
 
-def _list_models(axes: Axes, frame: pd.DataFrame) -> None:
+def _list_models(axes: "Axes", frame: pd.DataFrame) -> None:
     """The key: number and label of every model, most recognised first."""
     axes.set_axis_off()
     axes.set_xlim(0, 1)
@@ -176,7 +178,7 @@ def _why_not_drawn(frame: pd.DataFrame) -> str:
     return " ".join(said)
 
 
-def _paint_stability(metric: str, title: str, frame: pd.DataFrame, width: float) -> Figure:
+def _paint_stability(metric: str, title: str, frame: pd.DataFrame, width: float) -> "Figure":
     models = frame.drop_duplicates("model_key").set_index("model_key")["label"]
     if models.empty:
         return canvas.empty(width, "No model has a rank.")
@@ -202,7 +204,7 @@ def _paint_stability(metric: str, title: str, frame: pd.DataFrame, width: float)
     return figure
 
 
-def _join_ranks(axes: Axes, frame: pd.DataFrame, keys: list[str], metric: str) -> None:
+def _join_ranks(axes: "Axes", frame: pd.DataFrame, keys: list[str], metric: str) -> None:
     """A hair line from the rank by people to the rank by the metric: the longer, the worse."""
     ranks = frame.pivot(index="model_key", columns="measure", values="rank")
     if metric not in ranks or "people" not in ranks:

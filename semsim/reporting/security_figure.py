@@ -1,15 +1,19 @@
 """Where a network leaks: for each convolution what its equations say of its input, and what not."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Drawing
 
 from semsim.attacks.security.advice import described, signed, stated
 from semsim.attacks.security.index import SecurityIndex
 from semsim.reporting import canvas
 from semsim.reporting.drawn import Drawn
 from semsim.reporting.figures import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
 
 _ROW = 13.0  # mm a layer
 _LEAKS, _HIDDEN = canvas.METRIC, canvas.PEOPLE
@@ -42,7 +46,7 @@ def leak_figure(index: SecurityIndex, name: str) -> Figure:
     return Figure(name="security", metric=None, drawn=drawn)
 
 
-def _paint(frame: pd.DataFrame, width: float) -> Drawing:
+def _paint(frame: pd.DataFrame, width: float) -> "Drawing":
     if frame.empty:
         return canvas.empty(width, "There is no convolution: everything leaks.")
     figure = canvas.blank(width, _ROW * len(frame) + 24)
@@ -70,7 +74,7 @@ def _paint(frame: pd.DataFrame, width: float) -> Drawing:
     return figure
 
 
-def _parts_of_index(axes: Axes, frame: pd.DataFrame) -> None:
+def _parts_of_index(axes: "Axes", frame: pd.DataFrame) -> None:
     canvas.beside(axes, -0.5, "part of c(M)")
     for place, value in enumerate(frame["contribution"]):
         canvas.beside(axes, place, signed(value))

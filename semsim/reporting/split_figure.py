@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Drawing
 from torch import Tensor
 
 from semsim.images import to_uint8
 from semsim.reporting import canvas
 from semsim.reporting.drawn import Drawn
 from semsim.reporting.figures import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
 
 _WORDS = 9.0  # mm below a picture
 
@@ -58,7 +61,7 @@ def cut_figure(cuts: Sequence[Cut], originals: Tensor, title: str) -> Figure:
     return Figure(name="cuts", metric=None, drawn=drawn)
 
 
-def _paint(frame: pd.DataFrame, width: float) -> Drawing:
+def _paint(frame: pd.DataFrame, width: float) -> "Drawing":
     first, cuts = frame.iloc[0], frame.iloc[1:]
     downs, rights = sorted(set(cuts["h"])), sorted(set(cuts["t"]))
     side = min(width / (len(rights) + 1.3), 40.0)
@@ -78,6 +81,6 @@ def _paint(frame: pd.DataFrame, width: float) -> Drawing:
     return figure
 
 
-def _picture(axes: Axes, picture: object, title: str) -> None:
+def _picture(axes: "Axes", picture: object, title: str) -> None:
     axes.imshow(picture, interpolation="nearest")  # type: ignore[arg-type]
     canvas.label(axes, title=title)

@@ -6,11 +6,11 @@ from typing import NamedTuple
 import pytest
 from e2e.rules import LONG, LOOKS, broken_rules, put_on
 from playwright.sync_api import Browser, BrowserContext, Page, expect
-from studio import Studio
+from studio import START_SECONDS, Studio, until
 
 from annotation.store import Store
-from annotation.study.builtin import SIMULATED
-from annotation.study.labelling import list_studies
+from annotation.study.builtin import ANNOTATORS, SIMULATED
+from annotation.study.labelling import list_studies, progress
 
 pytestmark = pytest.mark.e2e
 
@@ -47,11 +47,19 @@ SIGHTS = (
 )
 
 
+def demo_is_whole(store: Store) -> bool:
+    """Whether the built-in studies are there, votes and all: made while the server serves."""
+    counts = [progress(store, one.id) for one in list_studies(store) if one.spec.simulated]
+    return any(sum(one.coverage[ANNOTATORS:]) == one.n_items for one in counts)
+
+
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     folder = tmp_path_factory.mktemp("access")
     running = Studio(folder / "data", folder / "checkpoints")
     running.start()
+    with Store(f"sqlite:///{running.data / 'studies.db'}") as store:
+        until(lambda: demo_is_whole(store), START_SECONDS)
     yield running
     running.kill()
 

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import scipy
 import torch
-from scipy.optimize import brentq, minimize_scalar
 from torch import Tensor
 
 from semsim.attacks.linear.chain import Chain, Stage
@@ -91,7 +91,9 @@ def _guesses(stage: Stage, u: Tensor, v: Tensor, label: int) -> list[_Guess]:
     found = []
     for place in sorted(low, key=heights.__getitem__)[:_FEW]:
         bounds = (logs[max(place - 1, 0)], logs[min(place + 1, _GRID - 1)])
-        fine = minimize_scalar(misfit, bounds=bounds, method="bounded", options={"xatol": 1e-14})
+        fine = scipy.optimize.minimize_scalar(
+            misfit, bounds=bounds, method="bounded", options={"xatol": 1e-14}
+        )
         log = _polished(float(fine.x), misfit, excess)
         found.append(_Guess(slope=math.exp(log) * u[None], misfit=misfit(log)))
     return found
@@ -106,7 +108,9 @@ def _polished(log: float, misfit: Scalar, excess: Scalar) -> float:
     low, high = log - _BESIDE, log + _BESIDE
     if excess(low) * excess(high) >= 0:
         return log
-    root = float(brentq(excess, low, high, xtol=1e-300, rtol=4 * sys.float_info.epsilon))
+    root = float(
+        scipy.optimize.brentq(excess, low, high, xtol=1e-300, rtol=4 * sys.float_info.epsilon)
+    )
     return min(log, root, key=misfit)
 
 

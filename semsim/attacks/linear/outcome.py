@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import skimage
 import torch
-from skimage.restoration import denoise_tv_chambolle
 from torch import Tensor
 
 from semsim.attacks.linear.chain import chain_of
@@ -46,7 +46,9 @@ def denoised(image: Tensor, weight: float) -> Tensor:
     """(C, H, W) after total variation denoising (Chambolle 2004); weight 0 leaves it as it is."""
     if not weight:
         return image
-    smooth: Any = denoise_tv_chambolle(image.numpy(), weight=weight, channel_axis=0)
+    smooth: Any = skimage.restoration.denoise_tv_chambolle(
+        image.numpy(), weight=weight, channel_axis=0
+    )
     return torch.from_numpy(smooth).to(image)
 
 

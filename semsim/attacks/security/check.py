@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse
+import scipy
 from torch import Tensor
 
 from semsim.attacks.security.index import Convolution, LayerSecurity, SecurityIndex, Shape, rank_of
@@ -60,7 +59,7 @@ def measured_index(index: SecurityIndex, checked: Sequence[CheckedLayer]) -> Sec
 
 def equations_matrix(
     convolution: Convolution, inputs: Shape, leaked: LeakedLayer
-) -> scipy.sparse.csr_array:
+) -> "scipy.sparse.csr_array":
     """U of Eq. 4: W's rows channel by channel, then ∂J/∂W's; (equations, C·H·W) float64."""
     rows, columns, values = (
         np.concatenate(parts) for parts in zip(*_entries(convolution, inputs, leaked), strict=True)
@@ -69,7 +68,7 @@ def equations_matrix(
     return scipy.sparse.csr_array((values, (rows, columns)), shape=shape)
 
 
-def matrix_rank(matrix: scipy.sparse.csr_array) -> int:
+def matrix_rank(matrix: "scipy.sparse.csr_array") -> int:
     """The rank of a sparse matrix, by the eigenvalues of its smaller Gram matrix.
 
     Rows count after scaling to norm 1.

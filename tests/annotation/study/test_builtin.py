@@ -5,10 +5,22 @@ from contracts.starting_process import start_on
 from studio import COPIES, START_SECONDS
 from study_factory import DATABASES, SURE, empty_database, write_set
 
+from annotation.domain import USUAL_TASK, StudySpec
 from annotation.store import Store
 from annotation.study import builtin
-from annotation.study.builtin import ANNOTATORS, PEOPLE, SIMULATED, ensure_demo
-from annotation.study.labelling import export_labels, export_votes, list_studies
+from annotation.study.builtin import (
+    ANNOTATORS,
+    PEOPLE,
+    SIMULATED,
+    DemoInTheMaking,
+    ensure_demo,
+)
+from annotation.study.labelling import (
+    create_study,
+    export_labels,
+    export_votes,
+    list_studies,
+)
 
 SETS = sorted((Path(__file__).resolve().parents[3] / "data/demo/sets").iterdir())
 RECONSTRUCTIONS = [path for folder in SETS for path in folder.glob("reconstructions/*.png")]
@@ -97,3 +109,70 @@ def test_two_servers_that_start_at_once_make_the_demo_once(kind, tmp_path):
 def test_where_there_are_studies_or_no_sets_nothing_is_made(store, tmp_path):
     ensure_demo(store, [], tmp_path / "images")
     assert list_studies(store) == []
+
+
+def demo_of(store):
+    votes = {one.name: len(export_votes(store, one.id)) for one in list_studies(store)}
+    return votes.get(PEOPLE), votes.get(SIMULATED)
+
+
+@pytest.fixture
+def small(tmp_path):
+    return [write_set(tmp_path / name, model=name, probabilities=SURE) for name in "ab"]
+
+
+def test_it_is_made_beside_other_work_and_says_so_meanwhile(store, small, tmp_path):
+    making = DemoInTheMaking(store, small, tmp_path / "images")
+    assert making.note() == ""
+    with store.alone():  # as another server that is making it
+        making.start()
+        assert "being made" in making.note()
+        assert demo_of(store) == (None, None)
+    making.wait()
+    assert making.note() == ""
+    assert demo_of(store) == (0, ANNOTATORS * 8)
+
+
+def test_a_study_made_while_the_demo_is_waiting_does_not_prevent_it(store, small, tmp_path):
+    making = DemoInTheMaking(store, small, tmp_path / "images")
+    spec = StudySpec(name="Mine", title="Mine", task=USUAL_TASK)
+    create_study(store, spec, small, tmp_path / "images")
+    making.start()
+    making.wait()
+    assert demo_of(store) == (0, ANNOTATORS * 8)
+    again = DemoInTheMaking(store, small, tmp_path / "images")
+    again.start()
+    again.wait()
+    assert len(list_studies(store)) == 3
+
+
+@pytest.mark.parametrize("whole", [0, 1], ids=["before the second study", "before the votes"])
+def test_a_start_cut_short_is_finished_by_the_next(whole, store, small, tmp_path, monkeypatch):
+    made = []
+
+    def cut(*given):
+        if len(made) > whole:
+            raise KeyboardInterrupt
+        made.append(create_study(*given))
+        return made[-1]
+
+    monkeypatch.setattr(builtin, "create_study", cut)
+    monkeypatch.setattr(builtin, "simulate", cut)
+    with pytest.raises(KeyboardInterrupt):
+        ensure_demo(store, small, tmp_path / "images")
+    monkeypatch.undo()
+    assert len(list_studies(store)) == whole + 1
+    spec = StudySpec(name="Mine", title="Mine", task=USUAL_TASK)
+    create_study(store, spec, small, tmp_path / "images")
+    ensure_demo(store, small, tmp_path / "images")
+    assert demo_of(store) == (0, ANNOTATORS * 8)
+    assert len(list_studies(store)) == 3
+
+
+def test_why_it_could_not_be_made_is_told(store, tmp_path, caplog):
+    making = DemoInTheMaking(store, [tmp_path / "nowhere"], tmp_path / "images")
+    making.start()
+    making.wait()
+    assert "not whole" in making.note()
+    assert "nowhere" in making.note()
+    assert making.note() in caplog.text

@@ -229,3 +229,12 @@ def test_problems_are_announced_one_line_each():
 )
 def test_the_link_says_what_it_does(changes, word):
     assert word in study_view.link_note(study(**changes))
+
+
+@pytest.mark.parametrize("rows", [0, 1], ids=["no study", "a study"])
+def test_the_page_says_what_is_going_on_above_the_studies(rows):
+    given = [(study(), PROGRESS)] * rows
+    table = study_view.studies_table(given, "", "Being <made>.")
+    assert table.startswith('<p class="st-empty" role="status">Being &lt;made&gt;.</p>')
+    assert ("<table" in table) == bool(rows)
+    assert "Being" not in study_view.studies_table(given, "")
