@@ -79,7 +79,7 @@ class _Commands(Commands):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         mode = getattr(self, "_help_mode", self.rich_markup_mode)
         known = TyperGroup(
-            commands=self.commands, params=self.params, help=self.help, rich_markup_mode=mode
+            commands=dict(self.commands), params=self.params, help=self.help, rich_markup_mode=mode
         )
         known.format_help(ctx, formatter)
 
