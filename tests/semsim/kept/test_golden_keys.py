@@ -8,8 +8,10 @@ from made_campaign import toy_campaign
 
 from semsim.campaign import demo
 from semsim.campaign.demo_plan import DemoSettings, target_plans
+from semsim.campaign.plan import key_of as campaign_key
 from semsim.campaign.plan import make_plan
 from semsim.defences import DEFENCES
+from semsim.defences.none import NoDefence
 from semsim.metrics import METRICS
 from semsim.metrics.base import Resources
 from semsim.registry import build
@@ -35,7 +37,9 @@ def grey(count: int = 2) -> LabelledImages:
 def campaign_keys() -> list[str]:
     campaign = toy_campaign(images=2)
     plan = make_plan(campaign, dict.fromkeys(campaign.datasets, grey()))
-    return [plan.targets[0].key, plan.cells[0].key, plan.sets[0].key, str(plan.cells[0].draw)]
+    # Not the key of a cell itself: an attack that gains a setting gives its cells new ones.
+    cell = campaign_key("cell/1", plan.targets[0].key, {"tv": 0.5, "seeds": (1, 2)}, NoDefence())
+    return [plan.targets[0].key, cell, str(plan.cells[0].draw)]
 
 
 def training_mark() -> str:
@@ -60,8 +64,7 @@ KEYS = {
         campaign_keys,
         [
             "b3ab8a278b37101a70f5",
-            "a94ac43062216c674c52",
-            "b5a95b3cdd5fd2ceb9c1",
+            "e983597135d1eb46e071",
             "559607678218069445",
         ],
     ),
