@@ -35,7 +35,8 @@ OTHER = "Someone Particular"
 MOST_ADDRESSES = 400
 # What a page of Gradio's own consists of is the same for everybody and holds nothing of a study.
 ASSET = re.compile(r"^/label/(assets|static|svelte|theme|_app|gradio_api/startup)")
-ADDRESS = re.compile(r"""["'(](\.{0,2}/[^"'()<>\s\\{}$`]*)""")
+# A page's settings, which lie in it as JSON, spell quotes out.
+ADDRESS = re.compile(r"""(?:["'(]|\\u0027)(\.{0,2}/[^"'()<>\s\\{}$`]*)""")
 PNG_CHUNKS = {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"}
 RANDOM = re.compile(r"^[0-9a-f]{32}$|^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 
