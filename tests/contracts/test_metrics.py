@@ -70,6 +70,8 @@ def test_no_image_leaks_more_than_itself(name, judge):
     perfect, poor = (judge(name)(pairs(noise, name)).values for noise in (0.0, 0.8))
     if name == "recogniser":  # an untrained one has no opinion worth ordering
         assert set(perfect) <= {0.0, 1.0}
+    elif name == "kid":  # features of a made Inception are so small that its kernel is 1 throughout
+        assert perfect == pytest.approx(poor, abs=1e-9)
     elif spec.higher_means_more_leakage:
         assert (perfect > poor).all()
         best = np.inf if name.startswith("psnr") else 1.0

@@ -49,3 +49,11 @@ def test_two_images_have_a_value_but_no_error():
 def test_unequal_counts_are_refused():
     with pytest.raises(DataError, match="equal counts"):
         kernel_distance(np.zeros((3, 2)), np.zeros((2, 2)))
+
+
+def test_a_cloud_that_moves_away_is_farther():
+    rng = np.random.default_rng(3)
+    cloud, other = rng.normal(size=(2, 40, 5))
+    distances = [kernel_distance(cloud, other + shift).value for shift in (0.0, 0.5, 1.0, 2.0)]
+    assert distances == sorted(distances)
+    assert distances[0] < 0.2 < distances[-1]
