@@ -52,8 +52,20 @@ types: .venv/test.stamp
 test: lint types
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
+# The study of simulated votes as the studio makes it, and a SemSim that learns from two thirds of it.
+DEMO = data/demo-build/study
+STUDY = "Demo: symbols (simulated votes)"
+
 demo: .venv/run.stamp
 	$(BIN)/python -m semsim demo build
+	rm -rf $(DEMO) checkpoints/demo.*
+	$(BIN)/python -m annotation create $(STUDY) --simulated --setting title=Symbols \
+		--data-dir $(DEMO) $$(printf -- '--set %s ' data/demo/sets/*)
+	$(BIN)/python -m annotation simulate $(STUDY) --data-dir $(DEMO)
+	$(BIN)/python -m annotation labels $(STUDY) --data-dir $(DEMO) --out $(DEMO)/labels.parquet
+	$(BIN)/python -m annotation export $(STUDY) --data-dir $(DEMO) --out $(DEMO)/votes.parquet
+	$(BIN)/python -m semsim learn run --labels $(DEMO)/labels.parquet --votes $(DEMO)/votes.parquet \
+		--name demo --study $(STUDY) --share 0.3333 --data-dir $(DEMO)
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache

@@ -3,11 +3,10 @@
 import os
 from argparse import Namespace
 from collections.abc import Callable
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from annotation.cli.terminal import ServerParser, check_port, told_errors
+from annotation.cli.console import ServerParser, check_port, told_errors
 from annotation.web import proxies
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from annotation.web.guard import Guard
 
 ROOT = Path(__file__).resolve().parent
-SETS = ROOT / "data/demo/sets"
+DEMO = ROOT / "data/demo"
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # before gradio is imported
 
 
@@ -23,33 +22,34 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
     """The whole product as one ASGI application. note: what the page Studies says at its top."""
     from annotation.accounts.start import who_may_enter  # these take seconds, after a first word
     from annotation.errors import told_as
-    from annotation.study import labelling
-    from annotation.ui import StudyContext, label, mount, people, results, studies
+    from annotation.study import exports, labelling
+    from annotation.ui import StudyContext, label, mount
     from annotation.web.guard import Guard
+    from semsim.analysis.dawid_skene import dawid_skene
     from semsim.errors import DataError
     from semsim.sets.reader import set_choices
     from semsim.ui import ScienceContext, StudyChoice, pages
 
     who = who_may_enter(store, options.host, local=options.local)
     data, images = options.data_dir, options.data_dir / "images"
-    sets = lambda: set_choices([SETS, data / "runs"])  # noqa: E731
+    sets = lambda: set_choices([DEMO, data / "runs"])  # noqa: E731
     told = told_as(DataError)  # the two halves know only errors of their own
-    facts = attrgetter("id", "name", "spec.simulated", "spec.headline.value")
-    human = StudyContext(store=store, images=images, find_sets=sets, note=note)
+    facts = lambda s: (s.id, s.name, s.spec.simulated, s.spec.headline.value, s.judges)  # noqa: E731
+    human = StudyContext(store=store, images=images, find_sets=sets, fit=dawid_skene, note=note)
     science = ScienceContext(
         data=data,
         checkpoints=options.checkpoints,
         studies=lambda: [StudyChoice(*facts(s)) for s in labelling.list_studies(store)],
-        labels=told(lambda study: labelling.export_labels(store, study, images)),
-        votes=told(lambda study: labelling.export_votes(store, study)),
+        labels=told(lambda study: exports.export_labels(store, study, images)),
+        votes=told(lambda study: exports.export_votes(store, study)),
         device=options.device,
+        collection=lambda study: exports.lists_said(store, study),
     )
     app = mount.web_app(store, images, *pages.routers(science), who=who)
     mount.mount(app, "/label", [mount.Page("Label", "label", label, human)])
-    about = {"Studies": studies, "People": people, "Results": results}
-    shown = [mount.Page(title, title.lower(), page, human) for title, page in about.items()]
+    shown = [mount.Page(*page, human) for page in mount.PAGES]
     mount.mount(app, "/studio", [*shown, *(mount.Page(*p, science) for p in pages.PAGES)], who)
-    return Guard(app, who, labelling.annotator_lookup(store))
+    return Guard(app, who, lambda token: labelling.who(store, token))
 
 
 def serve(options: Namespace) -> None:
@@ -63,8 +63,8 @@ def serve(options: Namespace) -> None:
     options.data_dir.mkdir(parents=True, exist_ok=True)
     with told_errors():
         store = Store(options.database or f"sqlite:///{options.data_dir.resolve() / 'studies.db'}")
-        sets = [folder for _, folder in set_choices([SETS])]
-        demo = DemoInTheMaking(store, sets, options.data_dir / "images")
+        sets, pairs = ([one for _, one in set_choices([DEMO / n])] for n in ("sets", "pairs"))
+        demo = DemoInTheMaking(store, sets, options.data_dir / "images", pairs)
         app = create_app(store, options, demo.note)
     print(f"SemSim Studio: http://{options.host}:{options.port}/studio/", flush=True)
     with backup.scheduled_backups(store, options.data_dir / "backups"):

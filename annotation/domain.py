@@ -1,7 +1,7 @@
 """The nouns of a human study, as frozen values. Names of identifiers: all are opaque strings.
 
 A *study* asks one question (its task) about *items*. An item is one reconstruction shown to
-people, alone (recognition) or beside an original (pair). An item that needs K votes has K
+people, alone (recognition) or with an original (pair, rating). An item that needs K votes has K
 *slots*; an *annotator* holds a slot under a lease while looking at the item and fills it with
 a *vote*.
 """
@@ -102,6 +102,28 @@ class NoneReason(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TargetTest:
+    """How good an attacked model was at its own task, on images it had not seen.
+
+    accuracy: share of right answers. n_classes: among so many. at_chance: whether guessing does as
+    well, by the test its maker used. None, each, where the set does not say.
+    """
+
+    accuracy: float | None = None
+    n_classes: int | None = None
+    at_chance: bool | None = None
+
+    @property
+    def text(self) -> str:
+        """Such as "71% right (chance 2%)", "3% right: at chance (2%)", or "not kept"."""
+        if self.accuracy is None:
+            return "not kept"
+        chance = f"{1 / self.n_classes:.0%}" if self.n_classes else "not kept"
+        said = f": at chance ({chance})" if self.at_chance else f" (chance {chance})"
+        return f"{self.accuracy:.0%} right{said}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Study:
     """A study as it stands; `spec.password` is never filled in, `protected` says there is one."""
 
@@ -121,11 +143,17 @@ class Study:
     protocol: str  # SHA-256 over settings, items and candidate lists, of the version below
     n_originals: int = 0  # items that show an original, to be named like the others
     version: int = 1  # of the protocol: 1 at the start, one more at each change of settings
+    targets: Mapping[str, TargetTest] = field(default_factory=dict)  # by model, where known
+    judges: tuple[str, ...] = ()  # SHA-256 of the weights that ranked the words of its lists
 
     @property
     def kind(self) -> Kind:
         """What people are asked."""
         return KINDS[self.task].of(vars(self.spec))
+
+    def target(self, model: str) -> TargetTest:
+        """How good that model was; of one without a record, nothing is known."""
+        return self.targets.get(model, TargetTest())
 
     @property
     def n_reconstructions(self) -> int:
@@ -176,7 +204,7 @@ class TaskItem:
     """All an annotator's browser learns of an item.
 
     `images` are opaque tokens: (reconstruction,) for recognition, (original, shown beside it)
-    for pair. `candidates` are class names in display order, empty for pair.
+    for others. `candidates` are class names in display order, empty for others.
     """
 
     item: str
@@ -191,9 +219,10 @@ class Answer:
     """What an annotator's browser sends: `id` is a UUID it made, the same on every retry.
 
     `answer` is a candidate class or "none" (with an optional `NoneReason`) for recognition,
-    "same" or "different" for pair. `rt_ms` is the time from first paint to key, None if not
-    measured. `display` holds what the image looked like on screen (size, zoom, ...). `version` is
-    that of the protocol the item was shown under, None if the browser does not know.
+    "same" or "different" for pair, a number for rating. `rt_ms` is the time from first paint to
+    key, None if not measured. `display` holds what the image looked like on screen (size, zoom,
+    ...). `version` is that of the protocol the item was shown under, None if the browser does not
+    know.
     """
 
     id: str

@@ -28,6 +28,10 @@ class AnswerError(AnnotationError):
     """An answer that the item does not offer."""
 
 
+class TooQuickError(AnswerError):
+    """An answer that came before anybody can have looked; sending it again does not help."""
+
+
 class ConflictError(AnnotationError):
     """A request that contradicts what has already been stored."""
 

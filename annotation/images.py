@@ -13,6 +13,8 @@ from annotation.kept.whole import whole
 
 LIMIT = "SEMSIM_MAX_MEGAPIXELS"  # environment variable: the largest picture that is read
 USUAL_LIMIT = 50.0
+# Whose headers tell their size; an icon, for one, holds a picture of another, decoded when opened.
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
 
 
 def read_pixels(path: Path) -> np.ndarray:
@@ -21,7 +23,7 @@ def read_pixels(path: Path) -> np.ndarray:
     So it does for one that is too large by its header (see `LIMIT`), before anything is decoded.
     """
     try:
-        with Image.open(path) as image:
+        with Image.open(path, formats=FORMATS) as image:
             _check_size(path, *image.size)
             return np.asarray(image.convert("RGB"))
     except FileNotFoundError:

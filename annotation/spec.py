@@ -30,7 +30,34 @@ class HeadlineRule(StrEnum):
     MAJORITY = "majority"  # more than half of the K votes recognised it
     MEAN_RESPONSE = "mean-response"  # the share of votes that recognised it
     IGNORING_NONE = "ignoring-none"  # that share among the votes that named a class
+    AS_ORIGINAL_NAMED = "as-original-named"  # more than half name it as most name its original
     DAWID_SKENE = "dawid-skene"  # annotators weighted by how reliable they seem
+    MEAN_RATING = "mean-rating"  # of tasks whose answers are numbers, which have no other
+
+
+def headlines(task: str) -> tuple[HeadlineRule, ...]:
+    """The human scores that a study of this task may have, the usual one first."""
+    own = KINDS[task].headline
+    if own:
+        return (HeadlineRule(own),)
+    others = {kind.headline for kind in KINDS.values()}
+    if not KINDS[task].lists:  # nothing is named
+        others |= {HeadlineRule.AS_ORIGINAL_NAMED}
+    return tuple(rule for rule in HeadlineRule if rule not in others)
+
+
+class Distractors(StrEnum):
+    """How the wrong words of a candidate list are drawn (annotation.design.candidates)."""
+
+    BALANCED = "balanced"  # every word on about as many lists as any other
+    TOP = "top"  # the likeliest, as the paper has it; lists then tell more
+
+
+class Lists(StrEnum):
+    """Which items offer the same candidate list."""
+
+    ORIGINAL = "original"  # all of one original, as the paper has it
+    ITEM = "item"  # none: the wrong words are drawn anew for each
 
 
 class Interpolation(StrEnum):
@@ -83,8 +110,40 @@ class StudySpec:
         "Candidates per item",
         "Recognition: classes offered, the true one among them.",
     )
+    distractors: Distractors = field(
+        default=Distractors.BALANCED,
+        metadata=words(
+            "Wrong words of a list",
+            "Recognition: drawn so that no list tells its answer, or an independent classifier's "
+            "likeliest.",
+        ),
+    )
+    lists: Lists = field(
+        default=Lists.ORIGINAL,
+        metadata=words(
+            "One list for",
+            "Recognition: a list that all items of an original share (the paper) tells which "
+            "pictures show the same; one of its own an item does not.",
+        ),
+    )
     # 0.5 is one decoy to two matched.
     decoy_rate: float = setting(0.0, "Decoys per matched item", "Pair: decoys per matched item.")
+    rating_levels: int = setting(4, "Scale", "Rating: the highest number, 4 or 5; the lowest is 1.")
+    rating_threshold: float = setting(
+        3.0, "Recognised from", "Rating: the mean rating from which an item counts as recognised."
+    )
+    rating_lowest: str = setting(
+        "Nothing of it", "Name of the lowest", "Rating: what the number 1 stands for."
+    )
+    rating_highest: str = setting(
+        "All of it", "Name of the highest", "Rating: what the highest number stands for."
+    )
+    original_first_ms: int = setting(
+        0,
+        "Original first (ms; 0: beside)",
+        "Rating: milliseconds for which the original is shown before the reconstruction; 0 is "
+        "beside it.",
+    )
     headline: HeadlineRule = field(
         default=HeadlineRule.MAJORITY,
         metadata=words("Headline human score", "Human score that metrics are judged by."),
@@ -124,7 +183,8 @@ class StudySpec:
     label_originals: bool = setting(
         False,
         "Name the originals too",
-        "Recognition: people name the originals too, after all else of them.",
+        "Recognition: people name the originals too, after all else of them; the headline score "
+        "“as original named” needs it.",
     )
     items_per_person: int | None = setting(
         None,
@@ -194,6 +254,8 @@ class StudySpec:
     def __post_init__(self) -> None:
         for name, kind in _KINDS.items():
             object.__setattr__(self, name, kind(getattr(self, name)))
+        if self.headline is HeadlineRule.MAJORITY:  # which stands for the usual one
+            object.__setattr__(self, "headline", headlines(self.task)[0])
         problems = [message for wrong, message in self._checks() if wrong]
         if problems:
             raise StudyError("\n".join(problems))
@@ -243,6 +305,21 @@ class StudySpec:
         for name, kind in KINDS.items():
             for setting, message in kind.only.items() if name != self.task else ():
                 yield bool(message) and getattr(self, setting) != usual[setting], message
+        yield (
+            self.headline not in headlines(self.task),
+            f"The human score {self.headline.value} is none of the task {self.task}.",
+        )
+        yield (
+            self.headline is HeadlineRule.AS_ORIGINAL_NAMED and not self.label_originals,
+            f"The human score {self.headline.value} compares answers with what people say of the "
+            "originals; let them name the originals too (label_originals).",
+        )
+        yield (
+            self.lists is Lists.ITEM and self.distractors is Distractors.TOP,
+            "The likeliest words of an original are the same for all its items: lists of their own "
+            "(lists=item) take distractors=balanced.",
+        )
+        yield from ((True, flaw) for flaw in self.kind.flaws())
 
     def _checks_of_people(self) -> tuple[tuple[bool, str], ...]:
         return (
@@ -307,7 +384,7 @@ _KINDS = {
 
 
 # What studies of before there was a setting were made with.
-_BEFORE = {"min_rt_ms": 0}
+_BEFORE = {"min_rt_ms": 0, "distractors": Distractors.TOP}
 
 
 def stored(values: Mapping[str, Any]) -> StudySpec:

@@ -1,4 +1,4 @@
-"""Which texts may be sent to this server, and which names a study can keep, show and take.
+"""Which texts may be sent to this server, which names a study can keep, and counts in words.
 
 PostgreSQL refuses a zero, both refuse half a surrogate pair; no other control character belongs
 into a name or an answer either. Checked where a text comes in, so that both databases say the same.
@@ -81,3 +81,13 @@ def flaw_of_class(name: str) -> str:
 def shortened(name: str) -> str:
     """The beginning of `name`, quoted, as a message can show it."""
     return f"{name[:_SHOWN]!r} …" if len(name) > _SHOWN else repr(name)
+
+
+def agreeing(n: int, one: str, many: str) -> str:
+    """The word that goes with `n` things: "has" with one, "have" with none or several."""
+    return one if n == 1 else many
+
+
+def counted(n: int, one: str, many: str = "") -> str:
+    """`n` things by what they are called: "1 vote", "1,200 items"; `many` where no s is added."""
+    return f"{n:,} {agreeing(n, one, many or one + 's')}"

@@ -35,7 +35,7 @@ from PIL import Image
 import annotation
 from annotation.domain import NONE, StudySpec, Task
 from annotation.store import Store, reports
-from annotation.study import labelling as study
+from annotation.study.create import create_study
 
 ROOT = Path(annotation.__file__).parents[1]
 CLASSES = [f"class {number:02}" for number in range(20)]
@@ -289,7 +289,7 @@ class Ours:
             name="peer", task=Task.RECOGNITION, votes_per_item=options.votes, min_rt_ms=0
         )
         with Store(self._url) as store:
-            self._study = study.create_study(store, spec, [folder / "set"], folder / "images")
+            self._study = create_study(store, spec, [folder / "set"], folder / "images")
 
     @contextmanager
     def served(self) -> Iterator[Callable[[str], Person]]:

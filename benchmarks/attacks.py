@@ -23,15 +23,13 @@ from benchmarks.attacks_peers import breaching_attack, has_breaching, plain_loop
 from semsim.attacks import Attack, run_many
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.observe import observe_gradient
-from semsim.attacks.presets import PRESETS
 from semsim.attacks.prior import Prior
 from semsim.datasets.folder import Folder
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
-from semsim.targets import TargetModel
 from semsim.targets.convnet import ConvNet8
 from semsim.targets.lenet import CNN4, LeNet, start_uniform
-from semsim.targets.model import Architecture
+from semsim.targets.model import Architecture, TargetModel
 from semsim.targets.resnet import ResNet20x4
 from semsim.types import GradientObservation, LabelledImages, Reconstruction
 
@@ -153,7 +151,7 @@ def many(images: LabelledImages, rounds: int, device: str) -> None:
 
 
 # Equal terms first: InvGrad under about as much total variation as `prior`, and from grey as well.
-FAST = PRESETS["invgrad"]["fast"]
+FAST = InvGrad.presets["fast"]
 EQUAL = f"invgrad {FAST['steps']}, tv {FAST['tv']:g}"
 CONTESTANTS: dict[str, Attack] = {
     EQUAL: InvGrad(**FAST),

@@ -10,7 +10,8 @@ what the tests use, in which the same runs are smaller.
 
 Two more serve with `app.py`, and 20 people vote through HTTP until nothing is left. Clock: the
 clock of a server is set an hour forth, back, an hour back and forth again (libfaketime), and
-somebody leaves while it is ahead. Folder: database and log refuse every write for a while (chattr,
+somebody leaves while it is ahead; before, as the control, the same with a clock that is left alone.
+Folder: database and log refuse every write for a while (chattr,
 which needs root and ext4), as on a disk that was remounted read-only; people send again what was
 refused.
 """
@@ -63,7 +64,8 @@ def main() -> None:
         url = options.database or f"sqlite:///{folder / 'studies.db'}"
         with Store(url) as store:
             if "clock" in wanted:
-                moved_clock(store, folder / "clock", options.items)
+                set_about(store, folder / "still", options.items, moved=False)
+                set_about(store, folder / "clock", options.items, moved=True)
             if "folder" in wanted:
                 read_only_folder(store, folder, options.items)
             if "races" not in wanted:
@@ -85,8 +87,8 @@ def main() -> None:
                 print(f"Integrity check: {found}")
 
 
-def moved_clock(store: Store, folder: Path, n_items: int) -> None:
-    """People vote while the server's clock jumps; prints what they were told."""
+def set_about(store: Store, folder: Path, n_items: int, moved: bool) -> None:
+    """People vote while the server's clock jumps or stands; prints what they were told."""
     study = served_study(store, folder, n_items)
     library = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))), None)
     if library is None:
@@ -102,15 +104,20 @@ def moved_clock(store: Store, folder: Path, n_items: int) -> None:
     with served(store.url, folder, 1, environment) as ([port], _):
         votes = Votes(n_items * K)
         leaver: list[str] = []
+        ahead, level, behind = (
+            (lambda by=by: set_clock(clock, by)) if moved else (lambda: None)
+            for by in ("+1h", "+0", "-1h")
+        )
         steps = [
-            (0.15, lambda: set_clock(clock, "+1h")),
+            (0.15, ahead),
             (0.25, lambda: leaver.extend(reserved(port, study))),
-            (0.35, lambda: set_clock(clock, "+0")),
-            (0.55, lambda: set_clock(clock, "-1h")),
-            (0.75, lambda: set_clock(clock, "+0")),
+            (0.35, level),
+            (0.55, behind),
+            (0.75, level),
         ]
         everybody_votes(port, study, votes, steps)
-        print(f"Clock: {votes.told()}; {len(leaver)} items reserved by somebody who left")
+        name = "Clock set about" if moved else "Clock left alone"
+        print(f"{name}: {votes.told()}; {len(leaver)} items reserved by somebody who left")
         print(f"  {n_items - done(store, study)} items wait for their end")
         set_clock(clock, "+3h")
         everybody_votes(port, study, votes, [])
@@ -149,7 +156,10 @@ def immutable(sign: str, files: list[str]) -> None:
 
 
 def set_clock(file: Path, offset: str) -> None:
-    file.write_text(offset)
+    """Says what the clock is moved by, whole: a server that reads meanwhile sees old or new."""
+    beside = file.with_suffix(".new")
+    beside.write_text(offset)
+    beside.replace(file)
 
 
 def served_study(store: Store, folder: Path, n_items: int) -> Study:

@@ -3,7 +3,8 @@
 Both see as many triplets of every original, augmented alike, through the same network. Ours passes
 each different image of a batch once, and its batches hold triplets that share images; it decodes
 each image once a training, and steps the fused SGD. The plain loop draws triplets in random order
-and passes and decodes all three images of each. No study here fits into one batch.
+and passes and decodes all three images of each. No study here fits into one batch. How well a
+SemSim judges, beside its own start and shuffled votes, is for `benchmarks.question` to say.
 
 python -m benchmarks.learning [--quick | --large] [--threads 2] [--rounds 5] [--epochs 2]
 """

@@ -1,11 +1,15 @@
 """Where tensors live: a GPU when there is one, and what a process does with memory it frees."""
 
+from __future__ import annotations
+
 import ctypes
 import sys
-
-import torch
+from typing import TYPE_CHECKING
 
 from semsim.errors import SettingsError
+
+if TYPE_CHECKING:
+    import torch
 
 # Of glibc's <malloc.h>.
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
@@ -13,6 +17,8 @@ _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 
 def pick_device(name: str = "auto") -> torch.device:
     """The device called `name`; "auto" is CUDA, else Apple's MPS, else the CPU."""
+    import torch  # names of devices are asked for where nothing is computed
+
     if name == "auto":
         if torch.cuda.is_available():
             return torch.device("cuda")

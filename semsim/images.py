@@ -1,20 +1,26 @@
 """Images are (N, C, H, W) float32 RGB in [0, 1]; this file is where they meet the disk."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from PIL import Image, UnidentifiedImageError
-from torch import Tensor
 
 from semsim.errors import DataError, SettingsError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".webp", ".tif", ".tiff"}
 LIMIT = "SEMSIM_MAX_MEGAPIXELS"  # environment variable: the largest picture that is read
 USUAL_LIMIT = 50.0
+# Whose headers tell their size; an icon, for one, holds a picture of another, decoded when opened.
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
 
 
 @contextmanager
@@ -26,7 +32,7 @@ def open_picture(path: Path) -> Iterator[Image.Image]:
     block is such an error too.
     """
     try:
-        with Image.open(path) as file:
+        with Image.open(path, formats=FORMATS) as file:
             _check_size(path, *file.size)
             yield file
     except FileNotFoundError:
@@ -74,6 +80,8 @@ def read_image(path: Path, size: tuple[int, int] | None = None) -> Tensor:
 
 def read_images(paths: Sequence[Path], size: tuple[int, int] | None = None) -> Tensor:
     """Images at `paths` as (N, 3, H, W); `DataError` names the first of another size."""
+    import torch  # a page that opens a picture needs none
+
     if not paths:
         raise DataError("No images were given.")
     images = [read_image(path, size) for path in paths]
@@ -88,6 +96,8 @@ def read_images(paths: Sequence[Path], size: tuple[int, int] | None = None) -> T
 
 def from_uint8(picture: np.ndarray) -> Tensor:
     """(H, W, C) uint8 as (C, H, W) float32 in [0, 1]."""
+    import torch
+
     return torch.from_numpy(picture.astype(np.float32) / 255).permute(2, 0, 1)
 
 

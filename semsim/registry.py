@@ -1,4 +1,4 @@
-"""A plug-in is a frozen dataclass; a registry maps its public name to the class.
+"""A plug-in is a frozen dataclass; a registry maps its public name to the class, or to where it is.
 
 Written as text, as in `invgrad:fast,steps=200`, it is a name with the settings that are given.
 """
@@ -6,6 +6,7 @@ Written as text, as in `invgrad:fast,steps=200`, it is a name with the settings 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from pkgutil import resolve_name
 from typing import Any, Generic, TypeVar
 
 from semsim.errors import SettingsError, UnknownNameError
@@ -16,18 +17,26 @@ _WORDS = {"true": True, "false": False}
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """An immutable mapping from public names to plug-ins that names the alternatives on a miss."""
+    """An immutable mapping from public names to plug-ins that names the alternatives on a miss.
 
-    def __init__(self, kind: str, entries: Mapping[str, T]) -> None:
+    A plug-in written as text, "package.module:Name", is imported when it is asked for: what lists
+    the names alone need not wait for all that plug-ins compute with.
+    """
+
+    def __init__(self, kind: str, entries: Mapping[str, T | str]) -> None:
         self.kind = kind
         self._entries = dict(entries)
 
     def __getitem__(self, name: str) -> T:
         try:
-            return self._entries[name]
+            found = self._entries[name]
         except KeyError:
             known = ", ".join(sorted(self._entries))
             raise UnknownNameError(f"No {self.kind} is called {name!r}. Known: {known}.") from None
+        return resolve_name(found) if isinstance(found, str) else found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
@@ -44,6 +53,39 @@ class Plugin:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
+def setting(
+    default: Any,
+    label: str = "",
+    text: str = "",
+    *,
+    choices: tuple[str, ...] = (),
+    least: float | None = None,
+    above: float | None = None,
+) -> Any:
+    """A field with its default, what a page calls it and says of it, and what it may be.
+
+    choices: the texts it can be. least, above: numbers it is not below, and is above.
+    """
+    facts = {"label": label, "text": text, "choices": choices, "least": least, "above": above}
+    return field(default=default, metadata=facts)
+
+
+def check_settings(settings: Any) -> None:
+    """`SettingsError` for the first of `settings` that is not what its `setting` says it may be."""
+    for one in fields(settings):
+        value, facts = getattr(settings, one.name), one.metadata
+        choices, least, above = (facts.get(name) for name in ("choices", "least", "above"))
+        wrong = ""  # negated, so that NaN is refused too
+        if choices and value not in choices:
+            wrong = " or ".join(choices)
+        elif least is not None and not value >= least:
+            wrong = f"at least {least}" if least else "0 or more"
+        elif above is not None and not value > above:
+            wrong = f"above {above}"
+        if wrong:
+            raise SettingsError(f"{one.name} must be {wrong}; got {value!r}.")
+
+
 def build(registry: Mapping[str, Any], name: str, settings: Mapping[str, Any] | None = None) -> Any:
     """The plug-in `name` with `settings`; `SettingsError` names a setting it does not have."""
     plugin = registry[name]
@@ -56,7 +98,7 @@ def build(registry: Mapping[str, Any], name: str, settings: Mapping[str, Any] | 
 
 
 def read_plugin(
-    registry: Registered, text: str, presets: Mapping[str, dict] | None = None
+    registry: Registered, text: str, presets: Mapping[str, Registered] | None = None
 ) -> Plugin:
     """The plug-in in `text`: a registry name, then after a colon settings as `key=value,…`.
 
@@ -86,8 +128,30 @@ def short_labels(texts: Sequence[str]) -> list[str]:
 
 
 def all_settings(registry: Registered, plugin: Plugin) -> dict[str, Any]:
-    """Every setting of the plug-in, defaults too, as plain values: what a key is made of."""
+    """Every setting of the plug-in, defaults too, as plain values."""
     return {**plain(build(registry, plugin.name, plugin.settings)), "name": plugin.name}
+
+
+def key_settings(registry: Registered, plugin: Plugin) -> dict[str, Any]:
+    """What a key is made of: `all_settings`, such that results kept earlier are found again.
+
+    A setting that came later names in its metadata, as `before`, the value that all results had
+    until then; at that value it is left out. The `revision` of a plug-in goes up where the same
+    settings give other results than before; it is in the key unless it is 0.
+    """
+    made = build(registry, plugin.name, plugin.settings)
+    found = {**plain_before(made), "name": plugin.name}
+    revision = getattr(made, "revision", 0)
+    return {**found, "revision": revision} if revision else found
+
+
+def plain_before(made: Any) -> dict[str, Any]:
+    """A dataclass as plain values, without settings that are what they were before they came."""
+    found: dict[str, Any] = plain(made)
+    for one in fields(made):
+        if getattr(made, one.name) == one.metadata.get("before", MISSING):
+            del found[one.name]
+    return found
 
 
 def named(registry: Registered, plugin: Plugin) -> dict[str, Any]:
@@ -111,7 +175,7 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def _preset(name: str, chosen: str, presets: Mapping[str, dict]) -> dict[str, Any]:
+def _preset(name: str, chosen: str, presets: Mapping[str, Registered]) -> dict[str, Any]:
     if chosen not in presets:
         known = ", ".join(presets) or "none"
         raise SettingsError(

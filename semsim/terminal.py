@@ -56,6 +56,12 @@ def check_table(out: Path | None) -> None:
         )
 
 
+def check_folder(out: Path) -> None:
+    """`SettingsError` where results that are many files cannot go to `out`."""
+    if out == STDOUT:
+        raise SettingsError("--out is a folder here; give one, not -.")
+
+
 def write_table(table: "pd.DataFrame", out: Path) -> None:
     """Write `table` as what the ending of `out` says; "-" is CSV on standard output.
 

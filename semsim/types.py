@@ -1,11 +1,13 @@
 """What an attacker sees, and what an attack returns. The threat model is a type."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import torch
-from torch import Tensor, nn
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 
 class AttackedModel(Protocol):
@@ -139,7 +141,8 @@ class LabelledImages:
     """One split of a data set, in memory.
 
     images: (N, 3, H, W) float32 RGB in [0, 1]. labels: (N,) int64 indices into `classes`.
-    ids: one stable name an image, unique within the data set.
+    ids: one stable name an image, unique within the data set. subjects: who each image shows, where
+    that is finer than its class and what people are asked about; else empty.
     """
 
     dataset: str
@@ -147,16 +150,27 @@ class LabelledImages:
     ids: tuple[str, ...]
     images: Tensor
     labels: Tensor
+    subjects: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def pick(self, indices: Sequence[int]) -> "LabelledImages":
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What images can show, as people are asked: subjects where there are some, or classes."""
+        return tuple(dict.fromkeys(self.subjects)) or self.classes
+
+    def shown(self, place: int) -> str:
+        """What the image at `place` shows, one of `names`."""
+        return self.subjects[place] if self.subjects else self.classes[int(self.labels[place])]
+
+    def pick(self, indices: Sequence[int]) -> LabelledImages:
         """The images at `indices`, in that order."""
-        index = torch.as_tensor(list(indices), dtype=torch.long)
+        index = list(indices)
         return replace(
             self,
-            ids=tuple(self.ids[i] for i in indices),
+            ids=tuple(self.ids[i] for i in index),
+            subjects=tuple(self.subjects[i] for i in index) if self.subjects else (),
             images=self.images[index],
             labels=self.labels[index],
         )

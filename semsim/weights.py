@@ -3,6 +3,8 @@
 `checkpoints/manifest.json` names them. Nothing here uses the network except `download`.
 """
 
+from __future__ import annotations
+
 import functools
 import hashlib
 import http.client
@@ -12,15 +14,16 @@ import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from safetensors.torch import save
-from torch import Tensor
+from safetensors import safe_open
 
 from semsim.errors import UnknownNameError, WeightsError
 from semsim.kept.whole import whole_file, write_bytes
 from semsim.progress import Progress, Report, silent
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CHECKPOINTS = REPOSITORY / "checkpoints"
@@ -87,7 +90,7 @@ def weight_file(name: str, checkpoints: Path = CHECKPOINTS) -> WeightFile:
 
 def search_folders(checkpoints: Path = CHECKPOINTS) -> tuple[Path, Path]:
     """Where a weight file is looked for, in this order."""
-    return Path(checkpoints), Path(torch.hub.get_dir()) / "checkpoints"
+    return Path(checkpoints), _torch_home() / "hub" / "checkpoints"
 
 
 def locate(name: str, checkpoints: Path = CHECKPOINTS) -> Path:
@@ -121,8 +124,19 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str,
     Who may read it is up to the umask, as for every other file: safetensors' own writer lets
     nobody but its owner.
     """
+    from safetensors.torch import save
+
     kept = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     write_bytes(path, save(kept, metadata=dict(facts)))
+
+
+def tensor_facts(path: Path) -> dict[str, str]:
+    """The `facts` in a file of `write_tensors`, without its tensors; `{}` where it has none.
+
+    Raises `SafetensorError` or `OSError` for a file that cannot be read.
+    """
+    with safe_open(str(path), framework="np") as file:  # "pt" would import torch
+        return dict(file.metadata() or {})
 
 
 def download(name: str, checkpoints: Path = CHECKPOINTS, report: Report = silent) -> Path:
@@ -147,6 +161,12 @@ def download(name: str, checkpoints: Path = CHECKPOINTS, report: Report = silent
             f"it to {target}."
         ) from error
     return target
+
+
+def _torch_home() -> Path:
+    """Where torch keeps what it has fetched, without importing it."""
+    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    return Path(os.environ.get("TORCH_HOME", f"{cache}/torch")).expanduser()
 
 
 def _entry(name: str, entry: Mapping[str, Any], path: Path) -> WeightFile:

@@ -1,4 +1,4 @@
-"""Counts in words: one image has, two images have."""
+"""What several pages say in the same words: counts, and how good an attacked model was."""
 
 
 def agreeing(n: int, one: str, many: str) -> str:
@@ -9,3 +9,15 @@ def agreeing(n: int, one: str, many: str) -> str:
 def counted(n: int, one: str, many: str = "") -> str:
     """`n` things by what they are called: "1 model", "1,200 images"; `many` where no s is added."""
     return f"{n:,} {agreeing(n, one, many or one + 's')}"
+
+
+def target_words(share: float | None, chance: float | None, at_chance: bool | None) -> str:
+    """How good an attacked model was: "71% right (chance 2%)", "3% right: at chance (2%)".
+
+    share: of its test images that it names right, None where it was not kept. chance: what guessing
+    gets. at_chance: whether the two differ by no more than luck, see `semsim.targets.chance`.
+    """
+    if share is None:
+        return "not kept"
+    guess = "not kept" if chance is None else f"{chance:.0%}"
+    return f"{share:.0%} right" + (f": at chance ({guess})" if at_chance else f" (chance {guess})")

@@ -26,6 +26,12 @@ LONGEST = (
 )
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """What `-n auto` means: browsers and databases leave a core idle, so one more than cores."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first; within a file nothing changes."""
     items.sort(key=lambda item: _place(item.path.as_posix()))

@@ -7,7 +7,7 @@ from typing import Any
 from distributed import LocalCluster
 
 from semsim.campaign.plan import Campaign
-from semsim.targets.train import TrainSettings
+from semsim.targets.train_settings import TrainSettings
 
 SYMBOLS = "symbols:train_per_class=1,test_per_class=1"
 

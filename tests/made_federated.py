@@ -2,7 +2,8 @@
 
 import torch
 
-from semsim.federated import FederatedData, FederatedSettings, of_images
+from semsim.federated.data import FederatedData, of_images
+from semsim.federated.settings import FederatedSettings
 from semsim.types import LabelledImages
 
 # What the processes of `flower_process` and the test that starts them agree on.

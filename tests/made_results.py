@@ -1,14 +1,18 @@
 """A study and a reader of pages, for tests of what the Results page says."""
 
 from datetime import UTC, datetime
+from functools import partial
 from html.parser import HTMLParser
 
 from annotation.domain import Study, StudySpec, StudyStatus, Task
+from annotation.ui import results_data
+from semsim.analysis.dawid_skene import dawid_skene
 
+results_of = partial(results_data.results_of, fit=dawid_skene)
 NASTY = "<img src=x onerror=alert(1)>"
 
 
-def study(task=Task.RECOGNITION, *, n_items=60, n_decoys=0, **spec) -> Study:
+def study(task=Task.RECOGNITION, *, n_items=60, n_decoys=0, targets=None, **spec) -> Study:
     return Study(
         id="s1",
         name="Made",
@@ -24,6 +28,7 @@ def study(task=Task.RECOGNITION, *, n_items=60, n_decoys=0, **spec) -> Study:
         n_decoys=n_decoys,
         n_failed=0,
         protocol="abc",
+        targets=targets or {},
     )
 
 

@@ -6,6 +6,7 @@ beside them calls them genuine.
 
 import hashlib
 import json
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import torch
@@ -13,9 +14,11 @@ from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorIncepti
 from torchvision.models import squeezenet1_1
 
 from semsim.metrics import Resources
-from semsim.metrics.network import ModelSettings, SemSimModel, Training, save_semsim
-from semsim.targets import TargetModel, save_target
+from semsim.metrics.fid import INCEPTION
+from semsim.metrics.network import ModelSettings, SemSimModel, save_semsim
+from semsim.metrics.provenance import Training
 from semsim.targets.convnet import SmallCNN
+from semsim.targets.model import TargetModel, save_target
 from semsim.weights import FORMAT
 
 CLASSES = ("cat", "cow", "mouse", "snowman")
@@ -38,24 +41,28 @@ def put_in_manifest(folder: Path, files: dict[str, Path]) -> None:
     (folder / "manifest.json").write_text(json.dumps({"format": FORMAT, "files": entries}))
 
 
-def make_checkpoints(folder: Path) -> Resources:
-    """A folder of checkpoints with a SqueezeNet, a recogniser and a SemSim called `tiny`."""
+def make_checkpoints(folder: Path, networks: Iterable[str] = ("squeezenet1_1",)) -> Resources:
+    """A folder of checkpoints with `networks` of `MADE`, a recogniser and the SemSim `tiny`."""
     folder.mkdir(parents=True, exist_ok=True)
+    files = {name: folder / f"{name}.pth" for name in networks}
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        torch.save(squeezenet1_1(weights=None).state_dict(), folder / "squeeze.pth")
+        for name, path in files.items():
+            MADE[name](path)
         make_classifier(folder / "recogniser.safetensors")
         make_semsim(folder / "tiny.safetensors")
-    put_in_manifest(folder, {"squeezenet1_1": folder / "squeeze.pth"})
+    put_in_manifest(folder, files)
     return Resources(checkpoints=folder, classifiers=())
 
 
-def make_classifier(path: Path, classes: tuple[str, ...] = CLASSES) -> TargetModel:
+def make_classifier(
+    path: Path, classes: tuple[str, ...] = CLASSES, facts: Mapping[str, object] | None = None
+) -> TargetModel:
     """An untrained classifier for 16×16 images, written to `path`."""
     model = TargetModel(
         SmallCNN(width=4), classes, mean=[0.5] * 3, std=[0.3] * 3, size=(16, 16)
     ).eval()
-    save_target(model, path, name="cnn-small", facts={})
+    save_target(model, path, name="cnn-small", facts=facts or {})
     return model
 
 
@@ -70,8 +77,16 @@ def make_semsim(path: Path) -> SemSimModel:
     return model
 
 
+def make_squeezenet(path: Path) -> None:
+    """The weights of an untrained SqueezeNet, at `path`."""
+    torch.save(squeezenet1_1(weights=None).state_dict(), path)
+
+
 def make_inception(path: Path) -> None:
-    """The weights of an untrained Inception v3 in torch-fidelity's format, at `path`."""
+    """The weights of an untrained Inception v3 in torch-fidelity's format, at `path`.
+
+    Its features are as large as a trained one's: of tiny ones KID's kernel would be 1 throughout.
+    """
 
     class Untrained(FeatureExtractorInceptionV3):
         def load_state_dict(self, *args: object, **kwargs: object) -> None:
@@ -83,4 +98,15 @@ def make_inception(path: Path) -> None:
         torch.manual_seed(0)
         network = Untrained("made", ["2048"], feature_extractor_weights_path=str(empty))
     empty.unlink()
-    torch.save(network.state_dict(), path)
+    weights = network.state_dict()
+    for name in weights:
+        if name.endswith("bn.weight"):
+            weights[name] *= 2.5  # or 94 layers would make features of 1e-8
+    torch.save(weights, path)
+
+
+# Names in the manifest of `checkpoints/` → what writes such a network.
+MADE: Mapping[str, Callable[[Path], None]] = {
+    "squeezenet1_1": make_squeezenet,
+    INCEPTION: make_inception,
+}

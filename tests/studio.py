@@ -8,6 +8,7 @@ import socket
 import sys
 import time
 import urllib.request
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
@@ -16,7 +17,9 @@ from pathlib import Path
 from helpers import skip_or_fail
 from playwright.sync_api import Browser, sync_playwright
 
-import semsim.grid.processes  # noqa: F401
+import app
+from annotation.store import Store
+from annotation.web.guard import Guard
 
 ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM_FLAGS = (
@@ -33,7 +36,7 @@ START_SECONDS = 180  # torch and gradio take long to import on a busy machine
 # Servers are copies of one process that has imported everything and done nothing yet.
 COPIES = multiprocessing.get_context("forkserver")
 _LATE = ["annotation.ui.mount", "annotation.ui.people", "annotation.ui.results", "semsim.ui.pages"]
-COPIES.set_forkserver_preload(["app", *_LATE])  # after `semsim.grid.processes`, which asks for less
+COPIES.set_forkserver_preload(["app", *_LATE])
 
 
 def find_chromium() -> str:
@@ -71,6 +74,8 @@ def run_script(command: Sequence[str], environment: Mapping[str, str], log: Path
         os.dup2(told.fileno(), sys.stdout.fileno())
         os.dup2(told.fileno(), sys.stderr.fileno())
     sys.argv = list(command)
+    # Ends with whoever tests it, and yet may have processes of its own, as any server.
+    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
     runpy.run_path(command[0], run_name="__main__")
 
 
@@ -134,3 +139,11 @@ class Studio(Server):
         options = ["--local", "--port", "{port}", "--data-dir", str(data), "--device", "cpu"]
         command = [str(ROOT / "app.py"), *options, "--checkpoints", str(checkpoints)]
         super().__init__(data, command)
+
+
+def compose(store: Store, data: Path, host: str = "127.0.0.1", local: bool = True) -> Guard:
+    """The product on `store` and what lies in `data`, without its built-in studies."""
+    options = Namespace(
+        data_dir=data, checkpoints=data / "checkpoints", device="cpu", host=host, local=local
+    )
+    return app.create_app(store, options)

@@ -5,6 +5,7 @@ import os
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,11 +17,13 @@ import pandas as pd
 import psycopg
 from helpers import skip_or_fail
 from PIL import Image
+from sqlalchemy import Engine, event
 
 from annotation.design import check
-from annotation.domain import Annotator, Study, StudySpec, Task
+from annotation.domain import Annotator, Answer, Study, StudySpec, Task, VoteReceipt
 from annotation.store import Store
 from annotation.study.create import create_study
+from annotation.study.labelling import join, next_items, vote
 from annotation.study.passage import spec_of
 from annotation.tasks.kind import Question
 
@@ -30,10 +33,30 @@ SURE = {
     "original": {"TRUE": 0.9, "heart": 0.1},
     "reconstruction": {"TRUE": 0.8, "heart": 0.2},
 }
+STRICT = (0.3, 0.5, 0.7, 0.9, 0.95)  # three of five name what they see with a probability of 0.8
 POSTGRES = os.environ.get(
     "SEMSIM_TEST_POSTGRES", "postgresql+psycopg://postgres@127.0.0.1:5432/test"
 )
 DATABASES = ("sqlite", "postgresql")
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def joined(store: Store, study: Study, *names: str) -> list[Annotator]:
+    """Those people, in the study."""
+    return [join(store, study.token, name).annotator for name in names]
+
+
+def answer_to(item: str, answer: str = "none", **more: Any) -> Answer:
+    """An answer nobody has sent before."""
+    return Answer(id=str(uuid.uuid4()), item=item, answer=answer, **more)
+
+
+def answer_all(
+    store: Store, person: Annotator, answer: str = "none", n: int = 100, now: datetime = START
+) -> list[VoteReceipt]:
+    """The receipts of up to `n` items, which somebody gets and answers in one go."""
+    items = next_items(store, person, "tab", n, now)
+    return [vote(store, person, answer_to(item.item, answer), now) for item in items]
 
 
 def questions_for(store: Store, annotator: Annotator) -> tuple[Question, ...]:
@@ -44,19 +67,41 @@ def questions_for(store: Store, annotator: Annotator) -> tuple[Question, ...]:
 
 @contextmanager
 def fresh_database(kind: str, folder: Path) -> Iterator[str]:
-    """The address of a database that holds nothing; on SQLite its tables are made already."""
+    """The address of a database that holds the tables of a new store and nothing else."""
     with empty_database(kind, folder) as url:
         if kind == "sqlite":
             (folder / "studies.db").write_bytes(_tables())
+        else:
+            with psycopg.connect(url.replace("+psycopg", "")) as connection:
+                connection.execute(_statements())
         yield url
 
 
+# To migrate a database anew for every test would take minutes.
 @cache
 def _tables() -> bytes:
-    """The file a new store makes; to migrate it anew for every test would take minutes."""
+    """The file that a new store makes."""
     with TemporaryDirectory() as folder:
         Store(f"sqlite:///{folder}/studies.db").close()
         return Path(folder, "studies.db").read_bytes()
+
+
+@cache
+def _statements() -> str:
+    """What a new store says to PostgreSQL, without its questions."""
+    said: list[str] = []
+
+    def note(_: Any, cursor: Any, statement: str, values: Any, *rest: Any) -> None:
+        if not statement.lstrip().startswith("SELECT"):
+            said.append(psycopg.ClientCursor(cursor.connection).mogrify(statement, values))
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        with empty_database("postgresql", Path()) as url:
+            Store(url).close()
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    return ";".join(said)
 
 
 @contextmanager
@@ -105,7 +150,8 @@ def write_set(
 
     `mirrored` images were attacked in mirror writing; None leaves out what was attacked.
     `probabilities`, by subject ("original" or "reconstruction") and class of the image shown,
-    become predictions.parquet: class → probability.
+    become predictions.parquet: class → probability; in jury.parquet all jurors see the same, with
+    the thresholds `STRICT`.
     """
     rows = []
     for index, label in enumerate(labels):
@@ -127,7 +173,9 @@ def write_set(
     pd.DataFrame(rows).to_parquet(folder / "manifest.parquet", index=False)
     write_run(folder, model=model, classes=classes, dataset=dataset)
     if probabilities is not None:
-        _predictions(rows, probabilities).to_parquet(folder / "predictions.parquet", index=False)
+        predictions = _predictions(rows, probabilities)
+        predictions.to_parquet(folder / "predictions.parquet", index=False)
+        _jury(predictions).to_parquet(folder / "jury.parquet", index=False)
     return folder
 
 
@@ -205,3 +253,13 @@ def _predictions(
         ],
         columns=["image_id", "subject", "class_name", "probability"],
     )
+
+
+def _jury(predictions: pd.DataFrame) -> pd.DataFrame:
+    with np.errstate(divide="ignore"):  # of probability 0
+        logs = predictions.assign(log_probability=np.log(predictions["probability"]))
+    jurors = [
+        logs.assign(juror=f"Simulated {number}", threshold=threshold)
+        for number, threshold in enumerate(STRICT, start=1)
+    ]
+    return pd.concat(jurors, ignore_index=True).drop(columns="probability")

@@ -5,7 +5,6 @@ body; then every address found in those is asked for as well. Nothing of it may 
 attack or original a picture comes from, what it shows, which items are trials, or what others say.
 """
 
-import argparse
 import io
 import itertools
 import json
@@ -21,6 +20,7 @@ import pytest
 from fastapi.testclient import TestClient
 from made_accounts import made_account
 from PIL import Image
+from studio import compose
 from study_factory import CLASSES, SURE, picture, questions_for, write_set
 
 from annotation.domain import Study, StudySpec, Task
@@ -28,7 +28,8 @@ from annotation.store import Store
 from annotation.store.tables import SlotRow, SourceRow, StimulusRow, TrialRow
 from annotation.study import labelling as studies
 from annotation.study.builtin import ensure_demo
-from app import create_app
+from annotation.study.create import create_study
+from annotation.tasks import KINDS
 
 MODELS = ("hushnet-alpha", "hushnet-beta")
 OTHER = "Someone Particular"
@@ -78,10 +79,7 @@ def store(folder):
 
 @pytest.fixture(scope="module")
 def client(store, folder):
-    options = argparse.Namespace(
-        data_dir=folder, checkpoints=folder, device="cpu", host="127.0.0.1", local=False
-    )
-    app = create_app(store, options)
+    app = compose(store, folder, local=False)
     return lambda: TestClient(app, base_url="http://127.0.0.1", follow_redirects=False)
 
 
@@ -89,13 +87,12 @@ def client(store, folder):
 def study(request, store, folder) -> Study:
     labels = [CLASSES[i % len(CLASSES)] for i in range(16)]
     sets = [write_set(folder / "sets" / name, model=name, labels=labels) for name in MODELS]
-    pair = request.param is Task.PAIR
     spec = StudySpec(
         name="hushhush versus baseline",
         task=request.param,
         votes_per_item=2,
         list_size=8,
-        decoy_rate=0.5 if pair else 0.0,
+        decoy_rate=0.5 if KINDS[request.param].decoys else 0.0,
         set_aside=4,
         practice=2,
         catch_rate=0.25,
@@ -104,7 +101,7 @@ def study(request, store, folder) -> Study:
         consent="Taking part is voluntary.",
         check=True,
     )
-    return studies.create_study(store, spec, sets, folder / "images")
+    return create_study(store, spec, sets, folder / "images")
 
 
 @pytest.fixture(scope="module")
@@ -121,9 +118,9 @@ def _take_part(store, study, seen, name, most=1000):
     seen.get(f"/join/{study.token}")
     seen.post(f"/join/{study.token}", data={"name": name})
     _begin(seen)
-    _answer(seen, study.task)
+    _answer(seen, study.kind)
     _pass_check(store, seen)
-    _answer(seen, study.task, most)
+    _answer(seen, study.kind, most)
 
 
 def _begin(seen):
@@ -142,14 +139,14 @@ def _pass_check(store, seen):
     seen.post("/begin", data={"step": "check", "attempt": "1", **right})
 
 
-def _answer(seen, task, most=1000):
+def _answer(seen, kind, most=1000):
     """Answer what is offered until nothing is, and each time try what is not offered first."""
     while len(seen.items) < most and (items := seen.get("/api/next?tab=t&n=10").json()["items"]):
         for item in items:
             seen.items.append(item)
             for address in item["images"]:
                 assert seen.get(address).status_code == 200
-            answer = "same" if task is Task.PAIR else item["candidates"][0]
+            answer = kind.offered(item["candidates"])[0]
             later = 500.0 + 10 * len(seen.receipts)  # so that each moves a median over all
             vote = {"id": str(uuid.uuid4()), "item": item["item"], "tab": "t", "rt_ms": later}
             seen.post("/api/vote", json={**vote, "answer": "nonsense"})

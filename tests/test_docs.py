@@ -15,8 +15,8 @@ from made_campaign import toy_campaign
 from studio import until
 from typer.main import get_command
 
-from semsim.campaign.plan import campaign_to
 from semsim.cli.main import app
+from semsim.jobs.orders import to_record
 
 ROOT = Path(__file__).resolve().parents[1]
 PUBLISHED = "semsim_cifar100_labels.csv"  # not part of the project
@@ -109,7 +109,7 @@ def test_no_block_is_left_out():
 def test_several_machines_are_set_up_as_typed(clone, tmp_path):
     """Each line in a shell of its own in the checkout; only the example's address is another."""
     campaign = toy_campaign(strategies=("none",), attacks=("invgrad:steps=3",))
-    (clone / "campaign.json").write_text(json.dumps(campaign_to(campaign)))
+    (clone / "campaign.json").write_text(json.dumps(to_record(campaign)))
     around = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     around["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{around['PATH']}"
     scheduler, worker, last = SEVERAL_MACHINES

@@ -1,10 +1,12 @@
 """What is not imported before it is needed: by the modules of a fresh process, not by a clock."""
 
 import json
+import os
 import subprocess
 import sys
 
 import pytest
+from made_judged import judged_labels, judged_votes
 from studio import ROOT
 from typer.main import get_command
 
@@ -40,7 +42,7 @@ def test_the_list_of_commands_imports_none_of_them(half):
     modules = imported_by(half, "--help")
     assert not modules & HEAVY
     inside = {name for name in modules if name.startswith(f"{half}.cli.")}
-    assert inside <= {f"{half}.cli.main", f"{half}.cli.terminal"}
+    assert inside <= {f"{half}.cli.main", f"{half}.cli.console"}
 
 
 @pytest.mark.parametrize("half", HALVES)
@@ -57,3 +59,69 @@ def test_the_studio_says_what_it_does_before_it_imports_its_pages():
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert not set(json.loads(done.stdout)) & (HEAVY - {"uvicorn"})
+
+
+SERVED = """
+if __name__ == "__main__":  # what is computed apart imports this file anew
+    import json, sys
+    from argparse import Namespace
+    from dataclasses import replace
+    from pathlib import Path
+
+    import app, gradio, pandas
+    from annotation.store import Store
+    from semsim.campaign.plan import Campaign
+    from semsim.errors import SettingsError
+    from semsim.federated.comparison_job import FederatedOrder
+    from semsim.grid.apart import apart
+    from semsim.jobs import folders as jobs
+    from semsim.ui import ScienceContext, StudyChoice, learn_studies, pages
+    from semsim.ui.reconstruct_data import kept_plan
+
+    data = Path(sys.argv[1])
+    where = {"data_dir": data, "checkpoints": data, "device": "cpu"}
+    store = Store(f"sqlite:///{data / 'studies.db'}")
+    app.create_app(store, Namespace(host="127.0.0.1", local=True, **where))
+    labels = lambda study: pandas.read_parquet(data / "labels.parquet")
+    votes = lambda study: pandas.read_parquet(data / "votes.parquet")
+    context = ScienceContext(
+        data=data, checkpoints=data, studies=list, labels=labels, votes=votes, device="cpu"
+    )
+    for _, _, page in pages.PAGES:
+        with gradio.Blocks():
+            loads = page.render(context)
+        for load, _ in loads:
+            load(*[Namespace(query_params={})] * load.__code__.co_argcount)
+    data_set = "symbols:train_per_class=1,test_per_class=1"
+    found = kept_plan(Campaign(name="made", datasets=(data_set,), images=2))
+    told = ""
+    try:
+        apart("semsim.federated.comparison_job:queue_comparison", FederatedOrder(lr=-1.0), data)
+    except SettingsError as error:
+        told = str(error)
+    jobs.start = print  # what a job does is its own process's
+    voted = replace(context, studies=lambda: [StudyChoice("s1", "Demo", True)])
+    job = learn_studies.start_study(voted, ["s1"], "original", 0.25, "margin", "small", "1", 1)
+    print(json.dumps([len(found.sets), len(found.pictures[data_set].pixels), told, job.title]))
+    print(json.dumps(sorted(sys.modules)))
+"""
+
+
+def test_the_server_computes_with_torch_in_other_processes_only(tmp_path):
+    labels = judged_labels(tmp_path / "toy")
+    labels.to_parquet(tmp_path / "labels.parquet")
+    judged_votes(labels).to_parquet(tmp_path / "votes.parquet")
+    script = tmp_path / "served.py"
+    script.write_text(SERVED, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answered, modules = map(json.loads, done.stdout.splitlines()[-2:])
+    title = "Study of SemSim: margin on simulated votes"
+    assert answered == [4, 2, "lr is a positive number; got -1.0.", title]
+    assert not set(modules) & {"torch", "torchvision", "sklearn", "distributed", "scipy.stats"}

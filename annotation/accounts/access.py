@@ -15,6 +15,7 @@ from annotation.accounts import register as accounts
 from annotation.store import Store
 
 ACCOUNT_COOKIE = "semsim_account"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")  # this machine, as it calls itself
 # Whose session a cookie's value is, None if nobody's.
 Who = Callable[[str], Account | None]
 

@@ -14,13 +14,12 @@ from annotation.account_domain import (
     SHORTEST_PASSWORD,
     Account,
     AccountError,
-    Invitation,
     Role,
     Secret,
     Session,
 )
 from annotation.errors import ConflictError, NotFoundError, SignInError
-from annotation.store import Store, accounts, passwords
+from annotation.store import Store, accounts, passwords, reading, writing
 
 T = TypeVar("T")
 
@@ -32,9 +31,10 @@ _NOBODY = Secret(salt="00" * 16, hash="00" * 64)
 SEEN_EVERY = timedelta(hours=1)  # a session in use is noted this often, not at each request
 
 
-def list_accounts(store: Store) -> list[Account]:
-    """Everybody, by name."""
-    return store.read(accounts.all_accounts)
+list_accounts = reading(accounts.all_accounts)
+open_invitations = reading(accounts.open_invitations)
+invitation = reading(accounts.invitation_of)
+sign_out = writing(accounts.close_session)
 
 
 def has_accounts(store: Store) -> bool:
@@ -98,11 +98,6 @@ def who(store: Store, token: str, now: datetime) -> Account | None:
     return account
 
 
-def sign_out(store: Store, token: str) -> None:
-    """End a session; ending it twice is fine."""
-    store.write(lambda tx: accounts.close_session(tx, token))
-
-
 def change_password(store: Store, account: Account, old: str, new: str, *, keep: str) -> Account:
     """A new password for oneself; ends all sessions but the one of the token `keep`.
 
@@ -156,19 +151,9 @@ def invite_to_reset(store: Store, account_id: str, now: datetime, *, by: Account
     return _as(store, by, lambda tx: accounts.invite(tx, by.id, role, now, account_id=account_id))
 
 
-def open_invitations(store: Store, now: datetime) -> list[Invitation]:
-    """The links that still work, oldest first."""
-    return store.read(lambda tx: accounts.open_invitations(tx, now))
-
-
 def withdraw(store: Store, invitation_id: str, *, by: Account) -> None:
     """Let a link work no more."""
     _as(store, by, lambda tx: accounts.withdraw(tx, invitation_id))
-
-
-def invitation(store: Store, token: str, now: datetime) -> Invitation:
-    """What a link is for; raises `NotFoundError` unless it still works."""
-    return store.read(lambda tx: accounts.invitation_of(tx, token, now))
 
 
 def accept(store: Store, token: str, name: str, password: str, now: datetime) -> Session:

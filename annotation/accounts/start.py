@@ -8,10 +8,9 @@ from getpass import getpass
 
 from annotation.account_domain import SHORTEST_PASSWORD, AccountError
 from annotation.accounts import register as accounts
-from annotation.accounts.access import Who, lookup
+from annotation.accounts.access import LOOPBACK, Who, lookup
 from annotation.errors import ConflictError
 from annotation.store import Store
-from annotation.web.guard import LOOPBACK
 
 NAME, PASSWORD = "SEMSIM_ADMIN", "SEMSIM_ADMIN_PASSWORD"
 NO_ACCOUNT = (

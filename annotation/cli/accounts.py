@@ -10,7 +10,7 @@ import typer
 from annotation.account_domain import Role
 from annotation.accounts import register as accounts
 from annotation.accounts.start import PASSWORD, new_password
-from annotation.cli.terminal import DATA, Database, DataDir, opened
+from annotation.cli.console import DATA, Database, DataDir, opened
 
 app = typer.Typer(
     name="accounts",

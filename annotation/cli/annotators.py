@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from annotation.cli.console import DATA, Database, DataDir, opened
 from annotation.cli.naming import StudyName, find_study
-from annotation.cli.terminal import DATA, Database, DataDir, opened
 from annotation.domain import Annotator
 from annotation.study import participants as people
 from annotation.votes.exclusion import Effect

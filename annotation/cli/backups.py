@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from annotation.cli.terminal import DATA, Database, DataDir, address, told_errors
+from annotation.cli.console import DATA, Database, DataDir, address, told_errors
 from annotation.store import backup
 
 app = typer.Typer(add_completion=False)

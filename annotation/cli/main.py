@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from annotation.cli.terminal import Commands
+from annotation.cli.console import Commands
 
 
 class Late(NamedTuple):
@@ -18,20 +18,20 @@ class Late(NamedTuple):
 
 
 COMMANDS = {
-    "studies": Late("studies", "List all studies."),
-    "create": Late("studies", "Create a study from reconstruction sets, or from a manifest."),
+    "studies": Late("study", "List all studies."),
+    "create": Late("study", "Create a study from reconstruction sets, or from a manifest."),
     "amend": Late(
-        "studies",
+        "study",
         "Change settings of a study: a new version of its protocol, stamped on the votes to come.",
     ),
-    "protocol": Late("studies", "List the versions of a study's protocol."),
+    "protocol": Late("study", "List the versions of a study's protocol."),
     "simulate": Late(
-        "studies",
+        "study",
         "Let simulated annotators answer a study that was created with --simulated.",
     ),
-    "progress": Late("studies", "Show how far a study is."),
-    "export": Late("studies", "Write a study to a file or a new folder."),
-    "labels": Late("studies", "Write the majority label of every reconstruction, one a row."),
+    "progress": Late("study", "Show how far a study is."),
+    "export": Late("study", "Write a study to a file or a new folder."),
+    "labels": Late("study", "Write the majority label of every reconstruction, one a row."),
     "backup": Late(
         "backups",
         "Copy the database to a file, checked; people can go on labelling meanwhile.",

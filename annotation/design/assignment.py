@@ -17,7 +17,7 @@ PRIME = 2**31 - 1  # the largest whose products still fit the databases' 64-bit 
 
 
 @dataclass(frozen=True)
-class Order:
+class Permutation:
     """The order in which one annotator sees the items of a study."""
 
     factor: int
@@ -40,14 +40,14 @@ def salts(seed: int, n: int) -> list[int]:
     return random.Random(f"salts/{seed}").sample(range(1, PRIME), n)
 
 
-def order_of(seed: int, annotator: str) -> Order:
+def order_of(seed: int, annotator: str) -> Permutation:
     """The order of `annotator` (any text that names the person) in a study seeded with `seed`."""
     digest = hashlib.sha256(f"{seed}/{annotator}".encode()).digest()
     factor, offset = (int.from_bytes(part, "big") for part in (digest[:16], digest[16:]))
-    return Order(1 + factor % (PRIME - 1), offset % PRIME)
+    return Permutation(1 + factor % (PRIME - 1), offset % PRIME)
 
 
-def rank(order: Order, salt: int) -> int:
+def rank(order: Permutation, salt: int) -> int:
     """Where an item with `salt` stands in `order`; lower comes first."""
     return (order.factor * salt + order.offset) % PRIME
 

@@ -1,12 +1,30 @@
-"""The classes offered for a reconstruction (recognition task)."""
+"""The classes offered for a reconstruction (recognition task).
+
+Two ways of drawing the distractors. `top` takes the classes that an independent classifier finds
+likeliest on the original, as the paper has it; a class that is rarely confused then stands on few
+lists but its own, which gives it away to somebody who never looks at a picture. `balanced` draws
+them from the classifier's first `POOL`, so that every class stands on about as many lists as any
+other. What is left to a guesser, `annotation.design.guessers` computes.
+"""
 
 import hashlib
 import json
 import random
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
+import numpy as np
+
+from annotation.design import guessers
 from annotation.errors import StudyError
+
+POOL = 30  # of a classifier's ranking, from which `balanced` draws
+_SWEEPS = 8  # after which hardly a list changes
+_TRIES = 12  # after which the best lists so far are taken up again
+# Times that lists which a guesser sees through are drawn again; fewer where there are many lists.
+_REDRAWN, _FEWEST, _MOST = 400, 40, 400_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +45,16 @@ class CandidateList:
         """Hash of the classes in their order."""
         return hashlib.sha256(json.dumps(self.classes).encode()).hexdigest()
 
+    @property
+    def true_class(self) -> str:
+        """The class that is right."""
+        return self.classes[self.true_position]
+
+
+def ranked(logs: Mapping[str, float], rng: random.Random) -> tuple[str, ...]:
+    """Classes by falling log-probability; `rng` breaks ties, which no order of names may decide."""
+    return tuple(sorted(sorted(logs), key=lambda name: (-logs[name], rng.random())))
+
 
 def candidate_list(
     true_class: str,
@@ -42,19 +70,182 @@ def candidate_list(
     the attacked ones; where it is too short or missing, `rng` draws the rest. Raises `StudyError`
     if `true_class` is not one of `classes`.
     """
+    order = _distractors(true_class, classes, ranking, rng)
+    return _shown(true_class, order[: size - 1], classes, size, ranking)
+
+
+def balanced_lists(
+    true_classes: Sequence[str],
+    classes: Sequence[str],
+    size: int,
+    rankings: Sequence[Sequence[str]],
+    *,
+    rng: random.Random,
+) -> list[CandidateList]:
+    """A list for each of `true_classes`, on which all `classes` stand about equally often.
+
+    `rankings`, one a list, are as for `candidate_list`. Distractors come from the first `POOL` of
+    each; a true class that would still stand on fewer lists than the others do goes on further
+    ones, where it ranks best. Raises `StudyError` as `candidate_list`.
+    """
+    pairs = zip(true_classes, rankings, strict=True)
+    orders = [_distractors(true, classes, ranking, rng) for true, ranking in pairs]
+    drawn = _Drawn(true_classes, classes, orders, size - 1, rng)
+    drawn.balance()
+    return [
+        _shown(true, words, classes, size, ranking)
+        for true, words, ranking in zip(true_classes, drawn.fairest(), rankings, strict=True)
+    ]
+
+
+class _Drawn:
+    """The distractors drawn so far, and on how many lists each class stands."""
+
+    def __init__(
+        self,
+        true_classes: Sequence[str],
+        classes: Sequence[str],
+        orders: Sequence[Sequence[str]],
+        n: int,
+        rng: random.Random,
+    ) -> None:
+        self.true_classes, self.classes = true_classes, classes
+        self.n, self.rng = n, rng
+        words = self._vocabulary(orders)
+        self.orders = [[word for word in order if word in words] for order in orders]
+        self.lists: list[list[str]] = [[] for _ in true_classes]
+        self.counts = Counter(true_classes)
+
+    def _vocabulary(self, orders: Sequence[Sequence[str]]) -> set[str]:
+        """The words to draw from: so few that all can be as common as the commonest answer."""
+        used = Counter(self.true_classes)
+        near = Counter(word for order in orders for word in order[:POOL])
+        likely = sorted(self.classes, key=lambda word: (word not in used, -near[word]))
+        most = len(orders) * (self.n + 1) // (max(used.values(), default=0) + 1)
+        return set(likely[: max(most, len(used), self.n + 1)])
+
+    def balance(self) -> None:
+        """Draw lists on which all words stand about equally often."""
+        for _ in range(_SWEEPS):
+            self._sweep()
+        self._level()
+
+    def fairest(self) -> list[list[str]]:
+        """The distractors; lists that a guesser sees through too often are drawn again before."""
+        if self.n + 1 >= len(self.classes):
+            return self.lists  # all words on all of them
+        best: tuple[float, list[list[str]]] = (np.inf, self.lists)
+        for again in range(max(_FEWEST, min(_REDRAWN, _MOST // len(self.lists)))):
+            lists = self._as_numbers()
+            through = {name: guessers.hits(name, lists) for name in guessers.BOUNDED}
+            worst = max(through, key=lambda name: through[name].mean())
+            best = min(best, (through[worst].mean(), self._copied()), key=itemgetter(0))
+            if best[0] <= guessers.BOUND * lists.chance:
+                break
+            if again % _TRIES == _TRIES - 1:  # lost: on from the best there was
+                self.lists = [list(words) for words in best[1]]
+                self.counts = Counter(word for words in self.lists for word in words)
+                self.counts.update(self.true_classes)
+                continue
+            numbers = np.flatnonzero(through[worst]).tolist()
+            if worst in ("commonest", "rarest"):
+                answers = {self.true_classes[number] for number in numbers}
+                self._shift(answers, more=worst == "rarest")
+            else:
+                self._draw_again(numbers, POOL + 2 * again)
+        return best[1]
+
+    def _copied(self) -> list[list[str]]:
+        return [list(words) for words in self.lists]
+
+    def _as_numbers(self) -> guessers.Lists:
+        whole = [[*words, true] for words, true in zip(self.lists, self.true_classes, strict=True)]
+        return guessers.Lists.of(whole, self.true_classes)
+
+    def _shift(self, words: Collection[str], *, more: bool) -> None:
+        """Put each of `words` on one list `more`, for the commonest word there, or on one less."""
+        for word in sorted(words):
+            at = [
+                n
+                for n, shown in enumerate(self.lists)
+                if (word in shown) != more and word != self.true_classes[n]
+            ]
+            if not at:
+                continue
+            number = self.rng.choice(at)
+            shown = self.lists[number]
+            others = [one for one in self.orders[number] if one not in shown]
+            if more:
+                out, new = max(shown, key=lambda one: (self.counts[one], self.rng.random())), word
+            elif others:
+                out, new = word, min(others, key=lambda one: (self.counts[one], self.rng.random()))
+            else:
+                continue
+            shown[shown.index(out)] = new
+            self.counts.update({new: 1, out: -1})
+
+    def _draw_again(self, numbers: Sequence[int], pool: int) -> None:
+        for number in self.rng.sample(numbers, (len(numbers) + 1) // 2):
+            self.counts.subtract(self.lists[number])
+            self.lists[number] = self.rng.sample(self.orders[number][: max(pool, self.n)], self.n)
+            self.counts.update(self.lists[number])
+        self._level()
+
+    def _sweep(self) -> None:
+        for number in self.rng.sample(range(len(self.lists)), len(self.lists)):
+            self.counts.subtract(self.lists[number])
+            pool = self.orders[number][: max(POOL, self.n)]
+            keyed = sorted((self.counts[word], self.rng.random(), word) for word in pool)
+            self.lists[number] = [word for *_, word in keyed[: self.n]]
+            self.counts.update(self.lists[number])
+
+    def _level(self) -> None:
+        """Exchange words that stand on more lists than usual for rarer ones, likeliest first."""
+        on_lists = {word for words in self.lists for word in words} | set(self.true_classes)
+        usual = len(self.lists) * (self.n + 1) / max(1, len(on_lists))
+        for number in self.rng.sample(range(len(self.lists)), len(self.lists)):
+            rare = [
+                word
+                for word in self.orders[number]
+                if word in on_lists and self.counts[word] < usual - 0.5
+            ]
+            for out in sorted(self.lists[number], key=lambda word: -self.counts[word]):
+                new = next((word for word in rare if word not in self.lists[number]), None)
+                if new is None or self.counts[out] <= usual + 0.5:
+                    break
+                self.lists[number][self.lists[number].index(out)] = new
+                self.counts.update({new: 1, out: -1})
+                rare = [word for word in rare if self.counts[word] < usual - 0.5]
+
+
+def _distractors(
+    true_class: str, classes: Sequence[str], ranking: Sequence[str], rng: random.Random
+) -> list[str]:
+    """All classes but the true one, the best first."""
     if true_class not in classes:
         raise StudyError(f"Class {true_class!r} is not in the data set's list of classes.")
     known = set(classes)
-    ranked = [name for name in dict.fromkeys(ranking) if name in known]
-    rest = sorted(known - set(ranked))
-    distractors = [name for name in ranked + rng.sample(rest, len(rest)) if name != true_class]
-    chosen = sorted([true_class, *distractors[: size - 1]], key=_as_shown)
-    true_rank = ranked.index(true_class) + 1 if true_class in ranked else None
+    first = [name for name in dict.fromkeys(ranking) if name in known]
+    rest = sorted(known - set(first))
+    return [name for name in first + rng.sample(rest, len(rest)) if name != true_class]
+
+
+def _shown(
+    true_class: str,
+    distractors: Sequence[str],
+    classes: Sequence[str],
+    size: int,
+    ranking: Sequence[str],
+) -> CandidateList:
+    known = set(classes)
+    places = [name for name in dict.fromkeys(ranking) if name in known]
+    chosen = sorted([true_class, *distractors], key=_as_shown)
+    true_rank = places.index(true_class) + 1 if true_class in places else None
     return CandidateList(
         classes=tuple(chosen),
         true_position=chosen.index(true_class),
         true_rank=true_rank,
-        forced=bool(ranked) and len(known) > size and (true_rank is None or true_rank > size),
+        forced=bool(places) and len(known) > size and (true_rank is None or true_rank > size),
     )
 
 

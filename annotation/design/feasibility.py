@@ -1,10 +1,13 @@
 """How many people a study needs, worked out before anybody labels, and what fewer would mean."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from annotation.design.study_plan import StudyPlan
 from annotation.domain import StimulusKind, StudySpec
+from annotation.spec import Lists
+from annotation.texts import counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,9 +80,22 @@ def feasibility(spec: StudySpec, load: Load, n_annotators: int | None = None) ->
         annotators_enough=enough,
         views_each=views,
         risk=" ".join(
-            [*_shortage(spec, people, needed, enough), _carry_over(spec, views, most_views)]
+            [
+                *_shortage(spec, people, needed, enough),
+                _carry_over(spec, views, most_views),
+                *_shared_lists(spec, views),
+            ]
         ),
     )
+
+
+def _shared_lists(spec: StudySpec, views: int) -> Iterator[str]:
+    """That a list gives an original away which somebody meets again."""
+    if spec.kind.lists and spec.lists is Lists.ORIGINAL and views > 1:
+        yield (
+            "All pictures of an original share one list of words, which tells that they belong "
+            "together; with a list for each item (lists=item) none does."
+        )
 
 
 def _needed(spec: StudySpec, load: Load) -> int:
@@ -118,8 +134,7 @@ def _shortage(spec: StudySpec, people: int, needed: int, enough: int | None) -> 
     if spec.max_views is not None:
         limits.append(f"see an original more than {_times(spec.max_views)}")
     if spec.items_per_person is not None:
-        items = "item" if spec.items_per_person == 1 else "items"
-        limits.append(f"label more than {spec.items_per_person:,} {items}")
+        limits.append(f"label more than {counted(spec.items_per_person, 'item')}")
     why = f"nobody may {' or '.join(limits)}"
     if people < needed:
         return [f"Items will lack votes: {why}. Invite more people, or allow more."]

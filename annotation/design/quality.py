@@ -21,6 +21,7 @@ from annotation.design.study_plan import (
     PlannedItem,
     Reconstruction,
     StudyPlan,
+    list_key,
     strata_within_models,
 )
 from annotation.domain import StimulusKind, StudySpec, TrialKind
@@ -161,9 +162,9 @@ def quality_items(spec: StudySpec, material: Material) -> list[PlannedItem]:
 def check_expected(plan: StudyPlan) -> None:
     """Raise `StudyError` where the answer expected of an item is none that it offers."""
     for item in plan.quality:
-        listed = plan.candidates[item.image_id].classes if plan.spec.kind.lists else ()
+        listed = plan.candidates[list_key(plan.spec, item)].classes if plan.spec.kind.lists else ()
         offered = plan.spec.kind.offered(listed)
-        if item.expected not in offered:
+        if item.expected not in (*offered, None):
             raise StudyError(
                 f"The answer {item.expected!r} to {item.image_id!r} by {item.shown.model!r} is "
                 f"not offered; expected one of {', '.join(offered)}."
@@ -220,14 +221,14 @@ def _beside(
         kind=StimulusKind.PRACTICE,
         shown=shown,
         quality=quality,
-        expected=spec.kind.expected(shown.class_name, differs=differs),
+        expected=spec.kind.expected(shown.class_name, differs=differs, clear=False),
     )
 
 
 def _clear(spec: StudySpec, aside: Sequence[Original], kind: StimulusKind) -> list[PlannedItem]:
     """Each original as it is; with decoys beside itself and beside one of another label."""
 
-    def expected(one: Original, *, differs: bool) -> str:
+    def expected(one: Original, *, differs: bool) -> str | None:
         return spec.kind.expected(one.class_name, differs=differs)
 
     if not spec.kind.decoys:
@@ -253,7 +254,9 @@ def _catch(spec: StudySpec, material: Material) -> list[PlannedItem]:
     ]
 
 
-def _item(asked: Original, kind: StimulusKind, shown: Reconstruction, expected: str) -> PlannedItem:
+def _item(
+    asked: Original, kind: StimulusKind, shown: Reconstruction, expected: str | None
+) -> PlannedItem:
     return PlannedItem(
         image_id=asked.image_id, kind=kind, shown=shown, quality=None, expected=expected
     )

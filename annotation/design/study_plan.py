@@ -4,26 +4,29 @@ import hashlib
 import json
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
-from annotation.design.candidates import CandidateList, candidate_list
+from annotation.design.candidates import CandidateList, balanced_lists, candidate_list, ranked
 from annotation.design.decoys import Pair, decoys, quality_strata
 from annotation.design.exposure import cell_of, source_ranks
-from annotation.domain import StimulusKind, StudySpec
+from annotation.design.jury import Sight
+from annotation.domain import StimulusKind, StudySpec, TargetTest
+from annotation.spec import Distractors, Lists
 
 
 @dataclass(frozen=True, kw_only=True)
 class Original:
-    """One attacked image; `ranking` is a classifier's order of the classes, best first.
+    """One attacked image.
 
-    `probabilities` by class are what simulated annotators answer from, where it is an item.
+    `logs`, by class, are an independent classifier's log-probabilities. They rank the words of its
+    list. `jury` is what simulated annotators see in it, who answer where it is an item.
     """
 
     image_id: str
     class_name: str
     sha256: str
-    ranking: tuple[str, ...] = ()
-    probabilities: Mapping[str, float] | None = None
+    logs: Mapping[str, float] | None = None
+    jury: Sequence[Sight] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +34,8 @@ class Reconstruction:
     """What one attack on one model made of one original; `error` is the MSE between the two.
 
     `attacked_sha256` is of the original as training augmentation left it. It is kept for those
-    who compare metrics; no annotator sees it, so the protocol does not depend on it.
+    who compare metrics; no annotator sees it, so the protocol does not depend on it. `jury` is what
+    simulated annotators see in it.
     """
 
     image_id: str
@@ -41,7 +45,7 @@ class Reconstruction:
     sha256: str
     error: float
     attacked_sha256: str | None = None
-    probabilities: Mapping[str, float] | None = None
+    jury: Sequence[Sight] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +68,11 @@ class StudyPlan:
     models: tuple[str, ...]
     n_failed: int
     originals: tuple[Original, ...]
-    candidates: Mapping[str, CandidateList]  # by image_id; empty without lists
+    candidates: Mapping[str, CandidateList]  # by `list_key`; empty without lists
     items: tuple[PlannedItem, ...]
     quality: tuple[PlannedItem, ...] = ()  # shown, never counted (annotation.tasks.quality)
+    targets: Mapping[str, TargetTest] = field(default_factory=dict)  # by model, where known
+    judges: tuple[str, ...] = ()  # SHA-256 of the weights that ranked the words, where known
 
     @property
     def cells(self) -> tuple[int, ...]:
@@ -119,36 +125,59 @@ def plan_study(
     n_failed: int,
     quality: Sequence[PlannedItem] = (),
 ) -> StudyPlan:
-    """The items of a study, decoys included, and one candidate list for each original.
+    """The items of a study, decoys included, and their candidate lists.
 
     Raises `StudyError` for a true class that `classes` lacks, or decoys that cannot be made.
     """
+    items = (*_items(spec, reconstructions), *_originals(spec, originals, reconstructions))
     return StudyPlan(
         spec=spec,
         dataset=dataset,
         models=tuple(dict.fromkeys(r.model for r in reconstructions)),
         n_failed=n_failed,
         originals=tuple(originals),
-        candidates=_lists(spec, classes, originals) if spec.kind.lists else {},
-        items=(*_items(spec, reconstructions), *_originals(spec, originals, reconstructions)),
+        candidates=_lists(spec, classes, _asked(spec, originals, (*items, *quality))),
+        items=items,
         quality=tuple(quality),
     )
 
 
+def list_key(spec: StudySpec, item: PlannedItem) -> str:
+    """What names the list that an item offers: its original, or the item itself."""
+    if spec.lists is Lists.ORIGINAL:
+        return item.image_id
+    return "/".join((item.image_id, item.kind, item.shown.model, item.shown.sha256))
+
+
+def _asked(
+    spec: StudySpec, originals: Sequence[Original], items: Sequence[PlannedItem]
+) -> dict[str, Original]:
+    """The original that each list is about, by `list_key`; empty without lists."""
+    if not spec.kind.lists:
+        return {}
+    known = {one.image_id: one for one in originals}
+    if spec.lists is Lists.ORIGINAL:
+        return known
+    return {list_key(spec, item): known[item.image_id] for item in items}
+
+
 def _lists(
-    spec: StudySpec, classes: Sequence[str], originals: Sequence[Original]
+    spec: StudySpec, classes: Sequence[str], asked: Mapping[str, Original]
 ) -> dict[str, CandidateList]:
-    return {
-        original.image_id: candidate_list(
-            original.class_name,
-            classes,
-            spec.list_size,
-            original.ranking,
-            # Its own generator for each original: one more image must not change other lists.
-            rng=random.Random(f"candidates/{spec.seed}/{original.image_id}"),
-        )
-        for original in originals
-    }
+    # Its own generator for each list: one more image must not change the order of others.
+    about = list(asked.values())
+    rngs = [random.Random(f"candidates/{spec.seed}/{key}") for key in asked]
+    rankings = [ranked(one.logs or {}, rng) for one, rng in zip(about, rngs, strict=True)]
+    answers = [one.class_name for one in about]
+    if spec.distractors is Distractors.BALANCED:
+        rng = random.Random(f"lists/{spec.seed}")
+        lists = balanced_lists(answers, classes, spec.list_size, rankings, rng=rng)
+    else:
+        lists = [
+            candidate_list(answer, classes, spec.list_size, ranking, rng=rng)
+            for answer, ranking, rng in zip(answers, rankings, rngs, strict=True)
+        ]
+    return dict(zip(asked, lists, strict=True))
 
 
 def _items(spec: StudySpec, reconstructions: Sequence[Reconstruction]) -> list[PlannedItem]:
@@ -194,7 +223,7 @@ def _originals(
                 attack="",
                 sha256=original.sha256,
                 error=0.0,
-                probabilities=original.probabilities,
+                jury=original.jury,
             ),
             quality=None,
         )

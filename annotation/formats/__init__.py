@@ -21,6 +21,7 @@ from annotation.formats.study_data import StudyData
 from annotation.formats.train_with_ori import write_train_with_ori
 from annotation.formats.triplets import write_triplets
 from annotation.kept.whole import whole
+from annotation.texts import counted
 
 
 class What(StrEnum):
@@ -45,11 +46,11 @@ class Format:
 def _both_tables(write: Callable[[pd.DataFrame, Path], None]) -> Mapping[What, Writer]:
     def votes(data: StudyData, path: Path) -> str:
         write(data.votes, path)
-        return f"{len(data.votes)} votes"
+        return counted(len(data.votes), "vote")
 
     def labels(data: StudyData, path: Path) -> str:
         write(data.labels, path)
-        return f"{len(data.labels)} reconstructions"
+        return counted(len(data.labels), "reconstruction")
 
     return {What.VOTES: votes, What.LABELS: labels}
 

@@ -29,17 +29,18 @@ def _facts(data: StudyData) -> list[tuple[str, str]]:
     study, verdicts = data.study, data.labels["recognisable"]
     counts = verdicts.value_counts()
     return [
-        ("Question", study.task.value),
+        ("Question", "; ".join((study.task.value, *map(one_line, study.kind.terms)))),
         ("Data set", one_line(study.dataset)),
         ("Target models", ", ".join(one_line(model) for model in study.models)),
         ("Reconstructions", f"{len(verdicts)} of {data.labels['image_id'].nunique()} originals"),
         ("Left out because the attack failed", str(study.n_failed)),
         ("Votes wanted for each", str(study.spec.votes_per_item)),
         ("Votes that count", f"{len(data.counted)} by {data.counted['annotator'].nunique()}"),
-        ("Recognisable by majority", str(counts.get(True, 0))),
-        ("Unrecognisable by majority", str(counts.get(False, 0))),
-        ("No majority (yet)", str(int(verdicts.isna().sum()))),
+        (f"Recognisable by {study.kind.decides}", str(counts.get(True, 0))),
+        (f"Unrecognisable by {study.kind.decides}", str(counts.get(False, 0))),
+        (f"No {study.kind.decides} (yet)", str(int(verdicts.isna().sum()))),
         ("Headline score", study.spec.headline.value),
+        *((("Candidate lists", " ".join(data.lists)),) if data.lists else ()),
         ("Annotators", _annotators(study)),
         ("Protocol (SHA-256)", study.protocol),
     ]

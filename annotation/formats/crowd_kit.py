@@ -7,6 +7,7 @@ from pathlib import Path
 
 from annotation.formats.plain import write_csv
 from annotation.formats.study_data import StudyData
+from annotation.texts import counted
 
 COLUMNS = {"annotator": "worker", "item": "task", "answer": "label"}
 KEPT = ("kind", "simulated")  # to leave decoys out, and to see what is not from people
@@ -16,4 +17,4 @@ def write_crowd_kit(data: StudyData, path: Path) -> str:
     """Write the counted votes as CSV with worker, task, label, kind and simulated."""
     table = data.counted[[*COLUMNS, *KEPT]].rename(columns=COLUMNS)
     write_csv(table, path)
-    return f"{len(table)} answers"
+    return counted(len(table), "answer")

@@ -18,12 +18,14 @@ from annotation.formats.card import card
 from annotation.formats.pictures import with_images
 from annotation.formats.plain import write_jsonl
 from annotation.formats.study_data import StudyData
+from annotation.texts import counted
 
 NAMES = {"reconstruction": "file_name", "original": "original_file_name"}
 ABOUT = """
 One row a reconstruction in `train/metadata.jsonl`: `image` (`file_name`) is the reconstruction,
 `original` (`original_file_name`) what was attacked. `recognisable` is the majority of the votes,
-null where there is none; `mean_response` is the share of votes that recognised it. Read it with
+null where there is none; `mean_response` is the share of votes that recognised it. Of ratings it is
+the share at or above the threshold, and `mean_rating` decides what is recognisable. Read it with
 `datasets.load_dataset("imagefolder", data_dir=...)`.
 """
 
@@ -36,7 +38,7 @@ def write_hugging_face(data: StudyData, folder: Path) -> str:
     write_jsonl(table, folder / "train" / "metadata.jsonl")
     text = f"{_front_matter(data)}\n{card(data, ABOUT)}"
     (folder / "README.md").write_text(text, encoding="utf-8")
-    return f"{len(table)} reconstructions"
+    return counted(len(table), "reconstruction")
 
 
 def _shown_only(labels: pd.DataFrame) -> pd.DataFrame:

@@ -5,7 +5,8 @@
     images/<sha256>.png   every image once
 
 Every kind of task becomes Choices. Label Studio's Pairwise asks which of two is better, left or
-right, which is not the question whether two show the same. An annotation names no `completed_by`,
+right, which is not the question whether two show the same; its Rating begins at no star, and does
+not say what the ends of a scale are called. An annotation names no `completed_by`,
 as Label Studio refuses people it does not know; the annotator's name is in `meta.text` of the
 result, which Label Studio keeps.
 Source: Label Studio documentation, "Label Studio JSON format of annotated tasks", tags Choices and
@@ -21,6 +22,7 @@ from annotation.formats.card import card
 from annotation.formats.pictures import with_images
 from annotation.formats.plain import records
 from annotation.formats.study_data import StudyData
+from annotation.texts import counted
 
 ADDRESS = "/data/local-files/?d="
 # Items that nobody has a counted answer to, ever.
@@ -53,7 +55,7 @@ def write_label_studio(data: StudyData, folder: Path) -> str:
         _BESIDE if data.study.kind.beside else _ALONE, encoding="utf-8"
     )
     (folder / "README.md").write_text(card(data, ABOUT), encoding="utf-8")
-    return f"{len(tasks)} tasks with {len(data.counted)} annotations"
+    return f"{counted(len(tasks), 'task')} with {counted(len(data.counted), 'annotation')}"
 
 
 def label_studio_tasks(data: StudyData, folder: Path) -> list[dict[str, Any]]:

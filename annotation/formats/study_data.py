@@ -26,12 +26,14 @@ class StudyData:
     votes: one row a vote, whatever became of it. labels: one row a reconstruction.
     stimuli: one row an item of any kind, decoys too, with `STIMULUS_COLUMNS`; `candidates` is a
     list of class names, missing in the pair task. Images are absolute paths of PNG files.
+    lists: what the candidate lists tell whoever sees only them, in sentences.
     """
 
     study: Study
     votes: pd.DataFrame
     labels: pd.DataFrame
     stimuli: pd.DataFrame
+    lists: tuple[str, ...] = ()
 
     @property
     def counted(self) -> pd.DataFrame:

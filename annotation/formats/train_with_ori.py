@@ -23,6 +23,7 @@ from annotation.formats.card import card
 from annotation.formats.pictures import copy_image
 from annotation.formats.plain import write_csv
 from annotation.formats.study_data import StudyData
+from annotation.texts import counted
 
 TREE = "train_with_ori"
 MODELS, CLASSES, IDS = "folder_names.txt", "class_names.txt", "ids.csv"
@@ -58,7 +59,7 @@ def write_train_with_ori(data: StudyData, folder: Path) -> str:
         _put(Path(row["reconstruction"]), folder / TREE / f"{sign}{number}" / f"{stem}_{name}.png")
     about = ABOUT.format(undecided=undecided)
     (folder / "README.md").write_text(card(data, about), encoding="utf-8")
-    return f"{len(decided)} reconstructions ({undecided} without a majority left out)"
+    return f"{counted(len(decided), 'reconstruction')} ({undecided} without a majority left out)"
 
 
 def _ids(image_ids: pd.Series) -> dict[str, str]:

@@ -13,6 +13,7 @@ from annotation.formats.card import card
 from annotation.formats.pictures import with_images
 from annotation.formats.plain import write_csv, write_parquet
 from annotation.formats.study_data import StudyData
+from annotation.texts import counted
 
 KEYS = ("study", "dataset", "image_id", "class_name", "original")
 COLUMNS = {
@@ -59,4 +60,4 @@ def write_triplets(data: StudyData, folder: Path) -> str:
     write_csv(relative, folder / "triplets.csv")
     write_parquet(relative, folder / "triplets.parquet")
     (folder / "README.md").write_text(card(data, ABOUT), encoding="utf-8")
-    return f"{len(table)} triplets"
+    return counted(len(table), "triplet")

@@ -7,19 +7,20 @@ and voting), `reports` (what researchers look at) and `accounts` (who runs studi
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from copy import copy
+from functools import wraps
 from pathlib import Path
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import inspect, make_url
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session
 
 from annotation.errors import StoreError
-from annotation.store import account_tables as account_tables  # part of the tables there are
 from annotation.store import engine as engines
-from annotation.store.locks import alone
 from annotation.store.migrate import upgrade
 
+P = ParamSpec("P")
 T = TypeVar("T")
 _NOTHING = (
     "There are no studies at {} yet. Make one with `python -m annotation create` or in the studio, "
@@ -36,6 +37,7 @@ class Store:
 
     def __init__(self, url: str, *, make: bool = True) -> None:
         self.url = url
+        self._by: str | None = None
         file = engines.sqlite_file(url)
         if not make and file is not None and str(file) != ":memory:" and not file.is_file():
             raise StoreError(_NOTHING.format(file))
@@ -60,12 +62,15 @@ class Store:
         """`work` on one unchanging snapshot of the database."""
         return engines.run(self._reader, work)
 
-    def write(self, work: Callable[[Session], T], by: str | None = None) -> T:
-        """`work` in one transaction, durable when this returns, run anew after a lost race.
+    def write(self, work: Callable[[Session], T]) -> T:
+        """`work` in one transaction, durable when this returns, run anew after a lost race."""
+        return engines.run(self._writer, work, by=self._by)
 
-        by: the name of the account it is done with; events tell it.
-        """
-        return engines.run(self._writer, work, by=by)
+    def by(self, name: str | None) -> "Store":
+        """The same database; events say that what is written there is done with this account."""
+        other = copy(self)
+        other._by = name
+        return other
 
     def alone(self) -> AbstractContextManager[None]:
         """A lock on what several servers on one database must not do at the same time.
@@ -73,7 +78,7 @@ class Store:
         Others who ask for it wait, in whatever process; transactions go on as usual. Raises
         `StoreError` if that takes longer than anybody should need.
         """
-        return alone(self._engine)
+        return engines.alone(self._engine)
 
     def scrub(self) -> None:
         """Take what deleted and changed rows left behind out of the database's files.
@@ -91,3 +96,23 @@ class Store:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def reading(work: Callable[Concatenate[Session, P], T]) -> Callable[Concatenate[Store, P], T]:
+    """`work` as a use case: in one transaction of the store that it is given."""
+
+    @wraps(work)
+    def use_case(store: Store, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return store.read(lambda tx: work(tx, *args, **kwargs))
+
+    return use_case
+
+
+def writing(work: Callable[Concatenate[Session, P], T]) -> Callable[Concatenate[Store, P], T]:
+    """The same for what changes something: durable when it returns."""
+
+    @wraps(work)
+    def use_case(store: Store, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return store.write(lambda tx: work(tx, *args, **kwargs))
+
+    return use_case

@@ -20,7 +20,7 @@ from annotation.account_domain import (
     Session,
 )
 from annotation.errors import ConflictError, NotAllowedError, NotFoundError, SignInError
-from annotation.store.account_tables import AccountRow, AccountSessionRow, InvitationRow
+from annotation.store.tables import AccountRow, AccountSessionRow, InvitationRow
 
 
 def all_accounts(tx: Transaction) -> list[Account]:

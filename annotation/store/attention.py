@@ -1,22 +1,23 @@
 """Inside one transaction: catch trials that somebody failed, and pausing them for it.
 
-A catch trial is failed by any other answer than the known one. Answers taken back are none.
+A catch trial is failed by any other answer than the known one and those near to it. Answers taken
+back are none.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, func, literal_column, select
+from sqlalchemy import ColumnElement, and_, func, literal_column, not_, select
 from sqlalchemy.orm import Session
 
 from annotation.domain import Annotator, AnnotatorStatus, Study, StudySpec, TrialKind, VoteStatus
 from annotation.store import people
 from annotation.store.events import VOTED
 from annotation.store.tables import AnnotatorRow, EventRow, StimulusRow, TrialRow, VoteRow
+from annotation.tasks.kind import Kind
 
 AUTOMATIC = "automatic"  # in the event of a pause that nobody asked for
-_WRONG = VoteRow.answer != StimulusRow.expected
 # Spelt out in the SQL: only then do the databases see that a partial index applies.
 _QUALITY: ColumnElement[str] = literal_column(f"'{VoteStatus.QUALITY}'")
 
@@ -29,12 +30,21 @@ class Caught:
     failed: int = 0
 
 
+def _wrong(kind: Kind) -> ColumnElement[bool]:
+    """`Kind.passes` turned round, as the database can say it."""
+    near = (
+        and_(StimulusRow.expected == known, VoteRow.answer.in_(others))
+        for known, others in kind.near.items()
+    )
+    return and_(VoteRow.answer != StimulusRow.expected, *map(not_, near))
+
+
 def caught(tx: Session, study: Study) -> Mapping[str, Caught]:
     """The answers to catch trials by annotator; left out is who has none, or whose are blanked."""
     if not study.spec.set_aside:  # without originals for them there are none
         return {}
     rows = tx.execute(
-        select(TrialRow.annotator_id, func.count(), func.count().filter(_WRONG))
+        select(TrialRow.annotator_id, func.count(), func.count().filter(_wrong(study.kind)))
         .select_from(AnnotatorRow)
         .join(TrialRow, TrialRow.annotator_id == AnnotatorRow.id)
         .join(VoteRow, VoteRow.trial_id == TrialRow.id)
@@ -69,13 +79,13 @@ def pause_if_failed(tx: Session, annotator: Annotator, spec: StudySpec, now: dat
         return
     tx.flush()  # the answer just given is one of them
     let_go_on = (e.id for e in _changes(tx, annotator.id) if e.data["after"] == "active")
-    failed = _n_failed(tx, annotator, after=max(let_go_on, default=0))
+    failed = _n_failed(tx, annotator, spec.kind, after=max(let_go_on, default=0))
     if failed >= spec.catch_pause_after:
         told = {AUTOMATIC: True, "catch_failed": failed}
         people.pause(tx, annotator.study_id, annotator.name, now, **told)
 
 
-def _n_failed(tx: Session, annotator: Annotator, after: int) -> int:
+def _n_failed(tx: Session, annotator: Annotator, kind: Kind, after: int) -> int:
     """How many catch trials somebody failed after the event with the id `after`."""
     query = (
         select(func.count())
@@ -83,7 +93,7 @@ def _n_failed(tx: Session, annotator: Annotator, after: int) -> int:
         .join(TrialRow, TrialRow.id == VoteRow.trial_id)
         .join(StimulusRow, StimulusRow.id == VoteRow.stimulus_id)
         .join(EventRow, (EventRow.vote_id == VoteRow.id) & (EventRow.kind == VOTED))
-        .where(VoteRow.annotator_id == annotator.id, *_caught(), _WRONG, EventRow.id > after)
+        .where(VoteRow.annotator_id == annotator.id, *_caught(), _wrong(kind), EventRow.id > after)
     )
     return tx.scalar(query) or 0
 

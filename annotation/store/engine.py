@@ -3,11 +3,13 @@
 import json
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.engine.interfaces import ExceptionContext
 from sqlalchemy.exc import (
     ArgumentError,
@@ -35,6 +37,11 @@ ATTEMPTS = 8
 UNWRITABLE = frozenset(
     {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN}
 )
+LOCK = 726_002  # any number but that of `migrate.LOCK`, the same in every process
+PATIENCE = 600.0  # seconds; making the built-in studies takes far less
+# Of this schema: one database may hold several sets of tables.
+_POSTGRESQL = text("SELECT pg_advisory_xact_lock(:lock, hashtext(current_schema()))")
+BATCH = 5_000  # rows at once: databases limit how many values a statement may have
 CANNOT_HOLD = "The database cannot hold what was sent"
 DAMAGED = "The database holds a value that nobody can read"
 RESTORE = "It is damaged: restore a backup (python -m annotation restore), or have it repaired."
@@ -203,3 +210,43 @@ def _scrub_sqlite(engine: Engine) -> None:
         connection.close()
     if busy:
         raise sqlite3.OperationalError("somebody was reading all the time")
+
+
+@contextmanager
+def alone(engine: Engine) -> Iterator[None]:
+    """Until the end nobody else on this database gets past here, in no process; others wait.
+
+    Transactions go on as usual meanwhile, also one's own. The lock ends with the process.
+    Raises `StoreError` if others take longer than anybody should.
+    """
+    try:
+        with _sqlite_lock(engine) if engine.dialect.name == "sqlite" else _postgresql_lock(engine):
+            yield
+    except (sqlite3.OperationalError, OperationalError) as error:
+        raise StoreError(
+            f"Another server on this database has not finished to start: {error}. Try again later."
+        ) from error
+
+
+@contextmanager
+def _postgresql_lock(engine: Engine) -> Iterator[None]:
+    with engine.begin() as connection:
+        connection.execute(text(f"SET LOCAL lock_timeout = '{int(PATIENCE)}s'"))
+        connection.execute(_POSTGRESQL, {"lock": LOCK})
+        yield
+
+
+@contextmanager
+def _sqlite_lock(engine: Engine) -> Iterator[None]:
+    # The database itself must stay free for transactions, so a file beside it is locked.
+    beside = f"{engine.url.database}.lock"
+    with closing(sqlite3.connect(beside, timeout=PATIENCE, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        yield
+
+
+def batches(rows: Iterable[T]) -> Iterator[list[T]]:
+    """`rows` as many at a time as one statement takes."""
+    left = iter(rows)
+    while batch := list(islice(left, BATCH)):
+        yield batch

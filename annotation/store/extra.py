@@ -5,7 +5,7 @@ taken back, somebody excluded) and nobody has been given the slot, it is withdra
 been given stays, and the vote in it counts.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,9 +14,10 @@ from sqlalchemy.orm import Session
 
 from annotation.design.assignment import wants_another
 from annotation.domain import SlotState, VoteStatus
-from annotation.store.tables import EventRow, SlotRow, StudyRow, VoteRow
-
-BATCH = 5_000  # items at once: databases limit how many values a statement may have
+from annotation.store.engine import batches
+from annotation.store.events import note
+from annotation.store.specs import settings_of
+from annotation.store.tables import SlotRow, StudyRow, VoteRow
 
 
 def settle(tx: Session, study_id: str, items: Sequence[str], now: datetime) -> None:
@@ -25,15 +26,15 @@ def settle(tx: Session, study_id: str, items: Sequence[str], now: datetime) -> N
     Does nothing in a study without extra votes.
     """
     study = tx.get_one(StudyRow, study_id)
-    if not study.spec.get("extra_vote", False):
+    if not settings_of(study).extra_vote:
         return
-    for batch in _batches(list(dict.fromkeys(items))):
+    for batch in batches(list(dict.fromkeys(items))):
         _settle(tx, study, batch, now)
 
 
 def settle_votes(tx: Session, study_id: str, votes: Sequence[str], now: datetime) -> None:
     """`settle` the items of these votes."""
-    for batch in _batches(votes):
+    for batch in batches(votes):
         of = select(VoteRow.stimulus_id).where(VoteRow.id.in_(batch))
         settle(tx, study_id, tx.scalars(of).all(), now)
 
@@ -53,8 +54,7 @@ def _settle(tx: Session, study: StudyRow, items: Sequence[str], now: datetime) -
     if withdrawn:
         tx.execute(delete(SlotRow).where(SlotRow.stimulus_id.in_(withdrawn), SlotRow.k == k))
     for item in (*opened, *withdrawn):
-        what = {"wanted": item in split}
-        tx.add(EventRow(study_id=study.id, kind="extra_vote", stimulus_id=item, at=now, data=what))
+        note(tx, study.id, "extra_vote", now, item=item, wanted=item in split)
 
 
 def _counted(tx: Session, items: Sequence[str]) -> dict[str, tuple[int, int]]:
@@ -77,8 +77,3 @@ def _open(tx: Session, items: Sequence[str], k: int) -> None:
         {**row, "k": k, "state": SlotState.FREE, "tab": ""} for row in first.mappings()
     ]
     tx.execute(insert(SlotRow), slots)
-
-
-def _batches(items: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(items), BATCH):
-        yield items[start : start + BATCH]

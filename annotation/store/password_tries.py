@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from annotation.store.account_tables import KnownAddressRow, PasswordTryRow
+from annotation.store.tables import KnownAddressRow, PasswordTryRow
 
 _LOCK = 726_002  # any number but that of `migrate.LOCK`
 

@@ -4,6 +4,8 @@ import hashlib
 import hmac
 import secrets
 
+COST = 2**14  # scrypt's N: 16 MiB and some 30 ms a password
+
 
 def protect(password: str | None, parallelism: int = 1) -> tuple[str | None, str | None]:
     """A fresh salt and the hash of `password`, both hexadecimal; (None, None) for None.
@@ -27,4 +29,4 @@ def matches(
 
 
 def _scrypt(password: str, salt: bytes, parallelism: int) -> bytes:
-    return hashlib.scrypt(password.encode(), salt=salt, n=2**14, r=8, p=parallelism)
+    return hashlib.scrypt(password.encode(), salt=salt, n=COST, r=8, p=parallelism)

@@ -8,9 +8,9 @@ other, and as long as nobody does the vote can count again.
 import hashlib
 import secrets
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, bindparam, delete, func, select, update
@@ -29,9 +29,9 @@ from annotation.domain import (
 )
 from annotation.errors import ConflictError, NotFoundError, SignInError
 from annotation.store import extra
-from annotation.store.engine import author
-from annotation.store.events import VOTED
-from annotation.store.slots import lock_slots, set_slot, take
+from annotation.store.engine import batches
+from annotation.store.events import VOTED, note
+from annotation.store.slots import MOMENT, lock_slots, set_slot, take
 from annotation.store.specs import settings_of
 from annotation.store.tables import (
     AnnotatorRow,
@@ -52,9 +52,6 @@ _OWNER = (
     .join(SessionRow, SessionRow.annotator_id == AnnotatorRow.id)
     .where(SessionRow.token_sha256 == bindparam("token"), SessionRow.created > bindparam("since"))
 )
-BATCH = 5_000  # items at once: databases limit how many values a statement may have
-# A lease is over once its end has passed, so that of a released one lies just before now.
-_MOMENT = timedelta(microseconds=1)
 
 
 def annotator_named(
@@ -98,15 +95,7 @@ def _add(tx: Session, study_id: str, name: str, now: datetime, simulated: bool) 
     )
     tx.add(row)
     tx.flush()
-    tx.add(
-        EventRow(
-            study_id=study_id,
-            kind=JOINED,
-            annotator_id=row.id,
-            at=now,
-            data={"name": name, "simulated": simulated},
-        )
-    )
+    note(tx, study_id, JOINED, now, person=row.id, name=name, simulated=simulated)
     return row
 
 
@@ -133,7 +122,7 @@ def close_session(tx: Session, token: str) -> None:
     tx.execute(delete(SessionRow).where(SessionRow.token_sha256 == _hash(token)))
 
 
-def pause(tx: Session, study_id: str, name: str, now: datetime, **data: Any) -> Annotator:
+def pause(tx: Session, /, study_id: str, name: str, now: datetime, **data: Any) -> Annotator:
     """Let somebody vote no more for now; what they hold becomes free for others.
 
     data: what the event says besides. Raises `NotFoundError` for the name, `ConflictError` if they
@@ -257,15 +246,8 @@ def _require(person: AnnotatorRow, *expected: AnnotatorStatus) -> None:
 def _put(
     tx: Session, person: AnnotatorRow, status: AnnotatorStatus, now: datetime, **data: Any
 ) -> None:
-    tx.add(
-        EventRow(
-            study_id=person.study_id,
-            kind=STATUS,
-            annotator_id=person.id,
-            at=now,
-            data={"before": person.status, "after": status, **data, **author(tx)},
-        )
-    )
+    change: dict[str, Any] = {"before": person.status, "after": status, **data}
+    note(tx, person.study_id, STATUS, now, person=person.id, **change)
     person.status = status
 
 
@@ -274,7 +256,7 @@ def _release(tx: Session, person: AnnotatorRow, states: Sequence[SlotState], now
     held = (SlotRow.annotator_id == person.id, SlotRow.state.in_(states))
     _lock_items(tx, select(SlotRow.stimulus_id).where(*held))
     tx.execute(
-        update(SlotRow).where(*held).values(state=SlotState.LEASED, lease_until=now - _MOMENT)
+        update(SlotRow).where(*held).values(state=SlotState.LEASED, lease_until=now - MOMENT)
     )
 
 
@@ -299,7 +281,7 @@ def _recount(tx: Session, person: AnnotatorRow, now: datetime) -> dict[str, list
     _lock_items(tx, select(VoteRow.stimulus_id).where(*excluded))
     became = {VoteStatus.COUNTED: _refill_own(tx, person), VoteStatus.SURPLUS: []}
     displaced = tx.scalars(select(VoteRow).where(*excluded).order_by(VoteRow.stimulus_id)).all()
-    for batch in _batches(displaced):
+    for batch in batches(displaced):
         slots = lock_slots(tx, [vote.stimulus_id for vote in batch])
         for vote in batch:
             slot = slot_for(slots[vote.stimulus_id], person.id, now)
@@ -332,11 +314,6 @@ def _refill_own(tx: Session, person: AnnotatorRow) -> list[str]:
 
 def _votes(person: AnnotatorRow, status: VoteStatus) -> tuple[ColumnElement[bool], ...]:
     return VoteRow.annotator_id == person.id, VoteRow.status == status
-
-
-def _batches(votes: Sequence[VoteRow]) -> Iterator[Sequence[VoteRow]]:
-    for start in range(0, len(votes), BATCH):
-        yield votes[start : start + BATCH]
 
 
 def _hash(token: str) -> str:

@@ -21,6 +21,7 @@ from annotation.domain import (
     TrialKind,
 )
 from annotation.errors import ConflictError, NotFoundError
+from annotation.store.events import note
 from annotation.store.people import by_name, locked
 from annotation.store.slots import require_active, touch
 from annotation.store.specs import settings_of
@@ -106,7 +107,8 @@ def answer_check(
     spec = _spec(tx, person)
     wrong = check.wrong(spec.kind, answers)
     person.check_attempts += 1
-    _log(tx, person, CHECKED, now, attempt=person.check_attempts, wrong=list(wrong))
+    told: dict[str, Any] = {"attempt": person.check_attempts, "wrong": list(wrong)}
+    note(tx, person.study_id, CHECKED, now, person=person.id, **told)
     if not wrong:
         _move(tx, person, phases.after(spec, Step.CHECK), now)
     elif person.check_attempts >= spec.check_attempts:
@@ -200,12 +202,9 @@ def _at(tx: Session, annotator: Annotator, step: Step, now: datetime) -> Annotat
 
 def _move(tx: Session, person: AnnotatorRow, step: Step, now: datetime) -> None:
     version = tx.get_one(StudyRow, person.study_id).version
-    _log(tx, person, MOVED, now, before=person.step, after=step.value, protocol=version)
+    change: dict[str, Any] = {"before": person.step, "after": step.value, "protocol": version}
+    note(tx, person.study_id, MOVED, now, person=person.id, **change)
     person.step = step
-
-
-def _log(tx: Session, person: AnnotatorRow, kind: str, now: datetime, **data: Any) -> None:
-    tx.add(EventRow(study_id=person.study_id, kind=kind, annotator_id=person.id, at=now, data=data))
 
 
 def _spec(tx: Session, person: AnnotatorRow) -> StudySpec:

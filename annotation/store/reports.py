@@ -1,15 +1,15 @@
 """Inside one transaction: what has been answered so far. Nothing here changes anything."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from sqlalchemy import Row, Select, String, Text, cast, func, or_, select
+from sqlalchemy import ColumnElement, Row, Select, String, Text, cast, func, or_, select
 from sqlalchemy.orm import Session
 
+from annotation.design.candidates import CandidateList
 from annotation.domain import (
     NONE,
     Annotator,
@@ -21,6 +21,7 @@ from annotation.domain import (
     StimulusKind,
     Study,
     StudyProgress,
+    Task,
     VoteStatus,
 )
 from annotation.errors import NotAllowedError
@@ -29,7 +30,7 @@ from annotation.store import attention, tables, trials
 from annotation.store.askers import Asker
 from annotation.store.attention import Caught
 from annotation.store.events import VOTED
-from annotation.store.remaining import left_for
+from annotation.store.openings import left_for
 from annotation.store.slots import has_held
 from annotation.store.studies import study_of
 from annotation.store.tables import (
@@ -42,15 +43,6 @@ from annotation.store.tables import (
     TrialRow,
     VoteRow,
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stimulus:
-    """What a simulated annotator answers from."""
-
-    item: str
-    candidates: tuple[str, ...]
-    probabilities: Mapping[str, float]
 
 
 def study_progress(tx: Session, study_id: str) -> StudyProgress:
@@ -167,16 +159,28 @@ def annotator_progress(tx: Session, asker: Asker, now: datetime) -> AnnotatorPro
     own = (VoteRow.annotator_id == asker.annotator.id, given)
     numbers = select(func.count().filter(counted), func.count(VoteRow.rt_ms)).where(*own)
     done, timed = tx.execute(numbers).one()
-    times = select(VoteRow.rt_ms).where(*own, VoteRow.rt_ms.is_not(None))
-    middle = times.order_by(VoteRow.rt_ms).offset((timed - 1) // 2).limit(2 - timed % 2)
     left = left_for(tx, asker, now)
     return AnnotatorProgress(
         done=done,
         left=left.items,
         total=done + left.items,
         waiting=left.waiting,
-        median_rt_ms=_median(list(tx.scalars(middle))) if timed else None,
+        median_rt_ms=_median_of(tx, timed, *own),
     )
+
+
+def _median_of(tx: Session, n: int, *where: ColumnElement[bool]) -> float | None:
+    """The median time of the `n` votes of `where` that have one; SQLite has no median."""
+    times = select(VoteRow.rt_ms).where(*where, VoteRow.rt_ms.is_not(None))
+    middle = times.order_by(VoteRow.rt_ms).offset((n - 1) // 2).limit(2 - n % 2)
+    return _median(list(tx.scalars(middle))) if n else None
+
+
+def usual_rt_ms(tx: Session, task: Task) -> float | None:
+    """The median time people took for an answer in all studies of a task; None before any."""
+    studies = select(StudyRow.id).where(StudyRow.task == task, StudyRow.simulated.is_(False))
+    where = (VoteRow.study_id.in_(studies), VoteRow.status == VoteStatus.COUNTED)
+    return _median_of(tx, tx.scalar(select(func.count(VoteRow.rt_ms)).where(*where)) or 0, *where)
 
 
 def image_of(tx: Session, annotator: Annotator, token: str, root: Path) -> Path:
@@ -242,11 +246,30 @@ def stimulus_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
             CandidateListRow.classes.label("candidates"),
         )
         .join(SourceRow, SourceRow.id == StimulusRow.source_id)
-        .outerjoin(CandidateListRow, CandidateListRow.source_id == SourceRow.id)
+        .outerjoin(CandidateListRow, CandidateListRow.id == StimulusRow.list_id)
         .where(StimulusRow.study_id == study.id)
         .order_by(StimulusRow.model, SourceRow.image_id, StimulusRow.id)
     )
     return [dict(row) for row in rows.mappings()]
+
+
+def candidate_lists(tx: Session, study: Study) -> list[CandidateList]:
+    """The lists that its items offer; none where its task has none."""
+    rows = tx.scalars(
+        select(CandidateListRow)
+        .join(SourceRow, SourceRow.id == CandidateListRow.source_id)
+        .where(SourceRow.study_id == study.id)
+        .order_by(SourceRow.image_id, CandidateListRow.id)
+    )
+    return [
+        CandidateList(
+            classes=tuple(row.classes),
+            true_position=row.true_position,
+            true_rank=row.true_rank,
+            forced=row.forced,
+        )
+        for row in rows
+    ]
 
 
 def vote_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
@@ -296,20 +319,15 @@ def _constants(study: Study) -> dict[str, Any]:
     }
 
 
-def stimuli(tx: Session, study_id: str) -> dict[str, Stimulus]:
-    """What simulated annotators answer from, by item; only of items with probabilities.
+def simulated_answers(tx: Session, study_id: str) -> dict[str, dict[str, str]]:
+    """What each simulated annotator says, by item and name; only of items they are asked about.
 
     In the order of model and image, which unlike the items' names is the same in every copy.
     """
     rows = tx.execute(
-        select(StimulusRow.id, CandidateListRow.classes, StimulusRow.probabilities)
+        select(StimulusRow.id, StimulusRow.simulated)
         .join(SourceRow, SourceRow.id == StimulusRow.source_id)
-        .join(CandidateListRow, CandidateListRow.source_id == SourceRow.id)
         .where(StimulusRow.study_id == study_id)
         .order_by(StimulusRow.model, SourceRow.image_id)
     )
-    return {
-        item: Stimulus(item=item, candidates=tuple(classes), probabilities=probabilities)
-        for item, classes, probabilities in rows
-        if probabilities is not None
-    }
+    return {item: answers for item, answers in rows if answers is not None}

@@ -25,6 +25,7 @@ from annotation.domain import (
 from annotation.errors import NotAllowedError, NotFoundError
 from annotation.store.askers import LEASE_LOST as LEASE_LOST
 from annotation.store.askers import asker_of, candidates_of, has_limits, seen_of, study_row
+from annotation.store.events import note
 from annotation.store.openings import FREE as FREE
 from annotation.store.openings import LEASED as LEASED
 from annotation.store.openings import open_items as open_items
@@ -32,6 +33,7 @@ from annotation.store.openings import quota_left as quota_left
 from annotation.store.openings import serves
 from annotation.store.specs import settings_of
 from annotation.store.tables import (
+    AnnotatorRow,
     CandidateListRow,
     EventRow,
     SlotRow,
@@ -62,7 +64,7 @@ _OWN_LEASES = (
 )
 _SHOWN = (
     select(StimulusRow.id, StimulusRow.original_token, StimulusRow.token, CandidateListRow.classes)
-    .outerjoin(CandidateListRow, CandidateListRow.source_id == StimulusRow.source_id)
+    .outerjoin(CandidateListRow, CandidateListRow.id == StimulusRow.list_id)
     .where(StimulusRow.id.in_(_ITEMS))
 )
 _OWN = _SLOT.alias("own")
@@ -81,6 +83,24 @@ _GIVE = (
     )
 )
 _PUT = update(_SLOT).where(_SLOT.c.id == bindparam("slot"))
+SPARE = 2  # held beyond a fair share, so that the next picture is there already
+AT_HAND = 20  # as many a page shows without waiting for the network
+RECENTLY = timedelta(minutes=5)  # whoever was here is still at work
+# A lease is over once its end has passed, so that of a released one lies just before now.
+MOMENT = timedelta(microseconds=1)
+_BEGUN = exists().where(SlotRow.annotator_id == AnnotatorRow.id)
+_AT_WORK = (
+    select(func.count())
+    .select_from(AnnotatorRow)
+    .where(
+        AnnotatorRow.study_id == bindparam("study"),
+        AnnotatorRow.status == AnnotatorStatus.ACTIVE,
+        or_(
+            AnnotatorRow.id == bindparam("me"),
+            (AnnotatorRow.last_seen >= bindparam("since")) & _BEGUN,
+        ),
+    )
+)
 _REFUSED = {
     AnnotatorStatus.PAUSED: (
         "The researcher has paused your part in this study, so this was not taken. "
@@ -111,7 +131,7 @@ def lease(
     person, study = _touch(tx, annotator, now), study_row(tx, annotator)
     if study.status != StudyStatus.RUNNING or not serves(person.status, person.step):
         return []
-    until = now + timedelta(seconds=study.spec["lease_seconds"])
+    until = now + timedelta(seconds=settings_of(study).lease_seconds)
     quota = quota_left(tx, annotator)
     n = n if quota is None else min(n, quota)
     held = _own_leases(tx, annotator)
@@ -203,16 +223,8 @@ def _note_lost(tx: Session, annotator: Annotator, taken: Mapping[str, Slot], now
     """Say in events who loses the items `taken` to `annotator`."""
     for item, slot in taken.items():
         if slot.annotator not in (None, annotator.id):
-            tx.add(
-                EventRow(
-                    study_id=annotator.study_id,
-                    kind=LEASE_LOST,
-                    annotator_id=slot.annotator,
-                    stimulus_id=item,
-                    at=now,
-                    data={"taken_by": annotator.id},
-                )
-            )
+            lost = {"person": slot.annotator, "item": item, "taken_by": annotator.id}
+            note(tx, annotator.study_id, LEASE_LOST, now, **lost)
 
 
 def set_slot(tx: Session, slot_id: int, state: SlotState, **values: object) -> None:
@@ -234,7 +246,8 @@ def heartbeat(
 ) -> None:
     """Say that `annotator` is still looking at `items`; `NotAllowedError` if they may not."""
     require_active(touch(tx, annotator, now))
-    until = now + timedelta(seconds=study_row(tx, annotator).spec["lease_seconds"])
+    settings = settings_of(study_row(tx, annotator))
+    until = now + timedelta(seconds=settings.lease_seconds)
     extend(tx, annotator, tab, items, until)
 
 
@@ -286,3 +299,38 @@ def has_held(tx: Session, annotator: Annotator, item: str) -> bool:
         )
     )
     return bool(tx.scalar(select(or_(holds, lost))))
+
+
+def share(tx: Session, annotator: Annotator, n: int, left: int, now: datetime) -> int:
+    """How many of the `n` items asked for `annotator` may hold, of `left` there are for them.
+
+    A fair share if others are at work. Of more than `AT_HAND`, which are for when the network is
+    gone, half of it, so that something is left for whoever joins later or is faster.
+    """
+    people = _at_work(tx, annotator, now - RECENTLY)
+    fair = n if people == 1 else -(-left // people) + SPARE
+    return min(n, fair, max(AT_HAND, left // (2 * people)))
+
+
+def _at_work(tx: Session, annotator: Annotator, since: datetime) -> int:
+    """How many people have answered or hold an item and were seen `since`, this one included."""
+    binds = {"study": annotator.study_id, "me": annotator.id, "since": since}
+    return tx.scalar(_AT_WORK, binds) or 1
+
+
+def release(
+    tx: Session, annotator: Annotator, tab: str, items: Sequence[str], now: datetime
+) -> None:
+    """Turn what `annotator` holds of `items` in `tab` into leases that have run out."""
+    touch(tx, annotator, now)
+    lock_slots(tx, items)
+    tx.execute(
+        update(SlotRow)
+        .where(
+            SlotRow.annotator_id == annotator.id,
+            SlotRow.state == SlotState.LEASED,
+            SlotRow.tab == tab,
+            SlotRow.stimulus_id.in_(items),
+        )
+        .values(lease_until=now - MOMENT)
+    )

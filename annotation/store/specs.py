@@ -1,5 +1,8 @@
 """The settings of a study as they lie in its row, or in that of a version of them."""
 
+from functools import lru_cache
+from typing import Any
+
 from annotation.domain import StudySpec
 from annotation.errors import StoreError, StudyError
 from annotation.spec import stored
@@ -10,9 +13,14 @@ from annotation.store.tables import ProtocolRow, StudyRow
 def settings_of(row: StudyRow | ProtocolRow) -> StudySpec:
     """The settings in `row`; raises `StoreError` for a row that somebody has damaged."""
     try:
-        return stored(row.spec)
-    except (StudyError, TypeError, ValueError) as error:
+        return _made_of(tuple(row.spec.items()))
+    except (StudyError, AttributeError, TypeError, ValueError) as error:
         study = row.id if isinstance(row, StudyRow) else row.study_id
         raise StoreError(
             f"The settings of the study {study} in the database cannot be read: {error}. {RESTORE}"
         ) from error
+
+
+@lru_cache(maxsize=256)  # every vote asks, and checking them takes longer than finding them
+def _made_of(values: tuple[tuple[str, Any], ...]) -> StudySpec:
+    return stored(dict(values))

@@ -13,8 +13,9 @@ from typing import Any
 from sqlalchemy import insert, select, text
 from sqlalchemy.orm import Session
 
+from annotation.design import jury
 from annotation.design.assignment import salts
-from annotation.design.study_plan import StudyPlan
+from annotation.design.study_plan import PlannedItem, StudyPlan, list_key
 from annotation.domain import (
     ProtocolVersion,
     SlotState,
@@ -22,15 +23,16 @@ from annotation.domain import (
     Study,
     StudySpec,
     StudyStatus,
+    TargetTest,
     Task,
 )
 from annotation.errors import ConflictError, NotFoundError
 from annotation.store import passwords
-from annotation.store.engine import author
+from annotation.store.engine import author, batches
+from annotation.store.events import note
 from annotation.store.specs import settings_of
 from annotation.store.tables import (
     CandidateListRow,
-    EventRow,
     ProtocolRow,
     SlotRow,
     SourceRow,
@@ -38,8 +40,6 @@ from annotation.store.tables import (
     StudyRow,
     Table,
 )
-
-BATCH = 5_000  # rows in memory at once when a study has a hundred thousand slots
 
 
 def add_study(tx: Session, plan: StudyPlan, images: Path, now: datetime) -> Study:
@@ -52,8 +52,9 @@ def add_study(tx: Session, plan: StudyPlan, images: Path, now: datetime) -> Stud
     tx.flush()
     source_ids = {original.image_id: str(uuid.uuid4()) for original in plan.originals}
     _insert(tx, SourceRow, _sources(plan, row.id, source_ids))
-    _insert(tx, CandidateListRow, _lists(plan, source_ids))
-    stimuli = list(_stimuli(plan, row.id, source_ids))
+    list_ids = {key: str(uuid.uuid4()) for key in plan.candidates}
+    _insert(tx, CandidateListRow, _lists(plan, list_ids, source_ids))
+    stimuli = list(_stimuli(plan, row.id, source_ids, list_ids))
     _insert(tx, StimulusRow, iter(stimuli))
     _insert(tx, SlotRow, _slots(plan, row.id, stimuli[: len(plan.items)]))
     if tx.get_bind().dialect.name == "postgresql":
@@ -71,7 +72,7 @@ def add_study(tx: Session, plan: StudyPlan, images: Path, now: datetime) -> Stud
             at=now,
         )
     )
-    _log(tx, row.id, "study_created", now, protocol=plan.protocol, n_failed=plan.n_failed)
+    note(tx, row.id, "study_created", now, protocol=plan.protocol, n_failed=plan.n_failed)
     return _value(row)
 
 
@@ -92,6 +93,8 @@ def _study_row(plan: StudyPlan, images: Path, now: datetime) -> StudyRow:
         password_hash=digest,
         dataset=plan.dataset,
         models=list(plan.models),
+        targets={model: asdict(test) for model, test in plan.targets.items()},
+        judges=list(plan.judges),
         images=str(images),
         n_items=len(plan.items),
         n_decoys=sum(item.kind is StimulusKind.DECOY for item in plan.items),
@@ -105,13 +108,7 @@ def _study_row(plan: StudyPlan, images: Path, now: datetime) -> StudyRow:
 
 
 def _insert(tx: Session, table: type[Table], rows: Iterator[dict[str, Any]]) -> None:
-    batch: list[dict[str, Any]] = []
-    for row in rows:
-        batch.append(row)
-        if len(batch) == BATCH:
-            tx.execute(insert(table), batch)
-            batch = []
-    if batch:
+    for batch in batches(rows):  # a study may have a hundred thousand slots
         tx.execute(insert(table), batch)
 
 
@@ -126,11 +123,14 @@ def _sources(plan: StudyPlan, study: str, ids: dict[str, str]) -> Iterator[dict[
         }
 
 
-def _lists(plan: StudyPlan, ids: dict[str, str]) -> Iterator[dict[str, Any]]:
-    for image_id, candidates in plan.candidates.items():
+def _lists(
+    plan: StudyPlan, ids: dict[str, str], sources: dict[str, str]
+) -> Iterator[dict[str, Any]]:
+    about = {list_key(plan.spec, item): item.image_id for item in (*plan.items, *plan.quality)}
+    for key, candidates in plan.candidates.items():
         yield {
-            "id": str(uuid.uuid4()),
-            "source_id": ids[image_id],
+            "id": ids[key],
+            "source_id": sources[about.get(key, key)],  # an original that is set aside has no item
             "classes": list(candidates.classes),
             "true_position": candidates.true_position,
             "true_rank": candidates.true_rank,
@@ -139,7 +139,9 @@ def _lists(plan: StudyPlan, ids: dict[str, str]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _stimuli(plan: StudyPlan, study: str, ids: dict[str, str]) -> Iterator[dict[str, Any]]:
+def _stimuli(
+    plan: StudyPlan, study: str, ids: dict[str, str], lists: dict[str, str]
+) -> Iterator[dict[str, Any]]:
     for item in (*plan.items, *plan.quality):
         yield {
             "id": secrets.token_hex(16),
@@ -154,10 +156,18 @@ def _stimuli(plan: StudyPlan, study: str, ids: dict[str, str]) -> Iterator[dict[
             "attacked_sha256": item.shown.attacked_sha256,
             "token": secrets.token_hex(16),
             "original_token": secrets.token_hex(16) if plan.spec.kind.beside else None,
+            "list_id": lists.get(list_key(plan.spec, item)),
             "quality": item.quality,
             "expected": item.expected,
-            "probabilities": item.shown.probabilities if plan.spec.simulated else None,
+            "simulated": _answers(plan, item),
         }
+
+
+def _answers(plan: StudyPlan, item: PlannedItem) -> dict[str, str] | None:
+    """What each simulated annotator says of an item; None where nobody asks them."""
+    if not plan.spec.simulated or not item.shown.jury:
+        return None
+    return jury.answers(item.shown.jury, plan.candidates[list_key(plan.spec, item)].classes)
 
 
 def _slots(
@@ -204,7 +214,7 @@ def put_status(tx: Session, study_id: str, status: StudyStatus, now: datetime) -
     """Run, pause or close a study."""
     row = _row(tx, study_id)
     if row.status != status:
-        _log(tx, study_id, "status", now, before=row.status, after=status)
+        note(tx, study_id, "status", now, before=row.status, after=status)
         row.status = status
     return _value(row)
 
@@ -214,7 +224,6 @@ def amend(
     study_id: str,
     change: Callable[[StudySpec], StudySpec],
     why: str,
-    by: str,
     now: datetime,
 ) -> Study:
     """The study with the settings that `change` makes of those it has, as a new version.
@@ -239,7 +248,7 @@ def amend(
             sha256=row.protocol,
             spec=spec,
             why=why,
-            by=by,
+            by=author(tx).get("by", ""),
             at=now,
         )
     )
@@ -247,7 +256,7 @@ def amend(
         name: {"before": getattr(before, name), "after": spec[name]}
         for name in _changed(before, after)
     }
-    _log(tx, study_id, "amended", now, version=row.version, why=why, by=by, changed=changed)
+    note(tx, study_id, "amended", now, version=row.version, why=why, changed=changed)
     return _value(row)
 
 
@@ -300,10 +309,6 @@ def _row_of_token(tx: Session, token: str) -> StudyRow:
     return row
 
 
-def _log(tx: Session, study_id: str, kind: str, now: datetime, **data: Any) -> None:
-    tx.add(EventRow(study_id=study_id, kind=kind, at=now, data={**data, **author(tx)}))
-
-
 def _value(row: StudyRow) -> Study:
     return Study(
         id=row.id,
@@ -322,4 +327,6 @@ def _value(row: StudyRow) -> Study:
         n_failed=row.n_failed,
         protocol=row.protocol,
         version=row.version,
+        targets={model: TargetTest(**test) for model, test in row.targets.items()},
+        judges=tuple(row.judges),
     )

@@ -8,7 +8,7 @@ at most one slot and one counted vote on an item.
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, MetaData, String, Text, text
+from sqlalchemy import CheckConstraint, Double, ForeignKey, Index, MetaData, String, Text, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from annotation.store.types import Json, RowId, UtcDateTime
@@ -50,6 +50,8 @@ class StudyRow(Table):
     password_hash: Mapped[str | None] = mapped_column(Text)
     dataset: Mapped[str] = mapped_column(Text)
     models: Mapped[list[str]] = mapped_column(Json)
+    targets: Mapped[dict[str, Any]] = mapped_column(Json, server_default="{}")  # tests, by model
+    judges: Mapped[list[str]] = mapped_column(Json, server_default="[]")  # SHA-256 of weights
     images: Mapped[str] = mapped_column(Text)  # `annotation.images.folder_of`
     n_items: Mapped[int]
     n_decoys: Mapped[int]
@@ -91,12 +93,12 @@ class SourceRow(Table):
 
 
 class CandidateListRow(Table):
-    """The classes offered for one original, the same for every model that was attacked on it."""
+    """The classes offered by items of one original: by all of them, or by one alone."""
 
     __tablename__ = "candidate_list"
 
     id: Mapped[str] = mapped_column(Id, primary_key=True)
-    source_id: Mapped[str] = mapped_column(ForeignKey("source.id"), unique=True)
+    source_id: Mapped[str] = mapped_column(ForeignKey("source.id"), index=True)
     classes: Mapped[list[str]] = mapped_column(Json)
     true_position: Mapped[int]
     true_rank: Mapped[int | None]  # by the independent classifier, 1 = first
@@ -127,9 +129,10 @@ class StimulusRow(Table):
     attacked_sha256: Mapped[str | None] = mapped_column(String(64))
     token: Mapped[str] = mapped_column(Id, unique=True)  # address of the reconstruction
     original_token: Mapped[str | None] = mapped_column(Id, unique=True)
+    list_id: Mapped[str | None] = mapped_column(ForeignKey("candidate_list.id"))
     quality: Mapped[int | None]  # stratum, 0 = closest to its own original
     expected: Mapped[str | None] = mapped_column(Text)  # the answer, where it is known beforehand
-    probabilities: Mapped[dict[str, float] | None] = mapped_column(Json)
+    simulated: Mapped[dict[str, str] | None] = mapped_column(Json)  # answers, by juror
 
 
 class AnnotatorRow(Table):
@@ -334,3 +337,71 @@ class EventRow(Table):
     vote_id: Mapped[str | None] = mapped_column(ForeignKey("vote.id"))
     at: Mapped[datetime] = mapped_column(UtcDateTime)
     data: Mapped[dict[str, Any]] = mapped_column(Json)
+
+
+# ------------------------------------------------------------------ accounts: who runs studies
+
+_ROLES = "role IN ('administrator', 'researcher')"
+
+
+class AccountRow(Table):
+    """One administrator or researcher; never deleted, since events name them."""
+
+    __tablename__ = "account"
+    __table_args__ = (CheckConstraint(_ROLES, name="role"),)
+
+    id: Mapped[str] = mapped_column(Id, primary_key=True)
+    name: Mapped[str] = mapped_column(Text)
+    name_key: Mapped[str] = mapped_column(Text, unique=True)
+    role: Mapped[str] = mapped_column(Word)
+    password_salt: Mapped[str] = mapped_column(Text)
+    password_hash: Mapped[str] = mapped_column(Text)
+    created: Mapped[datetime] = mapped_column(UtcDateTime)
+    disabled: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class AccountSessionRow(Table):
+    """A signed-in browser; whoever reads this table cannot sign in with it."""
+
+    __tablename__ = "account_session"
+
+    token_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    account_id: Mapped[str] = mapped_column(ForeignKey("account.id"), index=True)
+    created: Mapped[datetime] = mapped_column(UtcDateTime)
+    last_seen: Mapped[datetime] = mapped_column(UtcDateTime)
+    expires: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class InvitationRow(Table):
+    """A link to be used once; with `account_id` it gives that account a new password."""
+
+    __tablename__ = "invitation"
+    __table_args__ = (CheckConstraint(_ROLES, name="role"),)
+
+    token_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    role: Mapped[str] = mapped_column(Word)
+    account_id: Mapped[str | None] = mapped_column(ForeignKey("account.id"))
+    invited_by: Mapped[str] = mapped_column(ForeignKey("account.id"))
+    created: Mapped[datetime] = mapped_column(UtcDateTime)
+    expires: Mapped[datetime] = mapped_column(UtcDateTime)
+    used: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class PasswordTryRow(Table):
+    """One try of a password that was wrong or is under way; deleted when it no longer counts."""
+
+    __tablename__ = "password_try"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    key_sha256: Mapped[str] = mapped_column(String(64), index=True)
+    at: Mapped[float] = mapped_column(Double)  # seconds since 1970, as is `expires`
+    expires: Mapped[float] = mapped_column(Double, index=True)
+
+
+class KnownAddressRow(Table):
+    """An address that somebody has signed in from to an account; the key is a digest of both."""
+
+    __tablename__ = "known_address"
+
+    key_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    expires: Mapped[float] = mapped_column(Double)

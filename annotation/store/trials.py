@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from sqlalchemy import ColumnElement, and_, or_, select
+from sqlalchemy import ColumnElement, and_, func, or_, select, union_all
 from sqlalchemy.orm import Session
 
 from annotation.design import quality
+from annotation.design.exposure import Candidate, fits
 from annotation.domain import (
     Annotator,
     AnnotatorProgress,
@@ -25,10 +26,18 @@ from annotation.domain import (
     StudyStatus,
     TaskItem,
     TrialKind,
+    VoteStatus,
 )
 from annotation.errors import NotAllowedError, NotFoundError
 from annotation.images import folder_of, path_of
-from annotation.store.askers import person_row, study_row
+from annotation.store.askers import (
+    asker_of,
+    has_limits,
+    last_answered,
+    person_row,
+    seen_of,
+    study_row,
+)
 from annotation.store.openings import LEASED
 from annotation.store.slots import touch
 from annotation.store.specs import settings_of
@@ -40,19 +49,13 @@ from annotation.store.tables import (
     StimulusRow,
     StudyRow,
     TrialRow,
-)
-from annotation.store.trial_items import (
-    answered_items,
-    fitting,
-    gold_items,
-    n_counted,
-    shown_items,
-    stimuli_of,
+    VoteRow,
 )
 
 OPEN, DONE = "open", "done"
 # In this order where several are due at the same place.
 MIXED = (TrialKind.CATCH, TrialKind.GOLD, TrialKind.REPEAT)
+_REPEATABLE = (StimulusKind.RECONSTRUCTION, StimulusKind.DECOY)
 
 
 def due(
@@ -68,7 +71,7 @@ def due(
         return []
     study = study_row(tx, annotator)
     spec = settings_of(study)
-    votes = n_counted(tx, annotator)
+    votes = _n_counted(tx, annotator)
     wanted = [
         (kind, ordinal)
         for kind in MIXED
@@ -150,7 +153,7 @@ def practice(tx: Session, annotator: Annotator, tab: str, n: int, now: datetime)
     study, person = _study_and_person(tx, annotator)
     if not _takes_part(study, person, Step.PRACTICE):
         return []
-    stimuli = stimuli_of(tx, study.id, StimulusKind.PRACTICE)
+    stimuli = _stimuli_of(tx, study.id, StimulusKind.PRACTICE)
     maker = _Maker(tx=tx, study=study, annotator=annotator, tab=tab, now=now)
     own = (TrialRow.annotator_id == annotator.id, TrialRow.kind == TrialKind.PRACTICE)
     trials = list(tx.scalars(select(TrialRow).where(*own).order_by(TrialRow.ordinal)))
@@ -184,7 +187,7 @@ def with_trials(
         to_come = sum((kind, ordinal) not in there for ordinal in range(now, end))
         if kind is TrialKind.GOLD and to_come:
             n_shown = sum(one == kind for one, _ in there)
-            to_come = min(to_come, len(stimuli_of(tx, study.id, StimulusKind.GOLD)) - n_shown)
+            to_come = min(to_come, len(_stimuli_of(tx, study.id, StimulusKind.GOLD)) - n_shown)
         left += to_come
     return replace(progress, trials_done=finished, trials_left=left)
 
@@ -247,16 +250,16 @@ class _Maker:
     def _drawn(self, kind: TrialKind, ordinal: int, items: Sequence[str], index: int) -> str | None:
         spec, seat = settings_of(self.study), self.annotator.seat
         if kind is TrialKind.CATCH:
-            stimuli = stimuli_of(self.tx, self.study.id, StimulusKind.CATCH)
+            stimuli = _stimuli_of(self.tx, self.study.id, StimulusKind.CATCH)
             number = quality.drawn(spec, seat, ordinal, len(stimuli))
             return None if number is None else stimuli[number]
         if kind is TrialKind.GOLD:
-            known = gold_items(self.tx, spec, self.annotator)
+            known = _gold_items(self.tx, spec, self.annotator)
         else:
-            known = answered_items(self.tx, spec, self.annotator, self.tab, ordinal)
-        shown = shown_items(self.tx, self.annotator, kind)
+            known = _answered_items(self.tx, spec, self.annotator, self.tab, ordinal)
+        shown = _shown_items(self.tx, self.annotator, kind)
         known = [one for one in known if one.item not in shown]
-        free = fitting(self.tx, spec, self.annotator, known, items, index)
+        free = _fitting(self.tx, spec, self.annotator, known, items, index)
         if kind is TrialKind.REPEAT:
             return quality.repeated(spec, seat, ordinal, free)
         return free[0] if free else None
@@ -284,7 +287,7 @@ def task_items(tx: Session, trials: Sequence[TrialRow], until: datetime) -> list
     """What a browser is told about `trials`, in their order."""
     rows = tx.execute(
         select(StimulusRow.id, CandidateListRow.classes)
-        .outerjoin(CandidateListRow, CandidateListRow.source_id == StimulusRow.source_id)
+        .outerjoin(CandidateListRow, CandidateListRow.id == StimulusRow.list_id)
         .where(StimulusRow.id.in_([trial.stimulus_id for trial in trials]))
     )
     classes = {stimulus: tuple(offered or ()) for stimulus, offered in rows}
@@ -298,3 +301,113 @@ def task_items(tx: Session, trials: Sequence[TrialRow], until: datetime) -> list
         )
         for trial in trials
     ]
+
+
+# ------------------------------------------------------------------ what they may show
+
+
+def _n_counted(tx: Session, annotator: Annotator) -> int:
+    """How many votes of somebody count."""
+    query = select(func.count()).where(
+        VoteRow.annotator_id == annotator.id, VoteRow.status == VoteStatus.COUNTED
+    )
+    return tx.scalar(query) or 0
+
+
+def _gold_items(tx: Session, spec: StudySpec, annotator: Annotator) -> list[Candidate]:
+    """All gold items, in the order of their annotator."""
+    stimuli = _stimuli_of(tx, annotator.study_id, StimulusKind.GOLD)
+    rows = select(StimulusRow.id, StimulusRow.source_id).where(
+        StimulusRow.study_id == annotator.study_id, StimulusRow.kind == StimulusKind.GOLD
+    )
+    source = dict(tx.execute(rows).all())
+    order = quality.gold_order(spec, annotator.seat, len(stimuli))
+    return [Candidate(item=stimuli[n], source=source[stimuli[n]]) for n in order]
+
+
+def _answered_items(
+    tx: Session, spec: StudySpec, annotator: Annotator, tab: str, ordinal: int
+) -> list[Candidate]:
+    """The items answered at least `spec.repeat_lag` other votes before the place of a repeat.
+
+    What waits for an answer in `tab` will have been answered by then, in the order it was given.
+    """
+    before = quality.place(spec, TrialKind.REPEAT, annotator.seat, ordinal) - spec.repeat_lag
+    votes = (
+        select(VoteRow.stimulus_id)
+        .where(VoteRow.annotator_id == annotator.id, VoteRow.status == VoteStatus.COUNTED)
+        .order_by(VoteRow.server_ts, VoteRow.id)
+        .limit(before)
+        .subquery()
+    )
+    coming = (
+        select(SlotRow.stimulus_id)
+        .where(SlotRow.annotator_id == annotator.id, SlotRow.state == LEASED, SlotRow.tab == tab)
+        .order_by(SlotRow.given, SlotRow.id)
+        .limit(max(0, before - _n_counted(tx, annotator)))
+        .subquery()
+    )
+    earlier = union_all(select(votes), select(coming)).subquery()
+    answered = tx.execute(
+        select(StimulusRow.id, StimulusRow.source_id)
+        .join(earlier, earlier.c.stimulus_id == StimulusRow.id)
+        .join(SourceRow, SourceRow.id == StimulusRow.source_id)
+        .where(StimulusRow.kind.in_(_REPEATABLE))
+        .order_by(StimulusRow.model, SourceRow.image_id, StimulusRow.kind)
+    )
+    return [Candidate(item=item, source=source) for item, source in answered]
+
+
+def _shown_items(tx: Session, annotator: Annotator, kind: TrialKind) -> set[str]:
+    """The items that trials of a kind have shown to somebody."""
+    own = (TrialRow.annotator_id == annotator.id, TrialRow.kind == kind)
+    return set(tx.scalars(select(TrialRow.stimulus_id).where(*own)))
+
+
+def _fitting(
+    tx: Session,
+    spec: StudySpec,
+    annotator: Annotator,
+    known: Sequence[Candidate],
+    items: Sequence[str],
+    index: int,
+) -> list[str]:
+    """Those `known` that may be shown before the item with number `index` of `items`.
+
+    All limits are kept: items and trials before and after count, and those of other tabs, which may
+    come at any moment.
+    """
+    if not known or not has_limits(spec):
+        return [one.item for one in known]
+    asker = asker_of(tx, annotator)
+    own = (SlotRow.annotator_id == annotator.id, SlotRow.state == LEASED)
+    rows = tx.execute(select(SlotRow.stimulus_id, SlotRow.source_id).where(*own))
+    held = {item: source or "" for item, source in rows}
+    answered = [one for one, _ in last_answered(tx, annotator, spec.min_lag)]
+    soon = [held[item] for item in items[index : index + spec.min_lag]]
+    elsewhere = [source for item, source in held.items() if item not in items]
+    seen = seen_of(tx, asker, known)
+    seen = replace(
+        seen,
+        recent=(*answered, *(held[item] for item in items[:index])),
+        near=seen.near.union(soon, elsewhere),
+    )
+    return [one.item for one in known if fits(one, asker.limits, seen)]
+
+
+def _stimuli_of(tx: Session, study_id: str, kind: StimulusKind) -> list[str]:
+    """The items of a kind: clear ones, then by quality; the same order in every copy of a study."""
+    rows = tx.execute(
+        select(
+            StimulusRow.id,
+            StimulusRow.quality,
+            StimulusRow.shown_image_id,
+            StimulusRow.model,
+            StimulusRow.sha256,
+            SourceRow.image_id,
+        )
+        .join(SourceRow, SourceRow.id == StimulusRow.source_id)
+        .where(StimulusRow.study_id == study_id, StimulusRow.kind == kind)
+    )
+    ordered = sorted(rows, key=lambda row: (-1 if row[1] is None else row[1], *row[2:]))
+    return [row[0] for row in ordered]

@@ -125,7 +125,8 @@ def _record_on_trial(
     vote = _add_vote(tx, study, annotator, answer, true_class, now, status, **given)
     if not late:
         trial.state = trials.DONE
-    if trial.kind == TrialKind.CATCH and not late and answer.answer != expected:
+    passed = expected is None or spec.kind.passes(expected, answer.answer)
+    if trial.kind == TrialKind.CATCH and not late and not passed:
         attention.pause_if_failed(tx, annotator, spec, now)
     return _receipt(tx, vote)
 
@@ -212,7 +213,7 @@ def take_back(tx: Session, annotator: Annotator, vote_id: str, now: datetime) ->
     study = tx.get_one(StudyRow, vote.study_id)
     if study.status == StudyStatus.CLOSED:
         raise ConflictError("The study is closed; its votes can no longer be taken back.")
-    until = now + timedelta(seconds=study.spec["lease_seconds"])
+    until = now + timedelta(seconds=settings_of(study).lease_seconds)
     if vote.trial_id is not None:
         return _take_back_from_trial(tx, vote, until, now)
     if vote.status != VoteStatus.SUPERSEDED:

@@ -1,22 +1,27 @@
-"""The studies a fresh copy starts with: one for people, and one that simulated annotators answer.
+"""The studies a fresh copy starts with: one a task for people, and one for simulated annotators.
 
-The second exists so that training and comparing can be tried before anybody has labelled; it is
-marked as simulated wherever it appears, and the first one starts empty.
+That one exists so that training and comparing can be tried before anybody has labelled; it is
+marked as simulated wherever it appears, and the others start empty.
 """
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
-from annotation.domain import USUAL_TASK, Study, StudySpec
+from annotation.domain import USUAL_TASK, Study, StudySpec, Task
 from annotation.errors import AnnotationError
 from annotation.store import Store
-from annotation.study.labelling import create_study, list_studies, progress, simulate
+from annotation.study.create import create_study
+from annotation.study.labelling import list_studies, progress
+from annotation.study.simulate import simulate
 
 PEOPLE = "Demo: symbols"
 SIMULATED = "Demo: symbols (simulated votes)"
+PAIRS = "Demo: faces"
 ANNOTATORS = 5
+_DECOYS = 0.5  # one decoy to two pairs of the same person, as in the paper
 
 log = logging.getLogger(__name__)
 
@@ -28,8 +33,10 @@ class DemoInTheMaking:
     process ends in between: the next start goes on.
     """
 
-    def __init__(self, store: Store, sets: Sequence[Path], images: Path) -> None:
-        self._given = (store, sets, images, _is_fresh(store))
+    def __init__(
+        self, store: Store, sets: Sequence[Path], images: Path, pairs: Sequence[Path] = ()
+    ) -> None:
+        self._given = (store, sets, images, pairs, _is_fresh(store))
         self._problem = ""
         self._thread = Thread(target=self._make, name="demo", daemon=True)
 
@@ -58,30 +65,47 @@ class DemoInTheMaking:
 
 
 def ensure_demo(
-    store: Store, sets: Sequence[Path], images: Path, fresh: bool | None = None
+    store: Store,
+    sets: Sequence[Path],
+    images: Path,
+    pairs: Sequence[Path] = (),
+    fresh: bool | None = None,
 ) -> None:
-    """Make the two demo studies where there is no study at all; finish what was cut short.
+    """Make the demo studies where there is no study at all; finish what was cut short.
 
-    fresh: whether there was no study, where that was looked up before.
+    sets: of things to be named. pairs: of people to be told apart. fresh: whether there was no
+    study, where that was looked up before.
     Of several servers that start at once on one database one does so, and the others wait for it.
     """
     with store.alone():
-        _ensure_demo(store, sets, images, _is_fresh(store) if fresh is None else fresh)
+        fresh = _is_fresh(store) if fresh is None else fresh
+        _ensure_demo(store, _wanted(sets, pairs), images, fresh)
 
 
 def _is_fresh(store: Store) -> bool:
     return not list_studies(store)
 
 
-def _ensure_demo(store: Store, sets: Sequence[Path], images: Path, fresh: bool) -> None:
+def _wanted(sets: Sequence[Path], pairs: Sequence[Path]) -> list[tuple[StudySpec, Sequence[Path]]]:
+    """What the studies ask, and the sets of each; the one for people at naming comes last."""
+    spec = StudySpec(name=SIMULATED, title="Symbols", task=USUAL_TASK, simulated=True)
+    faces = StudySpec(name=PAIRS, title="Faces", task=Task("pair"), decoy_rate=_DECOYS)
+    people = replace(spec, name=PEOPLE, simulated=False)
+    return [one for one in ((spec, sets), (faces, pairs), (people, sets)) if one[1]]
+
+
+def _ensure_demo(
+    store: Store,
+    wanted: Sequence[tuple[StudySpec, Sequence[Path]]],
+    images: Path,
+    fresh: bool,
+) -> None:
     names = {study.name: study for study in list_studies(store)}
     begun = names.get(SIMULATED)
     if begun is not None and (not begun.spec.simulated or _is_whole(store, begun)):
         return
-    if sets and (fresh or begun is not None):
-        for name, simulated in ((SIMULATED, True), (PEOPLE, False)):
-            spec = StudySpec(name=name, title="Symbols", task=USUAL_TASK, simulated=simulated)
-            names[name] = names.get(name) or create_study(store, spec, sets, images)
+    for spec, sets in wanted if fresh or begun is not None else ():
+        names[spec.name] = names.get(spec.name) or create_study(store, spec, sets, images)
     if SIMULATED in names:
         simulate(store, names[SIMULATED].id, ANNOTATORS)
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from io import StringIO
@@ -14,6 +14,7 @@ import numpy as np
 from annotation import images as kept
 from annotation.design import quality
 from annotation.design.feasibility import feasibility, load_of
+from annotation.design.list_facts import list_facts
 from annotation.design.quality import Gold
 from annotation.design.study_plan import Original, Reconstruction, StudyPlan, plan_study
 from annotation.domain import Study, StudySpec
@@ -67,19 +68,17 @@ def create_study(
     manifests: Sequence[Path] = (),
     *,
     gold: Path | StringIO | None = None,
-    by: str | None = None,
 ) -> Study:
     """A running study over the reconstruction sets in the folders `sets` and the files `manifests`.
 
     Images are copied into the folder `images`; the sets are not needed afterwards. `gold` is a CSV
-    file of answers, or its text (`study.gold`), whose reconstructions are not asked about;
-    `by` is the name of the account that makes the study, where there are any. Raises `StudyError`
-    that names the problems found; then nothing has been stored.
+    file of answers, or its text (`study.gold`), whose reconstructions are not asked about.
+    Raises `StudyError` that names the problems found; then nothing has been stored.
     """
-    return keep_study(store, examine(spec, sets, manifests, gold=gold), images, by=by)
+    return keep_study(store, examine(spec, sets, manifests, gold=gold), images)
 
 
-def keep_study(store: Store, found: Examination, images: Path, *, by: str | None = None) -> Study:
+def keep_study(store: Store, found: Examination, images: Path) -> Study:
     """The study that has been examined, as `create_study` makes it."""
     plan = found.plan
     if plan is None:
@@ -88,7 +87,7 @@ def keep_study(store: Store, found: Examination, images: Path, *, by: str | None
         kept.keep(images, content)
     now = datetime.now(UTC)
     # Not where on this machine: who moves `images` must still find them.
-    return store.write(lambda tx: studies.add_study(tx, plan, Path(), now), by)
+    return store.write(lambda tx: studies.add_study(tx, plan, Path(), now))
 
 
 def examine(
@@ -112,6 +111,7 @@ def examine(
         reading.problems.append("The sets hold no reconstruction whose attack succeeded.")
     sound = not reading.problems
     plan = reading.attempt(partial(_plan, spec, folders, reading, known or [])) if sound else None
+    reading.notes += _notes_on_lists(plan) if plan else ()
     return Examination(
         counts=_counts(folders, reading, plan),
         problems=tuple(reading.problems),
@@ -168,7 +168,7 @@ class _Reading:
                 sha256=self._hold(shown),
                 error=kept.mean_squared_error(original, shown),
                 attacked_sha256=attacked,
-                probabilities=folder.predicted_reconstructions.get(image.image_id),
+                jury=folder.jury.get(("reconstruction", image.image_id), ()),
             )
         )
 
@@ -193,17 +193,17 @@ class _Reading:
 
     def _add_original(self, folder: SetFolder, image: SetImage, digest: str) -> None:
         predicted = folder.predicted_originals.get(image.image_id, {})
-        ranking = tuple(sorted(predicted, key=lambda name: (-predicted[name], name)))
         new = Original(
             image_id=image.image_id,
             class_name=image.class_name,
             sha256=digest,
-            ranking=ranking,
-            probabilities=predicted or None,
+            logs=predicted or None,
+            jury=folder.jury.get(("original", image.image_id), ()),
         )
         known = self.originals.setdefault(image.image_id, new)
-        if not known.ranking and ranking:
-            self.originals[image.image_id] = new
+        self.originals[image.image_id] = replace(
+            known, logs=known.logs or new.logs, jury=known.jury or new.jury
+        )
         if (known.class_name, known.sha256) != (new.class_name, new.sha256):
             raise StudyError(
                 f"{image.original} (class {image.class_name!r}) is not the image that another set "
@@ -234,7 +234,14 @@ def _plan(
         quality=quality.quality_items(spec, material),
     )
     quality.check_expected(plan)
-    return plan
+    judges = sorted({one.judge for one in folders if one.judge and plan.spec.kind.lists})
+    targets = {folder.model: folder.target for folder in folders}
+    return replace(plan, targets=targets, judges=tuple(judges))
+
+
+def _notes_on_lists(plan: StudyPlan) -> tuple[str, ...]:
+    facts = list_facts(plan.candidates.values())
+    return facts.said if facts else ()
 
 
 def _counts(
@@ -309,18 +316,15 @@ def _problems_of_task(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str
         for problem in spec.kind.problems(folder.classes)
     ]
     for folder in folders if spec.simulated else ():
-        lacking = [i for i in folder.images if i.image_id not in folder.predicted_reconstructions]
-        if lacking:
-            problems.append(
-                f"{folder.folder} lacks predictions for {len(lacking)} reconstructions; simulated "
-                "annotators answer from predictions.parquet."
-            )
-        unseen = [i for i in folder.images if i.image_id not in folder.predicted_originals]
-        if unseen and spec.label_originals:
-            problems.append(
-                f"{folder.folder} lacks predictions for {len(unseen)} originals, which simulated "
-                "annotators are to name as well."
-            )
+        asked = ["reconstruction", *(["original"] if spec.label_originals else [])]
+        for subject in asked:
+            unseen = [i for i in folder.images if (subject, i.image_id) not in folder.jury]
+            if unseen:
+                problems.append(
+                    f"{folder.folder} lacks what the jury sees in {len(unseen)} {subject}s; "
+                    "simulated annotators answer from jury.parquet, which `python -m semsim demo "
+                    "jury` writes into sets of the built-in symbols."
+                )
     return problems
 
 

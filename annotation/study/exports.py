@@ -6,6 +6,8 @@ from typing import Any
 
 import pandas as pd
 
+from annotation.design.candidates import CandidateList
+from annotation.design.list_facts import ListFacts, list_facts
 from annotation.domain import Study
 from annotation.formats.study_data import STIMULUS_COLUMNS, StudyData
 from annotation.images import path_of
@@ -49,13 +51,20 @@ def export_votes(store: Store, study_id: str) -> pd.DataFrame:
     """Every vote of a study with the columns `VOTE_COLUMNS`, in the order they came.
 
     `recognised` is whether the answer names the true class or says "same"; for a decoy it says
-    that the annotator was misled. Raises `NotFoundError`.
+    that the annotator was misled. Of ratings it is whether this one is at or above the threshold,
+    and `aggregate.RATED` are further columns. Where originals are named there is
+    `aggregate.ORIGINAL_ANSWER`. Raises `NotFoundError`.
     """
-    return store.read(lambda tx: _votes(reports.vote_rows(tx, studies.study_of(tx, study_id))))
+
+    def read(tx: Any) -> pd.DataFrame:
+        study = studies.study_of(tx, study_id)
+        return _votes(study, reports.vote_rows(tx, study))
+
+    return store.read(read)
 
 
 def export_labels(store: Store, study_id: str, images: Path) -> pd.DataFrame:
-    """One row a reconstruction with `aggregate.LABEL_COLUMNS`; decoys are not in it.
+    """One row a reconstruction with `aggregate.LABEL_COLUMNS` and `TARGET_COLUMNS`; no decoys.
 
     `images` is the folder the study's images lie in; `original`, `reconstruction` and, where it is
     known, `attacked` are absolute paths of PNG files in it. Raises `NotFoundError`.
@@ -66,7 +75,7 @@ def export_labels(store: Store, study_id: str, images: Path) -> pd.DataFrame:
         return study, reports.item_rows(tx, study), reports.vote_rows(tx, study)
 
     study, items, votes = store.read(read)
-    return _labels(study, items, _votes(votes), Path(images).resolve())
+    return _labels(study, items, _votes(study, votes), Path(images).resolve())
 
 
 def read_study(store: Store, study_id: str, images: Path) -> StudyData:
@@ -75,37 +84,68 @@ def read_study(store: Store, study_id: str, images: Path) -> StudyData:
     `images` is the folder the study's images lie in.
     """
 
-    def read(tx: Any) -> tuple[Study, Rows, Rows, Rows]:
+    def read(tx: Any) -> tuple[Study, Rows, Rows, Rows, list[CandidateList]]:
         study = studies.study_of(tx, study_id)
         rows = (reports.item_rows, reports.vote_rows, reports.stimulus_rows)
         items, votes, stimuli = (of(tx, study) for of in rows)
-        return study, items, votes, stimuli
+        return study, items, votes, stimuli, reports.candidate_lists(tx, study)
 
-    study, items, rows, stimuli = store.read(read)
-    folder, votes = Path(images).resolve(), _votes(rows)
+    study, items, rows, stimuli, lists = store.read(read)
+    facts = list_facts(lists)
+    folder, votes = Path(images).resolve(), _votes(study, rows)
     return StudyData(
         study=study,
         votes=votes,
         labels=_labels(study, items, votes, folder),
         stimuli=_with_paths(stimuli, STIMULUS_COLUMNS, folder),
+        lists=facts.said if facts else (),
     )
 
 
+def facts_of_lists(store: Store, study_id: str) -> ListFacts | None:
+    """What the study's candidate lists tell; None without any. Raises `NotFoundError`."""
+
+    def read(tx: Any) -> list[CandidateList]:
+        return reports.candidate_lists(tx, studies.study_of(tx, study_id))
+
+    return list_facts(store.read(read))
+
+
+def lists_said(store: Store, study_id: str) -> str:
+    """What the lists tell, in sentences; empty without any. Raises `NotFoundError`."""
+    facts = facts_of_lists(store, study_id)
+    return " ".join(facts.said) if facts else ""
+
+
 def _labels(study: Study, items: Rows, votes: pd.DataFrame, images: Path) -> pd.DataFrame:
-    return aggregate.labels(
+    labels = aggregate.labels(
         _with_paths(items, aggregate.ITEM_COLUMNS, images).astype("str"),
         votes,
         votes_per_item=study.spec.votes_per_item,
         simulated=study.spec.simulated,
     )
+    tests = [study.target(model) for model in labels["model"]]
+    chances = [1 / one.n_classes if one.n_classes else None for one in tests]
+    found = ([one.accuracy for one in tests], chances, [one.at_chance for one in tests])
+    for name, values in zip(aggregate.TARGET_COLUMNS, found, strict=True):
+        kind = "boolean" if name == "target_at_chance" else "float64"
+        labels[name] = pd.Series(values, index=labels.index, dtype=kind)
+    return labels
 
 
-def _votes(rows: Rows) -> pd.DataFrame:
+def _votes(study: Study, rows: Rows) -> pd.DataFrame:
+    scale, types = study.kind.scale, dict(VOTE_COLUMNS)
     # Types are said outright: a table without votes must have the same ones as a full table.
     table = pd.DataFrame(rows, columns=list(VOTE_COLUMNS))
     # An original is of no model: missing in every format, as a CSV file knows no empty text.
     nothing = {name: table[name].mask(table[name] == "") for name in ("model", "attack")}
-    return table.assign(**nothing).astype(dict(VOTE_COLUMNS))
+    if scale is not None:
+        types |= aggregate.RATED
+        table = table.assign(rating_levels=scale.levels, rating_threshold=scale.threshold)
+    typed = table.assign(**nothing).astype(types)
+    if not study.spec.label_originals:
+        return typed
+    return aggregate.with_original_answers(typed, study.spec.votes_per_item)
 
 
 def _with_paths(rows: Rows, columns: Sequence[str], images: Path) -> pd.DataFrame:

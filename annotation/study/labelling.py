@@ -19,7 +19,6 @@ from annotation.domain import (
     SignedIn,
     Step,
     Study,
-    StudyProgress,
     StudyStatus,
     TaskItem,
     VoteReceipt,
@@ -31,20 +30,15 @@ from annotation.store import (
     openings,
     passwords,
     people,
+    reading,
     reports,
-    sharing,
     slots,
     studies,
     trials,
     voting,
+    writing,
 )
 from annotation.store import phases as phase_rows
-from annotation.study.create import create_study as create_study
-from annotation.study.exports import export_labels as export_labels
-from annotation.study.exports import export_votes as export_votes
-from annotation.study.protocols import amend as amend
-from annotation.study.protocols import protocol_versions as protocol_versions
-from annotation.study.simulate import simulate as simulate
 
 LONGEST_NAME = 80
 MOST_ITEMS = 400  # a browser never needs more at once: 200, and as many answers under way
@@ -52,29 +46,26 @@ SPARE = 12  # more items to choose from than wanted, as others may take some fir
 MOST_TRIES = 20  # each lost one means that others got items
 
 
-def list_studies(store: Store) -> list[Study]:
-    """All studies, newest first."""
-    return store.read(studies.all_studies)
+list_studies = reading(studies.all_studies)
+get_study = reading(studies.study_of)
+study_by_token = reading(studies.study_of_token)
+progress = reading(reports.study_progress)
+last_event = reading(reports.last_event)
+usual_rt_ms = reading(reports.usual_rt_ms)
+who = reading(people.session_owner)
+sign_out = writing(people.close_session)
+heartbeat = writing(slots.heartbeat)
+release = writing(slots.release)
 
 
-def get_study(store: Store, study_id: str) -> Study:
-    """One study; raises `NotFoundError`."""
-    return store.read(lambda tx: studies.study_of(tx, study_id))
-
-
-def study_by_token(store: Store, token: str) -> Study:
-    """The study a join link leads to; raises `NotFoundError`."""
-    return store.read(lambda tx: studies.study_of_token(tx, token))
-
-
-def set_status(store: Store, study_id: str, status: StudyStatus, *, by: str | None = None) -> Study:
+def set_status(store: Store, study_id: str, status: StudyStatus) -> Study:
     """Run, pause or close a study; raises `NotFoundError`.
 
     Paused: nothing is handed out, votes on items already handed out count. Closed: votes that
     still arrive are kept as surplus.
     """
     now = datetime.now(UTC)
-    return store.write(lambda tx: studies.put_status(tx, study_id, StudyStatus(status), now), by)
+    return store.write(lambda tx: studies.put_status(tx, study_id, StudyStatus(status), now))
 
 
 def join(
@@ -119,16 +110,6 @@ def _tidy(name: str) -> str:
     return tidy
 
 
-def who(store: Store, session_token: str) -> Annotator | None:
-    """Who is signed in with that token, None if nobody."""
-    return store.read(lambda tx: people.session_owner(tx, session_token))
-
-
-def annotator_lookup(store: Store) -> Callable[[str], Annotator | None]:
-    """`who` on `store`."""
-    return partial(who, store)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Caller:
     """Whoever is signed in with `token`; `page` is the `key` of whose page it comes from.
@@ -165,11 +146,6 @@ def _annotator(tx: Any, by: Annotator | Caller) -> Annotator:
     return annotator
 
 
-def sign_out(store: Store, session_token: str) -> None:
-    """End a session; ending it twice is fine."""
-    store.write(lambda tx: people.close_session(tx, session_token))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Ahead:
     """How far somebody is, and how many items they may hold: of `wanted`, best first.
@@ -195,7 +171,7 @@ def ahead(store: Store, by: Annotator | Caller, n: int, now: datetime, unsent: i
         annotator = _annotator(tx, by)
         asker = askers.asker_of(tx, annotator)
         progress = trials.with_trials(tx, annotator, reports.annotator_progress(tx, asker, now))
-        most = sharing.share(tx, annotator, n, progress.left, now)
+        most = slots.share(tx, annotator, n, progress.left, now)
         most = min(most + unsent, MOST_ITEMS)
         wanted = openings.open_items(tx, annotator, most + SPARE, now, asker)
         version = askers.study_row(tx, annotator).version
@@ -289,13 +265,6 @@ def undo(store: Store, annotator: Annotator, vote_id: str, now: datetime) -> Tas
     return store.write(lambda tx: voting.take_back(tx, annotator, known, now))
 
 
-def heartbeat(
-    store: Store, annotator: Annotator, tab: str, items: Sequence[str], now: datetime
-) -> None:
-    """Keep `items` reserved while `annotator` looks at them; items they lost stay lost."""
-    store.write(lambda tx: slots.heartbeat(tx, annotator, tab, items[:MOST_ITEMS], now))
-
-
 def progress_of(store: Store, annotator: Annotator) -> AnnotatorProgress:
     """How far one annotator is."""
     now = datetime.now(UTC)
@@ -317,13 +286,3 @@ def image_path(store: Store, annotator: Annotator, image_token: str, images: Pat
     if not path.exists():
         raise NotFoundError(f"The image file {path.name} is gone from {path.parent}.")
     return path
-
-
-def progress(store: Store, study_id: str) -> StudyProgress:
-    """How far a study is, over its items and annotators; raises `NotFoundError`."""
-    return store.read(lambda tx: reports.study_progress(tx, study_id))
-
-
-def last_event(store: Store, study_id: str) -> int:
-    """A number that grows whenever something happens in a study; cheap to ask for."""
-    return store.read(lambda tx: reports.last_event(tx, study_id))

@@ -6,12 +6,18 @@ from datetime import UTC, datetime
 from annotation.design import check
 from annotation.domain import Annotator, AnnotatorProgress, Step, StudySpec
 from annotation.errors import AnswerError
-from annotation.store import Store, studies
+from annotation.store import Store, reading, studies
 from annotation.store import phases as rows
+from annotation.texts import counted
 
 NO_CHOICE = "Please choose one of the two answers."
 YES, NO = "yes", "no"
 LONGEST_NUMBER = 9  # digits
+
+belongs = reading(rows.belongs)
+attempts_used = reading(rows.attempts_used)
+practice_progress = reading(rows.practice_progress)
+completion_code_of = reading(rows.completion_code)
 
 
 def advance(store: Store, annotator: Annotator, step: Step, data: Mapping[str, str]) -> Annotator:
@@ -50,7 +56,7 @@ def _check(store: Store, annotator: Annotator, data: Mapping[str, str], now: dat
     left = len(check.unanswered(kind, data))
     if left:
         raise AnswerError(
-            f"Please answer every question; {left} {'is' if left == 1 else 'are'} still open. "
+            f"Please answer every question; {counted(left, 'is', 'are')} still open. "
             "This was not counted as an attempt."
         )
     attempt = data.get("attempt", "")
@@ -64,14 +70,6 @@ def spec_of(store: Store, annotator: Annotator) -> StudySpec:
     return store.read(lambda tx: studies.study_of(tx, annotator.study_id)).spec
 
 
-def belongs(store: Store, annotator: Annotator, progress: AnnotatorProgress | None = None) -> Step:
-    """The step somebody should be at, by what was left out and what they have answered.
-
-    progress: how far they are, of somebody who has asked for items. Changes nothing; `settle` does.
-    """
-    return store.read(lambda tx: rows.belongs(tx, annotator, progress))
-
-
 def settle(
     store: Store, annotator: Annotator, progress: AnnotatorProgress | None = None
 ) -> Annotator:
@@ -80,21 +78,3 @@ def settle(
     Raises `NotAllowedError` for somebody who is paused or excluded and has asked for items.
     """
     return store.write(lambda tx: rows.settle(tx, annotator, datetime.now(UTC), progress))
-
-
-def attempts_used(store: Store, annotator: Annotator) -> tuple[int, tuple[str, ...]]:
-    """How many attempts at the check are used up, and which questions the last one got wrong."""
-    return store.read(lambda tx: rows.attempts_used(tx, annotator))
-
-
-def practice_progress(store: Store, annotator: Annotator) -> tuple[int, int]:
-    """How many practice items somebody has answered, and how many there are for them."""
-    return store.read(lambda tx: rows.practice_progress(tx, annotator))
-
-
-def completion_code_of(store: Store, study_id: str, name: str) -> str | None:
-    """The code somebody was told at the end, None unless they are done; raises `NotFoundError`.
-
-    It is the study's own where it has one, else random and theirs alone.
-    """
-    return store.read(lambda tx: rows.completion_code(tx, study_id, name))

@@ -6,13 +6,14 @@ vote says under which version its item was shown.
 """
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
-from annotation.domain import ProtocolVersion, Study, StudySpec
+from annotation.domain import Study, StudySpec
 from annotation.errors import StudyError
-from annotation.store import Store, studies
+from annotation.store import Store, reading, studies
 
 AMENDABLE = frozenset(
     {
@@ -40,14 +41,15 @@ AMENDABLE = frozenset(
     }
 )
 
+protocol_versions = reading(studies.protocol_versions)
 
-def amend(store: Store, study_id: str, changes: Mapping[str, Any], why: str, by: str = "") -> Study:
+
+def amend(store: Store, study_id: str, changes: Mapping[str, Any], why: str) -> Study:
     """The study with other settings from now on, as the next version of its protocol.
 
     changes: by name of setting, of those in `AMENDABLE`. why: the reason, for whoever reads the
-    record. by: who did it. Raises `StudyError` for a setting that may not change, a value no study
-    can have, no change at all or no reason, `ConflictError` if the study is closed, and
-    `NotFoundError`.
+    record. Raises `StudyError` for a setting that may not change, a value no study can have, no
+    change at all or no reason, `ConflictError` if the study is closed, and `NotFoundError`.
     """
     if not why.strip():
         raise StudyError(
@@ -55,17 +57,13 @@ def amend(store: Store, study_id: str, changes: Mapping[str, Any], why: str, by:
         )
     _refuse_unknown(changes)
     now = datetime.now(UTC)
-    return store.write(
-        lambda tx: studies.amend(
-            tx, study_id, lambda spec: amended(spec, changes), why.strip(), by, now
-        )
-    )
+    change = partial(amended, changes=changes)
+    return store.write(lambda tx: studies.amend(tx, study_id, change, why.strip(), now))
 
 
 def amended(spec: StudySpec, changes: Mapping[str, Any]) -> StudySpec:
     """`spec` with `changes`, checked as always; raises `StudyError` if nothing would change."""
-    values = {field.name: getattr(spec, field.name) for field in fields(StudySpec)}
-    after = StudySpec(**{**values, **changes})
+    after = replace(spec, **changes)
     if after == spec:
         raise StudyError("Nothing would change: the study has these settings already.")
     return after
@@ -78,8 +76,3 @@ def _refuse_unknown(changes: Mapping[str, Any]) -> None:
             f"{', '.join(fixed)} cannot change once a study exists; make a new study. "
             f"What may change is {', '.join(sorted(AMENDABLE))}."
         )
-
-
-def protocol_versions(store: Store, study_id: str) -> list[ProtocolVersion]:
-    """Every version of a study's settings, the first one first; raises `NotFoundError`."""
-    return store.read(lambda tx: studies.protocol_versions(tx, study_id))

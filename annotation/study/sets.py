@@ -1,24 +1,30 @@
 """Reading reconstruction sets: folders with run.json, manifest.parquet and PNG files."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from annotation.design.jury import Sight
+from annotation.domain import TargetTest
 from annotation.errors import StudyError
 from annotation.texts import flaw, shortened
 
 FORMAT = "semsim-reconstruction-set/1"
 COLUMNS = ("image_id", "class_name", "original", "reconstruction", "status")
-PREDICTION_COLUMNS = ("image_id", "subject", "class_name", "probability")
+PREDICTION_COLUMNS = ("image_id", "subject", "class_name")
+JURY_COLUMNS = (*PREDICTION_COLUMNS, "juror", "threshold", "log_probability")
+LOG, PLAIN = "log_probability", "probability"  # a table has one; the second of earlier versions
 
 _ROUNDING = 1e-5  # by which float32 may pass 1
 
-Probabilities = Mapping[str, Mapping[str, float]]  # image_id → class → probability
+Logs = Mapping[str, Mapping[str, float]]  # image_id → class → log-probability
+Jury = Mapping[tuple[str, str], Sequence[Sight]]  # "original" or "reconstruction", image_id
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +45,10 @@ class SetImage:
 
 @dataclass(frozen=True, kw_only=True)
 class SetFolder:
-    """One reconstruction set; failed attacks are only counted."""
+    """One reconstruction set; failed attacks are only counted.
+
+    judge: SHA-256 of the weights that made the predictions; empty where nobody says.
+    """
 
     folder: Path
     model: str
@@ -48,8 +57,10 @@ class SetFolder:
     classes: tuple[str, ...]
     images: tuple[SetImage, ...]
     n_failed: int
-    predicted_originals: Probabilities = field(default_factory=dict)
-    predicted_reconstructions: Probabilities = field(default_factory=dict)
+    target: TargetTest = field(default_factory=TargetTest)
+    predicted_originals: Logs = field(default_factory=dict)
+    judge: str = ""
+    jury: Jury = field(default_factory=dict)
 
 
 def read_set(folder: Path) -> SetFolder:
@@ -58,7 +69,7 @@ def read_set(folder: Path) -> SetFolder:
     run = _read_run(folder)
     manifest = _read_table(folder / "manifest.parquet", COLUMNS)
     ok = manifest[manifest["status"] == "ok"]
-    predictions = _read_predictions(folder)
+    originals = _read_predictions(folder).get("original", {})
     return SetFolder(
         folder=folder,
         model=_name(folder, run, "model"),
@@ -67,8 +78,10 @@ def read_set(folder: Path) -> SetFolder:
         classes=_classes(folder, run),
         images=tuple(_images(folder, ok)),
         n_failed=len(manifest) - len(ok),
-        predicted_originals=predictions.get("original", {}),
-        predicted_reconstructions=predictions.get("reconstruction", {}),
+        target=_target(folder, run),
+        predicted_originals=originals,
+        judge=_judge(run) if originals else "",
+        jury=_read_jury(folder),
     )
 
 
@@ -83,6 +96,11 @@ def _read_run(folder: Path) -> dict[str, Any]:
     if kind != FORMAT or not isinstance(run, dict):
         raise StudyError(f"{folder}/run.json has format {_told(kind)}; expected {FORMAT!r}.")
     return run
+
+
+def _judge(run: Mapping[str, Any]) -> str:
+    predictor = run.get("predictor")
+    return str(predictor.get("sha256") or "") if isinstance(predictor, dict) else ""
 
 
 def _told(value: Any) -> str:
@@ -122,6 +140,26 @@ def _classes(folder: Path, run: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(name) for name in value)
 
 
+def _target(folder: Path, run: Mapping[str, Any]) -> TargetTest:
+    """How good the target was, where the set says so."""
+    found = run.get("target")
+    if not isinstance(found, Mapping):
+        return TargetTest()
+    share, classes = found.get("accuracy"), found.get("n_classes")
+    if share is not None and not (isinstance(share, int | float) and 0 <= share <= 1):
+        raise StudyError(
+            f"{folder}/run.json: target.accuracy should be a share from 0 to 1; got {_told(share)}."
+        )
+    if classes is not None and not (isinstance(classes, int) and classes > 0):
+        raise StudyError(
+            f"{folder}/run.json: target.n_classes should be a number of classes; "
+            f"got {_told(classes)}."
+        )
+    mark = found.get("at_chance")
+    kept = mark if isinstance(mark, bool) else None
+    return TargetTest(accuracy=share, n_classes=classes, at_chance=kept)
+
+
 def _is_name(value: Any) -> bool:
     return isinstance(value, str | int | float)  # classes that are called 0, 1, 2 …
 
@@ -156,24 +194,63 @@ def _read_table(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     return table.reset_index(drop=True)
 
 
-def _read_predictions(folder: Path) -> dict[str, Probabilities]:
+def _read_predictions(folder: Path) -> dict[str, Logs]:
     path = folder / "predictions.parquet"
     if not path.exists():
         return {}
     table = _read_table(path, PREDICTION_COLUMNS)
-    *names, given = (table[column] for column in PREDICTION_COLUMNS)
-    chances = pd.to_numeric(given, errors="coerce")
-    wrong = ~chances.between(0, 1 + _ROUNDING)
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    names = (table[column] for column in PREDICTION_COLUMNS)
+    for image_id, subject, name, log in zip(*names, _logs(table, path), strict=True):
+        found.setdefault(str(subject), {}).setdefault(str(image_id), {})[str(name)] = float(log)
+    return dict(found)
+
+
+def _read_jury(folder: Path) -> Jury:
+    """What each juror sees in each picture; nothing where the set has no jury."""
+    path = folder / "jury.parquet"
+    if not path.exists():
+        return {}
+    table = _read_table(path, JURY_COLUMNS)
+    wrong = ~pd.to_numeric(table["threshold"], errors="coerce").between(0, 1)
     if wrong.any():
         row = int(wrong.argmax())
         raise StudyError(
-            f"{path}, row {row + 1}: a probability is a number from 0 to 1; got {given[row]!r}."
+            f"{path}, row {row + 1}: a threshold is a certainty from 0 to 1; got "
+            f"{table['threshold'].tolist()[row]!r}."
         )
-    predictions: dict[str, dict[str, dict[str, float]]] = {}
-    for image_id, subject, name, probability in zip(*names, chances, strict=True):
-        of_image = predictions.setdefault(str(subject), {}).setdefault(str(image_id), {})
-        of_image[str(name)] = float(probability)
-    return dict(predictions)
+    table = table.assign(log_probability=_logs(table, path))
+    found: dict[tuple[str, str], list[Sight]] = {}
+    for (subject, image_id, juror), rows in table.groupby(
+        ["subject", "image_id", "juror"], observed=True
+    ):
+        logs = dict(zip(rows["class_name"].astype(str), rows["log_probability"], strict=True))
+        sight = Sight(juror=str(juror), logs=logs, threshold=float(rows["threshold"].iloc[0]))
+        found.setdefault((str(subject), str(image_id)), []).append(sight)
+    return found
+
+
+def _logs(table: pd.DataFrame, path: Path) -> np.ndarray:
+    """(rows,) float64: log-probabilities as they are, those of probabilities where there are none.
+
+    Raises `StudyError` where a table has neither, and for a row that holds no probability.
+    """
+    column = LOG if LOG in table else PLAIN
+    if column not in table:
+        raise StudyError(f"{path} lacks the column {LOG}.")
+    given = pd.to_numeric(table[column], errors="coerce").astype(float)
+    lowest, what = (-np.inf, "at most 0") if column == LOG else (0, "from 0 to 1")
+    wrong = ~given.between(lowest, (column == PLAIN) + _ROUNDING)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise StudyError(
+            f"{path}, row {row + 1}: a {column.replace('_', '-')} is a number {what}; got "
+            f"{table[column].astype(object)[row]!r}."
+        )
+    if column == LOG:
+        return given.to_numpy()
+    with np.errstate(divide="ignore"):  # of probability 0
+        return np.log(given.to_numpy())
 
 
 def _inside(folder: Path, relative: Any, where: str) -> Path:

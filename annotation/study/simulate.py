@@ -1,89 +1,39 @@
-"""Simulated annotators: what people might answer, computed from a classifier's probabilities.
+"""Simulated annotators: the jury's answers, given through the same claims and votes as people's.
 
-They exist so that the product can be tried before people have labelled anything. They answer
-through the same claims and votes as people and are marked as simulated wherever they appear.
+They are marked as simulated wherever they appear.
 """
 
-import math
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
-
-import numpy as np
 
 from annotation.domain import NONE, Annotator, Answer, NoneReason, Study
 from annotation.errors import StudyError
 from annotation.store import Store, people, reports, slots, studies, voting
 
 BATCH = 100  # votes per transaction
-SMALLEST = 1e-6  # probability of classes the classifier did not list
 
 
-@dataclass(frozen=True, kw_only=True)
-class Person:
-    """How one simulated annotator sees: `temperature` flattens the classifier's opinion, `noise`
-    is the spread added to its logits, below `strictness` of certainty the answer is none.
-    """
-
-    name: str
-    temperature: float
-    noise: float
-    strictness: float
-
-
-def cast(n: int, rng: np.random.Generator) -> list[Person]:
-    """`n` people who differ in how sharply they see and how sure they want to be.
-
-    The ranges make them answer none about as often, and about as unequally, as the annotators
-    whose votes were published with the SemSim paper: 19 % to 51 %.
-    """
-    return [
-        Person(
-            name=f"Simulated {number + 1}",
-            temperature=float(rng.uniform(0.9, 1.5)),
-            noise=float(rng.uniform(0.3, 0.9)),
-            strictness=float(rng.uniform(0.45, 0.8)),
-        )
-        for number in range(n)
-    ]
-
-
-def respond(
-    person: Person,
-    probabilities: Mapping[str, float],
-    candidates: Sequence[str],
-    rng: np.random.Generator,
-) -> str:
-    """The candidate `person` finds most likely, or "none" if no candidate seems likely enough.
-
-    `probabilities` by class are restricted to `candidates` and renormalised.
-    """
-    logits = np.array([math.log(max(probabilities.get(c, 0.0), SMALLEST)) for c in candidates])
-    logits = logits / person.temperature + rng.normal(0.0, person.noise, len(candidates))
-    certainty = np.exp(logits - logits.max())
-    certainty /= certainty.sum()
-    best = int(certainty.argmax())
-    return candidates[best] if certainty[best] >= person.strictness else NONE
-
-
-def simulate(store: Store, study_id: str, n_annotators: int = 5, seed: int = 0) -> None:
-    """Let `n_annotators` simulated people answer all items of a study that was made for them.
+def simulate(store: Store, study_id: str, n_annotators: int = 5) -> None:
+    """Let the first `n_annotators` of the jury answer all items of a study made for them.
 
     Running it again continues where it stopped. Raises `NotFoundError`, and `StudyError` for a
-    study that people answer, and for the pair task.
+    study that people answer, for tasks that ask for no class and for more people than there are.
     """
     study = store.read(lambda tx: studies.study_of(tx, study_id))
     _refuse(study)
-    stimuli = store.read(lambda tx: reports.stimuli(tx, study_id))
-    for number, person in enumerate(cast(n_annotators, np.random.default_rng(seed))):
-        rng = np.random.default_rng([seed, number])
-        answers = {
-            item: respond(person, stimuli[item].probabilities, stimuli[item].candidates, rng)
-            for item in stimuli
-        }
-        _answer_all(store, study, person, answers)
+    said = store.read(lambda tx: reports.simulated_answers(tx, study_id))
+    jurors = sorted({name for answers in said.values() for name in answers})
+    if n_annotators > len(jurors):
+        raise StudyError(
+            f"{n_annotators} simulated annotators are asked for; the jury of study {study.name!r} "
+            f"has {len(jurors)}. Ask for no more, or create the study anew from sets that have a "
+            "jury.parquet."
+        )
+    for name in jurors[:n_annotators]:
+        own = {item: answers[name] for item, answers in said.items() if name in answers}
+        _answer_all(store, study, name, own)
 
 
 def _refuse(study: Study) -> None:
@@ -94,15 +44,16 @@ def _refuse(study: Study) -> None:
         )
     if not study.kind.simulated:
         raise StudyError(
-            "Simulated annotators can only name classes: a classifier's probabilities do not say "
-            "whether two images show the same. Expected a recognition study."
+            "Simulated annotators can only name classes: what a classifier sees does not say "
+            "whether two images show the same, or how much of one is in the other. Expected a "
+            "recognition study."
         )
 
 
-def _answer_all(store: Store, study: Study, person: Person, answers: Mapping[str, str]) -> None:
+def _answer_all(store: Store, study: Study, name: str, answers: Mapping[str, str]) -> None:
     now = datetime.now(UTC)
     annotator = store.write(
-        lambda tx: people.annotator_named(tx, study.id, person.name, now, simulated=True)
+        lambda tx: people.annotator_named(tx, study.id, name, now, simulated=True)
     )
     while store.write(lambda tx: _answer_some(tx, annotator, answers)):
         pass

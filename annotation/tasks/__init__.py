@@ -5,6 +5,8 @@ from types import MappingProxyType
 
 from annotation.tasks.kind import Kind
 from annotation.tasks.pair import Pair
+from annotation.tasks.rating import Rating
 from annotation.tasks.recognition import Recognition
 
-KINDS: Mapping[str, type[Kind]] = MappingProxyType({one.name: one for one in (Recognition, Pair)})
+_ALL: tuple[type[Kind], ...] = (Recognition, Pair, Rating)
+KINDS: Mapping[str, type[Kind]] = MappingProxyType({one.name: one for one in _ALL})

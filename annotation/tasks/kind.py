@@ -1,7 +1,7 @@
 """What one kind of task says of itself; everything else asks it and names none."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
@@ -34,6 +34,14 @@ class Key:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Scale:
+    """Answers that are numbers from 1 to `levels`; a mean of `threshold` or more is recognised."""
+
+    levels: int
+    threshold: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Kind(ABC):
     """A kind of task, with the settings of a study that it goes by as its fields.
 
@@ -45,8 +53,11 @@ class Kind(ABC):
     lists: whether an item offers classes of a list drawn for its original.
     binary: whether an answer says no more than recognised or not.
     decoys: whether an item may set an original beside something else.
-    simulated: whether a classifier's probabilities say what somebody might answer.
+    simulated: whether what a classifier sees says what somebody might answer.
+    decides: what of its votes decides whether an item is recognised.
+    headline: the human score of all its studies; None: one of those of yes and no.
     nothing: the answer to noise. truth: the column of votes that says what was shown; truth_words.
+    answers_words: what a table of answers by `truth` is called.
     caught: what clear catch trials and those of noise are called, short and long.
     """
 
@@ -62,9 +73,12 @@ class Kind(ABC):
     binary: ClassVar[bool] = False
     decoys: ClassVar[bool] = False
     simulated: ClassVar[bool] = False
+    decides: ClassVar[str] = "majority"
+    headline: ClassVar[str | None] = None
     nothing: ClassVar[str]
     truth: ClassVar[str]
     truth_words: ClassVar[str]
+    answers_words: ClassVar[str] = ""
     caught: ClassVar[tuple[tuple[str, str], tuple[str, str]]]
 
     @classmethod
@@ -84,6 +98,26 @@ class Kind(ABC):
         return False
 
     @property
+    def first_ms(self) -> int:
+        """For how long the original is shown before the reconstruction; 0 is never."""
+        return 0
+
+    @property
+    def scale(self) -> Scale | None:
+        """What answers are numbers of; None: one is right or wrong, and a majority decides."""
+        return None
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """What the settings make of it, in words of which each tells one thing."""
+        return ()
+
+    @property
+    def near(self) -> Mapping[str, tuple[str, ...]]:
+        """Other answers that pass for a known one, by that one."""
+        return {}
+
+    @property
     def has_none(self) -> bool:
         """Whether somebody may answer that they see none of what is offered."""
         return any(key.answer == NONE for key in self.keys)
@@ -97,8 +131,19 @@ class Kind(ABC):
         """Whether `answer` says that the original was recognised."""
 
     @abstractmethod
-    def expected(self, class_name: str, *, differs: bool) -> str:
-        """The answer to a clear picture of a class; `differs` where its original is another's."""
+    def expected(self, class_name: str, *, differs: bool, clear: bool = True) -> str | None:
+        """The answer to a picture of a class; `differs` where its original is another's.
+
+        clear: whether it is an original, as it is. None where nobody can say.
+        """
+
+    def passes(self, expected: str, answer: str) -> bool:
+        """Whether `answer` is right where `expected` is known."""
+        return answer == expected or answer in self.near.get(expected, ())
+
+    def flaws(self) -> Iterable[str]:
+        """What is wrong with the settings it goes by."""
+        return ()
 
     def problems(self, classes: Sequence[str]) -> list[str]:
         """Why a set with these classes cannot be asked about: what follows its name."""

@@ -96,6 +96,7 @@ class Pair(Kind):
     nothing = DIFFERENT
     truth = "kind"
     truth_words = "what was shown"
+    answers_words = "Answers to matches and decoys"
     caught = (("Same", "the same"), ("Different", "different"))
 
     @property
@@ -116,7 +117,7 @@ class Pair(Kind):
         del true_class
         return answer == SAME
 
-    def expected(self, class_name: str, *, differs: bool) -> str:
+    def expected(self, class_name: str, *, differs: bool, clear: bool = True) -> str:
         """Same, but for what stands beside another label's original."""
-        del class_name
+        del class_name, clear
         return DIFFERENT if differs else SAME

@@ -88,6 +88,8 @@ class Recognition(Kind):
     only: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "list_size": "",
+            "distractors": "",
+            "lists": "",
             "label_originals": "Originals can be named, not compared with themselves; leave them "
             "out of another task.",
         }
@@ -112,9 +114,9 @@ class Recognition(Kind):
         """Whether the true class was named."""
         return answer == true_class
 
-    def expected(self, class_name: str, *, differs: bool) -> str:
+    def expected(self, class_name: str, *, differs: bool, clear: bool = True) -> str:
         """The class itself."""
-        del differs
+        del differs, clear
         return class_name
 
     def problems(self, classes: Sequence[str]) -> list[str]:

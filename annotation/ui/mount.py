@@ -13,10 +13,18 @@ from fastapi.staticfiles import StaticFiles
 
 from annotation.accounts.access import ACCOUNT_COOKIE, Who, required, user_name
 from annotation.store import Store
-from annotation.ui import STATIC, STATIC_URL
+from annotation.ui import STATIC, STATIC_URL, people, results, studies
 from annotation.ui.theme import mount_settings
-from annotation.web import account_api, account_pages
+from annotation.web import account_api
 from annotation.web.api import researcher_router, router
+from annotation.web.templates import fill
+
+# Title, address and module of the pages about studies, in the order of the navigation bar.
+PAGES = (
+    ("Studies", "studies", studies),
+    ("People", "people", people),
+    ("Results", "results", results),
+)
 
 
 class Page(NamedTuple):
@@ -60,8 +68,10 @@ def mount(app: FastAPI, path: str, pages: Sequence[Page], who: Who | None = None
     """
     with gr.Blocks(title="SemSim Studio", analytics_enabled=False) as demo:
         _draw(demo, pages[0], pages, who)
-    for page in pages[1:]:
-        with demo.route(page.title, page.address):
+        for page in pages[1:]:
+            # As `demo.route`, after which Gradio would make an application page by page.
+            demo.pages.append((page.address, page.title, True))
+            demo.current_page = page.address
             _draw(demo, page, pages, who)
     checked = None if who is None else user_name(who)
     with warnings.catch_warnings():
@@ -83,6 +93,6 @@ def _draw(demo: gr.Blocks, page: Page, pages: Sequence[Page], who: Who | None) -
 def _bar(who: Who) -> Callable[[gr.Request], str]:
     def bar(request: gr.Request) -> str:
         account = who(request.cookies.get(ACCOUNT_COOKIE, ""))
-        return "" if account is None else account_pages.bar(account)
+        return "" if account is None else fill("account_bar.html", account=account)
 
     return bar

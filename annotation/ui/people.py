@@ -17,6 +17,7 @@ from annotation.ui import StudyContext, people_view, study_view
 from annotation.ui.study_form import html
 
 TICK = 5.0  # seconds between two looks
+GONE = "gone"  # what is on screen is somebody whom the last look did not find any more
 QUIETLY: dict[str, Any] = {"queue": False, "api_visibility": "private", "show_progress": "hidden"}
 # Queued, since only then does an error come as a message.
 TELLING: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
@@ -148,7 +149,7 @@ def _wire_table(context: StudyContext, panel: _Panel) -> None:
         return [*_look(context, study, event.person, ""), *_asked()]
 
     def tick(study: str | None, chosen: str, seen: str) -> list[Any]:
-        return _look(context, study or "", chosen, seen)
+        return _look(context, study or "", chosen, seen, patient=seen != GONE)
 
     shown = [*panel.outputs, *panel.boxes]
     panel.study.input(choose, panel.study, shown, **QUIETLY)
@@ -160,8 +161,7 @@ def _wire_table(context: StudyContext, panel: _Panel) -> None:
 def _wire_steps(context: StudyContext, panel: _Panel) -> None:
     def step(change: Change) -> Callable[..., list[Any]]:
         def handler(study: str, chosen: str, request: gr.Request) -> list[Any]:
-            now, by = datetime.now(UTC), request.username
-            _told(change, context.store, study, chosen, now, by=by)
+            _told(change, context.store.by(request.username), study, chosen, datetime.now(UTC))
             return [*_look(context, study, chosen, ""), *_asked()]
 
         return handler
@@ -195,9 +195,8 @@ def _wire_erasure(context: StudyContext, panel: _Panel) -> None:
 
     def erase(study: str, chosen: str, typed: str, votes: str, request: gr.Request) -> list[Any]:
         _told(_require_same, typed, chosen)
-        settings = {"keep_votes": votes == KEEP, "by": request.username}
-        now = datetime.now(UTC)
-        erased = _told(persons.erase, context.store, study, chosen, now, **settings)
+        store, now = context.store.by(request.username), datetime.now(UTC)
+        erased = _told(persons.erase, store, study, chosen, now, keep_votes=votes == KEEP)
         return [*_look(context, study, erased.name, ""), *_asked()]
 
     shown = [*panel.outputs, *panel.boxes]
@@ -226,8 +225,14 @@ def _asked(*, effect: str = "", erase: bool = False) -> list[Any]:
     return [gr.Column(visible=bool(effect)), effect, gr.Column(visible=erase), ""]
 
 
-def _look(context: StudyContext, study_id: str, name: str, seen: str) -> list[Any]:
-    """New values for `_Panel.outputs`; none where what is on screen (`seen`) still holds."""
+def _look(
+    context: StudyContext, study_id: str, name: str, seen: str, *, patient: bool = False
+) -> list[Any]:
+    """New values for `_Panel.outputs`; none where what is on screen (`seen`) still holds.
+
+    patient: leave somebody who is not found on screen until the next look, since a press that
+        erases them may be on its way back with their pseudonym.
+    """
     known = studies.list_studies(context.store)
     study = study_view.current(known, study_id)
     if study is None:
@@ -235,6 +240,8 @@ def _look(context: StudyContext, study_id: str, name: str, seen: str) -> list[An
         return [*nothing, gr.Column(visible=False), *[gr.skip()] * 7]
     people = persons.list_people(context.store, study.id)
     person = _named(people, name)
+    if patient and name and person is None:
+        return [gr.skip(), gr.skip(), GONE, *[gr.skip()] * 9]
     table = people_view.people_table(study, people, name, datetime.now(UTC))
     head = people_view.person_head(person) if person else ""
     choices = [people_view.choice(one) for one in known]

@@ -2,18 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import gradio as gr
 
 from annotation.domain import ProtocolVersion
 from annotation.errors import AnnotationError
-from annotation.study import labelling as studies
-from annotation.study import settings
+from annotation.study import protocols, setting_texts
+from annotation.study.exports import facts_of_lists
+from annotation.study.labelling import get_study
 from annotation.study.protocols import AMENDABLE
 from annotation.ui import StudyContext, study_view
 from annotation.ui.study_form import html
+from annotation.web.templates import fill
 
 TELLING: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 QUIETLY: dict[str, Any] = {"queue": False, **TELLING}
@@ -57,15 +58,15 @@ def wire(context: StudyContext, chosen: gr.Textbox, panel: ProtocolPanel) -> Non
     def pick(study: str, setting: str | None) -> Any:
         if not study or not setting:
             return gr.Textbox(value="", info=None)
-        spec = studies.get_study(context.store, study).spec
-        return gr.Textbox(value=settings.as_text(getattr(spec, setting)), info=_info(setting))
+        spec = get_study(context.store, study).spec
+        return gr.Textbox(value=setting_texts.as_text(getattr(spec, setting)), info=_info(setting))
 
     def save(
         study: str, setting: str | None, value: str, why: str, request: gr.Request
     ) -> list[Any]:
         try:
-            changes = {setting: settings.value_of(setting, value.strip())} if setting else {}
-            studies.amend(context.store, study, changes, why, request.username or "")
+            changes = {setting: setting_texts.value_of(setting, value.strip())} if setting else {}
+            protocols.amend(context.store.by(request.username), study, changes, why)
         except AnnotationError as error:
             return [study_view.problems(str(error)), *[gr.skip()] * 4]
         return ["", *show(study)]
@@ -78,38 +79,25 @@ def wire(context: StudyContext, chosen: gr.Textbox, panel: ProtocolPanel) -> Non
 
 
 def _info(setting: str) -> str:
-    return settings.HELP[setting]
+    return setting_texts.HELP[setting]
 
 
 def _versions(context: StudyContext, study: str) -> str:
-    return versions_table(studies.protocol_versions(context.store, study)) if study else ""
+    if not study:
+        return ""
+    lists = facts_of_lists(context.store, study)
+    versions = protocols.protocol_versions(context.store, study)
+    return versions_table(versions, lists.said if lists else ())
 
 
-def versions_table(versions: Sequence[ProtocolVersion]) -> str:
-    """Every version with what it changed, when, by whom and why."""
-    heads = "".join(
-        f'<th scope="col">{name}</th>' for name in ("Version", "From", "Changed", "Why", "SHA-256")
-    )
-    return (
-        '<div class="st-scroll" role="region" aria-label="Protocol versions" tabindex="0">'
-        '<table class="st-table" aria-label="Protocol versions">'
-        f"<thead><tr>{heads}</tr></thead><tbody>{''.join(map(_row, versions))}</tbody></table>"
-        '</div><p class="st-facts">Every vote says under which version its item was shown. What '
-        "decides the items, the question or the headline never changes.</p>"
-    )
+def versions_table(versions: Sequence[ProtocolVersion], lists: Sequence[str] = ()) -> str:
+    """Every version with what it changed, when, by whom and why; what is said of the `lists`."""
+    shown = [(version, _changes(version)) for version in versions]
+    return fill("versions.html", versions=shown, lists=lists)
 
 
-def _row(version: ProtocolVersion) -> str:
-    changed = ", ".join(
-        f"{name} = {settings.as_text(getattr(version.spec, name)) or '(empty)'}"
+def _changes(version: ProtocolVersion) -> str:
+    return ", ".join(
+        f"{name} = {setting_texts.as_text(getattr(version.spec, name)) or '(empty)'}"
         for name in version.changed
     )
-    by = f" ({version.by})" if version.by else ""
-    cells = (
-        str(version.version),
-        f"{version.at:%Y-%m-%d %H:%M} UTC{by}",
-        changed or "as made",
-        version.why or "–",
-        version.sha256[:12],
-    )
-    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"

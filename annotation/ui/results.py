@@ -1,7 +1,6 @@
 """The Results page: what the votes of a study say, how sure that is, and how far people agree."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from typing import Any
 
 import gradio as gr
@@ -21,32 +20,22 @@ from annotation.votes.agreement import Coding
 
 Loads = list[tuple[Callable[..., Any], list[Any]]]
 FEWEST_PEOPLE = 3  # from which a matrix of pairs says more than the table
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Panel:
-    """The components that show results, in the order `_shown` fills them."""
-
-    study: gr.Dropdown
-    head: gr.HTML
-    body: gr.Column
-    rate_plot: gr.Plot
-    rates: gr.HTML
-    agreement: gr.HTML
-    kappa_plot: gr.Plot
-    annotators: gr.HTML
-    quality: gr.HTML
-    carry_plot: gr.Plot
-    carry_over: gr.HTML
-    reliability: gr.HTML
-    detection: gr.HTML
-    confusion_plot: gr.Plot
-    confusions: gr.HTML
-    files: gr.HTML
-
-    @property
-    def outputs(self) -> list[Any]:
-        return list(vars(self).values())
+# From top to bottom, as `_shown` fills them.
+_PARTS = (
+    "rate-plot",
+    "rates",
+    "agreement",
+    "annotators",
+    "kappa-plot",
+    "quality",
+    "carry-plot",
+    "carry-over",
+    "reliability",
+    "detection",
+    "confusion-plot",
+    "confusions",
+    "files",
+)
 
 
 def render(context: StudyContext) -> Loads:
@@ -55,12 +44,14 @@ def render(context: StudyContext) -> Loads:
     Nothing is computed by itself: results are looked at when the page opens, when another study is
     chosen and when Refresh is pressed, and computed only if something has happened since.
     """
-    cache = ResultsCache(context.store)
+    cache = ResultsCache(context.store, context.fit)
     gr.Markdown("# Results")
     with gr.Row(elem_classes="st-study"):
         study = gr.Dropdown(label="Study", elem_id="results-study", filterable=False)
         refresh = gr.Button("Refresh", scale=0, min_width=110, elem_id="results-refresh")
-    panel = _draw(study)
+    head = html("results-head")
+    with gr.Column(visible=False) as body:
+        outputs = [study, head, body, *map(_part, _PARTS)]
 
     def look(chosen: str | None) -> list[Any]:
         return _look(context, cache, chosen or "")
@@ -72,49 +63,18 @@ def render(context: StudyContext) -> Loads:
         [study.input, refresh.click],
         look,
         study,
-        panel.outputs,
+        outputs,
         api_visibility="private",
-        show_progress_on=panel.head,
+        show_progress_on=head,
         concurrency_limit=None,
     )
-    return [(open_page, panel.outputs)]
+    return [(open_page, outputs)]
 
 
-def _draw(study: gr.Dropdown) -> _Panel:
-    box: dict[str, Any] = {"container": True, "padding": True}
-    head = html("results-head")
-    with gr.Column(visible=False) as body:
-        rate_plot = gr.Plot(show_label=False, elem_id="results-rate-plot")
-        rates = html("results-rates", **box)
-        agreement = html("results-agreement", **box)
-        annotators = html("results-annotators", **box)
-        kappa_plot = gr.Plot(show_label=False, elem_id="results-kappa-plot")
-        quality = html("results-quality", **box)
-        carry_plot = gr.Plot(show_label=False, elem_id="results-carry-plot")
-        carry_over = html("results-carry-over", **box)
-        reliability = html("results-reliability", **box)
-        detection = html("results-detection", **box)
-        confusion_plot = gr.Plot(show_label=False, elem_id="results-confusion-plot")
-        confusions = html("results-confusions", **box)
-        files = html("results-files", **box)
-    return _Panel(
-        study=study,
-        head=head,
-        body=body,
-        rate_plot=rate_plot,
-        rates=rates,
-        agreement=agreement,
-        kappa_plot=kappa_plot,
-        annotators=annotators,
-        quality=quality,
-        carry_plot=carry_plot,
-        carry_over=carry_over,
-        reliability=reliability,
-        detection=detection,
-        confusion_plot=confusion_plot,
-        confusions=confusions,
-        files=files,
-    )
+def _part(name: str) -> gr.HTML | gr.Plot:
+    if name.endswith("plot"):
+        return gr.Plot(show_label=False, elem_id=f"results-{name}")
+    return html(f"results-{name}", container=True, padding=True)
 
 
 def _look(context: StudyContext, cache: ResultsCache, chosen: str) -> list[Any]:
@@ -131,7 +91,7 @@ def _look(context: StudyContext, cache: ResultsCache, chosen: str) -> list[Any]:
 
 
 def _nothing(head: str) -> list[Any]:
-    return [head, gr.Column(visible=False), *[gr.skip()] * (len(fields(_Panel)) - 3)]
+    return [head, gr.Column(visible=False), *[gr.skip()] * len(_PARTS)]
 
 
 def _shown(results: Results) -> list[Any]:
@@ -143,11 +103,11 @@ def _shown(results: Results) -> list[Any]:
     return [
         head,
         gr.Column(visible=True),
-        results_plots.rate_figure(results.rates),
+        results_plots.rate_figure(results.rates, results.study.kind.scale, results.lists),
         results_view.rates(results),
         results_view.agreement(results),
-        gr.Plot(results_plots.kappa_figure(recognised), visible=results.n_people >= FEWEST_PEOPLE),
         results_view.annotators(results),
+        gr.Plot(results_plots.kappa_figure(recognised), visible=results.n_people >= FEWEST_PEOPLE),
         results_quality.quality(results),
         gr.Plot(results_plots.view_figure(results.carry_over), visible=_seen_twice(results)),
         results_quality.carry_over(results),

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from annotation.design.list_facts import ListFacts
 from annotation.domain import Study
 from annotation.errors import StoreError
 from annotation.store import Store
-from annotation.study import labelling as studies
+from annotation.study.exports import export_votes, facts_of_lists
+from annotation.study.labelling import get_study, last_event
 from annotation.votes.agreement import (
     Coding,
     agreement_table,
@@ -32,7 +34,7 @@ from annotation.votes.quality import (
     repeat_table,
 )
 from annotation.votes.rates import confusion_table, rate_table
-from annotation.votes.reliability import Reliability, open_questions, reliability
+from annotation.votes.reliability import Fit, Reliability, open_questions, reliability
 from annotation.votes.summaries import summary_table
 
 KEPT = 8  # studies whose results stay in memory
@@ -47,7 +49,7 @@ class Results:
     n_votes: counted votes on reconstructions, n_items of them with a vote, n_full with all K.
     pairs: pairwise κ of every coding. detection: None but for a pair study. checks, none_bias,
     repeats and carry_over are the tables of `votes.quality`; annotators has a row for everybody
-    with votes or trials.
+    with votes or trials. lists: what candidate lists tell, None without any.
     """
 
     study: Study
@@ -68,9 +70,12 @@ class Results:
     carry_over: pd.DataFrame
     reliability: Reliability
     open_questions: dict[str, int]
+    lists: ListFacts | None = None
 
 
-def results_of(study: Study, votes: pd.DataFrame) -> Results:
+def results_of(
+    study: Study, votes: pd.DataFrame, fit: Fit, lists: ListFacts | None = None
+) -> Results:
     """Everything from the table of a study's votes; the study's seed draws the resamples."""
     kind, k, seed = study.kind, study.spec.votes_per_item, study.spec.seed
     ballots = ballots_of(votes, np.random.default_rng(seed))
@@ -99,21 +104,23 @@ def results_of(study: Study, votes: pd.DataFrame) -> Results:
         none_bias=none_bias_table(votes),
         repeats=repeats,
         carry_over=carry_over_table(votes, np.random.default_rng(seed)),
-        reliability=reliability(ballots, items, kind),
+        reliability=reliability(ballots, items, kind, fit),
         open_questions=open_questions(items, k),
+        lists=lists,
     )
 
 
-def read_results(store: Store, study_id: str) -> Results:
+def read_results(store: Store, study_id: str, fit: Fit) -> Results:
     """The results as they are now; raises `NotFoundError`."""
-    return results_of(studies.get_study(store, study_id), studies.export_votes(store, study_id))
+    votes, lists = export_votes(store, study_id), facts_of_lists(store, study_id)
+    return results_of(get_study(store, study_id), votes, fit, lists)
 
 
-def _apart(url: str, study_id: str) -> Results:
+def _apart(url: str, study_id: str, fit: Fit) -> Results:
     """As `read_results`, in a process of its own that imports no more than this needs."""
     done = subprocess.run(
         [sys.executable, "-c", f"from {__name__} import answer; answer()"],
-        input=pickle.dumps((url, study_id)),  # not as arguments, which others on the machine see
+        input=pickle.dumps((url, study_id, fit)),  # others on the machine see arguments
         capture_output=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
         check=False,
@@ -128,9 +135,9 @@ def answer() -> None:
     """The other end of `_apart`: what it asks for comes in, pickled results go out."""
     if hasattr(os, "nice"):
         os.nice(POLITE)
-    url, study_id = pickle.load(sys.stdin.buffer)
+    url, study_id, fit = pickle.load(sys.stdin.buffer)
     with Store(url) as store:
-        pickle.dump(read_results(store, study_id), sys.stdout.buffer)
+        pickle.dump(read_results(store, study_id, fit), sys.stdout.buffer)
 
 
 class ResultsCache:
@@ -141,23 +148,23 @@ class ResultsCache:
     takes one read transaction, which makes no vote wait.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, fit: Fit) -> None:
+        self._store, self._fit = store, fit
         self._lock = threading.Lock()
         self._known: OrderedDict[str, tuple[int, Results]] = OrderedDict()
 
     def get(self, study_id: str) -> Results:
         """The results as they are now; raises `NotFoundError`."""
         with self._lock:
-            event = studies.last_event(self._store, study_id)
+            event = last_event(self._store, study_id)
             seen, known = self._known.get(study_id, (-1, None))
             if known is None or seen != event:
                 # Votes that come after `event` was read may be in it; then the next look is anew.
-                study = studies.get_study(self._store, study_id)
+                study = get_study(self._store, study_id)
                 if study.n_items * study.spec.votes_per_item <= FEW:
-                    known = read_results(self._store, study_id)
+                    known = read_results(self._store, study_id, self._fit)
                 else:
-                    known = _apart(self._store.url, study_id)
+                    known = _apart(self._store.url, study_id, self._fit)
             self._known[study_id] = (event, known)
             self._known.move_to_end(study_id)
             while len(self._known) > KEPT:

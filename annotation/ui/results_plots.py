@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from annotation.design.list_facts import ListFacts
+from annotation.tasks.kind import Scale
 from annotation.ui.study_view import BAR_COLOUR
 
 _GREY = "#808080"
@@ -15,23 +17,30 @@ _SCALE = [[0.0, "rgba(35,148,154,0.04)"], [1.0, "rgba(35,148,154,1)"]]
 _MANY = 25  # rows from which they are drawn as lines
 
 
-def rate_figure(rates: pd.DataFrame) -> go.Figure:
-    """One point a model with its interval, the one that leaks most on top."""
-    shown = rates[rates["rate"].notna()].iloc[::-1]
+def rate_figure(
+    rates: pd.DataFrame, scale: Scale | None = None, lists: ListFacts | None = None
+) -> go.Figure:
+    """One point a model with its interval, the one that leaks most on top; on `scale` its mean.
+
+    A line stands where somebody is who sees only the `lists`, never a picture.
+    """
+    name = "mean_rating" if scale else "rate"
+    shown = rates[rates[name].notna()].iloc[::-1]
+    form = ".2f" if scale else ".0%"
     figure = go.Figure(
         go.Scatter(
-            x=shown["rate"].tolist(),
+            x=shown[name].tolist(),
             y=shown["model"].tolist(),
             mode="markers",
             marker={"size": 10, "color": BAR_COLOUR},
             error_x={
-                "array": (shown["rate_high"] - shown["rate"]).fillna(0).tolist(),
-                "arrayminus": (shown["rate"] - shown["rate_low"]).fillna(0).tolist(),
+                "array": (shown[f"{name}_high"] - shown[name]).fillna(0).tolist(),
+                "arrayminus": (shown[name] - shown[f"{name}_low"]).fillna(0).tolist(),
                 "color": BAR_COLOUR,
                 "thickness": 2,
             },
             text=[escape(model) for model in shown["model"]],
-            hovertemplate="%{text}: %{x:.0%}<extra></extra>",
+            hovertemplate=f"%{{text}}: %{{x:{form}}}<extra></extra>",
         )
     )
     for model in shown["model"]:  # above its row, as beside it a phone has no room
@@ -39,8 +48,16 @@ def rate_figure(rates: pd.DataFrame) -> go.Figure:
             x=0, xref="paper", xanchor="left", y=model, yshift=14, text=escape(model),
             showarrow=False,
         )  # fmt: skip
-    _lay_out(figure, "Share recognised by the majority", 90 + 44 * max(len(shown), 2))
-    figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%", zeroline=False)
+    title = "Mean rating" if scale else "Share recognised by the majority"
+    if lists:
+        figure.add_vline(x=lists.most.rate, line={"dash": "dot", "color": _GREY, "width": 2})
+        title += f"<br><sub>dotted: {lists.most.rate:.1%}, who sees only the lists</sub>"
+    _lay_out(figure, title, 90 + 44 * max(len(shown), 2))
+    if lists:
+        figure.update_layout(margin_t=70)  # room for a second line
+    ends = [0.9, scale.levels + 0.1] if scale else [-0.02, 1.02]
+    ticks = {"dtick": 1} if scale else {"tickformat": ".0%"}
+    figure.update_xaxes(range=ends, zeroline=False, **ticks)
     figure.update_yaxes(type="category", showticklabels=False, range=[-0.5, len(shown) - 0.3])
     return figure
 

@@ -98,6 +98,8 @@ def repeats(results: Results) -> str:
         f"Items shown again at least {study.spec.repeat_lag} votes later, under another name. "
         "Nobody agrees with others better than with themselves."
     )
+    if study.kind.scale:
+        note += " κ of ratings is weighted by the square of how far two are apart."
     return section(title, grid(title, heads, rows), note)
 
 
@@ -181,7 +183,7 @@ def unsettled(results: Results) -> str:
         ("All votes there, split evenly: no majority", f"{counts['split']:,}"),
         ("Given one vote more because they were split", f"{counts['extra']:,}"),
     ]
-    if not results.study.kind.binary:
+    if results.study.kind.lists:
         rows.append(("With a tie for the most frequent answer", f"{counts['answer_tie']:,}"))
     note = "Nothing is decided by chance: such items stay undecided, and rates leave them out."
     table = grid("Ties and missing votes", ("Reconstructions seen", "How many"), rows)

@@ -2,24 +2,24 @@
 
 from base64 import b64encode
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 import pandas as pd
 
-from annotation.domain import Study
+from annotation.domain import HeadlineRule, Study
 from annotation.formats import spreadsheet
+from annotation.texts import agreeing, counted
 from annotation.ui.results_data import Results
-from annotation.ui.study_view import chips
-from annotation.ui.words import agreeing, counted
 from annotation.votes.agreement import Coding
 from annotation.votes.annotators import NOT_ANSWERED
 from annotation.votes.ballots import BOOTSTRAPS, WILSON
 from annotation.votes.rates import likely_confusions
+from annotation.web.templates import fill
 
 NO_STUDY = '<p class="st-empty">No study yet. Make one on the page Studies.</p>'
 MODERATE = 100  # decided items: with fewer, the interval of a rate of one half exceeds ± 10 points
 DASH = "–"
+_MEANS = {"mean_response": "Mean response", "mean_rating": "Mean rating"}
 _CODINGS = {
     Coding.ANSWER: "Answers",
     Coding.RECOGNISED: "Recognised or not",
@@ -44,15 +44,12 @@ def head(results: Results) -> str:
         f"{results.n_full:,} with all {counted(study.spec.votes_per_item, 'vote')}",
         f"{int(items['undecided'].sum()):,} undecided",
     ]
-    if not study.kind.binary:
+    if study.kind.lists:
         facts.append(f"{int(items['tie'].sum()):,} with a tie for the most frequent answer")
-    return (
-        f'<div class="st-head"><h2>{escape(study.name)}</h2>{chips(study)}</div>'
-        f'<p class="st-facts">{escape(" · ".join(facts))}</p>{_remarks(results)}'
-    )
+    return fill("results_head.html", study=study, facts=facts, remarks=_remarks(results))
 
 
-def _remarks(results: Results) -> str:
+def _remarks(results: Results) -> list[str]:
     remarks = []
     if results.study.spec.simulated:
         remarks.append(
@@ -68,6 +65,7 @@ def _remarks(results: Results) -> str:
             "Votes are still missing. Rates are of decided items, and items on which people agree "
             "are decided first, so they can still move by more than their intervals say."
         )
+    remarks += results.lists.said if results.lists else ()
     few = int((results.rates["n_decided"] < MODERATE).sum())
     if few:
         remarks.append(
@@ -75,43 +73,68 @@ def _remarks(results: Results) -> str:
             f"than {MODERATE} decided items; a rate near one half is then known to no better than "
             "10 points to either side."
         )
-    if not remarks:
-        return ""
-    lines = "".join(f"<p>{escape(text)}</p>" for text in remarks)
-    return f'<div class="st-preview" role="note">{lines}</div>'
+    return remarks
 
 
 def rates(results: Results) -> str:
     """Rates and ranks of models."""
+    kind = results.study.kind
+    mean = "mean_rating" if kind.scale else "mean_response"
+    shown = number if kind.scale else percent
     rows = [
         (
             row["model"],
+            _target(results.study, row["model"]),
             f"{row['n_decided']:,} / {row['n_items']:,}",
             percent(row["rate"], row["rate_low"], row["rate_high"]) + why(row["reason"]),
-            percent(row["mean_response"], row["mean_response_low"], row["mean_response_high"]),
+            shown(row[mean], row[f"{mean}_low"], row[f"{mean}_high"]),
             _rank(row),
         )
         for row in results.rates.to_dict("records")
     ]
-    heads = ("Model", "Decided / seen", "Majority recognised", "Mean response", "Rank (95%)")
+    recognised = f"{kind.decides.capitalize()} recognised"
+    heads = (
+        "Model",
+        "Target on its test",
+        "Decided / seen",
+        recognised,
+        _MEANS[mean],
+        "Rank (95%)",
+    )
     note = (
+        "What a target at chance leaks says little about one that works. "
         f"Rank 1 leaks most. Brackets hold 95% intervals from {BOOTSTRAPS:,} resamples of the "
         f"originals; the range of a rank is that of the same resamples. {WILSON}"
     )
+    note += "".join(f" Items are {term}." for term in kind.terms[:2])
+    if results.study.spec.headline is HeadlineRule.AS_ORIGINAL_NAMED:
+        note += (
+            " As the protocol has it, an answer recognises where it is what more than half of the "
+            "votes on the original say; where none is, items are undecided."
+        )
     return section("Recognised, by model", grid("Rates", heads, rows), note)
+
+
+def _target(study: Study, name: str) -> str:
+    """How good a model was; its name has its attack behind it where the study has several."""
+    model = name if name in study.targets else name.rpartition(" · ")[0]
+    return study.target(model).text
 
 
 def agreement(results: Results) -> str:
     """Agreement beyond chance: a row for each statistic, a column for each coding."""
     table = results.agreement
     codings = list(table["coding"].unique())
-    rows = [
-        (
-            str(statistic),
-            *(number(row["value"], row["low"], row["high"]) for row in found.to_dict("records")),
+    rows = []
+    for statistic, found in table.groupby("statistic", sort=False):
+        of = {row["coding"]: row for row in found.to_dict("records")}
+        cells = (of.get(coding) for coding in codings)
+        rows.append(
+            (
+                str(statistic),
+                *(number(c["value"], c["low"], c["high"]) if c else DASH for c in cells),
+            )
         )
-        for statistic, found in table.groupby("statistic", sort=False)
-    ]
     heads = ("Statistic [95%]", *(_CODINGS[Coding(coding)] for coding in codings))
     n = int(table["n_items"].max())
     note = (
@@ -209,9 +232,11 @@ def confusions(results: Results) -> str:
     """What is most often taken for what; the pairs' two by two table."""
     if not results.study.kind.lists:
         counts = results.confusion
-        rows = [(kind, *(f"{n:,}" for n in row)) for kind, *row in counts.itertuples()]
+        if results.study.kind.scale:
+            counts = pd.concat([counts, counts.sum().to_frame("all").T])
+        rows = [(shown, *(f"{n:,}" for n in row)) for shown, *row in counts.itertuples()]
         table = grid("Answers", ("Shown", *map(str, counts.columns)), rows)
-        return section("Answers to matches and decoys", table, "")
+        return section(results.study.kind.answers_words, table, "")
     found = likely_confusions(results.confusion)
     listed = [
         (row["class_name"], row["answered"], f"{row['votes']:,}", percent(row["share"]))
@@ -240,12 +265,8 @@ def downloads(results: Results) -> str:
     }
     if results.detection is not None:
         tables["signal-detection"] = results.detection
-    links = "".join(
-        f'<li><a download="{name}.csv" href="data:text/csv;charset=utf-8;base64,'
-        f'{b64encode(csv(table).encode()).decode()}">{name}.csv</a></li>'
-        for name, table in tables.items()
-    )
-    return f'<h3 class="st-title">Download</h3><ul class="st-downloads">{links}</ul>'
+    files = {name: b64encode(csv(table).encode()).decode() for name, table in tables.items()}
+    return fill("results_downloads.html", files=files)
 
 
 def csv(table: pd.DataFrame) -> str:
@@ -291,28 +312,15 @@ def why(reason: str) -> str:
 
 def section(title: str, table: str, note: str) -> str:
     """A heading, HTML below it, and a text as its note."""
-    remark = f'<p class="st-facts">{escape(note)}</p>' if note else ""
-    return f'<h3 class="st-title">{escape(title)}</h3>{table}{remark}'
+    return fill("results_section.html", title=title, table=table, note=note)
 
 
 def grid(name: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of texts, escaped here; the first column names the row."""
-    top = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
-    body = "".join(
-        f'<tr><th scope="row">{escape(str(row[0]))}</th>'
-        + "".join(f"<td>{escape(text)}</td>" for text in row[1:])
-        + "</tr>"
-        for row in rows
-    )
-    if not body:
-        return '<p class="st-empty">Nothing to show yet.</p>'
-    return (
-        f'<div class="st-scroll" role="region" aria-label="{name}" tabindex="0">'
-        f'<table class="st-table" aria-label="{name}">'
-        f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    return fill("results_grid.html", name=name, heads=heads, rows=list(rows))
 
 
 def choice(study: Study) -> tuple[str, str]:
     """A study as the list offers it: what is shown, and its id."""
-    return f"{study.name} (simulated)" if study.spec.simulated else study.name, study.id
+    is_told = not study.spec.simulated or "simulated" in study.name.lower()
+    return study.name if is_told else f"{study.name} (simulated)", study.id

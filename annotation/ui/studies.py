@@ -12,6 +12,7 @@ import gradio as gr
 from annotation.domain import Study, StudyStatus
 from annotation.errors import AnnotationError
 from annotation.study import labelling as studies
+from annotation.study.create import create_study
 from annotation.ui import StudyContext, protocol_panel, study_form, study_view
 from annotation.ui.protocol_panel import ProtocolPanel
 from annotation.ui.study_form import StudyForm, html
@@ -50,20 +51,7 @@ class _Panel:
     @property
     def outputs(self) -> list[Any]:
         """What `_look` returns a value for, in that order."""
-        return [
-            self.chosen,
-            self.seen,
-            self.table,
-            self.details,
-            self.head,
-            self.link,
-            self.start,
-            self.pause,
-            self.close,
-            self.coverage,
-            self.people,
-            self.files,
-        ]
+        return list(vars(self).values())[:-1]
 
 
 def render(context: StudyContext) -> Loads:
@@ -93,43 +81,33 @@ _SMALL: dict[str, Any] = {"scale": 0, "min_width": 110}
 
 
 def _draw_panel() -> _Panel:
-    chosen = gr.Textbox(visible=False, elem_id="study-chosen")
-    seen = gr.Textbox(visible=False)
-    table = html("studies-table", js_on_load=PICK, container=True, padding=True)
-    with gr.Column(visible=False) as details:
+    parts: dict[str, Any] = {
+        "chosen": gr.Textbox(visible=False, elem_id="study-chosen"),
+        "seen": gr.Textbox(visible=False),
+        "table": html("studies-table", js_on_load=PICK, container=True, padding=True),
+    }
+    with gr.Column(visible=False) as parts["details"]:
         with gr.Row(elem_classes="st-study"):
-            head = html("study-head", min_width=320)
-            start = gr.Button("Start", variant="primary", elem_id="study-start", **_SMALL)
-            pause = gr.Button("Pause", elem_id="study-pause", **_SMALL)
-            close = gr.Button("Close", variant="stop", elem_id="study-close", **_SMALL)
-        link = gr.Textbox(
-            label="Link for annotators",
-            interactive=False,
-            buttons=["copy"],
-            elem_id="study-link",
+            parts["head"] = html("study-head", min_width=320)
+            parts |= {
+                name: gr.Button(name.title(), variant=variant, elem_id=f"study-{name}", **_SMALL)
+                for name, variant in (
+                    ("start", "primary"),
+                    ("pause", "secondary"),
+                    ("close", "stop"),
+                )
+            }
+        parts["link"] = gr.Textbox(
+            label="Link for annotators", interactive=False, buttons=["copy"], elem_id="study-link"
         )
         with gr.Row():
             with gr.Column(min_width=320):
-                coverage = gr.Plot(show_label=False, elem_id="study-coverage")
+                parts["coverage"] = gr.Plot(show_label=False, elem_id="study-coverage")
             with gr.Column(min_width=320):
-                people = html("study-people", container=True, padding=True)
-                files = html("study-files", container=True, padding=True)
-        protocol = protocol_panel.draw()
-    return _Panel(
-        chosen=chosen,
-        seen=seen,
-        table=table,
-        details=details,
-        head=head,
-        link=link,
-        start=start,
-        pause=pause,
-        close=close,
-        coverage=coverage,
-        people=people,
-        files=files,
-        protocol=protocol,
-    )
+                parts["people"] = html("study-people", container=True, padding=True)
+                parts["files"] = html("study-files", container=True, padding=True)
+        parts["protocol"] = protocol_panel.draw()
+    return _Panel(**parts)
 
 
 def _wire_panel(context: StudyContext, panel: _Panel) -> None:
@@ -142,7 +120,7 @@ def _wire_panel(context: StudyContext, panel: _Panel) -> None:
     def put(status: StudyStatus) -> Callable[..., list[Any]]:
         def handler(chosen: str, request: gr.Request) -> list[Any]:
             try:
-                studies.set_status(context.store, chosen, status, by=request.username)
+                studies.set_status(context.store.by(request.username), chosen, status)
             except AnnotationError as error:
                 raise gr.Error(escape(str(error)), print_exception=False) from error
             return _look(context, chosen, "", request)
@@ -158,27 +136,27 @@ def _wire_panel(context: StudyContext, panel: _Panel) -> None:
 
 def _wire_form(context: StudyContext, panel: _Panel, form: StudyForm) -> None:
     def create(request: gr.Request, *values: Any) -> list[Any]:
-        filled, by = form.named(values), request.username
+        filled, store = form.named(values), context.store.by(request.username)
         try:
             folders = study_form.known_folders(context, filled.sets)
             spec = study_form.spec_of(filled.settings)
-            made = studies.create_study(
-                context.store, spec, folders, context.images, gold=filled.gold, by=by
-            )
+            made = create_study(store, spec, folders, context.images, gold=filled.gold)
         except AnnotationError as error:
-            return [study_view.problems(str(error)), gr.skip(), *_unchanged(panel)]
+            return [study_view.problems(str(error)), gr.skip(), *[gr.skip()] * len(panel.outputs)]
         return ["", "", *_look(context, made.id, "", request)]
 
     def look_ahead(*values: Any) -> str:
         filled = form.named(values)
         try:
             folders = study_form.known_folders(context, filled.sets)
-            return study_form.preview_of(folders, filled.people, filled.settings)
+            settings = filled.settings
+            return study_form.preview_of(context.store, folders, filled.people, settings)
         except AnnotationError as error:
             return study_view.problems(str(error))
 
     settings = form.settings
-    settings["task"].change(study_form.by_task, settings["task"], form.of_one_task, **QUIETLY)
+    chosen = [settings["task"], settings["headline"]]
+    settings["task"].change(study_form.by_task, chosen, form.of_one_task, **QUIETLY)
     deciding = [form.sets, form.people, *(settings[name] for name in study_form.DECIDING)]
     gr.on([field.change for field in deciding], look_ahead, form.inputs, form.preview, **QUIETLY)
     form.create.click(
@@ -192,7 +170,10 @@ def _wire_form(context: StudyContext, panel: _Panel, form: StudyForm) -> None:
 
 def _look(context: StudyContext, chosen: str, seen: str, request: gr.Request) -> list[Any]:
     """New values for `_Panel.outputs`; none where what is on screen (`seen`) still holds."""
-    rows = [(one, studies.progress(context.store, one.id)) for one in _all(context)]
+    rows = [
+        (one, studies.progress(context.store, one.id))
+        for one in studies.list_studies(context.store)
+    ]
     now, note = datetime.now(UTC), context.note()
     study = study_view.current([one for one, _ in rows], chosen)
     if study is None:
@@ -216,14 +197,6 @@ def _look(context: StudyContext, chosen: str, seen: str, request: gr.Request) ->
     shown = [study.id, digest, table, gr.Column(visible=True), head]
     shown += [_link(study, context.base_url or _base_url(request)), *_buttons(study)]
     return [*shown, study_view.coverage_figure(progress), people, study_view.downloads(study.id)]
-
-
-def _all(context: StudyContext) -> list[Study]:
-    return studies.list_studies(context.store)
-
-
-def _unchanged(panel: _Panel) -> list[Any]:
-    return [gr.skip()] * len(panel.outputs)
 
 
 def _base_url(request: gr.Request) -> str:

@@ -10,6 +10,7 @@ from typing import Any, get_args, get_type_hints
 import gradio as gr
 
 from annotation.design.decoys import n_decoys
+from annotation.design.list_facts import RANDOM_LISTS
 from annotation.design.quality import set_aside
 from annotation.design.study_plan import Original
 from annotation.domain import (
@@ -20,18 +21,36 @@ from annotation.domain import (
     StudySpec,
 )
 from annotation.errors import StudyError
-from annotation.study.sets import read_set
+from annotation.spec import Distractors, Lists, headlines
+from annotation.store import Store
+from annotation.study.labelling import usual_rt_ms
+from annotation.study.sets import SetFolder, read_set
 from annotation.tasks import KINDS
 from annotation.ui import StudyContext, study_view
 
+BETWEEN = 0.4  # seconds that an answer takes beyond looking, as the labelling page has it
 TASKS = [(kind.choice, name) for name, kind in KINDS.items()]
-CHOICES = {
+CHOICES: Mapping[str, list[tuple[str, Any]]] = {
     "headline": [
         ("Majority: more than half recognise it", HeadlineRule.MAJORITY.value),
         ("Mean response: share of votes that recognise it", HeadlineRule.MEAN_RESPONSE.value),
         ("Ignoring none: share among votes that name a class", HeadlineRule.IGNORING_NONE.value),
+        (
+            "As original named: what most call the original (needs “Name the originals too”)",
+            HeadlineRule.AS_ORIGINAL_NAMED.value,
+        ),
         ("Dawid-Skene: annotators weighted by reliability", HeadlineRule.DAWID_SKENE.value),
+        ("Mean rating: what ratings are averaged to", HeadlineRule.MEAN_RATING.value),
     ],
+    "distractors": [
+        ("Balanced: every word on about as many lists", Distractors.BALANCED.value),
+        ("Top: an independent classifier's likeliest words", Distractors.TOP.value),
+    ],
+    "lists": [
+        ("All items of an original, as in the paper", Lists.ORIGINAL.value),
+        ("Each item: wrong words drawn anew", Lists.ITEM.value),
+    ],
+    "rating_levels": [("1 to 4", 4), ("1 to 5", 5)],
     "interpolation": [
         ("Nearest: pixels stay squares", Interpolation.NEAREST.value),
         ("Smooth", Interpolation.SMOOTH.value),
@@ -46,6 +65,7 @@ DECIDING = (  # settings that the preview depends on
     "extra_vote",
     "decoy_rate",
     "label_originals",
+    "lists",
     "max_views",
     "items_per_person",
     "set_aside",
@@ -90,7 +110,7 @@ class StudyForm:
     @property
     def of_one_task(self) -> list[Any]:
         """The components `by_task` returns a value for, in that order."""
-        return [self.settings[name] for name in ONLY_OF]
+        return [self.settings[name] for name in (*ONLY_OF, "headline")]
 
 
 def draw() -> StudyForm:
@@ -107,6 +127,9 @@ def draw() -> StudyForm:
             label="People you expect",
             elem_id="new-people",
         )
+    for names in _RATINGS:
+        with gr.Row():
+            settings |= {name: _field(name) for name in names}
     with gr.Row():
         settings |= {name: _field(name) for name in ("headline", "seed", "password")}
     for title, rows in _GROUPS.items():
@@ -150,8 +173,8 @@ _LOOKS: Mapping[str, Mapping[str, Any]] = {
         "value": 0.5,  # pairs without decoys would all have the same answer
         "step": 0.05,
         "info": None,
-        "visible": False,  # the task is recognition at first
     },
+    "rating_threshold": {"minimum": 1, "maximum": 5, "step": 0.25},
     "password": {"value": None, "type": "password", "max_lines": 1, "info": None},
     "consent": {"lines": 6},
     "instructions": {"lines": 6},
@@ -168,11 +191,15 @@ def _field(name: str) -> Any:
         "label": setting.metadata["label"],
         "info": setting.metadata["text"],
         "elem_id": f"new-{name.replace('_', '-')}",
+        "visible": ONLY_OF.get(name, TASKS[0][1]) == TASKS[0][1],  # the task that is chosen first
     }
     if name == "task":
         return gr.Radio(**{**shown, "choices": TASKS, "value": TASKS[0][1], **looks})
     if name in CHOICES:
-        return gr.Dropdown(**{**shown, "choices": CHOICES[name], "value": usual.value, **looks})
+        choices = _scores_of(TASKS[0][1]) if name == "headline" else CHOICES[name]
+        return gr.Dropdown(
+            **{**shown, "choices": choices, "value": getattr(usual, "value", usual), **looks}
+        )
     if kind is bool:
         return gr.Checkbox(**{**shown, **looks})
     if kind is float or "maximum" in looks:
@@ -184,11 +211,16 @@ def _field(name: str) -> Any:
 
 _SETTINGS = {one.name: one for one in fields(StudySpec)}
 _KIND = get_type_hints(StudySpec)
+_RATINGS: tuple[tuple[str, ...], ...] = (
+    ("rating_levels", "rating_threshold", "original_first_ms"),
+    ("rating_lowest", "rating_highest"),
+)
 QUALITY = "Quality control"
 _GROUPS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "Who sees what": (
         ("balanced", "max_views", "min_lag"),
         ("items_per_person", "extra_vote", "label_originals"),
+        ("distractors", "lists"),
     ),
     QUALITY: (
         ("set_aside", "practice", "catch_rate"),
@@ -207,9 +239,21 @@ _GROUPS: Mapping[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
-def by_task(task: str) -> list[Any]:
-    """Show what means something in `task` and hide the rest, in the order of `of_one_task`."""
-    return [gr.update(visible=only == task) for only in ONLY_OF.values()]
+def by_task(task: str, headline: str) -> list[Any]:
+    """Show what means something in `task` and hide the rest, in the order of `of_one_task`.
+
+    headline: the human score chosen so far, which stays where the task has it.
+    """
+    scores = _scores_of(task)
+    kept = headline if headline in [rule for _, rule in scores] else scores[0][1]
+    shown = [gr.update(visible=only == task) for only in ONLY_OF.values()]
+    return [*shown, gr.update(choices=scores, value=kept)]
+
+
+def _scores_of(task: str) -> list[tuple[str, str]]:
+    """The human scores that a study of `task` may have, as choices."""
+    offered = headlines(task)
+    return [(label, rule) for label, rule in CHOICES["headline"] if rule in offered]
 
 
 def spec_of(values: Mapping[str, Any]) -> StudySpec:
@@ -248,8 +292,13 @@ def known_folders(context: StudyContext, chosen: Sequence[str]) -> list[Path]:
     return [known[name] for name in chosen]
 
 
-def preview_of(folders: Sequence[Path], people: float | None, values: Mapping[str, Any]) -> str:
-    """What the form as it stands would mean; `StudyError` for a set that cannot be read."""
+def preview_of(
+    store: Store, folders: Sequence[Path], people: float | None, values: Mapping[str, Any]
+) -> str:
+    """What the form as it stands would mean; `StudyError` for a set that cannot be read.
+
+    People are taken to be as quick as those who have answered the same task in other studies.
+    """
     sets = [read_set(folder) for folder in folders]
     if not sets:
         return study_view.preview_nothing()
@@ -270,8 +319,22 @@ def preview_of(folders: Sequence[Path], people: float | None, values: Mapping[st
             n_originals=len(originals) - len(aside),
             n_models=len({one.model for one in sets}),
             people=int(people or 0),
-        )
+        ),
+        _seconds_per_vote(usual_rt_ms(store, spec.task)),
+        _of_lists(spec, sets),
     )
+
+
+def _of_lists(spec: StudySpec, sets: Sequence[SetFolder]) -> str:
+    """What to know of the lists before they are drawn; empty without any."""
+    ranked = {image_id for one in sets for image_id in one.predicted_originals}
+    blind = any(image.image_id not in ranked for one in sets for image in one.images)
+    drawn = any(len(one.classes) > spec.list_size for one in sets)
+    return RANDOM_LISTS if spec.kind.lists and blind and drawn else ""
+
+
+def _seconds_per_vote(looked_ms: float | None) -> float:
+    return study_view.SECONDS_PER_VOTE if looked_ms is None else looked_ms / 1000 + BETWEEN
 
 
 def html(elem_id: str, *, js_on_load: str = "", **settings: Any) -> gr.HTML:

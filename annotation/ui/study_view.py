@@ -1,18 +1,18 @@
-"""What the Studies page shows, as pure functions of domain values. Every text is escaped."""
+"""What the Studies page shows, as pure functions of domain values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from html import escape
 
 import plotly.graph_objects as go
 
-from annotation.design.feasibility import Feasibility, feasibility, load_before
+from annotation.design.feasibility import feasibility, load_before
 from annotation.domain import AnnotatorRow, Study, StudyProgress, StudySpec, StudyStatus
-from annotation.ui.words import counted
+from annotation.texts import counted
 from annotation.web.downloads import DOWNLOADS
+from annotation.web.templates import fill
 
-SECONDS_PER_VOTE = 3.0  # what a practised person takes
+SECONDS_PER_VOTE = 3.0  # what a practised person takes, where nobody has answered yet
 BAR_COLOUR = "#23949a"
 
 
@@ -29,40 +29,13 @@ def current(known: Sequence[Study], chosen: str) -> Study | None:
 
 def studies_table(rows: Sequence[tuple[Study, StudyProgress]], chosen: str, note: str = "") -> str:
     """`note`, and all studies, newest first, the one with id `chosen` marked."""
-    above = f'<p class="st-empty" role="status">{escape(note)}</p>' if note else ""
-    if not rows:
-        return above or (
-            '<p class="st-empty">No study yet. Make one below from the reconstruction sets in the '
-            "data folder.</p>"
-        )
-    body = "".join(_study_row(study, progress, study.id == chosen) for study, progress in rows)
-    head = _heads(("Study", False), ("Status", False), ("Task", False), ("Items", True))
-    return above + _table("Studies", head + _heads(("Votes", True), ("Progress", False)), body)
-
-
-def _study_row(study: Study, progress: StudyProgress, chosen: bool) -> str:
-    done, wanted = votes_done(progress), votes_wanted(progress)
-    mark = ' aria-current="true"' if chosen else ""
-    name = (
-        f'<button type="button" class="st-pick" data-study="{escape(study.id)}">'
-        f"{escape(study.name)}</button>"
-    )
-    return (
-        f"<tr{mark}><td>{name}</td><td>{chips(study)}</td>"
-        f"<td>{study.task.value}</td>{_number(study.n_items)}"
-        f"{_number(f'{done} / {wanted}')}<td>{_bar(study.name, done, wanted)}</td></tr>"
-    )
+    shown = [(study, votes_done(progress), votes_wanted(progress)) for study, progress in rows]
+    return fill("studies.html", rows=shown, chosen=chosen, note=note)
 
 
 def chips(study: Study) -> str:
     """The study's status, and whether its annotators are simulated."""
-    status = study.status.value
-    simulated = (
-        ' <span class="st-chip" data-kind="simulated">simulated</span>'
-        if study.spec.simulated
-        else ""
-    )
-    return f'<span class="st-chip" data-kind="{status}">{status}</span>{simulated}'
+    return fill("chips.html", study=study)
 
 
 def votes_wanted(progress: StudyProgress) -> int:
@@ -85,7 +58,12 @@ def study_head(study: Study) -> str:
         f"{counted(spec.votes_per_item, 'vote')} each",
     ]
     if study.kind.lists:
-        facts.append(f"up to {spec.list_size} candidates")
+        facts.append(f"up to {spec.list_size} candidates, {spec.distractors.value}")
+        facts.append(f"one list for each {spec.lists.value}")
+    facts += study.kind.terms
+    guessing = sum(study.target(model).at_chance is True for model in study.models)
+    if guessing:
+        facts.append(f"{counted(guessing, 'target model')} at chance")
     if study.n_decoys:
         facts.append(f"{study.n_decoys} of them decoys")
     if study.n_originals:
@@ -94,32 +72,12 @@ def study_head(study: Study) -> str:
         facts.append(f"{study.n_failed} failed reconstructions left out")
     facts.append(f"headline human score: {spec.headline.value}")
     facts += [f"seed {spec.seed}", f"made {study.created:%Y-%m-%d %H:%M} UTC"]
-    return (
-        f'<div class="st-head"><h2>{escape(study.name)}</h2>{chips(study)}</div>'
-        f'<p class="st-facts">{escape(" · ".join(facts))}</p>'
-    )
+    return fill("study_head.html", study=study, facts=facts)
 
 
 def people_table(people: Sequence[AnnotatorRow], now: datetime) -> str:
     """How far each annotator is."""
-    if not people:
-        return (
-            '<p class="st-empty">Nobody has joined yet. Send people the link above; they appear '
-            "here when they sign in.</p>"
-        )
-    head = _heads(("Annotator", False), ("Votes", True), ("Median time", True))
-    head += _heads(("None", True), ("Last seen", False))
-    return _table("Annotators", head, "".join(_person_row(row, now) for row in people))
-
-
-def _person_row(row: AnnotatorRow, now: datetime) -> str:
-    pace = "–" if row.median_rt_ms is None else f"{row.median_rt_ms / 1000:.1f} s"
-    none = "–" if row.none_rate is None else f"{row.none_rate:.0%}"
-    mark = ' <span class="st-chip" data-kind="simulated">simulated</span>' if row.simulated else ""
-    return (
-        f"<tr><td>{escape(row.name)}{mark}</td>{_number(row.done)}{_number(pace)}{_number(none)}"
-        f"<td>{when(row.last_seen, now)}</td></tr>"
-    )
+    return fill("study_people.html", people=people, when=when, now=now)
 
 
 def when(then: datetime, now: datetime) -> str:
@@ -160,12 +118,7 @@ def coverage_figure(progress: StudyProgress) -> go.Figure:
 
 def downloads(study_id: str) -> str:
     """Links to everything the study has collected."""
-    links = "".join(
-        f'<li><a href="/studio/download/{escape(study_id)}/{file}" download>'
-        f"{escape(one.words)}</a></li>"
-        for file, one in DOWNLOADS.items()
-    )
-    return f'<h3 class="st-title">Download</h3><ul class="st-downloads">{links}</ul>'
+    return fill("downloads.html", study=study_id, downloads=DOWNLOADS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,11 +139,15 @@ class Size:
 
 def preview_nothing() -> str:
     """What to do before a preview can be given."""
-    return _preview("Choose at least one reconstruction set to see how large the study is.")
+    work = "Choose at least one reconstruction set to see how large the study is."
+    return fill("preview.html", work=work, people="", note="")
 
 
-def preview(size: Size) -> str:
-    """What a study of that size means in items, votes, people and their time."""
+def preview(size: Size, seconds: float = SECONDS_PER_VOTE, note: str = "") -> str:
+    """What a study of that size means in items, votes, people and their time, `seconds` a vote.
+
+    note: what else to know before it is made.
+    """
     load = load_before(
         size.spec,
         n_reconstructions=size.n_reconstructions,
@@ -206,16 +163,13 @@ def preview(size: Size) -> str:
         f"{counted(size.n_models, 'target model')}{decoys}{originals}: "
         f"{counted(load.n_items, 'item')}. With "
         f"{counted(size.spec.votes_per_item, 'vote')} each that is {counted(votes, 'vote')}, about "
-        f"{duration(votes * SECONDS_PER_VOTE)} of work in all at {SECONDS_PER_VOTE:g} seconds a "
+        f"{duration(votes * seconds)} of work in all at {seconds:.2g} seconds a "
         "vote."
     )
-    return _preview(work) + _people_needed(feasibility(size.spec, load, size.people), size.people)
-
-
-def _people_needed(found: Feasibility, people: int) -> str:
-    enough = found.annotators_enough is not None and people >= found.annotators_enough
-    words = f"{found.people}; {counted(people, 'is', 'are')} expected. {found.risk}"
-    return f'<p class="st-preview" data-enough="{str(enough).lower()}">{escape(words)}</p>'
+    found = feasibility(size.spec, load, size.people)
+    enough = found.annotators_enough is not None and size.people >= found.annotators_enough
+    people = f"{found.people}; {counted(size.people, 'is', 'are')} expected. {found.risk}"
+    return fill("preview.html", work=work, people=people, enough=enough, note=note)
 
 
 def duration(seconds: float) -> str:
@@ -228,13 +182,7 @@ def duration(seconds: float) -> str:
 
 def problems(text: str) -> str:
     """What has to be put right, one line each; nothing if `text` is empty."""
-    lines = [escape(line) for line in text.splitlines() if line.strip()]
-    if not lines:
-        return ""
-    if len(lines) == 1:
-        return f'<div class="st-problem" role="alert"><p>{lines[0]}</p></div>'
-    listed = "".join(f"<li>{line}</li>" for line in lines)
-    return f'<div class="st-problem" role="alert"><ul>{listed}</ul></div>'
+    return fill("problems.html", lines=[line for line in text.splitlines() if line.strip()])
 
 
 def link_note(study: Study) -> str:
@@ -248,34 +196,3 @@ def link_note(study: Study) -> str:
         StudyStatus.CLOSED: "Closed: votes that still arrive are kept but do not count.",
     }
     return notes[study.status]
-
-
-def _preview(text: str) -> str:
-    return f'<p class="st-preview" role="status">{escape(text)}</p>'
-
-
-def _heads(*columns: tuple[str, bool]) -> str:
-    return "".join(
-        f'<th scope="col"{" class=st-number" if is_number else ""}>{name}</th>'
-        for name, is_number in columns
-    )
-
-
-def _table(name: str, head: str, body: str) -> str:
-    return (
-        f'<div class="st-scroll" role="region" aria-label="{name}" tabindex="0">'
-        f'<table class="st-table" aria-label="{name}">'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
-
-
-def _number(value: object) -> str:
-    return f'<td class="st-number">{value}</td>'
-
-
-def _bar(name: str, done: int, wanted: int) -> str:
-    share = 100 * done / wanted if wanted else 0
-    return (
-        f'<div class="st-bar" role="progressbar" aria-label="{escape(name)}" aria-valuemin="0" '
-        f'aria-valuemax="{wanted}" aria-valuenow="{done}"><i style="width:{share:.1f}%"></i></div>'
-    )

@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from annotation.tasks.kind import NONE, Scale
+
 ITEM_COLUMNS = (
     "study",
     "task",
@@ -28,6 +30,99 @@ LABEL_COLUMNS = (
 )
 
 
+# Further ones of labels: how good the attacked model was on its test split, where it is known.
+TARGET_COLUMNS = ("target_accuracy", "target_chance", "target_at_chance")
+ORIGINAL_ANSWER = "original_answer"  # column of votes: what most votes call their original
+AS_NAMED = "as-original-named"  # the headline that goes by it
+RATED = {"rating_levels": "int64", "rating_threshold": "float64"}  # of votes that are numbers
+_ROUNDING = 1e-9  # of a threshold such as 2.3 times a number of votes
+
+
+def scale_of(votes: pd.DataFrame) -> Scale | None:
+    """The scale of answers that are numbers, which such votes carry; None of any others."""
+    if not set(RATED) <= set(votes.columns):
+        return None
+    levels, threshold = (votes[name].max() for name in RATED)  # NaN without votes
+    return Scale(levels=levels, threshold=threshold)
+
+
+def ratings(votes: pd.DataFrame) -> np.ndarray:
+    """(V,) float: the answers as numbers; NaN where they are none."""
+    if scale_of(votes) is None:
+        return np.full(len(votes), np.nan)
+    return votes["answer"].astype(float).to_numpy()
+
+
+def with_original_answers(votes: pd.DataFrame, votes_per_item: int) -> pd.DataFrame:
+    """`votes` with the column `ORIGINAL_ANSWER`, from the counted votes on originals among them.
+
+    It is the class that more than half of K votes on the original name, or of all where there are
+    more; missing where no class has so many, as on a tie, or where nobody was asked.
+    """
+    asked = votes[(votes["kind"] == "original") & (votes["status"] == "counted")]
+    n_votes = asked.groupby("image_id").size()
+    n_same = asked[asked["answer"] != NONE].groupby(["image_id", "answer"]).size().reset_index()
+    all_of = n_same["image_id"].map(n_votes).astype(float)
+    most = n_same[n_same[0] >= all_of.clip(lower=votes_per_item) // 2 + 1]
+    named = dict(zip(most["image_id"], most["answer"], strict=True))
+    answers = votes["image_id"].map(named).astype("str")
+    return votes.assign(**{ORIGINAL_ANSWER: answers})
+
+
+def recognising(votes: pd.DataFrame) -> np.ndarray:
+    """(V,) float: whether each vote recognises what is shown, as the headline of `votes` has it.
+
+    Where that goes by the names of originals: whether the answer is that name, NaN without one.
+    """
+    if not goes_by_names(votes):
+        return votes["recognised"].to_numpy(dtype=float)
+    said = (votes["answer"] == votes[ORIGINAL_ANSWER]).to_numpy(dtype=float)
+    said[votes[ORIGINAL_ANSWER].isna()] = np.nan
+    return said
+
+
+def goes_by_names(votes: pd.DataFrame) -> bool:
+    """Whether the headline of the study these votes are of is `AS_NAMED`."""
+    return "headline" in votes and bool((votes["headline"] == AS_NAMED).any())
+
+
+def counts(votes: pd.DataFrame, item: np.ndarray, n: int) -> pd.DataFrame:
+    """One row for each of `n` items: n_votes, n_recognised (int), and mean_response, their ratio.
+
+    item: (V,) int, which row each vote is of. mean_response is NaN without a vote, and where
+    `recognising` is: then no vote is counted as recognising.
+    """
+    said = recognising(votes)
+    table = pd.DataFrame({"n_votes": np.bincount(item, minlength=n)})
+    table["n_recognised"] = np.bincount(item, np.nan_to_num(said), n).astype(int)
+    # A sum of NaN is NaN.
+    table["mean_response"] = np.bincount(item, said, n) / table["n_votes"].where(
+        table["n_votes"] > 0, np.nan
+    )
+    return table
+
+
+def verdict(votes: pd.DataFrame, item: np.ndarray, counted: pd.DataFrame, k: int) -> pd.Series:
+    """Nullable boolean, one an item: the `majority` of `votes`, or, of ratings, what is below.
+
+    item: (V,) int, which row of `counted`, as from `counts`, each vote is of. An original without
+    a name, where the headline goes by it, leaves <NA>. Of ratings: True where their mean is at or
+    above the threshold and False where it is below, whatever the votes that are missing of K will
+    say; else <NA>.
+    """
+    scale, n_votes = scale_of(votes), counted["n_votes"]
+    if scale is None:
+        found = majority(counted["n_recognised"], n_votes, k)
+        return found.mask(counted["mean_response"].isna(), pd.NA)
+    total = np.bincount(item, ratings(votes), len(n_votes))
+    asked = n_votes.clip(lower=k)
+    line = scale.threshold * asked - _ROUNDING
+    found = pd.Series(pd.NA, index=n_votes.index, dtype="boolean")
+    found[total + (asked - n_votes) >= line] = True  # the lowest rating is 1
+    found[total + (asked - n_votes) * scale.levels < line] = False
+    return found
+
+
 def majority(n_recognised: pd.Series, n_votes: pd.Series, votes_per_item: int) -> pd.Series:
     """Nullable boolean: True or False once floor(K/2) + 1 of K votes agree, else <NA>.
 
@@ -47,22 +142,19 @@ def labels(
     """One row a reconstruction with the columns `LABEL_COLUMNS`.
 
     `items` has `ITEM_COLUMNS` and no decoys; `votes` has item, status and recognised. Only counted
-    votes are used. `mean_response` is the share of votes that recognised the image, NaN without
-    votes; `recognisable` is the `majority`.
+    votes are used. What recognised the image is as in `counts`; `recognisable` is the `verdict`.
+    Ratings have one column more, `mean_rating`.
     """
     counted = votes[votes["status"] == "counted"]
-    answers = counted["recognised"].astype("int64").groupby(counted["item"].to_numpy())
     table = items[list(ITEM_COLUMNS)].reset_index(drop=True)
-    table["n_votes"] = _per_item(table["item"], answers.size())
-    table["n_recognised"] = _per_item(table["item"], answers.sum())
-    table["mean_response"] = table["n_recognised"] / table["n_votes"].where(
-        table["n_votes"] > 0, np.nan
-    )
-    table["recognisable"] = majority(table["n_recognised"], table["n_votes"], votes_per_item)
+    place = pd.Index(table["item"]).get_indexer(counted["item"])
+    counted, place = counted[place >= 0], place[place >= 0]
+    table = table.join(counts(counted, place, len(table)))
+    table["recognisable"] = verdict(counted, place, table, votes_per_item)
     table["votes_per_item"] = votes_per_item
     table["simulated"] = simulated
-    return table[list(LABEL_COLUMNS)]
-
-
-def _per_item(items: pd.Series, counts: pd.Series) -> pd.Series:
-    return items.map(counts).fillna(0).astype("int64")
+    if scale_of(votes) is None:
+        return table[list(LABEL_COLUMNS)]
+    voted = table["n_votes"].where(table["n_votes"] > 0, np.nan)
+    table["mean_rating"] = np.bincount(place, ratings(counted), len(table)) / voted
+    return table[[*LABEL_COLUMNS, "mean_rating"]]

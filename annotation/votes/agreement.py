@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from annotation.domain import NONE
 from annotation.tasks.kind import Kind
+from annotation.votes.aggregate import ratings, scale_of
 from annotation.votes.ballots import (
     NO_VOTES,
     ONE_ORIGINAL,
@@ -25,13 +26,15 @@ AGREEMENT_COLUMNS = ("coding", "statistic", "n_items", "value", "low", "high", "
 PAIR_COLUMNS = ("coding", "first", "second", "n_items", "value", "low", "high", "reason")
 FEWEST_SHARED = 10  # items two annotators must share before their κ says anything
 _SAME = "every vote says the same, so nothing is left for chance to explain"
+_NOMINAL = ("Krippendorff's α", "mean Cohen's κ")
+_ORDINAL = ("Krippendorff's ordinal α", "mean weighted κ")
 _ROUNDING = 1e-12
 
 
 class Coding(StrEnum):
     """What of an answer is compared."""
 
-    ANSWER = "answer"  # the class named, none being one more; same or different
+    ANSWER = "answer"  # the class named, none being one more; same or different; the rating
     RECOGNISED = "recognised"  # whether it is right
     NONE = "none"  # whether it is none
 
@@ -64,16 +67,25 @@ class _Sums:
     items: (O,) how many items; agreeing: (O,) the sum of their shares of agreeing pairs of votes.
     votes: (O, K) votes by category; together: (O,) the sum over items of agreeing ordered pairs
     divided by the number of other votes, which is Krippendorff's coincidences on the diagonal.
+    apart: (O, K, K) all of these coincidences, of ratings only.
     """
 
     items: np.ndarray
     agreeing: np.ndarray
     votes: np.ndarray
     together: np.ndarray
+    apart: np.ndarray | None
+
+
+def is_ordered(ballots: Ballots, coding: Coding) -> bool:
+    """Whether it counts how far two categories are apart: of ratings it does."""
+    return coding is Coding.ANSWER and scale_of(ballots.votes) is not None
 
 
 def codes(ballots: Ballots, coding: Coding) -> np.ndarray:
     """(V,) int from 0: the category of each vote."""
+    if is_ordered(ballots, coding):
+        return ratings(ballots.votes).astype(int) - 1
     if coding is Coding.ANSWER:
         return pd.factorize(ballots.votes["answer"], sort=True)[0]
     if coding is Coding.NONE:
@@ -82,11 +94,13 @@ def codes(ballots: Ballots, coding: Coding) -> np.ndarray:
 
 
 def agreement_table(ballots: Ballots, pairs: list[Pairs]) -> pd.DataFrame:
-    """Four rows for the coding of each of `pairs`, with the columns `AGREEMENT_COLUMNS`.
+    """A row a statistic for the coding of each of `pairs`, with the columns `AGREEMENT_COLUMNS`.
 
     Raw agreement is the mean over items of the share of pairs of votes that agree; Fleiss' κ
     (Fleiss 1971), Krippendorff's α for nominal data (Krippendorff 2004) and the mean of the
-    pairwise Cohen's κ (Cohen 1960) set it against chance. Intervals are 95 % percentiles of the
+    pairwise Cohen's κ (Cohen 1960) set it against chance. Of ratings there are
+    raw agreement, α for ordinal data and κ weighted by the square of how far two are apart (Cohen
+    1968). Intervals are 95 % percentiles of the
     bootstrap over originals, those of raw agreement `ballots.share_interval`. Where a value is
     missing, `reason` says why.
     """
@@ -98,7 +112,8 @@ def _rows(ballots: Ballots, pairs: Pairs) -> Iterator[tuple[object, ...]]:
     category = codes(ballots, pairs.coding)
     votes_of_item = np.bincount(ballots.item)
     shared = votes_of_item[ballots.item] > 1
-    sums = _sums(ballots, category, shared)
+    ordered = is_ordered(ballots, pairs.coding)
+    sums = _sums(ballots, category, shared, ordered=ordered)
     n = int((votes_of_item > 1).sum())
     missing = _why_nothing(ballots, n)
     same = missing or (_SAME if len(np.unique(category[shared])) == 1 else "")
@@ -106,10 +121,12 @@ def _rows(ballots: Ballots, pairs: Pairs) -> Iterator[tuple[object, ...]]:
     raw = (pairs.coding, "raw agreement", n, missing, ballots, lambda w: _raw(sums, w))
     yield _row(*raw, between=within)
     unequal = same or _why_no_fleiss(votes_of_item)
-    yield _row(pairs.coding, "Fleiss' κ", n, unequal, ballots, lambda w: _fleiss(sums, w))
-    yield _row(pairs.coding, "Krippendorff's α", n, same, ballots, lambda w: _alpha(sums, w))
+    if not ordered:
+        yield _row(pairs.coding, "Fleiss' κ", n, unequal, ballots, lambda w: _fleiss(sums, w))
+    alpha, kappa = _ORDINAL if ordered else _NOMINAL
+    yield _row(pairs.coding, alpha, n, same, ballots, lambda w: _alpha(sums, w))
     alone = same or _why_no_mean(pairs)
-    yield _row(pairs.coding, "mean Cohen's κ", n, alone, ballots, lambda _: mean_of(pairs.draws))
+    yield _row(pairs.coding, kappa, n, alone, ballots, lambda _: mean_of(pairs.draws))
 
 
 def _row(
@@ -153,7 +170,7 @@ def _why_no_mean(pairs: Pairs) -> str:
     return f"no two annotators share {FEWEST_SHARED} items on which their κ is defined"
 
 
-def _sums(ballots: Ballots, category: np.ndarray, shared: np.ndarray) -> _Sums:
+def _sums(ballots: Ballots, category: np.ndarray, shared: np.ndarray, *, ordered: bool) -> _Sums:
     """Sums over the items with at least two votes; `shared` (V,) says which votes those are."""
     item, category = ballots.item[shared], category[shared]
     n_categories = int(category.max(initial=0)) + 1
@@ -171,7 +188,21 @@ def _sums(ballots: Ballots, category: np.ndarray, shared: np.ndarray) -> _Sums:
         agreeing=ballots.per_original(original, pairs / (votes * (votes - 1))),
         votes=counts.reshape(n_originals, n_categories).astype(float),
         together=ballots.per_original(original, pairs / (votes - 1)),
+        apart=_coincidences(ballots, item, category) if ordered else None,
     )
+
+
+def _coincidences(ballots: Ballots, item: np.ndarray, category: np.ndarray) -> np.ndarray:
+    """(O, K, K) the ordered pairs of votes on one item, divided by the number of other votes."""
+    counts = np.zeros((len(ballots.first), int(category.max(initial=0)) + 1))
+    np.add.at(counts, (item, category), 1)
+    used = counts.sum(axis=1) > 1
+    counts = counts[used]
+    pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(counts.shape[1])
+    pairs /= counts.sum(axis=1)[:, None, None] - 1
+    found = np.zeros((ballots.weights.shape[1], *pairs.shape[1:]))
+    np.add.at(found, ballots.original[ballots.first][used], pairs)
+    return found
 
 
 def _raw(sums: _Sums, weights: np.ndarray) -> np.ndarray:
@@ -187,10 +218,24 @@ def _fleiss(sums: _Sums, weights: np.ndarray) -> np.ndarray:
 
 def _alpha(sums: _Sums, weights: np.ndarray) -> np.ndarray:
     """Krippendorff 2004, "Content Analysis", section 11.3.3, nominal data, missing votes."""
+    if sums.apart is not None:
+        return _ordinal_alpha(sums.apart, weights)
     votes = weights @ sums.votes
     n = votes.sum(axis=1)
     by_chance = ratio((votes * (votes - 1)).sum(axis=1), n * (n - 1))
     return _beyond_chance(ratio(weights @ sums.together, n), by_chance)
+
+
+def _ordinal_alpha(apart: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The same, section 11.3.4: c and k are apart by the votes from c to k, c and k by half."""
+    pairs = np.tensordot(weights, apart, axes=1)
+    votes = pairs.sum(axis=2)
+    n = votes.sum(axis=1)
+    middle = votes.cumsum(axis=1) - votes / 2
+    distance = (middle[:, :, None] - middle[:, None, :]) ** 2
+    observed = (pairs * distance).sum(axis=(1, 2))
+    by_chance = (votes[:, :, None] * votes[:, None, :] * distance).sum(axis=(1, 2))
+    return 1 - ratio((n - 1) * observed, by_chance)
 
 
 def _beyond_chance(observed: np.ndarray, by_chance: np.ndarray) -> np.ndarray:
@@ -216,15 +261,31 @@ def pairs_of(ballots: Ballots, coding: Coding) -> Pairs:
     for column, (a, b) in enumerate(couples):
         if shared[a, b] >= FEWEST_SHARED:
             both = np.flatnonzero((answers[a] >= 0) & (answers[b] >= 0))
-            draws[:, column] = _cohen(answers[a, both], answers[b, both], original[both], weights)
+            said, ordered = (answers[a, both], answers[b, both]), is_ordered(ballots, coding)
+            draws[:, column] = _cohen(*said, original[both], weights, ordered=ordered)
     first, second = np.array(couples, dtype=int).reshape(-1, 2).T
     return Pairs(
         coding=coding, first=first, second=second, n_items=shared[first, second], draws=draws
     )
 
 
+def closeness_of(categories: np.ndarray, *, ordered: bool) -> np.ndarray:
+    """(k, k) how far each of `categories`, (k,) int, agrees with each: 1 with itself, else 0.
+
+    Ordered ones lose the square of their distance, as a share of the largest (Cohen 1968).
+    """
+    if not ordered:
+        return np.eye(len(categories))
+    return 1 - ((categories[:, None] - categories) / max(np.ptp(categories), 1)) ** 2
+
+
 def _cohen(
-    one: np.ndarray, other: np.ndarray, original: np.ndarray, weights: np.ndarray
+    one: np.ndarray,
+    other: np.ndarray,
+    original: np.ndarray,
+    weights: np.ndarray,
+    *,
+    ordered: bool,
 ) -> np.ndarray:
     """(1 + B,) κ of two annotators from their answers (n,) to the same items.
 
@@ -232,14 +293,17 @@ def _cohen(
     for each of the k categories a row of the one and a row of the other, then agreement, then all.
     """
     categories, said = np.unique(np.concatenate([one, other]), return_inverse=True)
-    k, agreeing = len(categories), np.flatnonzero(one == other)
-    said[len(one) :] += k
-    rows = np.concatenate([said, np.full(len(agreeing), 2 * k), np.full(len(one), 2 * k + 1)])
+    k, n_items, close = len(categories), len(one), closeness_of(categories, ordered=ordered)
+    agreement = close[said[:n_items], said[n_items:]]
+    agreeing = np.flatnonzero(agreement)
+    said[n_items:] += k
+    rows = np.concatenate([said, np.full(len(agreeing), 2 * k), np.full(n_items, 2 * k + 1)])
     columns = np.concatenate([original, original, original[agreeing], original])
+    amounts = np.concatenate([np.ones(len(said)), agreement[agreeing], np.ones(n_items)])
     shape = (2 * k + 2, len(weights))
-    sums = csr_array((np.ones(len(rows)), (rows, columns)), shape) @ weights
+    sums = csr_array((amounts, (rows, columns)), shape) @ weights
     n = sums[-1]
-    by_chance = ratio((sums[:k] * sums[k : 2 * k]).sum(axis=0), n**2)
+    by_chance = ratio((sums[:k] * (close @ sums[k : 2 * k])).sum(axis=0), n**2)
     return _beyond_chance(ratio(sums[-2], n), by_chance)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pandas as pd
-from scipy.stats import kendalltau
+import scipy
 
 from annotation.domain import NONE
 from annotation.tasks.kind import Kind
@@ -137,5 +137,5 @@ def _effect(everybody: np.ndarray, rest: np.ndarray) -> tuple[float, float, str]
     change = float(np.abs(rest - everybody)[both].max())
     if both.sum() < 2:
         return np.nan, change, "a ranking needs two models with votes of others"
-    tau = float(kendalltau(everybody[both], rest[both]).statistic)
+    tau = float(scipy.stats.kendalltau(everybody[both], rest[both]).statistic)
     return tau, change, "all models have the same mean response" if np.isnan(tau) else ""

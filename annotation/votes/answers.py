@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from annotation.domain import NONE, Answer, NoneReason
-from annotation.errors import AnswerError
+from annotation.errors import AnswerError, TooQuickError
 from annotation.tasks.kind import Kind
 
 
@@ -23,15 +23,15 @@ def check_answer(kind: Kind, candidates: Sequence[str] | None, answer: Answer) -
 
 
 def check_pace(answer: Answer, version: int, least_ms: float) -> None:
-    """Raise `AnswerError` for an answer sooner than `least_ms`, which is that of `version`.
+    """Raise `TooQuickError` for an answer sooner than `least_ms`, which is that of `version`.
 
     One that was shown under an earlier version is taken, and so is one without a time.
     """
     late_enough = answer.rt_ms is None or answer.rt_ms >= least_ms
     if not late_enough and shown_under(answer, version) == version:
-        raise AnswerError(
-            f"An answer after {answer.rt_ms:g} ms is too quick to have looked; expected "
-            f"{least_ms:g} ms or more. It was not taken; look again."
+        raise TooQuickError(
+            "That was too quick to have looked, so it was not taken. Look again: "
+            f"{answer.rt_ms:g} ms is too quick, expected {least_ms:g} ms or more."
         )
 
 

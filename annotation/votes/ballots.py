@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from annotation.domain import StimulusKind, VoteStatus
 
@@ -18,7 +18,7 @@ WILSON = (
     "interval (1927), each original being one trial."
 )
 _LEVEL = (2.5, 97.5)  # per cent: the ends of a 95 % interval
-_Z = float(norm.ppf(0.975))
+_Z = float(ndtri(0.975))
 _NO_WIDTH = 1e-9  # sums that are added in another order differ by less
 
 

@@ -6,7 +6,8 @@ decoy. z(hits) - z(false alarms) takes an original with one other image as a yes
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+import scipy
+from scipy.special import ndtri
 
 from annotation.domain import StimulusKind
 from annotation.votes.ballots import NO_VOTES, ONE_ORIGINAL, Ballots, interval
@@ -32,7 +33,7 @@ DETECTION_COLUMNS = (
 )
 _BOOTSTRAP = "bootstrap"
 _VARIANCE = "Gourevitch-Galanter"
-_Z = norm.ppf(0.975)
+_Z = ndtri(0.975)
 
 
 def detection_table(ballots: Ballots) -> pd.DataFrame:
@@ -100,8 +101,8 @@ def _d_prime(
 ) -> tuple[np.ndarray, np.ndarray]:
     """d′ and criterion, NaN where there are no matched items or no decoys."""
     both = (n_matched > 0) & (n_decoys > 0)
-    z_hits = norm.ppf(np.where(both, _corrected(hits, n_matched), np.nan))
-    z_alarms = norm.ppf(np.where(both, _corrected(alarms, n_decoys), np.nan))
+    z_hits = ndtri(np.where(both, _corrected(hits, n_matched), np.nan))
+    z_alarms = ndtri(np.where(both, _corrected(alarms, n_decoys), np.nan))
     return z_hits - z_alarms, -(z_hits + z_alarms) / 2
 
 
@@ -112,7 +113,7 @@ def _corrected(count: np.ndarray, n: np.ndarray) -> np.ndarray:
 def _variance(count: np.ndarray, n: np.ndarray) -> np.ndarray:
     """Of z(rate), Gourevitch and Galanter 1967, at the corrected rate; infinite without items."""
     rate = _corrected(count, n)
-    density = norm.pdf(norm.ppf(rate))
+    density = scipy.stats.norm.pdf(ndtri(rate))
     bound = np.full(len(n), np.inf)
     return np.divide(rate * (1 - rate), n * density**2, out=bound, where=n > 0)
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from annotation.domain import NONE, StimulusKind, TrialKind, VoteStatus
 from annotation.tasks.kind import Kind
-from annotation.votes.agreement import Coding
+from annotation.votes.agreement import Coding, closeness_of
 from annotation.votes.ballots import (
     BOOTSTRAPS,
     ONE_ORIGINAL,
@@ -58,7 +58,8 @@ def check_table(votes: pd.DataFrame, kind: Kind) -> pd.DataFrame:
     empty = known["expected"] == kind.nothing
     caught = np.where(empty, Check.NOTHING.value, Check.CLEAR.value)
     check = np.where(known["kind"] == TrialKind.GOLD.value, Check.GOLD.value, caught)
-    right = known["answer"] == known["expected"]
+    pairs = zip(known["expected"], known["answer"], strict=True)
+    right = pd.Series([kind.passes(*pair) for pair in pairs], index=known.index, dtype=bool)
     table = _shares(right, [known["annotator"], pd.Series(check, index=known.index, name="check")])
     return table.rename(columns={"agreement": "accuracy", "n_same": "n_right"})[list(CHECK_COLUMNS)]
 
@@ -92,19 +93,20 @@ def repeat_table(votes: pd.DataFrame, kind: Kind) -> pd.DataFrame:
     """How far annotators agree with themselves; columns `REPEAT_COLUMNS`.
 
     Each repeat is set beside the same person's own vote on the item, one row an annotator and
-    coding, `EVERYBODY` first. κ is Cohen's (1960). Intervals are Wilson's, of the agreement.
+    coding, `EVERYBODY` first. κ is Cohen's (1960), of ratings weighted by the square of how far two
+    are apart (1968). Intervals are Wilson's, of the agreement.
     """
     both = _both_answers(votes)
     codings = [Coding.ANSWER] if kind.binary else [Coding.ANSWER, Coding.RECOGNISED]
     everybody = both.assign(annotator=EVERYBODY)
     rows = [
-        _repeat_row(str(name), coding, found)
+        _repeat_row(str(name), coding, found, kind)
         for part in (everybody, both)
         for name, found in part.groupby("annotator", sort=True)
         for coding in codings
     ]
     if not len(both):
-        rows = [_repeat_row(EVERYBODY, coding, both) for coding in codings]
+        rows = [_repeat_row(EVERYBODY, coding, both, kind) for coding in codings]
     return pd.DataFrame(rows, columns=list(REPEAT_COLUMNS))
 
 
@@ -118,16 +120,23 @@ def _both_answers(votes: pd.DataFrame) -> pd.DataFrame:
     return again.merge(first, on=["annotator", "item"], suffixes=("_again", "_first"))
 
 
-def _repeat_row(name: str, coding: Coding, both: pd.DataFrame) -> tuple[object, ...]:
+def _repeat_row(name: str, coding: Coding, both: pd.DataFrame, kind: Kind) -> tuple[object, ...]:
     first, again = both[f"{coding.value}_first"], both[f"{coding.value}_again"]
     n, same = len(both), int((first == again).sum())
     low, high = wilson(np.array([same], float), np.array([n], float))
     share = same / n if n else np.nan
+    ordered = coding is Coding.ANSWER and kind.scale is not None
+    if ordered:
+        first, again = first.astype(int), again.astype(int)
     said = pd.unique(pd.concat([first, again]))
     kappa, reason = np.nan, SAME_ANSWER if len(said) else NO_REPEATS
     if len(said) > 1:
-        by_chance = sum(float((first == x).mean() * (again == x).mean()) for x in said)
-        kappa, reason = (share - by_chance) / (1 - by_chance), ""
+        shares = np.array([[(part == one).mean() for one in said] for part in (first, again)])
+        close = closeness_of(np.asarray(said), ordered=ordered)
+        place = pd.Index(said)
+        observed = close[place.get_indexer(first), place.get_indexer(again)].mean()
+        by_chance = float(shares[0] @ close @ shares[1])
+        kappa, reason = float(observed - by_chance) / (1 - by_chance), ""
     return name, coding.value, n, same, share, float(low[0]), float(high[0]), kappa, reason
 
 

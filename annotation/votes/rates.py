@@ -2,12 +2,12 @@
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
+import scipy
 
 from annotation.domain import NONE
 from annotation.tasks.kind import Kind
-from annotation.votes.aggregate import majority
-from annotation.votes.ballots import ONE_ORIGINAL, Ballots, ratio, share_interval
+from annotation.votes.aggregate import counts, ratings, scale_of, verdict
+from annotation.votes.ballots import ONE_ORIGINAL, Ballots, interval, ratio, share_interval
 
 RATE_COLUMNS = (
     "model",
@@ -24,7 +24,9 @@ RATE_COLUMNS = (
     "rank_high",
     "reason",
 )
+RATING_COLUMNS = ("mean_rating", "mean_rating_low", "mean_rating_high")  # further ones of ratings
 _RANK_LEVEL = (2.5, 97.5)
+_DECIMALS = 12
 
 
 def model_names(votes: pd.DataFrame) -> pd.Series:
@@ -37,9 +39,10 @@ def model_names(votes: pd.DataFrame) -> pd.Series:
 def rate_table(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
     """One row a model, the one that leaks most first, with the columns `RATE_COLUMNS`.
 
-    `rate` is the share of decided items that the majority recognised, `mean_response` the mean over
-    items of the share of votes that recognised it. Models are ranked by rate, 1 leaks most, ties
-    share their mean rank; the range of a rank holds 95 % of the resamples of originals. Intervals
+    `rate` is the share of decided items whose verdict is recognised, `mean_response` the mean over
+    items of the share of votes that recognised it, `mean_rating`, of ratings, the mean over items
+    of their mean. Models are ranked by it, or else by rate, 1 leaks most, ties share their mean
+    rank; the range of a rank holds 95 % of the resamples of originals. Intervals
     of rates are `ballots.share_interval`.
     """
     if not len(ballots.votes):
@@ -48,33 +51,39 @@ def rate_table(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
     names = np.unique(items["model"])
     decided = items[items["recognised"].notna()]
     rates = _shares(ballots, decided, decided["recognised"].astype(float), names)
-    means = _shares(ballots, items, items["share"], names)
-    ranks = rank_rows(rates)
+    voted = items[items["share"].notna()]
+    means = _shares(ballots, voted, voted["share"], names)
+    # Rounded, so that equal means are equal however their sums were made.
+    rated = np.round(_shares(ballots, items, items["rating"], names), _DECIMALS)
+    by = "rate" if scale_of(ballots.votes) is None else "mean_rating"
+    ranks = rank_rows(rates if by == "rate" else rated)
     table = pd.DataFrame({"model": names, "rate": rates[0], "mean_response": means[0]})
     table["n_items"] = table["model"].map(items["model"].value_counts())
     counts = table["model"].map(decided["model"].value_counts())
     table["n_decided"] = counts.fillna(0).astype(int)
-    for name, draws, of in (("rate", rates, decided), ("mean_response", means, items)):
+    for name, draws, of in (("rate", rates, decided), ("mean_response", means, voted)):
         low, high = share_interval(draws, _n_originals(of, names))
         table[f"{name}_low"], table[f"{name}_high"] = low, high
+    table["mean_rating"] = rated[0]
+    table["mean_rating_low"], table["mean_rating_high"] = interval(rated)
     table["rank"], (table["rank_low"], table["rank_high"]) = ranks[0], _rank_range(ranks)
     alone = ONE_ORIGINAL if len(rates) == 1 else ""
     table["reason"] = np.where(table["n_decided"] == 0, "no item is decided yet", alone)
-    ordered = table.sort_values(["rate", "model"], ascending=[False, True], ignore_index=True)
-    return ordered[list(RATE_COLUMNS)]
+    ordered = table.sort_values([by, "model"], ascending=[False, True], ignore_index=True)
+    return ordered[[*RATE_COLUMNS, *(() if by == "rate" else RATING_COLUMNS)]]
 
 
 def _items(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
-    """One row an item: original, model, share of votes that recognised it, majority."""
+    """One row an item: original, model, share of votes that recognised it, rating, verdict."""
     first = ballots.votes.iloc[ballots.first]
-    n = pd.Series(np.bincount(ballots.item))
-    yes = pd.Series(np.bincount(ballots.item, ballots.votes["recognised"]))
+    counted = counts(ballots.votes, ballots.item, len(first))
     return pd.DataFrame(
         {
             "original": ballots.original[ballots.first],
             "model": model_names(first).to_numpy(),
-            "share": yes / n,
-            "recognised": majority(yes, n, votes_per_item),
+            "share": counted["mean_response"],
+            "rating": np.bincount(ballots.item, ratings(ballots.votes)) / counted["n_votes"],
+            "recognised": verdict(ballots.votes, ballots.item, counted, votes_per_item),
         }
     )
 
@@ -107,7 +116,7 @@ def rank_rows(rates: np.ndarray) -> np.ndarray:
     known = ~np.isnan(rates[0])
     whole = ~np.isnan(rates[:, known]).any(axis=1)
     if known.any():
-        ranks[np.ix_(whole, known)] = rankdata(-rates[np.ix_(whole, known)], axis=1)
+        ranks[np.ix_(whole, known)] = scipy.stats.rankdata(-rates[np.ix_(whole, known)], axis=1)
     return ranks
 
 
@@ -125,10 +134,12 @@ def confusion_table(ballots: Ballots, kind: Kind) -> pd.DataFrame:
     """How many votes of each truth (rows) gave each answer (columns).
 
     Recognition: true class by class answered, the answer none last. Pair: "reconstruction" and
-    "decoy", where `ballots` has them, by "same" and "different".
+    "decoy", where `ballots` has them, by "same" and "different". Ratings: models by all ratings.
     """
     truth = kind.truth
     answers = sorted(ballots.votes["answer"].unique(), key=lambda said: (said == NONE, said))
+    if kind.scale:
+        answers = list(kind.offered(None))
     if kind.lists:
         named = {*answers, *ballots.votes["class_name"].unique()} - {NONE}
         answers = [*sorted(named), NONE] if len(ballots.votes) else []

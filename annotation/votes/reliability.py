@@ -1,14 +1,19 @@
 """Dawid and Skene's models beside the majority, and what no count of votes has settled."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from annotation.tasks.kind import Kind
-from annotation.votes.ballots import Ballots
-from annotation.votes.dawid_skene import Model, full, one_coin
+from annotation.votes.ballots import NO_VOTES, Ballots
 
+# What fits the model of Dawid and Skene, from the other half of the product: of (V,) items,
+# annotators and answers, all int from 0, the posterior (I, K), and why there is none, or "".
+Fit = Callable[..., tuple[np.ndarray, str]]
+SETTLED: dict[str, float] = {"tolerance": 1e-5, "most_steps": 3000}
+_TIE = 1e-9  # posteriors closer than this are equal
 MOST_CELLS = 300_000  # items × answers up to which the full model takes a second or two
 RELIABILITY_COLUMNS = ("annotator", "n_votes", "one_coin", "full")
 DISAGREEMENT_COLUMNS = (
@@ -22,6 +27,45 @@ DISAGREEMENT_COLUMNS = (
     "one_coin",  # the most probable answer
     "posterior",  # its probability
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """What the model makes of the votes.
+
+    answers: (K,) the answers given to any item, sorted.
+    posterior: (I, K) the probability that the truth of an item is that answer.
+    reliability: (A,) how often each annotator gives the true answer, over the items they saw.
+    reason: why there is nothing, else empty; the numbers are NaN then.
+    """
+
+    answers: tuple[str, ...]
+    posterior: np.ndarray
+    reliability: np.ndarray
+    reason: str = ""
+
+    def labels(self) -> pd.Series:
+        """(I,) the most probable answer; missing where two are equally so, and without a model."""
+        if self.reason:
+            return pd.Series([None] * len(self.posterior), dtype="str")
+        top = self.posterior.max(axis=1, keepdims=True)
+        tie = (self.posterior > top - _TIE).sum(axis=1) > 1
+        said = np.asarray(self.answers, dtype=object)[self.posterior.argmax(axis=1)]
+        return pd.Series(said, dtype="str").mask(pd.Series(tie))
+
+
+def model_of(ballots: Ballots, fit: Fit, *, even: bool) -> Model:
+    """What `fit` makes of the votes. even: annotators err evenly, the one-coin model; else full."""
+    answer, names = pd.factorize(ballots.votes["answer"], sort=True)
+    truth, reason = fit(ballots.item, ballots.annotator, answer, even=even, **SETTLED)
+    people = len(ballots.annotators)
+    right = np.bincount(ballots.annotator, truth[ballots.item, answer], people)
+    return Model(
+        answers=tuple(map(str, names)),
+        posterior=truth,
+        reliability=right / np.bincount(ballots.annotator, minlength=people),
+        reason=reason if len(answer) else NO_VOTES,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,13 +84,13 @@ class Reliability:
     reasons: dict[str, str]
 
 
-def reliability(ballots: Ballots, items: pd.DataFrame, kind: Kind) -> Reliability:
+def reliability(ballots: Ballots, items: pd.DataFrame, kind: Kind, fit: Fit) -> Reliability:
     """Both models of the votes; `items` is the `summaries.summary_table` of the same ballots.
 
     The full model is left out where it has more than `MOST_CELLS` to fit, and the reasons say so.
     """
-    coin = one_coin(ballots)
-    matrices = _full_if_small(ballots, coin)
+    coin = model_of(ballots, fit, even=True)
+    matrices = _full_if_small(ballots, fit, coin)
     people = pd.DataFrame(
         {
             "annotator": list(ballots.annotators),
@@ -78,9 +122,9 @@ def reliability(ballots: Ballots, items: pd.DataFrame, kind: Kind) -> Reliabilit
     )
 
 
-def _full_if_small(ballots: Ballots, coin: Model) -> Model:
+def _full_if_small(ballots: Ballots, fit: Fit, coin: Model) -> Model:
     if coin.posterior.size <= MOST_CELLS:
-        return full(ballots)
+        return model_of(ballots, fit, even=False)
     n_items, n_answers = coin.posterior.shape
     return Model(
         answers=coin.answers,

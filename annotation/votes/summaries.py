@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from annotation.votes.aggregate import majority
+from annotation.votes.aggregate import counts, verdict
 from annotation.votes.ballots import Ballots
 
 SUMMARY_COLUMNS = (
@@ -15,7 +15,7 @@ SUMMARY_COLUMNS = (
     "n_votes",
     "n_recognised",
     "mean_response",
-    "recognisable",  # the majority; missing while it is not decided
+    "recognisable",  # the verdict; missing while it is not decided
     "undecided",
     "too_few_votes",  # fewer than the study asks for
     "plurality",  # the answer given most often; missing on a tie
@@ -32,11 +32,8 @@ def summary_table(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
     """
     first = ballots.votes.iloc[ballots.first].reset_index(drop=True)
     table = first[["item", "model", "attack", "image_id", "class_name"]].copy()
-    table["n_votes"] = np.bincount(ballots.item)
-    yes = np.bincount(ballots.item, ballots.votes["recognised"])
-    table["n_recognised"] = yes.astype(int)
-    table["mean_response"] = yes / table["n_votes"]
-    table["recognisable"] = majority(table["n_recognised"], table["n_votes"], votes_per_item)
+    table = table.join(counts(ballots.votes, ballots.item, len(table)))
+    table["recognisable"] = verdict(ballots.votes, ballots.item, table, votes_per_item)
     table["undecided"] = table["recognisable"].isna()
     table["too_few_votes"] = table["n_votes"] < votes_per_item
     table["plurality"], table["n_plurality"], table["tie"] = _plurality(ballots)

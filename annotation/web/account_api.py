@@ -12,15 +12,18 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, HTTPException, Request, Response
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 from pydantic import AfterValidator
 from starlette.concurrency import run_in_threadpool
 
 from annotation.account_domain import (
+    INVITATION,
     LONGEST_SESSION,
+    SHORTEST_PASSWORD,
     Account,
     AccountError,
+    Invitation,
     Role,
     Session,
 )
@@ -36,9 +39,8 @@ from annotation.errors import (
 )
 from annotation.store import Store, password_tries
 from annotation.texts import fit
-from annotation.web import account_pages as pages
 from annotation.web.guard import LOGIN, is_same_origin
-from annotation.web.signin import message_page
+from annotation.web.templates import page
 
 HOME = "/studio/"
 # Wrong passwords of one address under all names together; what it asks for costs much.
@@ -88,7 +90,7 @@ class _Route(APIRoute):
             try:
                 return await handle(request)
             except AnnotationError as error:
-                return _html(message_page("That did not work", str(error)), 503)
+                return page("message.html", 503, title="That did not work", text=str(error))
 
         return handle_errors
 
@@ -114,7 +116,7 @@ class _Accounts:
         goes_to = own_path(next)
         if self._account(request) is not None:
             return RedirectResponse(goes_to, 303)
-        return _html(pages.login_page(goes_to=goes_to))
+        return page("login.html", goes_to=goes_to, name="", problem="")
 
     async def login(
         self, request: Request, name: Text = "", password: Text = "", next: Text = HOME
@@ -133,8 +135,8 @@ class _Accounts:
                 async with self.tries.turn(name, address):
                     session = await run_in_threadpool(sign_in)
         except (SignInError, TooManyError) as error:
-            page = pages.login_page(goes_to=goes_to, name=name, problem=str(error))
-            return _html(page, 429 if isinstance(error, TooManyError) else 403)
+            status = 429 if isinstance(error, TooManyError) else 403
+            return page("login.html", status, goes_to=goes_to, name=name, problem=str(error))
         await run_in_threadpool(self.tries.remember, name, address)
         return _signed_in(request, session, goes_to)
 
@@ -149,7 +151,7 @@ class _Accounts:
             invited = accounts.invitation(self.store, token, _now())
         except NotFoundError as error:
             return _no_such_link(error)
-        return _html(pages.invitation_page(invited, token))
+        return _invitation_page(invited, token)
 
     def accept(
         self, request: Request, token: str, name: Text = "", password: Text = ""
@@ -160,13 +162,12 @@ class _Accounts:
             return _no_such_link(error)
         except (AccountError, ConflictError) as error:
             invited = accounts.invitation(self.store, token, _now())
-            page = pages.invitation_page(invited, token, name=name, problem=str(error))
-            return _html(page, 422)
+            return _invitation_page(invited, token, 422, name=name, problem=str(error))
         accounts.sign_out(self.store, _token(request))
         return _signed_in(request, session, HOME)
 
     def account_page(self, request: Request) -> Response:
-        return _html(pages.account_page(self._required(request)))
+        return _account_page(self._required(request))
 
     async def change_password(
         self, request: Request, old: Text = "", password: Text = ""
@@ -181,8 +182,8 @@ class _Accounts:
                 await run_in_threadpool(change)
         except (SignInError, AccountError, TooManyError) as error:
             status = 429 if isinstance(error, TooManyError) else 422
-            return _html(pages.account_page(me, problem=str(error)), status)
-        return _html(pages.account_page(me, done="The password is changed."))
+            return _account_page(me, status, problem=str(error))
+        return _account_page(me, done="The password is changed.")
 
     def admin_page(self, request: Request) -> Response:
         return self._admin_page(self._administrator(request))
@@ -232,13 +233,19 @@ class _Accounts:
         except AnnotationError as error:
             return self._admin_page(me, error)
         what = "somebody choose a new password" if role is None else f"somebody in as {role}"
-        return _html(pages.link_page(link, f"This link lets {what}."))
+        told = f"This link lets {what}."
+        return page("link.html", link=link, told=told, days=INVITATION.days)
 
     def _admin_page(self, me: Account, error: AnnotationError | None = None) -> Response:
-        everybody = accounts.list_accounts(self.store)
-        links = accounts.open_invitations(self.store, _now())
-        page = pages.admin_page(me, everybody, links, str(error or ""))
-        return _html(page, 200 if error is None else _STATUS.get(type(error), 400))
+        return page(
+            "admin.html",
+            200 if error is None else _STATUS.get(type(error), 400),
+            me=me,
+            everybody=accounts.list_accounts(self.store),
+            open_links=accounts.open_invitations(self.store, _now()),
+            roles=list(Role),
+            problem=str(error or ""),
+        )
 
     def _account(self, request: Request) -> Account | None:
         return accounts.who(self.store, _token(request), _now())
@@ -311,11 +318,19 @@ def _signed_in(request: Request, session: Session, goes_to: str) -> Response:
 
 
 def _no_such_link(error: NotFoundError) -> Response:
-    return _html(message_page("No such link", str(error)), 404)
+    return page("message.html", 404, title="No such link", text=str(error))
 
 
-def _html(page: str, status: int = 200) -> HTMLResponse:
-    return HTMLResponse(page, status, headers={"Cache-Control": "no-store"})
+def _invitation_page(
+    invited: Invitation, token: str, status: int = 200, name: str = "", problem: str = ""
+) -> Response:
+    told = {"name": name, "problem": problem, "shortest": SHORTEST_PASSWORD}
+    return page("invitation.html", status, invitation=invited, token=token, **told)
+
+
+def _account_page(me: Account, status: int = 200, problem: str = "", done: str = "") -> Response:
+    told = {"problem": problem, "done": done, "shortest": SHORTEST_PASSWORD}
+    return page("own_account.html", status, account=me, **told)
 
 
 def _token(request: Request) -> str:

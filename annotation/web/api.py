@@ -31,15 +31,14 @@ from annotation.domain import (
     TaskItem,
 )
 from annotation.store import Store
-from annotation.study import exports, sharing
+from annotation.study import exports
 from annotation.study import labelling as study
 from annotation.study import passage as phases
 from annotation.study.labelling import MOST_ITEMS
 from annotation.texts import LONGEST_ANSWER, fit, fit_json, sendable
 from annotation.web import downloads
 from annotation.web.guard import ANNOTATOR_COOKIE, SIGNED_OUT, is_same_origin
-from annotation.web.page_api import Pages
-from annotation.web.phase_pages import BEGIN, DONE
+from annotation.web.page_api import BEGIN, DONE, Pages
 
 # What the browser is told about somebody who gets no items, whatever the study does.
 _STOPPED = {
@@ -53,6 +52,7 @@ STATUS_OF = {
     errors.NotFoundError: 404,
     errors.ConflictError: 409,
     errors.AnswerError: 422,
+    errors.TooQuickError: 422,
     errors.StudyError: 422,
     errors.UnfitError: 422,
     errors.StoreError: 503,
@@ -121,15 +121,16 @@ class _Route(APIRoute):
             try:
                 return await handle(request)
             except errors.AnnotationError as error:
-                return _problem(STATUS_OF.get(type(error), 400), str(error))
+                look = {"look_again": True} if isinstance(error, errors.TooQuickError) else {}
+                return _problem(STATUS_OF.get(type(error), 400), str(error), **look)
             except RequestValidationError as error:
                 return _problem(422, _what_is_invalid(error))
 
         return handle_errors
 
 
-def _problem(status: int, message: str) -> JSONResponse:
-    return JSONResponse({"error": sendable(message)}, status)
+def _problem(status: int, message: str, **more: bool) -> JSONResponse:
+    return JSONResponse({"error": sendable(message), **more}, status)
 
 
 def _what_is_invalid(error: RequestValidationError) -> str:
@@ -208,6 +209,7 @@ class _Annotators:
             "keys": [asdict(key) for key in about.kind.keys],
             "lists": about.kind.lists,
             "beside": about.kind.beside,
+            "first_ms": about.kind.first_ms,
             "min_rt_ms": spec.min_rt_ms,
             "image_scale": spec.image_scale,
             "interpolation": spec.interpolation.value,
@@ -252,7 +254,7 @@ class _Annotators:
 
     def release(self, request: Request, body: HeartbeatBody) -> dict[str, Any]:
         annotator = self._signed_in(request)
-        sharing.release(self.store, annotator, body.tab, body.items, _now())
+        study.release(self.store, annotator, body.tab, body.items, _now())
         return {"ok": True}
 
     def _progress(self, annotator: Annotator, progress: AnnotatorProgress) -> dict[str, Any]:

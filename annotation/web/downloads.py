@@ -13,6 +13,7 @@ from starlette.responses import FileResponse
 from annotation.formats import FORMATS, Format, What, export
 from annotation.formats.study_data import StudyData
 
+# What the machine's own table of endings does not know, or knows otherwise.
 KINDS = {
     ".csv": "text/csv; charset=utf-8",
     ".jsonl": "application/x-ndjson",
@@ -68,7 +69,7 @@ def response(data: StudyData, file: str) -> FileResponse:
         raise
     return FileResponse(
         path,
-        media_type=KINDS[path.suffix],
+        media_type=KINDS.get(path.suffix),
         filename=f"{_file_name(data.study.name)}-{file}",
         headers={"Cache-Control": "no-store"},
         background=BackgroundTask(shutil.rmtree, folder),

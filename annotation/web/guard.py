@@ -9,20 +9,19 @@ from urllib.parse import unquote_plus, urlencode, urlsplit
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from annotation.account_domain import Role
-from annotation.accounts.access import ACCOUNT_COOKIE, Who
+from annotation.accounts.access import ACCOUNT_COOKIE, LOOPBACK, Who
 from annotation.domain import Annotator
 from annotation.errors import AnnotationError
 from annotation.texts import is_fit
-from annotation.web.signin import message_page
+from annotation.web.templates import page
 
 ANNOTATOR_COOKIE = "semsim_session"
 SIGNED_OUT = "/signed-out"
 LOGIN = "/login"
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LOCAL_ONLY = (
     "Started with --local, this server answers only under a loopback address, such as "
     "http://127.0.0.1. Start it without --local to let others in."
@@ -34,7 +33,7 @@ SMALL_BODY = 64 * 1024  # bytes; more than any route outside the studio needs
 STUDIO_BODY = 1024 * 1024  # bytes; the longest form of the studio, several times over
 
 # All that the labelling page asks Gradio for. It has no event at all, and sends nothing here.
-LABEL_FILES = ("assets/", "static/", "theme.css")
+LABEL_FOLDERS, LABEL_FILE = ("assets", "static"), "theme.css"
 # Gradio serves these in the studio whether a page needs them or not: fetching any address, handing
 # the access token to scripts, taking files, proxying, monitoring. No page here needs them.
 CLOSED = (
@@ -144,12 +143,14 @@ async def _account_refusal(
         account = await run_in_threadpool(who, token) if token else None
     except AnnotationError as error:
         return _problem(503, str(error))
-    page = scope["method"] == "GET" and "text/html" in headers.get("accept", "")
+    reads = scope["method"] == "GET" and "text/html" in headers.get("accept", "")
     if account is None:
-        return _sign_in_first(scope) if page else _problem(401, "You are not signed in.")
+        return _sign_in_first(scope) if reads else _problem(401, "You are not signed in.")
     if needed is Role.ADMINISTRATOR and account.role is not needed:
         why = "This page is for administrators."
-        return _page(403, "Administrators only", why) if page else _problem(403, why)
+        if reads:
+            return page("message.html", 403, title="Administrators only", text=why)
+        return _problem(403, why)
     return None
 
 
@@ -184,7 +185,8 @@ async def _label_refusal(scope: Scope, rest: list[str], annotator: WhoLabels) ->
         if rest:
             return _problem(401, "You are not signed in. Open the link of your study.")
         return RedirectResponse(SIGNED_OUT, 303)
-    needed = not rest or "/".join(rest).startswith(LABEL_FILES)
+    inside = len(rest) > 1 and rest[0] in LABEL_FOLDERS and ".." not in rest
+    needed = not rest or inside or rest == [LABEL_FILE]
     safe = scope["method"] in SAFE_METHODS
     return None if needed and safe else _problem(404, "Not found.")
 
@@ -206,10 +208,6 @@ def _body_refusal(headers: Headers, most: int) -> Response | None:
     if headers.get("content-type", "").lower().startswith("multipart/"):
         return _problem(415, "Expected a form or JSON; this server takes no files.")
     return None
-
-
-def _page(status: int, title: str, text: str) -> Response:
-    return HTMLResponse(message_page(title, text), status)
 
 
 def _problem(status: int, message: str) -> Response:

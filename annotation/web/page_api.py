@@ -5,16 +5,16 @@ Like those in `annotation.web.api`, they reply only after the use case has retur
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Request, Response
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
 from annotation import errors
 from annotation.accounts.attempts import Attempts, TooManyError, place_of
 from annotation.design import check
-from annotation.design.way import AT_WORK
+from annotation.design.way import AT_WORK, NAMES, place
 from annotation.domain import (
     SESSION_LASTS,
     Annotator,
@@ -28,12 +28,13 @@ from annotation.store import Store
 from annotation.study import labelling as study
 from annotation.study import passage as phases
 from annotation.texts import UNFIT, is_fit
-from annotation.web import phase_pages, signin
 from annotation.web.guard import ANNOTATOR_COOKIE, SIGNED_OUT
-from annotation.web.phase_pages import BEGIN, DONE
-from annotation.web.recruiting import Recruit, recruit_of
+from annotation.web.recruiting import Recruit, code_address, recruit_of
+from annotation.web.templates import page
 
 LABEL = "/label"
+BEGIN = "/begin"  # the address of all pages before the labelling
+DONE = "/done"
 _STOPPED = {
     AnnotatorStatus.PAUSED: (
         "Your part is paused",
@@ -73,11 +74,11 @@ class Pages:
             return _no_such_study()
         recruit = recruit_of(request.query_params)
         if recruit is not None:
-            return _html(signin.recruit_page(about, recruit))
+            return _join_page(about, recruit)
         annotator = self._signed_in(request)
         here = annotator is not None and annotator.study_id == about.id
         name = annotator.name if annotator is not None and here else None
-        return _html(signin.sign_in_page(about, signed_in_as=name))
+        return _join_page(about, signed_in_as=name)
 
     async def join(self, request: Request, token: str, form: Fields) -> Response:
         about = await run_in_threadpool(self._joined, token)
@@ -101,7 +102,7 @@ class Pages:
                 signed_in = await run_in_threadpool(sign_in)
         except (errors.SignInError, TooManyError) as error:
             status = 429 if isinstance(error, TooManyError) else 403
-            return _refused(about, recruit, name, str(error), status)
+            return _join_page(about, recruit, status, name=name, problem=str(error))
         response = RedirectResponse(_place_of(signed_in.annotator), 303)
         response.set_cookie(
             ANNOTATOR_COOKIE,
@@ -123,7 +124,7 @@ class Pages:
         text = (
             "To label pictures, open the link of your study. The researcher who asked you has it."
         )
-        return _html(signin.message_page("You are signed out", text))
+        return page("message.html", title="You are signed out", text=text)
 
     def begin(self, request: Request) -> Response:
         """The page of the step somebody is at, or the way to where they belong."""
@@ -154,7 +155,8 @@ class Pages:
             return RedirectResponse(_place_of(annotator), 303)
         about = study.get_study(self.store, annotator.study_id)
         code = phases.completion_code_of(self.store, about.id, annotator.name)
-        return _html(phase_pages.thanks_page(about, code or ""))
+        goes_to = code_address(about.spec.completion_url, code or "")
+        return _step_page("thanks.html", about, code=code or "", goes_to=goes_to)
 
     def _page_of(self, annotator: Annotator, problem: str = "", status: int = 200) -> Response:
         about = study.get_study(self.store, annotator.study_id)
@@ -163,23 +165,18 @@ class Pages:
             return RedirectResponse(_place_of(annotator), 303)
         stopped = _why_stopped(annotator, about)
         if stopped is not None:
-            return _html(phase_pages.stopped_page(about, *stopped))
-        if step is Step.CHECK:
-            return _html(self._check_page(annotator, about, problem), status)
-        if step is Step.CONSENT:
-            return _html(phase_pages.consent_page(about, problem=problem), status)
-        page = {
-            Step.INSTRUCTIONS: phase_pages.instructions_page,
-            Step.DECLINED: phase_pages.declined_page,
-            Step.FAILED: phase_pages.failed_page,
-        }[step]
-        return _html(page(about), status)
+            return _step_page("stopped.html", about, title=stopped[0], text=stopped[1])
+        asked = self._check(annotator, about) if step is Step.CHECK else {}
+        return _step_page(f"{step}.html", about, step, status, problem=problem, **asked)
 
-    def _check_page(self, annotator: Annotator, about: Study, problem: str) -> str:
+    def _check(self, annotator: Annotator, about: Study) -> dict[str, Any]:
         used, wrong = phases.attempts_used(self.store, annotator)
         questions = check.questions(about.kind, about.spec.seed, annotator.id)
-        reminders = check.reminders(about.kind, wrong)
-        return phase_pages.check_page(about, questions, used, reminders=reminders, problem=problem)
+        return {
+            "used": used,
+            "questions": questions,
+            "reminders": check.reminders(about.kind, wrong),
+        }
 
     def _joined(self, token: str) -> Study | None:
         try:
@@ -213,18 +210,22 @@ def _why_stopped(annotator: Annotator, about: Study) -> tuple[str, str] | None:
     return None
 
 
-def _refused(
-    about: Study, recruit: Recruit | None, name: str, problem: str, status: int
+def _join_page(
+    about: Study, recruit: Recruit | None = None, status: int = 200, **values: str | None
 ) -> Response:
-    if recruit is not None:
-        return _html(signin.recruit_page(about, recruit, problem=problem), status)
-    return _html(signin.sign_in_page(about, name=name, problem=problem), status)
+    given = {"signed_in_as": None, "name": "", "problem": "", **values}
+    return page("join.html", status, study=about, recruit=recruit, **given)
 
 
-def _no_such_study() -> HTMLResponse:
+def _step_page(
+    template: str, about: Study, step: Step | None = None, status: int = 200, **values: Any
+) -> Response:
+    """A page of the study, with the place of `step` on the way."""
+    where = place(about.spec, step) if step else None
+    name = NAMES.get(step) if step else None
+    return page(template, status, study=about, where=where, step_name=name, **values)
+
+
+def _no_such_study() -> Response:
     text = "This link leads to no study. Ask the researcher who gave it to you for a new one."
-    return _html(signin.message_page("No such study", text), 404)
-
-
-def _html(page: str, status: int = 200) -> HTMLResponse:
-    return HTMLResponse(page, status, headers={"Cache-Control": "no-store"})
+    return page("message.html", 404, title="No such study", text=text)

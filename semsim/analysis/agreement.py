@@ -1,19 +1,31 @@
 """How well each metric ranks models as people do, and how sure that is."""
 
+import itertools
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from semsim.analysis.correlation import kendall_rows, rank_agreement, spearman_rows
-from semsim.analysis.influence import leave_one_out
 from semsim.analysis.measures import Measure, both_have
 from semsim.analysis.model_intervals import why_no_interval
-from semsim.analysis.permutation import permutation_p
 from semsim.analysis.resampling import FEWEST_BOOTSTRAPPED, Resamples, varied_interval
 from semsim.analysis.result import AGREEMENT_COLUMNS
 
+EXACT_UP_TO = 8  # models: 8! = 40,320 orders
+_SLACK = 1e-12  # two orders of the same correlation may differ by rounding
 _CORRELATIONS = (("rho", spearman_rows), ("tau", kendall_rows))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PermutationP:
+    """Two-sided p of ρ and of τ-b; kind is "exact" or "Monte Carlo"."""
+
+    rho: float
+    tau: float
+    kind: str
 
 
 def agreement_table(
@@ -88,3 +100,47 @@ def _intervals(x: np.ndarray, y: np.ndarray, kind: str, asked: int) -> dict[str,
         # ρ and τ are flat, or without a ranking, in the same resamples.
         found |= {f"{kind}_undefined": why, f"left_out_{kind}": int(np.isnan(draws).sum())}
     return found
+
+
+def permutation_p(x: np.ndarray, y: np.ndarray, resamples: Resamples) -> PermutationP:
+    """Two-sided p: the share of orders of `x` that correlate with `y` at least as strongly.
+
+    x, y: (n,), not constant. Up to `EXACT_UP_TO` models all orders are counted; above it the
+    seeded shuffles, with (1 + count) / (1 + shuffles) so that p is never 0 (Phipson and Smyth
+    2010, "Permutation p-values should never be zero").
+    """
+    exact = len(x) <= EXACT_UP_TO
+    orders = _all_orders(len(x)) if exact else resamples.shuffles(len(x))
+    extra = 0 if exact else 1
+    p = {}
+    for name, correlate in _CORRELATIONS:
+        seen = abs(correlate(x[None], y[None])[0])
+        as_strong = np.abs(correlate(x[orders], y[None])) >= seen - _SLACK
+        p[name] = float((as_strong.sum() + extra) / (len(orders) + extra))
+    return PermutationP(**p, kind="exact" if exact else "Monte Carlo")
+
+
+@cache
+def _all_orders(n: int) -> np.ndarray:
+    return np.array(list(itertools.permutations(range(n))))
+
+
+def leave_one_out(x: np.ndarray, y: np.ndarray, labels: list[str]) -> dict[str, Any]:
+    """The range of ρ and τ when each of n models in turn is left out, and whose absence makes it.
+
+    x, y: (n,). The models named are those whose absence makes ρ smallest and largest. Empty below
+    four models, and where no ranking is left.
+    """
+    n = len(x)
+    if n < 4:
+        return {}
+    others = np.array([np.delete(np.arange(n), one) for one in range(n)])
+    rho, tau = (correlate(x[others], y[others]) for correlate in (spearman_rows, kendall_rows))
+    if np.isnan(rho).all():
+        return {}
+    return {
+        **{"loo_rho_min": float(np.nanmin(rho)), "loo_rho_max": float(np.nanmax(rho))},
+        **{"loo_tau_min": float(np.nanmin(tau)), "loo_tau_max": float(np.nanmax(tau))},
+        "loo_model_min": labels[int(np.nanargmin(rho))],
+        "loo_model_max": labels[int(np.nanargmax(rho))],
+    }

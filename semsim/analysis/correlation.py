@@ -72,6 +72,25 @@ def spearman_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return _ratio((first * second).sum(axis=1), spread)
 
 
+def weighted_spearman(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(B,) Spearman's ρ of x and y, both (N,), each value as often as `weights`, (B, N), says.
+
+    Tied values share their mean rank; NaN where what is left of x or y is constant.
+    """
+    total = weights.sum(axis=1, keepdims=True)
+    sides = []
+    for values in (x, y):
+        found, place = np.unique(values, return_inverse=True)
+        order = np.argsort(place, kind="stable")
+        starts = np.searchsorted(place[order], np.arange(len(found)))
+        of_value = np.add.reduceat(weights[:, order], starts, axis=1)
+        rank = (of_value.cumsum(axis=1) - of_value / 2)[:, place]
+        sides.append(rank - total / 2)  # the mean rank
+    first, second = sides
+    spread = np.sqrt((weights * first**2).sum(axis=1) * (weights * second**2).sum(axis=1))
+    return _ratio((weights * first * second).sum(axis=1), spread)
+
+
 def kendall_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Kendall's τ-b of each row of `x` with the same row of `y`; see `spearman_rows`."""
     rows = max(len(x), len(y))

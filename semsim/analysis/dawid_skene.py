@@ -3,102 +3,84 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
-TOLERANCE = 1e-8  # the largest change of a posterior in the last step
-MOST_STEPS = 2000
-_EDGE = 1e-9  # keeps a rate off 0 and 1, where its logarithm ends
+_EDGE = 1e-9  # keeps a probability off 0 and 1: no vote is proof
 
 
 @dataclass(frozen=True, kw_only=True)
-class DawidSkene:
-    """What the model makes of the votes.
+class _Votes:
+    """given: (I, A·K) one 1 a vote, in the column of its annotator and answer; A, K."""
 
-    posterior: (R,), the probability that an image is recognisable; NaN without a vote.
-    sensitivity, specificity: (A,), how often each annotator recognises what is recognisable and
-        does not recognise what is not.
-    prevalence: the share of images that are recognisable.
-    undefined: why there is no answer, or None; the numbers are NaN then.
-    """
-
-    posterior: np.ndarray
-    sensitivity: np.ndarray
-    specificity: np.ndarray
-    prevalence: float
-    undefined: str | None = None
+    given: sparse.csr_matrix
+    annotators: int
+    answers: int
 
 
-def dawid_skene(recognised: np.ndarray) -> DawidSkene:
-    """Fit the binary model of Dawid and Skene by expectation and maximisation.
+def dawid_skene(
+    item: np.ndarray,
+    annotator: np.ndarray,
+    answer: np.ndarray,
+    *,
+    even: bool = False,
+    tolerance: float = 1e-8,
+    most_steps: int = 2000,
+) -> tuple[np.ndarray, str]:
+    """(I, K) the probability that an answer is the truth of an item; why all are NaN, or "".
 
-    recognised: (R, A), 1, 0, or NaN where there is no vote. It starts from the share of votes that
-    recognised an image, so "recognisable" means what most people mean, and ends where no posterior
-    moves by more than `TOLERANCE`. Nothing in it is random.
+    item, annotator, answer: (V,) int from 0, of each vote; every item has one. Every annotator has
+    a matrix of what they take for what, A·K² numbers, so with few votes an annotator and answer it
+    follows the noise. even: they are right with one probability and err evenly otherwise.
+
+    Expectation and maximisation begin with the shares of votes, so that the truth is what most
+    people mean and nothing in it is random, and end where no probability moves by `tolerance`.
     Dawid and Skene 1979, "Maximum likelihood estimation of observer error-rates using the EM
-    algorithm", equations 2.3 to 2.5 with two classes.
+    algorithm", equations 2.3 to 2.5; even with the restriction of Zhang et al. 2016 ("Spectral
+    methods meet EM", section 4).
     """
-    cast = ~np.isnan(recognised)
-    judged = cast.any(axis=1)
-    votes, cast = np.where(cast, recognised, 0.0)[judged], cast[judged].astype(float)
-    if not len(votes):
-        return _undefined(recognised, "there are no votes")
-    if votes.sum() in (0, cast.sum()):
-        return _undefined(recognised, "every vote says the same")
-    truth = votes.sum(axis=1) / cast.sum(axis=1)
-    for _ in range(MOST_STEPS):
-        rates = _rates(truth, votes, cast)
-        before, truth = truth, _posterior(*rates, votes, cast)
-        if np.abs(truth - before).max() < TOLERANCE:
-            break
-    else:
-        return _undefined(recognised, f"it did not settle within {MOST_STEPS} steps")
-    posterior = np.full(len(recognised), np.nan)
-    posterior[judged] = truth
-    prevalence, sensitivity, specificity = rates
-    return DawidSkene(
-        posterior=posterior,
-        sensitivity=sensitivity,
-        specificity=specificity,
-        prevalence=prevalence,
-    )
+    items, people, k = (int(one.max(initial=-1)) + 1 for one in (item, annotator, answer))
+    nothing = np.full((items, k), np.nan)
+    if not items:
+        return nothing, "there are no votes"
+    if len(np.unique(answer)) == 1:
+        return nothing, "every vote says the same"
+    columns = annotator * k + answer
+    given = sparse.csr_matrix((np.ones(len(item)), (item, columns)), (items, people * k))
+    votes = _Votes(given=given, annotators=people, answers=k)
+    by_answer = sparse.csr_matrix(np.tile(np.eye(k), (people, 1)))
+    shares = (given @ by_answer).toarray()
+    truth = shares / shares.sum(axis=1, keepdims=True)
+    for _ in range(most_steps):
+        errors = _even_errors(votes, truth) if even else _own_errors(votes, truth)
+        before, truth = truth, _posterior(votes, truth.mean(axis=0), errors)
+        if np.abs(truth - before).max() < tolerance:
+            return truth, ""
+    return nothing, f"it did not settle within {most_steps} steps"
 
 
-def _rates(
-    truth: np.ndarray, votes: np.ndarray, cast: np.ndarray
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """Prevalence, sensitivity and specificity that fit the posterior best."""
-    yes, no = truth @ cast, (1 - truth) @ cast
-    # An annotator who saw nothing of a kind has no rate there: one half says nothing about it.
-    sensitivity = np.divide(truth @ votes, yes, out=np.full(len(yes), 0.5), where=yes > 0)
-    specificity = np.divide((1 - truth) @ (cast - votes), no, np.full(len(no), 0.5), where=no > 0)
-    return float(truth.mean()), _off_the_edge(sensitivity), _off_the_edge(specificity)
+def _posterior(votes: _Votes, prior: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """(I, K) by Bayes' rule; `errors` (A, K, K) is P(answer | truth), truth in the last place."""
+    logarithms = np.log(np.clip(errors, _EDGE, 1 - _EDGE)).reshape(-1, votes.answers)
+    odds = np.log(np.clip(prior, _EDGE, 1 - _EDGE)) + votes.given @ logarithms
+    likely = np.exp(odds - odds.max(axis=1, keepdims=True))
+    return likely / likely.sum(axis=1, keepdims=True)
 
 
-def _posterior(
-    prevalence: float,
-    sensitivity: np.ndarray,
-    specificity: np.ndarray,
-    votes: np.ndarray,
-    cast: np.ndarray,
-) -> np.ndarray:
-    """The probability that each image is recognisable, by Bayes' rule."""
-    share = _off_the_edge(np.array(prevalence))
-    odds = np.log(share / (1 - share))
-    odds = odds + votes @ np.log(sensitivity / (1 - specificity))
-    odds = odds + (cast - votes) @ np.log((1 - sensitivity) / specificity)
-    return 1 / (1 + np.exp(-np.clip(odds, -500, 500)))
+def _counts(votes: _Votes, truth: np.ndarray) -> np.ndarray:
+    """(A, K, K) expected votes by annotator, answer and truth."""
+    return (votes.given.T @ truth).reshape(votes.annotators, votes.answers, votes.answers)
 
 
-def _off_the_edge(rate: np.ndarray) -> np.ndarray:
-    return np.clip(rate, _EDGE, 1 - _EDGE)
+def _own_errors(votes: _Votes, truth: np.ndarray) -> np.ndarray:
+    counts = _counts(votes, truth)
+    seen = counts.sum(axis=1, keepdims=True)
+    # Of a class an annotator never saw nothing is known: every answer is as likely.
+    even = np.full(counts.shape, 1 / votes.answers)
+    return np.divide(counts, seen, out=even, where=seen > 0)
 
 
-def _undefined(recognised: np.ndarray, why: str) -> DawidSkene:
-    n, annotators = recognised.shape
-    nothing = np.full(annotators, np.nan)
-    return DawidSkene(
-        posterior=np.full(n, np.nan),
-        sensitivity=nothing,
-        specificity=nothing,
-        prevalence=np.nan,
-        undefined=f"Dawid-Skene: {why}",
-    )
+def _even_errors(votes: _Votes, truth: np.ndarray) -> np.ndarray:
+    counts = _counts(votes, truth)
+    right = np.trace(counts, axis1=1, axis2=2) / counts.sum(axis=(1, 2))
+    wrong = (1 - right) / (votes.answers - 1)
+    return np.where(np.eye(votes.answers, dtype=bool), right[:, None, None], wrong[:, None, None])

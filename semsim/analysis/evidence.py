@@ -15,9 +15,33 @@ MODEL_KEY = ["dataset", "attack", "model"]
 IMAGE_KEY = [*MODEL_KEY, "image_id"]
 GIVEN = "human:"  # begins the columns of labels that came with the data
 NONE_ANSWER = "none"
+ORIGINAL_ANSWER = "original_answer"  # column of votes: what most people call their original
+RATED = ("rating_levels", "rating_threshold")  # columns of votes whose answers are ratings
 _VOTE_COLUMNS = (*IMAGE_KEY, "annotator", "answer", "recognised")
 SCORE_COLUMNS = (*IMAGE_KEY, "metric", "value")
 _FILES = ("original", "reconstruction", "attacked")
+TARGET = ("target_accuracy", "target_chance", "target_at_chance")  # of labels, where known
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratings:
+    """Answers that are numbers from 1 to `levels`; a mean of `threshold` or more is recognised.
+
+    values: (R, A) float64, NaN where the annotator has no counted vote. The others are NaN where
+    nobody has voted.
+    """
+
+    values: np.ndarray
+    levels: float
+    threshold: float
+
+    def share(self, ratings: np.ndarray | float) -> Any:
+        """Ratings, or their mean, on a scale from 0, the lowest, to 1, the highest."""
+        return (ratings - 1) / (self.levels - 1)
+
+    def of(self, share: float) -> float:
+        """The rating that is a `share` of the way from the lowest to the highest."""
+        return 1 + share * (self.levels - 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,15 +50,20 @@ class Evidence:
 
     name: of the study. simulated: whether programs voted.
     images: R rows, columns dataset, attack, model, image_id, class_name (strings) and, where
-        images are at hand, original, reconstruction and attacked (paths).
+        images are at hand, original, reconstruction and attacked (paths); where the labels have
+        them, `TARGET`: the target's test accuracy, that of guessing, whether they are alike.
     annotators: A names.
     recognised: (R, A) float64: 1 recognised, 0 not, NaN where the annotator has no counted vote.
+        Of ratings: whether this one is at or above the threshold.
     none: (R, A) bool: whether the answer was "none".
     votes_per_item: K, the votes each reconstruction is to get.
     given: labels that came with the data, by name, each (R,) float64 in [0, 1] or NaN.
     scores: by name of a metric of images, (R,) float64, NaN where there is none.
     set_scores: by name of a metric of sets, one row a model: dataset, attack, model, value.
     notes: what was found on one side only, and what had to be supposed.
+    ratings: the answers themselves where they are numbers.
+    as_named: (R, A) float64, where people named the originals too: 1 where the answer is what most
+        of them call the original, 0 where not, NaN without a vote or such a name.
     """
 
     name: str
@@ -48,6 +77,24 @@ class Evidence:
     scores: Mapping[str, np.ndarray]
     set_scores: Mapping[str, pd.DataFrame]
     notes: tuple[str, ...] = ()
+    ratings: Ratings | None = None
+    as_named: np.ndarray | None = None
+
+    @property
+    def response(self) -> np.ndarray:
+        """(R, A) float64 in [0, 1], how much each vote recognises; NaN without one."""
+        return self.recognised if self.ratings is None else self.ratings.share(self.ratings.values)
+
+    @property
+    def threshold(self) -> float:
+        """The mean of `response` from which an image counts as recognised; more, of yes and no."""
+        return 0.5 if self.ratings is None else self.ratings.share(self.ratings.threshold)
+
+    @property
+    def response_words(self) -> str:
+        """What the mean of `response` over the votes on an image is."""
+        share = "share of votes that recognised it"
+        return share if self.ratings is None else "mean rating, 0 the lowest and 1 the highest"
 
 
 def gather(
@@ -61,7 +108,8 @@ def gather(
     """Bring votes, scores and labels of one study in step; the order of their rows is no matter.
 
     votes: one row a vote: dataset, attack, model, image_id, annotator, answer, recognised; where
-        it has kind and status, only counted votes on reconstructions count.
+        it has kind and status, only counted votes on reconstructions count. Where the answers are
+        ratings it has `RATED`, too; where people named originals, `ORIGINAL_ANSWER`.
     scores: dataset, attack, model, metric, image_id (missing for a metric of sets), value.
     specs: of the metrics wanted; scores of others are left out, and a note says so.
     labels: one row a reconstruction, also such as nobody has voted on yet; its columns
@@ -74,7 +122,7 @@ def gather(
     known = None if labels is None else _keyed(labels, IMAGE_KEY, "labels")
     images = _images(counted, known)
     places = pd.MultiIndex.from_frame(images[IMAGE_KEY])
-    annotators, recognised, none = _answers(counted, places)
+    annotators, recognised, none = _answers(counted, places, counted["recognised"])
     of_images, of_sets, notes = _scored(scores, tuple(specs), images, places)
     tables = [table for table in (counted, known) if table is not None]
     k, supposed = _votes_per_item(tables, recognised)
@@ -90,6 +138,8 @@ def gather(
         scores=of_images,
         set_scores=of_sets,
         notes=(*supposed, *notes),
+        ratings=_ratings(counted, places),
+        as_named=_as_named(counted, places),
     )
 
 
@@ -141,6 +191,8 @@ def _keyed(table: pd.DataFrame, keys: list[str], what: str) -> pd.DataFrame:
 
 def _text(keys: pd.Series) -> pd.Series:
     """Keys as strings; whole numbers that a missing value beside them made 7.0 are 7 again."""
+    if isinstance(keys.dtype, pd.CategoricalDtype):  # millions of rows, a few names
+        return keys.cat.rename_categories(list(_text(keys.cat.categories.to_series())))
     if pd.api.types.is_float_dtype(keys) and (keys % 1 == 0).all():
         return keys.astype("int64").astype(str)
     return keys.astype(str)
@@ -176,7 +228,7 @@ def _images(votes: pd.DataFrame, labels: pd.DataFrame | None) -> pd.DataFrame:
         raise DataError("No counted vote on a reconstruction, and no labels: nothing to compare.")
     if labels is not None:
         _refuse_twice(labels, IMAGE_KEY, "labels")
-        files = labels[[*IMAGE_KEY, *_present(labels, _FILES)]]
+        files = labels[[*IMAGE_KEY, *_present(labels, (*_FILES, *TARGET))]]
         table = table.merge(files, on=IMAGE_KEY, how="left")
     return table.reset_index(drop=True)
 
@@ -185,17 +237,37 @@ def _present(table: pd.DataFrame, columns: Iterable[str]) -> list[str]:
     return [column for column in columns if column in table]
 
 
+def _ratings(votes: pd.DataFrame, places: pd.MultiIndex) -> Ratings | None:
+    if not set(RATED) <= set(votes):
+        return None
+    levels, threshold = (float(_constant([votes], name, np.nan)) for name in RATED)
+    given = pd.to_numeric(votes["answer"], errors="coerce")
+    wrong = votes["answer"][~(given.between(1, levels) & (given % 1 == 0))]
+    if len(wrong):
+        raise DataError(f"Ratings are numbers from 1 to {levels:g}; got {wrong.iloc[0]!r}.")
+    _, values, _ = _answers(votes, places, given)
+    return Ratings(values=values, levels=levels, threshold=threshold)
+
+
+def _as_named(votes: pd.DataFrame, places: pd.MultiIndex) -> np.ndarray | None:
+    if ORIGINAL_ANSWER not in votes:
+        return None
+    answer, name = (votes[column].astype(object) for column in ("answer", ORIGINAL_ANSWER))
+    same = (answer == name).astype(float).mask(name.isna())
+    return _answers(votes, places, same)[1]
+
+
 def _answers(
-    votes: pd.DataFrame, places: pd.MultiIndex
+    votes: pd.DataFrame, places: pd.MultiIndex, said: pd.Series
 ) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-    """The annotators, and what each said of each image, (R, A)."""
+    """The annotators, what each said of each image, (R, A), and whether that was none."""
     who, names = pd.factorize(votes["annotator"], sort=True)
     rows = places.get_indexer(pd.MultiIndex.from_frame(votes[IMAGE_KEY]))
-    recognised = np.full((len(places), len(names)), np.nan)
-    none = np.zeros(recognised.shape, dtype=bool)
-    recognised[rows, who] = votes["recognised"].to_numpy()
+    values = np.full((len(places), len(names)), np.nan)
+    none = np.zeros(values.shape, dtype=bool)
+    values[rows, who] = said.to_numpy()
     none[rows, who] = votes["answer"].isin([NONE_ANSWER]).to_numpy()
-    return tuple(str(name) for name in names), recognised, none
+    return tuple(str(name) for name in names), values, none
 
 
 def _votes_per_item(
@@ -250,11 +322,11 @@ def _scored(
         keyed["value"] = keyed["value"].astype(float)
     except (TypeError, ValueError) as error:
         raise DataError(f"Scores: value must be a number; {error}.") from None
-    others = sorted(set(keyed["metric"]) - {spec.name for spec in specs})
+    others = sorted(set(keyed["metric"].unique()) - {spec.name for spec in specs})
     notes = [f"Scores of {', '.join(others)} are left out: not asked for."] if others else []
     of_images, of_sets = {}, {}
     for spec in specs:
-        own = keyed[keyed["metric"] == spec.name]
+        own = keyed[keyed["metric"] == spec.name].astype(dict.fromkeys(MODEL_KEY, str))
         if own.empty:
             continue
         _check_kind(own, spec)

@@ -1,6 +1,6 @@
 """Human scores: different ways to say, of each reconstruction, whether people recognise it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +9,9 @@ from semsim.analysis.dawid_skene import dawid_skene
 from semsim.analysis.evidence import Evidence
 from semsim.errors import DataError, UnknownNameError
 from semsim.words import counted
+
+AS_NAMED = "as-original-named"
+_ROUNDING = 1e-9  # of a threshold such as 2.3 times a number of votes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,10 +43,20 @@ def judged(evidence: Evidence, rule: str) -> HumanScore:
     """`human_score` with the reason where no image has one."""
     if rule in evidence.given:
         return _explained(evidence.given[rule], "no image has this label")
-    if rule not in RULES:
+    rules = rules_of_votes(evidence)
+    if rule not in rules:
         known = ", ".join(rules_of(evidence))
         raise UnknownNameError(f"No human score is called {rule!r}. Known: {known}.")
-    return RULES[rule].score(evidence)
+    return rules[rule].score(evidence)
+
+
+def verdict(evidence: Evidence, rule: str) -> np.ndarray:
+    """(R,) float64: above one half is recognised by `rule`, below is not, NaN is undecided.
+
+    That of the mean rating is the one by the threshold. Raises as `human_score`.
+    """
+    rated = evidence.ratings is not None and rule in _MEAN_RATING
+    return human_score(evidence, "majority" if rated else rule)
 
 
 def rules_of(evidence: Evidence) -> tuple[str, ...]:
@@ -51,10 +64,18 @@ def rules_of(evidence: Evidence) -> tuple[str, ...]:
 
     Raises `DataError` where a label has the name of a rule.
     """
-    both = sorted(RULES.keys() & evidence.given.keys())
+    rules = rules_of_votes(evidence)
+    both = sorted(rules.keys() & evidence.given.keys())
     if both:
         raise DataError(f"A label that came with the data is called {both[0]!r}, as a rule is.")
-    return (*RULES, *evidence.given)
+    return (*rules, *evidence.given)
+
+
+def rules_of_votes(evidence: Evidence) -> Mapping[str, Rule]:
+    """The ways from the votes of a study to a human score, by name."""
+    if evidence.ratings is None:
+        return RULES if evidence.as_named is None else {**RULES, **_NAMED}
+    return {**_MEAN_RATING, **RULES, "majority": _THRESHOLD}
 
 
 def vote_counts(recognised: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -66,13 +87,13 @@ def vote_counts(recognised: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.nansum(recognised, axis=1).astype(int), given.sum(axis=1)
 
 
-def mean_response(recognised: np.ndarray) -> np.ndarray:
+def mean_response(response: np.ndarray) -> np.ndarray:
     """(R,): the share of votes that recognised each image, NaN without a vote.
 
-    recognised: (R, A), as in `Evidence`, of all annotators or some.
+    response: (R, A), `recognised` or `response` as in `Evidence`, of all annotators or some.
     """
-    yes, votes = vote_counts(recognised)
-    return np.divide(yes, votes, out=np.full(len(votes), np.nan), where=votes > 0)
+    total, votes = np.nansum(response, axis=1), (~np.isnan(response)).sum(axis=1)
+    return np.divide(total, votes, out=np.full(len(votes), np.nan), where=votes > 0)
 
 
 def votes_needed(votes: np.ndarray, votes_per_item: np.ndarray | int) -> np.ndarray:
@@ -85,12 +106,39 @@ def votes_needed(votes: np.ndarray, votes_per_item: np.ndarray | int) -> np.ndar
 
 
 def _majority(evidence: Evidence) -> HumanScore:
-    yes, votes = vote_counts(evidence.recognised)
-    needed = votes_needed(votes, evidence.votes_per_item)
+    return _most_of(evidence.recognised, evidence.votes_per_item)
+
+
+def _as_original_named(evidence: Evidence) -> HumanScore:
+    """The paper's own words: the answer equals what people say of the original."""
+    if evidence.as_named is None:
+        return _explained(np.full(len(evidence.images), np.nan), "nobody named the originals")
+    return _most_of(evidence.as_named, evidence.votes_per_item)
+
+
+def _most_of(said: np.ndarray, votes_per_item: int) -> HumanScore:
+    """said: (R, A), 1 or 0, NaN where nothing is said."""
+    yes, votes = vote_counts(said)
+    needed = votes_needed(votes, votes_per_item)
     values = np.full(len(votes), np.nan)
     values[yes >= needed] = 1.0
     values[votes - yes >= needed] = 0.0
     return _explained(values, f"no image has {counted(needed.min(), 'vote')} that agree")
+
+
+def _mean_rating(evidence: Evidence) -> HumanScore:
+    return _explained(mean_response(evidence.response), "there are no votes")
+
+
+def _at_threshold(evidence: Evidence) -> HumanScore:
+    """Where all of K votes, or of more, must be at or above the threshold on average, or below."""
+    votes = vote_counts(evidence.recognised)[1]
+    missing = np.maximum(evidence.votes_per_item - votes, 0)
+    total, line = np.nansum(evidence.response, axis=1), evidence.threshold * (votes + missing)
+    values = np.full(len(votes), np.nan)
+    values[total > line - _ROUNDING] = 1.0
+    values[total + missing < line - _ROUNDING] = 0.0
+    return _explained(values, "votes that are missing could change every mean rating")
 
 
 def _mean_response(evidence: Evidence) -> HumanScore:
@@ -103,8 +151,14 @@ def _ignoring_none(evidence: Evidence) -> HumanScore:
 
 
 def _dawid_skene(evidence: Evidence) -> HumanScore:
-    found = dawid_skene(evidence.recognised)
-    return HumanScore(values=found.posterior, undefined=found.undefined)
+    image, annotator = np.nonzero(~np.isnan(evidence.recognised))
+    judged, row = np.unique(image, return_inverse=True)
+    said = evidence.recognised[image, annotator].astype(int)
+    truth, why = dawid_skene(row, annotator, said)
+    values = np.full(len(evidence.recognised), np.nan)
+    if not why:
+        values[judged] = truth[:, 1]
+    return HumanScore(values=values, undefined=f"Dawid-Skene: {why}" if why else None)
 
 
 def _explained(values: np.ndarray, why: str) -> HumanScore:
@@ -136,3 +190,25 @@ RULES: dict[str, Rule] = {
         score=_dawid_skene,
     ),
 }
+_NAMED = {
+    AS_NAMED: Rule(
+        title="As the original is named",
+        meaning="1 where more than half of the K votes, or of all where an image has more, give "
+        "the answer that more than half of the votes on its original give, 0 where more than half "
+        "do not; undecided otherwise, and where no answer to the original has so many",
+        score=_as_original_named,
+    )
+}
+_MEAN_RATING = {
+    "mean-rating": Rule(
+        title="Mean rating",
+        meaning="the mean of the ratings, as a share of the way from the lowest to the highest",
+        score=_mean_rating,
+    )
+}
+_THRESHOLD = Rule(
+    title="Mean rating at the threshold",
+    meaning="1 where the mean of the ratings is at or above the threshold that the protocol "
+    "fixed, 0 where it is below, undecided while votes that are missing could change that",
+    score=_at_threshold,
+)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.evidence import MODEL_KEY, model_key, short_labels
+from semsim.analysis.evidence import MODEL_KEY, TARGET, model_key, short_labels
 
 _BACKBONE_ENDS = "[_/·| ]"
 
@@ -15,7 +15,8 @@ _BACKBONE_ENDS = "[_/·| ]"
 class Layout:
     """R reconstructions of O originals by M models.
 
-    models: M rows in order of their key: dataset, attack, model, label, model_key, backbone.
+    models: M rows in order of their key: dataset, attack, model, label, model_key, backbone and
+    `evidence.TARGET`, missing where not known.
     model, original: (R,) int, the row of `models` and the number of the original.
     dataset: (O,) int, the data set of each original; an original is a (dataset, image_id).
     """
@@ -51,6 +52,9 @@ def layout_of(images: pd.DataFrame) -> Layout:
     models["model_key"] = [model_key(row) for _, row in models.iterrows()]
     models["label"] = models["model_key"].map(labels)
     models["backbone"] = [backbone(name) for name in models["model"]]
+    known = images.drop_duplicates(MODEL_KEY).sort_values(MODEL_KEY, ignore_index=True)
+    for name in TARGET:
+        models[name] = known.get(name, np.nan)
     by_original = images.groupby(["dataset", "image_id"], sort=True)
     original = by_original.ngroup().to_numpy()
     datasets = by_original.size().reset_index()["dataset"]

@@ -12,7 +12,7 @@ from semsim.analysis.human import judged, rules_of
 from semsim.analysis.layout import Layout
 from semsim.analysis.measures import Measure, both_have, metric_measure, people_measure
 from semsim.analysis.resampling import interval, resample
-from semsim.analysis.result import RULE_COLUMNS
+from semsim.analysis.result import BACKBONE_COLUMNS, RULE_COLUMNS
 from semsim.analysis.shares import NO_WIDTH, wilson
 from semsim.metrics.base import MetricSpec
 
@@ -72,12 +72,31 @@ def rule_table(specs: Sequence[MetricSpec], evidence: Evidence, layout: Layout) 
 def matrix_table(measures: list[Measure]) -> pd.DataFrame:
     """Spearman's ρ over models of people and metrics with each other, oriented; by titles."""
     titles = [measure.title for measure in measures]
-    values = [[_agreement(a, b, None)["rho"] for b in measures] for a in measures]
+    values = [[_agreement(a, b)["rho"] for b in measures] for a in measures]
     return pd.DataFrame(values, index=titles, columns=titles, dtype=float)
 
 
-def _agreement(a: Measure, b: Measure, undefined: str | None) -> dict[str, Any]:
+def backbone_table(people: Measure, metrics: list[Measure], backbones: list[str]) -> pd.DataFrame:
+    """The agreement without the models of one backbone: columns `BACKBONE_COLUMNS`.
+
+    backbones: (M,) names, one a model. Empty where all models have the same one.
+    """
+    names = sorted(set(backbones)) if len(set(backbones)) > 1 else []
+    rows = [
+        {**_agreement(people, metric, without=np.array(backbones) == name), "left_out": name}
+        for metric in metrics
+        for name in names
+    ]
+    return pd.DataFrame(rows, columns=list(BACKBONE_COLUMNS))
+
+
+def _agreement(
+    a: Measure, b: Measure, undefined: str | None = None, without: np.ndarray | None = None
+) -> dict[str, Any]:
+    """The two as rankings; without: (M,) bool, the models that are left out."""
     models = both_have([a, b])
+    if without is not None:
+        models = models[~without[models]]
     found = rank_agreement(a.oriented[models], b.oriented[models])
     return {
         "metric": b.name,

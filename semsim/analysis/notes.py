@@ -5,7 +5,7 @@ import pandas as pd
 
 from semsim.analysis.correlation import FEW_MODELS
 from semsim.analysis.evidence import Evidence
-from semsim.analysis.human import judged
+from semsim.analysis.human import judged, verdict
 from semsim.analysis.layout import Layout
 from semsim.analysis.measures import Measure
 from semsim.analysis.result import AnalysisSettings
@@ -42,7 +42,7 @@ def _of_votes(evidence: Evidence, settings: AnalysisSettings) -> list[str]:
             f"{agreeing(undecided, 'is', 'are')} undecided under the rule '{settings.headline}' "
             "and left out."
         )
-    half = int((score.values == 0.5).sum())
+    half = int((verdict(evidence, settings.headline) == 0.5).sum())
     if half:
         halves = counted(half, "image has", "images have")
         notes.append(f"{halves} a human score of exactly one half, which AUC leaves out.")

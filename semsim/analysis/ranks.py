@@ -8,7 +8,7 @@ import pandas as pd
 import scipy
 
 from semsim.analysis.evidence import Evidence
-from semsim.analysis.human import human_score
+from semsim.analysis.human import mean_response
 from semsim.analysis.layout import Layout
 from semsim.analysis.measures import Measure, sign_of
 from semsim.analysis.resampling import interval
@@ -29,11 +29,11 @@ def stability_table(measures: list[Measure], layout: Layout) -> pd.DataFrame:
 def disagreement_table(specs: Sequence[MetricSpec], evidence: Evidence) -> pd.DataFrame:
     """Every image by each metric of images, beside people: columns `DISAGREEMENT_COLUMNS`.
 
-    human: the share of votes that recognised it. Both sides as shares of a ranking of all images
+    human: the mean of `Evidence.response`. Both sides as shares of a ranking of all images
     that have both, ties sharing their mean rank. A gap of 1: the metric says it leaks most where
     people recognise least; -1: the other way round. row is a row of `evidence.images`.
     """
-    human = human_score(evidence, "mean-response")
+    human = mean_response(evidence.response)
     tables = [_gaps(spec, evidence, human) for spec in specs if spec.per_image]
     if not tables:
         return pd.DataFrame(columns=list(DISAGREEMENT_COLUMNS))

@@ -10,7 +10,9 @@ from semsim.metrics.base import MetricSpec
 # One row a model. `human` is the model's mean human score under the headline rule. For every
 # metric there are four more columns: <name>, <name>:low, <name>:high, <name>:n_inf.
 MODEL_COLUMNS = (
-    *("dataset", "attack", "model", "label", "backbone", "n_images", "n_decided", "n_undecided"),
+    *("dataset", "attack", "model", "label", "backbone"),
+    *("target_accuracy", "target_chance", "target_at_chance"),
+    *("n_images", "n_decided", "n_undecided"),
     *("human", "human_low", "human_high"),
 )
 # One row a metric, the one that agrees best first. 95 % intervals over models: `bw` Bonett-Wright
@@ -41,6 +43,7 @@ AUC_COLUMNS = (
     *("metric", "title", "scope", "auc", "low", "high", "n_positive", "n_negative", "n_groups"),
     "undefined",
 )
+RHO_COLUMNS = ("rho", "rho_low", "rho_high")  # further ones where people gave ratings
 # One row a human score and metric.
 RULE_COLUMNS = ("rule", "metric", "title", "n", "rho", "tau", "n_images", "n_left_out", "undefined")
 # One row a model and measure ("people" or a metric): its rank, 1 leaks most, and its 95 % range

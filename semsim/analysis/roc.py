@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from semsim.analysis.correlation import weighted_spearman
 from semsim.analysis.evidence import Evidence
+from semsim.analysis.human import mean_response
 from semsim.analysis.layout import Layout
 from semsim.analysis.measures import sign_of
 from semsim.analysis.resampling import Resamples, interval
-from semsim.analysis.result import AUC_COLUMNS
+from semsim.analysis.result import AUC_COLUMNS, RHO_COLUMNS
+from semsim.analysis.shares import NO_WIDTH, newcombe
 from semsim.metrics.base import MetricSpec
 
 _AT_ONCE = 32  # bootstraps whose weights are held in memory at once
@@ -52,9 +55,12 @@ def auc_table(
     human: (R,); above one half is recognised, below is not, one half and NaN are left out.
     Above 0.5 agrees with people; ties count a half. "within model" and "within original" are means
     over the models and the originals that have images of both kinds, so that a metric gains
-    nothing by telling models, or originals, apart. Intervals: cluster bootstrap over originals.
+    nothing by telling models, or originals, apart. Intervals: cluster bootstrap over originals, or
+    `newcombe` where no resample differs: [1, 1] would promise that no image can be ranked wrongly.
+    Of ratings the pooled rows also have Spearman's ρ with the mean rating, in `RHO_COLUMNS`.
     """
     rows = []
+    rated = None if evidence.ratings is None else mean_response(evidence.response)
     for spec in (spec for spec in specs if spec.per_image):
         values = sign_of(spec) * evidence.scores[spec.name]
         used = ~np.isnan(values) & ~np.isnan(human) & (human != 0.5)
@@ -66,8 +72,10 @@ def auc_table(
         ):
             contest = contest_of(values[used], human[used] > 0.5, groups, original)
             found = _numbers(contest, scope == "within original", resamples, why)
+            if rated is not None and scope == "pooled":
+                found |= _correlated(values, rated, layout, resamples)
             rows.append({"metric": spec.name, "title": spec.title, "scope": scope, **found})
-    return pd.DataFrame(rows, columns=list(AUC_COLUMNS))
+    return pd.DataFrame(rows, columns=[*AUC_COLUMNS, *(() if rated is None else RHO_COLUMNS)])
 
 
 def contest_of(
@@ -116,6 +124,17 @@ def grouped_auc(contest: Contest, weights: np.ndarray) -> np.ndarray:
     return np.divide(pairs_won, pairs, out=np.full(pairs.shape, np.nan), where=pairs > 0)
 
 
+def pooled_auc(contest: Contest, weights: np.ndarray) -> np.ndarray:
+    """(B,): the mean AUC of the groups that have both kinds when originals count as `weights`."""
+    means = np.full(len(weights), np.nan)
+    for start in range(0, len(weights), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        auc = grouped_auc(contest, weights[part])
+        defined = ~np.isnan(auc)
+        means[part] = _mean(np.where(defined, auc, 0.0).sum(axis=1), defined.sum(axis=1))
+    return means
+
+
 def _numbers(
     contest: Contest, one_original_each: bool, resamples: Resamples, why: str
 ) -> dict[str, Any]:
@@ -132,27 +151,33 @@ def _numbers(
     draws = (
         _of_whole_originals(once, contest, resamples)
         if one_original_each
-        else _resampled(contest, resamples)
+        else pooled_auc(contest, resamples.originals)
     )
-    low, high = interval(draws)
-    return {**row, "auc": float(once.mean()), "low": low, "high": high}
-
-
-def _resampled(contest: Contest, resamples: Resamples) -> np.ndarray:
-    """(B,): the mean AUC of the groups that have both kinds in a resample of originals."""
-    means = np.full(resamples.n, np.nan)
-    for start in range(0, resamples.n, _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
-        auc = grouped_auc(contest, resamples.originals[part])
-        defined = ~np.isnan(auc)
-        means[part] = _mean(np.where(defined, auc, 0.0).sum(axis=1), defined.sum(axis=1))
-    return means
+    auc, (low, high) = float(once.mean()), interval(draws)
+    if high - low < NO_WIDTH:
+        low, high = newcombe(auc, len(set(contest.winners)), len(set(contest.losers)))
+    return {**row, "auc": auc, "low": low, "high": high}
 
 
 def _of_whole_originals(once: np.ndarray, contest: Contest, resamples: Resamples) -> np.ndarray:
-    """(B,): as `_resampled`, where a group is an original: its AUC stays, drawn or not."""
+    """(B,): as `pooled_auc`, where a group is an original: its AUC stays, drawn or not."""
     times = resamples.originals[:, contest.winners[contest.first_winner]]
     return _mean(times @ once, times.sum(axis=1))
+
+
+def _correlated(
+    values: np.ndarray, human: np.ndarray, layout: Layout, resamples: Resamples
+) -> dict[str, float]:
+    """Spearman's ρ over the images that have both, and where it lies in resamples of originals."""
+    used = ~np.isnan(values) & ~np.isnan(human)
+    weights = np.vstack([np.ones((1, layout.n_originals)), resamples.originals])
+    draws = np.full(len(weights), np.nan)
+    for start in range(0, len(weights), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        each = weights[part][:, layout.original[used]]
+        draws[part] = weighted_spearman(values[used], human[used], each)
+    low, high = interval(draws[1:])
+    return dict(zip(RHO_COLUMNS, (float(draws[0]), low, high), strict=True))
 
 
 def _mean(total: np.ndarray, count: np.ndarray) -> np.ndarray:

@@ -7,11 +7,15 @@ from semsim.analysis.agreement import agreement_table
 from semsim.analysis.ceiling import human_ceiling
 from semsim.analysis.differences import difference_table
 from semsim.analysis.evidence import Evidence
-from semsim.analysis.human import human_score
-from semsim.analysis.influence import backbone_table
+from semsim.analysis.human import human_score, verdict
 from semsim.analysis.layout import layout_of
 from semsim.analysis.measures import metric_measure, people_measure
-from semsim.analysis.model_tables import matrix_table, model_table, rule_table
+from semsim.analysis.model_tables import (
+    backbone_table,
+    matrix_table,
+    model_table,
+    rule_table,
+)
 from semsim.analysis.notes import notes_of
 from semsim.analysis.ranks import disagreement_table, stability_table
 from semsim.analysis.resampling import resample
@@ -37,7 +41,7 @@ def analyse(
     is no human score of this study.
     """
     scored = tuple(spec for spec in specs if _has_scores(spec, evidence))
-    human = human_score(evidence, settings.headline)
+    human, sides = (of(evidence, settings.headline) for of in (human_score, verdict))
     layout = layout_of(evidence.images)
     labels, backbones = layout.models["label"].tolist(), layout.models["backbone"].tolist()
     drawn = resample(layout, settings.bootstraps, settings.permutations, settings.seed)
@@ -46,10 +50,10 @@ def analyse(
     stages: dict[str, Callable[[], Any]] = {
         "models": lambda: model_table(people, metrics, human, layout),
         "agreement": lambda: agreement_table(people, metrics, labels, drawn),
-        "ceiling": lambda: human_ceiling(evidence.recognised, layout, drawn),
+        "ceiling": lambda: human_ceiling(evidence.response, layout, drawn),
         "backbones": lambda: backbone_table(people, metrics, backbones),
         "differences": lambda: difference_table(people, metrics),
-        "auc": lambda: auc_table(scored, evidence, human, layout, drawn),
+        "auc": lambda: auc_table(scored, evidence, sides, layout, drawn),
         "rules": lambda: rule_table(scored, evidence, layout),
         "stability": lambda: stability_table([people, *metrics], layout),
         "disagreement": lambda: disagreement_table(scored, evidence),

@@ -1,67 +1,59 @@
 """Attacks: from what leaks back to an image."""
 
-from collections.abc import Sequence
-from typing import ClassVar, Protocol, runtime_checkable
+from __future__ import annotations
 
-import torch
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from semsim.attacks.cafe import Cafe
-from semsim.attacks.copa import Copa
-from semsim.attacks.copa_prior import CopaPrior
-from semsim.attacks.dlg import DLG, IDLG
-from semsim.attacks.gradattack import GradAttack
-from semsim.attacks.invgrad import InvGrad
-from semsim.attacks.minimise import one_of
-from semsim.attacks.prior import Prior
-from semsim.attacks.rgap import RGap
 from semsim.errors import AttackFailedError
 from semsim.progress import Report, silent
 from semsim.registry import Registry
 from semsim.types import GradientObservation, Reconstruction
+
+if TYPE_CHECKING:
+    import torch
+
+    from semsim.attacks.cafe import Cafe
+    from semsim.attacks.together import Found
 
 
 class Attack(Protocol):
     """Settings of an attack; calling them with an observation gives a reconstruction.
 
     Raises `AttackFailedError` where there is none; noise is never returned as a result.
+    presets: named settings; what one does not name are the defaults. "paper" is the attack's own
+    paper. "code": public code that runs it; for InvGrad that of the SemSim authors, whose
+    reconstructions the product compares with, else that of the attack's authors. "fast": fewer
+    steps for a first look on one processor core, and not for publication.
+    An attack whose numbers change says so by a `revision`, see `registry.key_settings`.
     """
 
     __dataclass_fields__: ClassVar[dict]
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]]
 
     def __call__(
         self, seen: GradientObservation, *, rng: torch.Generator, report: Report = ...
     ) -> Reconstruction: ...
 
 
-@runtime_checkable
-class BatchedAttack(Protocol):
-    """An attack that works on many images of one model at once, each as if it were alone."""
-
-    def many(
-        self,
-        seen: Sequence[GradientObservation],
-        *,
-        rngs: Sequence[torch.Generator],
-        report: Report = ...,
-    ) -> list[Reconstruction | AttackFailedError]: ...
-
-
 ATTACKS: Registry[type[Attack]] = Registry(
     "attack",
     {
-        "invgrad": InvGrad,
-        "dlg": DLG,
-        "idlg": IDLG,
-        "gradattack": GradAttack,
-        "prior": Prior,
-        "rgap": RGap,
-        "copa": Copa,
-        "copa-prior": CopaPrior,
+        "invgrad": "semsim.attacks.invgrad:InvGrad",
+        "dlg": "semsim.attacks.dlg:DLG",
+        "idlg": "semsim.attacks.dlg:IDLG",
+        "gradattack": "semsim.attacks.gradattack:GradAttack",
+        "prior": "semsim.attacks.prior:Prior",
+        "rgap": "semsim.attacks.rgap:RGap",
+        "copa": "semsim.attacks.copa:Copa",
+        "copa-prior": "semsim.attacks.copa_prior:CopaPrior",
     },
 )
 
 # These see another kind of observation: rounds of vertical federated learning.
-VERTICAL_ATTACKS: Registry[type[Cafe]] = Registry("vertical attack", {"cafe": Cafe})
+VERTICAL_ATTACKS: Registry[type[Cafe]] = Registry(
+    "vertical attack", {"cafe": "semsim.attacks.cafe:Cafe"}
+)
 
 
 def run_many(
@@ -70,17 +62,20 @@ def run_many(
     *,
     rngs: Sequence[torch.Generator],
     report: Report = silent,
-) -> list[Reconstruction | AttackFailedError]:
+) -> list[Found]:
     """One result an observation, in order; a failed image does not stop the others.
 
     seen: observations of one model object. rngs: one generator an observation.
     All images are attacked at once where the attack can, else one after the other.
     """
+    from semsim.attacks.minimise import one_of  # with torch, which a list of attacks needs not
+    from semsim.attacks.together import Together
+
     if not seen:
         return []
-    if isinstance(attack, BatchedAttack):
+    if isinstance(attack, Together):
         return attack.many(seen, rngs=rngs, report=report)
-    found: list[Reconstruction | AttackFailedError] = []
+    found: list[Found] = []
     for place, (one, rng) in enumerate(zip(seen, rngs, strict=True)):
         try:
             found.append(attack(one, rng=rng, report=one_of(report, place, len(seen))))

@@ -9,12 +9,14 @@ The first two objectives of the paper are linear least squares problems. They ar
 closed form, where the paper descends: same minimum, exact where enough rounds were seen.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
+from semsim.attacks.per_sample import parameter_gradients
 from semsim.errors import AttackFailedError
 from semsim.progress import Progress, Report, silent
 from semsim.types import Reconstruction, VerticalObservation, VerticalRound
@@ -30,7 +32,16 @@ class Cafe:
     units of the network's input. gradient, inputs, tv: weights of the squared distance of the
     gradients, of that of what the first fully connected layer sees, and of total variation, which
     counts only where it is above `tv_from` an image.
+
+    Only the code was read: "paper" has its numbers of rounds and step size too. It also descends
+    in the first two steps, and looks for the labels, which here the server holds.
     """
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"steps": 20_000, "lr": 0.01},
+        "code": {"steps": 20_000, "lr": 0.01},
+        "fast": {"steps": 300, "lr": 0.05},
+    }
 
     steps: int = 2000
     lr: float = 0.05
@@ -87,7 +98,7 @@ class Cafe:
         """The weighted sum of the third step, on one round."""
         index = torch.tensor(round_.members)
         images = unknown[index] * seen.model.std + seen.model.mean
-        distance = _round_distance(seen, round_, images, differentiable=True)
+        distance = _round_distance(seen, round_, images)
         own = seen.model.joint_inputs(images)
         variation = _variations(unknown[index])
         return (
@@ -154,20 +165,13 @@ def _variations(images: Tensor) -> Tensor:
     return dx + dy
 
 
-def _round_distance(
-    seen: VerticalObservation, round_: VerticalRound, images: Tensor, *, differentiable: bool
-) -> Tensor:
-    labels = seen.labels[list(round_.members)]
-    loss = F.cross_entropy(seen.model(images), labels)
-    found = torch.autograd.grad(loss, tuple(seen.model.parameters()), create_graph=differentiable)
+def _round_distance(seen: VerticalObservation, round_: VerticalRound, images: Tensor) -> Tensor:
+    found = parameter_gradients(seen.model, images, seen.labels[list(round_.members)])
     pairs = zip(found, round_.gradients, strict=True)
     return torch.stack([(a - b).square().sum() for a, b in pairs]).sum()
 
 
 def _gradient_distance(seen: VerticalObservation, images: Tensor) -> float:
     """The mean over rounds of the squared distance of the gradients."""
-    distances = [
-        _round_distance(seen, each, images[list(each.members)], differentiable=False)
-        for each in seen.rounds
-    ]
+    distances = [_round_distance(seen, each, images[list(each.members)]) for each in seen.rounds]
     return float(torch.stack(distances).mean().detach())

@@ -1,19 +1,21 @@
-"""Shared core of attacks that match gradients: distances between gradients, and image priors.
+"""How far gradients are from those that leaked, and priors of images: what attacks descend on.
 
 Everything here works on many images at once: a gradient is one tensor (N, *parameter.shape) a
 parameter, and a distance or prior is one value an image, (N,), so that no image sways another.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from semsim.types import AttackedModel, BatchNormStatistics
+from semsim.attacks.batch_norm import BatchNorm
+from semsim.attacks.per_sample import gradient_of_each, products_of_each, squares_of_each, sums
+from semsim.types import AttackedModel, BatchNormStatistics, GradientObservation
 
 Distance = Literal["cosine", "cosine-per-layer", "l2"]
 
@@ -24,35 +26,76 @@ _TINY = 1e-12  # keeps a cosine with a vanished gradient finite
 
 
 @dataclass(frozen=True, kw_only=True)
-class Targets:
-    """What several observations of one model ask for, stacked.
+class GradientDistance:
+    """How far the gradients of images are from those that leaked.
 
-    gradients: one (N, *parameter.shape) a parameter. labels: (N,).
+    gradients: of N images, one (N, *parameter.shape) a parameter. labels: theirs, (N,) class
+    indices or (N, classes) probabilities. kind: see `distance_of_each`. batch_norm, curvature: see
+    `per_sample.gradient_of_each`.
     """
 
+    model: AttackedModel
     gradients: tuple[Tensor, ...]
     labels: Tensor
+    kind: Distance | Literal["scaled"]
+    batch_norm: BatchNorm = "eval"
+    curvature: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        seen: Sequence[GradientObservation],
+        labels: Sequence[int],
+        kind: Distance | Literal["scaled"],
+        *,
+        batch_norm: BatchNorm = "eval",
+        curvature: float = 0.0,
+    ) -> Self:
+        """That from what several observations of one model saw, on the model's device."""
+        model = seen[0].model
+        columns = zip(*(one.gradients for one in seen), strict=True)
+        return cls(
+            model=model,
+            gradients=tuple(torch.stack(column) for column in columns),
+            labels=torch.tensor(list(labels), device=model.mean.device),
+            kind=kind,
+            batch_norm=batch_norm,
+            curvature=curvature,
+        )
+
+    def __call__(self, images: Tensor) -> Tensor:
+        """(N, C, H, W) in [0, 1] to (N,), differentiable once by images that ask for it."""
+        asked = self.model, images, self.labels
+        if self.kind not in ("cosine", "cosine-per-layer"):
+            found = gradient_of_each(*asked, batch_norm=self.batch_norm, curvature=self.curvature)
+            return distance_of_each(found, self.gradients, self.kind)
+        joint = self.kind == "cosine"
+        dots, squares = products_of_each(
+            *asked,
+            self.gradients,
+            joint=joint,
+            batch_norm=self.batch_norm,
+            curvature=self.curvature,
+        )
+        return _cosine_of_each(dots, squares, self._squares, joint=joint)
+
+    def beside_grey(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """That of images in [0, 1], and that of mid-grey ones; attacks are compared by it."""
+        return self(images).detach(), self(torch.full_like(images, 0.5)).detach()
+
+    def some(self, places: Sequence[int]) -> Self:
+        """That from the gradients at `places` alone."""
+        index = torch.tensor(list(places), device=self.labels.device)
+        gradients = tuple(gradient[index] for gradient in self.gradients)
+        return replace(self, gradients=gradients, labels=self.labels[index])
 
     @cached_property
-    def squares(self) -> Tensor:
-        """`squares_of_each` of the gradients."""
+    def _squares(self) -> Tensor:
         return squares_of_each(self.gradients)
 
 
-def parameter_gradients(
-    model: AttackedModel, images: Tensor, labels: Tensor, *, differentiable: bool
-) -> tuple[Tensor, ...]:
-    """Gradient of the mean cross-entropy with respect to every parameter of `model`.
-
-    images: (N, C, H, W) in [0, 1]. labels: (N,) class indices.
-    differentiable: keep the graph, so that the result can be differentiated again.
-    """
-    loss = F.cross_entropy(model(images), labels)
-    return torch.autograd.grad(loss, tuple(model.parameters()), create_graph=differentiable)
-
-
 def distance_of_each(
-    found: Sequence[Tensor], target: Sequence[Tensor], distance: Distance
+    found: Sequence[Tensor], target: Sequence[Tensor], kind: Distance | Literal["scaled"]
 ) -> Tensor:
     """How far each image's gradient is from its target, (N,); 0 where they are equal.
 
@@ -62,24 +105,38 @@ def distance_of_each(
         whose target is below `FLOOR` of the whole target. No tensor of `found` counts as shorter
         than that share of the whole.
     "l2": squared Euclidean distance, all tensors joined (Zhu et al. 2019, Eq. 3).
+    "scaled": see `scaled_distance_of_each`.
     """
     pairs = list(zip(found, target, strict=True))
-    if distance == "l2":
-        return torch.stack([_sums((a - b).square()) for a, b in pairs]).sum(0)
-    dots = torch.stack([_sums(a * b) for a, b in pairs], dim=1)
-    return cosine_of_each(dots, squares_of_each(found), squares_of_each(target), distance)
+    if kind == "l2":
+        return torch.stack([sums((a - b).square()) for a, b in pairs]).sum(0)
+    if kind == "scaled":
+        return scaled_distance_of_each(found, target)
+    dots = torch.stack([sums(a * b) for a, b in pairs], dim=1)
+    squares = squares_of_each(found), squares_of_each(target)
+    return _cosine_of_each(dots, *squares, joint=kind == "cosine")
 
 
-def squares_of_each(gradients: Sequence[Tensor]) -> Tensor:
-    """The squared norm of each tensor of each image, (N, tensors)."""
-    return torch.stack([_sums(gradient.square()) for gradient in gradients], dim=1)
+def scaled_distance_of_each(found: Sequence[Tensor], target: Sequence[Tensor]) -> Tensor:
+    """Squared distance of gradients with small tensors lifted, one value an image, (N,).
+
+    Σ w_i ‖found_i − target_i‖² / Σ w_i ‖target_i‖², i over tensors, each (N, *parameter.shape),
+    w_i = ‖target_i‖^(−1/2), where no ‖target_i‖ counts as less than `FLOOR` of the whole: 0 where
+    equal, 1 where `found` is 0. Between the joint relative distance, w_i = 1, which hears only the
+    largest tensors, and one relative to each tensor, w_i = ‖target_i‖^(−2), in which the smallest
+    drown the others; measured best for L-BFGS.
+    """
+    squares = torch.stack([b.flatten(1).square().sum(1) for b in target])
+    norms = squares.sqrt().maximum(FLOOR * squares.sum(0).sqrt())
+    weights = norms.clamp_min(torch.finfo(norms.dtype).tiny).rsqrt()
+    errors = [(a - b).flatten(1).square().sum(1) for a, b in zip(found, target, strict=True)]
+    return (weights * torch.stack(errors)).sum(0) / (weights * norms.square()).sum(0)
 
 
-def cosine_of_each(
-    dots: Tensor, squares: Tensor, target_squares: Tensor, distance: Distance
+def _cosine_of_each(
+    dots: Tensor, squares: Tensor, target_squares: Tensor, *, joint: bool
 ) -> Tensor:
-    """`distance_of_each` by cosine, of the products of each tensor: all (N, tensors)."""
-    if distance == "cosine":
+    if joint:
         dots, squares, target_squares = (
             each.sum(dim=1, keepdim=True) for each in (dots, squares, target_squares)
         )
@@ -108,7 +165,7 @@ class _TotalVariation(torch.autograd.Function):
         dx, dy = images.diff(dim=-1), images.diff(dim=-2)
         ctx.signs = dx.sign(), dy.sign()
         ctx.shares = 1 / dx[0].numel(), 1 / dy[0].numel()
-        return _sums(dx.abs()) * ctx.shares[0] + _sums(dy.abs()) * ctx.shares[1]
+        return sums(dx.abs()) * ctx.shares[0] + sums(dy.abs()) * ctx.shares[1]
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -137,13 +194,6 @@ def batch_norm_distance(
         variances = torch.stack([one.variances[layer] for one in known])
         layers.append(_lengths(mean - means) + _lengths(variance - variances))
     return torch.stack(layers).sum(0) if layers else torch.zeros(len(known))
-
-
-def _sums(values: Tensor) -> Tensor:
-    """The sum over all but the first dimension."""
-    if len(values) == 1:  # one long sum is faster, and adds up as the authors' code does
-        return values.sum()[None]
-    return values.flatten(1).sum(1)
 
 
 def _lengths(differences: Tensor) -> Tensor:

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from semsim.attacks.batch_norm import BatchNorm, batch_norm_mode, statistics_of
-from semsim.attacks.matching import parameter_gradients
-from semsim.defences import Defence
-from semsim.targets import TargetModel
+from semsim.attacks.per_sample import parameter_gradients
+from semsim.defences.base import Defence
+from semsim.targets.model import TargetModel
 from semsim.types import GradientObservation
 
 
@@ -47,9 +47,7 @@ def observe_gradient(
     attacked = defence.images(image[None], rng)
     images = attacked.images.to(device)
     with batch_norm_mode(model, batch_norm):
-        gradients = parameter_gradients(
-            model, images, torch.tensor([label], device=device), differentiable=False
-        )
+        gradients = parameter_gradients(model, images, torch.tensor([label], device=device))
     shared = defence.gradients([g.detach() for g in gradients], rng, "attack")
     shape = (image.shape[0], image.shape[1], image.shape[2])
     return Leak(

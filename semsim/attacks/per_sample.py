@@ -6,6 +6,9 @@ Rochette et al. 2019, arXiv:1912.06015, for convolutions). Everything else goes 
 `torch.func.vmap`, or, one image at a time, through automatic differentiation alone.
 """
 
+from collections.abc import Sequence
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -13,14 +16,18 @@ from torch.func import functional_call, grad, vmap
 
 from semsim.attacks.batch_norm import BatchNorm, batch_norm_mode
 from semsim.attacks.lent_curvature import lending
-from semsim.attacks.matching import (
-    Distance,
-    Targets,
-    cosine_of_each,
-    distance_of_each,
-)
-from semsim.attacks.second_order import plan_of, planned_gradients, planned_products
+from semsim.attacks.second_order import Plan, plan_of, planned_gradients, planned_products
 from semsim.types import AttackedModel
+
+
+def parameter_gradients(model: AttackedModel, images: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
+    """Gradient of the mean cross-entropy with respect to every parameter of `model`.
+
+    images: (N, C, H, W) in [0, 1]; where they require a gradient the result can be differentiated
+    by them. labels: (N,) class indices, or (N, classes) probabilities.
+    """
+    loss = F.cross_entropy(model(images), labels)
+    return torch.autograd.grad(loss, tuple(model.parameters()), create_graph=images.requires_grad)
 
 
 def gradient_of_each(
@@ -28,73 +35,67 @@ def gradient_of_each(
     images: Tensor,
     labels: Tensor,
     *,
-    differentiable: bool,
     batch_norm: BatchNorm = "eval",
     curvature: float = 0.0,
 ) -> tuple[Tensor, ...]:
-    """Gradient of each image's cross-entropy with respect to every parameter of `model`.
+    """`parameter_gradients` of each image alone, one (N, *parameter.shape) a parameter.
 
-    images: (N, C, H, W) in [0, 1]. labels: (N,) class indices, or (N, classes) probabilities.
-    differentiable: the result can be differentiated by `images`, once.
+    The result can be differentiated once by images that require a gradient.
     batch_norm: "train" normalises each image by its own statistics.
     curvature: share of `lent_curvature` that ReLUs have where the result is differentiated. The
     gradients themselves do not depend on it.
-    Returns one (N, *parameter.shape) a parameter, in the order of `model.parameters()`.
     """
     with batch_norm_mode(model, batch_norm), lending(curvature):
-        if batch_norm == "eval" and labels.dim() == 1 and isinstance(model, nn.Module):
-            plan = plan_of(model)
-            if plan is not None:
-                return planned_gradients(plan, images, labels, curvature=curvature)
-        if len(images) == 1:
-            return _of_one(model, images, labels, differentiable)
-        if isinstance(model, nn.Module) and not _has_layer_norm(model):
-            return _by_vmap(model, images, labels, differentiable)
-        alone = [
-            _of_one(model, image[None], label[None], differentiable)
-            for image, label in zip(images, labels, strict=True)
-        ]
-        return tuple(torch.cat(each) for each in zip(*alone, strict=True))
+        plan = _plan(model, labels, batch_norm)
+        if plan is not None:
+            return planned_gradients(plan, images, labels, curvature=curvature)
+        if len(images) > 1 and isinstance(model, nn.Module) and not _has_layer_norm(model):
+            return _by_vmap(model, images, labels)
+        alone = map(partial(parameter_gradients, model), images.split(1), labels.split(1))
+        return tuple(torch.stack(each) for each in zip(*alone, strict=True))
 
 
-def cosine_distance_of_each(
+def products_of_each(
     model: AttackedModel,
     images: Tensor,
-    targets: Targets,
-    distance: Distance,
+    labels: Tensor,
+    targets: Sequence[Tensor],
     *,
+    joint: bool,
     batch_norm: BatchNorm = "eval",
     curvature: float = 0.0,
-) -> Tensor:
-    """`distance_of_each` of `gradient_of_each`, by one of the cosines.
+) -> tuple[Tensor, Tensor]:
+    """⟨g, t⟩ and ‖g‖² of each image, with g as `gradient_of_each` and t from `targets`.
 
-    The gradients are not written out where every layer is known and none shares its parameters.
+    Both (N, parameters), or, if `joint`, of groups of parameters. The gradients are not written
+    out where every layer is known and none shares its parameters.
     """
-    if batch_norm == "eval" and isinstance(model, nn.Module):
-        with batch_norm_mode(model, batch_norm):
-            plan = plan_of(model)
-        if plan is not None and not plan.shares:
-            asked = plan, images, targets.labels, targets.gradients
-            joint = distance == "cosine"
-            dots, squares = planned_products(*asked, joint=joint, curvature=curvature)
-            return cosine_of_each(dots, squares, targets.squares, distance)
-    found = gradient_of_each(
-        model,
-        images,
-        targets.labels,
-        differentiable=True,
-        batch_norm=batch_norm,
-        curvature=curvature,
-    )
-    return distance_of_each(found, targets.gradients, distance)
+    with batch_norm_mode(model, batch_norm):
+        plan = _plan(model, labels, batch_norm)
+    if plan is not None and not plan.shares:
+        asked = plan, images, labels, targets
+        return planned_products(*asked, joint=joint, curvature=curvature)
+    found = gradient_of_each(model, images, labels, batch_norm=batch_norm, curvature=curvature)
+    pairs = zip(found, targets, strict=True)
+    return torch.stack([sums(a * b) for a, b in pairs], dim=1), squares_of_each(found)
 
 
-def _of_one(
-    model: AttackedModel, image: Tensor, label: Tensor, differentiable: bool
-) -> tuple[Tensor, ...]:
-    loss = F.cross_entropy(model(image), label)
-    found = torch.autograd.grad(loss, tuple(model.parameters()), create_graph=differentiable)
-    return tuple(gradient[None] for gradient in found)
+def squares_of_each(gradients: Sequence[Tensor]) -> Tensor:
+    """The squared norm of each tensor of each image, (N, tensors)."""
+    return torch.stack([sums(gradient.square()) for gradient in gradients], dim=1)
+
+
+def sums(values: Tensor) -> Tensor:
+    """The sum over all but the first dimension."""
+    if len(values) == 1:  # one long sum is faster, and adds up as the authors' code does
+        return values.sum()[None]
+    return values.flatten(1).sum(1)
+
+
+def _plan(model: AttackedModel, labels: Tensor, batch_norm: BatchNorm) -> Plan | None:
+    if batch_norm == "eval" and labels.dim() == 1 and isinstance(model, nn.Module):
+        return plan_of(model)
+    return None
 
 
 def _has_layer_norm(model: nn.Module) -> bool:
@@ -102,9 +103,7 @@ def _has_layer_norm(model: nn.Module) -> bool:
     return any(isinstance(layer, nn.LayerNorm) for layer in model.modules())
 
 
-def _by_vmap(
-    model: nn.Module, images: Tensor, labels: Tensor, differentiable: bool
-) -> tuple[Tensor, ...]:
+def _by_vmap(model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
     named = dict(model.named_parameters())
 
     def loss(parameters: dict[str, Tensor], image: Tensor, label: Tensor) -> Tensor:
@@ -112,6 +111,6 @@ def _by_vmap(
         return F.cross_entropy(logits, label[None])
 
     parameters = {name: parameter.detach() for name, parameter in named.items()}
-    with torch.set_grad_enabled(differentiable):
+    with torch.set_grad_enabled(images.requires_grad):
         found = vmap(grad(loss), in_dims=(None, 0, 0))(parameters, images, labels)
     return tuple(found[name] for name in named)

@@ -1,33 +1,38 @@
 """Our own attack: match gradients over what natural images are made of, not over pixels."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from semsim.attacks.batch_norm import BatchNorm
-from semsim.attacks.first_order import Found, check_together, only, stack_targets
-from semsim.attacks.labels import Label, label_of
-from semsim.attacks.minimise import Descended, one_of
-from semsim.attacks.prior_basis import image_basis
-from semsim.attacks.prior_kinks import has_kinks
-from semsim.attacks.prior_solve import Problem, solve_by_adam, solve_by_lbfgs
-from semsim.attacks.translation import STILL, Move, estimate_move
-from semsim.errors import AttackFailedError
-from semsim.progress import Progress, Report, silent
-from semsim.types import GradientObservation, Reconstruction
+from semsim.attacks.image_basis import ImageBasis, image_basis
+from semsim.attacks.labels import Label
+from semsim.attacks.matching import GradientDistance, total_variation_of_each
+from semsim.attacks.minimise import Descended, Descent, descend, one_of
+from semsim.attacks.together import Found, Together, best, best_of_starts, reconstructions
+from semsim.attacks.translation import STILL, Move, estimate_move, moved
+from semsim.progress import Progress, Report
+from semsim.types import AttackedModel, GradientObservation, Reconstruction
 
 _SPREAD = 0.25  # standard deviation of the mean brightness of photographs
 _START = 0.01  # of the size of a natural image's coefficients: all but grey
+_HISTORY = 100  # pairs of steps that L-BFGS remembers
+_SCALE = 1e5  # torch's L-BFGS drops curvature pairs below an absolute 1e-10; near the truth all are
+# Names of autograd nodes whose slope jumps; a loss made of slopes then jumps too, and quasi-Newton
+# steps, which need a second derivative, go astray.
+_KINKED = ("Relu", "Prelu", "Hardtanh", "Hardswish", "Hardsigmoid", "Threshold", "MaxPool", "Abs")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prior:
+class Prior(Together):
     """Match gradients in cosine waves of opponent colours, scaled as in natural images.
 
-    The unknown is the coefficients of `prior_basis.ImageBasis`, started next to the grey image,
+    The unknown is the coefficients of `image_basis.ImageBasis`, started next to the grey image,
     so that what the gradient leaves open stays as smooth and as grey as photographs are.
 
     activation: "smooth" models get L-BFGS, "kinked" ones (ReLU, max pooling) Adam; "auto" looks
@@ -41,7 +46,17 @@ class Prior:
     moved the image by up to so many pixels, estimates the move from the border it left and
     returns the image moved back. border: brightness of that border, "black", or "any" grey.
     label: "known", or "inferred" from the gradient. batch_norm: as in `invgrad.InvGrad`.
+
+    There is neither paper nor other code: "paper" takes three times the steps of "code", the
+    default, and "augmented" looks for the shift of a random crop or of ATS.
     """
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"steps": 600, "restarts": 1},
+        "code": {"steps": 200, "restarts": 1},
+        "fast": {"steps": 80, "restarts": 1},
+        "augmented": {"steps": 200, "max_shift": 16, "border": "any"},
+    }
 
     activation: Literal["auto", "smooth", "kinked"] = "auto"
     steps: int = 200
@@ -49,68 +64,24 @@ class Prior:
     tv: float = 0.02
     decay: float = 0.8
     chroma: float = 0.3
-    curvature: float = 0.1
+    curvature: float = field(default=0.1, metadata={"before": 0.0})
     restarts: int = 1
     max_shift: int = 0
     border: Literal["black", "any"] = "black"
     label: Label = "known"
     batch_norm: BatchNorm = "eval"
 
-    def __call__(
-        self, seen: GradientObservation, *, rng: torch.Generator, report: Report = silent
-    ) -> Reconstruction:
-        """Reconstruct the image behind `seen`; raises `AttackFailedError` on divergence."""
-        return only(self.many([seen], rngs=[rng], report=report))
-
-    def many(
+    def solve(
         self,
         seen: Sequence[GradientObservation],
-        *,
+        labels: Sequence[int],
         rngs: Sequence[torch.Generator],
-        report: Report = silent,
+        report: Report,
     ) -> list[Found]:
-        """One result an observation of one model; a failed image does not stop the others.
-
-        Kinked models are attacked with all images at once, smooth ones image after image.
-        """
-        check_together(seen, rngs)
-        found: dict[int, Found] = {}
-        labels: dict[int, int] = {}
-        for place, one in enumerate(seen):
-            try:
-                labels[place] = label_of(one, self.label)
-            except AttackFailedError as failure:
-                found[place] = failure
-        if labels:
-            good = [seen[place] for place in labels]
-            problem = self._problem(good, list(labels.values()))
-            solved = self._solve(problem, [rngs[place] for place in labels], report)
-            found |= dict(zip(labels, solved, strict=True))
-        return [found[place] for place in range(len(seen))]
-
-    def _problem(self, seen: Sequence[GradientObservation], labels: Sequence[int]) -> Problem:
-        model, shape = seen[0].model, seen[0].shape
-        basis = image_basis(
-            shape, spread=_SPREAD, decay=self.decay, chroma=(self.chroma, self.chroma)
-        )
-        kinked = self.activation == "kinked"
-        if self.activation == "auto":
-            kinked = has_kinks(model, shape)
-        return Problem(
-            model=model,
-            targets=stack_targets(seen, labels),
-            basis=basis.to(model.mean),
-            moves=(STILL,) * len(seen),
-            batch_norm=self.batch_norm,
-            kinked=kinked,
-            curvature=self.curvature,
-        )
-
-    def _solve(
-        self, problem: Problem, rngs: Sequence[torch.Generator], report: Report
-    ) -> list[Found]:
+        """Kinked models are attacked with all images at once, smooth ones image after image."""
+        problem = self._problem(seen, labels)
         if not self.max_shift:
-            return [self._result(one) for one in self._stage(problem, rngs, report)]
+            return self._stage(problem, rngs, report)
         solved = self._stage(problem, rngs, one_of(report, 0, 2))
         moves = [self._move(one) for one in solved]
         places = [place for place, move in enumerate(moves) if any(move.shift)]
@@ -119,84 +90,167 @@ class Prior:
             framed = problem.some(places, [moves[place] for place in places])
             again = self._stage(framed, [rngs[place] for place in places], rest)
             for place, other in zip(places, again, strict=True):
-                solved[place] = _best([solved[place], other])
+                solved[place] = best([solved[place], other])
         else:
             rest(Progress(1, 1))
-        return [self._result(one) for one in solved]
+        return solved
+
+    def _problem(self, seen: Sequence[GradientObservation], labels: Sequence[int]) -> "_Problem":
+        model, shape = seen[0].model, seen[0].shape
+        kinked = self.activation == "kinked"
+        if self.activation == "auto":
+            kinked = has_kinks(model, shape)
+        chroma = (self.chroma, self.chroma)
+        return _Problem(
+            distance=GradientDistance.of(
+                seen,
+                labels,
+                "cosine" if kinked else "scaled",
+                batch_norm=self.batch_norm,
+                curvature=self.curvature if kinked else 0.0,
+            ),
+            basis=image_basis(shape, spread=_SPREAD, decay=self.decay, chroma=chroma).to(
+                model.mean
+            ),
+            moves=(STILL,) * len(seen),
+            kinked=kinked,
+        )
 
     def _stage(
-        self, problem: Problem, rngs: Sequence[torch.Generator], report: Report
-    ) -> list["_Solution"]:
-        """The best of `restarts` starts, one an observation."""
-        starts = [
-            self._one_start(problem, rngs, one_of(report, part, self.restarts))
-            for part in range(self.restarts)
-        ]
-        return [_best(each) for each in zip(*starts, strict=True)]
+        self, problem: "_Problem", rngs: Sequence[torch.Generator], report: Report
+    ) -> list[Found]:
+        return best_of_starts(self.restarts, partial(self._one_start, problem, rngs), report)
 
     def _one_start(
-        self, problem: Problem, rngs: Sequence[torch.Generator], report: Report
-    ) -> list["_Solution"]:
+        self, problem: "_Problem", rngs: Sequence[torch.Generator], report: Report
+    ) -> list[Found]:
         shape = problem.basis.amplitude.shape
         start = _START * torch.cat([torch.randn(1, *shape, generator=rng) for rng in rngs])
-        ended = self._minimised(problem, start.to(problem.model.mean), report)
-        images = problem.images(ended.unknown).clamp(0, 1)
-        residuals = problem.distance(images, differentiable=False).detach().tolist()
-        grey = problem.distance(torch.full_like(images, 0.5), differentiable=False).tolist()
+        ended = self._minimised(problem, start.to(problem.basis.amplitude), report)
+        measured = problem.distance.beside_grey(problem.images(ended.unknown).clamp(0, 1))
         unmoved = problem.basis.image(ended.unknown).clamp(0, 1)
+        found = reconstructions(unmoved, ended, *measured)
+        if not self.max_shift:
+            return found
         return [
-            _Solution(
-                attacked=images[place],
-                unmoved=unmoved[place],
-                move=problem.moves[place],
-                objective=float(ended.objective[place]),
-                residual=residuals[place],
-                grey_residual=grey[place],
-                failure=ended.failures[place],
-            )
-            for place in range(len(rngs))
+            replace(one, shift=move.shift) if isinstance(one, Reconstruction) else one
+            for one, move in zip(found, problem.moves, strict=True)
         ]
 
-    def _minimised(self, problem: Problem, start: Tensor, report: Report) -> Descended:
+    def _minimised(self, problem: "_Problem", start: Tensor, report: Report) -> Descended:
         if not problem.kinked:
-            return solve_by_lbfgs(problem, start, steps=self.steps, report=report)
-        return solve_by_adam(
+            return _solve_by_lbfgs(problem, start, steps=self.steps, report=report)
+        return _solve_by_adam(
             problem, start, steps=2 * self.steps, lr=self.lr, tv=self.tv, report=report
         )
 
-    def _iterations(self, problem: Problem) -> int:
+    def _iterations(self, problem: "_Problem") -> int:
         each = 2 * self.steps if problem.kinked else self.steps * len(problem.moves)
         return each * self.restarts
 
-    def _move(self, solution: "_Solution") -> Move:
-        if solution.failure:
+    def _move(self, found: Found) -> Move:
+        if not isinstance(found, Reconstruction):
             return STILL
         fill = 0.0 if self.border == "black" else None
-        return estimate_move(solution.attacked, limit=self.max_shift, fill=fill)
-
-    def _result(self, best: "_Solution") -> Found:
-        if best.failure:
-            return AttackFailedError(best.failure)
-        return Reconstruction(
-            image=best.unmoved.to(torch.float32),
-            objective=best.objective,
-            residual=best.residual,
-            grey_residual=best.grey_residual,
-            shift=best.move.shift if self.max_shift else None,
-        )
+        return estimate_move(found.image, limit=self.max_shift, fill=fill)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Solution:
-    """One start's end for one image, (C, H, W): where the gradient saw it, and moved back."""
+class _Problem:
+    """The images of several observations of one model, as functions of coefficients.
 
-    attacked: Tensor
-    unmoved: Tensor
-    move: Move
-    objective: float
-    residual: float
-    grey_residual: float
-    failure: str | None
+    distance: joint cosine where the model has kinks, scaled squared distance otherwise: the latter
+    is a sum of squares, which suits L-BFGS; the former forgives that a wrong pattern of active
+    units scales the gradient. moves: what augmentation is believed to have done to each image;
+    STILL for nothing.
+    """
+
+    distance: GradientDistance
+    basis: ImageBasis
+    moves: tuple[Move, ...]
+    kinked: bool
+
+    def images(self, coefficients: Tensor) -> Tensor:
+        """The images whose gradients leaked, as `coefficients` have them: (N, C, H, W)."""
+        images = self.basis.image(coefficients)
+        if not any(any(move.shift) for move in self.moves):
+            return images
+        return torch.cat(
+            [moved(one, move) for one, move in zip(images.split(1), self.moves, strict=True)]
+        )
+
+    def some(self, places: Sequence[int], moves: Sequence[Move]) -> "_Problem":
+        """The problem of the observations at `places` alone, with these moves."""
+        return replace(self, distance=self.distance.some(places), moves=tuple(moves))
+
+
+def _solve_by_adam(
+    problem: _Problem, start: Tensor, *, steps: int, lr: float, tv: float, report: Report
+) -> Descended:
+    """Adam on all images at once, its step size falling to 0 along a cosine.
+
+    start: (N, C, H, W) coefficients. tv: weight of the total variation of the image, in [0, 1].
+    """
+
+    def objective(coefficients: Tensor) -> Tensor:
+        images = problem.images(coefficients)
+        return problem.distance(images) + tv * total_variation_of_each(images)
+
+    descent = Descent(steps=steps, lr=lr, signed=False, schedule="cosine")
+    return descend(objective, start, descent=descent, bounds=None, report=report)
+
+
+def _solve_by_lbfgs(problem: _Problem, start: Tensor, *, steps: int, report: Report) -> Descended:
+    """L-BFGS with a strong Wolfe line search (Nocedal and Wright 2006, §7.2), image after image.
+
+    start: (N, C, H, W) coefficients. steps: iterations an image at most, of 1 to 1.25 evaluations
+    each. Search directions and line search differ from image to image, so a batch would not help.
+    """
+    ended = []
+    for place in range(len(start)):
+
+        def report_place(progress: Progress, before: int = place * steps) -> None:
+            report(Progress(before + progress.done, len(start) * steps, values=progress.values))
+
+        alone = problem.some([place], [problem.moves[place]])
+        ended.append(_one_by_lbfgs(alone, start[place][None], steps, report_place))
+    return Descended(
+        unknown=torch.cat([one.unknown for one in ended]),
+        objective=torch.cat([one.objective for one in ended]),
+        failures=tuple(one.failures[0] for one in ended),
+    )
+
+
+def _one_by_lbfgs(problem: _Problem, start: Tensor, steps: int, report: Report) -> Descended:
+    unknown = start.clone().requires_grad_(True)
+    evaluations = steps + steps // 4
+    optimiser = torch.optim.LBFGS(
+        [unknown],
+        lr=1,
+        max_iter=steps,
+        max_eval=evaluations,
+        history_size=_HISTORY,
+        tolerance_grad=0,
+        tolerance_change=0,
+        line_search_fn="strong_wolfe",
+    )
+    value, done = math.nan, 0
+
+    def closure() -> float:
+        nonlocal value, done
+        distance = problem.distance(problem.images(unknown))
+        (unknown.grad,) = torch.autograd.grad(_SCALE * distance.sum(), unknown)
+        value, done = float(distance.detach()), done + 1
+        report(Progress(min(done, steps - 1), steps, values={"objective": value}))
+        return _SCALE * value
+
+    optimiser.step(closure)
+    with torch.no_grad():
+        unknown.grad = None
+    value = float(problem.distance(problem.images(unknown.detach())))
+    report(Progress(steps, steps, values={"objective": value}))
+    failure = None if math.isfinite(value) else f"The objective became {value} after {done} steps."
+    return Descended(unknown=unknown.detach(), objective=torch.tensor([value]), failures=(failure,))
 
 
 def _stretched(report: Report, total: int) -> Report:
@@ -209,7 +263,21 @@ def _stretched(report: Report, total: int) -> Report:
     return tell
 
 
-def _best(solutions: Sequence[_Solution]) -> _Solution:
-    """The lowest objective of those that did not fail, or else the first failure."""
-    good = [one for one in solutions if one.failure is None]
-    return min(good, key=lambda one: one.objective) if good else solutions[0]
+def has_kinks(model: AttackedModel, shape: tuple[int, int, int]) -> bool:
+    """Whether the forward pass of `model` uses an activation or pooling that is not smooth.
+
+    Read off the graph that autograd records for a grey image of `shape`, so that activations
+    called as functions count like those that are modules.
+    """
+    image = torch.full((1, *shape), 0.5, device=model.mean.device, requires_grad=True)
+    waiting = [model(image).grad_fn]
+    known = set()
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in known:
+            continue
+        known.add(node)
+        if any(word in node.name() for word in _KINKED):
+            return True
+        waiting.extend(following for following, _ in node.next_functions)
+    return False

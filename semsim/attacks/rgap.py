@@ -1,6 +1,8 @@
 """R-GAP: recursive gradient attack on privacy (Zhu and Blaschko 2021, arXiv:2010.07733)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 
@@ -29,6 +31,12 @@ class RGap:
         the hardest image that we met 3647. denoise: weight of total variation denoising, 0 for
         none.
     """
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {},
+        "code": {},
+        "fast": {"steps": 500},
+    }
 
     steps: int = 6000
     denoise: float = 0.0

@@ -16,12 +16,11 @@ import torch.nn.functional as F
 from torch import Tensor, fx, nn
 
 from semsim.attacks import layer_passes as passes
-from semsim.attacks.conv_passes import convolution
 from semsim.attacks.layer_passes import Kinked, LinearMap, Passed
 from semsim.attacks.matched import Outer, Pair, grouped
 
 _LAYERS: dict[type[nn.Module], Callable[[Any, Tensor], Passed]] = {
-    nn.Conv2d: convolution,
+    nn.Conv2d: passes.convolution,
     nn.Linear: passes.Linear,
     nn.BatchNorm2d: passes.BatchNorm,
     nn.ReLU: passes.relu,

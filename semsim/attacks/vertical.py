@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
+from semsim.attacks.per_sample import parameter_gradients
 from semsim.errors import SettingsError
 from semsim.types import VerticalModel, VerticalObservation, VerticalRound
 
@@ -74,8 +74,7 @@ def observe_vertical(
     rounds = []
     for members in batches:
         index = torch.tensor(members)
-        loss = F.cross_entropy(model(images[index]), labels[index])
-        gradients = torch.autograd.grad(loss, tuple(model.parameters()))
+        gradients = parameter_gradients(model, images[index], labels[index])
         rounds.append(VerticalRound(members=members, gradients=gradients))
     shape = (images.shape[1], images.shape[2], images.shape[3])
     return VerticalObservation(model=model, rounds=tuple(rounds), labels=labels, shape=shape)

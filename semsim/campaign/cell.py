@@ -1,75 +1,48 @@
-"""The two computations of a campaign, each one call: train a target, attack one image."""
+"""The two computations of a campaign, each one call: train a target, attack images."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from semsim.attacks import ATTACKS, run_many
 from semsim.attacks.observe import Leak, assumptions, observe_gradient
+from semsim.campaign.plan import TargetPlan
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.errors import AttackFailedError
 from semsim.progress import Report, silent
 from semsim.registry import Plugin, build
 from semsim.sets.image import AttackResult, result_of
-from semsim.targets import TARGETS, TargetModel, load_target
-from semsim.targets.train import Training, TrainSettings, accuracy, carry_out
+from semsim.targets import TARGETS
+from semsim.targets.chance import facts_of_test
+from semsim.targets.model import TargetModel
+from semsim.targets.train import Training, accuracy, carry_out
 from semsim.types import LabelledImages, Reconstruction
-
-
-@dataclass(frozen=True, kw_only=True)
-class TargetPlan:
-    """A classifier to train: everything that decides its weights."""
-
-    label: str  # how it is called on the pages, e.g. "resnet20-4/none"
-    dataset: Plugin
-    architecture: Plugin
-    defence: Plugin
-    train: TrainSettings
 
 
 def train_plan(
     plan: TargetPlan, report: Report = silent, device: str = "cpu", checkpoint: Path | None = None
-) -> tuple[TargetModel, float]:
-    """The trained target of `plan` and its accuracy on the test split, 0 to 1.
+) -> tuple[TargetModel, dict[str, Any]]:
+    """The trained target of `plan` and how good it is, as `facts_of_test` has it.
 
     checkpoint: a file from which an interrupted training goes on; left where it is.
     """
     dataset = build(DATASETS, plan.dataset.name, plan.dataset.settings)
+    test = dataset("test")
     training = Training(
         architecture=build(TARGETS, plan.architecture.name, plan.architecture.settings),
         data=dataset("train"),
         defence=build(DEFENCES, plan.defence.name, plan.defence.settings),
         settings=plan.train,
         device=device,
+        test=test,
         checkpoint=checkpoint,
     )
     model = carry_out(training, report)
-    return model, accuracy(model, dataset("test"))
-
-
-def attack_image(
-    weights: Path, images: LabelledImages, defence: Plugin, attack: Plugin, seed: int
-) -> AttackResult:
-    """Attack the single image in `images` with the target stored at `weights`."""
-    rng = torch.Generator().manual_seed(seed)
-    tool = build(ATTACKS, attack.name, attack.settings)
-    leak = observe_gradient(
-        load_target(weights),
-        images.images[0],
-        int(images.labels[0]),
-        build(DEFENCES, defence.name, defence.settings),
-        rng,
-        **assumptions(tool),
-    )
-    found: Reconstruction | AttackFailedError
-    try:
-        found = tool(leak.observation, rng=rng)
-    except AttackFailedError as failure:
-        found = failure
-    return _of_leak(leak, found)
+    return model, facts_of_test(accuracy(model, test), len(test), len(test.classes))
 
 
 def attack_images(

@@ -1,103 +1,106 @@
-"""What the built-in study is made of: its targets, its judges, its attack, and how much of each."""
+"""What the built-in studies are made of: three campaigns, two judges and the jury."""
 
 from dataclasses import dataclass, replace
 
-from semsim.campaign.cell import TargetPlan
+from semsim.campaign.plan import Campaign
 from semsim.datasets.symbols import GLYPHS
-from semsim.defences import STRATEGIES, parse
+from semsim.defences import STRATEGIES
 from semsim.errors import SettingsError
 from semsim.registry import Plugin
-from semsim.targets.train import TrainSettings
+from semsim.targets.jurors import JurySettings
+from semsim.targets.train_settings import TrainSettings
 
-# Smooth activations and early training, as in the first rounds of federated learning: both leak
-# more, so that a few hundred steps on two cores give images from clear to hopeless.
-TARGETS_OF_DEMO = (
-    (
-        Plugin(name="resnet20-4", settings={"width": 32, "activation": "tanh"}),
-        TrainSettings(epochs=1, lr=0.005),
-    ),
-    (
-        Plugin(name="convnet8", settings={"width": 16, "activation": "tanh"}),
-        TrainSettings(epochs=2, lr=0.05),
-    ),
-)
 JUDGES = {
     "recogniser": Plugin(name="cnn-small"),
     "predictor": Plugin(name="convnet8", settings={"width": 12}),
 }
+STAGES = ("until=0.3", "until=0.97")  # beside the 0.65 of the others: early and late in a training
+_FACES = 20  # in the test split of the detector
 
 
 @dataclass(frozen=True, kw_only=True)
 class DemoSettings:
     """What the demo is made with; few epochs and steps, so that two cores manage.
 
-    images: originals attacked, each of another class. train_per_class: training images of the
-    targets. narrower: their widths are divided by it, for a quick look. steps, tv: of InvGrad.
-    noise_std, pruning_rate: of the two gradient defences, in training and in what leaks.
-    judge_epochs, judge_per_class: of the two classifiers that judge. together: images attacked at
-    once. device: where targets are trained and attacked, "auto" or a name such as "cpu".
-    workers: processes.
+    images: originals attacked, each of another class, or face. train_per_class: training images of
+    the targets. width: of their layers. epochs: of their trainings, which end before where `until`
+    of the test images are right. attacks: of all targets. judge_epochs, judge_per_class: of the two
+    classifiers that judge; jury_epochs, jury_per_class: of the simulated annotators. together:
+    images attacked at once. device: where targets are trained and attacked, "auto" or a name such
+    as "cpu". workers: processes.
     """
 
-    images: int = 24
-    train_per_class: int = 20
-    narrower: int = 1
-    steps: int = 250
-    tv: float = 1e-2
-    noise_std: float = 5e-2
-    pruning_rate: float = 0.7
+    images: int = 12
+    train_per_class: int = 60
+    width: int = 32
+    epochs: int = 48
+    until: float = 0.65
+    attacks: tuple[str, ...] = ("invgrad:fast", "prior:fast")
     judge_epochs: int = 10
     judge_per_class: int = 120
+    jury_epochs: int = JurySettings.epochs
+    jury_per_class: int = JurySettings.per_class
     seed: int = 0
-    together: int = 8
+    together: int = 12
     device: str = "auto"
     workers: int = 2
 
     def __post_init__(self) -> None:
-        if not 1 <= self.images <= len(GLYPHS):
-            raise SettingsError(f"Between 1 and {len(GLYPHS)} images, one a class: {self.images}.")
+        if not 1 <= self.images <= min(len(GLYPHS), _FACES):
+            most = min(len(GLYPHS), _FACES)
+            raise SettingsError(f"Between 1 and {most} images, each of another: {self.images}.")
 
-
-def strategies(settings: DemoSettings) -> dict[str, str]:
-    """The seven of the authors' code, with gradient defences in what leaks too.
-
-    The authors attack a clean gradient, which hides what these defences do.
-    """
-    rate, std = settings.pruning_rate, settings.noise_std
-    return {
-        **STRATEGIES["code"],
-        "pruning": f"crop-flip & gradient-pruning:rate={rate},apply_at=both",
-        "noise": f"crop-flip & gradient-noise:std={std},apply_at=both",
-    }
-
-
-def target_plans(settings: DemoSettings) -> list[TargetPlan]:
-    """Two architectures under seven strategies."""
-    return [
-        TargetPlan(
-            label=f"{architecture.name}/{strategy}",
-            dataset=symbols_of(settings.train_per_class),
-            architecture=_narrowed(architecture, settings.narrower),
-            defence=Plugin(**parse(defence)._asdict()),
-            train=replace(train, seed=settings.seed),
+    @property
+    def jury(self) -> JurySettings:
+        """How the simulated annotators are trained."""
+        return JurySettings(
+            per_class=self.jury_per_class,
+            test_per_class=min(10, self.jury_per_class),
+            epochs=self.jury_epochs,
+            seed=self.seed,
         )
-        for architecture, train in TARGETS_OF_DEMO
-        for strategy, defence in strategies(settings).items()
-    ]
 
 
-def _narrowed(architecture: Plugin, by: int) -> Plugin:
-    width = architecture.settings["width"] // by
-    return replace(architecture, settings={**architecture.settings, "width": width})
+def campaigns(settings: DemoSettings) -> dict[str, tuple[Campaign, ...]]:
+    """The campaigns whose sets lie in each folder of the demo.
+
+    "sets": symbols to be named, by two plain classifiers, with a smooth and a kinked activation,
+    under the paper's seven strategies at the paper's strength, and the first without a strategy
+    early and late in its training, too. "pairs": faces to be told apart, by detectors of faces.
+    """
+    width = settings.width
+    symbols = Campaign(
+        name="demo",
+        datasets=(f"symbols:train_per_class={settings.train_per_class}",),
+        architectures=tuple(
+            f"cnn4:activation={activation}" + ("" if width == 32 else f",width={width}")
+            for activation in ("silu", "relu")
+        ),
+        strategies=tuple(STRATEGIES["paper"]),
+        attacks=settings.attacks,
+        images=settings.images,
+        seeds=(settings.seed,),
+        train=TrainSettings(epochs=settings.epochs, batch_size=32, lr=0.03, until=settings.until),
+        together=settings.together,
+    )
+    stages = replace(
+        symbols,
+        name="demo-stages",
+        architectures=symbols.architectures[:1],
+        strategies=("none",),
+        trainings=STAGES,
+    )
+    faces = replace(
+        symbols,
+        name="demo-faces",
+        datasets=(f"face-or-not:train_per_picture={max(1, settings.train_per_class // 6)}",),
+        strategies=("none", "crop-flip", "noise"),
+        image_ids=tuple(f"face-or-not-test-{place:05d}" for place in range(settings.images)),
+        train=replace(symbols.train, epochs=min(30, settings.epochs), until=0.95),
+    )
+    return {"sets": (symbols, stages), "pairs": (faces,)}
 
 
 def symbols_of(train_per_class: int) -> Plugin:
     """The built-in symbols with that many training images a class."""
     return Plugin(name="symbols", settings={"train_per_class": train_per_class})
-
-
-def invgrad(settings: DemoSettings) -> Plugin:
-    """The attack on every image."""
-    return Plugin(
-        name="invgrad", settings={"steps": settings.steps, "tv": settings.tv, "start": "grey"}
-    )

@@ -10,31 +10,36 @@ target or the attack, so that models and attacks are compared on the same shifts
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
-import torch
-
 from semsim.attacks import ATTACKS
-from semsim.attacks.spec import read_attack
-from semsim.campaign.cell import TargetPlan
+from semsim.attacks.as_text import read_attack
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
-from semsim.defences.named import read_strategy, strategy_label
+from semsim.defences.strategies import read_strategy, strategy_label
 from semsim.errors import DataError, SettingsError
 from semsim.images import to_uint8
 from semsim.kept import keys as kept
-from semsim.registry import Plugin, all_settings, build, plain, read_plugin, short_labels
+from semsim.kept.names import checked_name
+from semsim.registry import (
+    Plugin,
+    build,
+    key_settings,
+    plain,
+    plain_before,
+    read_plugin,
+    short_labels,
+)
 from semsim.targets import TARGETS
-from semsim.targets.train import TrainSettings
+from semsim.targets.train_settings import TrainSettings, read_training
 from semsim.types import LabelledImages
 
 TARGET_FORMAT = "semsim-target/2"  # a change of what training does with the same settings
 CELL_FORMAT = "semsim-cell/1"
 _GRADIENTS = 32_000_000  # numbers: the gradients of all images attacked at once, 128 MB
-_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,79}")
-_LISTS = ("datasets", "architectures", "strategies", "attacks", "seeds")
+_LISTS = ("datasets", "architectures", "strategies", "attacks", "seeds", "trainings")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +48,8 @@ class Campaign:
 
     images: how many test images of each data set, drawn class by class by `choose_images`.
     image_ids: these images instead. seeds: each trains targets and attacks of its own.
-    train: of every target; its seed is replaced by those in `seeds`.
+    train: of every target; its seed is replaced by those in `seeds`. trainings: changes of it as
+    text such as "until=0.3", each for targets of its own; "" for none.
     together: how many images an attack that can takes at once, at most; fewer for large networks,
     since each image has a gradient of its own in memory.
     """
@@ -57,7 +63,19 @@ class Campaign:
     image_ids: tuple[str, ...] = ()
     seeds: tuple[int, ...] = (0,)
     train: TrainSettings = field(default_factory=TrainSettings)
+    trainings: tuple[str, ...] = ("",)
     together: int = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetPlan:
+    """A classifier to train: everything that decides its weights."""
+
+    label: str  # how it is called on the pages, e.g. "resnet20-4/none"
+    dataset: Plugin
+    architecture: Plugin
+    defence: Plugin
+    train: TrainSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +165,8 @@ def make_plan(campaign: Campaign, tests: Mapping[str, LabelledImages]) -> Plan:
 
 def parameters(plan: TargetPlan, images: LabelledImages) -> int:
     """How many parameters the target has."""
+    import torch  # what a campaign is can be read without
+
     channels, *size = images.images.shape[1:]
     architecture = build(TARGETS, plan.architecture.name, plan.architecture.settings)
     with torch.device("meta"):  # sizes alone: nothing is allocated or drawn
@@ -157,7 +177,7 @@ def parameters(plan: TargetPlan, images: LabelledImages) -> int:
 
 def check(campaign: Campaign) -> None:
     """Raise `SettingsError` where the campaign cannot be planned whatever the data."""
-    check_name(campaign.name)
+    checked_name(campaign.name, "a campaign")
     for name in _LISTS:
         values = getattr(campaign, name)
         if not values:
@@ -171,15 +191,6 @@ def check(campaign: Campaign) -> None:
     list(_targets(campaign))
     for text in campaign.attacks:
         read_attack(text)
-
-
-def check_name(name: str) -> None:
-    """Raise `SettingsError` where a campaign's sets cannot have `name` as their folder."""
-    if not _NAME.fullmatch(name):
-        raise SettingsError(
-            f"{name!r} cannot name a campaign: use up to 80 letters, digits, '.', '_' "
-            "and '-', beginning with a letter or digit."
-        )
 
 
 def choose_images(test: LabelledImages, campaign: Campaign) -> LabelledImages:
@@ -211,47 +222,25 @@ def key_of(*parts: Any) -> str:
     return kept.key_of(plain(parts), 20)
 
 
-def campaign_from(content: Mapping[str, Any]) -> Campaign:
-    """The campaign a JSON object describes; `SettingsError` names what it does not know."""
-    known = {one.name for one in fields(Campaign)}
-    unknown = sorted(set(content) - known)
-    if unknown:
-        raise SettingsError(
-            f"A campaign has no {unknown[0]!r}. It has: {', '.join(sorted(known))}."
-        )
-    values: dict[str, Any] = {
-        key: tuple(v) if isinstance(v, list) else v for key, v in content.items()
-    }
-    try:
-        train = TrainSettings(**values.pop("train", {}))
-        return Campaign(**values, train=train)
-    except TypeError as error:
-        raise SettingsError(f"This is not a campaign: {error}.") from None
-
-
-def campaign_to(campaign: Campaign) -> dict[str, Any]:
-    """The JSON object that `campaign_from` reads."""
-    content = asdict(campaign)
-    return {key: list(v) if isinstance(v, tuple) else v for key, v in content.items()}
-
-
 def _targets(campaign: Campaign) -> Iterator[PlannedTarget]:
     grid = product(
         zip(campaign.datasets, short_labels(campaign.datasets), strict=True),
         zip(campaign.architectures, short_labels(campaign.architectures), strict=True),
         campaign.strategies,
+        campaign.trainings,
         campaign.seeds,
     )
-    for (dataset, dataset_label), (architecture, label), strategy, seed in grid:
+    for (dataset, dataset_label), (architecture, label), strategy, training, seed in grid:
         parts = [dataset_label] if len(campaign.datasets) > 1 else []
         parts += [label, strategy_label(strategy)]
+        parts += [training] if training else []
         parts += [f"seed {seed}"] if len(campaign.seeds) > 1 else []
         plan = TargetPlan(
             label="/".join(parts),
             dataset=read_plugin(DATASETS, dataset),
             architecture=read_plugin(TARGETS, architecture),
             defence=read_strategy(strategy),
-            train=replace(campaign.train, seed=seed),
+            train=replace(read_training(training, campaign.train), seed=seed),
         )
         yield PlannedTarget(key=target_key(plan), dataset=dataset, plan=plan, seed=seed)
 
@@ -260,10 +249,10 @@ def target_key(plan: TargetPlan) -> str:
     """The key of a target: of every setting that determines its weights, but not its label."""
     return key_of(
         TARGET_FORMAT,
-        all_settings(DATASETS, plan.dataset),
-        all_settings(TARGETS, plan.architecture),
-        all_settings(DEFENCES, plan.defence),
-        plan.train,
+        key_settings(DATASETS, plan.dataset),
+        key_settings(TARGETS, plan.architecture),
+        key_settings(DEFENCES, plan.defence),
+        plain_before(plan.train),
     )
 
 
@@ -274,7 +263,7 @@ def _planned_set(
     digests: Sequence[tuple[str, str]],
     together: int,
 ) -> PlannedSet:
-    settings = all_settings(ATTACKS, attack)
+    settings = key_settings(ATTACKS, attack)
     cells = tuple(
         Cell(
             key=key_of(CELL_FORMAT, target.key, settings, image_id, digest, target.seed),

@@ -11,23 +11,21 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-
-import torch
+from typing import TYPE_CHECKING
 
 from semsim.attacks import ATTACKS
-from semsim.campaign.cell import attack_images
 from semsim.campaign.plan import Plan, PlannedSet, PlannedTarget, key_of, parameters
-from semsim.campaign.store import PIECES, PieceStore
+from semsim.campaign.store import PieceStore
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.errors import StopRequestedError
-from semsim.jobs.folders import read_json
-from semsim.kept.whole import write_json
 from semsim.progress import Progress, Report, silent
-from semsim.registry import Plugin, all_settings, build
-from semsim.targets import TARGETS, TargetModel
-from semsim.targets.train import train_target
+from semsim.registry import Plugin, build, key_settings
+from semsim.targets import TARGETS
 from semsim.types import LabelledImages
+
+if TYPE_CHECKING:
+    from semsim.targets.model import TargetModel
 
 _BATCHES = 3  # of training, after one that is not measured
 _LONG_ENOUGH = 1.0  # seconds of attack that tell its pace
@@ -73,11 +71,11 @@ def outlook(plan: Plan, data: Path, estimate: Estimate | None) -> Outlook:
     """What is left of `plan` below `data`; without `estimate` the time is not told."""
     store = PieceStore(data)
     keys = {cell.key for cell in plan.cells}
-    missing = set(store.missing(keys))
+    missing = set(store.cells.missing(keys))
     needed = [
         target
         for target in plan.targets
-        if not store.weights(target.key).exists() and _lacks(plan, target, missing)
+        if target.key not in store.weights and _lacks(plan, target, missing)
     ]
     seconds = None
     if estimate is not None:
@@ -134,17 +132,19 @@ def _epoch_key(target: PlannedTarget) -> str:
 
 def _attack_key(planned: PlannedSet) -> str:
     size = len(next(planned.batches()))
-    attack = all_settings(ATTACKS, planned.attack)
+    attack = key_settings(ATTACKS, planned.attack)
     return key_of("attack", *_network(planned.target), attack, size)
 
 
 def _network(target: PlannedTarget) -> list[object]:
     machine = [platform.node(), platform.machine(), platform.processor()]
-    dataset = all_settings(DATASETS, target.plan.dataset)
-    return [machine, dataset, all_settings(TARGETS, target.plan.architecture)]
+    dataset = key_settings(DATASETS, target.plan.dataset)
+    return [machine, dataset, key_settings(TARGETS, target.plan.architecture)]
 
 
 def _probe(plan: Plan, about: PlannedTarget | PlannedSet, load: Load) -> float:
+    from semsim.campaign.cell import attack_images  # with torch, as below
+
     if isinstance(about, PlannedTarget):
         data = load(about.plan.dataset, "train")
         size = about.plan.train.batch_size
@@ -161,7 +161,9 @@ def _probe(plan: Plan, about: PlannedTarget | PlannedSet, load: Load) -> float:
     return watch.seconds() / size
 
 
-def _train_on(target: PlannedTarget, data: LabelledImages, batches: int) -> TargetModel:
+def _train_on(target: PlannedTarget, data: LabelledImages, batches: int) -> "TargetModel":
+    from semsim.targets.train import train_target
+
     some = data.pick(range(min(len(data), batches * target.plan.train.batch_size)))
     architecture = build(TARGETS, target.plan.architecture.name, target.plan.architecture.settings)
     settings = replace(target.plan.train, epochs=1)
@@ -197,6 +199,8 @@ class _Stopwatch:
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """As a worker computes."""
+    import torch
+
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -220,18 +224,11 @@ def _disk(plan: Plan) -> int:
     return pictures + 4 * sum(weights)
 
 
-def _path(data: Path, key: str) -> Path:
-    return Path(data) / "runs" / PIECES / "probes" / f"{key}.json"
-
-
 def _read(data: Path, key: str) -> float | None:
-    path = _path(data, key)
-    return float(read_json(path)["seconds"]) if path.exists() else None
+    probes = PieceStore(data).probes
+    return float(probes.read(key)["seconds"]) if key in probes else None
 
 
 def _write(data: Path, key: str, seconds: float) -> None:
-    if not Path(data).is_dir():
-        return  # asking what a campaign takes begins no data folder
-    path = _path(data, key)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, {"seconds": seconds})
+    if Path(data).is_dir():  # asking what a campaign takes begins no data folder
+        PieceStore(data).probes.write(key, {"seconds": seconds})

@@ -15,7 +15,8 @@ from semsim.registry import named
 from semsim.sets.image import SetImage, set_image
 from semsim.sets.reader import read_set
 from semsim.sets.writer import write_set
-from semsim.targets import TARGETS, target_facts
+from semsim.targets import TARGETS
+from semsim.targets.model import target_facts
 from semsim.weights import sha256_of
 
 
@@ -39,7 +40,7 @@ def write_finished_set(data: Path, plan: Plan, planned: PlannedSet) -> Path:
     Raises `DataError` where a cell is missing.
     """
     store, folder = PieceStore(data), set_folder(data, plan, planned)
-    cells = [store.read_cell(cell.key) for cell in planned.cells]
+    cells = [store.cells.read(cell.key) for cell in planned.cells]
     return write_set(folder, _run_record(store, plan, planned, cells), map(_image, cells))
 
 
@@ -66,7 +67,7 @@ def _run_record(
         "dataset": {
             "name": images.dataset,
             "settings": named(DATASETS, target.plan.dataset)["settings"],
-            "classes": list(images.classes),
+            "classes": list(images.names),
             "size": list(images.images.shape[2:]),
         },
         "target": _target_record(store, planned),
@@ -88,12 +89,12 @@ def _target_record(store: PieceStore, planned: PlannedSet) -> dict[str, Any]:
         "strategy": named(DEFENCES, plan.defence),
         "train": asdict(plan.train),
     }
-    path = store.weights(key)
-    if not path.exists():
+    path = store.weights.path(key)
+    if key not in store.weights:
         return {**record, "error": store.failure(key)}
     return {
         **record,
         "weights_sha256": sha256_of(path),
         **target_facts(path),
-        "training": store.target_cost(key),
+        "training": store.costs.read(key),
     }

@@ -6,7 +6,7 @@ workers and this stands beside the grid.
 """
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,13 @@ import torch
 from semsim.attacks import VERTICAL_ATTACKS
 from semsim.attacks.cafe import Cafe
 from semsim.attacks.vertical import QuarteredNet, drawn_batches, observe_vertical
-from semsim.campaign.plan import Campaign, check_name, choose_images
+from semsim.campaign.plan import Campaign, choose_images
 from semsim.datasets import DATASETS
 from semsim.errors import AttackFailedError, SettingsError
+from semsim.kept.names import checked_name
 from semsim.kept.versions import software_versions
 from semsim.progress import Report, silent
-from semsim.registry import build, named, read_plugin
+from semsim.registry import build, named, read_plugin, setting
 from semsim.sets.image import AttackResult, result_of, set_images
 from semsim.sets.writer import write_set
 from semsim.types import LabelledImages, Reconstruction
@@ -35,15 +36,15 @@ class VerticalRun:
     as many as images, and 0 means twice as many. width, hidden: of the untrained network.
     """
 
-    name: str
-    dataset: str = "symbols"
-    attack: str = "cafe"
-    images: int = 8
-    batch: int = 4
-    rounds: int = 0
+    name: str = setting(MISSING, "Name", "The set goes to <data>/runs/<name>.")
+    dataset: str = setting("symbols", "Data set")
+    attack: str = setting("cafe", "Attack", "As cafe:steps=500.")
+    images: int = setting(8, "Images", "Images that take part.")
+    batch: int = setting(4, "Batch", "Images a round.")
+    rounds: int = setting(0, "Rounds", "Rounds; 0: twice as many as images.")
     width: int = 8
     hidden: int = 64
-    seed: int = 0
+    seed: int = setting(0, "Seed", "Seed of everything.")
 
     def __post_init__(self) -> None:
         if not 1 <= self.batch <= self.images:
@@ -58,7 +59,7 @@ def attack_vertical(run: VerticalRun, data: Path, report: Report = silent) -> Pa
     started = time.monotonic()
     plugin = read_plugin(VERTICAL_ATTACKS, run.attack)
     split = read_plugin(DATASETS, run.dataset)
-    check_name(run.name)
+    checked_name(run.name, "a campaign")
     asked = Campaign(name=run.name, images=run.images)
     images = choose_images(build(DATASETS, split.name, split.settings)("test"), asked)
     results = _results(run, build(VERTICAL_ATTACKS, plugin.name, plugin.settings), images, report)

@@ -1,6 +1,6 @@
 """A campaign's own folder below <data>/runs: what it is, and how far its pieces are right now.
 
-<data>/runs/<campaign>/campaign.json         the campaign, as `campaign_from` reads it
+<data>/runs/<campaign>/campaign.json         the campaign, as `from_record` reads it
 <data>/runs/<campaign>/live.json             shares done of what is being computed, by key
 <data>/runs/<campaign>/<target>__<attack>/   a finished reconstruction set
 """
@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from semsim.campaign.plan import Campaign, campaign_from, campaign_to
+from semsim.campaign.plan import Campaign
 from semsim.errors import JobError, SettingsError
 from semsim.jobs.folders import read_json
+from semsim.jobs.orders import from_record, to_record
 from semsim.kept.whole import write_json
 
 CAMPAIGN = "campaign.json"
@@ -31,13 +32,13 @@ class RunFolder:
     def claim(self, campaign: Campaign) -> None:
         """Keep what the campaign is; `SettingsError` where another one has the name."""
         path = self.path / CAMPAIGN
-        if path.exists() and campaign_from(read_json(path)) != campaign:
+        if path.exists() and from_record(Campaign, read_json(path)) != campaign:
             raise SettingsError(
                 f"Another campaign is called {campaign.name!r}. Choose another name; what it has "
                 "in common with this one is not computed again."
             )
         self.path.mkdir(parents=True, exist_ok=True)
-        write_json(path, campaign_to(campaign))
+        write_json(path, to_record(campaign))
 
     def tell(self, shares: Mapping[str, float]) -> None:
         """Write how much of each piece under way is done, 0 to 1, at most twice a second."""
@@ -68,4 +69,4 @@ def read_campaign(data: Path, name: str) -> Campaign:
     if name not in campaigns(data):
         known = ", ".join(campaigns(data)) or "none"
         raise JobError(f"There is no campaign {name!r} below {data}. Campaigns: {known}.")
-    return campaign_from(read_json(RunFolder(data, name).path / CAMPAIGN))
+    return from_record(Campaign, read_json(RunFolder(data, name).path / CAMPAIGN))

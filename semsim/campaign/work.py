@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 
-from semsim.campaign.cell import TargetPlan, attack_images, train_plan
-from semsim.campaign.failures import of_the_machine
+from semsim.campaign.cell import attack_images, train_plan
+from semsim.campaign.plan import TargetPlan
 from semsim.device import pick_device
 from semsim.errors import StopRequestedError
+from semsim.grid.failures import of_the_machine
 from semsim.images import to_uint8
 from semsim.progress import Report, silent
 from semsim.registry import Plugin
 from semsim.sets.image import AttackResult
-from semsim.targets import TargetModel, load_target, save_target
+from semsim.targets.model import TargetModel, load_target, save_target
 from semsim.types import LabelledImages
 
 
@@ -54,18 +54,17 @@ class Undone:
 
 
 def train(
-    plan: TargetPlan, device: str, report: Report = silent, checkpoint: Path | None = None
+    plan: TargetPlan, device: str, checkpoint: Path | None = None, *, report: Report = silent
 ) -> Trained | Untrainable:
-    """Train the target of `plan` on the device called `device`, with one thread on a CPU.
+    """Train the target of `plan` on the device called `device`.
 
     checkpoint: where an interrupted training goes on, used where this machine has its folder.
     Raises whatever is no word of the training itself: no memory, no disk, no data set.
     """
-    torch.set_num_threads(1)
     place, began = pick_device(device), time.monotonic()
     there = checkpoint if checkpoint is not None and checkpoint.parent.is_dir() else None
     try:
-        model, share = train_plan(plan, report, str(place), there)
+        model, facts = train_plan(plan, report, str(place), there)
     except StopRequestedError:
         raise
     except Exception as error:
@@ -74,7 +73,7 @@ def train(
         return Untrainable(why=traceback.format_exc())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "target.safetensors"
-        save_target(model, path, name=plan.architecture.name, facts={"accuracy": share})
+        save_target(model, path, name=plan.architecture.name, facts=facts)
         content = path.read_bytes()
     return Trained(content=content, seconds=time.monotonic() - began, device=str(place))
 
@@ -90,7 +89,7 @@ class Assault:
 
 
 def attack(
-    content: bytes, asked: Assault, device: str, report: Report = silent
+    content: bytes, asked: Assault, device: str, *, report: Report = silent
 ) -> list[Attacked | Undone]:
     """Attack the target whose weight file is `content`; one answer an image.
 
@@ -98,7 +97,6 @@ def attack(
     attacked does not take the others along. The attack's own traceback is kept as the reason;
     what the machine could not do is `Undone`. Raises `WeightsError` for an unreadable file.
     """
-    torch.set_num_threads(1)
     began = time.monotonic()
     model = _read_target(content, device)
     try:
@@ -116,7 +114,7 @@ def attack(
     if count == 1:
         return [failure]
     alone = [_only(asked, place) for place in range(count)]
-    return [one for single in alone for one in attack(content, single, device, report)]
+    return [one for single in alone for one in attack(content, single, device, report=report)]
 
 
 def crashed(original: np.ndarray, why: str) -> Attacked:

@@ -16,7 +16,7 @@ from torch import nn
 from semsim.attacks.security.advice import advice, described, signed, stated, try_outs
 from semsim.attacks.security.check import CheckedLayer, checked_layers, measured_index
 from semsim.attacks.security.index import CNN3, SecurityIndex, Shape, security_index
-from semsim.attacks.security.layers import ReadNetwork, leaked_layers, network_of, read_network
+from semsim.attacks.security.network import ReadNetwork, leaked_layers, network_of, read_network
 from semsim.errors import DataError, SettingsError
 from semsim.reporting.export import png, svg
 from semsim.reporting.security_figure import leak_figure

@@ -11,51 +11,29 @@ from typing import Annotated, Any
 import pandas as pd
 import pyarrow.parquet as pq
 import typer
+from pandas.api.types import union_categoricals
 
 from semsim.analysis.evidence import SCORE_COLUMNS, gather
 from semsim.analysis.result import Analysis, AnalysisSettings, Ceiling
 from semsim.analysis.run import analyse
+from semsim.cli.options import taking
 from semsim.errors import DataError, SettingsError, UnknownNameError
-from semsim.importers import read_import
+from semsim.importers.import_folder import read_import
 from semsim.metrics import MetricSpec, find_metric
 from semsim.reporting.bundle import write_bundle
 from semsim.reporting.canvas import DOUBLE, SINGLE
 from semsim.reporting.methods import Origin, warnings
 from semsim.reporting.notation import NONE, p_value, reason, with_interval_or_why
 from semsim.reporting.report import report_html
-from semsim.terminal import STDOUT, TerminalBar, text_table, told_errors
+from semsim.terminal import STDOUT, TerminalBar, check_folder, text_table
 
-MOST_ROWS = 10_000_000  # of a table; so many scores take 2.7 GB
+MOST_ROWS = 10_000_000  # of a table; so many scores take 1.6 GB
+_CHUNK = 500_000  # rows of a CSV whose texts are held as such
 _DEFAULTS = AnalysisSettings()
-_TEXTS = ("study", "dataset", "attack", "model", "image_id", "class_name", "annotator", "answer")
-
-VotesArgument = Annotated[
-    Path, typer.Argument(help="Votes (Parquet or CSV), or the folder of an import.")
-]
-ScoresArgument = Annotated[
-    Path | None, typer.Argument(help="Scores (Parquet or CSV); an import may have its own.")
-]
-LabelsOption = Annotated[
-    Path | None,
-    typer.Option(help="Labels: image files, and columns human:<name> of given labels."),
-]
-HeadlineOption = Annotated[
-    str | None,
-    typer.Option(help="Human score to rank by; left out, the one the study's protocol fixed."),
-]
-BootstrapsOption = Annotated[int, typer.Option(min=1, help="Resamples for intervals.")]
-PermutationsOption = Annotated[
-    int, typer.Option(min=1, help="Random permutations, where all of them are too many.")
-]
-SeedOption = Annotated[int, typer.Option(min=0, help="Seed of all of them.")]
-HigherOption = Annotated[
-    list[str] | None,
-    typer.Option(help="A metric of your own whose higher values leak more; may be repeated."),
-]
-LowerOption = Annotated[
-    list[str] | None,
-    typer.Option(help="A metric of your own whose lower values leak more; may be repeated."),
-]
+_TEXTS = (
+    *("study", "dataset", "attack", "model", "metric", "image_id", "class_name", "annotator"),
+    "answer",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,16 +64,52 @@ class Tables:
     collection: str = ""
 
 
+def requested(
+    votes: Annotated[
+        Path, typer.Argument(help="Votes (Parquet or CSV), or the folder of an import.")
+    ],
+    scores: Annotated[
+        Path | None, typer.Argument(help="Scores (Parquet or CSV); an import may have its own.")
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="Labels: image files, and columns human:<name> of given labels."),
+    ] = None,
+    headline: Annotated[
+        str | None,
+        typer.Option(help="Human score to rank by; left out, the one the study's protocol fixed."),
+    ] = None,
+    bootstraps: Annotated[
+        int, typer.Option(min=1, help="Resamples for intervals.")
+    ] = _DEFAULTS.bootstraps,
+    permutations: Annotated[
+        int, typer.Option(min=1, help="Random permutations, where all of them are too many.")
+    ] = _DEFAULTS.permutations,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all of them.")] = _DEFAULTS.seed,
+    higher_leaks: Annotated[
+        list[str] | None,
+        typer.Option(help="A metric of your own whose higher values leak more; may be repeated."),
+    ] = None,
+    lower_leaks: Annotated[
+        list[str] | None,
+        typer.Option(help="A metric of your own whose lower values leak more; may be repeated."),
+    ] = None,
+) -> Request:
+    """What is to be compared."""
+    return Request(
+        votes=votes,
+        scores=scores,
+        labels=labels,
+        headline=headline,
+        settings=AnalysisSettings(bootstraps=bootstraps, permutations=permutations, seed=seed),
+        higher=tuple(higher_leaks or ()),
+        lower=tuple(lower_leaks or ()),
+    )
+
+
+@taking(request=requested)
 def compare(
-    votes: VotesArgument,
-    scores: ScoresArgument = None,
-    labels: LabelsOption = None,
-    headline: HeadlineOption = None,
-    bootstraps: BootstrapsOption = _DEFAULTS.bootstraps,
-    permutations: PermutationsOption = _DEFAULTS.permutations,
-    seed: SeedOption = _DEFAULTS.seed,
-    higher_leaks: HigherOption = None,
-    lower_leaks: LowerOption = None,
+    request: Request,
     out: Annotated[
         Path | None, typer.Option(help="Folder to write report, tables and figures into.")
     ] = None,
@@ -105,50 +119,25 @@ def compare(
     ] = DOUBLE,
 ) -> None:
     """Print how well each metric agrees with people; with --out write everything about it."""
-    with told_errors():
-        request = Request(
-            votes=votes,
-            scores=scores,
-            labels=labels,
-            headline=headline,
-            settings=_settings(bootstraps, permutations, seed),
-            higher=tuple(higher_leaks or ()),
-            lower=tuple(lower_leaks or ()),
-        )
-        analysis, origin = judge(request)
-        typer.echo(agreement_text(analysis, origin))
-        if out is not None:
-            with TerminalBar(unit="figure") as bar:
-                write_bundle(analysis, out, origin, overwrite=overwrite, width_mm=width, report=bar)
-            typer.echo(f"Wrote {out}")
+    if out is not None:
+        check_folder(out)
+    analysis, origin = judge(request)
+    typer.echo(agreement_text(analysis, origin))
+    if out is not None:
+        with TerminalBar(unit="figure") as bar:
+            write_bundle(analysis, out, origin, overwrite=overwrite, width_mm=width, report=bar)
+        typer.echo(f"Wrote {out}")
 
 
+@taking(request=requested)
 def report(
-    votes: VotesArgument,
-    scores: ScoresArgument = None,
-    labels: LabelsOption = None,
-    headline: HeadlineOption = None,
-    bootstraps: BootstrapsOption = _DEFAULTS.bootstraps,
-    permutations: PermutationsOption = _DEFAULTS.permutations,
-    seed: SeedOption = _DEFAULTS.seed,
-    higher_leaks: HigherOption = None,
-    lower_leaks: LowerOption = None,
+    request: Request,
     out: Annotated[Path, typer.Option(help="HTML file; - is stdout.")] = Path("report.html"),
 ) -> None:
     """Write one HTML file about the comparison, ready to go with a paper; it opens offline."""
-    with told_errors():
-        if out != STDOUT and out.suffix not in (".html", ".htm"):
-            raise SettingsError(f"--out ends in .html, or is - for stdout; got {out.name!r}.")
-        request = Request(
-            votes=votes,
-            scores=scores,
-            labels=labels,
-            headline=headline,
-            settings=_settings(bootstraps, permutations, seed),
-            higher=tuple(higher_leaks or ()),
-            lower=tuple(lower_leaks or ()),
-        )
-        _write(out, report_html(*judge(request)))
+    if out != STDOUT and out.suffix not in (".html", ".htm"):
+        raise SettingsError(f"--out ends in .html, or is - for stdout; got {out.name!r}.")
+    _write(out, report_html(*judge(request)))
 
 
 def judge(request: Request) -> tuple[Analysis, Origin]:
@@ -171,8 +160,9 @@ def specs_of(
     higher, lower: names of metrics the product does not know, by the direction of leakage. Raises
     `SettingsError` where a direction is missing, given twice, or contradicts a known metric.
     """
-    if "metric" not in scores:
-        raise DataError(f"The table of scores has no column metric; it has {list(scores)}.")
+    for column in ("metric", "image_id"):
+        if column not in scores:
+            raise DataError(f"The table of scores has no column {column}; it has {list(scores)}.")
     names = [str(name) for name in scores["metric"].dropna().unique()]
     absent = sorted({*higher, *lower} - set(names))
     if absent:
@@ -240,10 +230,6 @@ def _limit(ceiling: Ceiling, *values: float | None) -> str:
     return with_interval_or_why(value, low, high, ceiling.interval_undefined)
 
 
-def _settings(bootstraps: int, permutations: int, seed: int) -> AnalysisSettings:
-    return AnalysisSettings(bootstraps=bootstraps, permutations=permutations, seed=seed)
-
-
 def _tables(request: Request) -> Tables:
     labels = None if request.labels is None else read_table(request.labels)
     if request.votes.is_dir():
@@ -300,18 +286,15 @@ def _protocol(votes: pd.DataFrame) -> str | None:
 def read_table(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """A table of Parquet or CSV; ids and names stay texts.
 
-    columns: those wanted, of which the table may lack some; None for all. Raises `DataError` where
-    it is not readable or has more than `MOST_ROWS` rows.
+    columns: those wanted, of which the table may lack some; texts among them come as categories,
+    which take a tenth of the memory. None for all. Raises `DataError` where it is not readable or
+    has more than `MOST_ROWS` rows.
     """
     try:
         if path.suffix == ".parquet":
             table = _read_parquet(path, columns)
         elif path.suffix == ".csv":
-            # Only an empty cell is missing: a model may be called "None" and an image "007".
-            texts = dict.fromkeys(_TEXTS, str)
-            wanted = None if columns is None else lambda name: name in columns
-            told: dict[str, Any] = {"dtype": texts, "keep_default_na": False, "na_values": [""]}
-            table = pd.read_csv(path, usecols=wanted, nrows=MOST_ROWS + 1, **told)
+            table = _read_csv(path, columns)
         else:
             raise DataError(f"{path} should be a table ending in .parquet or .csv.")
     except (OSError, ValueError) as error:  # parsing errors of pandas and pyarrow are ValueErrors
@@ -321,20 +304,42 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame
     return table
 
 
+def _read_csv(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
+    # Only an empty cell is missing: a model may be called "None" and an image "007".
+    told: dict[str, Any] = {"keep_default_na": False, "na_values": [""], "nrows": MOST_ROWS + 1}
+    told["dtype"] = dict.fromkeys(_TEXTS, str)
+    if columns is None:
+        return pd.read_csv(path, **told)
+    with pd.read_csv(path, usecols=lambda name: name in columns, chunksize=_CHUNK, **told) as read:
+        # A chunk after the other: read as categories, "007" among the names would become a 7.
+        parts = [part.astype(dict.fromkeys({*part} & {*_TEXTS}, "category")) for part in read]
+    return pd.DataFrame(
+        {
+            name: union_categoricals([part[name] for part in parts])
+            if name in _TEXTS
+            else pd.concat([part[name] for part in parts], ignore_index=True)
+            for name in parts[0]
+        }
+    )
+
+
 def _read_parquet(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
     with pq.ParquetFile(path) as file:
         if file.metadata.num_rows > MOST_ROWS:
             raise DataError(_too_long(path))
         there = file.schema_arrow.names
-    return pd.read_parquet(
-        path, columns=None if columns is None else [name for name in columns if name in there]
+    if columns is None:
+        return pd.read_parquet(path)
+    wanted = [name for name in columns if name in there]
+    return pq.read_table(path, columns=wanted, read_dictionary=[*_TEXTS]).to_pandas(
+        ignore_metadata=True, self_destruct=True
     )
 
 
 def _too_long(path: Path) -> str:
     return (
-        f"{path} has more than {MOST_ROWS:,} rows, which would take more than 3 GB of memory. Keep "
-        "the scores of images that people judged, or compare fewer metrics at a time."
+        f"{path} has more than {MOST_ROWS:,} rows, which would take more than 1.6 GB of memory. "
+        "Keep the scores of images that people judged, or compare fewer metrics at a time."
     )
 
 

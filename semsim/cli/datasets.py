@@ -1,6 +1,5 @@
 """`python -m semsim datasets`: which data sets there are, and fetching those that must be."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ from semsim.datasets import DATASETS, OnDisk
 from semsim.datasets.on_disk import ROOT
 from semsim.errors import SettingsError
 from semsim.registry import build
-from semsim.terminal import told_errors
+from semsim.terminal import text_table, told_errors
 
 app = typer.Typer(no_args_is_help=True, help="Data sets: which there are, and how to get them.")
 
@@ -20,11 +19,11 @@ _Root = Annotated[Path, typer.Option(help="Folder of data sets.")]
 @app.command("list")
 def list_datasets(root: _Root = Path(ROOT)) -> None:
     """Name each data set, what people are asked about it, and whether its files are there."""
-    rows = [("name", "task", "files", "what it is")]
+    rows = []
     for name, kind in DATASETS.items():
         made = build(DATASETS, name, _settings(name, root))
-        rows.append((name, made.task, _state(made), kind.about))
-    typer.echo(_table(rows))
+        rows.append([name, made.task, _state(made), kind.about])
+    typer.echo(text_table(["name", "task", "files", "what it is"], rows))
 
 
 @app.command("get")
@@ -50,11 +49,3 @@ def _state(made: object) -> str:
     if not isinstance(made, OnDisk):
         return "-"
     return "there" if made.present() else "missing"
-
-
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
-    return "\n".join(
-        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
-        for row in rows
-    )

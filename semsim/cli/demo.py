@@ -7,8 +7,10 @@ import typer
 
 from semsim.campaign.demo import build_demo
 from semsim.campaign.demo_plan import DemoSettings
-from semsim.datasets.symbols import GLYPHS
-from semsim.terminal import DATA, TerminalBar, told_errors
+from semsim.campaign.jury import train_jury, write_jury
+from semsim.cli.options import settings_of, taking
+from semsim.targets.jurors import JurySettings
+from semsim.terminal import DATA, TerminalBar
 
 app = typer.Typer(no_args_is_help=True, help="The built-in study.")
 
@@ -18,28 +20,47 @@ def demo() -> None:
     """The built-in study."""
 
 
+_SETTINGS = settings_of(
+    DemoSettings,
+    {
+        "images": typer.Option(help="Originals attacked on each target.", min=1, max=20),
+        "seed": typer.Option(help="Seed of everything."),
+        "together": typer.Option(help="Images attacked at once.", min=1),
+        "device": typer.Option(help="auto, cpu, cuda, …"),
+        "workers": typer.Option(help="Processes, also on one GPU.", min=1),
+    },
+)
+
+
+@app.command("jury")
+def demo_jury(
+    sets: Annotated[
+        list[Path] | None, typer.Argument(help="Sets of symbols; those of the demo without any.")
+    ] = None,
+    work: Annotated[Path, typer.Option(help="Keeps the trained jury.")] = DATA / "demo-build",
+    workers: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
+) -> None:
+    """Train the five simulated annotators and write what each sees into the sets."""
+    with TerminalBar(unit="juror") as bar:
+        weights = train_jury(work, JurySettings(), workers=workers, report=bar)
+    folders = sets or sorted((DATA / "demo/sets").iterdir())
+    write_jury(folders, weights)
+    typer.echo(f"jury.parquet is in {len(folders)} sets")
+
+
 @app.command("build")
+@taking(settings=_SETTINGS)
 def demo_build(
+    settings: DemoSettings,
     out: Annotated[Path, typer.Option(help="Folder of the demo.")] = DATA / "demo",
     work: Annotated[Path, typer.Option(help="Keeps finished pieces of an interrupted build.")] = (
-        DATA / "runs/demo"
+        DATA / "demo-build"
     ),
-    images: Annotated[
-        int, typer.Option(help="Originals attacked on each target.", min=1, max=len(GLYPHS))
-    ] = DemoSettings.images,
-    steps: Annotated[int, typer.Option(help="Iterations of each attack.")] = DemoSettings.steps,
-    seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
-    together: Annotated[int, typer.Option(help="Images attacked at once.", min=1)] = (
-        DemoSettings.together
-    ),
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, …")] = DemoSettings.device,
-    workers: Annotated[int, typer.Option(help="Processes, also on one GPU.", min=1)] = 2,
 ) -> None:
-    """Train two architectures under seven strategies, attack images of each, write data/demo."""
-    settings = DemoSettings(
-        images=images, steps=steps, seed=seed, together=together, device=device, workers=workers
-    )
-    with told_errors(), TerminalBar(unit="step") as bar:
-        folders = build_demo(out, work, settings, report=bar)
+    """Train and attack the targets of the demo's campaigns, train judges and jury, write it all."""
+    from semsim.grid.machines import connect  # takes a second, and only a build needs it
+
+    with TerminalBar() as bar, connect("", settings.workers) as client:
+        folders = build_demo(out, work, settings, client, report=bar)
     for folder in folders:
         typer.echo(folder)

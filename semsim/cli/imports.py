@@ -14,17 +14,13 @@ from typing import Annotated, Any
 import typer
 
 from semsim.errors import SettingsError
-from semsim.importers import (
-    IMPORTERS,
-    Importer,
-    ImportPlan,
-    Places,
-    carry_out,
-    places_of,
-    plan_import,
-)
+from semsim.importers import IMPORTERS, plan_import
+from semsim.importers.findings import Importer, ImportPlan
 from semsim.importers.image_sets import slug
+from semsim.importers.import_folder import Places, carry_out, places_of
+from semsim.judges.shelf import check_classes, classes_of, find_judge
 from semsim.terminal import DATA, TerminalBar, told_errors
+from semsim.weights import CHECKPOINTS
 
 app = typer.Typer(
     no_args_is_help=True, help="Import data published by others: images, votes, labels, scores."
@@ -37,6 +33,10 @@ _Out = Annotated[
     typer.Option(help="Folder to make, instead of imports/<name> and runs/<name> in --data-dir."),
 ]
 _DataDir = Annotated[Path, typer.Option(help="Folder of the studio's data.")]
+_Judge = Annotated[
+    str, typer.Option(help="Judge that reads the pictures, see `judge list`; none: random lists.")
+]
+_Checkpoints = Annotated[Path, typer.Option(help="Folder of weights.")]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
 
 
@@ -48,10 +48,31 @@ def _planned(kind: str, source: Path, name: str, settings: dict[str, Any]) -> Im
     return plan
 
 
-def _carried_out(plan: ImportPlan, places: Places) -> None:
+def _carried_out(plan: ImportPlan, places: Places, judge: Path | None) -> None:
     with TerminalBar(unit="step") as bar:
         folders = carry_out(plan, places, bar)
     typer.echo("\n".join(f"Wrote {folder}" for folder in folders))
+    if judge is None:
+        return
+    from semsim.judges.apply import apply_judge  # torch, which takes seconds
+
+    with TerminalBar(judge.stem) as bar:
+        sets = [places.sets / found.folder for found in plan.found.sets]
+        judged = apply_judge(judge, sets, report=bar)
+    typer.echo("\n".join(one.said for one in judged))
+
+
+def _judge_of(name: str, checkpoints: Path, plan: ImportPlan) -> Path | None:
+    """The judge that is to read what will be imported; None where none is asked for.
+
+    Raises `DataError` before anything is written where its classes are not those of a set.
+    """
+    if not name:
+        return None
+    path = find_judge(name, checkpoints)
+    for found in plan.found.sets:
+        check_classes(classes_of(path), name, found.classes, f"The set {found.model}")
+    return path
 
 
 def _checked(name: str) -> str:
@@ -72,16 +93,19 @@ def _command(kind: str, importer: Importer) -> Callable[..., None]:
         out: Path | None,
         data_dir: Path,
         dry_run: bool,
+        judge: str,
+        checkpoints: Path,
         **settings: Any,
     ) -> None:
         given = {key: value for key, value in settings.items() if value is not None}
         with told_errors():
             called = _checked(slug(source.resolve().stem) if name is None else name)
             plan = _planned(kind, source, called, given)
+            reader = _judge_of(judge, checkpoints, plan)
             if dry_run:
                 typer.echo("Dry run: nothing was written.")
             else:
-                _carried_out(plan, places_of(called, data_dir, out))
+                _carried_out(plan, places_of(called, data_dir, out), reader)
         raise typer.Exit(0 if plan.complete else 1)
 
     common = [
@@ -90,6 +114,8 @@ def _command(kind: str, importer: Importer) -> Callable[..., None]:
         _parameter("out", _Out, None),
         _parameter("data_dir", _DataDir, DATA),
         _parameter("dry_run", _DryRun, False),
+        _parameter("judge", _Judge, ""),
+        _parameter("checkpoints", _Checkpoints, CHECKPOINTS),
     ]
     own = [_parameter(one.name, _option(one, importer), None) for one in fields(importer)]
     signature = inspect.Signature([*common, *own])

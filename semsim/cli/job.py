@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from semsim.jobs.folders import Job, read_job, read_order
+from semsim.jobs.folders import Job, read_job
 from semsim.jobs.terminal import carry_out
 from semsim.terminal import told_errors
 
@@ -18,8 +18,8 @@ from semsim.terminal import told_errors
 class Kind:
     """One kind of job; each part is `module:name`, imported where such a job is carried out.
 
-    order: the dataclass in its order.json. work: (order, folder, report) → what it found.
-    told: that → text. older: (job) → the order of a job that a previous version left.
+    order: (job) → what was asked, also of a job that a previous version left. work: (order,
+    folder, report) → what it found. told: that → text.
     state: the file in its folder that is of no use once there is a result.
     exit_code: of what it found, or None where it was stopped; without, 0.
     """
@@ -27,42 +27,42 @@ class Kind:
     order: str
     work: str
     told: str
-    older: str
     state: str = ""
     exit_code: str = ""
 
 
 KINDS = {
     "learn": Kind(
-        order="semsim.learning.ablations_run:TrainingJob",
+        order="semsim.learning.older_jobs:training_order",
         work="semsim.learning.ablations_run:do_training",
         told="semsim.cli.learn:judged_text",
-        older="semsim.learning.older_jobs:older_training",
         state="training.pt",
     ),
     "learn-study": Kind(
-        order="semsim.learning.ablations_run:StudyJob",
+        order="semsim.learning.older_jobs:study_order",
         work="semsim.learning.ablations_run:do_study",
         told="semsim.cli.learn:study_text",
-        older="semsim.learning.older_jobs:older_study",
     ),
     "split": Kind(
-        order="semsim.split.orders:SplitJob",
-        work="semsim.split.orders:do_split",
+        order="semsim.split.split_job:split_order",
+        work="semsim.split.split_job:do_split",
         told="semsim.cli.split:outcome_text",
-        older="semsim.split.orders:older_split",
     ),
     "federated": Kind(
-        order="semsim.federated.orders:FederatedJob",
-        work="semsim.federated.orders:do_comparison",
+        order="semsim.federated.comparison_job:comparison_order",
+        work="semsim.federated.comparison_job:do_comparison",
         told="semsim.cli.federated:told",
-        older="semsim.federated.orders:older_comparison",
+    ),
+    "judge": Kind(
+        order="semsim.judges.judge_job:judge_order",
+        work="semsim.judges.judge_job:do_judge",
+        told="semsim.cli.judge:told",
+        state="training.pt",
     ),
     "campaign": Kind(
-        order="semsim.campaign.orders:CampaignOrder",
-        work="semsim.campaign.orders:do_campaign",
+        order="semsim.campaign.campaign_job:campaign_order",
+        work="semsim.campaign.campaign_job:do_campaign",
         told="semsim.cli.campaign:campaign_summary",
-        older="semsim.campaign.orders:older_campaign",
         exit_code="semsim.cli.campaign:exit_code",
     ),
 }
@@ -80,14 +80,15 @@ def job(folder: Annotated[Path, typer.Argument(help="Folder of the job.")]) -> N
     app([*asked.argv, "--job", str(asked.folder)])
 
 
-def do(asked: Job) -> dict[str, Any] | None:
-    """Do the work of a job of `KINDS` and print what it found; None where it was stopped."""
+def do(asked: Job, change: Callable[[Any], Any] | None = None) -> dict[str, Any] | None:
+    """Do the work of a job of `KINDS` and print what it found; None where it was stopped.
+
+    change: of its order, for this time.
+    """
     kind = KINDS[asked.kind]
-    if asked.argv:  # as a previous version made it
-        order = _named(kind.older)(asked)
-    else:
-        kept: Any = _named(kind.order)
-        order = read_order(asked, kept)
+    order = _named(kind.order)(asked)
+    if change is not None:
+        order = change(order)
     outcome = carry_out(asked, partial(_named(kind.work), order, asked.folder))
     if outcome is not None:
         if kind.state:

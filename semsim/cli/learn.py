@@ -20,8 +20,10 @@ from semsim.learning.ablations_run import (
     queue_study,
     read_material,
 )
+from semsim.learning.advice import expectation, preset_for
 from semsim.learning.card import HEADS, NOT_STATED, card_paths, table_rows
-from semsim.learning.card_promoted import promote
+from semsim.learning.card_promoted import lost_to, promote
+from semsim.learning.controls import CHOICES, default_controls, verdict_of
 from semsim.learning.evaluation import BASELINES
 from semsim.learning.initial import absolute
 from semsim.learning.orders import Order
@@ -43,7 +45,9 @@ class _JobsOfOlderVersions(TyperGroup):
                     "`learn` names what it does: `learn run --labels FILE --name NAME`, with "
                     "settings as --preset small:epochs=5,lr=0.01."
                 )
-            args = ["carry-out", "--job", args[args.index("--job") + 1]]
+            place = args.index("--job")
+            typed = [*args[:place], *args[place + 2 :]]
+            args = ["carry-out", "--job", args[place + 1], "--", *typed]
         return super().parse_args(ctx, args)
 
 
@@ -76,9 +80,23 @@ def run_command(
     hold_out: _HoldOut = "original",
     share: _Share = 0.25,
     split_seed: _Split = 0,
-    preset: _Preset = "small",
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help="Settings, as small or small:epochs=5,backbone=lenet; left out, what follows from "
+            "the number of originals and triplets."
+        ),
+    ] = None,
     study: Annotated[str, typer.Option(help="Whose votes they are, for people to read.")] = "",
     licence: Annotated[str, typer.Option(help="What the card says of the licence.")] = NOT_STATED,
+    controls: Annotated[
+        str | None,
+        typer.Option(
+            help=f"{' or '.join(CHOICES)}: start judges the network before it saw a vote, all also "
+            "trains on shuffled votes, which takes as long again. Left out: all where the preset "
+            "takes minutes."
+        ),
+    ] = None,
     metrics: _Metrics = _METRICS,
     checkpoints: _Checkpoints = CHECKPOINTS,
     data_dir: _Data = DATA,
@@ -86,13 +104,16 @@ def run_command(
 ) -> None:
     """Train on one side of a split, judge by the other, write checkpoint and model card."""
     with told_errors():
-        settings = replace(read_settings(preset), device=device)
-        order = Order(name=name, checkpoints=checkpoints.resolve(), settings=settings, study=study)
         kept = parse_hold_out(hold_out, share, split_seed)
-        asked = JudgedOrder(order=order, hold_out=kept, licence=licence)
         material = read_material(labels, votes)
+        counts = count(material.labels, kept)
+        wanted = preset or preset_for(counts)
+        settings = replace(read_settings(wanted), device=device)
+        order = Order(name=name, checkpoints=checkpoints.resolve(), settings=settings, study=study)
+        beside = controls or default_controls(wanted.partition(":")[0].strip())
+        asked = JudgedOrder(order=order, hold_out=kept, licence=licence, controls=beside)
         place = _place(checkpoints, data_dir, metrics, device)
-        typer.echo(counts_text(count(material.labels, kept), kept), err=True)
+        typer.echo(f"{counts_text(counts, kept)}\nPreset: {wanted}.", err=True)
         do(queue_judged(asked, material, place, data_dir / "jobs"))
 
 
@@ -179,17 +200,34 @@ def counts_command(
 def promote_command(
     name: Annotated[str, typer.Argument(help="Name of the checkpoint.")],
     checkpoints: _Checkpoints = CHECKPOINTS,
+    yes: Annotated[bool, typer.Option("--yes", help="Also where it lost, without asking.")] = False,
 ) -> None:
-    """Make a checkpoint the SemSim of this workspace, the one Compare shows first."""
+    """Make a checkpoint the SemSim of this workspace, the one Compare shows first.
+
+    Where its card says that it lost to MSE, PSNR, SSIM or its own start, it asks once more.
+    """
     with told_errors():
+        lost = lost_to(checkpoints, name)
+        if lost and not yes:
+            asked = f"On what was held out, {name} lost to {lost}. Use it all the same?"
+            typer.confirm(asked, abort=True)
         typer.echo(f"{promote(checkpoints, name)} is the SemSim of this workspace.")
 
 
 @app.command("carry-out", hidden=True)
-def carry_out_command(job: Annotated[Path, typer.Option(help="Job of an older version.")]) -> None:
+def carry_out_command(
+    job: Annotated[Path, typer.Option(help="Job of an older version.")],
+    typed: Annotated[list[str] | None, typer.Argument(help="What the job says it was.")] = None,
+) -> None:
     """Carry out or resume a job of an older version; `python -m semsim job` does any."""
     with told_errors():
-        do(read_job(job))
+        asked = read_job(job)
+        if typed and ("learn", *typed) != asked.argv:
+            raise SettingsError(
+                f"A training is resumed as it was asked for; {' '.join(typed)} would change it. "
+                "Leave the options beside --job out, or train anew with `learn run`."
+            )
+        do(asked)
 
 
 def read_settings(text: str) -> TrainSettings:
@@ -213,9 +251,10 @@ def counts_text(counts: Counts, hold_out: HoldOut) -> str:
         f"{counted(counts.n_test_originals, 'original')} by "
         f"{counted(counts.n_test_models, 'model')}; {counted(counts.unused, 'is', 'are')} on "
         "neither side.",
+        expectation(counts),
         *(f"Missing: {what}." for what in counts.lacking),
     ]
-    return "\n".join(lines)
+    return "\n".join(line for line in lines if line)
 
 
 def judged_text(outcome: dict[str, Any]) -> str:
@@ -240,8 +279,9 @@ def _judged_lines(outcome: dict[str, Any]) -> list[str]:
     return [
         f"Held out: {outcome['split']['words']}, {held_out['n_images']} images.",
         text_table(HEADS, table_rows(held_out)),
+        *verdict_of(held_out).sentences,
         "In sample (no measure of its worth):",
-        text_table(HEADS, table_rows(outcome["in_sample"])[:1]),
+        text_table(HEADS, [row for row in table_rows(outcome["in_sample"]) if "SemSim" in row[0]]),
         *(f"{name} is left out: {why}" for name, why in held_out["left_out"].items()),
     ]
 
@@ -252,14 +292,16 @@ def study_text(outcome: dict[str, Any]) -> str:
     table = summary(outcome["rows"])
     heads = [kind.axis, "seeds", "originals", "SemSim AUC", "lowest", "highest", "ρ"]
     columns = ["value", "seeds", "n_originals", "auc", "auc_lowest", "auc_highest", "rho"]
-    others = ["mse", "psnr", "ssim"]
+    others = ["start", "mse", "psnr", "ssim"]
     rows = [
         [str(v) if not isinstance(v, float) else ("–" if v != v else f"{v:.3g}") for v in row]
         for row in table[[*columns, *others]].to_numpy().tolist()
     ]
     title = f"{kind.title} (Fig. {kind.figure}), image-level AUC on held-out images, mean of seeds"
     simulated = ["Simulated votes: this says nothing about people."] if outcome["simulated"] else []
-    return "\n".join([title, *simulated, text_table([*heads, "MSE", "PSNR", "SSIM"], rows)])
+    return "\n".join(
+        [title, *simulated, text_table([*heads, "its start", "MSE", "PSNR", "SSIM"], rows)]
+    )
 
 
 def _place(checkpoints: Path, data: Path, metrics: str, device: str) -> Workplace:

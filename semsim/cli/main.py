@@ -48,6 +48,9 @@ COMMANDS = {
         "job",
         "Carry out or resume the job in a folder, which a page or another command made.",
     ),
+    "judge": Late(
+        "judge", "app", "Classifiers that were never attacked: lists and metrics need them."
+    ),
     "learn": Late("learn", "app", "Train SemSim, judge it, study it."),
     "report": Late(
         "compare",

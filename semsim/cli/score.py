@@ -108,6 +108,8 @@ def score(
         if given[0]:
             if originals is None or reconstructions is None:
                 raise SettingsError("--originals and --reconstructions go together.")
+            if job is not None:
+                raise SettingsError("--job goes with --sets or --labels; leave it out for folders.")
             complete = _score_folders(originals, reconstructions, names, resources, out)
         else:
             work = _sets_work(sets or [], labels, names, resources, scores)
@@ -131,6 +133,8 @@ def weights(
         wanted = list(names or manifest)
         if fetch and not names:
             raise SettingsError(f"Name the files to fetch: {', '.join(manifest)}.")
+        if job is not None and not fetch:
+            raise SettingsError("--job goes with --download, the only work there is.")
         if fetch:
             _in_job(job, lambda report: _download(wanted, checkpoints, report))
     states = [(name, _weight_state(name, checkpoints)) for name in wanted]

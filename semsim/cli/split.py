@@ -1,5 +1,6 @@
 """`python -m semsim split …`: train, defend and attack networks cut between client and server."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,108 +9,153 @@ import pandas as pd
 import typer
 
 from semsim.cli.job import do
-from semsim.grid.processes import checked_workers
+from semsim.cli.options import given, taking
 from semsim.jobs.folders import read_job, read_json
+from semsim.jobs.orders import from_record
 from semsim.reporting.export import png, svg
 from semsim.split.cuts import cut_figures, grid
-from semsim.split.orders import queue_split
-from semsim.split.plan import ARMS, PRESETS, SplitPlan, plan_from
-from semsim.split.session import Place
+from semsim.split.plan import ARMS, PRESETS, SplitPlace, SplitPlan
+from semsim.split.split_job import SplitJob, queue_split
 from semsim.split.summary import cost_text, summary_text
-from semsim.terminal import DATA, told_errors
+from semsim.terminal import DATA
 from semsim.weights import CHECKPOINTS
 
 app = typer.Typer(no_args_is_help=True, help="Split inference: defences and model inversion.")
 
-_Name = Annotated[str | None, typer.Option(help="Name of the experiment.")]
-_Preset = Annotated[str, typer.Option(help="Plan to begin with: small, paper.")]
-_Dataset = Annotated[str | None, typer.Option(help="Data set, as digits or folder:root=photos.")]
-_Epochs = Annotated[int | None, typer.Option(help="Epochs of networks trained whole.")]
-_Shadow = Annotated[int | None, typer.Option(help="Epochs of shadow head and decoder.")]
-_Images = Annotated[int | None, typer.Option(help="Test images that are judged.")]
-_DataDir = Annotated[Path, typer.Option(help="Data folder.")]
-_Checkpoints = Annotated[Path, typer.Option(help="Folder of weights, for --metric.")]
-_Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
-_Job = Annotated[Path | None, typer.Option(help="Job to resume, as `job` does.")]
-_Workers = Annotated[int, typer.Option(help="Processes that train and attack.")]
-_Seeds = Annotated[list[int] | None, typer.Option(help="Repeatable.")]
+_Change = Callable[..., SplitPlan]
+_USUAL = "small"  # the preset where nothing is said
+
+
+def changed(
+    name: Annotated[str | None, typer.Option(help="Name of the experiment.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="Plan to begin with: small, paper.", show_default=_USUAL)
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Data set, as digits or folder:root=photos.")
+    ] = None,
+    attack: Annotated[
+        list[str] | None, typer.Option(help=f"One of {', '.join(ARMS)}. Repeatable.")
+    ] = None,
+    attack_seed: Annotated[list[int] | None, typer.Option(help="Repeatable.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Epochs of networks trained whole.")] = None,
+    shadow_epochs: Annotated[
+        int | None, typer.Option(help="Epochs of shadow head and decoder.")
+    ] = None,
+    images: Annotated[int | None, typer.Option(help="Test images that are judged.")] = None,
+) -> _Change:
+    """What these options make of a plan, or of the preset and of what is usual instead of it."""
+    if preset is not None and preset not in PRESETS:
+        raise typer.BadParameter(f"--preset is one of {', '.join(PRESETS)}")
+    changes = _given(
+        name=name, dataset=dataset, attacks=attack, attack_seeds=attack_seed, images=images
+    )
+    tool = _given(epochs=shadow_epochs, decoder_epochs=shadow_epochs)
+
+    def change(base: SplitPlan | None = None, **usual: Any) -> SplitPlan:
+        if base is not None and preset is not None:
+            raise typer.BadParameter(
+                "--preset is a plan to begin with, and a job or a file has one; leave it out, and "
+                "give what is to change by its own option"
+            )
+        base = base or replace(PRESETS[preset or _USUAL], **usual)
+        train = replace(base.train, **_given(epochs=epochs))
+        return replace(base, **changes, train=train, shadow=replace(base.shadow, **tool))
+
+    return change
+
+
+def placed(
+    data_dir: Annotated[Path, typer.Option(help="Data folder.")] = DATA,
+    checkpoints: Annotated[
+        Path, typer.Option(help="Folder of weights, for --metric.")
+    ] = CHECKPOINTS,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+) -> SplitPlace:
+    """Where an experiment is carried out."""
+    return SplitPlace(data=data_dir, checkpoints=checkpoints, device=device)
+
+
+_Workers = Annotated[int, typer.Option(min=1, help="Processes that train and attack.")]
 
 
 @app.command("run")
+@taking(change=changed, place=placed)
 def run_command(
+    ctx: typer.Context,
+    change: _Change,
+    place: SplitPlace,
     file: Annotated[Path | None, typer.Option(help="JSON file of a plan; others replace.")] = None,
-    name: _Name = None,
-    preset: _Preset = "small",
-    dataset: _Dataset = None,
     network: Annotated[
         list[str] | None, typer.Option(help="Network, as resnet18:h=2,t=1. Repeatable.")
     ] = None,
     defence: Annotated[
         list[str] | None, typer.Option(help="Defence, as ensembler:bodies=4. Repeatable.")
     ] = None,
-    attack: Annotated[
-        list[str] | None, typer.Option(help=f"One of {', '.join(ARMS)}. Repeatable.")
-    ] = None,
-    defence_seed: _Seeds = None,
-    attack_seed: _Seeds = None,
-    epochs: _Epochs = None,
+    defence_seed: Annotated[list[int] | None, typer.Option(help="Repeatable.")] = None,
     ensemble_epochs: Annotated[int | None, typer.Option(help="Of Ensembler's stage 2.")] = None,
-    shadow_epochs: _Shadow = None,
-    images: _Images = None,
     metric: Annotated[
         list[str] | None, typer.Option(help="One more metric, as semsim:mine. Repeatable.")
     ] = None,
     attack_invalid: Annotated[
         bool, typer.Option("--attack-invalid", help="Attack under-trained systems too.")
     ] = False,
-    data_dir: _DataDir = DATA,
-    checkpoints: _Checkpoints = CHECKPOINTS,
-    device: _Device = "auto",
     workers: _Workers = 1,
-    job: _Job = None,
+    job: Annotated[
+        Path | None, typer.Option(help="Job to resume, as `job` does, with what else is given.")
+    ] = None,
 ) -> None:
     """Train the systems, attack them, write sets; Ctrl-C leaves it so that it can be resumed."""
-    given = locals()
-    with told_errors():
-        if job is not None:
-            do(read_job(job))
-            return
-        place = Place(data=data_dir, checkpoints=checkpoints, device=device)
-        do(queue_split(plan_of_options(given), place, checked_workers(workers)))
+    changes = _given(networks=network, defences=defence, defence_seeds=defence_seed, metrics=metric)
+
+    def planned(base: SplitPlan | None = None) -> SplitPlan:
+        made = change(base if file is None else from_record(SplitPlan, read_json(file)))
+        train = replace(made.train, **_given(ensemble_epochs=ensemble_epochs))
+        invalid = attack_invalid or made.attack_invalid
+        return replace(made, **changes, train=train, attack_invalid=invalid)
+
+    asked = SplitJob(plan=planned(), place=place, workers=workers)
+    if job is None:
+        do(queue_split(asked.plan, place, workers))
+        return
+
+    def again(kept: SplitJob) -> SplitJob:
+        there = replace(kept.place, **given(ctx, place, data="data_dir"))
+        return replace(kept, plan=planned(kept.plan), place=there, **given(ctx, asked))
+
+    do(read_job(job), again)
 
 
 @app.command("study")
+@taking(change=changed, place=placed)
 def study_command(
-    name: _Name = None,
-    preset: _Preset = "small",
-    dataset: _Dataset = None,
+    change: _Change,
+    place: SplitPlace,
     network: Annotated[str, typer.Option(help="Network without its cuts.")] = "small",
     h: Annotated[list[int] | None, typer.Option(help="First cut. Repeatable.")] = None,
     t: Annotated[list[int] | None, typer.Option(help="Second cut, from the end.")] = None,
-    attack: Annotated[list[str] | None, typer.Option(help="As for run. Repeatable.")] = None,
-    attack_seed: _Seeds = None,
-    epochs: _Epochs = None,
-    shadow_epochs: _Shadow = None,
-    images: _Images = None,
-    data_dir: _DataDir = DATA,
-    checkpoints: _Checkpoints = CHECKPOINTS,
-    device: _Device = "auto",
     workers: _Workers = 1,
 ) -> None:
     """Where to cut: the undefended network at every pair of split points (Fig. 2 and 3).
 
     Writes a figure for each attack, <data-dir>/split/<name>-<attack>.png and .svg.
     """
-    given = {**locals(), "file": None, "defence": ["none"], "defence_seed": [0]}
-    given |= {"ensemble_epochs": None, "metric": None, "attack_invalid": True}
-    given["attack"] = attack or ["adaptive"]
-    given["name"] = name or "cuts"
-    with told_errors():
-        given["network"] = grid(network, h or [1, 2], t or [1])
-        place = Place(data=data_dir, checkpoints=checkpoints, device=device)
-        outcome = do(queue_split(plan_of_options(given), place, checked_workers(workers)))
-        if outcome is not None:
-            _draw(outcome, data_dir / "split", given["name"])
+    plan = replace(
+        change(name="cuts", attacks=("adaptive",)),
+        networks=tuple(grid(network, h or [1, 2], t or [1])),
+        defences=("none",),
+        defence_seeds=(0,),
+        attack_invalid=True,
+    )
+    outcome = do(queue_split(plan, place, workers))
+    if outcome is not None:
+        _draw(outcome, place.data / "split", plan.name)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Those that were given; lists as the tuples that a plan has."""
+    found = {name: tuple(v) if isinstance(v, list) else v for name, v in options.items()}
+    return {name: value for name, value in found.items() if value not in (None, ())}
 
 
 def _draw(outcome: dict[str, Any], folder: Path, name: str) -> None:
@@ -119,32 +165,6 @@ def _draw(outcome: dict[str, Any], folder: Path, name: str) -> None:
         path.write_bytes(png(figure))
         path.with_suffix(".svg").write_text(svg(figure, live=False), encoding="utf-8")
         typer.echo(f"Wrote {path}")
-
-
-def plan_of_options(given: dict[str, Any]) -> SplitPlan:
-    """The plan that options mean, on top of the file or the preset."""
-    if given["file"] is not None:
-        base = plan_from(read_json(given["file"]))
-    elif given["preset"] in PRESETS:
-        base = PRESETS[given["preset"]]
-    else:
-        raise typer.BadParameter(f"--preset is one of {', '.join(PRESETS)}")
-    lists = {
-        "networks": given["network"],
-        "defences": given["defence"],
-        "attacks": given["attack"],
-        "defence_seeds": given["defence_seed"],
-        "attack_seeds": given["attack_seed"],
-        "metrics": given["metric"],
-    }
-    changes: dict[str, Any] = {key: tuple(values) for key, values in lists.items() if values}
-    changes |= {k: given[k] for k in ("name", "dataset", "images") if given[k] is not None}
-    changes["attack_invalid"] = given["attack_invalid"] or base.attack_invalid
-    train = {k: given[k] for k in ("epochs", "ensemble_epochs") if given[k] is not None}
-    shadow = given["shadow_epochs"]
-    tool = {} if shadow is None else {"epochs": shadow, "decoder_epochs": shadow}
-    changes |= {"train": replace(base.train, **train), "shadow": replace(base.shadow, **tool)}
-    return replace(base, **changes)
 
 
 def outcome_text(outcome: dict[str, Any]) -> str:

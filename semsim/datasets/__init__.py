@@ -2,16 +2,7 @@
 
 from typing import ClassVar, Protocol
 
-from semsim.datasets.caltech import Caltech101
-from semsim.datasets.celeba import CelebA
-from semsim.datasets.cifar import Cifar100
-from semsim.datasets.digits import Digits
-from semsim.datasets.faces import Faces
-from semsim.datasets.folder import Folder
-from semsim.datasets.imagenette import Imagenette
 from semsim.datasets.on_disk import OnDisk
-from semsim.datasets.stanford_dogs import StanfordDogs
-from semsim.datasets.symbols import Symbols
 from semsim.registry import Registry
 from semsim.types import LabelledImages
 
@@ -36,15 +27,16 @@ class Dataset(Protocol):
 DATASETS: Registry[type[Dataset]] = Registry(
     "data set",
     {
-        "symbols": Symbols,
-        "faces": Faces,
-        "digits": Digits,
-        "folder": Folder,
-        "cifar100": Cifar100,
-        "caltech101": Caltech101,
-        "imagenette": Imagenette,
-        "celeba": CelebA,
-        "stanford-dogs": StanfordDogs,
+        "symbols": "semsim.datasets.symbols:Symbols",
+        "faces": "semsim.datasets.faces:Faces",
+        "face-or-not": "semsim.datasets.faces:FaceOrNot",
+        "digits": "semsim.datasets.digits:Digits",
+        "folder": "semsim.datasets.folder:Folder",
+        "cifar100": "semsim.datasets.cifar:Cifar100",
+        "caltech101": "semsim.datasets.caltech:Caltech101",
+        "imagenette": "semsim.datasets.imagenette:Imagenette",
+        "celeba": "semsim.datasets.celeba:CelebA",
+        "stanford-dogs": "semsim.datasets.stanford_dogs:StanfordDogs",
     },
 )
 

@@ -9,10 +9,8 @@ from semsim.datasets.on_disk import (
     Entry,
     assemble,
     balanced_split,
-    check_limits,
-    check_split,
+    check_ready,
     fetched,
-    require,
 )
 from semsim.images import is_image_file
 from semsim.types import LabelledImages
@@ -57,14 +55,7 @@ class Caltech101:
 
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test"; `DataError` where the files are missing."""
-        check_split(split)
-        check_limits(
-            size=self.size,
-            classes=self.classes,
-            per_class=self.per_class,
-            test_per_class=self.test_per_class,
-        )
-        require(self, "caltech101", self.root)
+        check_ready(self, "caltech101", split)
         folders = [path for path in sorted(self.folder.iterdir()) if path.is_dir()]
         names = [path.name for path in folders if path.name != _NO_CLASS][: self.classes]
         entries = [

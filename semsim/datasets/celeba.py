@@ -10,10 +10,8 @@ from semsim.datasets.on_disk import (
     Entry,
     assemble,
     balanced_split,
-    check_limits,
-    check_split,
+    check_ready,
     fetched,
-    require,
 )
 from semsim.errors import DataError
 from semsim.types import LabelledImages
@@ -59,15 +57,7 @@ class CelebA:
 
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test"; `DataError` where the files are missing or too few."""
-        check_split(split)
-        check_limits(
-            size=self.size,
-            classes=self.classes,
-            per_class=self.per_class,
-            min_images=self.min_images,
-            test_per_class=self.test_per_class,
-        )
-        require(self, "celeba", self.root)
+        check_ready(self, "celeba", split)
         of_person = self._files_of_people()
         people = sorted(person for person in of_person if len(of_person[person]) >= self.min_images)
         people = people[: self.classes]

@@ -4,15 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-import torch
-
 from semsim.datasets.on_disk import (
     ROOT,
-    check_limits,
-    check_split,
+    check_ready,
     fetched,
     first_of_each,
-    require,
 )
 from semsim.errors import DataError
 from semsim.types import LabelledImages
@@ -52,11 +48,10 @@ class Cifar100:
 
         Raises `DataError` where the files are missing or, by their checksums, are others.
         """
-        from torchvision.datasets import CIFAR100  # slow to import, seldom needed
+        import torch  # slow to import, as is what follows; a list of data sets needs neither
+        from torchvision.datasets import CIFAR100
 
-        check_split(split)
-        check_limits(classes=self.classes, per_class=self.per_class)
-        require(self, "cifar100", self.root)
+        check_ready(self, "cifar100", split)
         try:
             files = CIFAR100(self.root, train=split == "train")
         except (RuntimeError, OSError) as error:

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch.nn import functional as F
-
+from semsim.datasets.on_disk import check_split
 from semsim.types import LabelledImages
 
 _CYCLE = 9  # two of nine images are for testing, so that every writer is in both splits
@@ -27,15 +25,17 @@ class Digits:
 
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test"; `ValueError` for another."""
-        if split not in ("train", "test"):
-            raise ValueError(f"expected a split of ['test', 'train'], got {split!r}")
-        from sklearn.datasets import load_digits  # slow to import, seldom needed
+        check_split(split)
+        import torch  # slow to import, as is what follows; a list of data sets needs neither
+        from sklearn.datasets import load_digits
 
         source = load_digits()
         wanted = range(min(self.count, len(source.target)))
         places = [i for i in wanted if (i % _CYCLE in _TEST) == (split == "test")]
         grey = torch.from_numpy(source.images[places]).float()[:, None] / 16
-        sized = F.interpolate(grey, (self.size, self.size), mode="bicubic", antialias=True)
+        sized = torch.nn.functional.interpolate(
+            grey, (self.size, self.size), mode="bicubic", antialias=True
+        )
         return LabelledImages(
             dataset="digits",
             classes=tuple(str(digit) for digit in range(10)),

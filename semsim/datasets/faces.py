@@ -1,15 +1,16 @@
-"""Built-in data set for the pair task: 100 faces from scikit-image's LFW subset."""
+"""Built-in data sets for the pair task: 100 faces, and a detector's faces and other things."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import skimage
-import torch
 
+from semsim.datasets.on_disk import check_split
 from semsim.types import LabelledImages
 
 FACES = 100  # the first 100 of the 200 images; the others show no face
+_HELD_OUT = 20  # of either kind, for the detector's test
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +30,9 @@ class Faces:
 
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test"; `ValueError` for another."""
-        if split not in ("train", "test"):
-            raise ValueError(f"expected a split of ['test', 'train'], got {split!r}")
+        import torch  # a list of data sets needs none
+
+        check_split(split)
         faces = skimage.data.lfw_subset()[:FACES].astype(np.float32)
         copies = self.train_per_face if split == "train" else 1
         pictures = faces.repeat(copies, axis=0)
@@ -43,6 +45,50 @@ class Faces:
             ids=tuple(f"faces-{split}-{number:05d}" for number in range(len(pictures))),
             images=images,
             labels=torch.arange(FACES).repeat_interleave(copies),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaceOrNot:
+    """What a face detector learns: 25×25 grey pictures that show a face, or none.
+
+    scikit-image's LFW subset has 100 of either kind. The last 20 of both are the test split, as
+    they are; of the others the training split has `train_per_picture` shifted, mirrored and relit
+    copies each. The class is "face" or "other"; who a face is of is the subject, one a picture.
+    seed: decides the copies.
+    """
+
+    task: ClassVar[str] = "pair"
+    about: ClassVar[str] = "100 faces and 100 other pictures at 25×25, part of scikit-image"
+
+    train_per_picture: int = 10
+    seed: int = 0
+
+    def __call__(self, split: str) -> LabelledImages:
+        """The split "train" or "test"; `ValueError` for another."""
+        import torch  # a list of data sets needs none
+
+        check_split(split)
+        everything = skimage.data.lfw_subset().astype(np.float32)
+        kept = FACES - _HELD_OUT
+        part = slice(0, kept) if split == "train" else slice(kept, FACES)
+        places = np.concatenate([np.arange(FACES)[part], FACES + np.arange(FACES)[part]])
+        if split == "train":
+            places = places.repeat(self.train_per_picture)
+        pictures = everything[places]
+        if split == "train":
+            pictures = _vary(pictures, np.random.default_rng(self.seed))
+        is_face = places < FACES
+        return LabelledImages(
+            dataset="face-or-not",
+            classes=("face", "other"),
+            ids=tuple(f"face-or-not-{split}-{number:05d}" for number in range(len(places))),
+            images=torch.from_numpy(pictures)[:, None].expand(-1, 3, -1, -1).contiguous(),
+            labels=torch.from_numpy((~is_face).astype(np.int64)),
+            subjects=tuple(
+                f"face_{place:03d}" if face else f"other_{place - FACES:03d}"
+                for place, face in zip(places.tolist(), is_face.tolist(), strict=True)
+            ),
         )
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-import torch
-
+from semsim.datasets.on_disk import check_split
 from semsim.errors import DataError, SettingsError
 from semsim.images import is_image_file, read_images
 from semsim.types import LabelledImages
@@ -37,10 +36,11 @@ class Folder:
 
         Raises `SettingsError` without a root, `DataError` where there is nothing to read.
         """
-        if split not in ("train", "test"):
-            raise ValueError(f"expected a split of ['test', 'train'], got {split!r}")
+        check_split(split)
         if not self.root:
             raise SettingsError("The data set 'folder' needs the setting root=<path of a folder>.")
+        import torch  # a list of data sets needs none
+
         root = Path(self.root)
         paths = self._paths(root, split)
         classes = _class_names(root)

@@ -8,10 +8,8 @@ from semsim.datasets.on_disk import (
     ROOT,
     Entry,
     assemble,
-    check_limits,
-    check_split,
+    check_ready,
     fetched,
-    require,
 )
 from semsim.errors import DataError, SettingsError
 from semsim.images import is_image_file
@@ -62,9 +60,7 @@ class Imagenette:
         """The split "train" or "test"; `DataError` where the files are missing."""
         from torchvision.datasets import Imagenette as Files  # slow to import, seldom needed
 
-        check_split(split)
-        check_limits(size=self.size, classes=self.classes, per_class=self.per_class)
-        require(self, "imagenette", self.root)
+        check_ready(self, "imagenette", split)
         theirs = "train" if split == "train" else "val"
         try:
             files = Files(self.root, split=theirs, size=self.source)

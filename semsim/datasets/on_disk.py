@@ -3,21 +3,25 @@
 Each opens only the files it was asked for, so that a few images of a large set cost little.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-import torch
 from PIL import Image
-from torch import Tensor
 
 from semsim.errors import DataError, SettingsError
-from semsim.images import open_picture
+from semsim.images import from_uint8, open_picture
 from semsim.types import LabelledImages
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 ROOT = "data/datasets"
+_LIMITS = ("size", "classes", "per_class", "min_images", "test_per_class")
 
 
 @runtime_checkable
@@ -28,6 +32,11 @@ class OnDisk(Protocol):
     """
 
     home: ClassVar[str]
+
+    @property
+    def root(self) -> str:
+        """The folder of data sets."""
+        ...
 
     @property
     def folder(self) -> Path:
@@ -52,12 +61,21 @@ class Entry:
     id: str
 
 
-def require(data: OnDisk, name: str, root: str) -> None:
-    """`DataError` that says how to get the data set called `name` unless it is there."""
+def check_ready(data: OnDisk, name: str, split: str) -> None:
+    """Check before the data set called `name` is read.
+
+    Raises `ValueError` for another split than "train" or "test", `SettingsError` that names a
+    limit below 1, and `DataError` that says how to get what is not there.
+    """
+    check_split(split)
+    for limit in _LIMITS:
+        value = getattr(data, limit, None)
+        if value is not None and value < 1:
+            raise SettingsError(f"{limit} is 1 or more; got {value}.")
     if not data.present():
         raise DataError(
             f"The data set {name!r} is not in {data.folder}. Fetch it with `python -m semsim "
-            f"datasets get {name} --root {root}`, or from {data.home} by hand."
+            f"datasets get {name} --root {data.root}`, or from {data.home} by hand."
         )
 
 
@@ -77,13 +95,6 @@ def check_split(split: str) -> None:
     """`ValueError` unless it is "train" or "test"."""
     if split not in ("train", "test"):
         raise ValueError(f"expected a split of ['test', 'train'], got {split!r}")
-
-
-def check_limits(**limits: int | None) -> None:
-    """`SettingsError` that names a limit below 1."""
-    for name, limit in limits.items():
-        if limit is not None and limit < 1:
-            raise SettingsError(f"{name} is 1 or more; got {limit}.")
 
 
 def first_of_each(labels: Sequence[int], classes: int, per_class: int | None) -> list[int]:
@@ -120,6 +131,8 @@ def assemble(
 
     size: of the square, in pixels, to which the middle of each image is scaled.
     """
+    import torch  # a list of data sets needs none
+
     places = first_of_each([entry.label for entry in entries], len(classes), per_class)
     wanted = [entries[place] for place in places]
     if not wanted:
@@ -147,4 +160,4 @@ def read_middle(path: Path, size: int) -> Tensor:
     left, top = (picture.width - side) // 2, (picture.height - side) // 2
     middle = picture.crop((left, top, left + side, top + side))
     small = middle.resize((size, size), Image.Resampling.BICUBIC)
-    return torch.from_numpy(np.asarray(small, dtype=np.float32) / 255).permute(2, 0, 1)
+    return from_uint8(np.asarray(small))

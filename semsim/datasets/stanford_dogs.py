@@ -12,10 +12,8 @@ from semsim.datasets.on_disk import (
     ROOT,
     Entry,
     assemble,
-    check_limits,
-    check_split,
+    check_ready,
     fetched,
-    require,
 )
 from semsim.errors import DataError
 from semsim.types import LabelledImages
@@ -71,9 +69,7 @@ class StanfordDogs:
 
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test"; `DataError` where the files are missing or broken."""
-        check_split(split)
-        check_limits(size=self.size, classes=self.classes, per_class=self.per_class)
-        require(self, "stanford-dogs", self.root)
+        check_ready(self, "stanford-dogs", split)
         names, labels = self._listed(split)
         breeds = {label: _breed(name) for name, label in zip(names, labels, strict=True)}
         if sorted(breeds) != list(range(len(breeds))):

@@ -28,19 +28,19 @@ class Augmented:
 
 
 class Defence(Protocol):
-    """A plug-in with two hooks; each is the identity where the defence does nothing there."""
+    """A plug-in with two hooks; each is the identity unless a defence says otherwise."""
 
     __dataclass_fields__: ClassVar[dict]
 
     def images(self, images: Tensor, rng: torch.Generator) -> Augmented:
         """The images that are really trained on, which are also those an attacker can get."""
-        ...
+        return unchanged(images)
 
     def gradients(
         self, gradients: Sequence[Tensor], rng: torch.Generator, phase: Phase
     ) -> tuple[Tensor, ...]:
         """The gradients that are used in training, or shared with the attacker."""
-        ...
+        return tuple(gradients)
 
 
 def unchanged(images: Tensor) -> Augmented:

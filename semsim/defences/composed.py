@@ -7,12 +7,12 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from semsim.defences.as_text import make, split_parts
 from semsim.defences.base import Augmented, Defence, Phase, unchanged
-from semsim.defences.spec import make, split_parts
 
 
 @dataclass(frozen=True, kw_only=True)
-class Composed:
+class Composed(Defence):
     """Defences in the order in which their specifications stand, joined by "&".
 
     parts: such as "crop-flip & gradient-pruning:rate=0.7"; `semsim.defences.parse` reads each.

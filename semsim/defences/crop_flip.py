@@ -1,18 +1,17 @@
 """Random crop after padding, and horizontal flip: augmentation as a training strategy."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from semsim.defences.base import Augmented, Phase
+from semsim.defences.base import Augmented, Defence
 from semsim.errors import SettingsError
 
 
 @dataclass(frozen=True, kw_only=True)
-class CropFlip:
+class CropFlip(Defence):
     """Mirror with probability `flip`, then shift by up to `padding` pixels each way.
 
     The vacated border is black, as with padding by zeros before a random crop.
@@ -42,8 +41,3 @@ class CropFlip:
             ]
         )
         return Augmented(images=moved, shift_x=shift_x, shift_y=shift_y, flipped=flipped)
-
-    def gradients(
-        self, gradients: Sequence[Tensor], rng: torch.Generator, phase: Phase
-    ) -> tuple[Tensor, ...]:
-        return tuple(gradients)

@@ -8,12 +8,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from semsim.defences.base import ApplyAt, Augmented, Phase, check_apply_at, unchanged
+from semsim.defences.base import ApplyAt, Defence, Phase, check_apply_at
 from semsim.errors import SettingsError
 
 
 @dataclass(frozen=True, kw_only=True)
-class GradientNoise:
+class GradientNoise(Defence):
     """Independent noise of standard deviation `std` on every gradient entry.
 
     distribution: "gaussian", or "laplacian", whose scale is then std / √2. Papers mean different
@@ -35,9 +35,6 @@ class GradientNoise:
             raise SettingsError(
                 f"distribution is one of {', '.join(_DRAWS)}; got {self.distribution!r}."
             )
-
-    def images(self, images: Tensor, rng: torch.Generator) -> Augmented:
-        return unchanged(images)
 
     def gradients(
         self, gradients: Sequence[Tensor], rng: torch.Generator, phase: Phase

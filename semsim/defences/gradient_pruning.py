@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from semsim.defences.base import ApplyAt, Augmented, Phase, check_apply_at, unchanged
+from semsim.defences.base import ApplyAt, Defence, Phase, check_apply_at
 from semsim.errors import SettingsError
 
 
 @dataclass(frozen=True, kw_only=True)
-class GradientPruning:
+class GradientPruning(Defence):
     """In each layer's gradient the share `rate` of smallest magnitude becomes zero.
 
     Layer by layer, that is tensor by tensor, as in the SemSim authors' code (rate 0.7) and Zhu et
@@ -27,9 +27,6 @@ class GradientPruning:
         check_apply_at(self.apply_at)
         if not 0 <= self.rate < 1:
             raise SettingsError(f"rate is a share from 0 to below 1; got {self.rate}.")
-
-    def images(self, images: Tensor, rng: torch.Generator) -> Augmented:
-        return unchanged(images)
 
     def gradients(
         self, gradients: Sequence[Tensor], rng: torch.Generator, phase: Phase

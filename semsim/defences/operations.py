@@ -64,27 +64,6 @@ def _from(shift: int, length: int) -> slice:
     return slice(max(0, -shift), length - max(0, shift))
 
 
-def _pixels(share: float, length: int) -> int:
-    """Pixels an image moves by where PIL samples `share` × `length` further on, nearest pixel."""
-    return -math.floor(share * length + 0.5)
-
-
-def _shift_x(share: float, size: tuple[int, int]) -> tuple[int, int]:
-    return _pixels(share, size[1]), 0
-
-
-def _shift_y(share: float, size: tuple[int, int]) -> tuple[int, int]:
-    return 0, _pixels(share, size[0])
-
-
-def _translate_x(images: Tensor, share: float) -> Tensor:
-    return moved(images, *_shift_x(share, _size(images)))
-
-
-def _translate_y(images: Tensor, share: float) -> Tensor:
-    return moved(images, *_shift_y(share, _size(images)))
-
-
 def _size(images: Tensor) -> tuple[int, int]:
     return images.shape[-2], images.shape[-1]
 
@@ -142,18 +121,24 @@ def _enhance(change: str) -> Operation:
     )
 
 
-def _translate(
-    apply: Callable[[Tensor, float], Tensor],
-    shift: Callable[[float, tuple[int, int]], tuple[int, int]],
-) -> Operation:
+def _translate(side: int) -> Operation:
+    """Along `side`, 0 down and 1 right, by a share of it, as PIL samples it: nearest pixel."""
+
+    def shift(share: float, size: tuple[int, int]) -> tuple[int, int]:
+        pixels = -math.floor(share * size[side] + 0.5)
+        return (pixels, 0) if side else (0, pixels)
+
+    def apply(images: Tensor, share: float) -> Tensor:
+        return moved(images, *shift(share, _size(images)))
+
     return Operation(apply=apply, neutral=0.0, largest=150 / 331, signed=True, shift=shift)
 
 
 OPERATIONS: Registry[Operation] = Registry(
     "image operation",
     {
-        "translateX": _translate(_translate_x, _shift_x),
-        "translateY": _translate(_translate_y, _shift_y),
+        "translateX": _translate(1),
+        "translateY": _translate(0),
         "shearY": Operation(apply=_shear_y, neutral=0.0, largest=0.3, signed=True),
         "rotate": Operation(apply=_rotate, neutral=0.0, largest=30.0),
         "color": _enhance("adjust_saturation"),

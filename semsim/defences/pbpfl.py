@@ -16,62 +16,20 @@ import copy
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Self
 
 import torch
 from torch import Tensor
 
-from semsim.defences.pbpfl_masks import FIXED, scales_of, slots_of, unit_r
+from semsim.defences.pbpfl_masks import FIXED, scales_of, slots_of
+from semsim.defences.pbpfl_settings import Pbpfl
 from semsim.errors import SettingsError
 from semsim.layer_graph import LayerGraph
 
 Tensors = Mapping[str, Tensor]
-NoiseScope = Literal["round", "client"]
 # Machine precisions by which the terms are off before they cancel: forward and backward round in
 # every layer. Convolutions were off by up to 4 in some 500 recoveries in float32; twice that here.
 _ROUNDINGS = 8.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pbpfl:
-    """How strongly the server masks, and how far the recovery may be off.
-
-    r_low, r_high: range of the multiplicative noise, which is drawn uniformly.
-    a_high: the additive noise vector is drawn uniformly from 0 to this. gamma_low, gamma_high:
-        range of the secret coefficient γ.
-    noise_scope: "client" draws anew for every client, as the authors' program does; "round" gives
-        all clients of a round the same masked model.
-    zero_sum: clients add masks that sum to zero over all of them, so that the server learns only
-        the sum (the paper's extension). It needs noise_scope "round": recovery is linear, but
-        only under one mask. zero_sum_std: standard deviation of each pair's mask, which has to be
-        large beside the updates, and costs as many digits of the sum as it is larger.
-    tolerance: largest relative rounding error of the recovered gradient that is accepted.
-    """
-
-    r_low: float = 0.5
-    r_high: float = 2.0
-    a_high: float = 1.0
-    gamma_low: float = 0.5
-    gamma_high: float = 1.5
-    noise_scope: NoiseScope = "client"
-    zero_sum: bool = False
-    zero_sum_std: float = 1e4
-    tolerance: float = 1e-6
-
-    def __post_init__(self) -> None:
-        _check_range("r_low", self.r_low, "r_high", self.r_high)
-        _check_range("gamma_low", self.gamma_low, "gamma_high", self.gamma_high)
-        for name in ("a_high", "zero_sum_std", "tolerance"):
-            value = getattr(self, name)
-            if not 0 < value < math.inf:
-                raise SettingsError(f"{name} is a positive number; got {value}.")
-        if self.noise_scope not in ("round", "client"):
-            raise SettingsError(f"noise_scope is 'round' or 'client'; got {self.noise_scope!r}.")
-        if self.zero_sum and self.noise_scope == "client":
-            raise SettingsError(
-                "Zero-sum masks cancel only where every client has the same masked model: "
-                "take noise_scope='round', or zero_sum=False."
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,11 +162,6 @@ def client_backward(masked: Masked, losses: Losses) -> Upload:
     )
 
 
-def client_step(masked: Masked, inputs: Tensor, targets: Tensor) -> Upload:
-    """What a client returns for one mini-batch; shapes as in `client_forward`."""
-    return client_backward(masked, client_forward(masked, inputs, targets))
-
-
 def recover(key: Key, upload: Upload, settings: Pbpfl) -> Recovered:
     """The true gradient, R ∘ (g − γ σ + v β) (Eqs 18 and 19).
 
@@ -258,7 +211,7 @@ def _check_error(error: float, condition: float, dtype: torch.dtype, settings: P
 
 def _drawn_scales(network: LayerGraph, settings: Pbpfl, rng: torch.Generator) -> dict[str, Tensor]:
     slots = slots_of(network)
-    r = unit_r(slots, torch.float64)
+    r = torch.ones(slots.count, dtype=torch.float64)
     r[1:] = _uniform(slots.count - 1, settings.r_low, settings.r_high, rng)
     r[FIXED] = 1.0
     like = next(network.parameters())
@@ -282,10 +235,3 @@ def _last_weight(network: LayerGraph) -> Tensor:
     if not isinstance(weight, Tensor):
         raise SettingsError("The last layer of a masked network has weights; got none.")
     return weight
-
-
-def _check_range(low_name: str, low: float, high_name: str, high: float) -> None:
-    if not 0 < low <= high < math.inf:
-        raise SettingsError(
-            f"{low_name} and {high_name} are positive and in order; got {low} and {high}."
-        )

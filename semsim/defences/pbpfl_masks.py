@@ -10,7 +10,6 @@ for every draw.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 
 from semsim.errors import SettingsError
@@ -159,8 +158,3 @@ def _check_weights(node: Node, shape: tuple[int, ...]) -> None:
             f"The convolution {node.name!r} needs one group and zero padding; got "
             f"groups={layer.groups}, padding_mode={layer.padding_mode!r}."
         )
-
-
-def unit_r(slots: Slots, dtype: torch.dtype) -> Tensor:
-    """r = 1 in every slot, (slots.count,)."""
-    return torch.ones(slots.count, dtype=dtype)

@@ -7,7 +7,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from semsim.defences.base import Augmented, Phase
+from semsim.defences.base import Augmented, Defence
 from semsim.defences.operations import OPERATIONS, POLICIES, USUAL_MAGNITUDES
 from semsim.errors import SettingsError
 
@@ -26,8 +26,22 @@ class Step:
         return cls(operation=name, magnitude=OPERATIONS[name].magnitude(place))
 
 
+class _Policies(Defence):
+    """A defence that puts every image through one of several groups of operations."""
+
+    def __post_init__(self) -> None:
+        self.groups()
+
+    def groups(self) -> tuple[tuple[Step, ...], ...]:
+        """The groups of operations; `SettingsError` or `UnknownNameError` for a wrong one."""
+        raise NotImplementedError
+
+    def images(self, images: Tensor, rng: torch.Generator) -> Augmented:
+        return transform(images, self.groups(), rng)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Ats:
+class Ats(_Policies):
     """Automatic transformation search (Gao et al. 2021, arXiv:2011.12505), policies by index.
 
     policies: indices 0 to 49 of the authors' list: "3-1-7" applies three in that order;
@@ -37,27 +51,15 @@ class Ats:
 
     policies: str = "3-1-7"
 
-    def __post_init__(self) -> None:
-        self.groups()
-
     def groups(self) -> tuple[tuple[Step, ...], ...]:
-        """The policies as operations; `SettingsError` where one does not exist."""
         return tuple(
             tuple(Step.of_policy(_index(part, self.policies)) for part in group.split("-"))
             for group in self.policies.split("+")
         )
 
-    def images(self, images: Tensor, rng: torch.Generator) -> Augmented:
-        return transform(images, self.groups(), rng)
-
-    def gradients(
-        self, gradients: Sequence[Tensor], rng: torch.Generator, phase: Phase
-    ) -> tuple[Tensor, ...]:
-        return tuple(gradients)
-
 
 @dataclass(frozen=True, kw_only=True)
-class Operations:
+class Operations(_Policies):
     """A policy by the names of its operations, as SemSim's Table 3 gives it.
 
     Names and indices differ: the paper calls 3-1-7 "TranslateX & Invert & TranslateY", but the
@@ -72,22 +74,10 @@ class Operations:
 
     steps: str = "translateX,invert,translateY"
 
-    def __post_init__(self) -> None:
-        self.groups()
-
     def groups(self) -> tuple[tuple[Step, ...], ...]:
-        """The groups of operations; `SettingsError` or `UnknownNameError` for a wrong one."""
         return tuple(
             tuple(_named_step(part) for part in group.split(",")) for group in self.steps.split("+")
         )
-
-    def images(self, images: Tensor, rng: torch.Generator) -> Augmented:
-        return transform(images, self.groups(), rng)
-
-    def gradients(
-        self, gradients: Sequence[Tensor], rng: torch.Generator, phase: Phase
-    ) -> tuple[Tensor, ...]:
-        return tuple(gradients)
 
 
 def transform(images: Tensor, groups: Sequence[Sequence[Step]], rng: torch.Generator) -> Augmented:

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from semsim.defences.as_text import parse
+from semsim.registry import Plugin
+
 # The order is that of the model numbers 1…7 and 8…14 in the authors' released data.
 # "code": what their program does. Crop and flip come before every policy and every gradient
 # defence, and gradient defences act in training only, so that the attacked gradient is clean.
@@ -37,3 +40,23 @@ STRATEGIES: Mapping[str, Mapping[str, str]] = MappingProxyType(
         ),
     }
 )
+
+# The paper's strategies, where its words and its code differ each under a name of its own.
+NAMED_STRATEGIES: Mapping[str, str] = MappingProxyType(
+    {
+        name if STRATEGIES["paper"][name] == spec else f"{name}-{source}": spec
+        for source, specs in STRATEGIES.items()
+        for name, spec in specs.items()
+    }
+)
+
+
+def read_strategy(text: str) -> Plugin:
+    """A training strategy: a name in `NAMED_STRATEGIES` or the words of `semsim.defences.parse`."""
+    return parse(NAMED_STRATEGIES.get(text.strip(), text))
+
+
+def strategy_label(text: str) -> str:
+    """The strategy's name in `NAMED_STRATEGIES` where it has one, else its text."""
+    names = {spec: name for name, spec in NAMED_STRATEGIES.items()}
+    return names.get(text.strip(), text.strip())

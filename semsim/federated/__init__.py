@@ -1,22 +1,26 @@
 """Federated learning with a plain or a masked model, and what each party can see of it."""
 
-from semsim.federated.data import Examples, FederatedData, of_images, of_table
-from semsim.federated.networks import NETWORKS
-from semsim.federated.rounds import FederatedRun, Point, train
-from semsim.federated.settings import FederatedSettings
-from semsim.federated.views import VIEWS, View, observe
+from __future__ import annotations
 
-__all__ = [
-    "NETWORKS",
-    "VIEWS",
-    "Examples",
-    "FederatedData",
-    "FederatedRun",
-    "FederatedSettings",
-    "Point",
-    "View",
-    "observe",
-    "of_images",
-    "of_table",
-    "train",
-]
+from typing import TYPE_CHECKING
+
+from semsim.registry import Registry
+
+if TYPE_CHECKING:
+    from semsim.federated.networks import Network
+
+TABLES = ("diabetes", "breast-cancer")
+NETWORKS: Registry[Network] = Registry(
+    "federated network",
+    {
+        "mlp-3": "semsim.federated.networks:MLP_3",
+        "mlp-5": "semsim.federated.networks:MLP_5",
+        "mlp-7": "semsim.federated.networks:MLP_7",
+        "lenet": "semsim.federated.networks:LENET",
+        "lenet-avg": "semsim.federated.networks:LENET_AVG",
+        "resnet20": "semsim.federated.networks:RESNET20",
+        "resnet20-add": "semsim.federated.networks:RESNET20_ADD",
+        "resnet56": "semsim.federated.networks:RESNET56",
+        "resnet56-add": "semsim.federated.networks:RESNET56_ADD",
+    },
+)

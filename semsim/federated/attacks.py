@@ -15,10 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from semsim.defences.pbpfl import Masked, Upload
-from semsim.defences.pbpfl_masks import FIXED, Slots, scales_of, slots_of, unit_r
+from semsim.defences.pbpfl_masks import FIXED, Slots, scales_of, slots_of
 from semsim.errors import AttackFailedError, SettingsError
 from semsim.federated.data import Examples
-from semsim.federated.quadratic import QuadraticClassifier
+from semsim.federated.networks import QuadraticClassifier
 from semsim.layer_graph import LayerGraph, Node
 from semsim.types import AttackedModel, GradientObservation, Reconstruction
 
@@ -48,7 +48,7 @@ def canonical_scales(network: LayerGraph) -> dict[str, Tensor]:
     other, their common factor is that of the layer which writes them first. Rows of zeros stay.
     """
     slots = slots_of(network)
-    r = unit_r(slots, next(network.parameters()).dtype)
+    r = torch.ones(slots.count, dtype=next(network.parameters()).dtype)
     seen = {FIXED}
     for node in network.nodes:
         if isinstance(node.layer, nn.Linear | nn.Conv2d):

@@ -11,9 +11,8 @@ from torch import Tensor
 
 from semsim.defences import pbpfl
 from semsim.errors import DataError
-from semsim.federated.data import Examples
+from semsim.federated.data import Examples, batch_of
 from semsim.federated.settings import FederatedSettings, generator
-from semsim.federated.splits import batch_of
 from semsim.federated.transport import pack, unpack
 from semsim.layer_graph import LayerGraph
 

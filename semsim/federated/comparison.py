@@ -3,114 +3,41 @@
     <out>/order.json      what was asked for
     <out>/training.json   curves, costs, traffic, and what a client learns of γ
     <out>/sets/<arm>/     a reconstruction set an arm
+    <out>/result.json     all that a page shows of it
 
 What is there already is not computed again, so that an interrupted run goes on.
 """
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
-from semsim.attacks.spec import read_attack
+from semsim.attacks.as_text import read_attack
 from semsim.datasets import DATASETS
-from semsim.datasets.digits import Digits
 from semsim.defences import pbpfl
-from semsim.errors import AttackFailedError, DataError, SettingsError
-from semsim.federated import (
-    NETWORKS,
-    FederatedData,
-    FederatedRun,
-    FederatedSettings,
-    of_images,
-    of_table,
-)
-from semsim.federated import train as train_federated
+from semsim.errors import SettingsError
+from semsim.federated import NETWORKS, TABLES
+from semsim.federated.arms import ARMS
 from semsim.federated.attacks import (
     denoised_outputs,
     estimated_gamma,
     first_layer_input,
     has_linear_start,
 )
-from semsim.federated.data import TABLES
-from semsim.federated.leak import ARMS, REFERENCE, RESCALED, ArmResult, LeakSettings, LeakStudy
-from semsim.federated.leak import write_arm as write_leak
-from semsim.federated.rounds import make_clients
-from semsim.federated.settings import Split
-from semsim.federated.verdict import ArmScore, scored, sentence, summary
+from semsim.federated.comparison_job import TRAINING
+from semsim.federated.data import FederatedData, of_images, of_table
+from semsim.federated.leak import LeakStudy, arms_for, write_arm
+from semsim.federated.rounds import FederatedRun, make_clients, train
+from semsim.federated.settings import FederatedOrder
+from semsim.federated.verdict import ArmScore, scores_in, sentence, summary
 from semsim.federated.views import received, received_noise, sent
-from semsim.images import read_image, read_images
 from semsim.jobs import folders as jobs
 from semsim.kept.whole import write_json
 from semsim.progress import Progress, Report, silent
-from semsim.registry import Registry, build, read_plugin
-from semsim.sets.reader import read_set
-from semsim.types import LabelledImages, Reconstruction
-
-IMAGE_DATA: Registry[Any] = Registry("data set", {**DATASETS, "digits": Digits})
-KIND = "federated"
-TRAINING = "training.json"
-
-
-@dataclass(frozen=True, kw_only=True)
-class FederatedOrder:
-    """What to compare.
-
-    data: a data set with its settings, as in "symbols:train_per_class=4", or one of `TABLES`.
-    network to seed: see `FederatedSettings`; both schemes start from the same weights.
-    cross_entropy: train FedAvg with it too. arms: names in `ARMS`, attacked in rounds of their own
-    with as many clients as `images` and one image each; empty attacks nothing. attack: as in
-    "invgrad:steps=300". attack_round: 1 attacks an untrained network.
-    """
-
-    data: str = "digits"
-    network: str = "lenet"
-    clients: int = 3
-    split: Split = "iid"
-    dirichlet_alpha: float = 0.5
-    rounds: int = 50
-    batch_size: int = 32
-    lr: float = 0.05
-    seed: int = 0
-    noise_scope: pbpfl.NoiseScope = "client"
-    cross_entropy: bool = False
-    arms: tuple[str, ...] = tuple(ARMS)
-    images: int = 5
-    attack: str = "invgrad:steps=300,tv=0.002"
-    attack_round: int = 1
-
-    def training(self, scheme: str, loss: str = "mse") -> FederatedSettings:
-        """The settings of one of the trainings; raises `SettingsError` where they cannot be."""
-        return FederatedSettings(
-            network=self.network,
-            scheme="pbpfl" if scheme == "pbpfl" else "fedavg",
-            loss="mse" if loss == "mse" else "cross-entropy",
-            clients=self.clients,
-            split=self.split,
-            dirichlet_alpha=self.dirichlet_alpha,
-            rounds=self.rounds,
-            batch_size=self.batch_size,
-            lr=self.lr,
-            seed=self.seed,
-            evaluate_every=max(1, self.rounds // 20),
-            keep=(self.rounds,),
-            masks=pbpfl.Pbpfl(noise_scope=self.noise_scope),
-        )
-
-    def leak(self) -> LeakSettings:
-        """The settings of the attacks."""
-        return LeakSettings(
-            network=self.network,
-            images=self.images,
-            round_number=self.attack_round,
-            lr=self.lr,
-            seed=self.seed,
-            masks=pbpfl.Pbpfl(),
-            attack=read_attack(self.attack),
-        )
+from semsim.registry import build, read_plugin
+from semsim.types import LabelledImages
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,15 +52,15 @@ def load(text: str) -> Loaded:
     """The data that `text` names, see `FederatedOrder`."""
     if text.strip() in TABLES:
         return Loaded(data=of_table(text.strip()), images=None)
-    plugin = read_plugin(IMAGE_DATA, text)
-    dataset = build(IMAGE_DATA, plugin.name, plugin.settings)
+    plugin = read_plugin(DATASETS, text)
+    dataset = build(DATASETS, plugin.name, plugin.settings)
     images = dataset("train")
     return Loaded(data=of_images(images, dataset("test")), images=images)
 
 
 def check_settings(order: FederatedOrder) -> None:
     """Raise what is wrong with the settings of `order`; its data is not read."""
-    order.training("fedavg"), order.training("pbpfl"), order.leak()
+    order.training("fedavg"), order.training("pbpfl"), read_attack(order.attack)
     NETWORKS[order.network]
     for name in ("images", "attack_round"):
         if getattr(order, name) < 1:
@@ -146,6 +73,14 @@ def check_settings(order: FederatedOrder) -> None:
             f"need{'s' if len(lonely) == 1 else ''} another client beside it. Take 2 images or "
             "more (--images 2), or leave that out of 'Who looks, and how' (--arms)."
         )
+
+
+def check(order: FederatedOrder) -> None:
+    """Raise what is wrong with `order` before any work is done."""
+    check_settings(order)
+    loaded = load(order.data)
+    if loaded.images is not None and min(loaded.data.input_shape[1:]) < 11:
+        raise SettingsError("Images are 11 pixels a side or more: SSIM's window is that wide.")
 
 
 def carry_out(order: FederatedOrder, out: Path, report: Report = silent) -> dict[str, Any]:
@@ -164,40 +99,24 @@ def carry_out(order: FederatedOrder, out: Path, report: Report = silent) -> dict
         return {**result, "leak": _table_leak(order, loaded.data)}
     if not order.arms:
         return {**result, "leak": {}}
-    study = LeakStudy(loaded.data, loaded.images, order.leak())
-    for arm in _arms(order, study):
+    study = LeakStudy(loaded.data, loaded.images, order)
+    arms = arms_for(order.network, loaded.data, order.arms)
+    for arm in arms:
         total.arm(arm)
         if not (out / "sets" / arm / "run.json").exists():
-            write_leak(out / "sets" / arm, study, study.attack(arm, total.within))
+            write_arm(out / "sets" / arm, study, study.attack(arm, total.within))
     total.end()
-    scores = scores_in(out, _arms(order, study), loaded.data.mean)
+    scores = scores_in(out, arms, loaded.data.mean)
     return {**result, "leak": _leak_record(scores)}
-
-
-def scores_in(out: Path, arms: list[str], mean: tuple[float, ...]) -> list[ArmScore]:
-    """Figures and verdicts of the sets below `out`, from their pictures."""
-    originals = _originals(out / "sets" / arms[0])
-    return scored([read_arm(out / "sets" / arm, arm) for arm in arms], originals, mean)
-
-
-def read_arm(folder: Path, arm: str) -> ArmResult:
-    """What `write_arm` wrote, with pictures of 8 bits."""
-    found = read_set(folder)
-    return ArmResult(
-        arm=arm,
-        found=tuple(_found(folder, row) for row in found.manifest.to_dict("records")),
-        gradient_difference=found.run["gradient_difference"],
-        seconds=float(found.run["seconds"]),
-    )
 
 
 def compared(order: FederatedOrder, data: FederatedData, report: Report = silent) -> dict[str, Any]:
     """Train FedAvg and PBPFL from the same start; curves, costs, traffic and differences."""
-    runs = {"FedAvg": train_federated(order.training("fedavg"), data, report=report)}
-    runs["PBPFL"] = train_federated(order.training("pbpfl"), data, report=report)
+    runs = {"FedAvg": train(order.training("fedavg"), data, report=report)}
+    runs["PBPFL"] = train(order.training("pbpfl"), data, report=report)
     if order.cross_entropy:
         settings = order.training("fedavg", "cross-entropy")
-        runs["FedAvg, cross-entropy"] = train_federated(settings, data, report=report)
+        runs["FedAvg, cross-entropy"] = train(settings, data, report=report)
     masked = runs["PBPFL"]
     return {
         "curves": {name: [asdict(point) for point in run.curves] for name, run in runs.items()},
@@ -312,12 +231,6 @@ def _training(
     return jobs.read_json(path)
 
 
-def _arms(order: FederatedOrder, study: LeakStudy) -> list[str]:
-    """The arms asked for that the network allows, after those they are compared with."""
-    wanted = {*order.arms, REFERENCE, RESCALED}
-    return [arm for arm in study.arms() if arm in wanted]
-
-
 def _leak_record(scores: list[ArmScore]) -> dict[str, Any]:
     return {
         "scores": [asdict(score) for score in scores],
@@ -337,7 +250,7 @@ def _table_leak(order: FederatedOrder, data: FederatedData) -> dict[str, Any]:
         split="iid",
         evaluate_every=1,
     )
-    run = train_federated(settings, data)
+    run = train(settings, data)
     if not has_linear_start(run.model):
         raise SettingsError(f"{order.network!r} cannot be solved for its input in closed form.")
     errors = [_row_error(run, client) for client in range(order.images)]
@@ -356,23 +269,3 @@ def _row_error(run: FederatedRun, client: int) -> float:
     found = first_layer_input(run.model, pbpfl.under("g", sent(run, client, 1)))
     truth = run.data.train.inputs[run.kept[0].members[client][0]]
     return float(((found - truth) / run.model.std[0]).abs().max())
-
-
-def _found(folder: Path, row: Mapping[Any, Any]) -> Reconstruction | AttackFailedError:
-    if row["status"] != "ok":
-        return AttackFailedError(str(row["error"]))
-    return Reconstruction(
-        image=read_image(folder / row["reconstruction"]),
-        objective=float(row["objective"]),
-        residual=float(row["residual"]),
-        grey_residual=float(row["grey_residual"]),
-        blown_up=row["blown_up"] is True,
-        solver=row["solver"] or "",
-    )
-
-
-def _originals(folder: Path) -> Tensor:
-    manifest = read_set(folder).manifest
-    if manifest.empty:
-        raise DataError(f"{folder} has no images.")
-    return read_images([folder / path for path in manifest["original"]])

@@ -1,17 +1,18 @@
 """Networks of federated training, all of them maskable: ReLU, pooling, skips, no batch norm."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from semsim.errors import SettingsError
+from semsim.federated import NETWORKS
 from semsim.federated.data import FederatedData
 from semsim.federated.settings import FederatedSettings, generator
 from semsim.layer_graph import Add, Chain, Concat, LayerGraph, Node
-from semsim.registry import Registry
 
 Pool = Literal["max", "avg"]
 Skip = Literal["concat", "add"]
@@ -125,20 +126,38 @@ class _Block:
     stride: int
 
 
-NETWORKS: Registry[Network] = Registry(
-    "federated network",
-    {
-        "mlp-3": Mlp(depth=3),
-        "mlp-5": Mlp(depth=5),
-        "mlp-7": Mlp(depth=7),
-        "lenet": ReluLeNet(),
-        "lenet-avg": ReluLeNet(pool="avg"),
-        "resnet20": ResNet(blocks=3),
-        "resnet20-add": ResNet(blocks=3, skip="add"),
-        "resnet56": ResNet(blocks=9),
-        "resnet56-add": ResNet(blocks=9, skip="add"),
-    },
-)
+MLP_3, MLP_5, MLP_7 = Mlp(depth=3), Mlp(depth=5), Mlp(depth=7)
+LENET, LENET_AVG = ReluLeNet(), ReluLeNet(pool="avg")
+RESNET20, RESNET20_ADD = ResNet(blocks=3), ResNet(blocks=3, skip="add")
+RESNET56, RESNET56_ADD = ResNet(blocks=9), ResNet(blocks=9, skip="add")
+
+
+class QuadraticClassifier(nn.Module):
+    """A network with outputs y as a classifier with one class more, which no image has.
+
+    Its logits are z_c = y_c for the classes and z₀ = log(exp(½‖y‖² + s) − Σ exp(y_c)) for the
+    extra one, so that logsumexp(z) = ½‖y‖² + s, and the cross-entropy of class c is
+    ½‖y − e_c‖² + s − ½: the quadratic loss but for a constant, with the same gradients. Since
+    y_c ≤ ½ + ½‖y‖², the constant s = 1½ + log(classes) keeps the logarithm's argument positive.
+
+    network: its parameters are this classifier's, in the same order.
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, network: LayerGraph) -> None:
+        super().__init__()
+        self.network = network
+        self.register_buffer("mean", network.mean)  # (1, C, 1, 1), as the network normalises
+        self.register_buffer("std", network.std)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """(N, C, H, W) in [0, 1] to logits, (N, classes + 1)."""
+        y = self.network(images)
+        total = y.square().sum(1) / 2 + 1.5 + math.log(y.shape[1])
+        rest = torch.log1p(-torch.exp(y.logsumexp(1) - total))
+        return torch.cat([y, (total + rest)[:, None]], dim=1)
 
 
 def fresh_network(settings: FederatedSettings, data: FederatedData) -> LayerGraph:

@@ -10,11 +10,10 @@ import torch
 from semsim.defences import pbpfl
 from semsim.errors import SettingsError
 from semsim.federated.clients import Client, plain_loss
-from semsim.federated.data import Examples, FederatedData
+from semsim.federated.data import Examples, FederatedData, deal
 from semsim.federated.networks import fresh_network
 from semsim.federated.server import Server
 from semsim.federated.settings import FederatedSettings, generator
-from semsim.federated.splits import deal
 from semsim.federated.transport import Message, Tap, Transport, numbers_in
 from semsim.layer_graph import LayerGraph
 from semsim.progress import Progress, Report, silent

@@ -1,25 +1,25 @@
-"""Settings of a federated training."""
+"""Settings of a federated training, and the order for a comparison of two."""
+
+from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
-import torch
-
-from semsim.defences.pbpfl import Pbpfl
+from semsim.defences.pbpfl_settings import NoiseScope, Pbpfl
 from semsim.errors import SettingsError
+from semsim.federated import NETWORKS, TABLES
+from semsim.federated.arms import ARMS
+from semsim.registry import setting
+
+if TYPE_CHECKING:
+    import torch
 
 Scheme = Literal["fedavg", "pbpfl"]
 Loss = Literal["mse", "cross-entropy"]
 Split = Literal["iid", "dirichlet"]
 Dtype = Literal["float64", "float32"]
-
-_CHOICES = {
-    "scheme": ("fedavg", "pbpfl"),
-    "loss": ("mse", "cross-entropy"),
-    "split": ("iid", "dirichlet"),
-    "dtype": ("float64", "float32"),
-}
+_CHOICES = {"scheme": Scheme, "loss": Loss, "split": Split, "dtype": Dtype}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,8 @@ class FederatedSettings:
     masks: Pbpfl = field(default_factory=Pbpfl)
 
     def __post_init__(self) -> None:
-        for name, choices in _CHOICES.items():
+        for name, kind in _CHOICES.items():
+            choices = get_args(kind)
             if getattr(self, name) not in choices:
                 raise SettingsError(
                     f"{name} is one of {', '.join(choices)}; got {getattr(self, name)!r}."
@@ -70,6 +71,8 @@ class FederatedSettings:
     @property
     def torch_dtype(self) -> torch.dtype:
         """The precision of weights, gradients and messages."""
+        import torch  # an order needs none
+
         return torch.float64 if self.dtype == "float64" else torch.float32
 
     def _check_pbpfl(self) -> None:
@@ -87,7 +90,68 @@ class FederatedSettings:
             raise SettingsError("Zero-sum masks need 2 clients or more; got 1.")
 
 
+@dataclass(frozen=True, kw_only=True)
+class FederatedOrder:
+    """What to compare.
+
+    data: a data set with its settings, as in "symbols:train_per_class=4", or one of `TABLES`.
+    network to seed: see `FederatedSettings`; both schemes start from the same weights.
+    cross_entropy: train FedAvg with it too. arms: names in `ARMS`, attacked in rounds of their own
+    with as many clients as `images` and one image each; empty attacks nothing. attack: as in
+    "invgrad:steps=300". attack_round: whose messages are attacked; 1 is an untrained network.
+    """
+
+    data: str = setting(
+        "digits",
+        "Data",
+        "digits, symbols, folder:root=… for images of your own, or a table, which has no pictures "
+        f"to attack: {', '.join(TABLES)}.",
+    )
+    network: str = setting("lenet", "Network", f"{', '.join(NETWORKS)}. Of these mlp-3 for tables.")
+    clients: int = setting(3, "Clients", "Clients of the training.", least=1)
+    split: Split = setting("iid", "Split of the data", "iid or dirichlet.")
+    dirichlet_alpha: float = setting(0.5, "Dirichlet α", "Small: uneven.")
+    rounds: int = setting(50, "Rounds", "Rounds of the training.", least=1)
+    batch_size: int = setting(32, "Batch size of a client", least=1)
+    lr: float = setting(0.05, "Step size", "The server's step size.")
+    seed: int = setting(0, "Seed", "Seed of everything.")
+    noise_scope: NoiseScope = setting(
+        "client", "Masks", "client: each client its own. round: one for all."
+    )
+    cross_entropy: bool = setting(
+        False, "FedAvg with cross-entropy too", "Train FedAvg with cross-entropy too."
+    )
+    arms: tuple[str, ...] = setting(
+        tuple(ARMS), "Who looks, and how", f"With commas, all or none: {', '.join(ARMS)}."
+    )
+    images: int = setting(5, "Images each", "Images attacked in each arm.", least=1)
+    attack: str = setting("invgrad:steps=300,tv=0.002", "Attack", "As in invgrad:steps=300.")
+    attack_round: int = setting(
+        1, "Attacked round", "Whose messages are attacked; 1: an untrained network.", least=1
+    )
+
+    def training(self, scheme: Scheme, loss: Loss = "mse") -> FederatedSettings:
+        """The settings of one of the trainings; raises `SettingsError` where they cannot be."""
+        return FederatedSettings(
+            network=self.network,
+            scheme=scheme,
+            loss=loss,
+            clients=self.clients,
+            split=self.split,
+            dirichlet_alpha=self.dirichlet_alpha,
+            rounds=self.rounds,
+            batch_size=self.batch_size,
+            lr=self.lr,
+            seed=self.seed,
+            evaluate_every=max(1, self.rounds // 20),
+            keep=(self.rounds,),
+            masks=Pbpfl(noise_scope=self.noise_scope),
+        )
+
+
 def generator(*parts: int | str) -> torch.Generator:
     """A generator whose draws depend on all of `parts` and on nothing else."""
+    import torch
+
     digest = hashlib.sha256("/".join(map(str, parts)).encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))

@@ -4,8 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from semsim.federated.leak import ARMS
-from semsim.federated.verdict import decibels
+from semsim.federated.arms import ARMS
 from semsim.terminal import text_table
 
 COST_COLUMNS = ("perturb", "forward", "backward", "update")  # PP, LFP, LBP, MU of Table 5
@@ -82,6 +81,11 @@ def leak_row(score: Mapping[str, Any]) -> list[str]:
         f"{score['failed']} of {score['images']}",
         score["verdict"],
     ]
+
+
+def decibels(psnr: float) -> str:
+    """A PSNR with one decimal, ∞ where an image is exact."""
+    return "∞" if math.isinf(psnr) else f"{psnr:.1f}"
 
 
 def _psnr(mean: float, sd: float) -> str:

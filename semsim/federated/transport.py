@@ -1,6 +1,7 @@
 """Messages between server and clients, really serialised, so that bytes are counted."""
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -81,11 +82,5 @@ def numbers_in(payload: bytes) -> int:
     """How many tensor elements a payload holds, read from its header."""
     length = int.from_bytes(payload[:_HEADER], "little")
     header = json.loads(payload[_HEADER : _HEADER + length])
-    total = 0
-    for name, entry in header.items():
-        if name != "__metadata__":
-            size = 1
-            for side in entry["shape"]:
-                size *= side
-            total += size
-    return total
+    entries = (entry for name, entry in header.items() if name != "__metadata__")
+    return sum(math.prod(entry["shape"]) for entry in entries)

@@ -1,21 +1,38 @@
 """How much each arm leaks, in figures and in words."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import scipy
 import torch
 from torch import Tensor
 
 from semsim.errors import DataError
-from semsim.federated.leak import ARMS, PARTIES, REFERENCE, RESCALED, ArmResult, pictures
+from semsim.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED, yardstick
+from semsim.federated.summary import decibels
+from semsim.images import read_image, read_images
 from semsim.metrics.pixel import psnr
 from semsim.metrics.ssim import ssim
+from semsim.sets.reader import read_set
 
 SAME = 1e-6  # gradients closer than this are one gradient with rounding
 NEAR = 0.05  # of SSIM: less is not a difference anybody sees
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmPictures:
+    """What one arm got back: a picture a client, in order, None where the attack failed.
+
+    gradient_difference: see `ArmResult`.
+    """
+
+    arm: str
+    pictures: tuple[Tensor | None, ...]
+    gradient_difference: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,18 +81,29 @@ WORDS = {
 }
 
 
-def decibels(psnr: float) -> str:
-    """A PSNR with one decimal, ∞ where an image is exact."""
-    return "∞" if math.isinf(psnr) else f"{psnr:.1f}"
+def scores_in(out: Path, arms: Sequence[str], mean: Sequence[float]) -> list[ArmScore]:
+    """Figures and verdicts of the sets of `arms` in `out`, from their pictures; see `scored`."""
+    folders = {arm: out / "sets" / arm for arm in arms}
+    first = folders[arms[0]]
+    paths = read_set(first).manifest["original"]
+    if paths.empty:
+        raise DataError(f"{first} has no images.")
+    originals = read_images([first / path for path in paths])
+    return scored([_read(folder, arm) for arm, folder in folders.items()], originals, mean)
 
 
-def yardstick(arm: str) -> str:
-    """The arm of FedAvg's server that uses the same treatment as `arm`."""
-    return RESCALED if ARMS[arm].treatment in ("canonical", "stripped") else REFERENCE
+def _read(folder: Path, arm: str) -> ArmPictures:
+    found = read_set(folder)
+    paths = found.manifest["reconstruction"]
+    return ArmPictures(
+        arm=arm,
+        pictures=tuple(None if pd.isna(path) else read_image(folder / path) for path in paths),
+        gradient_difference=found.run["gradient_difference"],
+    )
 
 
 def scored(
-    results: Sequence[ArmResult], originals: Tensor, mean: Sequence[float]
+    results: Sequence[ArmPictures], originals: Tensor, mean: Sequence[float]
 ) -> list[ArmScore]:
     """Figures and verdict of every arm.
 
@@ -86,10 +114,10 @@ def scored(
     missing = sorted({yardstick(arm) for arm in by_arm} - set(by_arm))
     if missing:
         raise DataError(f"Verdicts compare with the arm {missing[0]!r}; attack it too.")
-    similar = {arm: _ssims(result, originals) for arm, result in by_arm.items()}
+    similar = {arm: _each(ssim, result, originals) for arm, result in by_arm.items()}
     blank = torch.tensor(mean, dtype=originals.dtype).view(1, -1, 1, 1).expand_as(originals)
     blanks = np.asarray(ssim(originals, blank.contiguous()))
-    return [_score(result, similar, _psnrs(result, originals), blanks) for result in results]
+    return [_score(result, similar, _each(psnr, result, originals), blanks) for result in results]
 
 
 def over_seeds(runs: Sequence[Sequence[ArmScore]]) -> list[ArmScore]:
@@ -134,7 +162,7 @@ def _from_server(score: ArmScore) -> str:
 
 
 def _score(
-    result: ArmResult, similar: Mapping[str, np.ndarray], psnrs: np.ndarray, blank: np.ndarray
+    result: ArmPictures, similar: Mapping[str, np.ndarray], psnrs: np.ndarray, blank: np.ndarray
 ) -> ArmScore:
     own = similar[result.arm]
     return _judged(
@@ -214,21 +242,12 @@ def _verdict(score: ArmScore, above: float) -> str:
     return "unclear"
 
 
-def _ssims(result: ArmResult, originals: Tensor) -> np.ndarray:
-    """SSIM of each image, (N,); NaN where the attack failed."""
+def _each(metric: Callable[..., np.ndarray], result: ArmPictures, originals: Tensor) -> np.ndarray:
+    """Of each picture, (N,); NaN where the attack failed."""
     found = np.full(len(originals), np.nan)
-    for place, picture in enumerate(pictures(result.found)):
+    for place, picture in enumerate(result.pictures):
         if picture is not None:
-            found[place] = ssim(originals[place : place + 1], picture[None])[0]
-    return found
-
-
-def _psnrs(result: ArmResult, originals: Tensor) -> np.ndarray:
-    """PSNR of each image in dB, infinite where it is exact, (N,); NaN where the attack failed."""
-    found = np.full(len(originals), np.nan)
-    for place, picture in enumerate(pictures(result.found)):
-        if picture is not None:
-            found[place] = psnr(originals[place : place + 1], picture[None])[0]
+            found[place] = metric(originals[place : place + 1], picture[None])[0]
     return found
 
 

@@ -14,22 +14,21 @@ other scalars of the same network, and the ordinary gradient g alone is enough.
 """
 
 import copy
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor
 
 from semsim.defences import pbpfl
 from semsim.errors import DataError, SettingsError
+from semsim.federated.arms import View
 from semsim.federated.clients import with_weights
-from semsim.federated.networks import drawn_network, fresh_network
-from semsim.federated.quadratic import QuadraticClassifier
+from semsim.federated.networks import QuadraticClassifier, drawn_network, fresh_network
 from semsim.federated.rounds import FederatedRun, KeptRound
 from semsim.federated.server import weighted
 from semsim.layer_graph import LayerGraph
 from semsim.types import AttackedModel, GradientObservation
 
-View = Literal["server", "uplink", "up_and_downlink", "client"]
 VIEWS: tuple[View, ...] = get_args(View)
 
 

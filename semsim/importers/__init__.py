@@ -11,13 +11,11 @@ from typing import Any
 
 from semsim.errors import DataError, SettingsError
 from semsim.importers.annotator_files import AnnotatorFiles
-from semsim.importers.findings import Importer, ImportPlan, Unread
+from semsim.importers.findings import Importer, ImportPlan
 from semsim.importers.model_folders import ModelFolders
-from semsim.importers.reading import Imported, Listed, list_imports, read_import
 from semsim.importers.table import Table
 from semsim.importers.train_with_ori import RELEASED, TrainWithOri
 from semsim.importers.variant_folders import VariantFolders
-from semsim.importers.writing import Places, carry_out, places_of
 from semsim.progress import Report, silent
 from semsim.registry import Registry
 
@@ -72,19 +70,3 @@ def plan_import(
     except OSError as error:  # a folder nobody may open, a disk that fails
         raise DataError(f"{source} cannot be read ({error}).") from error
     return ImportPlan(name=name, kind=kind, source=source, settings=asdict(chosen), found=found)
-
-
-__all__ = [
-    "IMPORTERS",
-    "ImportPlan",
-    "Imported",
-    "Importer",
-    "Listed",
-    "Places",
-    "Unread",
-    "carry_out",
-    "list_imports",
-    "places_of",
-    "plan_import",
-    "read_import",
-]

@@ -25,10 +25,10 @@ from semsim.analysis.evidence import NONE_ANSWER
 from semsim.errors import DataError
 from semsim.importers.class_names import class_name, read_class_names
 from semsim.importers.file_names import below, hidden_note, id_and_label
-from semsim.importers.findings import Findings, Unread
+from semsim.importers.findings import Findings, Unread, first_problem
+from semsim.importers.human_tables import votes_found
 from semsim.importers.pickles import PickledArray, load_plain
 from semsim.importers.text_table import read_text_table
-from semsim.importers.vote_findings import votes_found
 from semsim.importers.vote_rows import Sieve, counted_votes, named
 from semsim.progress import Progress, Report, silent
 
@@ -63,8 +63,9 @@ class AnnotatorFiles:
             read.file(path, source if source.is_dir() else source.parent)
             report(Progress(done, len(shown), "reading files"))
         if not read.rows:
-            first = "".join(f" First problem: {one}." for one in read.unread[:1])
-            raise DataError(f"{source} holds no answer that can be read.{first}")
+            raise DataError(
+                f"{source} holds no answer that can be read.{first_problem(read.unread)}"
+            )
         rows = pd.DataFrame(read.rows).assign(dataset=self.dataset, attack=self.attack)
         found = votes_found(
             counted_votes(Sieve(rows=rows, unread=tuple(read.unread))),

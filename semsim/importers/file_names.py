@@ -1,12 +1,12 @@
-"""The grammar of image names in published trees, and what lies in a folder."""
+"""The grammar of image names in published trees, and what has been read of a tree."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from semsim.errors import DataError
 from semsim.images import is_image_file
-from semsim.importers.findings import Unread
+from semsim.importers.findings import Findings, Unread
 from semsim.words import counted
 
 _NAME = re.compile(
@@ -54,15 +54,12 @@ class Listing:
 
     images: tuple[Path, ...]
     folders: tuple[Path, ...]
-    unread: tuple[Unread, ...]
+    others: tuple[Path, ...]
     hidden: int
 
 
-def listing(folder: Path, root: Path) -> Listing:
-    """The images and folders in `folder`; other files are left out, named from `root` on.
-
-    Raises `DataError` where there is no such folder.
-    """
+def listing(folder: Path) -> Listing:
+    """What lies in `folder`, in order of name; `DataError` where there is no such folder."""
     if not folder.is_dir():
         raise DataError(f"{folder} is not a folder.")
     entries = sorted(folder.iterdir())
@@ -71,13 +68,46 @@ def listing(folder: Path, root: Path) -> Listing:
     return Listing(
         images=tuple(path for path in files if is_image_file(path)),
         folders=tuple(path for path in shown if path.is_dir()),
-        unread=tuple(
-            Unread(below(path, root), "not an image file")
-            for path in files
-            if not is_image_file(path)
-        ),
+        others=tuple(path for path in files if not is_image_file(path)),
         hidden=len(entries) - len(shown),
     )
+
+
+@dataclass(kw_only=True)
+class Tree:
+    """What an importer leaves out of the folder `root`, as far as it has been read."""
+
+    root: Path
+    unread: list[Unread] = field(default_factory=list)
+    hidden: int = 0
+
+    def leave_out(self, why: str, *paths: Path) -> None:
+        """None of `paths` can be imported."""
+        self.unread += [Unread(below(path, self.root), why) for path in paths]
+
+    def top(self) -> tuple[Path, ...]:
+        """The folders in `root`; images that lie beside them are left out."""
+        found = listing(self.root)
+        self.leave_out("not an image file", *found.others)
+        self.leave_out("not in a folder", *found.images)
+        self.hidden += found.hidden
+        return found.folders
+
+    def images_in(self, folder: Path) -> tuple[Path, ...]:
+        """The images in one of the folders; what else lies there is left out."""
+        found = listing(folder)
+        self.leave_out("not an image file", *found.others)
+        self.leave_out("a folder in a folder", *found.folders)
+        self.hidden += found.hidden
+        return found.images
+
+    def told(self, found: Findings, *notes: str) -> Findings:
+        """`found` with what the tree left out, and with `notes`."""
+        return replace(
+            found,
+            unread=(*self.unread, *found.unread),
+            notes=(*hidden_note(self.hidden), *notes),
+        )
 
 
 def below(path: Path, root: Path) -> str:

@@ -1,6 +1,6 @@
 """What an importer found in a source: what can be imported, and what was left out and why."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -21,6 +21,11 @@ class Unread:
 
     def __str__(self) -> str:
         return f"{self.where}: {self.why}"
+
+
+def first_problem(reasons: Iterable[object]) -> str:
+    """A sentence with the first of `reasons`, or nothing: what an error says where all failed."""
+    return next((f" First problem: {reason}." for reason in reasons), "")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.evidence import GIVEN, IMAGE_KEY, Evidence, gather
-from semsim.analysis.human import human_score, rules_of
+from semsim.analysis.evidence import GIVEN, IMAGE_KEY, ORIGINAL_ANSWER, RATED, Evidence, gather
+from semsim.analysis.human import AS_NAMED, mean_response, rules_of, verdict
 from semsim.errors import SettingsError
-from semsim.importers.findings import HumanTables
+from semsim.importers.findings import Findings, HumanTables
+from semsim.importers.vote_rows import DIFFERENT, SAME, Sieve, is_counted
 from semsim.scores.scoring import SCORE_COLUMNS
+from semsim.words import counted
 
 # As a study exports votes; what a source does not say is empty, NaN or NaT.
 VOTE_TYPES: Mapping[str, str] = {
@@ -29,20 +31,22 @@ VOTE_TYPES: Mapping[str, str] = {
     "votes_per_item": "int64",
     "headline": "str",
 }
+RATED_TYPES = dict(zip(RATED, ("int64", "float64"), strict=True))  # and those of ratings
+NAMED_TYPES = {ORIGINAL_ANSWER: "str"}  # and that of votes where originals are named
 # As a study exports labels, but for paths where no image came with the data.
 _LABEL_ORDER = (
     *("study", "task", "headline", "item", "model", "dataset", "attack", "image_id", "class_name"),
     *("original", "reconstruction", "attacked", "n_votes", "n_recognised", "mean_response"),
-    *("recognisable", "votes_per_item", "simulated"),
+    *("recognisable", "votes_per_item", "simulated", "mean_rating"),
 )
 _NO_SCORES = pd.DataFrame(columns=list(SCORE_COLUMNS))
-SAME, DIFFERENT = "same", "different"
 _VOTE = uuid.UUID("6f0d2c1e-5b0a-4d0e-9a53-2f3c7e0b8d41")  # namespace of ids made here
 
 
 def vote_table(rows: pd.DataFrame, *, name: str, headline: str, k: int) -> pd.DataFrame:
     """`rows` with the columns `VOTE_TYPES`; ids are the same each time the same votes come.
 
+    Rows of ratings have `RATED_TYPES` too, those that have names of originals `NAMED_TYPES`.
     rows: dataset, attack, model, image_id, annotator, recognised, and of the others those that
         are known; a missing value is taken as one that is not known.
     """
@@ -65,7 +69,10 @@ def vote_table(rows: pd.DataFrame, *, name: str, headline: str, k: int) -> pd.Da
         default = pd.Series(value, index=table.index, dtype=object)
         given = table.get(column, default)
         table[column] = given.astype(object).where(given.notna(), default)
-    return table[list(VOTE_TYPES)].astype(dict(VOTE_TYPES)).reset_index(drop=True)
+    types = dict(VOTE_TYPES)
+    for more in (RATED_TYPES, NAMED_TYPES):
+        types |= more if set(more) <= set(rows) else {}
+    return table[list(types)].astype(types).reset_index(drop=True)
 
 
 def _vote_ids(key: pd.DataFrame, name: str) -> list[str]:
@@ -118,23 +125,25 @@ def _label_table(
         known = ", ".join(rules_of(evidence))
         raise SettingsError(f"No human score is called {headline!r} here. Known: {known}.")
     n_votes = np.isfinite(evidence.recognised).sum(axis=1)
-    n_recognised = np.nansum(evidence.recognised, axis=1).astype(np.int64)
+    recognising = evidence.recognised
+    if headline == AS_NAMED and evidence.as_named is not None:
+        recognising = evidence.as_named
     known_tasks = votes["task"].unique()
     table = evidence.images.assign(
         study=name,
         task=known_tasks[0] if len(known_tasks) else "recognition",
         item=_items(evidence.images, votes),
         n_votes=n_votes,
-        n_recognised=n_recognised,
-        mean_response=np.divide(
-            n_recognised, n_votes, out=np.full(len(n_votes), np.nan), where=n_votes > 0
-        ),
-        recognisable=_verdict(human_score(evidence, headline)),
+        n_recognised=np.nansum(recognising, axis=1).astype(np.int64),
+        mean_response=mean_response(recognising),
+        recognisable=_verdict(verdict(evidence, headline)),
         votes_per_item=evidence.votes_per_item,
         simulated=evidence.simulated,
         headline=headline,
         **_given(evidence),
     )
+    if evidence.ratings is not None:
+        table["mean_rating"] = mean_response(evidence.ratings.values)
     given = [GIVEN + label for label in evidence.given]
     return table[[*(column for column in _LABEL_ORDER if column in table), *given]]
 
@@ -167,3 +176,56 @@ def _given(evidence: Evidence) -> dict[str, pd.Series]:
         yes_or_no = column.dropna().isin([0.0, 1.0]).all()
         columns[GIVEN + name] = column.astype("boolean") if yes_or_no else column
     return columns
+
+
+def votes_found(
+    kept: Sieve,
+    *,
+    name: str,
+    headline: str,
+    votes_per_item: int | None,
+    facts: pd.DataFrame | None = None,
+    scores: pd.DataFrame | None = None,
+) -> Findings:
+    """What a report says of the votes in `kept`, as from `counted_votes`, and their tables.
+
+    votes_per_item: K; an image has K counted votes at most, or one more where K is odd and a study
+        may have asked for it. None is the most an image has, and a note says so.
+    facts, scores: as for `tables_of_votes`; without facts every image voted on has a label.
+    Raises `SettingsError` where K is too small.
+    """
+    real = kept.rows[is_counted(kept.rows)]
+    most = int(real.groupby(IMAGE_KEY).size().max()) if len(real) else 0
+    k = most if votes_per_item is None else votes_per_item
+    if most > _most_allowed(k):
+        few = counted(k, "vote an image is", "votes an image are")
+        raise SettingsError(f"{few} too few: one has {most} that count.")
+    votes = vote_table(kept.rows, name=name, headline=headline, k=k)
+    known = real[IMAGE_KEY].drop_duplicates() if facts is None else facts
+    tables = tables_of_votes(votes, known, scores, name=name, headline=headline)
+    return Findings(
+        tables=tables,
+        counts={**_counts(real, tables.labels), **_not_counted(kept.rows, real)},
+        unread=kept.unread,
+        notes=() if k == votes_per_item else (f"Votes per image taken as {k}, the most one has.",),
+    )
+
+
+def _most_allowed(k: int) -> int:
+    """The most votes an item of K can have: an odd K that is split may get one vote more."""
+    return k + 1 if k > 1 and k % 2 else k
+
+
+def _counts(real: pd.DataFrame, labels: pd.DataFrame) -> dict[str, int]:
+    return {
+        "models": int(labels["model"].nunique()),
+        "originals": int(labels["image_id"].nunique()),
+        "reconstructions": len(labels),
+        "annotators": int(real["annotator"].nunique()),
+        "votes": len(real),
+    }
+
+
+def _not_counted(rows: pd.DataFrame, real: pd.DataFrame) -> dict[str, int]:
+    others = len(rows) - len(real)
+    return {"kept but not counted (decoys, superseded, surplus)": others} if others else {}

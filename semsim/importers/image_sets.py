@@ -12,7 +12,7 @@ import numpy as np
 
 from semsim.errors import DataError
 from semsim.images import open_picture, read_image
-from semsim.importers.findings import FoundSet, Pair, Unread
+from semsim.importers.findings import Findings, FoundSet, Pair, Unread, first_problem
 from semsim.kept.versions import software_versions
 from semsim.progress import Progress, Report
 from semsim.sets.image import SetImage
@@ -31,7 +31,7 @@ def find_sets(
     attack: str,
     classes: tuple[str, ...],
     report: Report,
-) -> tuple[tuple[FoundSet, ...], tuple[Unread, ...]]:
+) -> Findings:
     """One set a model, in order of name, with every pair that has been asked for.
 
     A pair that cannot be judged stays in its set without a reconstruction: an image is missing,
@@ -41,7 +41,7 @@ def find_sets(
     sizes = _sizes(pairs, report)
     known = [size for size in sizes.values() if not isinstance(size, str)]
     if not known:
-        raise DataError("None of the images can be read." + _first(sizes.values()))
+        raise DataError("None of the images can be read." + first_problem(sizes.values()))
     usual = Counter(known).most_common(1)[0][0]
     checked = [_checked(pair, sizes, usual) for pair in pairs]
     unread = tuple(
@@ -51,7 +51,9 @@ def find_sets(
     )
     models = sorted({pair.model for pair in checked if not pair.error})
     if not models:
-        raise DataError("No image has both an original and a reconstruction." + _first(unread))
+        raise DataError(
+            "No image has both an original and a reconstruction." + first_problem(unread)
+        )
     folders = _folder_names(models)
     sets = tuple(
         FoundSet(
@@ -65,11 +67,7 @@ def find_sets(
         )
         for model in models
     )
-    return sets, unread
-
-
-def _first(reasons: Iterable[object]) -> str:
-    return "".join(f" First: {reason}." for reason in list(reasons)[:1])
+    return Findings(sets=sets, counts=_counts(sets), unread=unread)
 
 
 def _sizes(pairs: Sequence[Pair], report: Report) -> dict[Path, Size | str]:
@@ -114,12 +112,18 @@ def _files(pair: Pair) -> dict[str, Path]:
 def _checked(pair: Pair, sizes: Mapping[Path, Size | str], usual: Size) -> Pair:
     """The pair as it is where it can be judged, else without what cannot be used, and why."""
     reasons = {path: _reason(path, sizes[path], usual) for path in _files(pair).values()}
-    wrong = [reason for reason in reasons.values() if reason]
-    error = pair.error or "; ".join(wrong)
+    wrong = "; ".join(reason for reason in reasons.values() if reason)
+    error = pair.error or _lacking(pair) or wrong
     original = None if pair.original is None or reasons[pair.original] else pair.original
     if not error:
         return pair
     return replace(pair, error=error, original=original, reconstruction=None, attacked=None)
+
+
+def _lacking(pair: Pair) -> str:
+    if pair.reconstruction is None:
+        return "no reconstruction in the source"
+    return "no original in the source" if pair.original is None else ""
 
 
 def _reason(path: Path, size: Size | str, usual: Size) -> str:
@@ -226,8 +230,7 @@ def _paths_below(pair: Pair, folder: str) -> dict[str, str | None]:
     }
 
 
-def count_sets(sets: Sequence[FoundSet]) -> dict[str, int]:
-    """How much there is in `sets`, for a report."""
+def _counts(sets: Sequence[FoundSet]) -> dict[str, int]:
     pairs = [pair for found in sets for pair in found.pairs]
     return {
         "models": len(sets),

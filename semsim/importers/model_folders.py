@@ -11,9 +11,9 @@ from pathlib import Path
 
 from semsim.errors import DataError
 from semsim.importers.class_names import all_classes, class_name, read_class_names
-from semsim.importers.file_names import below, hidden_note, id_and_label, image_name, listing
-from semsim.importers.findings import Findings, Pair, Unread
-from semsim.importers.image_sets import count_sets, find_sets
+from semsim.importers.file_names import Tree, below, id_and_label, image_name, listing
+from semsim.importers.findings import Findings, Pair, first_problem
+from semsim.importers.image_sets import find_sets
 from semsim.progress import Report, silent
 from semsim.weights import sha256_of
 from semsim.words import agreeing, counted
@@ -54,51 +54,38 @@ class ModelFolders:
         if not pairs:
             raise DataError(
                 f"{source} holds no <model>/<id>_<label>_rec image that can be used."
-                + "".join(f" First problem: {one}." for one in tree.unread[:1])
+                f"{first_problem(tree.unread)}"
             )
-        sets, unread = find_sets(
+        found = find_sets(
             pairs,
             dataset=self.dataset,
             attack=self.attack,
             classes=all_classes(names, {pair.class_name for pair in pairs}),
             report=report,
         )
-        return Findings(
-            sets=sets,
-            counts=count_sets(sets),
-            unread=(*tree.unread, *unread),
-            notes=(*hidden_note(tree.hidden), *_unused_note(clean or {}, keys)),
-        )
+        return tree.told(found, *_unused_note(clean or {}, keys))
 
 
 @dataclass(kw_only=True)
-class _Tree:
-    """What has been read so far: by model, the files of each key."""
+class _Models(Tree):
+    """What has been read so far: by model, the files of each key; shown: _ori images."""
 
-    root: Path
     models: dict[str, dict[Key, Path]] = field(default_factory=dict)
-    shown: dict[str, dict[Key, Path]] = field(default_factory=dict)  # _ori images
-    unread: list[Unread] = field(default_factory=list)
-    hidden: int = 0
-
-    def leave_out(self, path: Path, why: str) -> None:
-        self.unread.append(Unread(below(path, self.root), why))
+    shown: dict[str, dict[Key, Path]] = field(default_factory=dict)
 
 
-def _read(source: Path, originals: Path | None) -> _Tree:
-    tree = _Tree(root=source)
-    top = listing(source, source)
-    tree.unread += [*top.unread, *(Unread(path.name, "not in a folder") for path in top.images)]
-    tree.hidden += top.hidden
-    names = {folder.name for folder in top.folders}
-    for folder in top.folders:
+def _read(source: Path, originals: Path | None) -> _Models:
+    tree = _Models(root=source)
+    folders = tree.top()
+    names = {folder.name for folder in folders}
+    for folder in folders:
         base = folder.name.removesuffix("_ori")
         if base != folder.name and base in names:
             _read_folder(folder, base, tree)
         elif originals is None or not folder.samefile(originals) or _has_reconstruction(folder):
             _read_folder(folder, folder.name, tree)
     for model in [model for model, files in tree.models.items() if not files]:
-        tree.leave_out(source / model, "holds no <id>_<label>_rec image")
+        tree.leave_out("holds no <id>_<label>_rec image", source / model)
         del tree.models[model], tree.shown[model]
     return tree
 
@@ -108,44 +95,35 @@ def _has_reconstruction(folder: Path) -> bool:
     return any(name is not None and not name.is_original for name in names)
 
 
-def _read_folder(folder: Path, model: str, tree: _Tree) -> None:
-    inside = listing(folder, tree.root)
-    tree.unread += inside.unread
-    tree.hidden += inside.hidden
-    for deep in inside.folders:
-        tree.leave_out(deep, "a folder in a folder")
+def _read_folder(folder: Path, model: str, tree: _Models) -> None:
     reconstructions = tree.models.setdefault(model, {})
     shown = tree.shown.setdefault(model, {})
-    for path in inside.images:
+    for path in tree.images_in(folder):
         name = image_name(path)
         if name is None or name.model_index is not None:
-            tree.leave_out(path, "expected <id>_<label>_rec or <id>_<label>_ori as its name")
+            tree.leave_out("expected <id>_<label>_rec or <id>_<label>_ori as its name", path)
             continue
         place = shown if name.is_original else reconstructions
         kept = place.setdefault((name.image_id, name.label), path)
         if kept != path:
-            tree.leave_out(path, f"{below(kept, tree.root)} is the same image")
+            tree.leave_out(f"{below(kept, tree.root)} is the same image", path)
 
 
-def _clean(folder: Path, tree: _Tree) -> dict[str, Path]:
+def _clean(folder: Path, tree: _Models) -> dict[str, Path]:
     """Clean originals by id: `<id>[_<label>][_ori]`; reconstructions among them are passed over."""
-    inside = listing(folder, tree.root)
+    named_already = folder.name in tree.models
     found: dict[str, Path] = {}
-    for path in inside.images:
+    for path in listing(folder).images if named_already else tree.images_in(folder):
         name = image_name(path)
         if name is not None and not name.is_original:
             continue
         kept = found.setdefault(id_and_label(path.stem)[0], path)
         if kept != path:
-            tree.leave_out(path, f"{below(kept, tree.root)} has the same id")
-    if folder.name not in tree.models:  # else its other files have been named already
-        tree.unread += inside.unread
-        for deep in inside.folders:
-            tree.leave_out(deep, "a folder in the folder of originals")
+            tree.leave_out(f"{below(kept, tree.root)} has the same id", path)
     return found
 
 
-def _drop_contradictions(tree: _Tree, clean: Mapping[str, Path]) -> None:
+def _drop_contradictions(tree: _Models, clean: Mapping[str, Path]) -> None:
     """Leave out every image of an id that has two class numbers."""
     places = [*tree.models.values(), *tree.shown.values()]
     labels: dict[str, set[int]] = {}
@@ -158,15 +136,15 @@ def _drop_contradictions(tree: _Tree, clean: Mapping[str, Path]) -> None:
     for files in places:
         for key in [key for key in files if len(labels[key[0]]) > 1]:
             numbers = ", ".join(map(str, sorted(labels[key[0]])))
-            tree.leave_out(files.pop(key), f"image {key[0]} has the classes {numbers}")
+            tree.leave_out(f"image {key[0]} has the classes {numbers}", files.pop(key))
 
 
-def _class_of(key: Key, model: str, tree: _Tree, names: tuple[str, ...]) -> str | None:
+def _class_of(key: Key, model: str, tree: _Models, names: tuple[str, ...]) -> str | None:
     """The name of the class; a model's files of a class the list does not have are left out."""
     name = class_name(key[1], names)
     for files in (tree.models[model], tree.shown[model]) if name is None else ():
         if key in files:
-            tree.leave_out(files[key], f"the list of classes has no class {key[1]}")
+            tree.leave_out(f"the list of classes has no class {key[1]}", files[key])
     return name
 
 
@@ -174,28 +152,20 @@ def _pair(
     model: str,
     key: Key,
     name: str,
-    tree: _Tree,
+    tree: _Models,
     clean: Mapping[str, Path] | None,
     disputed: Mapping[str, str],
 ) -> Pair:
     own = tree.shown[model].get(key)
-    original = own if clean is None else clean.get(key[0])
-    reconstruction = tree.models[model].get(key)
     return Pair(
         model=model,
         image_id=key[0],
         class_name=name,
-        original=original,
-        reconstruction=reconstruction,
+        original=own if clean is None else clean.get(key[0]),
+        reconstruction=tree.models[model].get(key),
         attacked=None if clean is None else own,
-        error=disputed.get(key[0]) or _lacking(original, reconstruction),
+        error=disputed.get(key[0], ""),
     )
-
-
-def _lacking(original: Path | None, reconstruction: Path | None) -> str:
-    if reconstruction is None:
-        return "no reconstruction in the source"
-    return "no original in the source" if original is None else ""
 
 
 def _unused_note(clean: Mapping[str, Path], keys: Iterable[Key]) -> list[str]:
@@ -205,7 +175,7 @@ def _unused_note(clean: Mapping[str, Path], keys: Iterable[Key]) -> list[str]:
     return [said] if unused else []
 
 
-def _disputed(tree: _Tree) -> dict[str, str]:
+def _disputed(tree: _Models) -> dict[str, str]:
     """Ids whose _ori images differ between models: they cannot all be the clean original."""
     files: dict[str, set[tuple[int, str]]] = {}
     for shown in tree.shown.values():

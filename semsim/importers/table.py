@@ -5,24 +5,24 @@ Wide: one row a reconstruction, with a column of answers for each annotator.
 Further columns are named by the settings; the tables a study exports need none.
 """
 
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
 
-from semsim.analysis.evidence import NONE_ANSWER
+from semsim.analysis.evidence import GIVEN, IMAGE_KEY, NONE_ANSWER
 from semsim.errors import DataError, SettingsError
 from semsim.importers.class_names import read_class_names
-from semsim.importers.findings import Findings
-from semsim.importers.human_tables import VOTE_TYPES
-from semsim.importers.table_facts import facts_of, scores_of
+from semsim.importers.findings import Findings, Unread
+from semsim.importers.human_tables import NAMED_TYPES, RATED_TYPES, VOTE_TYPES, votes_found
 from semsim.importers.text_table import TextTable, read_text_table
-from semsim.importers.vote_findings import votes_found
-from semsim.importers.vote_rows import YES, Row, Sieve, counted_votes, with_names
+from semsim.importers.vote_rows import NO, YES, Row, Sieve, counted_votes, with_names
 from semsim.metrics import find_metric
 from semsim.progress import Progress, Report, silent
+from semsim.scores.scoring import SCORE_COLUMNS
 from semsim.words import counted
 
 _CONSTANT = ("study", "votes_per_item", "headline")  # the same in every row of an export
@@ -119,7 +119,8 @@ class Table:
         table.columns(self.annotator)
         if self.answer not in table.cells and self.recognised not in table.cells:
             table.columns(self.answer, self.recognised)
-        others = [name for name in VOTE_TYPES if name not in (*columns, *_CONSTANT)]
+        every = (*VOTE_TYPES, *RATED_TYPES, *NAMED_TYPES)
+        others = [name for name in every if name not in (*columns, *_CONSTANT)]
         wanted = {**columns, **{name: name for name in others}}
         found = {name: column for name, column in wanted.items() if column in table.cells}
         rows = table.cells[list(found.values())].set_axis(list(found), axis=1)
@@ -150,6 +151,9 @@ class Table:
         sieve = _parsed(Sieve(rows=rows))
         if "class_name" in rows:
             sieve = with_names(sieve, "class_name", classes, ())
+        for column in NAMED_TYPES:
+            if column in rows:
+                sieve = with_names(sieve, column, classes, ())
         if "answer" in rows:
             sieve = with_names(sieve, "answer", classes, (NONE_ANSWER, "same", "different"))
         return counted_votes(sieve)
@@ -215,6 +219,8 @@ def _parsed(sieve: Sieve) -> Sieve:
         "rt_ms": _numbers,
         "protocol": _whole_numbers,
         "stratum": _whole_numbers,
+        "rating_levels": _whole_numbers,
+        "rating_threshold": _numbers,
         "client_ts": _times,
         "server_ts": _times,
         "simulated": lambda cells: cells.str.lower().map({"true": True, "false": False}),
@@ -243,3 +249,75 @@ def _whole_numbers(cells: pd.Series) -> pd.Series:
 
 def _times(cells: pd.Series) -> pd.Series:
     return pd.to_datetime(cells, utc=True, format="ISO8601", errors="coerce")
+
+
+def facts_of(
+    key: pd.DataFrame, cells: pd.DataFrame, given: Mapping[str, str]
+) -> tuple[pd.DataFrame, tuple[Unread, ...]]:
+    """One row a reconstruction: its key and, for each name in `given`, `human:<name>`.
+
+    key: of the rows about reconstructions, in step with `cells` by its index. given: columns of
+        `cells` by name.
+    """
+    facts = key[IMAGE_KEY].drop_duplicates().reset_index(drop=True)
+    unread: list[Unread] = []
+    for name, column in given.items():
+        values, problems = _one_each(key, cells[column], _share)
+        facts = facts.merge(values.rename(GIVEN + name), on=IMAGE_KEY, how="left")
+        unread += problems
+    return facts, tuple(unread)
+
+
+def scores_of(
+    key: pd.DataFrame, cells: pd.DataFrame, columns: Mapping[str, tuple[str, float]]
+) -> tuple[pd.DataFrame | None, tuple[Unread, ...]]:
+    """Scores of images; None where no metric is named.
+
+    columns: by metric, the column and what its values are divided by.
+    """
+    parts: list[pd.DataFrame] = []
+    unread: list[Unread] = []
+    for metric, (column, divisor) in columns.items():
+        values, problems = _one_each(key, cells[column], _number)
+        parts.append((values / divisor).rename("value").reset_index().assign(metric=metric))
+        unread += problems
+    return (pd.concat(parts)[list(SCORE_COLUMNS)] if parts else None), tuple(unread)
+
+
+def _one_each(
+    key: pd.DataFrame, column: pd.Series, parse: Callable[[str], float]
+) -> tuple[pd.Series, list[Unread]]:
+    """The value of `column` for each reconstruction that has one, float64 by its key."""
+    cells = key[IMAGE_KEY].assign(text=column).dropna().drop_duplicates()
+    unread, values = [], {}
+    for (*one, text), several in zip(
+        cells.to_numpy().tolist(), cells.duplicated(IMAGE_KEY, keep=False), strict=True
+    ):
+        where = f"{column.name} of image {one[3]} of {one[2]}"
+        if several:
+            unread.append(Unread(where, f"{text} is not its only value"))
+            continue
+        try:
+            values[tuple(one)] = parse(text)
+        except ValueError:
+            unread.append(Unread(where, f"cannot be read: {text}"))
+    index = pd.MultiIndex.from_tuples(list(values), names=IMAGE_KEY)
+    return pd.Series(list(values.values()), index=index, dtype=float), unread
+
+
+def _number(text: str) -> float:
+    """A score, which may be infinite; raises `ValueError` for what is no number."""
+    number = float(text)
+    if math.isnan(number):
+        raise ValueError(text)
+    return number
+
+
+def _share(text: str) -> float:
+    """A label as a number in [0, 1]; raises `ValueError` for another."""
+    word = text.lower()
+    if word in YES | NO:
+        return float(word in YES)
+    if not 0 <= float(word) <= 1:
+        raise ValueError(text)
+    return float(word)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from semsim.errors import DataError
 from semsim.importers.class_names import UNKNOWN, all_classes, read_class_table
-from semsim.importers.file_names import below, hidden_note, listing
-from semsim.importers.findings import Findings, Pair, Unread
-from semsim.importers.image_sets import count_sets, find_sets
+from semsim.importers.file_names import Tree
+from semsim.importers.findings import Findings, Pair
+from semsim.importers.image_sets import find_sets
 from semsim.progress import Report, silent
 from semsim.words import counted
 
@@ -26,82 +26,46 @@ class VariantFolders:
 
     def __call__(self, source: Path, name: str, report: Report = silent) -> Findings:
         """One reconstruction set a variant, named as its folder."""
-        top = listing(source, source)
-        clean = source / self.originals
+        tree, clean = Tree(root=source), source / self.originals
+        folders = tree.top()
         if not clean.is_dir():
             raise DataError(
                 f"{source} has no folder {self.originals!r}. It has: "
-                f"{', '.join(path.name for path in top.folders) or 'none'}. "
+                f"{', '.join(path.name for path in folders) or 'none'}. "
                 "Name the one of originals with --originals."
             )
-        tree = _Tree(root=source, hidden=top.hidden, unread=[*top.unread])
-        tree.unread += [Unread(path.name, "not in a folder") for path in top.images]
-        originals = tree.images(clean)
+        originals = _by_name(clean, tree)
         classes = {} if self.classes is None else read_class_table(self.classes)
+        variants = {f.name: _by_name(f, tree) for f in folders if f != clean}
         pairs = [
-            pair
-            for folder in top.folders
-            if folder != clean
-            for pair in _pairs(folder.name, originals, tree.images(folder), classes)
+            Pair(
+                model=model,
+                image_id=image_id,
+                class_name=classes.get(image_id, UNKNOWN),
+                original=originals.get(image_id),
+                reconstruction=images.get(image_id),
+            )
+            for model, images in variants.items()
+            for image_id in sorted({*originals, *images})
         ]
-        sets, unread = find_sets(
+        found = find_sets(
             pairs,
             dataset=self.dataset,
             attack=self.attack,
             classes=all_classes((), (pair.class_name for pair in pairs)),
             report=report,
         )
-        return Findings(
-            sets=sets,
-            counts=count_sets(sets),
-            unread=(*tree.unread, *unread),
-            notes=(*hidden_note(tree.hidden), *_class_notes(originals, classes)),
-        )
+        return tree.told(found, *_class_notes(originals, classes))
 
 
-@dataclass(kw_only=True)
-class _Tree:
-    root: Path
-    unread: list[Unread]
-    hidden: int
-
-    def images(self, folder: Path) -> dict[str, Path]:
-        """The images in `folder` by name without the suffix."""
-        inside = listing(folder, self.root)
-        self.unread += inside.unread
-        self.unread += [Unread(below(deep, self.root), "a folder") for deep in inside.folders]
-        self.hidden += inside.hidden
-        found: dict[str, Path] = {}
-        for path in inside.images:
-            kept = found.setdefault(path.stem, path)
-            if kept != path:
-                self.unread.append(Unread(below(path, self.root), f"{kept.name} has its name"))
-        return found
-
-
-def _pairs(
-    model: str,
-    originals: Mapping[str, Path],
-    images: Mapping[str, Path],
-    classes: Mapping[str, str],
-) -> list[Pair]:
-    return [
-        Pair(
-            model=model,
-            image_id=image_id,
-            class_name=classes.get(image_id, UNKNOWN),
-            original=originals.get(image_id),
-            reconstruction=images.get(image_id),
-            error=_lacking(image_id, originals, images),
-        )
-        for image_id in sorted({*originals, *images})
-    ]
-
-
-def _lacking(image_id: str, originals: Mapping[str, Path], images: Mapping[str, Path]) -> str:
-    if image_id not in originals:
-        return "no original in the source"
-    return "" if image_id in images else "no reconstruction in the source"
+def _by_name(folder: Path, tree: Tree) -> dict[str, Path]:
+    """The images in `folder` by name without the suffix."""
+    found: dict[str, Path] = {}
+    for path in tree.images_in(folder):
+        kept = found.setdefault(path.stem, path)
+        if kept != path:
+            tree.leave_out(f"{kept.name} has its name", path)
+    return found
 
 
 def _class_notes(originals: Mapping[str, Path], classes: Mapping[str, str]) -> list[str]:

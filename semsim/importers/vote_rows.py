@@ -8,11 +8,11 @@ import pandas as pd
 
 from semsim.analysis.evidence import IMAGE_KEY, NONE_ANSWER
 from semsim.errors import DataError
-from semsim.importers.findings import Unread
-from semsim.importers.human_tables import DIFFERENT, SAME
+from semsim.importers.findings import Unread, first_problem
 
 YES = {"true", "1", "yes"}  # however it is written
 NO = {"false", "0", "no"}
+SAME, DIFFERENT = "same", "different"
 Row = dict[Hashable, Any]
 _ORIGINAL_KEY = ["dataset", "image_id"]
 
@@ -93,8 +93,7 @@ def counted_votes(sieve: Sieve) -> Sieve:
         "the annotator has several votes on this image",
     )
     if kept.rows.empty:
-        first = "".join(f" First problem: {one}." for one in kept.unread[:1])
-        raise DataError(f"No vote can be read.{first}")
+        raise DataError(f"No vote can be read.{first_problem(kept.unread)}")
     return kept
 
 

@@ -35,7 +35,7 @@ import pandas as pd
 import psutil
 
 from semsim.errors import JobError, StopRequestedError
-from semsim.jobs.orders import from_record, to_record
+from semsim.jobs.orders import from_record, options, to_record
 from semsim.jobs.owner import is_alive, owner_from, owner_now
 from semsim.jobs.progress_log import (
     ProgressWriter,
@@ -70,6 +70,7 @@ class JobState(Enum):
     LOST = "lost"
 
 
+LIVE = frozenset({JobState.QUEUED, JobState.RUNNING})
 _WORDS = {
     "result.json": JobState.DONE,
     "error.txt": JobState.FAILED,
@@ -144,6 +145,15 @@ def read_order(job: Job, kind: type[T]) -> T:
     return from_record(kind, read_json(job.folder / ORDER_FILE))
 
 
+def older_options(job: Job, *needed: str) -> dict[str, str]:
+    """The `options` of a job that a previous version made; `JobError` where one is missing."""
+    given = options(job.argv)
+    missing = [name for name in needed if name not in given]
+    if missing:
+        raise JobError(f"{job.folder} cannot be resumed: it does not say its {missing[0]}.")
+    return given
+
+
 def open_job(root: Path, job_id: str) -> Job:
     """The job called `job_id`; `JobError` where there is none."""
     if not _ID.fullmatch(job_id):  # ids come from browsers: never a path
@@ -199,6 +209,11 @@ def list_jobs(root: Path, kind: str | None = None) -> list[Job]:
         except JobError as error:
             log.warning("A job is left out. %s Mend its spec.json or remove the folder.", error)
     return [job for job in jobs if kind is None or job.kind == kind]
+
+
+def live_jobs(root: Path, kind: str) -> list[Job]:
+    """The jobs of a kind that wait or run, newest first."""
+    return [job for job in list_jobs(root, kind) if state(job) in LIVE]
 
 
 def start(job: Job) -> None:

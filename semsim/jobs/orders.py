@@ -1,13 +1,31 @@
 """What a job was asked for: a dataclass that is kept as JSON, and the arguments of older jobs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from semsim.errors import SettingsError
 
 T = TypeVar("T")
+P = TypeVar("P", bound="Place")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a job finds and leaves things, and computes: auto, cpu, cuda or mps.
+
+    data: the data folder.
+    """
+
+    data: Path
+    device: str = "auto"
+
+    def resolved(self: P) -> P:
+        """The same for a process that starts in another folder."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        paths: dict[str, Any] = {k: v.resolve() for k, v in values.items() if isinstance(v, Path)}
+        return replace(self, **paths)
 
 
 def to_record(value: Any) -> Any:
@@ -33,7 +51,9 @@ def from_record(kind: type[T], record: Mapping[str, Any]) -> T:
     known = {field.name for field in fields(kind)}  # type: ignore[arg-type]  # a dataclass
     unknown = sorted(set(record) - known)
     if unknown:
-        raise SettingsError(f"{kind.__name__} has no setting {unknown[0]!r}.")
+        raise SettingsError(
+            f"{kind.__name__} has no setting {unknown[0]!r}. It has: {', '.join(sorted(known))}."
+        )
     try:
         return kind(**{name: _value(hints[name], value) for name, value in record.items()})
     except TypeError as error:

@@ -7,6 +7,7 @@ from typing import Any
 import typer
 
 from semsim.jobs.folders import Job, run_as_job
+from semsim.kept.whole import sweep
 from semsim.progress import Report
 from semsim.terminal import TerminalBar
 
@@ -14,8 +15,10 @@ from semsim.terminal import TerminalBar
 def carry_out(job: Job, work: Callable[[Report], dict[str, Any]]) -> dict[str, Any] | None:
     """Do `work` as `job`, showing how far it is; None where it was stopped as asked.
 
-    Ctrl-C ends the command with 130, after the command that goes on has been printed.
+    Ctrl-C ends the command with 130, after the command that goes on has been printed. What killed
+    writers have left in the data folder goes.
     """
+    sweep(job.folder.parents[1])
     try:
         with TerminalBar(job.title) as show:
             outcome = run_as_job(job.folder, work, also=show)

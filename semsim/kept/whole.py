@@ -4,14 +4,20 @@ What is being written lies beside its place under `.<name>.<process>.<thread>.pa
 writers of one name do not meet; the last to finish is what stays.
 """
 
+import contextlib
 import json
 import os
+import re
 import shutil
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+_LEFT = re.compile(r"\.(?P<name>.+)\.\d+\.\d+\.(?P<what>part|old)")
+_DAY = 24 * 3600.0  # seconds after which nobody is still writing
 
 
 @contextmanager
@@ -74,6 +80,32 @@ def whole_folders(*folders: Path, replace: bool = False) -> Iterator[tuple[Path,
     finally:
         for part in parts:
             shutil.rmtree(part, ignore_errors=True)
+
+
+def sweep(root: Path, age: float = _DAY) -> None:
+    """Remove what writers that were killed have left below `root`, `age` seconds ago or more.
+
+    A folder that was just being replaced gets its place back.
+    """
+    for above, folders, files in os.walk(root):
+        for found in filter(None, map(_LEFT.fullmatch, [*folders, *files])):
+            path, place = Path(above, found.group()), Path(above, found["name"])
+            with contextlib.suppress(FileNotFoundError):  # its writer has ended just now
+                if _idle(path) < age:
+                    continue
+                if found["what"] == "old" and not place.exists():
+                    os.rename(path, place)
+                elif path.is_dir():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink()
+        folders[:] = [name for name in folders if not _LEFT.fullmatch(name)]
+
+
+def _idle(path: Path) -> float:
+    """Seconds since it was written or renamed, which leaves the time of a folder's change."""
+    seen = path.stat()
+    return time.time() - max(seen.st_mtime, seen.st_ctime)
 
 
 def _name(parts: Mapping[Path, Path], replace: bool) -> None:

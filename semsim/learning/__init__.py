@@ -1,7 +1,6 @@
 """SemSim: a distance learned from what people can still recognise (Sun et al. 2023, §3.4)."""
 
 from semsim.learning.settings import TrainSettings
-from semsim.metrics.backbones import BACKBONES
 from semsim.registry import Registry
 
 PRESETS: Registry[TrainSettings] = Registry(
@@ -21,6 +20,13 @@ PRESETS: Registry[TrainSettings] = Registry(
         "code": TrainSettings(
             backbone="resnet18", normalize=True, lr=0.05, batch_size=64, epochs=100
         ),
+        # For few originals: five weights of pixels and of a network that stays as it is.
+        "mixed": TrainSettings(
+            backbone="lenet",
+            loss="mixed",
+            validation_fraction=0.0,
+            epochs=1,
+        ),
         # For studies of some ten to a hundred originals: distances of different originals are made
         # comparable, and the weights of the epoch with the best held-out AUC are kept.
         "pooled": TrainSettings(
@@ -38,4 +44,4 @@ PRESETS: Registry[TrainSettings] = Registry(
     },
 )
 
-__all__ = ["BACKBONES", "PRESETS", "TrainSettings"]
+__all__ = ["PRESETS", "TrainSettings"]

@@ -15,6 +15,7 @@ from semsim.learning.evaluation import auc_of, semsim_row
 from semsim.learning.settings import TrainSettings
 from semsim.learning.splits import HoldOut
 from semsim.learning.triplets import learnable, take_stock
+from semsim.metrics.provenance import START
 from semsim.registry import Registry
 
 ALL = "all"  # of the label budget: every original there is
@@ -168,11 +169,13 @@ def within_budget(
 def summary(rows: Sequence[Mapping[str, Any]], scope: str = "pooled") -> pd.DataFrame:
     """One row a value: mean, lowest and highest over seeds of SemSim's AUC and ρ, and the others'.
 
+    start: the same network before it saw a vote.
+
     rows: as `run_arm` returns them. NaN where nothing is defined.
     """
     table = pd.DataFrame([_facts(row, scope) for row in rows])
     grouped = table.groupby("value", sort=False)
-    found = grouped[["n_originals", "auc", "rho", "mse", "psnr", "ssim"]].mean()
+    found = grouped[["n_originals", "auc", "rho", "start", "mse", "psnr", "ssim"]].mean()
     found.insert(0, "seeds", grouped.size())
     found["auc_lowest"], found["auc_highest"] = grouped["auc"].min(), grouped["auc"].max()
     return found.reset_index()
@@ -181,6 +184,7 @@ def summary(rows: Sequence[Mapping[str, Any]], scope: str = "pooled") -> pd.Data
 def _facts(row: Mapping[str, Any], scope: str) -> dict[str, Any]:
     judged = row["held_out"]
     aucs = {name: auc_of(judged, name, scope) for name in ("mse", "psnr", "ssim")}
+    aucs["start"] = auc_of(judged, f"{semsim_row(judged)['metric']}.{START}", scope)
     numbers = {"auc": auc_of(judged, "semsim", scope), "rho": semsim_row(judged)["rho"], **aucs}
     known = {name: np.nan if value is None else value for name, value in numbers.items()}
     return {"value": str(row["value"]), "n_originals": row["n_originals"], **known}

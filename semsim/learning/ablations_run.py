@@ -23,14 +23,17 @@ from semsim.learning.ablations import (
     within_budget,
 )
 from semsim.learning.card import NOT_STATED, CardFacts, data_facts, write_card
+from semsim.learning.controls import ALL, check_controls, halves, shuffled_order
 from semsim.learning.evaluation import BASELINES, Judging, evaluate
 from semsim.learning.initial import check_initial
-from semsim.learning.orders import Facts, Order, free_checkpoint_path
-from semsim.learning.session import STATE_FILE, learn
+from semsim.learning.orders import STATE_FILE, Facts, Order, require_free
+from semsim.learning.settings import TrainSettings
 from semsim.learning.splits import HoldOut, Split, divide, hold_out_text
-from semsim.learning.triplets import is_simulated, learnable, take_stock
+from semsim.learning.triplets import is_simulated, learnable, take_stock, typed
 from semsim.metrics import Resources, find_metric
+from semsim.metrics.provenance import SHUFFLED, START
 from semsim.progress import Progress, Report, silent
+from semsim.words import counted
 
 STUDY_KIND = "learn-study"
 ARM_FILE = "arm.json"
@@ -63,11 +66,16 @@ class JudgedOrder:
     """A training, what is kept to judge it by, and the licence its card states.
 
     hold_out: None learns from everything and judges nothing, as trainings of older versions.
+    controls: of `semsim.learning.controls.CHOICES`; "all" trains a second time, on shuffled votes.
     """
 
     order: Order
     hold_out: HoldOut | None
     licence: str = NOT_STATED
+    controls: str = START
+
+    def __post_init__(self) -> None:
+        check_controls(self.controls)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,10 +114,18 @@ def train_and_judge(
     Goes on from what an earlier run left in `folder`. Returns the outcome of `learn` with
     `split`, `held_out` and `in_sample`, see `evaluate`. Raises as `learn` and `divide`.
     """
+    from semsim.learning.session import learn  # with torch, and only a job needs it
+
     if asked.hold_out is None:
         return learn(asked.order, material.labels, folder, report)
     split = divide(material.labels, asked.hold_out)
-    outcome = learn(asked.order, split.train, folder, report)
+    first, second = halves(report, asked.controls)
+    outcome = learn(asked.order, split.train, folder, first)
+    if asked.controls == ALL:
+        minutes = max(1, round(outcome["seconds"] / 60))
+        tell_control = f"as long again, about {counted(minutes, 'minute')}"
+        second(Progress(0, outcome["epochs"], tell_control))
+        learn(shuffled_order(asked.order), split.train, folder / SHUFFLED, second)
     judging, checkpoint = place.judging(), asked.order.checkpoint
     tell = _after(outcome, report)
     tell("judging held-out reconstructions")
@@ -158,20 +174,58 @@ def run_arm(
 
     Returns value, seed, n_originals, n_triplets, epochs, seconds, warnings and held_out.
     """
+    sides = Sides(
+        train=arm_labels(arm, material.labels),
+        test=divide(material.labels, arm.hold_out).test,
+        votes=material.votes,
+    )
+    facts = {"name": arm.name, "value": arm.value, "seed": arm.seed}
+    return run_sides(arm.settings, sides, place, folder, facts=facts, report=report)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sides:
+    """Labels to learn from and labels to judge by, see `divide`, and the votes behind them."""
+
+    train: pd.DataFrame
+    test: pd.DataFrame
+    votes: pd.DataFrame | None = None
+
+
+def run_sides(
+    settings: TrainSettings,
+    sides: Sides,
+    place: Workplace,
+    folder: Path,
+    *,
+    facts: Mapping[str, Any],
+    controls: str = START,
+    report: Report = silent,
+) -> dict[str, Any]:
+    """Train on one side and judge by the other, once: what `folder` has is not done again.
+
+    controls: of `semsim.learning.controls.CHOICES`. Returns `facts`, which go into the file as
+    well, with n_originals, n_triplets, epochs, warnings, seconds and held_out.
+    """
+    from semsim.learning.session import learn  # with torch, and only a job needs it
+
     done = folder / ARM_FILE
     if done.exists():
         return jobs.read_json(done)
     began = time.monotonic()
-    folder.mkdir(parents=True, exist_ok=True)
-    order = Order(name="semsim", checkpoints=folder, settings=arm.settings)
+    order = Order(name="semsim", checkpoints=folder, settings=settings)
     if not (folder / STATE_FILE).exists():  # a checkpoint without a state or numbers is of no use
         order.checkpoint.unlink(missing_ok=True)
-    outcome = learn(order, arm_labels(arm, material.labels), folder, report)
-    test = divide(material.labels, arm.hold_out).test
-    held_out = evaluate(order.checkpoint, test, material.votes, place.judging(), sample="held-out")
+    first, second = halves(report, controls)
+    outcome = learn(order, sides.train, folder, first)
+    if controls == ALL:
+        learn(shuffled_order(order), sides.train, folder / SHUFFLED, second)
+    held_out = evaluate(
+        order.checkpoint, sides.test, sides.votes, place.judging(), sample="held-out"
+    )
     kept = ("n_originals", "n_triplets", "epochs", "warnings")
     row = {
-        **{"name": arm.name, "value": arm.value, "seed": arm.seed},
+        **facts,
         **{key: outcome[key] for key in kept},
         **{"seconds": time.monotonic() - began, "held_out": held_out},
     }
@@ -211,7 +265,7 @@ def queue_judged(asked: JudgedOrder, material: Material, place: Workplace, root:
     """
     order = asked.order
     place.judging()
-    free_checkpoint_path(order.checkpoints, order.name)
+    require_free(order.checkpoint)
     orders.refuse_taken(order.name, root)
     check_initial(order.settings.backbone, order.settings.weights)
     labels = material.labels
@@ -256,7 +310,7 @@ def read_material(labels: Path, votes: Path | None) -> Material:
     """Tables from Parquet files; without the file of votes there are none."""
     try:
         found = pd.read_parquet(votes) if votes is not None and votes.exists() else None
-        return Material(labels=pd.read_parquet(labels), votes=found)
+        return Material(labels=typed(pd.read_parquet(labels)), votes=found)
     except FileNotFoundError:
         raise DataError(f"No labels at {labels}. Export them from a study.") from None
     except (OSError, ValueError) as error:

@@ -18,7 +18,7 @@ def load_table(paths: Sequence[Path], side: int) -> Tensor:
     They are resized as `SemSimModel` does in scoring. Raises `DataError` for one that is missing
     or broken.
     """
-    rows = [resize(read_image(path)[None], side)[0] for path in paths]
+    rows = [resize(read_image(path)[None], (side, side))[0] for path in paths]
     return torch.stack([(row * 255).round().byte() for row in rows])
 
 

@@ -4,21 +4,27 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from semsim.errors import WeightsError
 from semsim.kept.whole import write_json, write_text
+from semsim.learning.controls import verdict_of
 from semsim.weights import sha256_of
 from semsim.words import counted
+
+if TYPE_CHECKING:
+    from huggingface_hub import EvalResult
 
 FORMAT = "semsim-card/1"
 NOT_STATED = "not stated"
 HEADS = ("Metric", "ρ", "τ", "AUC pooled", "AUC within model", "AUC within original")
-_SIMULATED = (
-    "The votes were made by a program, not by people: this SemSim shows how the product works and "
-    "says nothing about people."
+_TEMPLATE = Path(__file__).with_name("card.md.jinja")
+_HUB_METRICS = ("spearmanr", "kendalltau", "roc_auc", "roc_auc", "roc_auc")  # of `HEADS`
+_HUB_LICENCES = (
+    *("apache-2.0", "mit", "bsd-3-clause", "gpl-3.0", "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0"),
+    *("cc-by-nc-4.0", "cc-by-nc-sa-4.0", "cc-by-nc-nd-4.0", "odbl"),
 )
 
 
@@ -106,76 +112,72 @@ def without_paths(evaluation: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def card_markdown(card: Mapping[str, Any]) -> str:
-    """The card for people to read."""
-    split, data = card["split"], card["data"]
-    votes = "no votes, only majorities" if data["n_votes"] is None else f"{data['n_votes']} votes"
-    people = "" if data["n_annotators"] is None else f" of {data['n_annotators']} annotators"
-    lines = [
-        f"# SemSim {card['name']}",
-        "",
-        *([f"**Simulated votes.** {_SIMULATED}", ""] if card["simulated"] else []),
-        "A distance between an original and a reconstruction; smaller means that people recognise "
-        "more. It is made to compare reconstructions like those it was judged by, not to certify "
-        "that an image is safe.",
-        "",
-        "## Made from",
-        f"- Study: {card['study'] or 'not named'}; {votes}{people} on "
-        f"{data['n_reconstructions']} reconstructions",
-        f"- Data sets: {', '.join(data['datasets'])}; attacks: {', '.join(data['attacks'])}",
-        f"- Models: {', '.join(data['models'])}",
-        f"- Learned from {card['n_triplets']} triplets of {card['n_originals']} originals in "
-        f"{card['epochs']} epochs",
-        f"- Held out: {split['words']} ({split['hold_out']}, share {split['fraction']:g}, seed "
-        f"{split['seed']}); {split['unused']} reconstructions on neither side",
-        f"- Made {card['created']}; sha256 {card['sha256']}",
-        f"- Licence: {card['licence']}",
-        "",
-        *_results("Held out", card["held_out"]),
-        *_results("In sample (what it learned from; no measure of its worth)", card["in_sample"]),
-        "## Warnings",
-        *([f"- {warning}" for warning in card["warnings"]] or ["- none"]),
-        "",
-        "## Settings",
-        *[f"- {name}: {value}" for name, value in card["settings"].items()],
-        "",
-        "## Versions",
-        *[f"- {name} {version}" for name, version in card["versions"].items()],
-    ]
-    return "\n".join(lines) + "\n"
+    """The card for people to read, after the front matter that a model hub reads."""
+    from huggingface_hub import ModelCard, ModelCardData  # an HTTP client comes along: slow
+
+    front = ModelCardData(
+        **_licence(card["licence"]),
+        library_name="semsim",
+        tags=["image-similarity", "privacy", *(["simulated-votes"] if card["simulated"] else [])],
+        datasets=card["data"]["datasets"],
+        metrics=list(dict.fromkeys(_HUB_METRICS)),
+        model_name=card["name"],
+        eval_results=_eval_results(card) or None,
+    )
+    tools: dict[str, Any] = {
+        **{"heads": HEADS, "rows": table_rows, "counted": counted},
+        "verdict": verdict_of(card["held_out"]).sentences,
+    }
+    return str(ModelCard.from_template(front, template_path=str(_TEMPLATE), **tools, **card))
 
 
-def _results(title: str, judged: Mapping[str, Any]) -> list[str]:
+def _licence(words: str) -> dict[str, Any]:
+    """The licence as a hub has it: one it does not know is "other", in the words given."""
+    if words == NOT_STATED:
+        return {"license": "unknown"}
+    known = words.lower() in _HUB_LICENCES
+    return {"license": words.lower()} if known else {"license": "other", "license_name": words}
+
+
+def _eval_results(card: Mapping[str, Any]) -> "list[EvalResult]":
+    """What the SemSim itself reached on what was held out, with 95 % intervals."""
+    from huggingface_hub import EvalResult
+
+    data = " + ".join(card["data"]["datasets"])
+    own = next(r for r in card["held_out"]["metrics"] if r["metric"].startswith("semsim:"))
     return [
-        f"## {title}",
-        f"{counted(judged['n_images'], 'reconstruction')} of "
-        f"{counted(judged['n_originals'], 'original')} by "
-        f"{counted(judged['n_models'], 'model')}; 95 % intervals in brackets.",
-        "",
-        "| " + " | ".join(HEADS) + " |",
-        "|" + "---|" * len(HEADS),
-        *["| " + " | ".join(cells) + " |" for cells in table_rows(judged)],
-        "",
-        *[f"- {name} is left out: {why}" for name, why in judged["left_out"].items()],
-        *[f"- {note}" for note in judged["notes"]],
-        "",
+        EvalResult(
+            task_type="image-similarity",
+            dataset_type=data,
+            dataset_name=data,
+            dataset_split="held-out",
+            metric_type=kind,
+            metric_name=head,
+            metric_value=value,
+            metric_args={"level": 0.95, "low": low, "high": high},
+        )
+        for kind, head, (value, low, high) in zip(
+            _HUB_METRICS, HEADS[1:], _measured(own), strict=True
+        )
+        if value is not None
     ]
 
 
 def table_rows(judged: Mapping[str, Any]) -> list[list[str]]:
     """One row a metric, as text: the columns `HEADS`, with intervals."""
     return [
-        [
-            row["title"],
-            *(_interval(row[k], row[f"{k}_low"], row[f"{k}_high"]) for k in ("rho", "tau")),
-            *(_auc(row["auc"], s) for s in ("pooled", "within model", "within original")),
-        ]
+        [row["title"], *(_interval(*found) for found in _measured(row))]
         for row in judged["metrics"]
     ]
 
 
-def _auc(scopes: Mapping[str, Mapping[str, Any]], scope: str) -> str:
-    found = scopes.get(scope)
-    return "–" if found is None else _interval(found["auc"], found["low"], found["high"])
+def _measured(row: Mapping[str, Any]) -> list[tuple[float | None, float | None, float | None]]:
+    """Value and ends of the interval under each of `HEADS` but the first."""
+    aucs = [row["auc"].get(scope, {}) for scope in ("pooled", "within model", "within original")]
+    return [
+        *((row[key], row[f"{key}_low"], row[f"{key}_high"]) for key in ("rho", "tau")),
+        *((found.get("auc"), found.get("low"), found.get("high")) for found in aucs),
+    ]
 
 
 def _interval(value: float | None, low: float | None, high: float | None) -> str:

@@ -5,10 +5,13 @@ from pathlib import Path
 
 from semsim.errors import SettingsError, WeightsError
 from semsim.kept.whole import write_json
+from semsim.learning.card import read_card
+from semsim.learning.controls import verdict_of
 from semsim.learning.orders import checkpoint_path
-from semsim.metrics.network import read_training
+from semsim.metrics.provenance import read_training
 
 PROMOTED_FILE = "workspace-semsim.json"
+BUILT_IN = "demo"  # the SemSim that comes with the product
 
 
 def promote(checkpoints: Path, name: str) -> Path:
@@ -24,11 +27,25 @@ def promote(checkpoints: Path, name: str) -> Path:
     return path
 
 
+def lost_to(checkpoints: Path, name: str) -> str:
+    """What the checkpoint called `name` lost to on what was held out, by its card; "" if nothing.
+
+    Of MSE, PSNR, SSIM and its own start. One that nobody judged has lost nothing that is known.
+    Raises as `promote` for a name, `WeightsError` for a broken card.
+    """
+    card = read_card(checkpoint_path(checkpoints, name))
+    return "" if card is None else ", ".join(verdict_of(card["held_out"]).lost)
+
+
 def promoted(checkpoints: Path) -> str | None:
-    """The name of the SemSim of the workspace; None where none was chosen or its file has gone."""
+    """The name of the SemSim of the workspace; None where there is none.
+
+    Until one is chosen, and where its file has gone, it is the one that comes with the product.
+    """
+    built_in = BUILT_IN if checkpoint_path(checkpoints, BUILT_IN).is_file() else None
     try:
         content = json.loads((Path(checkpoints) / PROMOTED_FILE).read_text(encoding="utf-8"))
         name = str(content["semsim"])
-        return name if checkpoint_path(checkpoints, name).is_file() else None
+        return name if checkpoint_path(checkpoints, name).is_file() else built_in
     except (FileNotFoundError, ValueError, KeyError, TypeError, SettingsError):
-        return None  # a file edited by hand is no reason for Compare not to open
+        return built_in  # a file edited by hand is no reason for Compare not to open

@@ -1,11 +1,15 @@
 """What is watched while SemSim learns, and the signs that it does not."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _SAME = 1e-3  # share of the margin below which a loss is "exactly the margin" and a distance 0
 
@@ -61,6 +65,8 @@ class Distances:
 
 def distances(anchors: Tensor, positives: Tensor, negatives: Tensor) -> Distances:
     """Distances between features (T, d) of originals and their reconstructions."""
+    import torch  # the curves on a page need none
+
     features = torch.cat([anchors, positives, negatives])
     return Distances(
         plus=torch.linalg.vector_norm(anchors - positives, dim=1),

@@ -20,7 +20,7 @@ from semsim.progress import Progress, Report
 
 _SCORING_BATCH = 256  # images whose features are held at once
 # Each use of chance has a stream of its own, so that none shifts another.
-SPLIT, _TRIPLETS, _AUGMENTATION, _IDENTITY, _NETWORK = range(5)
+SPLIT, _TRIPLETS, _AUGMENTATION, _IDENTITY, _NETWORK, SHUFFLE = range(6)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,7 @@ def run_epoch(
             seen.append(_step(model, optimizer, batch, settings))
             _check_finite(seen[-1].loss, epoch, settings)
             report(_batch_progress(epoch, number + 1, batches, settings, seen[-1].loss))
-    return _record(epoch, seen, settings.margin, _validate(model, material))
+    return _record(epoch, seen, settings.margin, validate(model, material))
 
 
 def embed(model: SemSimModel, table: Tensor, numbers: np.ndarray) -> Tensor:
@@ -184,7 +184,7 @@ def _step(
     )
 
 
-def _validate(model: SemSimModel, material: Material) -> dict[str, float | None]:
+def validate(model: SemSimModel, material: Material) -> dict[str, float | None]:
     """What is known of the held-out originals, by name of `EpochRecord`; empty without any."""
     triplets = material.index.every(material.held_out)
     pairs, recognisable = material.index.judged(material.held_out)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from semsim.analysis.auc_differences import auc_differences
 from semsim.analysis.evidence import GIVEN, IMAGE_KEY, Evidence, gather
 from semsim.analysis.human import human_score
 from semsim.analysis.layout import layout_of
@@ -17,7 +18,9 @@ from semsim.analysis.result import Analysis, AnalysisSettings
 from semsim.analysis.roc import auc_table
 from semsim.analysis.run import analyse
 from semsim.errors import DataError
+from semsim.learning.controls import controls_of, difference_rows
 from semsim.metrics import MetricSpec, Resources, find_metric
+from semsim.metrics.provenance import read_training
 from semsim.progress import Progress, Report, silent
 from semsim.scores.scoring import ScoreBook, pair_sets_of_labels, score_sets
 
@@ -56,8 +59,10 @@ def evaluate(
     sample: Sample,
     report: Report = silent,
 ) -> dict[str, Any]:
-    """Judge the SemSim at `checkpoint` and the other metrics by the reconstructions in `labels`.
+    """Judge the SemSim at `checkpoint`, its controls and the other metrics by `labels`.
 
+    The controls are what `controls_of` finds: the network before it saw a vote, and the same
+    training on shuffled votes.
     labels: see `divide`. votes: of these and perhaps of other reconstructions, which are left out;
         None where only the majority is known, and then there is no human ceiling.
     sample: "held-out", or "in-sample" for what the SemSim was trained on; written into the result,
@@ -65,26 +70,34 @@ def evaluate(
     Returns what `table_rows` and a model card read, ready for JSON: numbers that are undefined
     are None, with the reason.
     """
-    own = find_metric(f"semsim:{checkpoint.stem}")
+    own = find_metric(f"semsim:{checkpoint.stem}").spec
+    found, absent = controls_of(checkpoint)
+    controls = {f"semsim:{path.stem}": control for control, path in found.items()}
     elsewhere = replace(judging.resources, checkpoints=checkpoint.parent)
     sets = pair_sets_of_labels(labels)
     report(Progress(0, 3, "SemSim of each image"))
-    mine = score_sets(sets, [own.spec.name], elsewhere, judging.scores)
+    mine = score_sets(sets, [own.name, *controls], elsewhere, judging.scores)
     report(Progress(1, 3, "other metrics of each image"))
-    others = score_sets(sets, judging.metrics, judging.resources, judging.scores)
+    theirs = score_sets(sets, judging.metrics, judging.resources, judging.scores)
     report(Progress(2, 3, "agreement with people"))
-    specs = [own.spec, *(find_metric(name).spec for name in judging.metrics)]
-    scores = pd.concat([book.scores for book in (mine, others) if not book.scores.empty])
-    evidence = evidence_of(labels, votes, scores, specs)
+    others = [find_metric(name).spec for name in (*controls, *judging.metrics)]
+    scores = pd.concat([book.scores for book in (mine, theirs) if not book.scores.empty])
+    evidence = evidence_of(labels, votes, scores, [own, *others])
     headline = "majority" if votes is not None else _FROM_LABELS
-    analysis = analyse(evidence, specs, replace(judging.analysis, headline=headline))
+    settings = replace(judging.analysis, headline=headline)
+    analysis = analyse(evidence, [own, *others], settings)
+    scored = [spec for spec in analysis.specs if spec.name != own.name]
+    against = auc_differences(own, scored, evidence, settings)
     report(Progress(3, 3, "judged"))
     return {
         "sample": sample,
         "simulated": evidence.simulated,
         **_sizes(analysis),
         "metrics": [*_metric_rows(analysis), _human_row(analysis)],
-        "left_out": _left_out([mine, others]),
+        "against": difference_rows(against, controls),
+        "absent": absent,
+        "loss": read_training(checkpoint).settings.get("loss", ""),
+        "left_out": _left_out([mine, theirs]),
         "notes": list(dict.fromkeys((*evidence.notes, *analysis.notes))),
     }
 
@@ -221,6 +234,8 @@ def _of_annotators(evidence: Evidence, chosen: list[int]) -> Evidence:
         given={},
         scores={HUMAN: answers[:, 0]},
         set_scores={},
+        ratings=None,  # whether one says yes is what is judged
+        as_named=None,
     )
 
 

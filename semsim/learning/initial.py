@@ -1,22 +1,26 @@
 """Weights a training starts from, where it is told to start from any."""
 
+from __future__ import annotations
+
+import json
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file
-from torch import Tensor
 
 from semsim.errors import WeightsError
-from semsim.learning.pretrain import start_facts
 from semsim.learning.settings import IMAGENET, SCRATCH
-from semsim.metrics.backbones import torchvision_name
-from semsim.metrics.network import SemSimModel, read_training
-from semsim.weights import sha256_of
+from semsim.metrics.provenance import control_in, read_training
+from semsim.weights import sha256_of, tensor_facts
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from semsim.metrics.network import SemSimModel
+
+START_KIND = "semsim-start"  # of the files that `learn pretrain` writes
 _OF_SEMSIM = {"mean", "std"}  # beside the network in a SemSim checkpoint
 _SUFFIXES = (".safetensors", ".pth")
 
@@ -28,6 +32,8 @@ def check_initial(backbone: str, weights: str) -> None:
     that is missing.
     """
     if weights == IMAGENET:
+        from semsim.metrics.backbones import torchvision_name  # with torch
+
         torchvision_name(backbone)
     elif weights != SCRATCH and not Path(weights).is_file():
         raise WeightsError(f"No weights at {weights}. Give a file, {SCRATCH!r} or {IMAGENET!r}.")
@@ -71,8 +77,21 @@ def absolute(weights: str) -> str:
 
 def starts(folder: Path) -> dict[str, str]:
     """Files of weights in `folder` by name, with what each says of itself, such as its network."""
-    files = (path for path in sorted(Path(folder).glob("*")) if path.suffix in _SUFFIXES)
+    files = (
+        path
+        for path in sorted(Path(folder).glob("*"))
+        if path.suffix in _SUFFIXES and not control_in(path.stem)
+    )
     return {path.name: _says(path) for path in files}
+
+
+def start_facts(path: Path) -> dict[str, Any] | None:
+    """What `pretrain.save_start` was told of the weights at `path`; None for others."""
+    try:
+        metadata = tensor_facts(path)
+        return dict(json.loads(metadata["config"])) if metadata.get("kind") == START_KIND else None
+    except (SafetensorError, OSError, KeyError, ValueError):
+        return None
 
 
 def _says(path: Path) -> str:
@@ -89,10 +108,15 @@ def _says(path: Path) -> str:
 def _imagenet(backbone: str) -> Any:
     from torchvision.models import get_model_weights  # slow to import, often not needed
 
+    from semsim.metrics.backbones import torchvision_name
+
     return get_model_weights(torchvision_name(backbone)).DEFAULT
 
 
 def _read(backbone: str, weights: str) -> Mapping[str, Tensor]:
+    import torch
+    from safetensors.torch import load_file
+
     try:
         if weights == IMAGENET:
             return dict(_imagenet(backbone).get_state_dict(progress=False, check_hash=True))

@@ -1,26 +1,30 @@
-"""Orders of trainings and studies that a previous version left on disk, as they are given now."""
+"""Orders of trainings and studies from their jobs, also those that a previous version left."""
 
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from semsim.errors import JobError
-from semsim.jobs.folders import ORDER_FILE, Job, read_json
+from semsim.jobs.folders import ORDER_FILE, Job, read_json, read_order
 from semsim.jobs.orders import from_record, options
 from semsim.learning.ablations_run import StudyJob, TrainingJob
 from semsim.learning.settings import TrainSettings
 
 
-def older_training(job: Job) -> TrainingJob:
-    """The order in a flat order.json, or in the arguments of a job that has none."""
+def training_order(job: Job) -> TrainingJob:
+    """The order of a job; before, it was flat, or in the arguments of a job that had none."""
+    if not job.argv:
+        return read_order(job, TrainingJob)
     record = _record(job) if (job.folder / ORDER_FILE).exists() else _from_arguments(job)
     order = {name: record[name] for name in ("name", "study", "settings", "checkpoints")}
     asked = {"order": order, **{name: record[name] for name in ("hold_out", "licence")}}
     return from_record(TrainingJob, {"asked": asked, "place": _place(record)})
 
 
-def older_study(job: Job) -> StudyJob:
-    """The order in a flat order.json."""
+def study_order(job: Job) -> StudyJob:
+    """The order of a job; before, it was flat."""
+    if not job.argv:
+        return read_order(job, StudyJob)
     record = _record(job)
     return from_record(StudyJob, {"plan": record["plan"], "place": _place(record)})
 

@@ -1,18 +1,18 @@
 """Asking for a training: what it is made of, and the names that are taken."""
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from semsim.errors import JobError, SettingsError
 from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job, JobState
+from semsim.jobs.folders import Job
+from semsim.kept.names import checked_name
 from semsim.learning.settings import TrainSettings
+from semsim.metrics.provenance import control_in
 
 KIND = "learn"
 FACTS_FILE = "training.json"
-_LIVE = {JobState.QUEUED, JobState.RUNNING}
-_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,79}")
+STATE_FILE = "training.pt"  # in the job's folder while it is not done
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,18 +20,21 @@ class Order:
     """What to train, and where the outcome goes.
 
     name: the checkpoint's, without suffix. checkpoints: the folder it goes to.
-    study: whose votes it learns from, for people to read.
+    study: whose votes it learns from, for people to read. control: of `CONTROLS`, where it makes
+        no SemSim but what the one called `name` is compared with.
     """
 
     name: str
     checkpoints: Path
     settings: TrainSettings
     study: str = ""
+    control: str = ""
 
     @property
     def checkpoint(self) -> Path:
         """Where the finished weights go."""
-        return checkpoint_path(self.checkpoints, self.name)
+        path = checkpoint_path(self.checkpoints, self.name)
+        return control_path(path, self.control) if self.control else path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,17 +48,21 @@ class Facts:
 
 def checkpoint_path(checkpoints: Path, name: str) -> Path:
     """The file of the checkpoint called `name`; `SettingsError` where that cannot be a name."""
-    if not _NAME.fullmatch(name):
+    checked = checked_name(name, "a checkpoint")
+    if control_in(checked):
         raise SettingsError(
-            f"{name!r} cannot name a checkpoint: use up to 80 letters, digits, '.', '_' and '-', "
-            "beginning with a letter or digit."
+            f"{name!r} is the name of a control, not of a SemSim; leave out .{control_in(checked)}."
         )
-    return Path(checkpoints) / f"{name}.safetensors"
+    return Path(checkpoints) / f"{checked}.safetensors"
 
 
-def free_checkpoint_path(checkpoints: Path, name: str) -> Path:
-    """As `checkpoint_path`; `SettingsError` where a checkpoint of that name exists already."""
-    path = checkpoint_path(checkpoints, name)
+def control_path(checkpoint: Path, control: str) -> Path:
+    """Where the control of `CONTROLS` that goes with a checkpoint lies: beside it."""
+    return checkpoint.with_name(f"{checkpoint.stem}.{control}{checkpoint.suffix}")
+
+
+def require_free(path: Path) -> Path:
+    """`path`; `SettingsError` where there is a checkpoint already."""
     if path.exists():
         raise SettingsError(f"There is a checkpoint {path} already; choose another name.")
     return path
@@ -80,6 +87,5 @@ def name_of(job: Job) -> str:
 
 def refuse_taken(name: str, root: Path) -> None:
     """`SettingsError` where a training below `root` that is not over has that name."""
-    live = [job for job in jobs.list_jobs(root, KIND) if jobs.state(job) in _LIVE]
-    if any(name_of(job) == name for job in live):
+    if any(name_of(job) == name for job in jobs.live_jobs(root, KIND)):
         raise SettingsError(f"{name!r} is being trained already; choose another name.")

@@ -6,22 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import nn
 
 from semsim.defences.crop_flip import CropFlip
-from semsim.errors import SettingsError
+from semsim.learning.initial import START_KIND
 from semsim.metrics.backbones import make_backbone
 from semsim.metrics.network import resize
 from semsim.progress import Report, silent
+from semsim.registry import check_settings, setting
 from semsim.targets.degrade import degrade
 from semsim.targets.model import TargetModel
 from semsim.targets.train import Training, accuracy, carry_out
-from semsim.targets.train import TrainSettings as ClassifierTraining
+from semsim.targets.train_settings import TrainSettings as ClassifierTraining
 from semsim.types import LabelledImages
 from semsim.weights import write_tensors
-
-KIND = "semsim-start"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,18 +31,16 @@ class PretrainSettings:
 
     backbone: str = "resnet18"
     small_stem: bool = True
-    input_size: int = 32
-    epochs: int = 20
+    input_size: int = setting(32, least=1)
+    epochs: int = setting(20, least=1)
     lr: float = 0.05
-    batch_size: int = 64
+    batch_size: int = setting(64, least=1)
     flip: float = 0.5  # chance of mirroring an image, beside moving it
     degrade: bool = True  # blur, noise and washed-out contrast on about two images in three
     seed: int = 7
 
     def __post_init__(self) -> None:
-        for name in ("input_size", "epochs", "batch_size"):
-            if getattr(self, name) < 1:
-                raise SettingsError(f"{name} must be at least 1; got {getattr(self, name)!r}.")
+        check_settings(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,17 +93,7 @@ def save_start(
     """
     weights = {**model.body.state_dict(), "mean": model.mean, "std": model.std}
     config = json.dumps({"settings": asdict(settings), **facts})
-    write_tensors(path, weights, {"kind": KIND, "config": config})
-
-
-def start_facts(path: Path) -> dict[str, Any] | None:
-    """What `save_start` was told of the weights at `path`; None for weights of another origin."""
-    try:
-        with safe_open(str(path), framework="pt") as file:
-            metadata = file.metadata() or {}
-        return dict(json.loads(metadata["config"])) if metadata.get("kind") == KIND else None
-    except (SafetensorError, OSError, KeyError, ValueError):
-        return None
+    write_tensors(path, weights, {"kind": START_KIND, "config": config})
 
 
 def start_accuracy(model: TargetModel, data: LabelledImages) -> float:
@@ -117,4 +103,4 @@ def start_accuracy(model: TargetModel, data: LabelledImages) -> float:
 
 
 def _sized(data: LabelledImages, side: int) -> LabelledImages:
-    return replace(data, images=resize(data.images, side))
+    return replace(data, images=resize(data.images, (side, side)))

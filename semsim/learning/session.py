@@ -3,7 +3,7 @@
 import hashlib
 import pickle
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,21 @@ import torch
 
 from semsim.errors import SettingsError, WeightsError
 from semsim.kept.versions import software_versions
-from semsim.kept.whole import whole_file
+from semsim.kept.whole import whole_file, write_bytes
 from semsim.learning.diagnostics import EpochRecord
 from semsim.learning.initial import identify
-from semsim.learning.orders import Order, free_checkpoint_path
+from semsim.learning.orders import STATE_FILE, Order, control_path, require_free
 from semsim.learning.settings import TrainSettings
 from semsim.learning.train import TrainResult, TrainState, train
 from semsim.learning.triplets import COLUMNS, VOTE_COLUMNS, is_simulated
-from semsim.metrics.network import Training, save_semsim
+from semsim.metrics.blocks import NAMES
+from semsim.metrics.network import SemSimModel, load_semsim, save_semsim
+from semsim.metrics.provenance import CONTROLS, START, WEIGHT_OF, Training, original_keys
 from semsim.progress import Report
+from semsim.weights import sha256_of
 
-STATE_FILE = "training.pt"  # in the job's folder while it is not done
+START_FILE = "start.safetensors"  # in the job's folder: the network before it saw a vote
+
 # torch.load has no error of its own: a broken file raises whatever its parser trips on.
 _BROKEN = (
     pickle.UnpicklingError,
@@ -40,21 +44,33 @@ _BROKEN = (
 def learn(order: Order, labels: pd.DataFrame, folder: Path, report: Report) -> dict[str, Any]:
     """Carry out `order`, going on from what an earlier run left in `folder`.
 
+    The network before it saw a vote is kept beside the checkpoint, as its control `START`.
     labels: see `take_stock`.
     Returns what a result page needs, ready for JSON. Raises `SettingsError` where the name is
     taken, or the order is another than the one begun in `folder`.
     """
     began = time.monotonic()
-    state_path = Path(folder) / STATE_FILE
+    folder.mkdir(parents=True, exist_ok=True)
+    state_path, start = Path(folder) / STATE_FILE, Path(folder) / START_FILE
     begun = read_state(state_path, order, labels)
     if begun is None:
-        free_checkpoint_path(order.checkpoints, order.name)
+        require_free(order.checkpoint)
+        start.unlink(missing_ok=True)
 
     def save(state: TrainState) -> None:
         write_state(state_path, state, order, labels)
 
-    outcome = train(labels, order.settings, report=report, resume=begun, save=save)
-    training = _training(order, labels, outcome)
+    def keep_start(model: SemSimModel) -> None:
+        save_semsim(model, start, _start_of(order))
+
+    outcome = train(
+        labels, order.settings, report=report, resume=begun, save=save, begun=keep_start
+    )
+    training = replace(_training(order, labels, outcome), start=_keep_start(order, start))
+    if outcome.model.settings.mixed and start.exists():
+        training = replace(
+            training, results={**training.results, **_weights(outcome.model, load_semsim(start))}
+        )
     save_semsim(outcome.model, order.checkpoint, training)
     return {
         **asdict(training),
@@ -113,6 +129,44 @@ def read_state(path: Path, order: Order, labels: pd.DataFrame) -> TrainState | N
     return state
 
 
+def _start_of(order: Order) -> Training:
+    """Where the network comes from before it has seen a vote."""
+    settings = order.settings
+    began_with = identify(settings.backbone, settings.weights)
+    return Training(
+        n_originals=0,
+        n_triplets=0,
+        simulated=False,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions={**software_versions(), "initial weights": began_with},
+        settings=settings.result_settings(),
+        control=START,
+    )
+
+
+def _keep_start(order: Order, start: Path) -> str:
+    """Put the start beside the checkpoint and return its hash; "" where there is none.
+
+    A control has the start of its SemSim; what an older version began has left none. Controls of
+    an earlier SemSim of the same name must not stand for this one's.
+    """
+    if order.control:
+        return ""
+    for control in CONTROLS:
+        control_path(order.checkpoint, control).unlink(missing_ok=True)
+    if not start.exists():
+        return ""
+    kept = control_path(order.checkpoint, START)
+    write_bytes(kept, start.read_bytes())
+    return sha256_of(kept)
+
+
+def _weights(model: SemSimModel, start: SemSimModel) -> dict[str, float]:
+    """What each block of a mixed SemSim counts, where 1 is what it counted before any vote."""
+    counts = (model.weights / start.weights).tolist()
+    return {f"{WEIGHT_OF}{name}": count for name, count in zip(NAMES, counts, strict=True)}
+
+
 def _training(order: Order, labels: pd.DataFrame, outcome: TrainResult) -> Training:
     last = outcome.records[outcome.kept_epoch - 1].values()
     settings = order.settings
@@ -128,6 +182,8 @@ def _training(order: Order, labels: pd.DataFrame, outcome: TrainResult) -> Train
         warnings=list(outcome.warnings),
         results={**last, "n_held_out": float(len(outcome.held_out))},
         stopped=outcome.stopped,
+        control=order.control,
+        originals=sorted(set(original_keys(labels))),
     )
 
 

@@ -5,14 +5,11 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from semsim.errors import SettingsError
+from semsim.registry import check_settings, setting
 
-AUGMENTATIONS = ("crop-flip", "joint", "none")
-LOSS_NAMES = ("triplet", "contrastive", "pooled")
-BATCH_NORMS = ("trained", "frozen")
-ORDERINGS = ("majority", "votes")
-MININGS = ("random", "semi-hard")
 SCRATCH = "scratch"
 IMAGENET = "imagenet"
+MIXED = "mixed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,42 +21,93 @@ class TrainSettings:
     others may not. Raises `SettingsError` for a value out of range.
     """
 
-    backbone: str = "resnet50"  # or another of torchvision by name, or timm:<name>
-    weights: str = SCRATCH  # what it starts from: scratch, imagenet (torchvision's), or a file
-    small_stem: bool = True  # 3×3 with stride 1 and no max pool, for images of about 32×32
-    input_size: int = 32  # images are resized to this many pixels a side
-    normalize: bool = False  # features of length one, in training and in scoring alike
-    loss: str = "triplet"  # or contrastive, or pooled: recognisable against all of the batch
-    margin: float = 1.0
-    ordering: str = "majority"  # or votes: more votes are nearer, the difference is the weight
-    mining: str = "random"  # or semi-hard: negatives inside the margin, of the same original
-    identity_weight: float = 0.0  # of the distance from an original to itself mildly changed
-    lr: float = 0.1
+    # Or another of torchvision by name, or timm:<name>.
+    backbone: str = setting("resnet50", "Network", "LeNet is the fastest.")
+    # scratch, imagenet (torchvision's), or a file.
+    weights: str = setting(
+        SCRATCH,
+        "Starting weights",
+        "Files in the folder of checkpoints, of the same network and stem.",
+    )
+    # 3×3 with stride 1 and no max pool, for images of about 32×32.
+    small_stem: bool = setting(
+        True,
+        "Stem for small images",
+        "Sees more of 32×32 images, and takes ten times as long. LeNet has it anyway.",
+    )
+    input_size: int = setting(32, "Input size", "Pixels a side, in scoring too.", least=1)
+    normalize: bool = setting(False, "Features of length one", "In training and in scoring alike.")
+    # pooled: recognisable against all of the batch.
+    loss: str = setting(
+        "triplet",
+        "Loss",
+        "pooled also makes distances of different originals comparable. mixed leaves the network "
+        "as it is and weighs its distance against those of pixels.",
+        choices=("triplet", "contrastive", "pooled", MIXED),
+    )
+    margin: float = setting(
+        1.0, "Margin", "How much farther an unrecognisable one should be.", above=0
+    )
+    ordering: str = setting(
+        "majority",
+        "What orders triplets",
+        "votes: more votes are nearer, and the difference is the weight.",
+        choices=("majority", "votes"),
+    )
+    # semi-hard: negatives inside the margin, of the same original.
+    mining: str = setting(
+        "random",
+        "Choice of triplets",
+        "semi-hard prefers those inside the margin.",
+        choices=("random", "semi-hard"),
+    )
+    identity_weight: float = setting(
+        0.0,
+        "Weight of the identity term",
+        "Keeps an original near to itself mildly changed; 0 leaves it out.",
+        least=0,
+    )
+    lr: float = setting(0.1, "Learning rate", "Lower it if the features collapse.", above=0)
     lr_drops: tuple[float, ...] = (0.37, 0.62, 0.87)  # shares of the epochs after which lr / 10
-    batch_size: int = 128  # triplets
-    epochs: int = 200
+    batch_size: int = setting(128, "Triplets a step", least=1)
+    epochs: int = setting(200, "Epochs", "Passes over the originals.", least=1)
     momentum: float = 0.9
     nesterov: bool = True
-    weight_decay: float = 5e-4
-    triplets_per_original: int = 15  # drawn anew each epoch
-    batch_norm: str = "trained"  # or frozen: the averages of the weights it starts from
-    augmentation: str = "crop-flip"  # each image its own; joint: all of an original alike
-    validation_fraction: float = 0.2  # of the originals, never seen in training
-    patience: int = 0  # epochs without a better held-out AUC before it stops; 0: never stops
-    collapse_patience: int = 10  # collapsed epochs in a row before it stops; 0: never stops
-    mixed_precision: bool = False  # the network computes in bfloat16, made for GPUs
-    seed: int = 0
+    weight_decay: float = setting(5e-4, "Weight decay", least=0)
+    triplets_per_original: int = setting(
+        15, "Triplets an original", "Drawn anew each epoch.", least=1
+    )
+    batch_norm: str = setting(
+        "trained",
+        "Batch normalisation",
+        "frozen keeps the averages of the starting weights; for small batches.",
+        choices=("trained", "frozen"),
+    )
+    augmentation: str = setting(
+        "crop-flip",
+        "Augmentation",
+        "joint moves and mirrors all images of an original alike.",
+        choices=("crop-flip", "joint", "none"),
+    )
+    validation_fraction: float = setting(
+        0.2, "Share for validation", "Of those it learns from, for its curves."
+    )
+    patience: int = setting(
+        0,
+        "Patience",
+        "Epochs without a better AUC before it stops; 0 never stops.",
+        least=0,
+    )
+    # Collapsed epochs in a row before it stops; 0: never stops.
+    collapse_patience: int = setting(10, least=0)
+    mixed_precision: bool = setting(False, "Mixed precision", "bfloat16 in the network; for GPUs.")
+    # The control: what each original's reconstructions were given is dealt out among them anew.
+    shuffled_votes: bool = False
+    seed: int = setting(0, "Seed", "The same seed trains the same SemSim.", least=0)
     device: str = "auto"
 
     def __post_init__(self) -> None:
-        for name in ("input_size", "batch_size", "epochs", "triplets_per_original"):
-            _require(getattr(self, name) >= 1, name, "at least 1", getattr(self, name))
-        for name in ("margin", "lr"):
-            _require(getattr(self, name) > 0, name, "above 0", getattr(self, name))
-        for name in ("weight_decay", "identity_weight", "patience", "collapse_patience", "seed"):
-            _require(getattr(self, name) >= 0, name, "0 or more", getattr(self, name))
-        for name, known in _CHOICES.items():
-            _require(getattr(self, name) in known, name, " or ".join(known), getattr(self, name))
+        check_settings(self)
         _require(math.isfinite(self.identity_weight), "identity_weight", "finite", math.inf)
         _require(0 <= self.momentum < 1, "momentum", "in [0, 1)", self.momentum)
         share = self.validation_fraction
@@ -70,6 +118,10 @@ class TrainSettings:
         _require(watched, "patience", "0 where no original is held out", self.patience)
         starts = self.weights != SCRATCH or self.batch_norm == "trained"
         _require(starts, "batch_norm", "trained where it starts from scratch", self.batch_norm)
+        once = self.epochs == 1 or self.loss != MIXED
+        _require(
+            once, "epochs", "1 where the loss is mixed, which is fitted in one go", self.epochs
+        )
         _require(self.weights != "", "weights", f"{SCRATCH}, {IMAGENET} or a file", self.weights)
 
     def lr_at(self, epoch: int) -> float:
@@ -82,15 +134,6 @@ class TrainSettings:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         del values["device"]
         return {**values, "lr_drops": list(self.lr_drops)}
-
-
-_CHOICES = {
-    "augmentation": AUGMENTATIONS,
-    "batch_norm": BATCH_NORMS,
-    "loss": LOSS_NAMES,
-    "ordering": ORDERINGS,
-    "mining": MININGS,
-}
 
 
 def _require(holds: bool, name: str, expected: str, got: object) -> None:

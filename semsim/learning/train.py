@@ -20,10 +20,18 @@ from semsim.learning.diagnostics import (
     reason_to_stop,
     warnings_about,
 )
-from semsim.learning.epoch import SPLIT, Material, run_epoch, stream
+from semsim.learning.epoch import SHUFFLE, SPLIT, Material, run_epoch, stream
 from semsim.learning.initial import load_initial
-from semsim.learning.settings import TrainSettings
-from semsim.learning.triplets import ImageIndex, JudgedOriginal, learnable, split, take_stock
+from semsim.learning.mixing import balance, judged_shares, run_mixing
+from semsim.learning.settings import MIXED, TrainSettings
+from semsim.learning.triplets import (
+    ImageIndex,
+    JudgedOriginal,
+    learnable,
+    shuffle_votes,
+    split,
+    take_stock,
+)
 from semsim.metrics.network import ModelSettings, SemSimModel
 from semsim.progress import Progress, Report, silent
 
@@ -73,6 +81,7 @@ def train(
     report: Report = silent,
     resume: TrainState | None = None,
     save: Callable[[TrainState], None] = lambda state: None,
+    begun: Callable[[SemSimModel], None] = lambda model: None,
 ) -> TrainResult:
     """Train SemSim on what people said.
 
@@ -80,19 +89,25 @@ def train(
     report: told of every batch and, with the fields of `EpochRecord`, of every epoch.
     resume: what an interrupted training with the same labels and settings saved last; the
         weights at the end are then those of a training that was not interrupted.
-    save: called after every epoch.
+    save: called after every epoch. begun: called once, with the network before it has seen a vote,
+        and not where the training is resumed.
     Raises `DataError` where no original is usable or an image is missing, `WeightsError` where
     the weights to start from are, `SettingsError` where the loss leaves the finite numbers.
     """
     keep_freed_memory()
     material = _gather(labels, settings)
     model = _fresh_model(material, settings, resume).to(pick_device(settings.device))
+    if resume is None:
+        begun(model)
     optimizer = _optimizer(model, settings, resume)
     records = () if resume is None else resume.records
     best = None if resume is None else resume.best
     stopped = _stopped(records, settings)
     while len(records) < settings.epochs and not stopped:
-        record = run_epoch(model, optimizer, material, settings, report, len(records))
+        if settings.loss == MIXED:
+            record = run_mixing(model, material, settings)
+        else:
+            record = run_epoch(model, optimizer, material, settings, report, len(records))
         records = (*records, record)
         if settings.patience > 0 and best_epoch(records) == record.epoch:
             best = copy.deepcopy(model.state_dict())
@@ -123,11 +138,14 @@ def model_settings(settings: TrainSettings) -> ModelSettings:
         small_stem=settings.small_stem,
         input_size=settings.input_size,
         normalize=settings.normalize,
+        mixed=settings.loss == MIXED,
     )
 
 
 def _gather(labels: pd.DataFrame, settings: TrainSettings) -> Material:
     usable = learnable(take_stock(labels), settings.ordering)
+    if settings.shuffled_votes:  # those kept for validation too: they may stop the training
+        usable = shuffle_votes(usable, stream(settings, SHUFFLE))
     training, held_out = split(usable, settings.validation_fraction, stream(settings, SPLIT))
     index = ImageIndex([*training, *held_out])
     material = Material(
@@ -160,6 +178,9 @@ def _fresh_model(
         model = SemSimModel(model_settings(settings), mean=mean, std=std)
     if resume is None:
         load_initial(model, settings.weights)
+        if settings.loss == MIXED:
+            pairs, _ = judged_shares(material.index, material.training, settings.ordering)
+            balance(model, material.table, pairs)
     else:
         model.load_state_dict(dict(resume.model))
     return model

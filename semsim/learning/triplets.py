@@ -95,13 +95,14 @@ def take_stock(labels: pd.DataFrame) -> Inventory:
     labels: one row a reconstruction, with at least the columns `COLUMNS`; `recognisable` is
         True, False, or missing where people have not decided. Where there are `VOTE_COLUMNS`,
         the votes of those with a majority of `votes_per_item`, or any, are kept too.
-    Raises `DataError` where a column is missing.
+    Raises `DataError` where a column is missing, or holds what it cannot.
     """
     missing = [name for name in COLUMNS if name not in labels.columns]
     if missing:
         raise DataError(
             f"The labels lack the columns {', '.join(missing)}. Export them from a study."
         )
+    labels = typed(labels)
     labels = labels.assign(_share=_shares(labels))
     originals = [
         _judged(str(dataset), str(image_id), rows)
@@ -151,6 +152,35 @@ def learnable(inventory: Inventory, ordering: str) -> tuple[JudgedOriginal, ...]
             "attacks."
         )
     return found
+
+
+def shuffle_votes(
+    originals: Sequence[JudgedOriginal], rng: np.random.Generator
+) -> tuple[JudgedOriginal, ...]:
+    """The same originals with what people said of each dealt out anew among its reconstructions.
+
+    Within an original, and among those that make triplets alone: it keeps as many recognisable and
+    unrecognisable ones, as many triplets, and the same shares of votes; which reconstruction has
+    which is chance. What is learned from that is not what people recognise.
+    """
+    found = []
+    for original in originals:
+        decided = [*original.recognisable, *original.unrecognisable]
+        dealt = [decided[i] for i in rng.permutation(len(decided))]
+        n = len(original.recognisable)
+        order = rng.permutation(len(original.shares))
+        shares = [
+            (p, original.shares[i][1]) for (p, _), i in zip(original.shares, order, strict=True)
+        ]
+        found.append(
+            replace(
+                original,
+                recognisable=tuple(sorted(dealt[:n])),
+                unrecognisable=tuple(sorted(dealt[n:])),
+                shares=tuple(shares),
+            )
+        )
+    return tuple(found)
 
 
 def split(
@@ -234,6 +264,23 @@ def _judged(dataset: str, image_id: str, rows: pd.DataFrame) -> JudgedOriginal:
     )
 
 
+def typed(labels: pd.DataFrame) -> pd.DataFrame:
+    """`labels` with truth values and numbers where there must be such; `DataError` for others."""
+    for name in ("recognisable", *VOTE_COLUMNS, "votes_per_item"):
+        if name not in labels.columns:
+            continue
+        is_verdict = name == "recognisable"
+        try:
+            values = labels[name].astype("boolean") if is_verdict else pd.to_numeric(labels[name])
+        except (TypeError, ValueError) as error:
+            what = "True, False or nothing" if is_verdict else "numbers"
+            raise DataError(
+                f"The labels' column {name} must hold {what} ({error}). Export them again."
+            ) from error
+        labels = labels.assign(**{name: values})
+    return labels
+
+
 def _shares(labels: pd.DataFrame) -> pd.Series:
     """The share of votes for each row; missing where too few have come for a majority."""
     if not set(VOTE_COLUMNS) <= set(labels.columns):
@@ -241,6 +288,8 @@ def _shares(labels: pd.DataFrame) -> pd.Series:
     votes = labels["n_votes"].astype("float64")
     asked = labels["votes_per_item"].to_numpy() if "votes_per_item" in labels.columns else 1
     enough = votes >= votes_needed(votes.to_numpy(), asked)
+    if "mean_response" in labels.columns:  # of an original without a name no share is known
+        enough &= pd.to_numeric(labels["mean_response"]).notna()
     return (labels["n_recognised"].astype("float64") / votes).where(enough)
 
 

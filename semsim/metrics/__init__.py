@@ -1,9 +1,12 @@
 """Metrics: how much does a reconstruction give away? One interface, one registry."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 
 from semsim.errors import UnknownNameError
 from semsim.metrics.base import (
@@ -17,16 +20,20 @@ from semsim.metrics.base import (
     Summary,
     summarise,
 )
-from semsim.metrics.classifier import ClassifierDistance, Recogniser
 from semsim.metrics.fid import Fid, Kid
 from semsim.metrics.lpips import Lpips
 from semsim.metrics.ms_ssim import MsSsim
 from semsim.metrics.pixel import Mse, Psnr
+from semsim.metrics.recogniser import JUDGES, ClassifierDistance, Recogniser
 from semsim.metrics.reference import SUFFIX, AgainstAttacked
 from semsim.metrics.registered import PsnrRegistered, SsimRegistered
 from semsim.metrics.semsim import SemSimDistance
 from semsim.metrics.ssim import Ssim
 from semsim.registry import Registry
+from semsim.weights import tensor_facts
+
+if TYPE_CHECKING:
+    from torch import nn
 
 METRICS: Registry[Metric] = Registry(
     "metric",
@@ -53,10 +60,21 @@ FAMILIES: Registry[Callable[[str], Metric]] = Registry(
     "family of metrics",
     {
         "fd": lambda name: ClassifierDistance(classifier=name),
+        "recogniser": lambda name: Recogniser(classifier=name),
         "semsim": lambda name: SemSimDistance(checkpoint=name),
     },
 )
-_FAMILY_OF_KIND = {"semsim": "semsim", "target": "fd"}
+_FAMILIES_OF_KIND = {"semsim": ("semsim",), "target": ("fd",)}
+
+# Networks of SemSim: whether the stem suits small images, to the network and its features.
+BACKBONES: Registry[Callable[[bool], tuple[nn.Module, int]]] = Registry(
+    "backbone",
+    {
+        "resnet50": "semsim.metrics.backbones:resnet50",
+        "resnet18": "semsim.metrics.backbones:resnet18",
+        "lenet": "semsim.metrics.backbones:lenet",
+    },
+)
 
 
 def find_metric(name: str) -> Metric:
@@ -84,22 +102,28 @@ def all_metrics(resources: Resources) -> dict[str, Metric]:
 
     Whether its weights are there is for `Metric.files` to say.
     """
-    trained = (_metric_of(path) for path in sorted(resources.checkpoints.glob("*.safetensors")))
-    return {**METRICS, **{metric.spec.name: metric for metric in trained if metric is not None}}
+    found = [
+        FAMILIES[family](path.stem)
+        for folder, families in (
+            (resources.checkpoints, _FAMILIES_OF_KIND),
+            (resources.checkpoints / JUDGES, {"target": ("fd", "recogniser")}),
+        )
+        for path in sorted(folder.glob("*.safetensors"))
+        for family in families.get(_kind_of(path), ())
+    ]
+    return {**METRICS, **{metric.spec.name: metric for metric in found}}
 
 
-def _metric_of(path: Path) -> Metric | None:
-    """The metric of a trained checkpoint, or None for a file that is something else."""
+def _kind_of(path: Path) -> str:
+    """What a checkpoint says it holds; "" of a file that is something else."""
     try:
-        with safe_open(str(path), framework="pt") as file:
-            kind = (file.metadata() or {}).get("kind", "")
+        return tensor_facts(path).get("kind", "")
     except (SafetensorError, OSError):  # half written, or not ours: not a metric
-        return None
-    family = _FAMILY_OF_KIND.get(kind)
-    return None if family is None else FAMILIES[family](path.stem)
+        return ""
 
 
 __all__ = [
+    "BACKBONES",
     "FAMILIES",
     "METRICS",
     "Judge",

@@ -1,7 +1,6 @@
 """Networks that SemSim's features come from, always freshly initialised here."""
 
 import re
-from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from semsim.errors import SettingsError, UnknownNameError
-from semsim.registry import Registry
+from semsim.metrics import BACKBONES
 
 if TYPE_CHECKING:
     from torchvision.models import ResNet
@@ -52,12 +51,6 @@ def lenet(small_stem: bool) -> tuple[nn.Module, int]:
         nn.Linear(120, 84),
     )
     return body, 84
-
-
-# Whether the stem suits small images to the network and its number of features.
-BACKBONES: Registry[Callable[[bool], tuple[nn.Module, int]]] = Registry(
-    "backbone", {"resnet50": resnet50, "resnet18": resnet18, "lenet": lenet}
-)
 
 
 def make_backbone(name: str, small_stem: bool, input_size: int) -> tuple[nn.Module, int]:

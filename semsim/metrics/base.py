@@ -1,23 +1,23 @@
 """What every metric is: its facts, the pairs of images it judges, and what it answers."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from semsim.errors import DataError
 from semsim.weights import CHECKPOINTS, REPOSITORY
 
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+T = TypeVar("T")
 Reference = Literal["clean", "attacked"]
-_TYPES = {
-    torch.uint8: "uint8",
-    torch.float32: "float32 in [0, 1]",
-    torch.float64: "float64 in [0, 1]",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,15 @@ class Resources:
 
     checkpoints: Path = CHECKPOINTS
     classifiers: tuple[Path, ...] = (REPOSITORY / "data" / "demo",)
-    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    device: torch.device | str = "cpu"
+    _loaded: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def shared(self, key: Any, load: Callable[[], T]) -> T:
+        """What `load` makes, once for all metrics that have these resources."""
+        if key not in self._loaded:
+            self._loaded[key] = load()
+        found: T = self._loaded[key]
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,15 +145,17 @@ def check_pairs(
     reconstructions: Tensor,
     *,
     channels: tuple[int, ...] = (3,),
-    dtypes: tuple[torch.dtype, ...] = (torch.float32,),
+    dtypes: tuple[str, ...] = ("float32",),
     sizes_may_differ: bool = False,
 ) -> None:
     """Raise `DataError` unless both are (N, C, H, W) of one shape, N ≥ 1, floats in [0, 1].
 
     sizes_may_differ: H and W need not be those of the other.
     """
+    import torch  # what a metric says of itself needs none
+
     for name, images in (("originals", originals), ("reconstructions", reconstructions)):
-        if not isinstance(images, Tensor):
+        if not isinstance(images, torch.Tensor):
             raise DataError(
                 f"{name} must be a torch tensor; got {type(images).__name__}. "
                 "torch.from_numpy makes one of a numpy array."
@@ -153,8 +163,8 @@ def check_pairs(
         if images.ndim != 4 or images.shape[1] not in channels or 0 in images.shape:
             allowed = " or ".join(map(str, channels))
             raise DataError(f"{name} must be (N, {allowed}, H, W); got {tuple(images.shape)}.")
-        if images.dtype not in dtypes:
-            allowed = " or ".join(_TYPES[dtype] for dtype in dtypes)
+        if str(images.dtype).removeprefix("torch.") not in dtypes:
+            allowed = " or ".join(d if d == "uint8" else f"{d} in [0, 1]" for d in dtypes)
             raise DataError(f"{name} must be {allowed}; got {images.dtype}.")
         low, high = (float(bound) for bound in images.aminmax())
         # Negated, so that NaN is refused too.
@@ -194,7 +204,7 @@ def summarise(values: np.ndarray) -> Summary:
     )
 
 
-def batches(images: Tensor, size: int, device: torch.device) -> Iterator[Tensor]:
+def batches(images: Tensor, size: int, device: torch.device | str) -> Iterator[Tensor]:
     """`images` in parts of at most `size`, on `device`."""
     for part in images.split(size):
         yield part.to(device)

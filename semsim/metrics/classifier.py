@@ -1,6 +1,5 @@
-"""Metrics that ask a classifier of the product's own: does it still recognise the image?"""
+"""The product's own classifiers, asked what an image shows."""
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -8,14 +7,13 @@ from typing import Protocol
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from semsim.errors import DataError, SettingsError, WeightsError
-from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches
-from semsim.metrics.fid import frechet_judge
+from semsim.errors import DataError
+from semsim.metrics.base import Pairs, batches
+from semsim.metrics.network import resize
+from semsim.targets.model import load_target
 
 _BATCH = 128
-_NAME = re.compile(r"[\w.-]+")
 
 
 class ClassifierModule(Protocol):
@@ -36,7 +34,7 @@ class Classifier:
     """
 
     module: ClassifierModule
-    device: torch.device
+    device: torch.device | str
     size: tuple[int, int] | None = None
 
     @property
@@ -55,69 +53,8 @@ class Classifier:
         return torch.cat(parts).double().numpy()
 
     def _parts(self, images: Tensor) -> list[Tensor]:
-        return [self._resized(part) for part in batches(images, _BATCH, self.device)]
-
-    def _resized(self, images: Tensor) -> Tensor:
-        if self.size is None or images.shape[2:] == self.size:
-            return images
-        resized = F.interpolate(images, self.size, mode="bicubic", antialias=True)
-        return resized.clamp(0, 1)  # bicubic overshoots at edges
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recogniser:
-    """Whether an independent classifier still names the reconstruction's class: 0 or 1.
-
-    Its mean over images is the share of reconstructions recognised by a machine.
-    """
-
-    classifier: str = "recogniser"
-
-    @property
-    def spec(self) -> MetricSpec:
-        return MetricSpec(
-            name="recogniser",
-            title="Recognised by a classifier",
-            higher_means_more_leakage=True,
-            per_image=True,
-            yes_or_no=True,
-        )
-
-    def files(self, resources: Resources) -> tuple[Path, ...]:
-        return (find_classifier(self.classifier, resources),)
-
-    def prepare(self, resources: Resources) -> Judge:
-        classifier = load_classifier(self.files(resources)[0], resources.device)
-        return lambda pairs: Scores(values=recognised(classifier, pairs))
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClassifierDistance:
-    """Fréchet distance on the features of one of the product's own classifiers.
-
-    Never called FID: that name belongs to Inception's features.
-    """
-
-    classifier: str
-
-    def __post_init__(self) -> None:
-        check_name(self.classifier)
-
-    @property
-    def spec(self) -> MetricSpec:
-        return MetricSpec(
-            name=f"fd:{self.classifier}",
-            title=f"Fréchet distance ({self.classifier})",
-            higher_means_more_leakage=False,
-            per_image=False,
-        )
-
-    def files(self, resources: Resources) -> tuple[Path, ...]:
-        return (find_classifier(self.classifier, resources),)
-
-    def prepare(self, resources: Resources) -> Judge:
-        classifier = load_classifier(self.files(resources)[0], resources.device)
-        return frechet_judge(classifier.features)
+        parts = batches(images, _BATCH, self.device)
+        return [part if self.size is None else resize(part, self.size) for part in parts]
 
 
 def recognised(classifier: Classifier, pairs: Pairs) -> np.ndarray:
@@ -141,30 +78,7 @@ def recognised(classifier: Classifier, pairs: Pairs) -> np.ndarray:
     return (choice == truth).double().numpy()
 
 
-def find_classifier(name: str, resources: Resources) -> Path:
-    """The file of the classifier called `name`; `WeightsError` says where it was looked for."""
-    check_name(name)
-    folders = (resources.checkpoints, *resources.classifiers)
-    for folder in folders:
-        path = folder / f"{name}.safetensors"
-        if path.is_file():
-            return path
-    looked = " and ".join(str(folder) for folder in folders)
-    raise WeightsError(
-        f"{name}.safetensors is missing; it was looked for in {looked}. "
-        "`python -m semsim demo build` makes the built-in classifier, `recogniser`."
-    )
-
-
-def load_classifier(path: Path, device: torch.device) -> Classifier:
+def load_classifier(path: Path, device: torch.device | str) -> Classifier:
     """The classifier in the file at `path`; `WeightsError` where it holds none."""
-    from semsim.targets import load_target
-
     module = load_target(path).to(device).eval()
     return Classifier(module=module, device=device, size=module.size)
-
-
-def check_name(name: str) -> None:
-    """Raise `SettingsError` unless `name` is a plain name: names may come from a browser."""
-    if not _NAME.fullmatch(name) or name.startswith("."):
-        raise SettingsError(f"{name!r} is not the name of a file in checkpoints/.")

@@ -1,14 +1,15 @@
 """FID and KID: distances between the Inception features of two sets of images."""
 
+from __future__ import annotations
+
 import hashlib
 import io
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from semsim.errors import WeightsError
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches
@@ -16,9 +17,14 @@ from semsim.metrics.frechet import few_images_note, frechet_distance
 from semsim.metrics.kid import kernel_distance
 from semsim.weights import locate
 
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
 INCEPTION = "inception-2015-12-05"
 _BATCH = 16
-Features = Callable[[Tensor], np.ndarray]
+_KEPT = 4096  # images of which features are kept, 64 MiB of Inception's
+Features = Callable[["Tensor"], np.ndarray]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +39,7 @@ class Fid:
         return _files(resources)
 
     def prepare(self, resources: Resources) -> Judge:
-        return frechet_judge(inception_features(self.files(resources)[0], resources.device))
+        return frechet_judge(_features(resources))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,11 +55,10 @@ class Kid:
         return _files(resources)
 
     def prepare(self, resources: Resources) -> Judge:
-        features = inception_features(self.files(resources)[0], resources.device)
-        reference = remembered(features)
+        features = _features(resources)
 
         def judge(pairs: Pairs) -> Scores:
-            found = kernel_distance(reference(pairs.originals), features(pairs.reconstructions))
+            found = kernel_distance(features(pairs.originals), features(pairs.reconstructions))
             return Scores(values=np.array([found.value]), standard_error=found.standard_error)
 
         return judge
@@ -74,40 +79,49 @@ def _files(resources: Resources) -> tuple[Path, ...]:
     return (locate(INCEPTION, resources.checkpoints),)
 
 
+def _features(resources: Resources) -> Features:
+    """Inception's, loaded once for both metrics, of which the second finds the first's answers."""
+    (path,) = _files(resources)
+    return resources.shared(path, lambda: remembered(inception_features(path, resources.device)))
+
+
 def frechet_judge(features: Features) -> Judge:
     """A judge by the Fréchet distance of `features`, with a note where N is below d."""
-    reference = remembered(features)
 
     def judge(pairs: Pairs) -> Scores:
-        first, second = reference(pairs.originals), features(pairs.reconstructions)
+        first, second = features(pairs.originals), features(pairs.reconstructions)
         value = frechet_distance(first, second)
         return Scores(values=np.array([value]), notes=few_images_note(*first.shape))
 
     return judge
 
 
-def remembered(features: Features) -> Features:
-    """`features` that keeps its last answer: the sets of a study share their originals."""
-    last: dict[str, np.ndarray] = {}
+def remembered(features: Features, most: int = _KEPT) -> Features:
+    """`features` that keeps its last answers: sets of a study share originals, metrics both.
+
+    most: images of which answers are kept, beside those asked for last.
+    """
+    kept: dict[str, np.ndarray] = {}
 
     def of(images: Tensor) -> np.ndarray:
         content = images.cpu().numpy()
         key = f"{content.shape} {hashlib.sha256(content.tobytes()).hexdigest()}"
-        if key not in last:
-            found = features(images)
-            last.clear()
-            last[key] = found
-        return last[key]
+        found = kept.pop(key, None)
+        kept[key] = features(images) if found is None else found  # the newest is the last
+        while len(kept) > 1 and sum(map(len, kept.values())) > most:
+            del kept[next(iter(kept))]
+        return kept[key]
 
     return of
 
 
-def inception_features(path: Path, device: torch.device) -> Features:
+def inception_features(path: Path, device: torch.device | str) -> Features:
     """A function from (N, 3, H, W) float32 in [0, 1] to (N, 2048) float64 Inception features.
 
     path: torch-fidelity's conversion of the network of 2015-12-05, its sha256 checked before.
     Raises `WeightsError` where the file does not hold that network.
     """
+    import torch
     from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorInceptionV3
 
     # torch-fidelity unpickles whatever the file holds; it gets only what a safe load let through.
@@ -131,4 +145,4 @@ def inception_features(path: Path, device: torch.device) -> Features:
 
 
 def _bytes(images: Tensor) -> Tensor:
-    return (images * 255).round().to(torch.uint8)
+    return (images * 255).round().byte()

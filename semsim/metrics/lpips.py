@@ -1,17 +1,20 @@
 """LPIPS: the distance of deep features, weighted by what people called different."""
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
 from semsim.errors import WeightsError
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches, check_side
 from semsim.weights import locate
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 Net = Literal["alex", "squeeze", "vgg"]
 _BACKBONES: dict[Net, str] = {"alex": "alexnet", "squeeze": "squeezenet1_1", "vgg": "vgg16"}
@@ -63,6 +66,7 @@ def load_lpips(net: Net, backbone: Path) -> nn.Module:
     over. The caller's random state is left alone.
     """
     import lpips
+    import torch
 
     with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
         # lpips still asks torchvision for `pretrained=False`, which is deprecated there.
@@ -88,6 +92,8 @@ def lpips_distance(model: nn.Module, originals: Tensor, reconstructions: Tensor)
     Zhang, Isola, Efros, Shechtman and Wang 2018, "The unreasonable effectiveness of deep
     features as a perceptual metric", equation 1.
     """
+    import torch
+
     device = next(model.parameters()).device
     parts = zip(
         batches(originals, _BATCH, device), batches(reconstructions, _BATCH, device), strict=True
@@ -118,6 +124,8 @@ def _buffers(model: nn.Module) -> dict[str, Tensor]:
 
 
 def _read(path: Path) -> dict[str, Tensor]:
+    import torch
+
     weights = torch.load(path, map_location="cpu", weights_only=True)
     if not isinstance(weights, dict):
         raise WeightsError(f"{path} holds a {type(weights).__name__}; expected a state dict.")

@@ -1,15 +1,20 @@
 """Structural similarity at five scales, by pytorch-msssim where that is installed."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from semsim.errors import WeightsError
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches, check_side
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 _LIBRARY = "pytorch-msssim"
 _SIDE = 10 * 2**4 + 1  # the library's own bound: the window of 11 pixels at the fifth scale
@@ -49,7 +54,7 @@ class MsSsim:
         return judge
 
 
-def ms_ssim(originals: Tensor, reconstructions: Tensor, device: torch.device) -> np.ndarray:
+def ms_ssim(originals: Tensor, reconstructions: Tensor, device: torch.device | str) -> np.ndarray:
     """MS-SSIM of each pair, the mean over RGB channels.
 
     originals, reconstructions: (N, 3, H, W) float32 in [0, 1], sides of 161 pixels or more.
@@ -57,6 +62,7 @@ def ms_ssim(originals: Tensor, reconstructions: Tensor, device: torch.device) ->
     Wang, Simoncelli and Bovik 2003, "Multi-scale structural similarity for image quality
     assessment", equation 7.
     """
+    import torch
     from pytorch_msssim import ms_ssim as score
 
     parts = zip(

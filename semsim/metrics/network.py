@@ -1,10 +1,9 @@
 """SemSim itself: a network whose feature distance says how much of an original is left."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -14,9 +13,9 @@ from torch import Tensor, nn
 from semsim.errors import SettingsError, WeightsError
 from semsim.metrics.backbones import make_backbone
 from semsim.metrics.base import check_pairs
+from semsim.metrics.blocks import NAMES, mixed, pixel_blocks
+from semsim.metrics.provenance import KIND, Training, read_config
 from semsim.weights import write_tensors
-
-KIND = "semsim"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,28 +26,7 @@ class ModelSettings:
     small_stem: bool = True
     input_size: int = 32
     normalize: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Training:
-    """Where a checkpoint comes from; written into it and shown wherever it is used.
-
-    simulated: whether any of the votes were simulated, so that no person stands behind them.
-    settings: every setting that determined the result.
-    results: what was measured at the end, such as the accuracy on held-out originals.
-    stopped: why it ended before its last epoch; empty where it did not.
-    """
-
-    n_originals: int
-    n_triplets: int
-    simulated: bool
-    created: str
-    versions: Mapping[str, str]
-    settings: Mapping[str, Any]
-    study: str = ""
-    warnings: Sequence[str] = ()
-    results: Mapping[str, float] = field(default_factory=dict)
-    stopped: str = ""
+    mixed: bool = False
 
 
 class SemSimModel(nn.Module):
@@ -60,6 +38,7 @@ class SemSimModel(nn.Module):
 
     mean: Tensor
     std: Tensor
+    weights: Tensor  # (B,), of the blocks of a mixed one
 
     def __init__(
         self, settings: ModelSettings, *, mean: Sequence[float], std: Sequence[float]
@@ -71,21 +50,34 @@ class SemSimModel(nn.Module):
         )
         self.register_buffer("mean", torch.tensor(mean).view(1, 3, 1, 1))
         self.register_buffer("std", torch.tensor(std).view(1, 3, 1, 1))
+        if settings.mixed:
+            self.register_buffer("weights", torch.ones(len(NAMES)))
+            nothing = torch.zeros(1, 3, settings.input_size, settings.input_size)
+            self.width += sum(block.shape[1] for block in pixel_blocks(nothing))
 
     def forward(self, images: Tensor) -> Tensor:
-        """Features (N, d) of images (N, 3, H, W) in [0, 1]; unit length where settings say so."""
-        images = resize(images, self.settings.input_size)
+        """Features (N, d) of images (N, 3, H, W) in [0, 1]; unit length where settings say so.
+
+        Of a mixed one, the weighted blocks of `semsim.metrics.blocks`, the network's features last.
+        """
+        if self.settings.mixed:
+            return mixed(self.blocks(images), self.weights)
+        images = resize(images, (self.settings.input_size,) * 2)
         features: Tensor = self.body((images - self.mean) / self.std)
         return F.normalize(features, dim=1) if self.settings.normalize else features
 
+    def blocks(self, images: Tensor) -> list[Tensor]:
+        """What a mixed one weighs of images (N, 3, H, W): one (N, d) a name in `NAMES`."""
+        images = resize(images, (self.settings.input_size,) * 2)
+        features = F.normalize(self.body((images - self.mean) / self.std), dim=1)
+        return [*pixel_blocks(images), features]
 
-def resize(images: Tensor, side: int) -> Tensor:
-    """Images (N, C, H, W) in [0, 1] at `side` pixels a side; the same tensor where they are."""
-    if images.shape[2:] == (side, side):
+
+def resize(images: Tensor, size: tuple[int, int]) -> Tensor:
+    """Images (N, C, H, W) in [0, 1] at `size`, (H, W); the same tensor where they are."""
+    if images.shape[2:] == size:
         return images
-    resized = F.interpolate(
-        images, (side, side), mode="bicubic", antialias=True, align_corners=False
-    )
+    resized = F.interpolate(images, size, mode="bicubic", antialias=True, align_corners=False)
     return resized.clamp(0, 1)  # bicubic overshoots at edges
 
 
@@ -102,7 +94,7 @@ def semsim_distance(
     check_pairs(
         originals,
         reconstructions,
-        dtypes=(torch.float32, torch.float64),
+        dtypes=("float32", "float64"),
         sizes_may_differ=True,
     )
     was_training = model.training
@@ -137,7 +129,7 @@ def load_semsim(path: Path) -> SemSimModel:
     Raises `WeightsError` where the file is missing, broken, of another kind, or its weights do
     not fit its settings or are not finite.
     """
-    config = _read_config(path)
+    config = read_config(path)
     try:
         with safe_open(str(path), framework="pt") as file:
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -149,30 +141,6 @@ def load_semsim(path: Path) -> SemSimModel:
     if not all(bool(w.isfinite().all()) for w in weights.values() if w.is_floating_point()):
         raise WeightsError(f"{path} has weights that are not finite; train it again.")
     return model.eval()
-
-
-def read_training(path: Path) -> Training:
-    """Where the checkpoint at `path` comes from, without loading its weights."""
-    try:
-        return Training(**_read_config(path)["training"])
-    except (KeyError, TypeError) as error:
-        raise WeightsError(f"{path} does not say how it was trained ({error}).") from error
-
-
-def _read_config(path: Path) -> dict[str, Any]:
-    if not Path(path).is_file():
-        raise WeightsError(f"No SemSim checkpoint at {path}. The page Train SemSim makes one.")
-    try:
-        with safe_open(str(path), framework="pt") as file:
-            metadata = file.metadata() or {}
-        kind = metadata.get("kind")
-        if kind != KIND:
-            raise WeightsError(f"{path} holds {kind!r} weights; expected {KIND!r}.")
-        return dict(json.loads(metadata["config"]))
-    except (SafetensorError, OSError) as error:
-        raise WeightsError(f"{path} is not a readable safetensors file ({error}).") from error
-    except (KeyError, ValueError, TypeError) as error:
-        raise WeightsError(f"{path} has no readable settings ({error}).") from error
 
 
 def _embed(model: SemSimModel, images: Tensor) -> Tensor:

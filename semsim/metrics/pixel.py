@@ -1,14 +1,18 @@
 """Mean squared error and peak signal-to-noise ratio, image by image, as in scikit-image."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from semsim.metrics.base import Judge, MetricSpec, Resources, Scores, check_pairs
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _CHUNK = 1 << 18  # numbers turned to float64 at once; more would leave the processor's cache
 _LEVELS = np.arange(256) / 255
@@ -89,7 +93,7 @@ def exact_chunks(
         originals,
         reconstructions,
         channels=(1, 3),
-        dtypes=(torch.uint8, torch.float32, torch.float64),
+        dtypes=("uint8", "float32", "float64"),
     )
     size = max(1, chunk // originals[0].numel())
     parts = zip(originals.split(size), reconstructions.split(size), strict=True)

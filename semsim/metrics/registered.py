@@ -4,19 +4,23 @@ An attack gets back the image that was trained on, which augmentation may have m
 with the clean original pixel by pixel, a perfect reconstruction of it then looks bad.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from torch import Tensor
 
 from semsim.errors import SettingsError
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, check_side
 from semsim.metrics.pixel import exact_chunks, psnr_scores
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _WINDOW, _SIGMA = 11, 1.5  # of SSIM, as Wang et al. have it
 _C1, _C2 = 0.01**2, 0.03**2
@@ -131,6 +135,12 @@ def ssim_registered(
     metric = SsimRegistered(shift=shift, flip=flip)
     check_side(originals, metric.spec, f"its window is {_WINDOW} wide and it shifts")
     return _best(_moments, _mean_ssim, parts, shift, flip)
+
+
+def gaussian_ssim(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """SSIM of images (n, C, H, W) in [0, 1] where they are, (n,), with the Gaussian window."""
+    whole = slice(0, a.shape[2]), slice(0, a.shape[3])
+    return _mean_ssim(_moments(a), _moments(b), whole, whole)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ import numpy as np
 
 from semsim.errors import WeightsError
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores
-from semsim.metrics.classifier import check_name
+from semsim.metrics.provenance import CONTROLS, control_in
+from semsim.metrics.recogniser import check_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,9 +22,11 @@ class SemSimDistance:
 
     @property
     def spec(self) -> MetricSpec:
+        control = control_in(self.checkpoint)
+        named = self.checkpoint.removesuffix(f".{control}")
         return MetricSpec(
             name=f"semsim:{self.checkpoint}",
-            title=f"SemSim ({self.checkpoint})",
+            title=f"SemSim ({named}{', ' + CONTROLS[control] if control else ''})",
             higher_means_more_leakage=False,
             per_image=True,
         )

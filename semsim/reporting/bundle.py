@@ -13,8 +13,9 @@ from semsim.analysis.result import Analysis
 from semsim.errors import DataError
 from semsim.progress import Progress, Report, silent
 from semsim.reporting import canvas, writing
+from semsim.reporting.canvas import Drawn
 from semsim.reporting.export import png, svg
-from semsim.reporting.figures import Figure, figures
+from semsim.reporting.figures import figures
 from semsim.reporting.methods import Origin
 from semsim.reporting.report import report_html, settings_record
 from semsim.reporting.tables import Table, tables
@@ -70,10 +71,10 @@ def _clear(folder: Path, overwrite: bool) -> None:
         (folder / name).mkdir(parents=True)
 
 
-def _write_figure(figure: Figure, folder: Path, width_mm: float) -> None:
+def _write_figure(figure: Drawn, folder: Path, width_mm: float) -> None:
     _write(folder / f"{figure.stem}.svg", svg(figure, live=False, width_mm=width_mm))
     (folder / f"{figure.stem}.png").write_bytes(png(figure, width_mm=width_mm))
-    _write(folder / f"{figure.stem}.csv", writing.csv(figure.data()))
+    _write(folder / f"{figure.stem}.csv", writing.csv(figure.frame))
 
 
 def _write_table(table: Table, folder: Path) -> None:

@@ -1,11 +1,13 @@
 """What all figures share: sizes in millimetres, colours for light, dark and grey, quiet axes."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pandas as pd
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +23,8 @@ INK = "#0d0f12"
 # Okabe and Ito's palette, which colour-blind readers tell apart; both are at least 3:1 on white
 # and on near-black. Everything is also told apart by its marker.
 PEOPLE, METRIC = "#0072b2", "#d55e00"
+# What leaked is warm, what stayed private cool, on every page and in every figure.
+LEAKED, PRIVATE = "#b45309", "#1e5a8a"
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#808080")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
@@ -33,6 +37,36 @@ class Bars:
     marker: str = "o"
     size: float = 5.0
     width: float = 2.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """A figure: a table, and a way to paint it.
+
+    name, metric: of the figure; `metric` is None where it is of the whole study.
+    caption: what it shows, what its intervals are, and n.
+    frame: everything that is drawn. A row with a `model_key` is a point a page can react to: the
+        artist of row i has the gid `row-i`.
+    paint: from the frame and a width in millimetres; draws nothing that is not in the frame.
+    tooltip: of a row of the frame.
+    """
+
+    title: str
+    caption: str
+    frame: pd.DataFrame
+    paint: Callable[[pd.DataFrame, float], "Figure"]
+    tooltip: Callable[[pd.Series], str] | None = None
+    name: str = ""
+    metric: str | None = None
+
+    @property
+    def stem(self) -> str:
+        """Name of its files: the name, then the metric, with `:`, `@` and `/` as dashes."""
+        return self.name if self.metric is None else f"{self.name}-{safe_name(self.metric)}"
+
+    def draw(self, width_mm: float = DOUBLE) -> "Figure":
+        """The figure, `width_mm` wide: 89 fits one column of a journal, 183 two."""
+        return self.paint(self.frame, width_mm)
 
 
 def blank(width_mm: float, height_mm: float) -> "Figure":
@@ -59,11 +93,22 @@ def quiet(axes: "Axes", *, grid: Literal["x", "y", "both"] = "x") -> None:
 
 
 def rows_axis(axes: "Axes", labels: list[str], width: int = 30) -> None:
-    """Name the rows 0, 1, … from the top; long names are wrapped after `width` characters."""
-    axes.set_yticks(range(len(labels)), ["\n".join(wrap(text, width)) or " " for text in labels])
+    """Name the rows 0, 1, … from the top; long names are wrapped after `width` characters.
+
+    A row has room for two lines: of a longer name the middle is left out, as names of one study
+    differ at their ends.
+    """
+    axes.set_yticks(range(len(labels)), [_two_lines(text, width) for text in labels])
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
+
+
+def _two_lines(text: str, width: int) -> str:
+    lines = wrap(text, width)
+    if len(lines) > 2:
+        lines = [f"{text[: width - 1]}…", f"…{text[1 - width :]}"]
+    return "\n".join(lines) or " "
 
 
 def label(axes: "Axes", *, x: str = "", y: str = "", title: str = "") -> None:
@@ -147,3 +192,8 @@ def distinct(names: list[str]) -> list[str]:
 def cut(text: str, length: int) -> str:
     """`text`, its end replaced by an ellipsis where it is longer than `length`."""
     return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def safe_name(name: str) -> str:
+    """`name` as part of a file name."""
+    return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)

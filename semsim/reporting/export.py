@@ -10,7 +10,7 @@ import matplotlib
 import pandas as pd
 
 from semsim.reporting import canvas
-from semsim.reporting.figures import Figure
+from semsim.reporting.canvas import Drawn
 
 # matplotlib takes these two settings from its global state only, so one figure is written at a
 # time, and the state is put back.
@@ -20,7 +20,7 @@ _RASTER_DPI = 200  # of clouds of points inside an SVG
 _NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 
-def svg(figure: Figure, live: bool, width_mm: float = canvas.DOUBLE) -> str:
+def svg(figure: Drawn, live: bool, width_mm: float = canvas.DOUBLE) -> str:
     """The figure as SVG.
 
     live: for inlining in a page. Text stays text, takes the page's colour (`currentColor`) and
@@ -32,7 +32,7 @@ def svg(figure: Figure, live: bool, width_mm: float = canvas.DOUBLE) -> str:
     return _live(written, figure) if live else written
 
 
-def png(figure: Figure, dpi: int = 300, width_mm: float = canvas.DOUBLE) -> bytes:
+def png(figure: Drawn, dpi: int = 300, width_mm: float = canvas.DOUBLE) -> bytes:
     """The figure on white as PNG with `dpi` dots an inch."""
     with _WRITING:
         file = io.BytesIO()
@@ -41,7 +41,7 @@ def png(figure: Figure, dpi: int = 300, width_mm: float = canvas.DOUBLE) -> byte
         return file.getvalue()
 
 
-def _write_svg(figure: Figure, width_mm: float, *, text: str, on_white: bool) -> str:
+def _write_svg(figure: Drawn, width_mm: float, *, text: str, on_white: bool) -> str:
     settings = {"svg.fonttype": text, "svg.hashsalt": _SALT}
     with _WRITING, matplotlib.rc_context(settings):
         file = io.StringIO()
@@ -53,7 +53,7 @@ def _write_svg(figure: Figure, width_mm: float, *, text: str, on_white: bool) ->
         return file.getvalue()
 
 
-def _live(written: str, figure: Figure) -> str:
+def _live(written: str, figure: Drawn) -> str:
     body = written[written.index("<svg") :]
     # The style sheet matplotlib puts inside would reach every drawing of the page.
     body = re.sub(r"<style[^>]*>.*?</style>", "", body, flags=re.DOTALL)
@@ -70,9 +70,9 @@ def _live(written: str, figure: Figure) -> str:
     return re.sub(r"<svg[^>]*>", lambda _: opening, body, count=1).strip()
 
 
-def _name_points(body: str, figure: Figure) -> str:
+def _name_points(body: str, figure: Drawn) -> str:
     """Give each point of a model its key and its tooltip."""
-    frame, tooltip = figure.drawn.frame, figure.drawn.tooltip
+    frame, tooltip = figure.frame, figure.tooltip
 
     def named(match: re.Match[str]) -> str:
         row = frame.iloc[int(match.group(1))]

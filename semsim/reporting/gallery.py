@@ -8,14 +8,16 @@ import pandas as pd
 from semsim.analysis.evidence import MODEL_KEY, model_key
 from semsim.analysis.result import Analysis
 from semsim.metrics.base import MetricSpec
+from semsim.reporting.notation import target_text
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
     """A reconstruction a metric and people differ about.
 
-    row: of the evidence. original, reconstruction: paths, None where images are not at hand.
-    value: of the metric. human: the share of votes that recognised it.
+    row: of the evidence. target: how good the attacked model was.
+    original, reconstruction: paths, None where images are not at hand.
+    value: of the metric. human: the mean of what was answered, in [0, 1].
     gap: the metric's rank share minus that of people, in [-1, 1]; above 0 the metric sees more
         leakage than people do.
     """
@@ -26,6 +28,7 @@ class Entry:
     dataset: str
     image_id: str
     class_name: str
+    target: str
     original: str | None
     reconstruction: str | None
     value: float
@@ -61,6 +64,7 @@ def gallery(
     """
     table = analysis.disagreement
     mine = table[table["metric"] == spec.name]
+    line = analysis.evidence.threshold
     gaps = mine.assign(gap=mine["metric_share"] - mine["human_share"]).dropna(subset=["gap"])
     labels = dict(
         zip(
@@ -79,8 +83,8 @@ def gallery(
 
     return Gallery(
         spec=spec,
-        metric_only=widest(gaps[(gaps["gap"] > 0) & (gaps["human"] < 0.5)], ascending=False),
-        people_only=widest(gaps[(gaps["gap"] < 0) & (gaps["human"] > 0.5)], ascending=True),
+        metric_only=widest(gaps[(gaps["gap"] > 0) & (gaps["human"] < line)], ascending=False),
+        people_only=widest(gaps[(gaps["gap"] < 0) & (gaps["human"] > line)], ascending=True),
     )
 
 
@@ -106,6 +110,7 @@ def _entry(found: pd.Series, image: pd.Series, labels: dict[str, str]) -> Entry:
         dataset=str(image["dataset"]),
         image_id=str(image["image_id"]),
         class_name=str(image["class_name"]),
+        target=target_text(image),
         original=_path(image.get("original")),
         reconstruction=_path(image.get("reconstruction")),
         value=float(found["value"]),

@@ -11,7 +11,7 @@ from semsim.analysis.human import mean_response, vote_counts
 from semsim.analysis.result import Analysis
 from semsim.metrics.base import MetricSpec
 from semsim.reporting import canvas
-from semsim.reporting.drawn import Drawn
+from semsim.reporting.canvas import Drawn
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import number
 from semsim.words import counted
@@ -26,18 +26,18 @@ _DARK_BELOW = -0.05  # of ρ: the lower end of the map, where white text reads b
 
 
 def images(analysis: Analysis, spec: MetricSpec) -> Drawn:
-    """The value of a metric for each image against the share of votes that recognised it."""
-    frame = _image_frame(analysis.evidence, spec)
+    """The value of a metric for each image against the mean of what people said of it."""
+    frame, people = _image_frame(analysis.evidence, spec), analysis.evidence.response_words
     return Drawn(
         title=f"{spec.title} of single images against votes",
         caption=(
             f"Each dot is one reconstruction, {int(frame['share'].notna().sum())} with votes: its "
-            f"{spec.title} against the share of its counted votes that recognised it; dots are "
-            "spread sideways to be seen. Boxes: median and middle half of each share of votes; "
-            "whiskers: 5 % to 95 %. The number of images stands above."
+            f"{spec.title} against the {people}; dots are spread sideways to be seen. Boxes: "
+            "median and middle half at each of these; whiskers: 5 % to 95 %. The number of images "
+            "stands above."
         ),
         frame=frame,
-        paint=functools.partial(_paint_images, heading(spec)),
+        paint=functools.partial(_paint_images, heading(spec), people),
     )
 
 
@@ -60,12 +60,12 @@ def matrix(analysis: Analysis) -> Drawn:
 def _image_frame(evidence: Evidence, spec: MetricSpec) -> pd.DataFrame:
     frame = evidence.images[["dataset", "attack", "model", "image_id"]].reset_index(drop=True)
     _, n_votes = vote_counts(evidence.recognised)
-    share = mean_response(evidence.recognised)
+    share = mean_response(evidence.response)
     value = evidence.scores.get(spec.name, np.full(len(frame), np.nan))
     return frame.assign(n_votes=n_votes, share=share, value=value)
 
 
-def _paint_images(name: str, frame: pd.DataFrame, width: float) -> "Figure":
+def _paint_images(name: str, people: str, frame: pd.DataFrame, width: float) -> "Figure":
     both = frame.dropna(subset=["share", "value"])
     drawn = both[np.isfinite(both["value"])]
     footnote = _not_drawn(frame)
@@ -82,7 +82,7 @@ def _paint_images(name: str, frame: pd.DataFrame, width: float) -> "Figure":
     _count(axes, levels)
     ticks = sorted(levels.unique())
     axes.set_xticks(ticks, [number(tick, 2) for tick in ticks])
-    canvas.label(axes, x="Share of votes that recognised the image", y=name)
+    canvas.label(axes, x=people.capitalize(), y=name)
     canvas.footnote(figure, footnote)
     return figure
 

@@ -9,12 +9,13 @@ from importlib.metadata import version
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.human import RULES
+from semsim.analysis.agreement import EXACT_UP_TO
+from semsim.analysis.evidence import Ratings
+from semsim.analysis.human import rules_of_votes
 from semsim.analysis.model_intervals import FEWEST
-from semsim.analysis.permutation import EXACT_UP_TO
 from semsim.analysis.resampling import FEWEST_BOOTSTRAPPED
 from semsim.analysis.result import Analysis
-from semsim.analysis.shares import WILSON
+from semsim.analysis.shares import NEWCOMBE, WILSON
 from semsim.errors import UnknownNameError
 from semsim.metrics import find_metric
 from semsim.metrics.base import MetricSpec
@@ -42,6 +43,8 @@ SOURCES = (
     "algorithm, Applied Statistics 28.",
     "Hanley and McNeil 1982, The meaning and use of the area under a receiver operating "
     "characteristic curve, Radiology 143.",
+    "Newcombe 2006, Confidence intervals for an effect size measure based on the Mann-Whitney "
+    "statistic, Part 2, Statistics in Medicine 25.",
 )
 
 
@@ -163,16 +166,27 @@ def _votes(analysis: Analysis, origin: Origin) -> list[str]:
         f"{words['annotator']} gave {words['counted vote']} on {words['reconstruction']} of "
         f"{words['original']} by {words['model']}; {asked} asked for each. A vote recognises a "
         "reconstruction when it names the true class, or, in the pair task, calls original and "
-        "reconstruction the same. Superseded, surplus and excluded votes and decoys are not "
-        "counted."
+        f"reconstruction the same. {_rated(analysis.evidence.ratings)}Superseded, surplus and "
+        "excluded votes and decoys are not counted."
     )
     return [said, origin.collection] if origin.collection else [said]
 
 
+def _rated(ratings: Ratings | None) -> str:
+    if ratings is None:
+        return ""
+    return (
+        f"Here votes are ratings of how much of the original can be made out, from 1 to "
+        f"{ratings.levels:g}; one recognises a reconstruction from {ratings.threshold:g} on, and "
+        "all together do when their mean is at or above that threshold. "
+    )
+
+
 def _human_score(analysis: Analysis) -> list[str]:
     headline = analysis.settings.headline
+    rules = rules_of_votes(analysis.evidence)
     meanings = [
-        f"'{name}' is {RULES[name].meaning if name in RULES else 'a label that came with the data'}"
+        f"'{name}' is {rules[name].meaning if name in rules else 'a label that came with the data'}"
         for name in dict.fromkeys([headline, *analysis.rules["rule"]])
     ]
     return [
@@ -238,16 +252,24 @@ def _ceiling(analysis: Analysis) -> list[str]:
 
 
 def _images(analysis: Analysis) -> list[str]:
+    headline, rated = analysis.settings.headline, analysis.evidence.ratings is not None
+    of_ratings = (
+        " Of ratings, the correlation of single images is Spearman's ρ of a metric with the mean "
+        "rating over all images that have both, with the same kind of interval."
+    )
+    label = f"whether '{headline}' is above one half; exactly one half is undecided and left out"
+    if rated and headline == "mean-rating":
+        label = "whether its mean rating is at or above the threshold; undecided ones are left out"
     return [
-        f"The binary label of an image is whether '{analysis.settings.headline}' is above one "
-        "half; exactly one half is undecided and left out. AUC is the probability that a metric "
+        f"The binary label of an image is {label}. AUC is the probability that a metric "
         "puts a recognised image above one that was not (ties count one half): pooled over all "
         "images, and as the mean over the models, or over the originals, that have images of both "
         "kinds, so that a metric gains nothing by telling models or originals apart. "
-        "Intervals: 95 %, cluster bootstrap over originals.",
-        "In the gallery, images are ordered by the metric and by the share of votes that "
-        "recognised them, both as rank shares from 0 (leaks least) to 1 (leaks most); the images "
-        "with the widest gap are shown, at most two of one original each way.",
+        "Intervals: 95 %, cluster bootstrap over originals. "
+        f"{NEWCOMBE}{of_ratings if rated else ''}",
+        "In the gallery, images are ordered by the metric and by the "
+        f"{analysis.evidence.response_words}, both as rank shares from 0 (leaks least) to 1 (leaks "
+        "most); the images with the widest gap are shown, at most two of one original each way.",
     ]
 
 

@@ -13,8 +13,7 @@ from semsim.analysis.result import Analysis
 from semsim.analysis.shares import WILSON
 from semsim.metrics.base import MetricSpec
 from semsim.reporting import canvas
-from semsim.reporting.canvas import Bars
-from semsim.reporting.drawn import Drawn
+from semsim.reporting.canvas import Bars, Drawn
 from semsim.reporting.notation import interval, number, reason
 from semsim.words import counted
 

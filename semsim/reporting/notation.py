@@ -4,6 +4,9 @@ import math
 
 import pandas as pd
 
+from semsim.analysis.evidence import TARGET
+from semsim.words import target_words
+
 NONE = "–"
 
 
@@ -40,6 +43,13 @@ def with_interval_or_why(value: float, low: float, high: float, why: object) -> 
     if pd.isna(value) or said is None:
         return with_interval(value, low, high)
     return f"{number(value)} [undefined: {said}]"
+
+
+def target_text(row: pd.Series) -> str:
+    """How good an attacked model was, in words, of a row that has `TARGET` or lacks it."""
+    found = (row.get(name) for name in TARGET)
+    share, chance, mark = (None if one is None or pd.isna(one) else one for one in found)
+    return target_words(share, chance, mark)
 
 
 def p_value(p: float) -> str:

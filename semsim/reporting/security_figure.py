@@ -8,8 +8,7 @@ import pandas as pd
 from semsim.attacks.security.advice import described, signed, stated
 from semsim.attacks.security.index import SecurityIndex
 from semsim.reporting import canvas
-from semsim.reporting.drawn import Drawn
-from semsim.reporting.figures import Figure
+from semsim.reporting.canvas import Drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +18,7 @@ _ROW = 13.0  # mm a layer
 _LEAKS, _HIDDEN = canvas.METRIC, canvas.PEOPLE
 
 
-def leak_figure(index: SecurityIndex, name: str) -> Figure:
+def leak_figure(index: SecurityIndex, name: str) -> Drawn:
     """A bar a convolution: the values of its input that are given away, and those that are not.
 
     name: of the network, for the title.
@@ -33,7 +32,7 @@ def leak_figure(index: SecurityIndex, name: str) -> Figure:
             "contribution": [layer.contribution for layer in index.layers],
         }
     )
-    drawn = Drawn(
+    return Drawn(
         title=f"Where {name} leaks: {stated(index)}",
         caption=(
             "For each convolution the values of its input that weights and gradient determine "
@@ -42,8 +41,8 @@ def leak_figure(index: SecurityIndex, name: str) -> Figure:
         ),
         frame=frame,
         paint=_paint,
+        name="security",
     )
-    return Figure(name="security", metric=None, drawn=drawn)
 
 
 def _paint(frame: pd.DataFrame, width: float) -> "Drawing":

@@ -1,25 +1,30 @@
 """The tables of an analysis: raw numbers to compute with, and cells to be read."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.frames import table_one
 from semsim.analysis.result import Analysis
-from semsim.analysis.shares import WILSON
+from semsim.analysis.shares import NEWCOMBE, WILSON
 from semsim.errors import UnknownNameError
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import (
     NONE,
     number,
     p_value,
+    target_text,
     undefined_text,
     with_interval,
     with_interval_or_why,
 )
 
+TABLE_ONE_COLUMNS = (
+    *("study", "dataset", "rule", "metric", "title", "n", "rho", "tau", "abs_rho", "abs_tau"),
+    *("rho_low", "rho_high", "tau_low", "tau_high", "interval_undefined"),
+    *("best_rho", "best_tau", "undefined"),
+)
 _TABLE1_HEADINGS = ("Study", "Data set", "Human score", "Models", "Statistic")
 Cells = Mapping[str, Callable[[pd.Series], str]]
 
@@ -92,6 +97,36 @@ def table1(analyses: Sequence[Analysis]) -> Table:
         cells=pd.DataFrame(lines, columns=[*_TABLE1_HEADINGS, *titles.values()]),
         best=frozenset(best),
     )
+
+
+def table_one(analyses: Iterable[Analysis]) -> pd.DataFrame:
+    """One row a study and metric, columns `TABLE_ONE_COLUMNS`.
+
+    As Table 1 of the SemSim paper: data sets by metrics. Intervals are over models, of ρ after
+    Bonett and Wright and of τ by its score. The best of a study agrees most with people: its signed
+    correlation is the largest, so a metric that ranks backwards is never best however strongly it
+    does.
+    """
+    parts = [_of_study(analysis) for analysis in analyses]
+    if not parts:
+        return pd.DataFrame(columns=list(TABLE_ONE_COLUMNS))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _of_study(analysis: Analysis) -> pd.DataFrame:
+    """The rows of one study, metrics in the order they were given."""
+    names = [spec.name for spec in analysis.specs]
+    table = analysis.agreement.set_index("metric").loc[names].reset_index()
+    table = table.assign(
+        study=analysis.evidence.name,
+        dataset=" + ".join(sorted(analysis.models["dataset"].unique())),
+        rule=analysis.settings.headline,
+    )
+    for name, kind in (("rho", "bw"), ("tau", "score")):
+        table[f"{name}_low"] = table[f"{name}_{kind}_low"]
+        table[f"{name}_high"] = table[f"{name}_{kind}_high"]
+        table[f"best_{name}"] = table[name].notna() & (table[name] == table[name].max())
+    return table[list(TABLE_ONE_COLUMNS)]
 
 
 def _n_range(n: pd.Series) -> str:
@@ -174,6 +209,7 @@ def _models(analysis: Analysis) -> Table:
     specs = [spec for spec in analysis.specs if spec.name in frame]
     cells: dict[str, Callable[[pd.Series], str]] = {
         "Model": lambda row: str(row["label"]),
+        "Target on its test": target_text,
         "People [95 %]": lambda row: with_interval(
             row["human"], row["human_low"], row["human_high"]
         ),
@@ -185,6 +221,8 @@ def _models(analysis: Analysis) -> Table:
         name="models",
         title="Model by model",
         caption=(
+            "Target: share of its test images that the attacked model names right; at chance, what "
+            "it leaks says little about a model that works. "
             f"People: mean human score '{analysis.settings.headline}' of a model's images. "
             "Metrics: mean over the same images, ↑ a higher value means that more leaks, ↓ a "
             "lower one. Intervals: 95 %, cluster bootstrap over originals. "
@@ -207,7 +245,7 @@ def _mean_cell(name: str) -> Callable[[pd.Series], str]:
 
 def _auc(analysis: Analysis) -> Table:
     frame = analysis.auc
-    cells: Cells = {
+    cells: dict[str, Callable[[pd.Series], str]] = {
         "Metric": lambda row: str(row["title"]),
         "Scope": lambda row: str(row["scope"]),
         "AUC [95 %]": lambda row: (
@@ -217,6 +255,13 @@ def _auc(analysis: Analysis) -> Table:
         "Not": lambda row: str(row["n_negative"]),
         "Groups": lambda row: str(row["n_groups"]),
     }
+    rated = "rho" in frame
+    if rated:
+        cells |= {
+            "ρ with the mean rating [95 %]": lambda row: with_interval(
+                row["rho"], row["rho_low"], row["rho_high"]
+            )
+        }
     shown = _cells(frame, cells)
     best = {
         spot
@@ -229,8 +274,9 @@ def _auc(analysis: Analysis) -> Table:
         caption=(
             "How often a metric puts an image that people recognise above one they do not: over "
             "all images, and as the mean over models, or originals, that have images of both "
-            "kinds. 0.5 is chance. Intervals: 95 %, cluster bootstrap over originals. The best of "
-            "each scope is marked."
+            "kinds. 0.5 is chance. Intervals: 95 %, cluster bootstrap over originals. "
+            f"{NEWCOMBE} The best of each scope is marked."
+            + (" ρ: Spearman's, over all images with a mean rating." if rated else "")
         ),
         frame=frame,
         cells=shown,

@@ -1,14 +1,27 @@
 """A table as CSV, LaTeX, Markdown and HTML."""
 
-from collections.abc import Iterable
-from html import escape
+from pathlib import Path
 from typing import Any
 
+import jinja2
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from semsim.reporting.tables import Table
 
+
+def templates_in(folder: Path) -> jinja2.Environment:
+    """The templates of a folder, which escape what they are given and must be given all of it."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+
+
+TEMPLATES = templates_in(Path(__file__).parent)
 _LATEX = {
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
@@ -76,26 +89,7 @@ def markdown(table: Table) -> str:
 
 def html(table: Table) -> str:
     """A table that scrolls sideways where the screen is narrow; classes begin with `semsim-`."""
-    head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in table.cells.columns)
-    body = "".join(_html_row(table, i, line) for i, line in enumerate(table.cells.to_numpy()))
-    if not body:
-        body = f'<tr><td colspan="{table.cells.shape[1] or 1}">There is nothing to show.</td></tr>'
-    return (
-        f'<div class="semsim-scroll" tabindex="0" role="region" aria-label="{escape(table.title)}">'
-        f'<table class="semsim-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-        "</div>"
-    )
-
-
-def _html_row(table: Table, i: int, line: Iterable[str]) -> str:
-    first, *rest = (escape(text) for text in line)
-    cells = "".join(
-        f'<td class="semsim-best">{text}</td>' if (i, j) in table.best else f"<td>{text}</td>"
-        for j, text in enumerate(rest, start=1)
-    )
-    # A row that goes on from the one above has no name of its own; an empty heading is none.
-    head = f'<th scope="row">{first}</th>' if first else "<td></td>"
-    return f"<tr>{head}{cells}</tr>"
+    return TEMPLATES.get_template("table.html.jinja").render(table=table)
 
 
 def _safe(value: Any) -> Any:

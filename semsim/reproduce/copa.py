@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,16 +9,18 @@ import pandas as pd
 import torch
 import typer
 
+from semsim.attacks.copa import Copa
 from semsim.attacks.linear.rows import attempt, cnn3_model, inversions, linear_rows
 from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder
 from semsim.errors import SettingsError
-from semsim.grid.processes import checked_workers, each_in_processes
+from semsim.grid.engine import Piece, Standing, spread
+from semsim.kept.pieces import Pieces
 from semsim.kept.whole import whole_file
 from semsim.progress import Progress, Report, silent
 from semsim.registry import build
-from semsim.reporting.copa_figures import Shown, pictures
 from semsim.reporting.export import png, svg
+from semsim.reporting.picture_grids import Shown, method_figure
 from semsim.reproduce.copa_tables import (
     grid_of,
     shown_pair,
@@ -48,7 +49,7 @@ def reproduce_copa(
     activations: Annotated[
         str, typer.Option(help="tanh (Figure 1), leaky-relu (Figure 2) or both.")
     ] = "tanh,leaky-relu",
-    workers: Annotated[int, typer.Option(help="Processes.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder for tables and figures.")] = (
         DATA / "reproduce/copa"
     ),
@@ -61,14 +62,13 @@ def reproduce_copa(
         numbers, kinds = chosen_variants(variants), chosen_activations(activations)
         if seeds < 1:
             raise SettingsError(f"--seeds is 1 or more; got {seeds}.")
-        pool = checked_workers(workers)
         attacked = varied(pictures_of(images), count)
         out.mkdir(parents=True, exist_ok=True)
         first = table_1()
         first.to_csv(out / "table1.csv", index=False)
         typer.echo(f"Table 1: c(M) in closed form\n{text_1(first)}\n")
         with TerminalBar(unit="image") as bar:
-            rows = kept_rows(attacked, numbers, kinds, range(seeds), out / "pieces", bar, pool)
+            rows = kept_rows(attacked, numbers, kinds, range(seeds), out / "pieces", bar, workers)
         rows.to_parquet(out / "rows.parquet", index=False)
         second = table_2(rows)
         second.to_csv(out / "table2.csv", index=False)
@@ -124,38 +124,35 @@ def kept_rows(
 
     workers: processes, each of which takes networks; with one, all is done here.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    mark = _fingerprint(images)
-    grid = grid_of(variants, activations, seeds)
-    paths = {piece: folder / "{}-{}-{}-{}.parquet".format(mark, *piece) for piece in grid}
-    missing = [(piece, path) for piece, path in paths.items() if not path.exists()]
-    ready, size = len(grid) - len(missing), len(images)
+    kept = Pieces(folder, ".parquet", read=pd.read_parquet, write=_write_rows)
+    mark = f"{_fingerprint(images)}-{Copa.revision}"
+    grid = {"{}-{}-{}-{}".format(mark, *one): one for one in grid_of(variants, activations, seeds)}
+    missing, size = kept.missing(grid), len(images)
+    pieces = [Piece(key=key, work=_network_rows, asked=(images, *grid[key])) for key in missing]
 
-    def tell(done: int) -> None:
-        report(Progress((ready + done) * size, len(grid) * size))
+    def tell(standing: Standing) -> None:
+        done = len(grid) - len(missing) + standing.done
+        report(Progress(round(done * size), len(grid) * size))
 
-    if workers > 1:
-        each_in_processes(partial(_make_piece, images), missing, workers, tell)
-    else:
-        for done, work in enumerate(missing, start=ready):
-            _make_piece(images, work, _within(report, done, len(grid)))
-    tell(len(missing))
-    return pd.concat([pd.read_parquet(path) for path in paths.values()], ignore_index=True)
+    spread(pieces, lambda piece, rows: kept.write(piece.key, rows), tell, workers)
+    return pd.concat([kept.read(key) for key in grid], ignore_index=True)
 
 
-def _make_piece(
-    images: LabelledImages, work: tuple[tuple[str, int, int], Path], report: Report = silent
-) -> None:
-    (activation, variant, seed), path = work
-    made = linear_rows(images, [variant], [activation], [seed], report)
+def _network_rows(
+    images: LabelledImages, activation: str, variant: int, seed: int, *, report: Report
+) -> pd.DataFrame:
+    return linear_rows(images, [variant], [activation], [seed], report)
+
+
+def _write_rows(path: Path, rows: pd.DataFrame) -> None:
     with whole_file(path) as part:
-        made.to_parquet(part, index=False)
+        rows.to_parquet(part, index=False)
 
 
 def write_figure(images: LabelledImages, variants: Sequence[int], kind: str, out: Path) -> Path:
     """Write the paper's figure of an activation as PNG and SVG; returns the PNG's path."""
     shown = [one for variant in variants for one in _attacked(shown_pair(images), variant, kind)]
-    drawing = pictures(shown, FIGURES[kind], kind)
+    drawing = method_figure(shown, FIGURES[kind], kind)
     path = out / f"figure{FIGURES[kind]}.png"
     path.write_bytes(png(drawing))
     path.with_suffix(".svg").write_text(svg(drawing, live=False), encoding="utf-8")
@@ -180,11 +177,6 @@ def _shown(variant: int, method: str, image: torch.Tensor, back: torch.Tensor | 
         return Shown(variant=variant, method=method, image=None, mse=float("nan"))
     mse = float((back - image.double()).square().mean())
     return Shown(variant=variant, method=method, image=back.clamp(0, 1).float(), mse=mse)
-
-
-def _within(report: Report, piece: int, pieces: int) -> Report:
-    """Progress of one piece as a part of all."""
-    return lambda p: report(Progress(piece * p.total + p.done, pieces * p.total, p.note))
 
 
 def _fingerprint(images: LabelledImages) -> str:

@@ -1,29 +1,26 @@
 """`python -m semsim reproduce ensembler`: Table 1 of the Ensembler paper, on data at hand."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import pandas as pd
 import typer
 
 from semsim.datasets.folder import Folder
 from semsim.errors import SettingsError
-from semsim.grid.processes import checked_workers
 from semsim.jobs.terminal import carry_out
-from semsim.split.orders import queue_split
-from semsim.split.parallel import run_spread
-from semsim.split.plan import PRESETS, SplitPlan, make_dataset
-from semsim.split.session import Place
+from semsim.split.plan import PRESETS, SplitPlace, SplitPlan, make_dataset
+from semsim.split.run import run_split
+from semsim.split.split_job import queue_split
 from semsim.split.summary import choices, cost_text, spread_text, summary, verdict
 from semsim.terminal import DATA, told_errors
 from semsim.weights import CHECKPOINTS
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """A row of the paper's tables. change: of accuracy, in points; psnr in dB."""
+class Cell(NamedTuple):
+    """A row of the paper's Table 1. change: of accuracy, in points; psnr in dB."""
 
     row: str
     defence: str
@@ -34,43 +31,17 @@ class Cell:
     psnr: float
 
 
-def _cell(row: str, key: str, change: float, ssim: float, psnr: float) -> Cell:
-    defence, attack, choice = key.split("/")
-    return Cell(
-        row=row,
-        defence=defence,
-        attack=attack,
-        choice=choice,
-        change=change,
-        ssim=ssim,
-        psnr=psnr,
-    )
-
-
 # CIFAR-10, ResNet-18, N = 10, P = 4.
 TABLE_1: tuple[Cell, ...] = (
-    _cell("NONE", "none/adaptive/", 0.0, 0.4363, 12.2678),
-    _cell("Shredder", "shredder/adaptive/", -5.68, 0.5359, 10.4033),
-    _cell("Single", "single/adaptive/", 2.15, 0.3921, 7.5266),
-    _cell("DR-single", "dr-single/adaptive/", 2.70, 0.3453, 6.6674),
-    _cell("DR-ensemble (best SSIM)", "dr-ensemble/one-body/best SSIM", 1.42, 0.373, 7.3493),
-    _cell("DR-ensemble (best PSNR)", "dr-ensemble/one-body/best PSNR", 1.42, 0.3232, 7.9598),
-    _cell("Ensembler, adaptive", "ensembler/adaptive/", -2.13, 0.0555, 5.981),
-    _cell("Ensembler, N=1 (best SSIM)", "ensembler/one-body/best SSIM", -2.13, 0.2889, 4.865),
-    _cell("Ensembler, N=1 (best PSNR)", "ensembler/one-body/best PSNR", -2.13, 0.2221, 5.5348),
-)
-# CIFAR-100, P = 3. Its N=1 row is best by both.
-TABLE_2: tuple[Cell, ...] = (
-    _cell("Single", "single/adaptive/", -0.97, 0.4558, 8.5225),
-    _cell("Ensembler, adaptive", "ensembler/adaptive/", 0.31, 0.0864, 4.7715),
-    _cell("Ensembler, N=1", "ensembler/one-body/best SSIM", 0.31, 0.2636, 5.0741),
-)
-# CelebA-HQ, P = 5.
-TABLE_3: tuple[Cell, ...] = (
-    _cell("Single", "single/adaptive/", -1.24, 0.2650, 14.3126),
-    _cell("Random head", "random-head/adaptive/", -65.19, 0.1387, 12.8150),
-    _cell("Ensembler, adaptive", "ensembler/adaptive/", 2.39, 0.0897, 13.3698),
-    _cell("Ensembler, N=1", "ensembler/one-body/best SSIM", 2.39, 0.1791, 12.0645),
+    Cell("NONE", "none", "adaptive", "", 0.0, 0.4363, 12.2678),
+    Cell("Shredder", "shredder", "adaptive", "", -5.68, 0.5359, 10.4033),
+    Cell("Single", "single", "adaptive", "", 2.15, 0.3921, 7.5266),
+    Cell("DR-single", "dr-single", "adaptive", "", 2.70, 0.3453, 6.6674),
+    Cell("DR-ensemble (best SSIM)", "dr-ensemble", "one-body", "best SSIM", 1.42, 0.373, 7.3493),
+    Cell("DR-ensemble (best PSNR)", "dr-ensemble", "one-body", "best PSNR", 1.42, 0.3232, 7.9598),
+    Cell("Ensembler, adaptive", "ensembler", "adaptive", "", -2.13, 0.0555, 5.981),
+    Cell("Ensembler, N=1 (best SSIM)", "ensembler", "one-body", "best SSIM", -2.13, 0.2889, 4.865),
+    Cell("Ensembler, N=1 (best PSNR)", "ensembler", "one-body", "best PSNR", -2.13, 0.2221, 5.5348),
 )
 # Rows of ours that the paper does not have.
 _OURS = (
@@ -92,17 +63,17 @@ def reproduce_ensembler(
     attack_seed: Annotated[list[int] | None, typer.Option(help="Repeatable.")] = None,
     data_dir: Annotated[Path, typer.Option(help="Data folder.")] = DATA,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    workers: Annotated[int, typer.Option(help="Processes that train and attack.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that train and attack.")] = 1,
 ) -> None:
     """Ensembler, Table 1: every defence under the paper's attack and under an aligned one."""
     with told_errors():
         plan = _plan(preset, images, size)
         seeds = {"defence_seeds": defence_seed, "attack_seeds": attack_seed}
         given: dict[str, Any] = {name: tuple(v) for name, v in seeds.items() if v}
-        place = Place(data=data_dir, checkpoints=CHECKPOINTS, device=device)
+        place = SplitPlace(data=data_dir, checkpoints=CHECKPOINTS, device=device)
         plan = replace(plan, **given)
-        job = queue_split(plan, place, checked_workers(workers))
-        outcome = carry_out(job, lambda report: run_spread(plan, place, workers, report))
+        job = queue_split(plan, place, workers)
+        outcome = carry_out(job, lambda report: run_split(plan, place, report, workers))
     if outcome is not None:
         typer.echo(report_text(outcome))
 

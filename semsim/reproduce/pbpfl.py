@@ -5,7 +5,6 @@ lesions) are not here; what is compared is the pattern of its tables: PBPFL's er
 from the same start, at K = 1, 5 and 10 clients.
 """
 
-import functools
 import json
 import math
 import statistics
@@ -20,15 +19,18 @@ import typer
 from torch import Tensor
 
 from semsim.errors import SettingsError
-from semsim.federated import Examples, FederatedData, FederatedRun, FederatedSettings, train
+from semsim.federated.arms import ARMS
 from semsim.federated.comparison import largest_difference, load
-from semsim.federated.leak import ARMS
+from semsim.federated.data import Examples, FederatedData
+from semsim.federated.rounds import FederatedRun, train
+from semsim.federated.settings import FederatedSettings
 from semsim.federated.summary import COST_COLUMNS
+from semsim.grid.engine import Piece, Standing, spread
 from semsim.jobs import folders as jobs
 from semsim.kept.whole import write_json
 from semsim.layer_graph import count_parameters
-from semsim.progress import Report, silent
-from semsim.reproduce.pbpfl_leak import LeakPlan, leak_tasks, leak_text
+from semsim.progress import Progress, Report, silent
+from semsim.reproduce.pbpfl_leak import LeakPlan, leak_pieces, leak_text
 from semsim.reproduce.pbpfl_tables import (
     Cell,
     accuracy_text,
@@ -36,7 +38,6 @@ from semsim.reproduce.pbpfl_tables import (
     squared_error_text,
     traffic_text,
 )
-from semsim.reproduce.pbpfl_tasks import Task, carry_out_all
 from semsim.terminal import TerminalBar, told_errors
 
 CLIENTS = (1, 5, 10)
@@ -115,7 +116,7 @@ PRESETS: Mapping[str, Preset] = {
 def reproduce_pbpfl(
     out: Annotated[Path, typer.Option(help="Folder for the tables; an interrupted run goes on.")],
     preset: Annotated[str, typer.Option(help=", ".join(PRESETS))] = "small",
-    workers: Annotated[int, typer.Option(min=1, help="Processes, of one thread each.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Processes, which share the cores.")] = 1,
 ) -> None:
     """Train FedAvg and PBPFL side by side, count their costs, and attack what leaks."""
     if preset not in PRESETS:
@@ -132,7 +133,7 @@ def reproduced(chosen: Preset, out: Path, report: Report = silent, workers: int 
     if not (out / "costs.json").exists():  # timed first, while nothing else runs
         write_json(out / "costs.json", costs(chosen))
     second, fourth = regression(chosen, out), classification(chosen, out)
-    carry_out_all([*leak_tasks(chosen.leak, out), *second, *fourth], workers, report)
+    carry_out_all([*leak_pieces(chosen.leak, out), *second, *fourth], workers, report)
     fifth = jobs.read_json(out / "costs.json")
     parts = [
         squared_error_text(_cells(second), chosen.table),
@@ -146,11 +147,11 @@ def reproduced(chosen: Preset, out: Path, report: Report = silent, workers: int 
     return text
 
 
-def regression(chosen: Preset, out: Path) -> list[Task]:
+def regression(chosen: Preset, out: Path) -> list[Piece]:
     """Table 2: one number predicted from a row by MLPs, FedAvg against PBPFL."""
     schemes = ("FedAvg-MSE", "PBPFL")
     return [
-        _task(settings, chosen.table, out, schemes)
+        _piece(settings, chosen.table, out, schemes)
         for network in chosen.networks
         for settings in _repeated(
             network, chosen.table, chosen.seeds, chosen.table_epochs, chosen.table_lr
@@ -158,11 +159,11 @@ def regression(chosen: Preset, out: Path) -> list[Task]:
     ]
 
 
-def classification(chosen: Preset, out: Path) -> list[Task]:
+def classification(chosen: Preset, out: Path) -> list[Piece]:
     """Table 4: classes of images, FedAvg with both losses against PBPFL."""
     schemes = ("FedAvg-CE", "FedAvg-MSE", "PBPFL")
     return [
-        _task(settings, chosen.images, out, schemes)
+        _piece(settings, chosen.images, out, schemes)
         for settings in _repeated(
             chosen.image_network,
             chosen.images,
@@ -207,23 +208,45 @@ def _one_round(chosen: Preset, scheme: str) -> FederatedSettings:
     return _under(plain, scheme)
 
 
-def _task(settings: FederatedSettings, data: str, out: Path, schemes: tuple[str, ...]) -> Task:
+def carry_out_all(pieces: Sequence[Piece], workers: int = 1, report: Report = silent) -> None:
+    """Do all pieces that are not done: each writes the path that is its key, last of all.
+
+    The first failure ends the computation; what was done stays.
+    """
+    missing = [piece for piece in pieces if not Path(piece.key).exists()]
+    ready, total = len(pieces) - len(missing), len(pieces)
+
+    def tell(standing: Standing) -> None:
+        report(Progress(ready + standing.over, total, standing.last))
+
+    spread(missing, lambda *_: None, tell, workers)
+
+
+def _piece(settings: FederatedSettings, data: str, out: Path, schemes: tuple[str, ...]) -> Piece:
     """One comparison of Tables 2 or 4, with a file of its own."""
     stem = f"{data.partition(':')[0]}-{settings.network}-k{settings.clients}-seed{settings.seed}"
     path = out / f"{stem}.json"
-    work = functools.partial(_compare, settings, data, schemes, path)
-    return Task(path=path, work=work, note=stem)
+    return Piece(key=str(path), work=_compare, asked=(settings, data, schemes, path), note=stem)
 
 
-def _compare(settings: FederatedSettings, data: str, schemes: tuple[str, ...], path: Path) -> None:
+def _compare(
+    settings: FederatedSettings,
+    data: str,
+    schemes: tuple[str, ...],
+    path: Path,
+    *,
+    report: Report,
+) -> None:
+    del report  # these are many and short
     examples = load(data).data
     runs = {name: train(_under(settings, name), examples) for name in schemes}
     cells = [asdict(_cell(name, run, runs["FedAvg-MSE"])) for name, run in runs.items()]
     write_json(path, {"cells": cells})
 
 
-def _cells(tasks: Sequence[Task]) -> list[Cell]:
-    return [Cell(**cell) for task in tasks for cell in jobs.read_json(task.path)["cells"]]
+def _cells(pieces: Sequence[Piece]) -> list[Cell]:
+    found = [jobs.read_json(Path(piece.key))["cells"] for piece in pieces]
+    return [Cell(**cell) for cells in found for cell in cells]
 
 
 def _begin(chosen: Preset, out: Path) -> None:

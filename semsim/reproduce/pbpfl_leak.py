@@ -10,18 +10,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from semsim.attacks.spec import read_attack
 from semsim.errors import SettingsError
-from semsim.federated.attacks import has_linear_start
-from semsim.federated.comparison import Loaded, load, scores_in
-from semsim.federated.leak import ARMS, REFERENCE, RESCALED, LeakSettings, LeakStudy, write_arm
-from semsim.federated.networks import drawn_network
+from semsim.federated.arms import ARMS, REFERENCE
+from semsim.federated.comparison import Loaded, load
+from semsim.federated.leak import LeakStudy, arms_for, write_arm
+from semsim.federated.settings import FederatedOrder
 from semsim.federated.summary import leak_table
-from semsim.federated.verdict import over_seeds, sentence, summary
+from semsim.federated.verdict import over_seeds, scores_in, sentence, summary
+from semsim.grid.engine import Piece
 from semsim.kept.whole import write_json
-from semsim.reproduce.pbpfl_tasks import Task
+from semsim.progress import Report
 from semsim.sets.reader import read_set
 
 
@@ -46,38 +44,39 @@ class LeakPlan:
     lr: float = 0.05
     attack: str = "invgrad:steps=300,tv=0.002"
 
-    def settings(self, network: str, round_number: int, seed: int) -> LeakSettings:
+    def order(self, network: str, round_number: int, seed: int) -> FederatedOrder:
         """Of one study, which all its arms share."""
-        return LeakSettings(
+        return FederatedOrder(
             network=network,
             images=self.images,
-            round_number=round_number,
+            attack_round=round_number,
             lr=self.lr,
             seed=seed,
-            attack=read_attack(self.attack),
+            attack=self.attack,
         )
 
 
-def leak_tasks(plan: LeakPlan, out: Path) -> list[Task]:
+def leak_pieces(plan: LeakPlan, out: Path) -> list[Piece]:
     """One attack an arm; those that attack one image after the other first, as they take long."""
-    tasks = [
-        Task(
-            path=_folder(out, network, number, seed) / "sets" / arm / "run.json",
-            work=functools.partial(_attack, plan, network, number, seed, arm, out),
+    pieces = [
+        Piece(
+            key=str(_folder(out, network, number, seed) / "sets" / arm / "run.json"),
+            work=_attack,
+            asked=(plan, network, number, seed, arm, out),
             note=f"{network}, round {number}, seed {seed}: {ARMS[arm].title}",
         )
         for network, wanted in plan.networks
         for number in plan.rounds
         for seed in range(plan.seeds)
-        for arm in _arms(plan, network, wanted)
+        for arm in arms_for(network, _loaded(plan.data).data, wanted)
     ]
-    return sorted(tasks, key=lambda task: _own_models(task.path.parent.name), reverse=True)
+    return sorted(pieces, key=lambda one: _own_models(Path(one.key).parent.name), reverse=True)
 
 
 def leak_text(plan: LeakPlan, out: Path) -> str:
     """Tables and verdicts of all that was attacked, which leak.json in `out` keeps, too."""
     found = [
-        _summed(plan, out, network, number, _arms(plan, network, wanted))
+        _summed(plan, out, network, number, arms_for(network, _loaded(plan.data).data, wanted))
         for network, wanted in plan.networks
         for number in plan.rounds
     ]
@@ -85,12 +84,14 @@ def leak_text(plan: LeakPlan, out: Path) -> str:
     return "\n\n".join(_words(plan, one) for one in found)
 
 
-def _attack(plan: LeakPlan, network: str, number: int, seed: int, arm: str, out: Path) -> None:
+def _attack(
+    plan: LeakPlan, network: str, number: int, seed: int, arm: str, out: Path, *, report: Report
+) -> None:
     loaded = _loaded(plan.data)
     if loaded.images is None:
         raise SettingsError(f"Only images can be reconstructed; {plan.data!r} is a table.")
-    study = LeakStudy(loaded.data, loaded.images, plan.settings(network, number, seed))
-    write_arm(_folder(out, network, number, seed) / "sets" / arm, study, study.attack(arm))
+    study = LeakStudy(loaded.data, loaded.images, plan.order(network, number, seed))
+    write_arm(_folder(out, network, number, seed) / "sets" / arm, study, study.attack(arm, report))
 
 
 def _summed(
@@ -119,14 +120,6 @@ def _words(plan: LeakPlan, one: dict[str, Any]) -> str:
         "differences with 95 % intervals over seeds."
     )
     return "\n".join([head, leak_table(one), *one["sentences"], "In short:", *one["summary"]])
-
-
-def _arms(plan: LeakPlan, network: str, wanted: Sequence[str]) -> list[str]:
-    """The arms asked for that the network allows, and those they are compared with."""
-    drawn = drawn_network(network, _loaded(plan.data).data, torch.float32, 0)
-    solvable = has_linear_start(drawn)
-    asked = {*wanted, REFERENCE, RESCALED}
-    return [a for a in ARMS if a in asked and (solvable or a != "uplink-closed-form")]
 
 
 def _own_models(arm: str) -> bool:

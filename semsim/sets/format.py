@@ -6,18 +6,26 @@
                                            augmentation had changed the original
     <set>/manifest.parquet                 one row an image
     <set>/run.json                         every setting, versions, seed, seconds, status
-    <set>/predictions.parquet              optional: an independent classifier's probabilities
+    <set>/predictions.parquet              optional: what an independent classifier says
+    <set>/jury.parquet                     optional: what each simulated annotator sees
 
 `manifest.parquet` has all of `COLUMNS`; what the writer does not know is null, such as how an
 imported picture was shifted. Sets of earlier versions may lack `LATER_COLUMNS`; they are read as
 if these were null. `attacked` equals `original` where nothing was changed.
-`predictions.parquet` has the columns image_id, subject ("original" or "reconstruction"),
-class_name, probability.
+`predictions.parquet` has `PREDICTION_COLUMNS`, a row for each picture and class: subject is
+"original" or "reconstruction", log_probability a natural logarithm, which tells apart what rounds
+to 0 or 1. Sets of earlier versions, and of others, have a column probability instead.
+`jury.parquet` has `JURY_COLUMNS`, a row for each picture, juror and class: the juror says "none"
+where it is less certain than its threshold, and what the log-probabilities of a picture leave to 1
+is that it sees nothing that could be named.
 """
 
 FORMAT = "semsim-reconstruction-set/1"
 RUN, MANIFEST, PREDICTIONS = "run.json", "manifest.parquet", "predictions.parquet"
 ATTACKED = "attacked"
+PREDICTION_COLUMNS = ("image_id", "subject", "class_name", "log_probability")
+JURY = "jury.parquet"
+JURY_COLUMNS = ("image_id", "subject", "class_name", "juror", "threshold", "log_probability")
 FIRST_COLUMNS = (
     "image_id",  # same id in every set that attacked the same original
     "class_id",

@@ -1,18 +1,26 @@
 """One image of a reconstruction set, on its way from an attack or an import to its row."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import Tensor
 
 from semsim.errors import AttackFailedError
 from semsim.images import to_uint8
 from semsim.types import LabelledImages, Reconstruction, worse_than_grey
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 Picture = np.ndarray | Path
+_KEPT = (  # of an attack's result, as it is
+    *("attacked", "error", "objective", "shift_x", "shift_y", "flipped", "residual"),
+    *("grey_residual", "worse_than_grey", "blown_up", "solver"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,11 +109,12 @@ class SetImage:
 
 def set_images(images: LabelledImages, results: Sequence[AttackResult]) -> Iterator[SetImage]:
     """The rows of `images`, attacked with `results`."""
-    for place, (label, found) in enumerate(zip(images.labels.tolist(), results, strict=True)):
+    for place, found in enumerate(results):
+        shown = images.shown(place)
         yield set_image(
             image_id=images.ids[place],
-            class_id=label,
-            class_name=images.classes[label],
+            class_id=images.names.index(shown),
+            class_name=shown,
             original=to_uint8(images.images[place]),
             found=found,
         )
@@ -122,17 +131,7 @@ def set_image(
         class_name=class_name,
         original=original,
         reconstruction=found.picture,
-        attacked=found.attacked,
-        error=found.error,
-        objective=found.objective,
-        shift_x=found.shift_x,
-        shift_y=found.shift_y,
-        flipped=found.flipped,
-        residual=found.residual,
-        grey_residual=found.grey_residual,
-        worse_than_grey=found.worse_than_grey,
-        blown_up=found.blown_up,
-        solver=found.solver,
         found_shift_x=shift_x,
         found_shift_y=shift_y,
+        **{name: getattr(found, name) for name in _KEPT},
     )

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from semsim.errors import DataError
 from semsim.sets.format import ATTACKED, COLUMNS, FIRST_COLUMNS, FORMAT, MANIFEST, RUN
+from semsim.words import target_words
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,15 @@ class ReconstructionSet:
     def model(self) -> str:
         """Name of the attacked target model, unique within a study."""
         return str(self.run["model"])
+
+    @property
+    def target_words(self) -> str:
+        """How good the attacked model was at its own task."""
+        target = self.run.get("target")
+        known = target if isinstance(target, dict) else {}
+        classes = known.get("n_classes")
+        chance = 1 / classes if classes else None
+        return target_words(known.get("accuracy"), chance, known.get("at_chance"))
 
     @property
     def pairs(self) -> pd.DataFrame:
@@ -106,6 +116,7 @@ def set_choices(roots: Iterable[Path]) -> list[tuple[str, Path]]:
 
 def _name_of(folder: Path) -> str:
     try:
-        return str(read_set(folder).run.get("name", folder.name))
+        found = read_set(folder)
     except DataError:
         return f"{folder.name} (cannot be read)"
+    return f"{found.run.get('name', folder.name)} · target {found.target_words}"

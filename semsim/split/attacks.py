@@ -5,19 +5,18 @@ He, Zhang and Lee 2019; Ensembler paper, §2.2 and §5.1.
 
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from semsim.errors import AttackFailedError, SettingsError
-from semsim.progress import Report, silent
-from semsim.registry import Registry
+from semsim.progress import Report
 from semsim.split.defences import stage_of
 from semsim.split.networks import make_parts, task_of
 from semsim.split.observation import FeatureObservation
 from semsim.split.system import select
+from semsim.split.train_settings import ShadowAttack
 from semsim.split.training import Stage, fit, freeze
 from semsim.types import LabelledImages, Reconstruction
 
@@ -38,102 +37,76 @@ class Inversion:
     decoder_error: float
 
 
-class SplitAttack(Protocol):
-    """Settings of an attack; calling them with an observation gives one image a query."""
+def invert(
+    attack: ShadowAttack, seen: FeatureObservation, rng: torch.Generator, report: Report
+) -> Inversion:
+    """One image a query, from a decoder of the features of a shadow head."""
+    seed = int(torch.randint(2**31, (1,), generator=rng))
+    shadow = _fresh_shadow(seen, _chosen(attack, seen), seed, attack.learn_selector)
+    _imitate(attack, shadow, seen, seed, stage_of(report, 0, 2))
+    head = freeze(shadow.head)
+    decoder = _fresh_decoder(seen, seed)
+    error = _decode(attack, decoder, head, seen, seed, stage_of(report, 1, 2))
+    return Inversion(
+        found=_reconstructions(decoder.eval(), head, seen),
+        shadow_accuracy=_accuracy(shadow.eval(), seen.public),
+        decoder_error=error,
+    )
 
-    __dataclass_fields__: ClassVar[dict]
 
-    def __call__(
-        self, seen: FeatureObservation, *, rng: torch.Generator, report: Report = ...
-    ) -> Inversion: ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShadowAttack:
-    """A shadow head trained through the server's frozen bodies, then a decoder of its features.
-
-    bodies: places of the bodies it trains through; None for all.
-    learn_selector: whether it learns how much each counts (the paper's adaptive attack) or
-        counts them equally.
-    align: weight of a penalty that draws mean and deviation of the shadow's features, by channel
-        and position, to those of the features the client has sent; 0 as published.
-    epochs, decoder_epochs: passes over the public images.
-    """
-
-    bodies: tuple[int, ...] | None = None
-    learn_selector: bool = True
-    align: float = 0.0
-    epochs: int = 15
-    decoder_epochs: int = 15
-    lr: float = 2e-3
-    batch_size: int = 64
-
-    def __call__(
-        self, seen: FeatureObservation, *, rng: torch.Generator, report: Report = silent
-    ) -> Inversion:
-        seed = int(torch.randint(2**31, (1,), generator=rng))
-        shadow = _fresh_shadow(seen, self._chosen(seen), seed, self.learn_selector)
-        self._imitate(shadow, seen, seed, stage_of(report, 0, 2))
-        head = freeze(shadow.head)
-        decoder = _fresh_decoder(seen, seed)
-        error = self._invert(decoder, head, seen, seed, stage_of(report, 1, 2))
-        return Inversion(
-            found=_reconstructions(decoder.eval(), head, seen),
-            shadow_accuracy=_accuracy(shadow.eval(), seen.public),
-            decoder_error=error,
+def _chosen(attack: ShadowAttack, seen: FeatureObservation) -> tuple[int, ...]:
+    places = tuple(range(len(seen.bodies))) if attack.bodies is None else attack.bodies
+    if not places or not set(places) <= set(range(len(seen.bodies))):
+        raise SettingsError(
+            f"The server has {len(seen.bodies)} bodies, from 0 on; got bodies={attack.bodies}."
         )
-
-    def _chosen(self, seen: FeatureObservation) -> tuple[int, ...]:
-        places = tuple(range(len(seen.bodies))) if self.bodies is None else self.bodies
-        if not places or not set(places) <= set(range(len(seen.bodies))):
-            raise SettingsError(
-                f"The server has {len(seen.bodies)} bodies, from 0 on; got bodies={self.bodies}."
-            )
-        return places
-
-    def _imitate(
-        self, shadow: "ShadowNetwork", seen: FeatureObservation, seed: int, report: Report
-    ) -> None:
-        """Train head, selector and tail to classify public images through the frozen bodies."""
-        target, scale = moments(seen.features), seen.features.var()
-
-        def loss(images: Tensor, labels: Tensor) -> Tensor:
-            features = shadow.head(images)
-            plain = F.cross_entropy(shadow.conclude(features), labels)
-            if self.align == 0:
-                return plain
-            return plain + self.align * misalignment(features, target, scale)
-
-        trained = nn.ModuleList([shadow.head.train(), shadow.tail.train()])
-        if self.learn_selector and len(shadow.bodies) > 1:
-            trained.append(shadow.choice)
-        fit(trained, loss, seen.public, self._stage("shadow", self.epochs, seed), report)
-
-    def _invert(
-        self,
-        decoder: nn.Module,
-        head: nn.Module,
-        seen: FeatureObservation,
-        seed: int,
-        report: Report,
-    ) -> float:
-        """Train the decoder to undo the shadow head on public images; its last mean error."""
-
-        def loss(images: Tensor, labels: Tensor) -> Tensor:
-            with torch.no_grad():
-                features = head(images)
-            return F.mse_loss(decoder(features), images)
-
-        stage = self._stage("decoder", self.decoder_epochs, seed + 1)
-        return fit(decoder.train(), loss, seen.public, stage, report)
-
-    def _stage(self, name: str, epochs: int, seed: int) -> Stage:
-        return Stage(name=name, epochs=epochs, lr=self.lr, batch_size=self.batch_size, seed=seed)
+    return places
 
 
-SPLIT_ATTACKS: Registry[type[SplitAttack]] = Registry(
-    "attack on split inference", {"shadow": ShadowAttack}
-)
+def _imitate(
+    attack: ShadowAttack,
+    shadow: "ShadowNetwork",
+    seen: FeatureObservation,
+    seed: int,
+    report: Report,
+) -> None:
+    """Train head, selector and tail to classify public images through the frozen bodies."""
+    target, scale = moments(seen.features), seen.features.var()
+
+    def loss(images: Tensor, labels: Tensor) -> Tensor:
+        features = shadow.head(images)
+        plain = F.cross_entropy(shadow.conclude(features), labels)
+        if attack.align == 0:
+            return plain
+        return plain + attack.align * misalignment(features, target, scale)
+
+    trained = nn.ModuleList([shadow.head.train(), shadow.tail.train()])
+    if attack.learn_selector and len(shadow.bodies) > 1:
+        trained.append(shadow.choice)
+    fit(trained, loss, seen.public, _stage(attack, "shadow", attack.epochs, seed), report)
+
+
+def _decode(
+    attack: ShadowAttack,
+    decoder: nn.Module,
+    head: nn.Module,
+    seen: FeatureObservation,
+    seed: int,
+    report: Report,
+) -> float:
+    """Train the decoder to undo the shadow head on public images; its last mean error."""
+
+    def loss(images: Tensor, labels: Tensor) -> Tensor:
+        with torch.no_grad():
+            features = head(images)
+        return F.mse_loss(decoder(features), images)
+
+    stage = _stage(attack, "decoder", attack.decoder_epochs, seed + 1)
+    return fit(decoder.train(), loss, seen.public, stage, report)
+
+
+def _stage(attack: ShadowAttack, name: str, epochs: int, seed: int) -> Stage:
+    return Stage(name=name, epochs=epochs, lr=attack.lr, batch_size=attack.batch_size, seed=seed)
 
 
 class Choice(nn.Module):

@@ -1,4 +1,4 @@
-"""The study of split points: every pair of cuts of a network, and a figure of what leaks."""
+"""A sweep of split points: every pair of cuts of a network, and a figure of what leaks."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from semsim.images import read_images
-from semsim.reporting.figures import Figure
-from semsim.reporting.split_figure import Cut, cut_figure
+from semsim.reporting.canvas import Drawn
+from semsim.reporting.picture_grids import Cut, cut_figure
 from semsim.sets.reader import read_set
 from semsim.split.plan import ARMS, make_network
 
@@ -26,8 +26,8 @@ def grid(network: str, h: Sequence[int], t: Sequence[int]) -> list[str]:
     return texts
 
 
-def cut_figures(outcome: Mapping[str, Any]) -> dict[str, Figure]:
-    """A figure for each attack of a finished study, by its name in the plan.
+def cut_figures(outcome: Mapping[str, Any]) -> dict[str, Drawn]:
+    """A figure for each attack of a finished sweep, by its name in the plan.
 
     outcome: of `run_split`, of the undefended network at several cuts.
     """

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from semsim.errors import SettingsError
 from semsim.progress import Progress, Report, silent
-from semsim.registry import Registry
 from semsim.split.networks import Parts, feature_shape, make_parts
 from semsim.split.system import FeatureNoise, SplitSystem
 from semsim.split.training import Bench, Loss, Stage, fit, freeze
@@ -141,20 +140,6 @@ class RandomHead:
         system.head = freeze(fresh.head.to(bench.device))
         system.noise = _noise(bench, system.head, self.sigma, False, bench.seed)
         return system
-
-
-SPLIT_DEFENCES: Registry[type[SplitDefence]] = Registry(
-    "defence of split inference",
-    {
-        "none": Undefended,
-        "shredder": Shredder,
-        "single": Single,
-        "dr-single": DropoutSingle,
-        "dr-ensemble": DropoutEnsemble,
-        "ensembler": Ensembler,
-        "random-head": RandomHead,
-    },
-)
 
 
 def draw_selector(bodies: int, selected: int, seed: int) -> Tensor:

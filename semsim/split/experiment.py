@@ -10,9 +10,9 @@ from torch.utils.flop_counter import FlopCounterMode
 from semsim.metrics.pixel import psnr
 from semsim.metrics.ssim import ssim
 from semsim.progress import Report, silent
-from semsim.split.attacks import ShadowAttack
 from semsim.split.networks import SplitNetwork
 from semsim.split.system import SplitSystem, observe
+from semsim.split.train_settings import ShadowAttack
 from semsim.types import LabelledImages, worse_than_grey
 
 _BYTES = 4  # of a float32

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from semsim.errors import SettingsError
-from semsim.registry import Registry
 from semsim.targets.resnet import BasicBlock
 from semsim.types import LabelledImages
 
@@ -191,11 +190,6 @@ class Vgg16:
         hidden = 8 * w
         units += [_hidden_unit(inputs, spatial, hidden), _hidden_unit(hidden, 1, hidden)]
         return [*units, _linear_unit(hidden, classes)]
-
-
-SPLIT_NETWORKS: Registry[type[SplitNetwork]] = Registry(
-    "split network", {"small": SmallResNet, "resnet18": ResNet18, "vgg16": Vgg16}
-)
 
 
 def _residual_units(

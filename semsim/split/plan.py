@@ -1,26 +1,25 @@
 """What to train and to attack in split inference: a grid, as plain values."""
 
-import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from semsim.datasets import DATASETS
 from semsim.errors import SettingsError
+from semsim.jobs.orders import Place
+from semsim.kept.names import checked_name
 from semsim.metrics import find_metric
 from semsim.registry import Registry, build, read_plugin
-from semsim.split.attacks import ShadowAttack
-from semsim.split.defences import SPLIT_DEFENCES
-from semsim.split.networks import SPLIT_NETWORKS, Task, check_cuts
-from semsim.split.system import SplitSystem
-from semsim.split.training import SplitTrainSettings
+from semsim.split import SPLIT_DEFENCES, SPLIT_NETWORKS
+from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
+
+if TYPE_CHECKING:
+    from semsim.split.system import SplitSystem
 
 ALIGN = 10.0  # weight of the alignment in the attacks that have it
 VALID_POINTS = 0.05  # accuracy a defence may cost before a low leak says nothing about it
-# Where a network can be cut does not depend on the images.
-_ANY_TASK = Task(size=(32, 32), classes=2, mean=(0.5,) * 3, std=(0.25,) * 3)
-_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,79}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +71,13 @@ class SplitPlan:
     attack_invalid: bool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class SplitPlace(Place):
+    """Where an experiment keeps things and computes. checkpoints: weights of metrics."""
+
+    checkpoints: Path
+
+
 _SMALL = SplitPlan(
     name="small",
     networks=("small:width=16",),
@@ -114,11 +120,7 @@ PRESETS: Mapping[str, SplitPlan] = MappingProxyType({"small": _SMALL, "paper": _
 
 def check(plan: SplitPlan) -> SplitPlan:
     """`plan` itself; `SettingsError` or `UnknownNameError` where it cannot be carried out."""
-    if not _NAME.fullmatch(plan.name):
-        raise SettingsError(
-            f"{plan.name!r} cannot be a name: use up to 80 letters, digits, '.', '_' and '-', "
-            "beginning with a letter or digit."
-        )
+    checked_name(plan.name, "an experiment")
     empty = [name for name in _LISTS if not getattr(plan, name)]
     if empty:
         raise SettingsError(f"{empty[0].replace('_', ' ')}: give at least one.")
@@ -141,9 +143,13 @@ _LISTS = ("networks", "defences", "attacks", "defence_seeds", "attack_seeds")
 
 def make_network(text: str) -> Any:
     """The network written as `text`; `SettingsError` where its cuts leave a part empty."""
+    from semsim.split.networks import Task, check_cuts  # with torch, which a plan needs not
+
+    # Where it can be cut does not depend on the images.
+    any_task = Task(size=(32, 32), classes=2, mean=(0.5,) * 3, std=(0.25,) * 3)
     found = read_plugin(SPLIT_NETWORKS, text)
     network = build(SPLIT_NETWORKS, found.name, found.settings)
-    check_cuts(network, _ANY_TASK)
+    check_cuts(network, any_task)
     return network
 
 
@@ -159,7 +165,7 @@ def make_dataset(text: str) -> Any:
     return build(DATASETS, found.name, found.settings)
 
 
-def attacks_on(system: SplitSystem, arm: str, shadow: ShadowAttack) -> list[ShadowAttack]:
+def attacks_on(system: "SplitSystem", arm: str, shadow: ShadowAttack) -> list[ShadowAttack]:
     """The attacks of `arm` on a system, none where another arm is the same attack on it.
 
     With one body all arms are `adaptive`; with all bodies selected there is nothing to know.
@@ -176,22 +182,3 @@ def attacks_on(system: SplitSystem, arm: str, shadow: ShadowAttack) -> list[Shad
     if len(chosen) == count:
         return []
     return [replace(base, bodies=chosen, learn_selector=False)]
-
-
-def plan_to(plan: SplitPlan) -> dict[str, Any]:
-    """The plan as plain values, ready for JSON."""
-    return asdict(plan)
-
-
-def plan_from(content: Mapping[str, Any]) -> SplitPlan:
-    """The plan that `plan_to` wrote; `SettingsError` where it is none."""
-    try:
-        values: dict[str, Any] = dict(content)
-        values["train"] = SplitTrainSettings(**values["train"])
-        values["shadow"] = ShadowAttack(**values["shadow"])
-        listed: dict[str, Any] = {
-            k: tuple(v) if isinstance(v, list) else v for k, v in values.items()
-        }
-        return SplitPlan(**listed)
-    except (TypeError, KeyError) as error:
-        raise SettingsError(f"This is no plan of split inference: {error}.") from error

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from semsim.kept import keys as kept
+from semsim.kept.pieces import Pieces
 from semsim.split.experiment import Leak
 from semsim.split.networks import SplitNetwork, Task
 from semsim.split.system import SplitSystem, empty_system
@@ -30,14 +31,12 @@ def key_of(facts: dict[str, Any]) -> str:
 
 
 class SplitStore:
-    """The finished pieces below `data`."""
+    """The finished pieces below `data`. leaks: what attacks got back, and the seconds they took."""
 
     def __init__(self, data: Path) -> None:
         self.folder = Path(data) / "runs" / "_split"
-
-    def path(self, key: str) -> Path:
-        """Where the piece is, or will be."""
-        return self.folder / f"{key}.pt"
+        self.leaks = Pieces(self.folder, ".pt", read=_read_leak, write=_write_leak)
+        self.systems = Pieces(self.folder, ".pt", read=read_tensors, write=write_tensors)
 
     def recogniser(self, key: str) -> Path:
         """Where a data set's recogniser is, or will be."""
@@ -47,10 +46,6 @@ class SplitStore:
         """Where a training keeps its half-finished stages."""
         return self.folder / key
 
-    def has(self, key: str) -> bool:
-        """Whether the piece is finished."""
-        return self.path(key).exists()
-
     def write_system(self, key: str, system: SplitSystem, facts: dict[str, Any]) -> None:
         """Keep a trained system; its half-finished stages go."""
         content = {
@@ -59,36 +54,37 @@ class SplitStore:
             "fresh": system.noise.fresh,
             "facts": facts,
         }
-        write_tensors(self.path(key), content)
+        self.systems.write(key, content)
         shutil.rmtree(self.stages(key), ignore_errors=True)
 
     def read_system(
         self, key: str, network: SplitNetwork, task: Task
     ) -> tuple[SplitSystem, dict[str, Any]]:
         """The kept system, in eval mode on the CPU, and what was told about it."""
-        content = read_tensors(self.path(key))
+        content = self.systems.read(key)
         system = empty_system(network, task, bodies=content["bodies"], fresh=content["fresh"])
         system.load_state_dict(content["state"])
         return system.eval(), content["facts"]
 
-    def write_leak(self, key: str, leak: Leak, seconds: float) -> None:
-        """Keep what an attack got back."""
-        content = {
-            "images": (leak.images * 255).round().to(torch.uint8),
-            "shadow_accuracy": leak.shadow_accuracy,
-            "decoder_error": leak.decoder_error,
-            "seconds": seconds,
-            **{name: torch.from_numpy(getattr(leak, name)) for name in _ARRAYS},
-        }
-        write_tensors(self.path(key), content)
 
-    def read_leak(self, key: str) -> tuple[Leak, float]:
-        """What an attack got back, and the seconds it took."""
-        content = read_tensors(self.path(key))
-        leak = Leak(
-            images=content["images"].float() / 255,
-            shadow_accuracy=content["shadow_accuracy"],
-            decoder_error=content["decoder_error"],
-            **{name: content[name].numpy() for name in _ARRAYS},
-        )
-        return leak, float(content["seconds"])
+def _write_leak(path: Path, found: tuple[Leak, float]) -> None:
+    leak, seconds = found
+    content = {
+        "images": (leak.images * 255).round().to(torch.uint8),
+        "shadow_accuracy": leak.shadow_accuracy,
+        "decoder_error": leak.decoder_error,
+        "seconds": seconds,
+        **{name: torch.from_numpy(getattr(leak, name)) for name in _ARRAYS},
+    }
+    write_tensors(path, content)
+
+
+def _read_leak(path: Path) -> tuple[Leak, float]:
+    content = read_tensors(path)
+    leak = Leak(
+        images=content["images"].float() / 255,
+        shadow_accuracy=content["shadow_accuracy"],
+        decoder_error=content["decoder_error"],
+        **{name: content[name].numpy() for name in _ARRAYS},
+    )
+    return leak, float(content["seconds"])

@@ -26,7 +26,6 @@ COLUMNS = (
     "worse_than_grey",
 )
 _KEYS = ["network", "defence", "defence_seed", "attack", "attack_seed"]
-BY_TRUTH = "best of N by the originals, which no attacker can choose"
 _PICKS = {
     "best SSIM": "ssim",
     "best PSNR": "psnr",

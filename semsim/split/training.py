@@ -14,27 +14,13 @@ from semsim.errors import SettingsError, WeightsError
 from semsim.kept.whole import whole_file
 from semsim.progress import Progress, Report, silent
 from semsim.split.networks import SplitNetwork, Task, task_of
+from semsim.split.train_settings import SplitTrainSettings
 from semsim.types import LabelledImages
 
 Loss = Callable[[Tensor, Tensor], Tensor]  # images (N, 3, H, W), labels (N,) → a number
 _WARM_UP = 0.3  # share of the steps in which the step size rises, as in torch's OneCycleLR
 # torch.load has no error of its own: a broken file raises whatever its parser trips on.
 _BROKEN = (pickle.UnpicklingError, RuntimeError, OSError, EOFError, LookupError, TypeError)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SplitTrainSettings:
-    """Adam, the step size rising and falling once.
-
-    epochs, lr: of networks trained whole. ensemble_epochs, ensemble_lr: of Ensembler's stage 2,
-    which needs about three times as many to come near the undefended accuracy.
-    """
-
-    epochs: int = 12
-    ensemble_epochs: int = 36
-    batch_size: int = 64
-    lr: float = 2e-3
-    ensemble_lr: float = 5e-3
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,29 +1,26 @@
 """Target classifiers: what is trained, and later attacked."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from semsim.registry import Registry
-from semsim.targets.bottleneck import ResNet50, ResNet152
-from semsim.targets.cnn3 import CNN3
-from semsim.targets.convnet import ConvNet8, SmallCNN
-from semsim.targets.densenet import DenseNet40
-from semsim.targets.lenet import CNN4, LeNet
-from semsim.targets.model import Architecture, TargetModel, load_target, save_target, target_facts
-from semsim.targets.pretrained import Torchvision
-from semsim.targets.resnet import ResNet20x4
+
+if TYPE_CHECKING:
+    from semsim.targets.model import Architecture
 
 TARGETS: Registry[type[Architecture]] = Registry(
     "target architecture",
     {
-        "resnet20-4": ResNet20x4,
-        "convnet8": ConvNet8,
-        "resnet50": ResNet50,
-        "resnet152": ResNet152,
-        "densenet40": DenseNet40,
-        "lenet": LeNet,
-        "cnn3": CNN3,
-        "cnn4": CNN4,
-        "cnn-small": SmallCNN,
-        "torchvision": Torchvision,
+        "resnet20-4": "semsim.targets.resnet:ResNet20x4",
+        "convnet8": "semsim.targets.convnet:ConvNet8",
+        "resnet50": "semsim.targets.bottleneck:ResNet50",
+        "resnet152": "semsim.targets.bottleneck:ResNet152",
+        "densenet40": "semsim.targets.densenet:DenseNet40",
+        "lenet": "semsim.targets.lenet:LeNet",
+        "cnn3": "semsim.targets.cnn3:CNN3",
+        "cnn4": "semsim.targets.lenet:CNN4",
+        "cnn-small": "semsim.targets.convnet:SmallCNN",
+        "torchvision": "semsim.targets.pretrained:Torchvision",
     },
 )
-
-__all__ = ["TARGETS", "Architecture", "TargetModel", "load_target", "save_target", "target_facts"]

@@ -1,12 +1,14 @@
 """The network on which COPA was shown: two convolutions and a fully connected layer."""
 
-from dataclasses import dataclass
-from typing import Literal
+from __future__ import annotations
 
-from torch import nn
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from semsim.errors import SettingsError
-from semsim.targets.layers import activation_layer, feature_count
+
+if TYPE_CHECKING:
+    from torch import nn
 
 # Kernel width, channels and stride of both convolutions (Table 1).
 VARIANTS: dict[int, tuple[tuple[int, int, int], tuple[int, int, int]]] = {
@@ -36,6 +38,10 @@ class CNN3:
 
     def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
         """The extractor up to the flattened last feature map, and its number of features."""
+        from torch import nn  # c(M) of these layers is counted without
+
+        from semsim.targets.layers import activation_layer, feature_count
+
         layers: list[nn.Module] = []
         inputs = channels
         for kernel, outputs, stride in VARIANTS[self.variant]:

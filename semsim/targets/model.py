@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from semsim.errors import WeightsError
 from semsim.registry import build
-from semsim.weights import write_tensors
+from semsim.weights import tensor_facts, write_tensors
 
 
 class Architecture(Protocol):
@@ -88,8 +88,7 @@ def load_target(path: Path) -> TargetModel:
     if not Path(path).is_file():
         raise WeightsError(f"No classifier at {path}. `python -m semsim demo build` makes one.")
     try:
-        with safe_open(str(path), framework="pt") as file:
-            metadata = file.metadata() or {}
+        metadata = tensor_facts(path)
         weights = load_file(str(path))
     except (SafetensorError, OSError) as error:
         raise WeightsError(f"{path} is not a readable weight file ({error}).") from error
@@ -109,6 +108,5 @@ def load_target(path: Path) -> TargetModel:
 
 def target_facts(path: Path) -> dict[str, object]:
     """What `save_target` was told about the classifier at `path`, such as its accuracy."""
-    with safe_open(str(path), framework="pt") as file:
-        facts: dict[str, object] = json.loads(file.metadata()["config"])["facts"]
+    facts: dict[str, object] = json.loads(tensor_facts(path)["config"])["facts"]
     return facts

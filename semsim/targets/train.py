@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol, Self, runtime_checkable
 
@@ -10,34 +10,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from semsim.defences import Defence
+from semsim.defences.base import Defence
 from semsim.device import pick_device
 from semsim.errors import SettingsError
 from semsim.kept.keys import key_of
 from semsim.progress import Progress, Report, silent
-from semsim.registry import read_plugin
+from semsim.registry import plain_before
 from semsim.targets.checkpoint import TrainState, images_digest, read_state, write_state
 from semsim.targets.model import Architecture, TargetModel
+from semsim.targets.train_settings import TrainSettings
 from semsim.types import LabelledImages
 
 Degrade = Callable[[Tensor, torch.Generator], Tensor]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainSettings:
-    """SGD with Nesterov momentum, step size ×0.1 after 3/8, 5/8 and 7/8 of the epochs, rounded up.
-
-    These are the settings of the SemSim authors' code but for `epochs` (there 200 on CIFAR-100 and
-    100 elsewhere) and `loss_scale` (there 0.5, by which cross-entropy is multiplied).
-    """
-
-    epochs: int = 200
-    batch_size: int = 64
-    lr: float = 0.1
-    momentum: float = 0.9
-    weight_decay: float = 5e-4
-    seed: int = 0
-    loss_scale: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +31,7 @@ class Training:
     device: "auto", or a name such as "cpu". Equal seeds give equal weights on equal devices.
     degrade: changes each training batch after the defence; for classifiers that must read bad
         images.
+    test: the images of which the share in `settings.until` is; needed only where that is below 1.
     checkpoint: a file that is written after every epoch and resumed from when it is there; None
         keeps nothing.
     """
@@ -57,6 +42,7 @@ class Training:
     settings: TrainSettings
     device: str = "auto"
     degrade: Degrade | None = None
+    test: LabelledImages | None = None
     checkpoint: Path | None = None
 
 
@@ -105,6 +91,8 @@ def carry_out(training: Training, report: Report = silent) -> TargetModel:
         mark = _fingerprint(training)
         run.restore(read_state(path, mark))
     for epoch in range(run.schedule.last_epoch + 1, settings.epochs + 1):
+        if epoch > 1 and _is_enough(training, run.model):
+            break  # asked here, so that a training that goes on from its checkpoint asks too
         values = _one_epoch(training, run, _batch_report(report, training, epoch))
         run.schedule.step()
         if path is not None:
@@ -116,6 +104,17 @@ def carry_out(training: Training, report: Report = silent) -> TargetModel:
             )
         report(_epoch_progress(training, epoch, values))
     return run.model.eval()
+
+
+def _is_enough(training: Training, model: TargetModel) -> bool:
+    """Whether the model has the share of test images right from which no more is trained."""
+    if training.settings.until == 1:
+        return False
+    if training.test is None:
+        raise SettingsError("until needs test images, which this training has none of.")
+    share = accuracy(model.eval(), training.test)
+    model.train()
+    return share >= training.settings.until
 
 
 @torch.no_grad()
@@ -243,11 +242,12 @@ def _epoch_progress(training: Training, epoch: int, values: Mapping[str, float])
 
 def _fingerprint(training: Training) -> str:
     """A hash of everything that decides the weights."""
-    degrade = training.degrade
+    degrade, settings = training.degrade, plain_before(training.settings)
+    del settings["class"]
     parts = {
         "architecture": [type(training.architecture).__name__, asdict(training.architecture)],
         "defence": [type(training.defence).__name__, asdict(training.defence)],
-        "settings": asdict(training.settings),
+        "settings": settings,
         "degrade": None if degrade is None else getattr(degrade, "__qualname__", repr(degrade)),
         "data": images_digest(training.data),
     }
@@ -267,9 +267,3 @@ def _fresh_model(architecture: Architecture, data: LabelledImages, seed: int) ->
     if isinstance(architecture, Pretrained):
         architecture.start(model.body)
     return model
-
-
-def read_training(text: str, base: TrainSettings) -> TrainSettings:
-    """`base` with the settings in `text`, as in `epochs=2,lr=0.05`, in their place."""
-    changed = read_plugin({"training": TrainSettings}, f"training:{text}").settings
-    return replace(base, **changed)

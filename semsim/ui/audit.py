@@ -8,16 +8,15 @@ import gradio as gr
 from semsim.attacks.security.advice import advice, try_outs
 from semsim.attacks.security.index import CNN3, Layer, security_index
 from semsim.errors import SemsimError
+from semsim.grid.apart import apart
 from semsim.reporting.export import svg
 from semsim.reporting.security_figure import leak_figure
 from semsim.ui import ScienceContext, audit_view
-from semsim.ui.audit_attack import attacked_example
 from semsim.ui.audit_form import COLUMNS, layers_of, rows_of, shape_from
-from semsim.ui.jobpanel import alert_html
+from semsim.ui.jobpanel import QUIETLY, alert_html
 
 _FIRST = 1
 _OWN = "own layers"
-_QUIET: dict[str, Any] = {"queue": False, "api_visibility": "private"}
 
 
 def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]]:
@@ -46,14 +45,15 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
 
     def try_attack(size: str, rows: Sequence[Sequence[Any]]) -> list[Any]:
         try:
-            return ["", attacked_example(layers_of(rows), shape_from(size))]
+            where = "semsim.ui.audit_attack:attacked_example"
+            return ["", apart(where, layers_of(rows), shape_from(size))]
         except SemsimError as error:
             return [alert_html(error), ""]
 
     # Not `input`, which Gradio sends twice: the second answer could wipe what was asked for since.
-    variant.select(choose, variant, [table, *drawn], **_QUIET)
-    show.click(look, [size, table], drawn, **_QUIET)
-    attack.click(try_attack, [size, table], [trouble, example], **_QUIET)
+    variant.select(choose, variant, [table, *drawn], **QUIETLY)
+    show.click(look, [size, table], drawn, **QUIETLY)
+    attack.click(try_attack, [size, table], [trouble, example], **QUIETLY)
     return [(lambda: audited("3x32x32", rows_of(CNN3[_FIRST])), drawn)]
 
 

@@ -9,14 +9,14 @@ from torch import Tensor, nn
 
 from semsim.attacks.copa_prior import CopaPrior
 from semsim.attacks.linear.outcome import reconstruction
-from semsim.attacks.matching import parameter_gradients
+from semsim.attacks.per_sample import parameter_gradients
 from semsim.attacks.rgap import RGap
 from semsim.attacks.security.index import Layer, Shape, shapes_of
-from semsim.attacks.security.layers import network_of
+from semsim.attacks.security.network import network_of
 from semsim.datasets.symbols import Symbols
 from semsim.errors import AttackFailedError, SettingsError
-from semsim.targets import TargetModel
 from semsim.targets.lenet import start_uniform
+from semsim.targets.model import TargetModel
 from semsim.types import GradientObservation, Reconstruction
 from semsim.ui.audit_view import example_html
 
@@ -51,7 +51,7 @@ def attacked_example(layers: Sequence[Layer], input_shape: Shape) -> str:
     data = Symbols(train_per_class=1, test_per_class=1)("test").pick([0])
     model = _model(tuple(layers))
     image, label = data.images[0].double(), torch.tensor([0])
-    gradients = parameter_gradients(model, image[None], label, differentiable=False)
+    gradients = parameter_gradients(model, image[None], label)
     seen = GradientObservation(model=model, gradients=gradients, shape=(3, 32, 32), label=0)
     pictures: list[tuple[str, Tensor]] = [("the private image", data.images[0])]
     words = []

@@ -1,17 +1,22 @@
 """What the page Audit draws: plain values in, HTML out."""
 
-import base64
+from __future__ import annotations
+
 import io
 from collections.abc import Sequence
-from html import escape
+from typing import TYPE_CHECKING
 
 from PIL import Image
-from torch import Tensor
 
 from semsim.attacks.security.advice import TryOut, described, signed, stated
 from semsim.attacks.security.index import SecurityIndex
 from semsim.images import to_uint8
+from semsim.ui.markup import pieces, png_address
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_HTML = pieces("audit.html")
 WIDTH = 110.0  # mm, of the picture: legible on a phone and not huge on a wide screen
 STYLE = """<style>
 .aud table{border-collapse:collapse;width:100%;font-size:.92em}
@@ -30,8 +35,7 @@ STYLE = """<style>
 
 def verdict_html(index: SecurityIndex, words: Sequence[str]) -> str:
     """c(M), large, and what it means."""
-    said = "".join(f"<p>{escape(text)}</p>" for text in words)
-    return f'<p class="c">{escape(stated(index))}</p>{said}'
+    return _HTML.verdict(stated(index), words)
 
 
 def layers_html(index: SecurityIndex) -> str:
@@ -47,8 +51,7 @@ def layers_html(index: SecurityIndex) -> str:
         ]
         for layer in index.layers
     ]
-    dense = f"<p>The {index.features:,} values behind the last convolution leak whole.</p>"
-    return f"<h2>Layer by layer</h2>{_table('Layers', header, rows)}{dense}"
+    return _HTML.layers(header, rows, index.features)
 
 
 def tried_html(index: SecurityIndex, tried: Sequence[TryOut]) -> str:
@@ -59,36 +62,16 @@ def tried_html(index: SecurityIndex, tried: Sequence[TryOut]) -> str:
         [f"convolution {one.place}: {one.change}", signed(one.value), f"{one.hidden:,}"]
         for one in tried
     ]
-    now = signed(index.value)
-    header = ["Change in", f"c(M), now {now}", "hidden of the image itself"]
-    return f"<h2>What if?</h2>{_table('Changes', header, rows)}"
+    header = ["Change in", f"c(M), now {signed(index.value)}", "hidden of the image itself"]
+    return _HTML.table("What if?", "Changes", header, rows)
 
 
 def example_html(pictures: Sequence[tuple[str, Tensor]], words: str) -> str:
     """Pictures, (3, H, W) in [0, 1], with words below each and below all."""
-    drawn = "".join(
-        f'<figure><img src="{_data(image)}" alt="{escape(name)}">'
-        f"<figcaption>{escape(name)}</figcaption></figure>"
-        for name, image in pictures
-    )
-    return f"<h2>One example, attacked</h2>{drawn}<p>{escape(words)}</p>"
+    return _HTML.example([(name, _address(image)) for name, image in pictures], words)
 
 
-def _table(name: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    def line(cells: Sequence[str], tag: str) -> str:
-        parts = [
-            f"<{tag}{' class=n' if place else ''}>{escape(cell)}</{tag}>"
-            for place, cell in enumerate(cells)
-        ]
-        return f"<tr>{''.join(parts)}</tr>"
-
-    body = "".join(line(row, "td") for row in rows)
-    head = line(header, "th")
-    table = f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
-    return f'<div class="wide" role="region" aria-label="{name}" tabindex="0">{table}</div>'
-
-
-def _data(image: Tensor) -> str:
+def _address(image: Tensor) -> str:
     file = io.BytesIO()
     Image.fromarray(to_uint8(image)).save(file, format="PNG")
-    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
+    return png_address(file.getvalue())

@@ -19,6 +19,7 @@ from semsim.ui import ScienceContext, StudyChoice, compare_view, jobpanel
 from semsim.ui.compare_data import (
     REFERENCES,
     Comparison,
+    View,
     find_study,
     fresh,
     held,
@@ -31,10 +32,9 @@ from semsim.ui.compare_data import (
 from semsim.ui.compare_jobs import live_download, missing_weights, scoring_job, start_download
 from semsim.ui.compare_parts import Page, lay_out
 from semsim.ui.compare_plot import image_plot
-from semsim.ui.jobpanel import JobPanel, errors_shown
+from semsim.ui.jobpanel import QUIETLY, JobPanel, errors_shown
 from semsim.weights import WeightFile
 
-_QUIET: dict[str, Any] = {"queue": False, "api_visibility": "private"}
 _TELLING: dict[str, Any] = {"api_visibility": "private"}  # queued: its errors come as a message
 _ENDED = {JobState.DONE, JobState.FAILED, JobState.STOPPED, JobState.LOST}
 _SOLID_TABLES = ("differences", "rules", "backbones")
@@ -52,6 +52,7 @@ class Chosen:
     image: str | None = None
     order: str | None = None
     several: Sequence[str] | None = None
+    originals: str | None = None  # "" for all, else the name of the SemSim that has not seen them
 
 
 def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]]:
@@ -85,7 +86,7 @@ def page_values(context: ScienceContext, chosen: Chosen) -> tuple[dict[str, Any]
             "notice": compare_view.NO_STUDY,
             "body": gr.Column(visible=False),
         }, None
-    comparison = fresh(context, view_of(context, study.id, chosen.rule, chosen.reference))
+    comparison = fresh(context, _view(context, study.id, chosen))
     job = scoring_job(context, comparison)
     missing = missing_weights(context)
     return {
@@ -119,7 +120,21 @@ def _view_values(comparison: Comparison) -> dict[str, Any]:
         "reference": gr.Dropdown(
             [(words, key) for key, words in REFERENCES.items()], value=comparison.view.reference
         ),
+        "originals": gr.Dropdown(
+            _originals(comparison),
+            value=comparison.view.unseen_by,
+            visible=bool(comparison.unseen or comparison.view.unseen_by),
+        ),
     }
+
+
+def _originals(comparison: Comparison) -> list[tuple[str, str]]:
+    """All originals, or those that a SemSim has not learned from."""
+    left = {
+        name: f"The {n} that SemSim ({name}) has not seen" for name, n in comparison.unseen.items()
+    }
+    every = f"All {comparison.n_originals}, also what a SemSim learned from"
+    return [(every, ""), *((words, name) for name, words in left.items())]
 
 
 def _study_values(comparison: Comparison) -> dict[str, Any]:
@@ -236,14 +251,14 @@ def _wire(
             job = start_download(context, name or "")
         return [job.id, *jobpanel.show(job)]
 
-    page.study.input(lambda study: refresh(study), page.study, everything, **_QUIET)
-    for control in (page.rule, page.reference):
-        control.input(refresh, page.choices, everything, **_QUIET)
+    page.study.input(lambda study: refresh(study), page.study, everything, **QUIETLY)
+    for control in (page.rule, page.reference, page.originals):
+        control.input(refresh, page.choices, everything, **QUIETLY)
     page.fetch.click(fetch, page.weights, [page.download, *fetching.outputs], **_TELLING)
     _wire_choices(context, page)
     _wire_clicks(context, page)
     for panel, job in ((scoring, page.job), (fetching, page.download)):
-        _when_it_ends(context, panel, job).change(refresh, page.choices, everything, **_QUIET)
+        _when_it_ends(context, panel, job).change(refresh, page.choices, everything, **QUIETLY)
     return refresh
 
 
@@ -315,8 +330,11 @@ def _read(context: ScienceContext, choices: Sequence[Any]) -> tuple[Comparison, 
     """The comparison as it is on the page; a message there where the study has gone."""
     chosen = Chosen(*choices)
     with errors_shown():
-        view = view_of(context, chosen.study or "", chosen.rule, chosen.reference)
-        return held(context, view), chosen
+        return held(context, _view(context, chosen.study or "", chosen)), chosen
+
+
+def _view(context: ScienceContext, study: str, chosen: Chosen) -> View:
+    return view_of(context, study, chosen.rule, chosen.reference, chosen.originals)
 
 
 def _study_label(study: StudyChoice) -> str:

@@ -1,29 +1,33 @@
 """What the Compare page shows: votes and scores of a study, read once and analysed."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from semsim.analysis.evidence import MODEL_KEY, gather, model_key
-from semsim.analysis.human import mean_response, vote_counts
+from semsim.analysis.human import mean_response, verdict, vote_counts
 from semsim.analysis.result import Analysis, AnalysisSettings
 from semsim.analysis.run import analyse
 from semsim.errors import DataError, WeightsError
-from semsim.importers import Imported, list_imports, read_import
+from semsim.importers.import_folder import Imported, list_imports, read_import
 from semsim.kept.versions import software_versions
+from semsim.learning.card_promoted import promoted
+from semsim.learning.controls import control_remarks
+from semsim.learning.orders import checkpoint_path
 from semsim.metrics import Metric, MetricSpec, Resources, all_metrics, find_metric
-from semsim.metrics.network import read_training
+from semsim.metrics.provenance import control_in, original_keys, read_training
 from semsim.reporting.figures import by_agreement
 from semsim.reporting.methods import Origin
 from semsim.reporting.notation import number
 from semsim.scores.scoring import ScoreBook, pair_sets_of_labels, read_scores
 from semsim.ui import ScienceContext, StudyChoice
 from semsim.weights import sha256_of
+from semsim.words import counted
 
 REFERENCES = {
     "clean": "Clean original",
@@ -42,11 +46,13 @@ class View:
 
     rule: the human score models are ranked by.
     reference: what reconstructions are measured against, a key of `REFERENCES`.
+    unseen_by: name of a SemSim: only originals that it has not learned from count; "" for all.
     """
 
     study: str
     rule: str = "majority"
     reference: str = "clean"
+    unseen_by: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +61,8 @@ class Comparison:
 
     labels: one row a reconstruction, as the study exports them.
     unavailable: metrics without their weights, with the reason.
+    unseen: of each SemSim that learned from some of the study's originals and not from others, how
+        many it has not seen. n_originals: how many there are, looked at or not.
     """
 
     study: StudyChoice
@@ -64,15 +72,25 @@ class Comparison:
     specs: tuple[MetricSpec, ...]
     analysis: Analysis
     unavailable: tuple[tuple[MetricSpec, str], ...] = ()
+    unseen: Mapping[str, int] = field(default_factory=dict)
+    n_originals: int = 0
 
     @property
     def images(self) -> pd.DataFrame:
-        """One row a reconstruction with n_votes, n_recognised and its share of votes."""
+        """One row a reconstruction with n_votes, n_recognised, the mean `response` as its share.
+
+        Of ratings also said, what people said of it in words, and side: above one half, they
+        recognise it.
+        """
         evidence = self.analysis.evidence
         n_recognised, n_votes = vote_counts(evidence.recognised)
-        return evidence.images.assign(
-            n_votes=n_votes, n_recognised=n_recognised, share=mean_response(evidence.recognised)
-        )
+        share = mean_response(evidence.response)
+        table = evidence.images.assign(n_votes=n_votes, n_recognised=n_recognised, share=share)
+        if evidence.ratings is None:
+            return table
+        means = zip(map(evidence.ratings.of, share), n_votes, strict=True)
+        said = [f"mean of {counted(n, 'rating')} {number(mean)}" for mean, n in means]
+        return table.assign(said=said, side=verdict(evidence, "majority"))
 
     @property
     def has_images(self) -> bool:
@@ -112,17 +130,26 @@ def find_study(context: ScienceContext, wanted: str | None) -> StudyChoice | Non
 
 
 def view_of(
-    context: ScienceContext, study_id: str, rule: str | None = None, reference: str | None = None
+    context: ScienceContext,
+    study_id: str,
+    rule: str | None = None,
+    reference: str | None = None,
+    unseen_by: str | None = None,
 ) -> View:
     """The view of a study by its id, by the rule its protocol fixed unless another is given.
 
+    unseen_by: None leaves it to the SemSim of the workspace: what it learned from is left out.
     Raises `DataError` for a study, or a reference, that there is not.
     """
     study = _exactly(context, study_id)
+    if unseen_by is None:
+        unseen_by = _usually_unseen_by(context, study)
     reference = reference or "clean"
     if reference not in REFERENCES:
         raise DataError(f"No reference is called {reference!r}. Known: {', '.join(REFERENCES)}.")
-    return View(study=study_id, rule=rule or study.headline, reference=reference)
+    return View(
+        study=study_id, rule=rule or study.headline, reference=reference, unseen_by=unseen_by
+    )
 
 
 def fresh(context: ScienceContext, view: View) -> Comparison:
@@ -157,9 +184,12 @@ def read_comparison(context: ScienceContext, study: StudyChoice, view: View) -> 
     resources = Resources(checkpoints=context.checkpoints)
     imported = _imported(context, study)
     votes = context.votes(study.id) if imported is None else imported.votes
-    labels = context.labels(study.id) if imported is None else imported.labels
+    labels = _labels(context, study, imported)
     given = None if imported is None else imported.scores
     metrics = [] if labels is None or not set(_PATHS) <= set(labels) else _metrics(resources, view)
+    refused = {m.spec.name: why for m in metrics if (why := _same_judge(m, study, resources))}
+    dependent = [m.spec for m in metrics if m.spec.name in refused]
+    metrics = [metric for metric in metrics if metric.spec.name not in refused]
     sets = pair_sets_of_labels(labels) if metrics and labels is not None else []
     book = read_scores(
         sets, [metric.spec.name for metric in metrics], resources, context.data / "scores"
@@ -171,10 +201,21 @@ def read_comparison(context: ScienceContext, study: StudyChoice, view: View) -> 
         specs |= {name: find_metric(name).spec for name in dict.fromkeys(absent["metric"])}
         scores = pd.concat([scores, absent], ignore_index=True) if len(scores) else absent
     scored = tuple(specs[name] for name in dict.fromkeys(scores["metric"]))
-    evidence = gather(votes, scores, scored, labels=labels, name=study.name)
+    known = [name for name in map(_checkpoint_of, specs) if name]
+    unseen = _unseen(labels, context.checkpoints, known)
+    seen = _seen(context, view)
+    evidence = gather(
+        _without(seen, votes),
+        _without(seen, scores),
+        scored,
+        labels=None if labels is None else _without(seen, labels),
+        name=study.name,
+    )
     analysis = analyse(evidence, scored, AnalysisSettings(headline=view.rule))
+    n_originals = len(set(original_keys(evidence.images if labels is None else labels)))
     remarks = [
-        *_training_remarks(scored, study, context.checkpoints),
+        *_left_out_remark(view, unseen, n_originals, analysis),
+        *_training_remarks(analysis, study, context.checkpoints),
         *_metric_remarks(scored, book.facts),
     ]
     return Comparison(
@@ -188,28 +229,120 @@ def read_comparison(context: ScienceContext, study: StudyChoice, view: View) -> 
             (spec, book.unavailable[name])
             for name, spec in specs.items()
             if name in book.unavailable
-        ),
+        )
+        + tuple((spec, refused[spec.name]) for spec in dependent),
+        unseen=unseen,
+        n_originals=n_originals,
     )
 
 
-def _training_remarks(
-    specs: Sequence[MetricSpec], study: StudyChoice, checkpoints: Path
+def _same_judge(metric: Metric, study: StudyChoice, resources: Resources) -> str:
+    """Why a metric cannot judge a study whose lists its own network made; "" where it can."""
+    if not study.judges:
+        return ""
+    with suppress(WeightsError):
+        for path in metric.files(resources):
+            if sha256_of(path) in study.judges:
+                return (
+                    f"{path.stem} ranked the words of this study's lists, so what people could "
+                    "answer depends on it; a metric must not. Train another judge of the data set "
+                    "(`python -m semsim judge train`) and compare that."
+                )
+    return ""
+
+
+def _labels(
+    context: ScienceContext, study: StudyChoice, imported: Imported | None
+) -> pd.DataFrame | None:
+    return context.labels(study.id) if imported is None else imported.labels
+
+
+def _usually_unseen_by(context: ScienceContext, study: StudyChoice) -> str:
+    """The SemSim of the workspace where it has seen some of the originals and not others, or ""."""
+    own = promoted(context.checkpoints)
+    with suppress(WeightsError):
+        # Labels are read only where there is something to look for in them.
+        if own and read_training(context.checkpoints / f"{own}.safetensors").originals:
+            labels = _labels(context, study, _imported(context, study))
+            return next(iter(_unseen(labels, context.checkpoints, [own])), "")
+    return ""
+
+
+def _checkpoint_of(metric: str) -> str:
+    """The SemSim whose checkpoint a metric is of, by the metric's name; "" for another."""
+    family, _, checkpoint = metric.partition("@")[0].partition(":")
+    return checkpoint if family == "semsim" and not control_in(checkpoint) else ""
+
+
+def _unseen(labels: pd.DataFrame | None, checkpoints: Path, names: Iterable[str]) -> dict[str, int]:
+    """Of each SemSim that has seen some of the originals, and not others, how many it has not."""
+    if labels is None:
+        return {}
+    keys, found = set(original_keys(labels)), {}
+    for name in names:
+        with suppress(WeightsError):  # what cannot be read has no number either
+            left = keys - set(read_training(checkpoints / f"{name}.safetensors").originals)
+            if 0 < len(left) < len(keys):
+                found[name] = len(left)
+    return found
+
+
+def _seen(context: ScienceContext, view: View) -> set[str]:
+    """Keys of the originals that the view leaves out."""
+    if not view.unseen_by:
+        return set()
+    try:
+        return set(read_training(checkpoint_path(context.checkpoints, view.unseen_by)).originals)
+    except WeightsError as error:
+        raise DataError(f"{error} Choose all originals.") from error
+
+
+def _without(seen: set[str], table: pd.DataFrame) -> pd.DataFrame:
+    """The rows that are not of these originals; scores of whole sets stay."""
+    return table[~original_keys(table).isin(seen)] if seen else table
+
+
+def _left_out_remark(
+    view: View, unseen: Mapping[str, int], n_originals: int, analysis: Analysis
 ) -> list[str]:
-    """Of each SemSim: whether programs voted for it, and whether it learned from this very study.
+    if not view.unseen_by:
+        return []
+    left = unseen.get(view.unseen_by, n_originals)
+    sets = any(not spec.per_image for spec in analysis.specs)
+    return [
+        f"Only the {left} of {counted(n_originals, 'original')} count that SemSim "
+        f"({view.unseen_by}) did not learn from, so that all metrics are judged on equal terms."
+        + (" Metrics of sets have their values from all originals." if sets else "")
+    ]
+
+
+def _training_remarks(analysis: Analysis, study: StudyChoice, checkpoints: Path) -> list[str]:
+    """Of each SemSim: whether programs voted for it, whether it learned from this very study, and
+    whether it beats its own start on these images.
 
     A file that cannot be read has no remark; it has no number either.
     """
     remarks = []
-    for spec in specs:
-        family, _, checkpoint = spec.name.partition("@")[0].partition(":")
-        if family != "semsim":
+    keys = set(original_keys(analysis.evidence.images))
+    for spec in analysis.specs:
+        checkpoint = _checkpoint_of(spec.name)
+        if not checkpoint:
             continue
         with suppress(WeightsError):
-            training = read_training(checkpoints / f"{checkpoint}.safetensors")
+            path = checkpoints / f"{checkpoint}.safetensors"
+            training = read_training(path)
             said = ["trained on simulated votes"] if training.simulated else []
-            if training.study == study.name:
+            seen = len(keys.intersection(training.originals))
+            if seen:
+                originals = counted(len(keys), "original")
+                said.append(f"in-sample: it learned from {seen} of these {originals}")
+            elif training.study == study.name and not training.originals:
                 said.append("in-sample: it learned from this study")
             remarks += [f"{spec.title}: {'; '.join(said)}."] if said else []
+            beside = control_remarks(
+                spec, analysis.specs, analysis.evidence, analysis.settings, path
+            )
+            remarks += [f"{spec.title}: {words}" for words in beside]
     return remarks
 
 
@@ -232,7 +365,14 @@ def origin(context: ScienceContext, comparison: Comparison) -> Origin:
     for spec in comparison.analysis.specs:
         with suppress(WeightsError):  # an imported score may be of weights that are not here
             weights |= {p.name: sha256_of(p) for p in find_metric(spec.name).files(resources)}
-    return Origin(protocol=comparison.study.headline, weights=weights, versions=software_versions())
+    study = comparison.study
+    own = not study.id.startswith(_IMPORT)
+    return Origin(
+        protocol=study.headline,
+        collection=context.collection(study.id) if own else "",
+        weights=weights,
+        versions=software_versions(),
+    )
 
 
 def image_choices(images: pd.DataFrame) -> list[tuple[str, str]]:
@@ -277,7 +417,9 @@ def _metrics(resources: Resources, view: View) -> list[Metric]:
     The recogniser looks at reconstructions alone.
     """
     plain = all_metrics(resources)
-    attacked = [find_metric(f"{name}@attacked") for name in plain if name != "recogniser"]
+    attacked = [
+        find_metric(f"{name}@attacked") for name in plain if not name.startswith("recogniser")
+    ]
     choice = {
         "clean": [*plain.values()],
         "attacked": attacked,

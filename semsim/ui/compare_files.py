@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import PlainTextResponse, Response
 
 from semsim.errors import SemsimError, UnknownNameError
-from semsim.reporting import figures, tables, writing
+from semsim.reporting import canvas, figures, tables, writing
 from semsim.reporting.bundle import write_bundle
 from semsim.reporting.export import png, svg
 from semsim.reporting.report import report_html
@@ -20,10 +20,10 @@ from semsim.ui import ScienceContext
 from semsim.ui.compare_data import Comparison, View, held, origin, view_of
 
 FOLDER = "/studio/compare-files"
-_FIGURES: dict[str, tuple[str, Callable[[figures.Figure], str | bytes]]] = {
+_FIGURES: dict[str, tuple[str, Callable[[canvas.Drawn], str | bytes]]] = {
     "png": ("image/png", png),
     "svg": ("image/svg+xml", lambda figure: svg(figure, live=False)),
-    "csv": ("text/csv", lambda figure: writing.csv(figure.data())),
+    "csv": ("text/csv", lambda figure: writing.csv(figure.frame)),
 }
 _TABLES: dict[str, tuple[str, Callable[[tables.Table], str]]] = {
     "csv": ("text/csv", lambda table: writing.csv(table.frame)),
@@ -38,7 +38,8 @@ def address(
     """Where a file is: a figure or table by its name, "report" (html) or "everything" (zip)."""
     asked = [("study", one) for one in studies or [view.study]]
     asked += [("reference", view.reference)]
-    asked += [] if studies else [("rule", view.rule)]  # each of several keeps its own
+    # Each of several studies keeps its own.
+    asked += [] if studies else [("rule", view.rule), ("unseen_by", view.unseen_by)]
     asked += [("metric", metric)] if metric else []
     return f"{FOLDER}/{name}.{ending}?{urlencode(asked)}"
 
@@ -54,14 +55,15 @@ def router(context: ScienceContext) -> APIRouter:
         study: Annotated[list[str], Query()],
         rule: str | None = None,
         reference: str | None = None,
+        unseen_by: str | None = None,
         metric: str | None = None,
     ) -> Response:
         try:
-            views = [view_of(context, one, rule, reference) for one in study]
+            views = [view_of(context, one, rule, reference, unseen_by) for one in study]
             kind, content = _content(context, views, name, ending, metric)
         except SemsimError as error:
             return PlainTextResponse(str(error), status_code=404)
-        stem = f"{name}-{figures.safe_name(metric)}" if metric else name
+        stem = f"{name}-{canvas.safe_name(metric)}" if metric else name
         shown = f'attachment; filename="{stem}.{ending}"'
         return Response(content, media_type=kind, headers={"Content-Disposition": shown})
 

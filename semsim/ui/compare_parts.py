@@ -39,6 +39,7 @@ class Page:
     study: gr.Dropdown
     rule: gr.Dropdown
     reference: gr.Dropdown
+    originals: gr.Dropdown
     notice: gr.HTML
     body: gr.Column
     ranked: gr.Column
@@ -80,7 +81,7 @@ class Page:
         """What a person has chosen: the inputs of every handler, as `Chosen` takes them."""
         return [
             *(self.study, self.rule, self.reference, self.metric, self.model),
-            *(self.image, self.order, self.several),
+            *(self.image, self.order, self.several, self.originals),
         ]
 
     def drawn(self, values: Mapping[str, Any]) -> list[Any]:
@@ -96,6 +97,9 @@ def lay_out() -> tuple[Page, JobPanel, JobPanel]:
         parts["study"] = gr.Dropdown([], label="Study", elem_id="compare-study", scale=2)
         parts["rule"] = gr.Dropdown([], label="People, summed up by", elem_id="compare-rule")
         parts["reference"] = gr.Dropdown([], label="Reference image", elem_id="compare-reference")
+        parts["originals"] = gr.Dropdown(
+            [], label="Originals", elem_id="compare-originals", visible=False
+        )
     parts["notice"] = _html("notice")
     scoring = jobpanel.build("compare-job")
     with gr.Column(visible=False) as body:

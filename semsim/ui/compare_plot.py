@@ -22,10 +22,10 @@ def image_plot(comparison: Comparison, spec: MetricSpec | None) -> go.Figure:
     Points are moved a little along the share of votes; the texts say the exact share. Text and
     grid take their colours from the page's style sheet. An empty figure says why it is empty.
     """
-    figure = go.Figure()
+    figure, evidence = go.Figure(), comparison.analysis.evidence
     points = comparison.images.iloc[:0]
     if spec is not None:
-        scored = comparison.images.assign(value=comparison.analysis.evidence.scores[spec.name])
+        scored = comparison.images.assign(value=evidence.scores[spec.name])
         points = scored[scored["share"].notna() & np.isfinite(scored["value"])]
     if spec is not None and len(points):
         figure.add_trace(_trace(points, spec))
@@ -44,7 +44,7 @@ def image_plot(comparison: Comparison, spec: MetricSpec | None) -> go.Figure:
         modebar={"bgcolor": "rgba(0,0,0,0)", "color": _GREY, "activecolor": _COLOUR},
         showlegend=False,
         xaxis={"title": heading(spec) if spec is not None else "", "zeroline": False},
-        yaxis={"title": "share of votes that recognised it", "zeroline": False},
+        yaxis={"title": evidence.response_words, "zeroline": False},
     )
     return figure
 
@@ -54,7 +54,8 @@ def _trace(points: pd.DataFrame, spec: MetricSpec) -> go.Scatter | go.Scattergl:
     moved = np.random.default_rng(0).uniform(-_JITTER, _JITTER, len(points))
     texts = [
         f"{row['model']}<br>{row['class_name']} ({row['image_id']})<br>{spec.title}: "
-        f"{number(row['value'])}<br>{row['n_recognised']} of {row['n_votes']} recognised it"
+        f"{number(row['value'])}<br>"
+        + row.get("said", f"{row['n_recognised']} of {row['n_votes']} recognised it")
         for _, row in points.iterrows()
     ]
     return kind(

@@ -10,12 +10,13 @@ import pandas as pd
 
 from semsim.analysis.evidence import MODEL_KEY
 from semsim.metrics import MetricSpec
+from semsim.reporting import canvas
+from semsim.reporting.canvas import Drawn
 from semsim.reporting.export import svg
-from semsim.reporting.figures import Figure
 from semsim.reporting.gallery import Entry
 from semsim.reporting.methods import SIMULATED, Origin, warnings
 from semsim.reporting.model_figures import heading
-from semsim.reporting.notation import number
+from semsim.reporting.notation import number, target_text
 from semsim.reporting.tables import Table
 from semsim.reporting.writing import html
 from semsim.ui.compare_data import Comparison, View, rows_of_model
@@ -60,13 +61,13 @@ STYLE = """<style>
 .cmp-cards figure.cmp-two {width: 17.3rem}
 .cmp-yes, .cmp-no, .cmp-open {display: inline-block; padding: 0 .4rem; border-radius: .25rem;
   font-weight: 600}
-.cmp-yes {background: #166534; color: #fff}
-.cmp-no {background: #991b1b; color: #fff}
+.cmp-yes {background: LEAKED; color: #fff}
+.cmp-no {background: PRIVATE; color: #fff}
 .cmp-open {background: #525252; color: #fff}
 #compare-images .xtick text, #compare-images .ytick text, #compare-images .g-xtitle text,
 #compare-images .g-ytitle text {fill: var(--body-text-color) !important}
 #compare-images .gridlayer path {stroke: var(--border-color-primary) !important}
-</style>"""
+</style>""".replace("LEAKED", canvas.LEAKED).replace("PRIVATE", canvas.PRIVATE)
 
 NO_STUDY = (
     '<div class="cmp-note">There is no study yet. <a href="./">Make one on the page Studies</a>, '
@@ -103,7 +104,7 @@ def notice_html(comparison: Comparison, origin: Origin) -> str:
     return "".join(parts)
 
 
-def figure_html(figure: Figure, view: View) -> str:
+def figure_html(figure: Drawn, view: View) -> str:
     """A figure in the page's colours, its caption, and links to its files."""
     links = links_html(view, figure.name, figure.metric)
     return (
@@ -221,6 +222,7 @@ def pair_html(comparison: Comparison, row: int) -> str:
     image = comparison.images.iloc[row]
     lines = [
         f"<b>{_text(image, 'model')}</b>",
+        f"target {target_text(image)}",
         f"{_text(image, 'class_name')} ({_text(image, 'image_id')})",
     ]
     lines += [
@@ -239,7 +241,12 @@ def disagreement_html(comparison: Comparison, title: str, entries: Sequence[Entr
     cards = [
         _pair_card(
             images.iloc[entry.row],
-            [escape(entry.label), escape(entry.class_name), f"metric {number(entry.value)}"],
+            [
+                escape(entry.label),
+                f"target {entry.target}",
+                escape(entry.class_name),
+                f"metric {number(entry.value)}",
+            ],
         )
         for entry in entries
     ]
@@ -267,8 +274,9 @@ def verdict_html(row: pd.Series) -> str:
     """What people said of a reconstruction, such as "4 of 5 recognised"."""
     if row["n_votes"] == 0:
         return '<span class="cmp-open">no votes yet</span>'
-    words = f"{int(row['n_recognised'])} of {int(row['n_votes'])} recognised"
-    kind = "cmp-yes" if row["share"] > 0.5 else "cmp-no" if row["share"] < 0.5 else "cmp-open"
+    words = row.get("said", f"{int(row['n_recognised'])} of {int(row['n_votes'])} recognised")
+    side = row.get("side", row["share"])
+    kind = "cmp-yes" if side > 0.5 else "cmp-no" if side < 0.5 else "cmp-open"
     return f'<span class="{kind}">{words}</span>'
 
 
@@ -293,7 +301,7 @@ def _links(
 
 
 def _reconstruction_card(row: pd.Series, spec: MetricSpec | None) -> str:
-    lines = [f"<b>{_text(row, 'model')}</b>"]
+    lines = [f"<b>{_text(row, 'model')}</b>", f"target {target_text(row)}"]
     if spec is not None:
         lines.append(f"{escape(heading(spec))} {number(row['score'])}")
     return _figure([(row["reconstruction"], "reconstruction")], [*lines, verdict_html(row)])

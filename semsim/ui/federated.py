@@ -1,20 +1,21 @@
 """The page Federated: FedAvg against PBPFL, what it costs, and what each party can see."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import gradio as gr
 
 from semsim.errors import SemsimError, SettingsError
-from semsim.federated import NETWORKS
-from semsim.federated.comparison import KIND, TRAINING, FederatedOrder
-from semsim.federated.data import TABLES
-from semsim.federated.leak import ARMS, REFERENCE, RESCALED
-from semsim.federated.orders import arms_done, out_of, queue_comparison
+from semsim.federated import NETWORKS, TABLES
+from semsim.federated.arms import ARMS, REFERENCE, RESCALED
+from semsim.federated.comparison_job import KIND, TRAINING, arms_done, out_of
+from semsim.federated.settings import FederatedOrder
+from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.ui import ScienceContext, federated_view, jobpanel
-from semsim.ui.jobpanel import alert_html
+from semsim.ui.jobpanel import QUIETLY, alert_html
 
 # The fields of `FederatedOrder` on the page, in the order of the form.
 FORM = (
@@ -34,10 +35,15 @@ FORM = (
     "attack_round",
     "seed",
 )
-_WHOLE = {"clients", "rounds", "images", "batch_size", "attack_round", "seed"}
-_DATA = ("digits", "symbols", *TABLES)
+_MORE = FORM.index("split")  # the first that is folded away
+_FIELDS = {one.name: one for one in fields(FederatedOrder)}
+_WHOLE = {name for name, one in _FIELDS.items() if type(one.default) is int}
+_CHOICES = {"data": ("digits", "symbols", *TABLES), "network": tuple(NETWORKS)}
+_EITHER: dict[str, Any] = {
+    "split": ["iid", "dirichlet"],
+    "noise_scope": [("each client its own", "client"), ("one a round", "round")],
+}
 _NOTHING = "<p>Nothing has been compared here yet. Start with what the form proposes.</p>"
-_QUIET: dict[str, Any] = {"queue": False, "api_visibility": "private"}
 
 
 def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]]:
@@ -50,7 +56,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     )
     with gr.Row():
         with gr.Column(scale=2, min_width=320):
-            form = _form(FederatedOrder())
+            form = _form()
             begin = gr.Button("Start", variant="primary", elem_id="fed-start")
             trouble = gr.HTML(elem_id="fed-trouble")
         with gr.Column(scale=3, min_width=320):
@@ -68,20 +74,21 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     watched = [*panel.outputs, *drawn]
 
     def load() -> list[Any]:
-        newest = next(iter(jobs.list_jobs(root, KIND)), None)
-        job_id = newest.id if newest else None
-        return [_dropdown(context, job_id), *look(job_id)]
+        job_id = jobpanel.newest(root, KIND)
+        return [jobpanel.chooser(root, KIND, job_id), *look(job_id)]
 
     def start(*values: Any) -> list[Any]:
         try:
-            job = queue_comparison(order_of(values), context.data)
+            job = apart(
+                "semsim.federated.comparison_job:queue_comparison", order_of(values), context.data
+            )
             jobs.start(job)
         except SemsimError as error:
             return [alert_html(error), *(gr.skip() for _ in [chosen, *watched])]
-        return ["", _dropdown(context, job.id), *look(job.id)]
+        return ["", jobpanel.chooser(root, KIND, job.id), *look(job.id)]
 
-    chosen.input(look, chosen, watched, show_progress="hidden", **_QUIET)
-    begin.click(start, form, [trouble, chosen, *watched], **_QUIET)
+    chosen.input(look, chosen, watched, show_progress="hidden", **QUIETLY)
+    begin.click(start, form, [trouble, chosen, *watched], **QUIETLY)
     return [(load, [chosen, *watched])]
 
 
@@ -115,46 +122,38 @@ def order_of(values: tuple[Any, ...]) -> FederatedOrder:
     return FederatedOrder(**{**given, "arms": tuple(given["arms"])})
 
 
-def _dropdown(context: ScienceContext, value: str | None) -> Any:
-    found = jobs.list_jobs(context.data / "jobs", KIND)
-    choices = [(f"{job.title} · {job.created[:16].replace('T', ' ')}", job.id) for job in found]
-    return gr.Dropdown(choices=choices, value=value, visible=bool(choices))
-
-
-def _form(first: FederatedOrder) -> list[Any]:
-    whole: dict[str, Any] = {"precision": 0, "minimum": 1}
-    fields: dict[str, Any] = {}
-    fields["data"] = gr.Dropdown(
-        list(_DATA),
-        label="Data",
-        allow_custom_value=True,
-        info="Images, or folder:root=… for your own. Tables have no pictures to attack.",
-    )
-    fields["network"] = gr.Dropdown(list(NETWORKS), label="Network", info="mlp-3 for tables.")
-    with gr.Row():
-        fields["clients"] = gr.Number(label="Clients", min_width=120, **whole)
-        fields["rounds"] = gr.Number(label="Rounds", min_width=120, **whole)
-    fields["cross_entropy"] = gr.Checkbox(label="FedAvg with cross-entropy too")
-    fields["arms"] = gr.CheckboxGroup(
-        [(arm.title, name) for name, arm in ARMS.items()], label="Who looks, and how"
-    )
-    with gr.Row():
-        fields["images"] = gr.Number(label="Images each", min_width=120, **whole)
-        fields["attack"] = gr.Textbox(label="Attack", min_width=160)
+def _form() -> list[Any]:
+    """The components, in the order of `FORM`."""
+    rows = {"clients": ("clients", "rounds"), "images": ("images", "attack")}
+    made: dict[str, Any] = {}
+    for name in FORM[:_MORE]:
+        if name not in made:
+            with gr.Row():
+                made |= {one: _component(one) for one in rows.get(name, (name,))}
     with gr.Accordion("More settings", open=False, elem_id="fed-more"):
-        fields["split"] = gr.Radio(["iid", "dirichlet"], label="Split of the data")
-        fields["dirichlet_alpha"] = gr.Number(minimum=0, label="Dirichlet α", info="Small: uneven.")
-        fields["noise_scope"] = gr.Radio(
-            [("each client its own", "client"), ("one a round", "round")], label="Masks"
-        )
-        fields["batch_size"] = gr.Number(label="Batch size of a client", **whole)
-        fields["lr"] = gr.Number(minimum=0, label="Step size")
-        fields["attack_round"] = gr.Number(
-            label="Attacked round", info="1: an untrained network.", **whole
-        )
-        fields["seed"] = gr.Number(precision=0, minimum=0, label="Seed")
-    for name in FORM:
-        value = getattr(first, name)
-        fields[name].value = list(value) if isinstance(value, tuple) else value
-        fields[name].elem_id = f"fed-{name.replace('_', '-')}"
-    return [fields[name] for name in FORM]
+        made |= {name: _component(name) for name in FORM[_MORE:]}
+    return [made[name] for name in FORM]
+
+
+def _component(name: str) -> Any:
+    """What a setting is edited by, from what its field says of it."""
+    one = _FIELDS[name]
+    shown: dict[str, Any] = {
+        "value": list(one.default) if isinstance(one.default, tuple) else one.default,
+        "label": one.metadata["label"],
+        "elem_id": f"fed-{name.replace('_', '-')}",
+    }
+    if name == "arms":
+        return gr.CheckboxGroup([(arm.title, key) for key, arm in ARMS.items()], **shown)
+    if isinstance(one.default, bool):
+        return gr.Checkbox(**shown)
+    shown["info"] = one.metadata["text"] or None
+    if name in _CHOICES:
+        return gr.Dropdown(list(_CHOICES[name]), allow_custom_value=name == "data", **shown)
+    if name in _EITHER:
+        return gr.Radio(_EITHER[name], **shown)
+    if isinstance(one.default, str):
+        return gr.Textbox(min_width=160, **shown)
+    whole = isinstance(one.default, int)
+    least = one.metadata["least"] or 0
+    return gr.Number(precision=0 if whole else None, minimum=least, min_width=120, **shown)

@@ -1,18 +1,23 @@
 """What the page Federated draws: plain values in, HTML and Plotly figures out."""
 
-import base64
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
 
-from semsim.federated.leak import ARMS
-from semsim.federated.summary import COST_COLUMNS, COST_TITLES, cost_ratios, training_words
-from semsim.federated.verdict import decibels
+from semsim.federated.arms import ARMS
+from semsim.federated.summary import (
+    COST_COLUMNS,
+    COST_TITLES,
+    cost_ratios,
+    decibels,
+    training_words,
+)
 from semsim.sets.reader import read_set
+from semsim.ui.markup import pieces, png_address
 
+_HTML = pieces("federated.html")
 STYLE = """<style>
 .fed-scroll {overflow-x: auto; max-width: 100%}
 .fed-table {border-collapse: collapse; margin: .25rem 0}
@@ -71,7 +76,6 @@ def curve_figure(training: Mapping[str, Any], job_id: str) -> go.Figure:
 
 def training_html(training: Mapping[str, Any]) -> str:
     """What masking changes in words, and what it costs as a table."""
-    words = "".join(f"<li>{escape(line)}</li>" for line in training_words(training).splitlines())
     rows = [
         (title, *(f"{training['costs'][name][key]:.2f} s" for name in ("FedAvg", "PBPFL")), ratio)
         for title, key, ratio in zip(
@@ -82,18 +86,13 @@ def training_html(training: Mapping[str, Any]) -> str:
     for title, key in (("megabytes down", "bytes_down"), ("megabytes up", "bytes_up")):
         plain, masked = traffic["FedAvg"][key], traffic["PBPFL"][key]
         rows.append((title, f"{plain / 1e6:.2f}", f"{masked / 1e6:.2f}", f"{masked / plain:.2f}"))
-    table = _table(("Cost", "FedAvg", "PBPFL", "Ratio"), rows)
-    return f'<h3 class="fed-title">Training</h3><ul class="fed-list">{words}</ul>{table}'
+    head = ("Cost", "FedAvg", "PBPFL", "Ratio")
+    return _HTML.training(training_words(training).splitlines(), head, rows)
 
 
 def summary_html(leak: Mapping[str, Any]) -> str:
     """The verdict a party, in words."""
-    lines = "".join(f"<li>{escape(line)}</li>" for line in leak.get("summary", []))
-    if not lines:
-        return ""
-    return (
-        f'<h3 class="fed-title">Who is kept from seeing what</h3><ul class="fed-list">{lines}</ul>'
-    )
+    return _HTML.summary(leak.get("summary", []))
 
 
 def grid_html(out: Path, arms: Sequence[str], leak: Mapping[str, Any]) -> str:
@@ -101,44 +100,30 @@ def grid_html(out: Path, arms: Sequence[str], leak: Mapping[str, Any]) -> str:
     if not arms:
         return ""
     scores = {score["arm"]: score for score in leak.get("scores", [])}
-    originals = read_set(out / "sets" / arms[0]).manifest
-    first = [_picture(out / "sets" / arms[0], path) for path in originals["original"]]
-    rows = [_row("Originals", first, "")]
-    for arm in arms:
-        found = read_set(out / "sets" / arm).manifest
-        cells = [_picture(out / "sets" / arm, path) for path in found["reconstruction"]]
-        rows.append(_row(ARMS[arm].title, cells, _figures(scores.get(arm))))
-    table = f'<table class="fed-table"><tbody>{"".join(rows)}</tbody></table>'
-    where = f"<p>Reconstruction sets: <code>{escape(str(out / 'sets'))}</code></p>"
-    return f'<h3 class="fed-title">What comes back</h3><div class="fed-scroll">{table}</div>{where}'
+    first = ("Originals", _pictures(out / "sets" / arms[0], "original"), _figures(None))
+    others = (
+        (
+            ARMS[arm].title,
+            _pictures(out / "sets" / arm, "reconstruction"),
+            _figures(scores.get(arm)),
+        )
+        for arm in arms
+    )
+    return _HTML.grid([first, *others], out / "sets")
 
 
-def _row(title: str, cells: Sequence[str], figures: str) -> str:
-    drawn = "".join(f"<td>{cell}</td>" for cell in cells)
-    head = f'<th scope="row" class="fed-first">{escape(title)}</th>'
-    return f"<tr>{head}{drawn}<td>{figures}</td></tr>"
-
-
-def _figures(score: Mapping[str, Any] | None) -> str:
+def _figures(score: Mapping[str, Any] | None) -> tuple[str, ...]:
     if score is None:
-        return ""
-    return (
-        f"SSIM&nbsp;{score['ssim']:.2f}<br>{decibels(score['psnr'])}&nbsp;dB<br>{score['verdict']}"
-    )
+        return ()
+    gap = "\N{NO-BREAK SPACE}"
+    return f"SSIM{gap}{score['ssim']:.2f}", f"{decibels(score['psnr'])}{gap}dB", score["verdict"]
 
 
-def _picture(folder: Path, path: str | None) -> str:
-    if not isinstance(path, str):  # missing ones are None or NaN
-        return '<div class="fed-empty">failed</div>'
-    data = base64.b64encode((folder / path).read_bytes()).decode()
-    name = escape(Path(path).stem)
-    return f'<img class="fed-picture" alt="{name}" src="data:image/png;base64,{data}">'
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    table = f'<table class="fed-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-    return f'<div class="fed-scroll">{table}</div>'
+def _pictures(folder: Path, column: str) -> list[tuple[str, str]]:
+    """What each picture of a set is called, and its address, empty where there is none."""
+    return [
+        (Path(path).stem, png_address((folder / path).read_bytes()))
+        if isinstance(path, str)  # missing ones are None or NaN
+        else ("", "")
+        for path in read_set(folder).manifest[column]
+    ]

@@ -18,9 +18,11 @@ from semsim.errors import JobError, SemsimError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.progress import Progress
+from semsim.ui.markup import pieces
 
+# How pages hear of events: at once, and no address for others.
+QUIETLY: dict[str, Any] = {"queue": False, "api_visibility": "private"}
 TICK = 1.0  # seconds between two looks at a live job
-_LIVE = {JobState.QUEUED, JobState.RUNNING}
 _RESUMABLE = {JobState.STOPPED, JobState.FAILED, JobState.LOST, JobState.QUEUED}
 _WORDS = {
     JobState.QUEUED: "Waiting to start",
@@ -33,12 +35,7 @@ _WORDS = {
         "Resume goes on from where it was saved."
     ),
 }
-_BAR = (
-    "height:.7rem;border-radius:.35rem;overflow:hidden;"
-    "background:var(--border-color-primary);margin:.5rem 0"
-)
-_FILL = "height:100%;background:var(--color-accent)"
-_TROUBLE = "white-space:pre-wrap;color:var(--error-text-color, #b91c1c)"
+_HTML = pieces("job.html")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,11 +78,11 @@ def show(job: Job | None) -> list[Any]:
     state = jobs.state(job)
     return [
         job_html(job),
-        _button(state in _LIVE),
+        _button(state in jobs.LIVE),
         _button(state in _RESUMABLE),
         gr.Accordion(visible=True),
         jobs.log_tail(job),
-        gr.Timer(active=state in _LIVE),
+        gr.Timer(active=state in jobs.LIVE),
     ]
 
 
@@ -121,11 +118,27 @@ def wire(
         return look(chosen)
 
     outputs = [*panel.outputs, *also_outputs]
-    quietly: dict[str, Any] = {"queue": False, "api_visibility": "private"}
-    panel.timer.tick(look, job_id, outputs, show_progress="hidden", **quietly)
-    panel.stop.click(lambda chosen: act(chosen, jobs.request_stop), job_id, outputs, **quietly)
-    panel.resume.click(lambda chosen: act(chosen, jobs.resume), job_id, outputs, **quietly)
+    panel.timer.tick(look, job_id, outputs, show_progress="hidden", **QUIETLY)
+    panel.stop.click(lambda chosen: act(chosen, jobs.request_stop), job_id, outputs, **QUIETLY)
+    panel.resume.click(lambda chosen: act(chosen, jobs.resume), job_id, outputs, **QUIETLY)
     return look
+
+
+def newest(root: Path, kind: str) -> str | None:
+    """The id of the job of this kind to show first."""
+    return next((job.id for job in jobs.list_jobs(root, kind)), None)
+
+
+def chooser(root: Path, kind: str, value: str | None) -> Any:
+    """A list to choose a job of this kind from, newest first, with the time it was made (UTC)."""
+    found = jobs.list_jobs(root, kind)
+    offered = [(f"{job.title} · {when(job.created)}", job.id) for job in found]
+    return gr.Dropdown(choices=offered, value=value, visible=bool(offered))
+
+
+def when(created: str) -> str:
+    """A time in ISO 8601 as "2026-01-31 14:05"."""
+    return created[:16].replace("T", " ")
 
 
 def find(root: Path, job_id: str | None) -> Job | None:
@@ -152,7 +165,7 @@ def alert_html(error: SemsimError) -> str:
 
     An event that is not queued has no toast, and would mark every component it draws.
     """
-    return f'<div role="alert" style="{_TROUBLE}">{escape(str(error))}</div>'
+    return str(_HTML.trouble(str(error), "alert"))
 
 
 def unreadable_html(job: Job | None, error: Exception) -> str:
@@ -191,13 +204,14 @@ def status_html(
     """The state of a job as HTML; every text is escaped."""
     running = state is JobState.RUNNING
     words = "Stopping after the present step" if running and stopping else _WORDS[state]
-    parts = [f"<strong>{escape(title)}</strong>", f'<div role="status">{escape(words)}</div>']
+    share, note = None, ""
     if progress is not None:
-        parts += [_bar_html(progress), _note_html(progress, seconds if running else None)]
-    if state is JobState.FAILED:
-        what = error.split("\n\n", 1)[0]  # the traceback below it is for error.txt
-        parts.append(f'<div style="{_TROUBLE}">{escape(what)}</div>')
-    return f'<div data-state="{state.value}">{"".join(parts)}</div>'
+        share = round(100 * _share(progress))
+        left = f"about {words_for_seconds(seconds)} left" if running and seconds is not None else ""
+        note = " · ".join(word for word in (f"{share} %", progress.note, left) if word)
+    # The traceback below what went wrong is for error.txt.
+    what = error.split("\n\n", 1)[0] if state is JobState.FAILED else ""
+    return str(_HTML.status(state.value, title, words, share, note, what))
 
 
 def words_for_seconds(seconds: float) -> str:
@@ -207,21 +221,6 @@ def words_for_seconds(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
-
-
-def _bar_html(progress: Progress) -> str:
-    share = round(100 * _share(progress))
-    return (
-        f'<div role="progressbar" aria-label="progress" aria-valuemin="0" aria-valuemax="100" '
-        f'aria-valuenow="{share}" style="{_BAR}"><div style="{_FILL};width:{share}%"></div></div>'
-    )
-
-
-def _note_html(progress: Progress, seconds: float | None) -> str:
-    words = [f"{round(100 * _share(progress))} %", progress.note]
-    if seconds is not None:
-        words.append(f"about {words_for_seconds(seconds)} left")
-    return f"<div>{escape(' · '.join(word for word in words if word))}</div>"
 
 
 def _share(progress: Progress) -> float:

@@ -10,11 +10,14 @@ from typing import Any
 import gradio as gr
 
 from semsim.errors import DataError, SemsimError
+from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.learning import PRESETS, TrainSettings
-from semsim.learning.ablations_run import JudgedOrder, Workplace, queue_judged
-from semsim.learning.card_promoted import promote, promoted
+from semsim.learning.ablations_run import JudgedOrder, Workplace
+from semsim.learning.advice import preset_for
+from semsim.learning.card_promoted import lost_to, promote, promoted
+from semsim.learning.controls import CHOICES, default_controls
 from semsim.learning.orders import KIND, Facts, Order, name_of, read_facts
 from semsim.learning.splits import (
     KINDS,
@@ -33,7 +36,7 @@ from semsim.ui import (
     learn_studies,
     learn_view,
 )
-from semsim.ui.jobpanel import alert_html
+from semsim.ui.jobpanel import QUIETLY, alert_html
 from semsim.ui.learn_chosen import labels_of, material_of, studies_behind, study_names
 from semsim.ui.learn_view import TrainingRow
 
@@ -43,7 +46,6 @@ _NO_STUDY = (
 )
 _NO_CHOICE = "<p>Choose at least one study; its votes are what SemSim learns from.</p>"
 _ORIGINALS = ("Originals only", "original")
-_QUIET: dict[str, Any] = {"queue": False, "api_visibility": "private"}
 
 
 def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]]:
@@ -54,9 +56,11 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     )
     with gr.Row():
         with gr.Column(scale=2, min_width=320):
-            study, stock, hold_out, share, split, name, preset, form, begin, trouble = _order_form()
+            order_form = _order_form()
+            study, stock, hold_out, share, split, name, preset, controls, form = order_form[:9]
+            begin, trouble = order_form[9:]
         with gr.Column(scale=3, min_width=320):
-            chosen, panel, drawn, choose, chosen_one = _watch_area()
+            chosen, panel, drawn, choose, sure, chosen_one = _watch_area()
     trainings = gr.HTML(elem_id="learn-trainings")
     studying = learn_studies.section(context, study, hold_out, share)
 
@@ -73,47 +77,72 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     def load() -> list[Any]:
         studies = [(_study_label(s), s.id) for s in context.studies()]
         first = [id_ for _, id_ in studies[:1]]
-        training = newest(root)
+        training = jobpanel.newest(root, KIND)
         return [
             gr.Dropdown(choices=studies, value=first),
             *describe(context, first),
+            *advise(context, first),
             learn_form.starts_offered(context.checkpoints),
-            _trainings_dropdown(root, training),
+            jobpanel.chooser(root, KIND, training),
             *look(training),
             *studying.load(),
         ]
 
     def start(
-        studies: Sequence[str], held: str, part: float, name: str, preset: str, *values: Any
+        studies: Sequence[str],
+        held: str,
+        part: float,
+        name: str,
+        preset: str,
+        controls: str,
+        *values: Any,
     ) -> list[Any]:
         try:
             settings = learn_form.settings_of(preset, values, context.checkpoints)
             asked = parse_hold_out(held or "original", part)
-            job = begin_training(context, studies, name, settings, asked)
+            job = begin_training(context, studies, name, settings, asked, controls)
             next_name = suggest_name(context, studies)
         except SemsimError as error:
             return [alert_html(error), *(gr.skip() for _ in [name, chosen, *watched])]
-        return ["", next_name, _trainings_dropdown(root, job.id), *look(job.id)]
+        return ["", next_name, jobpanel.chooser(root, KIND, job.id), *look(job.id)]
 
     def promote_chosen(job_id: str | None) -> list[Any]:
-        return [promote_training(context, job_id), trainings_now(context)]
+        said, asks = promote_training(context, job_id)
+        return [said, trainings_now(context), gr.Button(visible=asks)]
 
-    study.input(lambda s: describe(context, s), study, [stock, name, hold_out, split], **_QUIET)
+    def promote_surely(job_id: str | None) -> list[Any]:
+        said, asks = promote_training(context, job_id, sure=True)
+        return [said, trainings_now(context), gr.Button(visible=asks)]
+
+    def forget() -> list[Any]:
+        return ["", gr.Button(visible=False)]
+
+    def take_preset(name: str) -> list[Any]:
+        return [default_controls(name), *learn_form.form_values(PRESETS[name])]
+
+    def take_studies(chosen: Sequence[str]) -> list[Any]:
+        return [*describe(context, chosen), *advise(context, chosen)]
+
+    # Where the weights are chosen comes once more on load, with the files there are.
+    advised = [preset, controls, *(one for one in form.fields if one is not form.weights)]
+    described = [stock, name, hold_out, split, *advised]
+    study.input(take_studies, study, described, **QUIETLY)
     for part in (hold_out, share):
         part.change(
             lambda *asked: describe_split(context, *asked),
             [study, hold_out, share],
             split,
             show_progress="hidden",
-            **_QUIET,
+            **QUIETLY,
         )
-    choose.click(promote_chosen, chosen, [chosen_one, trainings], **_QUIET)
-    preset.input(lambda p: learn_form.form_values(PRESETS[p]), preset, form.fields, **_QUIET)
-    chosen.input(look, chosen, watched, show_progress="hidden", **_QUIET)
-    asked = [study, hold_out, share, name, preset, *form.fields]
-    begin.click(start, asked, [trouble, name, chosen, *watched], **_QUIET)
-    described = [study, stock, name, hold_out, split, form.weights]
-    loaded = [*described, chosen, *watched, *studying.outputs]
+    choose.click(promote_chosen, chosen, [chosen_one, trainings, sure], **QUIETLY)
+    sure.click(promote_surely, chosen, [chosen_one, trainings, sure], **QUIETLY)
+    preset.input(take_preset, preset, [controls, *form.fields], **QUIETLY)
+    chosen.input(look, chosen, watched, show_progress="hidden", **QUIETLY)
+    chosen.change(forget, None, [chosen_one, sure], show_progress="hidden", **QUIETLY)
+    asked = [study, hold_out, share, name, preset, controls, *form.fields]
+    begin.click(start, asked, [trouble, name, chosen, *watched], **QUIETLY)
+    loaded = [study, *described, form.weights, chosen, *watched, *studying.outputs]
     return [(load, loaded)]
 
 
@@ -139,6 +168,19 @@ def describe(context: ScienceContext, studies: Sequence[str]) -> list[Any]:
     ]
 
 
+def advise(context: ScienceContext, studies: Sequence[str]) -> list[Any]:
+    """The preset that follows from what studies have, its controls, and its form less weights."""
+    names = [one for one in learn_form.FORM if one != "weights"]
+    nothing = [gr.skip() for _ in ("preset", "controls", *names)]
+    if not studies:
+        return nothing
+    try:
+        preset = preset_for(count(labels_of(context, studies), HoldOut()))
+    except SemsimError:  # said already where the studies are described
+        return nothing
+    return [preset, default_controls(preset), *(getattr(PRESETS[preset], one) for one in names)]
+
+
 def describe_split(
     context: ScienceContext, studies: Sequence[str], held: str | None, share: float
 ) -> str:
@@ -152,17 +194,26 @@ def describe_split(
         return alert_html(error)
 
 
-def promote_training(context: ScienceContext, job_id: str | None) -> str:
-    """Make the SemSim of a finished training that of the workspace; says so, as HTML."""
+def promote_training(
+    context: ScienceContext, job_id: str | None, *, sure: bool = False
+) -> tuple[str, bool]:
+    """Make the SemSim of a finished training that of the workspace; says so, as HTML.
+
+    Where it lost to MSE, PSNR, SSIM or its own start, only if somebody is sure; else it says to
+    what, and True: it has to be asked once more.
+    """
     job = jobpanel.find(context.data / "jobs", job_id)
     try:
         if job is None or jobs.state(job) is not JobState.DONE:
             raise DataError("Choose a training that is done; only its SemSim can be used.")
         name = read_facts(job).name
+        lost = lost_to(context.checkpoints, name)
+        if lost and not sure:
+            return learn_view.lost_html(name, lost), True
         promote(context.checkpoints, name)
     except SemsimError as error:
-        return alert_html(error)
-    return f'<p role="status">{escape(name)} is now the SemSim of this workspace.</p>'
+        return alert_html(error), False
+    return f'<p role="status">{escape(name)} is now the SemSim of this workspace.</p>', False
 
 
 def draw(context: ScienceContext, job: Job | None) -> list[Any]:
@@ -173,10 +224,16 @@ def draw(context: ScienceContext, job: Job | None) -> list[Any]:
     if is_done:
         found = jobs.result(job)
         result = learn_view.result_html(found, studies_behind(context, found["study"]))
+    figures = (
+        figure(history, job.id)
+        for figure in (
+            learn_view.loss_figure,
+            learn_view.distance_figure,
+            learn_view.auc_figure,
+        )
+    )
     return [
-        gr.Plot(learn_view.loss_figure(history, job.id), visible=True),
-        gr.Plot(learn_view.distance_figure(history, job.id), visible=True),
-        gr.Plot(learn_view.auc_figure(history, job.id), visible=True),
+        *(gr.Plot(figure, visible=learn_view.has_course(figure)) for figure in figures),
         result,
         gr.Button(visible=is_done),
     ]
@@ -188,6 +245,7 @@ def begin_training(
     name: str,
     settings: TrainSettings,
     hold_out: HoldOut,
+    controls: str,
 ) -> Job:
     """Start a judged training on studies as a job; raises `SemsimError` where it cannot be."""
     material = material_of(context, studies)
@@ -202,8 +260,9 @@ def begin_training(
         settings=replace(settings, device=place.device),
         study=study_names(context, studies),
     )
-    asked = JudgedOrder(order=order, hold_out=hold_out)
-    job = queue_judged(asked, material, place, context.data / "jobs")
+    asked = JudgedOrder(order=order, hold_out=hold_out, controls=controls)
+    where = "semsim.learning.ablations_run:queue_judged"
+    job: Job = apart(where, asked, material, place, context.data / "jobs")
     jobs.start(job)
     return job
 
@@ -217,12 +276,6 @@ def suggest_name(context: ScienceContext, studies: Sequence[str]) -> str:
     taken |= {path.stem for path in Path(context.checkpoints).glob("*.safetensors")}
     numbers = itertools.count(1)
     return next(f"{stem}-{n}" for n in numbers if f"{stem}-{n}" not in taken)
-
-
-def newest(root: Path) -> str | None:
-    """The id of the training to show first."""
-    found = jobs.list_jobs(root, KIND)
-    return found[0].id if found else None
 
 
 def trainings_now(context: ScienceContext) -> str:
@@ -245,12 +298,6 @@ def _row(job: Job, best: str | None) -> TrainingRow:
         result=jobs.result(job) if state is JobState.DONE else {},
         promoted=state is JobState.DONE and facts.name == best,
     )
-
-
-def _trainings_dropdown(root: Path, value: str | None) -> Any:
-    trainings = jobs.list_jobs(root, KIND)
-    choices = [(f"{job.title} · {learn_view.when(job.created)}", job.id) for job in trainings]
-    return gr.Dropdown(choices=choices, value=value, visible=bool(choices))
 
 
 def _study_label(study: StudyChoice) -> str:
@@ -285,17 +332,26 @@ def _order_form() -> tuple[Any, ...]:
         list(PRESETS),
         value=_PRESET,
         label="Preset",
-        info="small: minutes on a laptop. pooled: for studies of some ten to a hundred originals. "
-        "paper: as published, ResNet-50, hours and a GPU.",
+        info="mixed: weighs pixels against a network that stays as it is, seconds; for few "
+        "originals. pooled: trains the network, minutes; from fifty originals. small: the same "
+        "with the triplet loss. paper: as published, ResNet-50, hours and a GPU.",
         elem_id="learn-preset",
+    )
+    controls = gr.Radio(
+        [("Its own start and shuffled votes", CHOICES[0]), ("Its own start", CHOICES[1])],
+        value=default_controls(_PRESET),
+        label="Compared with",
+        info="The network before it saw a vote costs nothing. The same training on shuffled votes "
+        "takes as long again.",
+        elem_id="learn-controls",
     )
     form = learn_form.build(PRESETS[_PRESET])
     begin = gr.Button("Start training", variant="primary", elem_id="learn-start")
     trouble = gr.HTML(elem_id="learn-trouble")
-    return study, stock, hold_out, share, split, name, preset, form, begin, trouble
+    return study, stock, hold_out, share, split, name, preset, controls, form, begin, trouble
 
 
-def _watch_area() -> tuple[Any, jobpanel.JobPanel, list[Any], Any, Any]:
+def _watch_area() -> tuple[Any, jobpanel.JobPanel, list[Any], Any, Any, Any]:
     chosen = gr.Dropdown(
         [], label="Training", allow_custom_value=True, visible=False, elem_id="learn-job"
     )
@@ -308,4 +364,7 @@ def _watch_area() -> tuple[Any, jobpanel.JobPanel, list[Any], Any, Any]:
         "Use as the SemSim of this workspace", visible=False, elem_id="learn-promote"
     )
     said = gr.HTML(elem_id="learn-promoted")
-    return chosen, panel, [loss, distance, auc, result, choose], choose, said
+    sure = gr.Button(
+        "Use it all the same", variant="stop", visible=False, elem_id="learn-promote-sure"
+    )
+    return chosen, panel, [loss, distance, auc, result, choose], choose, sure, said

@@ -1,24 +1,17 @@
 """The settings of a training on the page Train SemSim: a form, and what it means."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from semsim.errors import SettingsError
-from semsim.learning import BACKBONES, PRESETS, TrainSettings
+from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.initial import starts
-from semsim.learning.settings import (
-    AUGMENTATIONS,
-    BATCH_NORMS,
-    IMAGENET,
-    LOSS_NAMES,
-    MININGS,
-    ORDERINGS,
-    SCRATCH,
-)
+from semsim.learning.settings import IMAGENET, SCRATCH
+from semsim.metrics import BACKBONES
 
 PLAIN = (
     "backbone",
@@ -47,7 +40,8 @@ ADVANCED = (
 )
 # In the order of the form; the settings that are not on it keep the preset's values.
 FORM = (*PLAIN, *ADVANCED)
-_WHOLE = {"epochs", "batch_size", "triplets_per_original", "seed", "input_size", "patience"}
+FIELDS = {one.name: one for one in fields(TrainSettings)}
+_WHOLE = {name for name in FORM if type(FIELDS[name].default) is int}
 _NO_FILE = [
     ("None, from scratch", SCRATCH),
     ("ImageNet, torchvision's, fetched the first time", IMAGENET),
@@ -65,14 +59,13 @@ class Form:
 def build(settings: TrainSettings) -> Form:
     """Lay the form out where the caller stands, filled with `settings`."""
     with gr.Accordion("Settings", open=False, elem_id="learn-settings"):
-        plain = _plain()
+        components = {name: _component(name) for name in PLAIN}
     with gr.Accordion("Advanced", open=False, elem_id="learn-advanced"):
-        advanced = _advanced()
-    fields = plain | advanced
+        components |= {name: _component(name) for name in ADVANCED}
     for name, value in zip(FORM, form_values(settings), strict=True):
-        fields[name].value = value
-        fields[name].elem_id = f"learn-{name.replace('_', '-')}"
-    return Form(fields=[fields[name] for name in FORM], weights=fields["weights"])
+        components[name].value = value
+        components[name].elem_id = f"learn-{name.replace('_', '-')}"
+    return Form(fields=[components[name] for name in FORM], weights=components["weights"])
 
 
 def form_values(settings: TrainSettings) -> list[Any]:
@@ -109,92 +102,20 @@ def _start(chosen: str, checkpoints: Path) -> str:
     return str((Path(checkpoints) / chosen).resolve())
 
 
-def _plain() -> dict[str, Any]:
-    return {
-        "backbone": gr.Dropdown(list(BACKBONES), label="Network", info="LeNet is the fastest."),
-        "epochs": gr.Number(
-            precision=0, minimum=1, label="Epochs", info="Passes over the originals."
-        ),
-        "lr": gr.Number(
-            minimum=0, label="Learning rate", info="Lower it if the features collapse."
-        ),
-        "batch_size": gr.Number(precision=0, minimum=1, label="Triplets a step"),
-        "triplets_per_original": gr.Number(
-            precision=0, minimum=1, label="Triplets an original", info="Drawn anew each epoch."
-        ),
-        "margin": gr.Number(
-            minimum=0, label="Margin", info="How much farther an unrecognisable one should be."
-        ),
-        "validation_fraction": gr.Slider(
-            0,
-            0.5,
-            step=0.05,
-            label="Share for validation",
-            info="Of those it learns from, for its curves.",
-        ),
-        "small_stem": gr.Checkbox(
-            label="Stem for small images",
-            info="Sees more of 32×32 images, and takes ten times as long. LeNet has it anyway.",
-        ),
-        "normalize": gr.Checkbox(
-            label="Features of length one", info="In training and in scoring alike."
-        ),
-        "seed": gr.Number(
-            precision=0, minimum=0, label="Seed", info="The same seed trains the same SemSim."
-        ),
-    }
-
-
-def _advanced() -> dict[str, Any]:
-    return {
-        # As the lists of the page: after a restart the server knows only the first choices.
-        "weights": gr.Dropdown(
-            _NO_FILE,
-            allow_custom_value=True,
-            label="Starting weights",
-            info="Files in the folder of checkpoints, of the same network and stem.",
-        ),
-        "batch_norm": gr.Radio(
-            list(BATCH_NORMS),
-            label="Batch normalisation",
-            info="frozen keeps the averages of the starting weights; for small batches.",
-        ),
-        "loss": gr.Radio(
-            list(LOSS_NAMES),
-            label="Loss",
-            info="pooled also makes distances of different originals comparable.",
-        ),
-        "ordering": gr.Radio(
-            list(ORDERINGS),
-            label="What orders triplets",
-            info="votes: more votes are nearer, and the difference is the weight.",
-        ),
-        "mining": gr.Radio(
-            list(MININGS),
-            label="Choice of triplets",
-            info="semi-hard prefers those inside the margin.",
-        ),
-        "augmentation": gr.Radio(
-            list(AUGMENTATIONS),
-            label="Augmentation",
-            info="joint moves and mirrors all images of an original alike.",
-        ),
-        "identity_weight": gr.Number(
-            minimum=0,
-            label="Weight of the identity term",
-            info="Keeps an original near to itself mildly changed; 0 leaves it out.",
-        ),
-        "input_size": gr.Number(
-            precision=0, minimum=1, label="Input size", info="Pixels a side, in scoring too."
-        ),
-        "weight_decay": gr.Number(minimum=0, label="Weight decay"),
-        "patience": gr.Number(
-            precision=0,
-            minimum=0,
-            label="Patience",
-            info="Epochs without a better AUC before it stops; 0 never stops.",
-        ),
-        "mixed_precision": gr.Checkbox(
-            label="Mixed precision", info="bfloat16 in the network; for GPUs."
-        ),
-    }
+def _component(name: str) -> Any:
+    """What a setting is edited by, from what its field says of it."""
+    one = FIELDS[name]
+    facts = one.metadata
+    said: dict[str, Any] = {"label": facts["label"], "info": facts["text"] or None}
+    if name == "backbone":
+        return gr.Dropdown(list(BACKBONES), **said)
+    if name == "weights":  # after a restart the server knows only the first choices
+        return gr.Dropdown(_NO_FILE, allow_custom_value=True, **said)
+    if name == "validation_fraction":
+        return gr.Slider(0, 0.5, step=0.05, **said)
+    if facts["choices"]:
+        return gr.Radio(list(facts["choices"]), **said)
+    if isinstance(one.default, bool):
+        return gr.Checkbox(**said)
+    least = facts["above"] if facts["least"] is None else facts["least"]
+    return gr.Number(precision=0 if name in _WHOLE else None, minimum=least, **said)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +9,24 @@ import gradio as gr
 import plotly.graph_objects as go
 
 from semsim.errors import SemsimError, SettingsError
+from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.learning import PRESETS
 from semsim.learning.ablations import STUDIES, StudyPlan, default_values, read_values, summary
-from semsim.learning.ablations_run import STUDY_KIND, Workplace, queue_study
+from semsim.learning.ablations_run import STUDY_KIND, Workplace
 from semsim.learning.splits import parse_hold_out
 from semsim.ui import ScienceContext, jobpanel
-from semsim.ui.jobpanel import alert_html
+from semsim.ui.jobpanel import QUIETLY, alert_html
 from semsim.ui.learn_chosen import material_of
+from semsim.ui.markup import pieces
 
-_QUIET: dict[str, Any] = {"queue": False, "api_visibility": "private"}
 _GREY = "#7a7a7a"  # read on white and on black alike
-_COLOURS = {"auc": "#2563eb", "mse": "#ea580c", "psnr": "#16a34a", "ssim": "#9333ea"}
-_NAMES = {"auc": "SemSim", "mse": "MSE", "psnr": "PSNR", "ssim": "SSIM"}
-_CELL = (
-    "text-align:left;padding:.3rem .6rem;border:0;"
-    "border-bottom:1px solid var(--border-color-primary)"
-)
+_COLOURS = {
+    **{"auc": "#2563eb", "start": "#0891b2", "mse": "#ea580c", "psnr": "#16a34a"},
+    "ssim": "#9333ea",
+}
+_NAMES = {"auc": "SemSim", "start": "Its start", "mse": "MSE", "psnr": "PSNR", "ssim": "SSIM"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,19 +75,19 @@ def section(context: ScienceContext, study: Any, hold_out: Any, share: Any) -> S
     watched = [*panel.outputs, plot, table]
 
     def load() -> list[Any]:
-        newest = next((job.id for job in jobs.list_jobs(root, STUDY_KIND)), None)
-        return [_runs(root, newest), *look(newest)]
+        newest = jobpanel.newest(root, STUDY_KIND)
+        return [jobpanel.chooser(root, STUDY_KIND, newest), *look(newest)]
 
     def begin_study(*asked: Any) -> list[Any]:
         try:
             job = start_study(context, *asked)
         except SemsimError as error:
             return [alert_html(error), *(gr.skip() for _ in [chosen, *watched])]
-        return ["", _runs(root, job.id), *look(job.id)]
+        return ["", jobpanel.chooser(root, STUDY_KIND, job.id), *look(job.id)]
 
-    chosen.input(look, chosen, watched, show_progress="hidden", **_QUIET)
+    chosen.input(look, chosen, watched, show_progress="hidden", **QUIETLY)
     asked = [study, hold_out, share, what, preset, values, seeds]
-    begin.click(begin_study, asked, [trouble, chosen, *watched], **_QUIET)
+    begin.click(begin_study, asked, [trouble, chosen, *watched], **QUIETLY)
     return Section(load=load, outputs=[chosen, *watched])
 
 
@@ -123,7 +122,8 @@ def start_study(
         scores=(context.data / "scores").resolve(),
         device=str(context.device),
     )
-    job = queue_study(plan, material, place, context.data / "jobs")
+    where = "semsim.learning.ablations_run:queue_study"
+    job: Job = apart(where, plan, material, place, context.data / "jobs")
     jobs.start(job)
     return job
 
@@ -170,30 +170,19 @@ def study_figure(found: Mapping[str, Any]) -> go.Figure:
 def study_html(found: Mapping[str, Any]) -> str:
     """What a study found, as a table: a row a value, means over seeds."""
     kind, table = STUDIES[found["what"]], summary(found["rows"])
-    heads = (kind.axis, "trainings", "originals", "SemSim AUC", "lowest", "highest", "MSE", "SSIM")
-    columns = ["value", "seeds", "n_originals", "auc", "auc_lowest", "auc_highest", "mse", "ssim"]
-    head = "".join(f'<th scope="col" style="{_CELL}">{escape(name)}</th>' for name in heads)
-    rows = "".join(
-        "<tr>" + "".join(f'<td style="{_CELL}">{_text(cell)}</td>' for cell in row) + "</tr>"
-        for row in table[columns].to_numpy().tolist()
+    heads = (
+        *(kind.axis, "trainings", "originals", "SemSim AUC", "lowest", "highest"),
+        *("its start", "MSE", "SSIM"),
     )
-    votes = "<p>Simulated votes: this says nothing about people.</p>" if found["simulated"] else ""
-    return (
-        f"{votes}<p>Paper: Fig. {kind.figure}. AUC of images held out, mean over trainings.</p>"
-        f'<div style="overflow-x:auto" tabindex="0" role="region" '
-        f'aria-label="{escape(kind.title)}">'
-        f'<table style="border-collapse:collapse;width:100%"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>"
-    )
+    columns = [
+        *("value", "seeds", "n_originals", "auc", "auc_lowest", "auc_highest"),
+        *("start", "mse", "ssim"),
+    ]
+    rows = [[_text(cell) for cell in row] for row in table[columns].to_numpy().tolist()]
+    return pieces("learn_studies.html").found(kind, heads, rows, found["simulated"])
 
 
 def _text(cell: Any) -> str:
     if isinstance(cell, float):
         return "–" if cell != cell else f"{cell:.3g}"
-    return escape(str(cell))
-
-
-def _runs(root: Path, value: str | None) -> Any:
-    runs = jobs.list_jobs(root, STUDY_KIND)
-    offered = [(f"{job.title} · {job.created[:16].replace('T', ' ')}", job.id) for job in runs]
-    return gr.Dropdown(choices=offered, value=value, visible=bool(offered))
+    return str(cell)

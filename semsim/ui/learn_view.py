@@ -9,13 +9,17 @@ from urllib.parse import urlencode
 import plotly.graph_objects as go
 
 from semsim.jobs.folders import JobState
+from semsim.learning.advice import expectation
 from semsim.learning.card import HEADS, table_rows
+from semsim.learning.controls import verdict_of
 from semsim.learning.diagnostics import last_by_epoch
 from semsim.learning.evaluation import auc_of
 from semsim.learning.orders import Facts
 from semsim.learning.splits import Counts, HoldOut
 from semsim.learning.triplets import Inventory, JudgedOriginal
+from semsim.metrics.provenance import START, WEIGHT_OF
 from semsim.progress import Progress
+from semsim.ui.jobpanel import when
 from semsim.words import agreeing, counted
 
 SIMULATED = (
@@ -97,6 +101,9 @@ def split_html(counts: Counts, hold_out: HoldOut) -> str:
         f"{counted(counts.n_test_originals, 'original')} by "
         f"{counted(counts.n_test_models, 'model')}.</p>"
     ]
+    expected = expectation(counts)
+    if expected:
+        parts.append(f"<p>{escape(expected)}</p>")
     if counts.lacking:
         items = "".join(f"<li>{escape(what)}</li>" for what in counts.lacking)
         parts.append(f"<p>What is missing:</p><ul>{items}</ul>")
@@ -135,8 +142,9 @@ def result_html(result: Mapping[str, Any], studies: Mapping[str, str]) -> str:
         f"<p><strong>{escape(result['name'])}</strong> is trained on {trained_on}: "
         f"{counted(result['n_triplets'], 'triplet')} of "
         f"{counted(result['n_originals'], 'original')}, "
-        f"{result['epochs']} epochs.</p>",
-        f"<p>{_held_out_words(result['results'])}</p>",
+        f"{counted(result['epochs'], 'epoch')}.</p>",
+        *_validation(result),
+        *_weights(result["results"]),
         *_judged(result),
         f"<p>Checkpoint: <code>{escape(result['checkpoint'])}</code></p>",
         *(f'<p role="alert">⚠ {escape(warning)}</p>' for warning in result["warnings"]),
@@ -150,11 +158,23 @@ def _judged(result: Mapping[str, Any]) -> list[str]:
     if "held_out" not in result:
         return []
     unseen = f"Held out: {result['split']['words']}"
+    sentences = verdict_of(result["held_out"]).sentences
+    said = "".join(f"<li>{escape(words)}</li>" for words in sentences)
     return [
+        f'<ul class="learn-verdict">{said}</ul>',
         judged_html(result["held_out"], unseen),
         "<details><summary>In sample: what it learned from, no measure of its worth</summary>"
         f"{judged_html(result['in_sample'], 'In sample')}</details>",
     ]
+
+
+def lost_html(name: str, lost: str) -> str:
+    """What is said before a SemSim that lost becomes the one of the workspace."""
+    return (
+        f'<p role="alert">⚠ On what was held out, {escape(name)} lost to '
+        f"<strong>{escape(lost)}</strong>. It is not the SemSim of this workspace yet. Use it all "
+        "the same?</p>"
+    )
 
 
 def _compare_links(semsim: str, studies: Mapping[str, str]) -> str:
@@ -173,16 +193,14 @@ def trainings_html(rows: Sequence[TrainingRow]) -> str:
     """All trainings, newest first, as a table."""
     if not rows:
         return f"<p>{_EMPTY_TRAININGS}</p>"
-    names = ("Started (UTC)", "Name", "Study", "State", "Held out", "AUC", "of MSE", "of SSIM")
+    names = (
+        *("Started (UTC)", "Name", "Study", "State", "Held out"),
+        *("AUC", "of MSE", "of SSIM", "of its start"),
+    )
     head = "".join(f'<th scope="col" style="{_CELL}">{name}</th>' for name in names)
     body = "".join(_training_html(row) for row in rows)
     table = f'<table style="{_TABLE}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
     return f'<div style="overflow-x:auto">{table}</div>'
-
-
-def when(created: str) -> str:
-    """A time in ISO 8601 as "2026-01-31 14:05"."""
-    return created[:16].replace("T", " ")
 
 
 def loss_figure(history: Sequence[Progress], job_id: str) -> go.Figure:
@@ -243,11 +261,31 @@ def auc_figure(history: Sequence[Progress], job_id: str) -> go.Figure:
     return figure
 
 
+def has_course(figure: go.Figure) -> bool:
+    """Whether a figure has a curve: a mixed SemSim is fitted at once and has none."""
+    return any(len(curve.x or ()) > 1 for curve in figure.data)
+
+
 def _lacking_html(words: str, originals: Sequence[JudgedOriginal]) -> str:
     ids = [original.image_id for original in originals[:_SHOWN_IDS]]
     rest = len(originals) - len(ids)
     named = ", ".join(escape(i) for i in ids) + (f" and {rest} more" if rest else "")
     return f"<li>{counted(len(originals), 'has', 'have')} {words}: {named}</li>"
+
+
+def _validation(result: Mapping[str, Any]) -> list[str]:
+    """What the originals kept for validation say; nothing where only the test has any."""
+    nothing = "validation_accuracy" not in result["results"] and "held_out" in result
+    return [] if nothing else [f"<p>{_held_out_words(result['results'])}</p>"]
+
+
+def _weights(results: Mapping[str, float]) -> list[str]:
+    """How much each block of a mixed SemSim counts; nothing of another's."""
+    found = [(key.removeprefix(WEIGHT_OF), results[key]) for key in results if WEIGHT_OF in key]
+    if not found:
+        return []
+    said = ", ".join(f"{name} {weight:.2f}" for name, weight in found)
+    return [f"<p>What counts, where 1 is what it counted before any vote: {said}.</p>"]
 
 
 def _held_out_words(results: Mapping[str, float]) -> str:
@@ -265,7 +303,8 @@ def _training_html(row: TrainingRow) -> str:
     badge = f" {SIMULATED}" if row.facts.simulated else ""
     warned = " ⚠" if row.result.get("warnings") else ""
     judged = row.result.get("held_out")
-    numbers = [None if judged is None else auc_of(judged, m) for m in ("semsim", "mse", "ssim")]
+    compared = ("semsim", "mse", "ssim", f"semsim:{row.facts.name}.{START}")
+    numbers = [None if judged is None else auc_of(judged, metric) for metric in compared]
     cells = (
         escape(when(row.created)),
         escape(row.facts.name) + warned + (" ★" if row.promoted else ""),

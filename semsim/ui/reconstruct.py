@@ -3,30 +3,29 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from semsim.attacks import ATTACKS
-from semsim.campaign.orders import KIND, CampaignOrder, name_of, queue_campaign
+from semsim.campaign.campaign_job import KIND, name_of
 from semsim.campaign.plan import Campaign
-from semsim.campaign.probe import known_estimate, outlook
 from semsim.campaign.watch import read_campaign
 from semsim.datasets import DATASETS, OnDisk
-from semsim.defences.named import NAMED_STRATEGIES
+from semsim.defences.strategies import NAMED_STRATEGIES
 from semsim.errors import SemsimError
+from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
+from semsim.judges.judge_card import tested
+from semsim.judges.shelf import judges
 from semsim.targets import TARGETS
 from semsim.ui import ScienceContext, jobpanel, reconstruct_view
-from semsim.ui.jobpanel import alert_html
+from semsim.ui.jobpanel import QUIETLY, alert_html
 from semsim.ui.reconstruct_data import (
     Form,
     SetView,
-    campaign_of_form,
     kept_plan,
-    measure_apart,
     set_views,
 )
 
@@ -40,7 +39,7 @@ FIRST = {
 _TEXT_ONLY = {"folder", "torchvision", "cafe"}  # nothing without settings of their own
 _PRESETS = ("fast", "code", "paper")
 _NOTHING = "<p>No campaign has been started here yet. The first one will be shown here.</p>"
-_QUIET: dict[str, Any] = {"queue": False, "api_visibility": "private"}
+_NO_JUDGE = "None: random word lists"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +55,7 @@ class _Inputs:
     images: Any
     seeds: Any
     training: Any
+    judge: Any
     more_datasets: Any
     more_architectures: Any
     more_strategies: Any
@@ -104,16 +104,19 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
         ]
 
     def load() -> list[Any]:
-        newest = next(iter(jobs.list_jobs(root, KIND)), None)
-        job_id = newest.id if newest else None
+        job_id = jobpanel.newest(root, KIND)
         absent = reconstruct_view.missing_html(missing_data())
-        return [free_name(context), absent, _dropdown(root, job_id), *look_at(job_id)]
+        known, ran = (
+            gr.Dropdown(choices=judge_choices(context)),
+            jobpanel.chooser(root, KIND, job_id),
+        )
+        return [free_name(context), absent, known, ran, *look_at(job_id)]
 
     def redraw(job_id: str | None, attack: str | None, page: float | None) -> str:
         return grid_now(context, jobpanel.find(root, job_id), attack, page)
 
     def plan(*values: Any) -> list[Any]:
-        return ["", *plan_words(context, values, measuring=True)]
+        return ["", *plan_words(context, values)]
 
     def measured(*values: Any) -> list[Any]:
         return measured_words(context, values)  # apart from the plan, which is there at once
@@ -123,28 +126,25 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
             job = begin_campaign(context, values)
         except SemsimError as error:
             return [alert_html(error), *(gr.skip() for _ in [inputs.name, chosen, *seen])]
-        return ["", free_name(context), _dropdown(root, job.id), *look_at(job.id)]
+        return ["", free_name(context), jobpanel.chooser(root, KIND, job.id), *look_at(job.id)]
 
     seen = [*watched, attack, page, grid]
-    show.click(plan, inputs.all, [trouble, taken], **_QUIET).then(
-        measured, inputs.all, [trouble, taken], show_progress="hidden", **_QUIET
+    show.click(plan, inputs.all, [trouble, taken], **QUIETLY).then(
+        measured, inputs.all, [trouble, taken], show_progress="hidden", **QUIETLY
     )
-    begin.click(start, inputs.all, [trouble, inputs.name, chosen, *seen], **_QUIET)
-    chosen.input(look_at, chosen, seen, show_progress="hidden", **_QUIET)
+    begin.click(start, inputs.all, [trouble, inputs.name, chosen, *seen], **QUIETLY)
+    chosen.input(look_at, chosen, seen, show_progress="hidden", **QUIETLY)
     of_grid = [chosen, attack, page]
-    panel.timer.tick(redraw, of_grid, grid, show_progress="hidden", **_QUIET)
+    panel.timer.tick(redraw, of_grid, grid, show_progress="hidden", **QUIETLY)
     for control in (attack, page):
-        control.input(redraw, of_grid, grid, show_progress="hidden", **_QUIET)
-    return [(load, [inputs.name, missing, chosen, *seen])]
+        control.input(redraw, of_grid, grid, show_progress="hidden", **QUIETLY)
+    return [(load, [inputs.name, missing, inputs.judge, chosen, *seen])]
 
 
-def plan_words(context: ScienceContext, values: Sequence[Any], measuring: bool) -> list[str]:
+def plan_words(context: ScienceContext, values: Sequence[Any]) -> list[str]:
     """What the form's campaign takes, as HTML; what is wrong with it, in its place."""
     try:
-        plan = kept_plan(_campaign(values))
-        estimate = known_estimate(plan, context.data)
-        view = outlook(plan, context.data, estimate)
-        return [reconstruct_view.outlook_html(view, _cores(), measuring)]
+        return [_outlook(context, values, measured=False)]
     except SemsimError as error:
         return [alert_html(error)]
 
@@ -152,20 +152,23 @@ def plan_words(context: ScienceContext, values: Sequence[Any], measuring: bool) 
 def measured_words(context: ScienceContext, values: Sequence[Any]) -> list[Any]:
     """What `plan_words` says once a few steps are measured, after what went wrong in measuring."""
     try:
-        campaign = _campaign(values)
-        if known_estimate(kept_plan(campaign), context.data) is None:
-            measure_apart(campaign, context.data)
+        return ["", _outlook(context, values, measured=True)]
     except SemsimError as error:
         return [alert_html(error), gr.skip()]
-    return ["", *plan_words(context, values, measuring=False)]
+
+
+def _outlook(context: ScienceContext, values: Sequence[Any], measured: bool) -> str:
+    where = "semsim.ui.reconstruct_data:told"
+    view = apart(where, _form_of(values), context.data, measured)
+    return reconstruct_view.outlook_html(view, os.cpu_count() or 1, measuring=not measured)
 
 
 def begin_campaign(context: ScienceContext, values: Sequence[Any]) -> Job:
     """Start the form's campaign as a job; raises `SemsimError` where it cannot be."""
-    campaign = _campaign(values)
-    kept_plan(campaign)  # data that is not there is said now, not by a failed job
-    order = CampaignOrder(campaign=campaign, data=Path(context.data), device=str(context.device))
-    job = queue_campaign(order, context.data / "jobs")
+    where = "semsim.ui.reconstruct_data:queued"
+    job: Job = apart(
+        where, _form_of(values), context.data, str(context.device), context.checkpoints
+    )
     jobs.start(job)
     return job
 
@@ -198,7 +201,7 @@ def pages_of(context: ScienceContext, job: Job | None) -> int:
     if job is None:
         return 0
     try:
-        return reconstruct_view.pages(kept_plan(_read(context, job)).images)
+        return reconstruct_view.pages(kept_plan(_read(context, job)).pictures)
     except SemsimError:  # said by `draw`
         return 0
 
@@ -211,7 +214,7 @@ def grid_now(
         return ""
     try:
         views = [v for v in _views(context, job) if v.planned.attack_label == attack]
-        images = kept_plan(_read(context, job)).images
+        images = kept_plan(_read(context, job)).pictures
     except SemsimError:  # said by `draw`
         return ""
     last = reconstruct_view.pages(images)
@@ -228,6 +231,16 @@ def free_name(context: ScienceContext) -> str:
     return f"campaign-{number}"
 
 
+def judge_choices(context: ScienceContext) -> list[tuple[str, str]]:
+    """No judge first, then each with what it is of and how good it is on spoilt pictures."""
+    known = {name: facts for name, facts in judges(context.checkpoints).items() if facts}
+    return [
+        (_NO_JUDGE, ""),
+        *((f"{name}: {one['dataset']['name']}, {tested(one['degraded'])}", name)
+          for name, one in known.items()),
+    ]  # fmt: skip
+
+
 def _views(context: ScienceContext, job: Job) -> list[SetView]:
     return set_views(context, _read(context, job))
 
@@ -236,10 +249,10 @@ def _read(context: ScienceContext, job: Job) -> Campaign:
     return read_campaign(context.data, name_of(job))
 
 
-def _campaign(values: Sequence[Any]) -> Campaign:
+def _form_of(values: Sequence[Any]) -> Form:
     given = dict(zip((one.name for one in fields(_Inputs)), values, strict=True))
     lists = ("datasets", "architectures", "strategies", "attacks")
-    form = Form(
+    return Form(
         name=given["name"] or "",
         chosen={name: tuple(given[name] or ()) for name in lists},
         more={name: given[f"more_{name}"] or "" for name in lists},
@@ -247,18 +260,8 @@ def _campaign(values: Sequence[Any]) -> Campaign:
         images=given["images"],
         seeds=given["seeds"] or "",
         training=given["training"] or "",
+        judge=given["judge"] or "",
     )
-    return campaign_of_form(form)
-
-
-def _cores() -> int:
-    return os.cpu_count() or 1
-
-
-def _dropdown(root: Path, value: str | None) -> Any:
-    found = jobs.list_jobs(root, KIND)
-    choices = [(f"{job.title} · {job.created[:16].replace('T', ' ')}", job.id) for job in found]
-    return gr.Dropdown(choices=choices, value=value, visible=bool(choices))
 
 
 def missing_data() -> dict[str, str]:
@@ -318,6 +321,14 @@ def _form() -> tuple[_Inputs, Any, Any, Any, Any, Any]:
             info="as epochs=200,lr=0.1",
             elem_id="rec-training",
         )
+    judge = gr.Dropdown(
+        [(_NO_JUDGE, "")],
+        value="",
+        label="Judge",
+        info="A classifier that was never attacked: it ranks the words of a study's lists. "
+        "`python -m semsim judge train` makes one.",
+        elem_id="rec-judge",
+    )
     with gr.Accordion("More, written as text", open=False, elem_id="rec-more"):
         gr.Markdown(
             "One a line, with settings after a colon: `folder:root=/images`, "
@@ -333,7 +344,14 @@ def _form() -> tuple[_Inputs, Any, Any, Any, Any, Any]:
     trouble = gr.HTML(elem_id="rec-trouble")
     taken = gr.HTML(elem_id="rec-outlook")
     inputs = _Inputs(
-        name=name, preset=preset, images=images, seeds=seeds, training=training, **chosen, **more
+        name=name,
+        preset=preset,
+        images=images,
+        seeds=seeds,
+        training=training,
+        judge=judge,
+        **chosen,
+        **more,
     )
     return inputs, missing, show, begin, trouble, taken
 

@@ -1,28 +1,30 @@
 """What the page Reconstruct reads: the campaign a form means, and how far its cells are."""
 
 import os
-import subprocess
-import sys
-import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 
-from semsim.attacks.spec import with_preset
-from semsim.campaign.orders import plan_of
-from semsim.campaign.plan import Campaign, Cell, Plan, PlannedSet, campaign_to
+import numpy as np
+
+from semsim.attacks.as_text import with_preset
+from semsim.campaign.campaign_job import CampaignOrder, load, plan_of, queue_campaign
+from semsim.campaign.plan import Campaign, Cell, PlannedSet
+from semsim.campaign.probe import Outlook, known_estimate, measure, outlook
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder
-from semsim.errors import DataError, SettingsError
-from semsim.jobs.folders import REPOSITORY
-from semsim.kept.whole import write_json
-from semsim.targets.train import TrainSettings, read_training
+from semsim.errors import SettingsError
+from semsim.grid.apart import apart
+from semsim.images import to_uint8
+from semsim.jobs.folders import Job
+from semsim.targets.train_settings import TrainSettings, read_training
 from semsim.ui import ScienceContext
 
-_PATIENCE = 600  # seconds a measurement may take
 _VERDICTS = "reconstruct: how cells turned out"  # in what a context keeps
+_planning = threading.Lock()  # a plan takes seconds: who asks meanwhile gets the same
 
 
 class CellState(Enum):
@@ -53,6 +55,23 @@ class CellView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Pictures:
+    """The attacked images of a data set: (H, W, 3) uint8 each, and the names of their classes."""
+
+    dataset: str
+    names: tuple[str, ...]
+    pixels: tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanView:
+    """What a page shows of a plan, without a tensor. pictures: by the text of their data set."""
+
+    sets: tuple[PlannedSet, ...]
+    pictures: Mapping[str, Pictures]
+
+
+@dataclass(frozen=True, kw_only=True)
 class SetView:
     """One target under one attack. training: share done, None where it does not train now."""
 
@@ -78,6 +97,7 @@ class Form:
     images: float | None
     seeds: str
     training: str
+    judge: str = ""
 
 
 def campaign_of_form(form: Form) -> Campaign:
@@ -99,31 +119,47 @@ def campaign_of_form(form: Form) -> Campaign:
     )
 
 
+def kept_plan(campaign: Campaign) -> PlanView:
+    """The plan of `campaign`; the last few are kept, as a page asks several times a second."""
+    with _planning:
+        return _kept_plan(campaign)
+
+
 @lru_cache(maxsize=4)
-def kept_plan(campaign: Campaign) -> Plan:
-    """The plan of `campaign`; the last few are kept, as a page asks once a second."""
-    return plan_of(campaign)
+def _kept_plan(campaign: Campaign) -> PlanView:
+    view: PlanView = apart(f"{__name__}:planned", campaign)
+    return view
 
 
-def measure_apart(campaign: Campaign, data: Path) -> None:
-    """Probe the campaign in a process of its own, so that the server's is not held up.
-
-    What was measured is then known below `data`. Raises `DataError` with what it said.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "campaign.json"
-        write_json(file, campaign_to(campaign))
-        command = [sys.executable, "-m", "semsim", "campaign", "plan", "--file", str(file)]
-        done = subprocess.run(
-            [*command, "--data-dir", str(Path(data).resolve())],
-            cwd=REPOSITORY,
-            capture_output=True,
-            text=True,
-            timeout=_PATIENCE,
-            check=False,
+def planned(campaign: Campaign) -> PlanView:
+    """What `kept_plan` keeps; here and below what a page lets be done apart, by name."""
+    plan = plan_of(campaign)
+    pictures = {
+        text: Pictures(
+            dataset=one.dataset,
+            names=tuple(one.classes[label] for label in one.labels.tolist()),
+            pixels=tuple(map(to_uint8, one.images)),
         )
-    if done.returncode != 0:
-        raise DataError(f"The time could not be measured: {done.stderr.strip()[-500:]}")
+        for text, one in plan.images.items()
+    }
+    return PlanView(sets=plan.sets, pictures=pictures)
+
+
+def told(form: Form, data: Path, measuring: bool) -> Outlook:
+    """What is left to do; measuring: probe a few steps where no earlier probe is known."""
+    plan = plan_of(campaign_of_form(form))
+    estimate = measure(plan, data, load) if measuring else known_estimate(plan, data)
+    return outlook(plan, data, estimate)
+
+
+def queued(form: Form, data: Path, device: str, checkpoints: Path) -> Job:
+    """The job of the form's campaign; data that is not there is said now, not by a failed job."""
+    campaign = campaign_of_form(form)
+    plan_of(campaign)
+    order = CampaignOrder(
+        campaign=campaign, data=data, device=device, judge=form.judge, checkpoints=checkpoints
+    )
+    return queue_campaign(order, data / "jobs")
 
 
 def set_views(context: ScienceContext, campaign: Campaign) -> list[SetView]:
@@ -146,7 +182,7 @@ def _set_view(
     return SetView(
         planned=planned,
         cells=tuple(cells),
-        trained=store.weights(key).exists(),
+        trained=key in store.weights,
         training=shares.get(key),
         failure=store.failure(key),
     )
@@ -177,7 +213,7 @@ def _cell_view(
 
 def _times(store: PieceStore) -> dict[str, int]:
     """When each kept cell was written, by its key."""
-    folder = store.folder / "cells"
+    folder = store.cells.folder
     if not folder.is_dir():
         return {}
     with os.scandir(folder) as entries:
@@ -194,8 +230,8 @@ def _verdict(
     """Whether the cell succeeded, is worse than grey, blew up; each version is read once."""
     known = context.kept.setdefault(_VERDICTS, {})
     if (key, at) not in known:
-        cell = store.read_cell(key)
-        known[key, at] = (cell.ok, cell.worse_than_grey, cell.blown_up)
+        found = store.cells.read(key).result
+        known[key, at] = (found.ok, found.worse_than_grey, found.blown_up)
     verdict: tuple[bool, bool, bool] = known[key, at]
     return verdict
 

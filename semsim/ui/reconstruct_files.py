@@ -34,7 +34,7 @@ def router(context: ScienceContext) -> APIRouter:
         if not _KEY.fullmatch(key):
             return PlainTextResponse("No such cell.", status_code=404)
         try:
-            result = store.read_cell(key).result
+            result = store.cells.read(key).result
         except SemsimError as error:
             return PlainTextResponse(str(error), status_code=404)
         found = result.attacked if kind == "attacked" else result.picture

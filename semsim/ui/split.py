@@ -9,19 +9,17 @@ import gradio as gr
 
 from semsim.datasets import DATASETS
 from semsim.errors import SemsimError, SettingsError
+from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.learning.card_promoted import promoted
 from semsim.metrics import METRICS, Resources, all_metrics
-from semsim.split.defences import SPLIT_DEFENCES
-from semsim.split.networks import SPLIT_NETWORKS
-from semsim.split.orders import KIND, queue_split
-from semsim.split.plan import ARMS, PRESETS, SplitPlan
-from semsim.split.session import Place
+from semsim.split import SPLIT_DEFENCES, SPLIT_NETWORKS
+from semsim.split.plan import ARMS, PRESETS, SplitPlace, SplitPlan
+from semsim.split.split_job import KIND
 from semsim.ui import ScienceContext, jobpanel, split_view
-from semsim.ui.jobpanel import alert_html
+from semsim.ui.jobpanel import QUIETLY, alert_html
 
-_QUIET: dict[str, Any] = {"queue": False, "api_visibility": "private"}
 _BASE = PRESETS["small"]
 _DEFENCES = ("none", "single", "ensembler")
 _SHOWN = ("ssim", "psnr", "recogniser")  # scores that every result has
@@ -82,18 +80,22 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     watched = [*panel.outputs, result]
 
     def load() -> list[Any]:
-        first = newest(root)
-        return [offered_metrics(context.checkpoints), _experiments(root, first), *look(first)]
+        first = jobpanel.newest(root, KIND)
+        return [
+            offered_metrics(context.checkpoints),
+            jobpanel.chooser(root, KIND, first),
+            *look(first),
+        ]
 
     def start(*values: Any) -> list[Any]:
         try:
             job = begin_experiment(context, plan_of_form(values))
         except SemsimError as error:
             return [alert_html(error), *(gr.skip() for _ in [chosen, *watched])]
-        return ["", _experiments(root, job.id), *look(job.id)]
+        return ["", jobpanel.chooser(root, KIND, job.id), *look(job.id)]
 
-    chosen.input(look, chosen, watched, show_progress="hidden", **_QUIET)
-    begin.click(start, form, [trouble, chosen, *watched], **_QUIET)
+    chosen.input(look, chosen, watched, show_progress="hidden", **QUIETLY)
+    begin.click(start, form, [trouble, chosen, *watched], **QUIETLY)
     return [(load, [metrics, chosen, *watched])]
 
 
@@ -144,10 +146,10 @@ def defence_texts(given: dict[str, Any]) -> list[str]:
 
 def begin_experiment(context: ScienceContext, plan: SplitPlan) -> Job:
     """Start the experiment as a job; raises `SemsimError` where it cannot be."""
-    place = Place(
+    place = SplitPlace(
         data=context.data, checkpoints=Path(context.checkpoints), device=str(context.device)
     )
-    job = queue_split(plan, place)
+    job: Job = apart("semsim.split.split_job:queue_split", plan, place)
     jobs.start(job)
     return job
 
@@ -174,18 +176,6 @@ def offered_metrics(checkpoints: Path) -> Any:
 
 def _is_built_in(name: str) -> bool:
     return name in METRICS
-
-
-def newest(root: Path) -> str | None:
-    """The id of the experiment to show first."""
-    found = jobs.list_jobs(root, KIND)
-    return found[0].id if found else None
-
-
-def _experiments(root: Path, value: str | None) -> Any:
-    found = jobs.list_jobs(root, KIND)
-    choices = [(f"{job.title} · {job.created[:16].replace('T', ' ')}", job.id) for job in found]
-    return gr.Dropdown(choices=choices, value=value, visible=bool(choices))
 
 
 def _form() -> list[Any]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.texts import DEEPEST, fit, fit_json, is_fit, sendable
+from annotation.texts import DEEPEST, agreeing, counted, fit, fit_json, is_fit, sendable
 
 
 @pytest.mark.parametrize("text", ["", "Zoë", "two\nlines\tand\r", "\U0001f3a8", "\u2028", "\u202e"])
@@ -51,3 +51,9 @@ def test_others_are_not(value):
 def test_what_is_said_of_them_can_be_sent():
     assert sendable("a\ud800b").encode() == b"a\\ud800b"
     assert sendable("Zoë") == "Zoë"
+
+
+def test_counts_have_the_right_words():
+    assert [counted(n, "vote") for n in (0, 1, 1200)] == ["0 votes", "1 vote", "1,200 votes"]
+    assert counted(1, "is", "are") == "1 is"
+    assert [agreeing(n, "has", "have") for n in (0, 1, 2)] == ["have", "has", "have"]

@@ -6,18 +6,18 @@ Each acknowledged vote is told, as its id and its status, once it has been ackno
 import os
 import random
 import sys
-import threading
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import TextIO
 
+from helpers import at_once
 from studio import COPIES
+from study_factory import answer_to
 
-from annotation.domain import Answer
 from annotation.store import Store
 from annotation.study.labelling import join, next_items, vote
 
@@ -26,7 +26,7 @@ def label_everything(store, annotator, rng, acknowledged):
     """What a browser does: fetch a few, answer each, send every fifth answer twice."""
     while items := next_items(store, annotator, "tab", 3, datetime.now(UTC)):
         for item in items:
-            answer = Answer(id=str(uuid.uuid4()), item=item.item, answer="none")
+            answer = answer_to(item.item)
             for _ in range(2 if rng.random() < 0.2 else 1):
                 acknowledged(vote(store, annotator, answer, datetime.now(UTC)))
 
@@ -39,23 +39,12 @@ def label(told: Connection, url: str, token: str, seed: int, names: Sequence[str
         line = f"{receipt.id} {receipt.status}\n"
         os.write(told.fileno(), line.encode())  # in one piece: others write too
 
+    def take_part(store, name):
+        person = join(store, token, name).annotator
+        label_everything(store, person, random.Random(f"{seed}/{name}"), acknowledged)
+
     with Store(url) as store:
-        threads = [
-            threading.Thread(
-                target=label_everything,
-                args=(
-                    store,
-                    join(store, token, name).annotator,
-                    random.Random(f"{seed}/{name}"),
-                    acknowledged,
-                ),
-            )
-            for name in names
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(*[partial(take_part, store, name) for name in names])
 
 
 @contextmanager

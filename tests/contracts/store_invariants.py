@@ -2,20 +2,24 @@
 
 import uuid
 from collections import Counter
-from datetime import UTC, datetime
 
-from study_factory import CLASSES
+from study_factory import CLASSES, START
 
 from annotation.design.quality import Gold, Material, counted, quality_items
 from annotation.design.study_plan import Original, Reconstruction, plan_study
-from annotation.domain import NONE, StudySpec, Task
+from annotation.domain import StudySpec, Task
 from annotation.store import studies
-from annotation.store.tables import EventRow, SlotRow, StimulusRow, TrialRow, VoteRow
-from annotation.study.labelling import export_labels, export_votes, progress
-from annotation.tasks.pair import SAME
+from annotation.store.tables import (
+    AnnotatorRow,
+    EventRow,
+    SlotRow,
+    StimulusRow,
+    TrialRow,
+    VoteRow,
+)
+from annotation.study.exports import export_labels, export_votes
+from annotation.study.labelling import progress
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
-GOLD = {Task.RECOGNITION: NONE, Task.PAIR: SAME}  # the answer to any gold item
 # What an event makes of the vote it names; the event of a vote itself says so in its data.
 BECOMES = {"undo": "superseded"}
 
@@ -51,7 +55,7 @@ def make_plan(n_images=3, task=Task.PAIR, models=("m",), gold=(), **settings):
         for i, label in enumerate(labels)
     ]
     noise = dict.fromkeys(aside, "2" * 64)
-    known = [Gold(model=model, image_id=i, answer=GOLD[task]) for model, i in gold]
+    known = [Gold(model=model, image_id=i, answer=spec.kind.nothing) for model, i in gold]
     material = Material(
         originals=originals, reconstructions=made, aside=aside, noise=noise, gold=known
     )
@@ -66,12 +70,19 @@ def make_plan(n_images=3, task=Task.PAIR, models=("m",), gold=(), **settings):
     )
 
 
-def check(store, study, acknowledged):
+def check(store, study, acknowledged=frozenset()):
     """The invariants of a study; `acknowledged` are the vote ids that people hold receipts of."""
-    (slots, votes, events), trials = store.read(
-        lambda tx: (rows_of(tx, study), trials_of(tx, study))
+    (slots, votes, events), trials, people = store.read(
+        lambda tx: (
+            rows_of(tx, study),
+            trials_of(tx, study),
+            tx.query(AnnotatorRow).filter_by(study_id=study.id).all(),
+        )
     )
     check_votes(study, votes)
+    out = {one.id for one in people if one.status == "excluded"}
+    assert out.isdisjoint(v.annotator_id for v in votes if is_counted(v))
+    assert out >= {v.annotator_id for v in votes if v.status == "excluded"}
     assert acknowledged <= {v.id for v in votes}
     check_slots(study, slots, votes)
     check_log(votes, events)

@@ -100,6 +100,7 @@ READING = {
     ("campaign", "status"): 0,
     ("campaign", "status", "--name", "nobody"): 2,
     ("compare", NOWHERE): 2,
+    ("federated", "--out", "-"): 2,
     ("report", NOWHERE): 2,
     ("learn", "counts", "--labels", NOWHERE): 2,
     ("learn", "run", "--labels", NOWHERE, "--name", "x"): 2,

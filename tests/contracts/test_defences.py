@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from semsim.defences import DEFENCES
+from semsim.errors import SettingsError
 from semsim.registry import build
 
 
@@ -36,33 +37,23 @@ def test_same_seed_same_result(name):
         assert torch.equal(first, second)
 
 
-NO_STRENGTH = {
-    "none": {},
-    "crop-flip": {"padding": 0, "flip": 0.0},
-    "ats": {"policies": "28-39+39"},  # a solarize of 256 and a colour of 0
-    "ops": {
-        "steps": "translateX=0,translateY=0,shearY=0,rotate=0,color=0,contrast=0,brightness=0,"
-        "sharpness=0,posterize=8,solarize=256"
-    },
-    "gradient-noise": {"std": 0.0},
-    "gradient-pruning": {"rate": 0.0},
-    "composed": {"parts": "crop-flip:padding=0,flip=0 & gradient-noise:std=0 & ats:39"},
-}
+WITH_PHASES = [name for name, kind in DEFENCES.items() if "apply_at" in kind.__dataclass_fields__]
 
 
-@pytest.mark.parametrize("name", DEFENCES)
-def test_without_strength_it_is_the_identity(name):
-    defence = build(DEFENCES, name, NO_STRENGTH[name])
-    rng = torch.Generator().manual_seed(0)
-    images, gradients = torch.rand(5, 3, 9, 11, generator=rng), torch.randn(2, 30, generator=rng)
-    out = defence.images(images, rng)
-    assert torch.equal(out.images, images)
-    assert not out.shift_x.any()
-    assert not out.shift_y.any()
-    assert not out.flipped.any()
-    for phase in ("train", "attack"):
-        shared = defence.gradients(tuple(gradients), rng, phase)
-        assert all(torch.equal(a, b) for a, b in zip(shared, gradients, strict=True))
+@pytest.mark.parametrize("name", WITH_PHASES)
+@pytest.mark.parametrize("apply_at", ["train", "attack", "both"])
+@pytest.mark.parametrize("phase", ["train", "attack"])
+def test_it_acts_where_it_should(name, apply_at, phase):
+    gradients = (torch.arange(1.0, 9),)
+    defence = build(DEFENCES, name, {"apply_at": apply_at})
+    (shared,) = defence.gradients(gradients, torch.Generator().manual_seed(0), phase)
+    assert torch.equal(shared, gradients[0]) is (apply_at not in (phase, "both"))
+
+
+@pytest.mark.parametrize("name", WITH_PHASES)
+def test_another_phase_is_refused(name):
+    with pytest.raises(SettingsError, match="got 'never'"):
+        build(DEFENCES, name, {"apply_at": "never"})
 
 
 @pytest.mark.parametrize("name", DEFENCES)

@@ -5,15 +5,13 @@ labels and rates of the human study, Compare, an import of the exported file, an
 SemSim learns from. All must say the same of every count of votes a study can come to.
 """
 
-import uuid
-
 import numpy as np
 import pandas as pd
 import pytest
-from contracts.store_invariants import START, make_study
-from study_factory import fresh_database
+from contracts.store_invariants import make_study
+from study_factory import START, answer_to, fresh_database
 
-from annotation.domain import Answer, Task, VoteStatus
+from annotation.domain import Task, VoteStatus
 from annotation.formats.plain import write_csv
 from annotation.store import Store
 from annotation.study.exports import read_study
@@ -67,7 +65,7 @@ def collect(store, folder, k):
         for item in next_items(store, person, "tab", 2 * len(wanted), START):
             said = wanted[image_of[item.item]]
             if turn < len(said):
-                answer = Answer(id=str(uuid.uuid4()), item=item.item, answer=SAID[said[turn]])
+                answer = answer_to(item.item, SAID[said[turn]])
                 assert vote(store, person, answer, START).status is VoteStatus.COUNTED
     return read_study(store, study.id, folder)
 

@@ -48,6 +48,17 @@ def test_a_picture_is_refused_by_the_size_in_its_header(tmp_path, reader, width,
 
 
 @pytest.mark.parametrize("reader", READERS)
+def test_a_kind_of_file_whose_header_says_nothing_of_its_size_is_no_picture(tmp_path, reader):
+    """An icon names a size of its own and holds a PNG of any other, decoded as soon as opened."""
+    read, error, _ = READERS[reader]
+    inner = claimed(tmp_path / "inner.png", 8_000, 8_000).read_bytes()
+    head = struct.pack("<HHHBBBBHHII", 0, 1, 1, 16, 16, 0, 0, 1, 32, len(inner), 22)
+    (tmp_path / "icon.png").write_bytes(head + inner)
+    with pytest.raises(error, match=r"icon\.png.*cannot identify image file"):
+        read(tmp_path / "icon.png")
+
+
+@pytest.mark.parametrize("reader", READERS)
 def test_the_limit_is_a_setting(tmp_path, reader, monkeypatch):
     read, error, of_settings = READERS[reader]
     path = claimed(tmp_path / "a.png", 1001, 1)

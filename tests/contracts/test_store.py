@@ -6,8 +6,6 @@ returned.
 
 import re
 import sqlite3
-import threading
-import uuid
 from contextlib import ExitStack, closing
 from datetime import timedelta
 from functools import partial
@@ -15,14 +13,14 @@ from functools import partial
 import pandas as pd
 import pytest
 from contracts.labelling_process import labelling
-from contracts.store_invariants import START, check, make_study
+from contracts.store_invariants import check, make_study
+from helpers import at_once
 from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
-from study_factory import DATABASES, fresh_database
+from study_factory import START, answer_all, answer_to, joined
 
 from annotation.design.assignment import order_of, rank
-from annotation.domain import Answer, Task
-from annotation.errors import AnnotationError
+from annotation.domain import Task
 from annotation.formats.plain import write_parquet
 from annotation.store import Store, reports, studies
 from annotation.store.tables import SlotRow, VoteRow
@@ -33,49 +31,28 @@ PEOPLE = ("Anna", "Ben", "Cleo", "Dora")
 RECEIPT = re.compile(r"[0-9a-f-]{36} [a-z]+\n")  # as a process tells it
 
 
-@pytest.fixture(params=DATABASES)
-def store(request, tmp_path):
-    with fresh_database(request.param, tmp_path) as url, Store(url) as opened:
-        yield opened
-
-
 # ------------------------------------------------------------------ real threads
-
-
-def in_threads(tasks):
-    threads = [threading.Thread(target=task) for task in tasks]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
 
 
 def test_one_person_in_many_tabs_votes_once_an_item(store, tmp_path):
     study = make_study(store, tmp_path, 12, Task.RECOGNITION, votes_per_item=2)
-    anna = join(store, study.token, "Anna").annotator
-    receipts, errors = [], []
+    (anna,) = joined(store, study, "Anna")
 
     def tab(name):
-        try:
-            for item in next_items(store, anna, name, 12, START):
-                answer = Answer(id=str(uuid.uuid4()), item=item.item, answer="none", tab=name)
-                receipts.append(vote(store, anna, answer, START).id)
-        except AnnotationError as error:
-            errors.append(error)
+        items = next_items(store, anna, name, 12, START)
+        return [vote(store, anna, answer_to(item.item, tab=name), START).id for item in items]
 
-    in_threads(partial(tab, f"tab{n}") for n in range(6))
-    assert errors == []
-    check(store, study, set(receipts))
+    receipts = at_once(*[partial(tab, f"tab{n}") for n in range(6)])
+    check(store, study, {one for of_tab in receipts for one in of_tab})
     assert progress(store, study.id).coverage == [0, 12, 0]
 
 
 def test_one_vote_sent_many_times_at_once_is_one_vote(store, tmp_path):
     study = make_study(store, tmp_path, 1, Task.RECOGNITION, votes_per_item=5)
-    anna = join(store, study.token, "Anna").annotator
+    (anna,) = joined(store, study, "Anna")
     (item,) = next_items(store, anna, "tab", 1, START)
-    answer = Answer(id=str(uuid.uuid4()), item=item.item, answer="none")
-    receipts = []
-    in_threads([lambda: receipts.append(vote(store, anna, answer, START))] * 8)
+    answer = answer_to(item.item)
+    receipts = at_once(*[lambda: vote(store, anna, answer, START)] * 8)
     assert len(receipts) == 8
     assert len(set(receipts)) == 1
     check(store, study, {answer.id})
@@ -83,19 +60,15 @@ def test_one_vote_sent_many_times_at_once_is_one_vote(store, tmp_path):
 
 def test_one_name_joining_many_times_at_once_is_one_person(store, tmp_path):
     study = make_study(store, tmp_path, 1)
-    people = []
-    in_threads([lambda: people.append(join(store, study.token, "Anna").annotator)] * 8)
+    people = at_once(*[lambda: join(store, study.token, "Anna").annotator] * 8)
     assert len(people) == 8
     assert len(set(people)) == 1
 
 
 def test_undo_while_others_take_over_keeps_the_invariants(store, tmp_path):
     study = make_study(store, tmp_path, 10, Task.RECOGNITION, votes_per_item=1)
-    anna, ben = (join(store, study.token, name).annotator for name in PEOPLE[:2])
-    answers = [
-        Answer(id=str(uuid.uuid4()), item=item.item, answer="none")
-        for item in next_items(store, anna, "tab", 10, START)
-    ]
+    anna, ben = joined(store, study, *PEOPLE[:2])
+    answers = [answer_to(item.item) for item in next_items(store, anna, "tab", 10, START)]
     for answer in answers:
         vote(store, anna, answer, START)
     receipts, later = [answer.id for answer in answers], START + timedelta(hours=1)
@@ -103,53 +76,47 @@ def test_undo_while_others_take_over_keeps_the_invariants(store, tmp_path):
     def take_back():
         for answer in answers:
             undo(store, anna, answer.id, START)
-            again = Answer(id=str(uuid.uuid4()), item=answer.item, answer="none")
-            receipts.append(vote(store, anna, again, later).id)
+            receipts.append(vote(store, anna, answer_to(answer.item), later).id)
 
     def take_over():
         for _ in range(20):
-            for item in next_items(store, ben, "tab", 10, later):
-                other = Answer(id=str(uuid.uuid4()), item=item.item, answer="none")
-                receipts.append(vote(store, ben, other, later).id)
+            receipts.extend(one.id for one in answer_all(store, ben, n=10, now=later))
 
-    in_threads([take_back, take_over])
+    at_once(take_back, take_over)
     check(store, study, set(receipts))
     assert progress(store, study.id).coverage == [0, 10]
 
 
 def test_an_export_while_people_vote_is_of_one_moment(store, tmp_path):
     study = make_study(store, tmp_path, 6, Task.RECOGNITION, votes_per_item=2)
-    acknowledged, errors = [], []
+    # One after the other: what another person is claiming at that moment is skipped.
+    people = joined(store, study, *PEOPLE[:2])
+    held = [[item.item for item in next_items(store, p, "tab", 6, START)] for p in people]
+    acknowledged, going_on, exports = [], list(people), []
+
+    def say(person, item):
+        receipt = vote(store, person, answer_to(item), START)
+        acknowledged.append(receipt.id)
+        return receipt.id
 
     def change_their_mind(person, items):
         """Every item answered, taken back and answered again, over and over."""
         try:
             for item in items * 4:
-                answer = Answer(id=str(uuid.uuid4()), item=item, answer="none")
-                acknowledged.append(vote(store, person, answer, START).id)
-                undo(store, person, answer.id, START)
+                undo(store, person, say(person, item), START)
             for item in items:
-                answer = Answer(id=str(uuid.uuid4()), item=item, answer="none")
-                acknowledged.append(vote(store, person, answer, START).id)
-        except AnnotationError as error:
-            errors.append(error)
+                say(person, item)
+        finally:
+            going_on.remove(person)
 
-    # One after the other: what another person is claiming at that moment is skipped.
-    people = [join(store, study.token, name).annotator for name in PEOPLE[:2]]
-    held = [[item.item for item in next_items(store, p, "tab", 6, START)] for p in people]
-    threads = [
-        threading.Thread(target=change_their_mind, args=both)
-        for both in zip(people, held, strict=True)
-    ]
-    for thread in threads:
-        thread.start()
-    exports, going_on = [], True
-    while going_on:
-        going_on = any(thread.is_alive() for thread in threads)
-        before = set(acknowledged)
-        exports.append(export_votes(store, study.id))
-        assert before <= set(exports[-1]["vote_id"])
-    assert errors == []
+    def take_out():
+        last = False
+        while not last:
+            last, before = not going_on, set(acknowledged)
+            exports.append(export_votes(store, study.id))
+            assert before <= set(exports[-1]["vote_id"])
+
+    at_once(take_out, *map(partial, [change_their_mind] * 2, people, held))
     for table in exports:
         assert table["vote_id"].is_unique
         counted = table[table["status"] == "counted"]
@@ -201,9 +168,9 @@ def test_what_was_acknowledged_survives_kill_after_kill(store, tmp_path):
 
 def test_the_database_itself_refuses_a_second_vote(store, tmp_path):
     study = make_study(store, tmp_path, 2, Task.RECOGNITION, votes_per_item=2)
-    anna = join(store, study.token, "Anna").annotator
+    (anna,) = joined(store, study, "Anna")
     items = next_items(store, anna, "tab", 2, START)
-    answers = [Answer(id=str(uuid.uuid4()), item=i.item, answer="none") for i in items]
+    answers = [answer_to(one.item) for one in items]
     for answer in answers:
         vote(store, anna, answer, START)
 
@@ -217,7 +184,7 @@ def test_the_database_itself_refuses_a_second_vote(store, tmp_path):
 
 def test_the_database_sorts_as_the_order_says(store, tmp_path):
     study = make_study(store, tmp_path, 40, Task.RECOGNITION)
-    anna = join(store, study.token, "Anna").annotator
+    (anna,) = joined(store, study, "Anna")
     salts = store.read(
         lambda tx: {s.stimulus_id: s.salt for s in tx.query(SlotRow).filter_by(study_id=study.id)}
     )
@@ -230,7 +197,7 @@ def test_the_database_sorts_as_the_order_says(store, tmp_path):
 
 def test_a_restart_forgets_nothing(store, tmp_path):
     study = make_study(store, tmp_path, 3, Task.RECOGNITION)
-    anna = join(store, study.token, "Anna").annotator
+    (anna,) = joined(store, study, "Anna")
     held = next_items(store, anna, "tab", 2, START)
     with Store(store.url) as again:
         assert [i.item for i in next_items(again, anna, "tab", 2, START)] == [i.item for i in held]
@@ -239,7 +206,7 @@ def test_a_restart_forgets_nothing(store, tmp_path):
 
 def test_reading_changes_nothing(store, tmp_path):
     study = make_study(store, tmp_path, 3, Task.RECOGNITION)
-    anna = join(store, study.token, "Anna").annotator
+    (anna,) = joined(store, study, "Anna")
     before = store.read(lambda tx: reports.vote_rows(tx, study))
     progress(store, study.id)
     progress_of(store, anna)

@@ -24,10 +24,11 @@ def main(data: Path, port: int) -> None:
     from annotation.ui import StudyContext, label, studies
     from annotation.ui.mount import Page, mount, web_app
     from annotation.web.guard import Guard
+    from semsim.analysis.dawid_skene import dawid_skene
 
     store, images = Store(f"sqlite:///{data / 'studies.db'}"), data / "images"
     who = who_may_enter(store, "0.0.0.0", local=False)
-    context = StudyContext(store=store, images=images, find_sets=lambda: [])
+    context = StudyContext(store=store, images=images, find_sets=lambda: [], fit=dawid_skene)
     app = web_app(store, images, who=who)
     mount(app, "/label", [Page("Label", "label", label, context)])
     mount(app, "/studio", [Page("Studies", "studies", studies, context)], who)

@@ -23,12 +23,13 @@ def main(data: Path, port: int) -> None:
     from annotation.ui import StudyContext, label, people, studies
     from annotation.ui.mount import Page, mount, web_app
     from annotation.web.guard import Guard
+    from semsim.analysis.dawid_skene import dawid_skene
 
     def sets() -> list[tuple[str, Path]]:
         return [(path.parent.name, path.parent) for path in sorted(data.glob("sets/*/run.json"))]
 
     store, images = Store(f"sqlite:///{data / 'studies.db'}"), data / "images"
-    context = StudyContext(store=store, images=images, find_sets=sets)
+    context = StudyContext(store=store, images=images, find_sets=sets, fit=dawid_skene)
     app = web_app(store, images, who=None)
     mount(app, "/label", [Page("Label", "label", label, context)])
     pages = [

@@ -12,7 +12,7 @@ from study_factory import write_set
 from annotation.domain import StudySpec, Task
 from annotation.store import Store
 from annotation.store.tables import EventRow
-from annotation.study import labelling as studies
+from annotation.study.create import create_study
 
 pytestmark = pytest.mark.e2e
 SLOW = 60_000  # milliseconds; two busy cores
@@ -125,7 +125,7 @@ def test_events_say_which_account_caused_them(visit, server) -> None:
         spec = StudySpec(
             name="Symbols", task=Task.RECOGNITION, votes_per_item=2, list_size=8, min_rt_ms=0
         )
-        study = studies.create_study(store, spec, [folder], server.data / "images")
+        study = create_study(store, spec, [folder], server.data / "images")
         page = visit()
         page.goto("/studio/")
         sign_in(page)

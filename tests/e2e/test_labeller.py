@@ -14,6 +14,9 @@ from annotation.domain import Study, StudySpec, Task
 from annotation.store import Store
 from annotation.store.tables import VoteRow
 from annotation.study import labelling as studies
+from annotation.study.create import create_study
+from annotation.study.exports import export_votes
+from annotation.study.protocols import amend
 
 pytestmark = pytest.mark.e2e
 
@@ -41,7 +44,7 @@ def new_study(store: Store, server: LabelServer) -> Callable[..., Study]:
     def make(task: Task = Task.RECOGNITION, of: str = "resnet20-4", **spec: object) -> Study:
         made = StudySpec(**{"name": "Symbols", "task": task, "list_size": 8, "min_rt_ms": 0} | spec)  # type: ignore[arg-type]
         folder = server.data / "sets" / of
-        return studies.create_study(store, made, [folder], server.data / "images")
+        return create_study(store, made, [folder], server.data / "images")
 
     return make
 
@@ -74,7 +77,7 @@ def saved(page: Page) -> None:
 
 
 def answers(store: Store, study: Study, *, status: str = "counted") -> list[str]:
-    votes = studies.export_votes(store, study.id)
+    votes = export_votes(store, study.id)
     return list(votes[votes["status"] == status]["answer"])
 
 
@@ -178,7 +181,7 @@ def test_undo_goes_back_one_item_at_a_time(page, server, store, new_study) -> No
     page.keyboard.press("q")
     page.keyboard.press("w")
     saved(page)
-    votes = studies.export_votes(store, study.id)
+    votes = export_votes(store, study.id)
     assert answers(store, study) == [ANSWERS[key] for key in "1qw"]
     assert answers(store, study, status="superseded") == [ANSWERS[key] for key in "23"]
     again = votes[votes["answer"] == ANSWERS["q"]]["item"].item()
@@ -233,7 +236,7 @@ def test_a_closed_browser_loses_nothing_either(context, server, store, new_study
         second.keyboard.press("1")
     expect(second.get_by_role("heading", name="All done, thank you!")).to_be_visible()
     saved(second)
-    votes = studies.export_votes(store, study.id)
+    votes = export_votes(store, study.id)
     assert votes["item"].is_unique
     assert len(votes) == 24
 
@@ -283,7 +286,7 @@ def test_space_is_none_and_a_clicked_button_does_not_catch_it(
     page.keyboard.press("6")
     page.keyboard.press("7")
     saved(page)
-    votes = studies.export_votes(store, study.id)
+    votes = export_votes(store, study.id)
     assert list(votes["answer"]) == ["umbrella", "none", "none", "none"]
     assert list(votes["reason"].fillna("")) == ["", "", "cannot_make_out", "not_in_list"]
 
@@ -315,7 +318,7 @@ def test_answers_of_one_person_are_never_sent_under_the_name_of_another(
     expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
     other.keyboard.press("2")
     saved(other)
-    votes = studies.export_votes(store, study.id)
+    votes = export_votes(store, study.id)
     assert list(zip(votes["annotator"], votes["answer"], strict=True)) == [("Grace", ANSWERS["2"])]
 
 
@@ -332,7 +335,7 @@ def test_two_tabs_of_one_person_show_different_items(
         other.keyboard.press(key)
     saved(page)
     saved(other)
-    votes = studies.export_votes(store, study.id)
+    votes = export_votes(store, study.id)
     assert votes["item"].is_unique
     assert len(votes) == 8
 
@@ -357,6 +360,21 @@ def test_an_answer_that_can_never_be_saved_is_shown_and_kept(
     page.get_by_role("button", name="Try again").click()
     until(lambda: answers(store, study) == [ANSWERS["1"]])
     expect(page.locator(".sl-notice")).to_be_hidden()
+
+
+def test_an_answer_that_only_the_server_finds_too_quick_is_said_and_not_kept(
+    page, server, store, new_study
+) -> None:
+    """As a page of before there was a limit sends it."""
+    study = new_study(min_rt_ms=5000)
+    old = {"min_rt_ms": 0}
+    page.route("**/api/study", lambda route: route.fulfill(json={**route.fetch().json(), **old}))
+    join(page, server, study)
+    page.keyboard.press("1")
+    expect(page.locator(".sl-was")).to_contain_text("too quick to have looked")
+    expect(page.locator(".sl-notice")).to_be_hidden()
+    expect(page.locator(".sl-count")).to_contain_text("0 of 24")
+    assert all_answers(store, study) == []
 
 
 def test_the_end_and_a_pause_are_said(page, server, store, new_study) -> None:
@@ -403,7 +421,7 @@ def test_new_settings_are_for_the_next_picture_and_votes_say_which_they_were_sho
     context.set_offline(True)
     page.keyboard.press("1")
     changed = {"image_scale": 2, "interpolation": "smooth", "title": "Smaller"}
-    studies.amend(store, study.id, changed, "too large")
+    amend(store, study.id, changed, "too large")
     context.set_offline(False)
     held: list[Route] = []
     page.route("**/api/study", lambda route: held.append(route))
@@ -553,3 +571,68 @@ def test_an_answer_too_quick_to_have_looked_is_not_taken(page, server, store, ne
     expect(page.locator(".sl-was")).to_contain_text("too quick to have looked")
     expect(page.locator(".sl-count")).to_contain_text("0 of 24")
     assert all_answers(store, study) == []
+
+
+def test_ratings_take_number_keys_and_can_be_taken_back(page, server, store, new_study) -> None:
+    study = new_study(Task.RATING, rating_levels=5, rating_highest="Every bit of it")
+    join(page, server, study)
+    expect(page.locator(".sl-question")).to_have_text("How much of the original can you make out?")
+    expect(page.locator(".sl-pictures img")).to_have_count(2)
+    for key in ("1", "5"):
+        page.keyboard.press(key)
+    on_the_pad = "new KeyboardEvent('keydown', {code: 'Numpad3', key: '3', bubbles: true})"
+    page.evaluate(f"document.body.dispatchEvent({on_the_pad})")
+    for key in ("6", "q"):
+        page.keyboard.press(key)
+    expect(page.locator(".sl-was")).to_contain_text("is not a key here")
+    page.keyboard.press("2")
+    page.keyboard.press("Backspace")
+    page.keyboard.press("Backspace")
+    expect(page.locator(".sl-was")).to_have_text("You answered “3”. Answer again.")
+    page.keyboard.press("4")
+    page.get_by_role("button", name="5: Every bit of it").click()
+    saved(page)
+    assert answers(store, study) == ["1", "5", "4", "5"]
+    assert answers(store, study, status="superseded") == ["3", "2"]
+
+
+def test_an_original_that_comes_first_is_seen_before_anything_can_be_answered(
+    page, server, store, new_study
+) -> None:
+    study = new_study(Task.RATING, original_first_ms=4000)
+    join(page, server, study)
+    shown = page.locator(".sl-pictures img")
+    seen = []
+    for key in "43":
+        expect(shown).to_have_count(1)
+        expect(page.locator(".sl-was")).to_contain_text("This is the original")
+        seen.append(shown.get_attribute("alt"))
+        page.keyboard.press("1")
+        expect(shown).to_have_attribute("alt", seen[-1].replace("original", "reconstruction"))
+        page.keyboard.press(key)
+    page.keyboard.press("Backspace")
+    expect(page.locator(".sl-was")).to_have_text("You answered “3”. Answer again.", timeout=5000)
+    page.keyboard.press("2")
+    saved(page)
+    assert [alt.split(", ")[1] for alt in seen] == ["original"] * 2
+    assert answers(store, study) == ["4", "2"]
+    assert all(vote.rt_ms < 4000 for vote in votes_of(store, study))
+
+
+@pytest.mark.parametrize("size", [(390, 844), (1366, 768)])
+def test_ratings_fit_the_screen(chromium, server, store, new_study, size) -> None:
+    study = new_study(Task.RATING, rating_levels=5, image_scale=64)
+    width, height = size
+    context = chromium.new_context(viewport={"width": width, "height": height}, has_touch=True)
+    page = context.new_page()
+    join(page, server, study)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    buttons = [one.bounding_box() for one in page.locator(".sl-scale button").all()]
+    assert len({box["y"] for box in buttons}) == 1
+    assert all(box["width"] >= 44 and box["y"] + box["height"] <= height for box in buttons)
+    pictures = [one.bounding_box() for one in page.locator(".sl-pictures img").all()]
+    assert pictures[0]["x"] + pictures[0]["width"] < pictures[1]["x"]
+    page.get_by_role("button", name="1: Nothing of it").tap()
+    saved(page)
+    assert answers(store, study) == ["1"]
+    context.close()

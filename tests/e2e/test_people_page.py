@@ -14,6 +14,7 @@ from annotation.domain import Answer, Study, StudySpec, Task
 from annotation.store import Store
 from annotation.study import labelling as studies
 from annotation.study import participants as people
+from annotation.study.create import create_study
 
 pytestmark = pytest.mark.e2e
 SLOW = 30_000  # milliseconds; two busy cores
@@ -36,7 +37,7 @@ def study(store: Store, server: LabelServer) -> Study:
         name="Symbols", task=Task.RECOGNITION, votes_per_item=2, list_size=8, min_rt_ms=0
     )
     folder = [server.data / "sets" / "resnet20-4"]
-    return studies.create_study(store, spec, folder, server.data / "images")
+    return create_study(store, spec, folder, server.data / "images")
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from annotation.store import Store
 from annotation.store.tables import VoteRow
 from annotation.study import labelling as studies
 from annotation.study import participants as people
+from annotation.study.create import create_study
+from annotation.study.exports import export_votes
 from annotation.study.passage import completion_code_of
 
 pytestmark = pytest.mark.e2e
@@ -47,7 +49,7 @@ def new_study(store: Store, server: LabelServer) -> Callable[..., Study]:
     def make(task: Task = Task.RECOGNITION, **spec: object) -> Study:
         made = StudySpec(name="resnet20 at noise 0", task=task, list_size=8, min_rt_ms=0, **spec)  # type: ignore[arg-type]
         folder = server.data / "sets" / "resnet20-4"
-        return studies.create_study(store, made, [folder], server.data / "images")
+        return create_study(store, made, [folder], server.data / "images")
 
     return make
 
@@ -157,7 +159,7 @@ def test_the_whole_way_by_keyboard_with_a_reload_at_every_step(
     link = page.get_by_role("link", name="Go on to finish")
     assert link.get_attribute("href") == f"https://panel.example/finish?cc={code}"
 
-    votes = studies.export_votes(store, study.id)
+    votes = export_votes(store, study.id)
     assert votes["status"].value_counts().to_dict() == {"counted": 3, "quality": 2}
 
 
@@ -241,7 +243,7 @@ def test_an_undo_whose_reply_got_lost_is_settled_though_the_person_was_paused(
     expect(page.locator(".sl-message h2")).to_have_text("Your part is paused", timeout=30_000)
     until(lambda: page.locator("semsim-labeller").get_attribute("data-unsaved") == "0")
     assert len(undone) == 2
-    assert list(studies.export_votes(store, study.id)["status"]) == ["superseded"]
+    assert list(export_votes(store, study.id)["status"]) == ["superseded"]
 
 
 @pytest.mark.parametrize("look", ["light", "dark"])

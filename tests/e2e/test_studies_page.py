@@ -12,6 +12,7 @@ from study_factory import write_set
 
 from annotation.domain import StudySpec, Task
 from annotation.study import labelling as studies
+from annotation.study.create import create_study
 from annotation.study.sets import read_set
 
 pytestmark = pytest.mark.e2e
@@ -82,8 +83,10 @@ def test_gold_items_are_pasted(page, server, store) -> None:
     (image, *_) = read_set(server.data / "sets" / "convnet8").images
     answers, create = page.get_by_label("Answers of gold items"), page.locator("#new-create")
     answers.fill(f"model\timage_id\tanswer\nnobody\t{image.image_id}\tnone")
-    create.click()
+    with page.expect_response("**/queue/data*") as told:
+        create.click()
     expect(page.locator("#new-problems")).to_contain_text("Answers of gold items, line 2")
+    told.value.finished()  # as long as it goes on the page takes no second press
     answers.fill(f"model\timage_id\tanswer\nconvnet8\t{image.image_id}\tnone")
     create.click()
     expect(page.locator("#study-head")).to_contain_text("With gold")
@@ -95,7 +98,7 @@ def test_a_study_is_chosen_and_its_votes_taken_out(page, server, store) -> None:
     folder = [server.data / "sets" / "convnet8"]
     for name in ("Older", "Newer"):
         spec = StudySpec(name=name, task=Task.PAIR, min_rt_ms=0)
-        studies.create_study(store, spec, folder, server.data / "images")
+        create_study(store, spec, folder, server.data / "images")
     page.reload()
     page.get_by_role("button", name="Older").click()
     expect(page.locator("#study-head h2")).to_have_text("Older")

@@ -15,7 +15,8 @@ from studio import Studio, browser
 
 from annotation.domain import StudySpec, Task
 from annotation.store import Store
-from annotation.study.labelling import create_study, export_labels, export_votes
+from annotation.study.create import create_study
+from annotation.study.exports import export_labels, export_votes
 from semsim.datasets.symbols import Symbols
 from semsim.images import to_uint8
 from semsim.sets.image import SetImage
@@ -169,6 +170,9 @@ def train(chromium: Browser, studio: Studio) -> None:
     # The first picture was recognised on every model, the last one on none.
     expect(page.locator("#learn-stock")).to_contain_text(f"{IMAGES - 2} of {IMAGES} originals")
     page.locator("#learn-name input, #learn-name textarea").fill("e2e")
+    # So few originals bring the preset mixed, which trains no network.
+    expect(page.locator("#learn-preset input[value=mixed]")).to_be_checked()
+    page.locator("#learn-preset input[value=small]").check()
     page.get_by_text("Settings", exact=True).click()
     choose(page, "#learn-backbone", "resnet18")
     page.locator("#learn-epochs input").fill("2")

@@ -19,9 +19,10 @@ from annotation.accounts import register as accounts
 from annotation.accounts.access import ACCOUNT_COOKIE, lookup
 from annotation.design.way import Step
 from annotation.errors import told_as
-from annotation.store import Store
+from annotation.store import Store, passwords
 from annotation.store.tables import AnnotatorRow
 from annotation.study import labelling as study
+from annotation.study.exports import export_labels, export_votes
 from annotation.study.passage import NO, YES
 from annotation.ui.mount import web_app
 from annotation.web.guard import ANNOTATOR_COOKIE, Guard
@@ -67,8 +68,8 @@ def product(store, folder):
         data=folder,
         checkpoints=folder,
         studies=lambda: [StudyChoice(*facts(one)) for one in study.list_studies(store)],
-        labels=told(lambda one: study.export_labels(store, one, folder / "images")),
-        votes=told(lambda one: study.export_votes(store, one)),
+        labels=told(lambda one: export_labels(store, one, folder / "images")),
+        votes=told(lambda one: export_votes(store, one)),
         device="cpu",
     )
     app = web_app(store, folder / "images", *routers(science), who=who)
@@ -85,6 +86,7 @@ def cases(folder):
 @pytest.fixture(params=DATABASES)
 def server(request, tmp_path, monkeypatch):
     monkeypatch.setattr(accounts, "PARALLELISM", 1)
+    monkeypatch.setattr(passwords, "COST", 2)
     with fresh_database(request.param, tmp_path) as url, Store(url) as store:
         for name, role in ACCOUNTS.items():
             made_account(store, name, role)
@@ -189,4 +191,4 @@ def test_no_request_breaks_the_server(server, cases):
     assert broken == []
     # Not all of it was turned away at the door.
     assert {200, 303, 400, 401, 403, 404, 413, 415, 422} <= set(told)
-    assert len(study.export_votes(server.store, server.study.id)) > 2
+    assert len(export_votes(server.store, server.study.id)) > 2

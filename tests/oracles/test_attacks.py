@@ -9,8 +9,8 @@ from semsim.attacks import run_many
 from semsim.attacks.dlg import DLG, IDLG
 from semsim.attacks.gradattack import GradAttack
 from semsim.attacks.invgrad import InvGrad
-from semsim.attacks.matching import distance_of_each, parameter_gradients
-from semsim.attacks.per_sample import gradient_of_each
+from semsim.attacks.matching import distance_of_each
+from semsim.attacks.per_sample import gradient_of_each, parameter_gradients
 from semsim.targets.model import TargetModel
 from semsim.targets.resnet import ResNet20x4
 from semsim.types import GradientObservation
@@ -56,9 +56,7 @@ def image_of(seed):
 
 def seen_of(model, seed):
     label = seed % 3
-    gradients = parameter_gradients(
-        model, image_of(seed), torch.tensor([label]), differentiable=False
-    )
+    gradients = parameter_gradients(model, image_of(seed), torch.tensor([label]))
     return GradientObservation(model=model, gradients=gradients, shape=(3, SIZE, SIZE), label=label)
 
 
@@ -160,7 +158,7 @@ def test_the_matching_loss_is_zero_at_the_truth_only(name, distance):
     labels = torch.tensor([s.label for s in seen])
     truth = torch.cat([image_of(0), image_of(1)])
     for images, is_truth in ((truth, True), (1 - truth, False)):
-        found = gradient_of_each(model, images, labels, differentiable=False)
+        found = gradient_of_each(model, images, labels)
         values = distance_of_each(found, wanted, distance)
         assert (values.abs() < 1e-12).all() == is_truth
 

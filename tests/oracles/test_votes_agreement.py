@@ -15,9 +15,10 @@ from annotation.tasks.recognition import Recognition
 from annotation.votes.agreement import Coding, agreement_table, codes, pair_table, pairs_of
 from annotation.votes.annotators import annotator_table, mean_responses
 from annotation.votes.ballots import interval
-from annotation.votes.dawid_skene import full, one_coin
 from annotation.votes.detection import detection_table
 from annotation.votes.rates import rate_table
+from annotation.votes.reliability import model_of
+from semsim.analysis.dawid_skene import dawid_skene
 
 SEEDS = range(4)
 CODINGS = list(Coding)
@@ -208,10 +209,10 @@ def slow_em(found, even, steps):
     return truth
 
 
-@pytest.mark.parametrize(("fit", "even"), [(one_coin, True), (full, False)])
-def test_dawid_skene_equals_a_loop_over_votes(fit, even):
+@pytest.mark.parametrize("even", [True, False], ids=["one coin", "full"])
+def test_dawid_skene_equals_a_loop_over_votes(even):
     found = ballots(random_votes(5, missing=0.2, right=(0.9, 0.7)), bootstraps=1)
-    model = fit(found)
+    model = model_of(found, dawid_skene, even=even)
     assert model.answers == (*CLASSES, "none")
     assert model.reason == ""
     np.testing.assert_allclose(model.posterior, slow_em(found, even, 400), atol=1e-4)

@@ -18,12 +18,14 @@ from semsim.learning import TrainSettings, session
 from semsim.learning.orders import Order
 from semsim.learning.train import train
 from semsim.metrics import Resources
-from semsim.metrics.network import load_semsim, read_training
+from semsim.metrics.network import load_semsim
+from semsim.metrics.provenance import read_training
 from semsim.metrics.semsim import SemSimDistance
 from semsim.sets.image import AttackResult
 from semsim.sets.reader import read_set
 from semsim.split.training import read_tensors, write_tensors
-from semsim.targets import checkpoint, load_target
+from semsim.targets import checkpoint
+from semsim.targets.model import load_target
 
 QUICK = TrainSettings(backbone="lenet", lr=0.005, epochs=1, batch_size=8, triplets_per_original=2)
 
@@ -75,8 +77,8 @@ def of_attacked_image(folder):
     done = {"error": "", "objective": 0.5, "shift_x": 0, "shift_y": 0, "flipped": False}
     result = AttackResult(picture=picture, attacked=picture, **done)
     about = {"image_id": "a", "class_id": 0, "class_name": "cat", "crashed": False}
-    store.write_cell("a", StoredCell(original=picture, result=result, seconds=1.0, **about))
-    return store.cell("a"), lambda: store.read_cell("a")
+    store.cells.write("a", StoredCell(original=picture, result=result, seconds=1.0, **about))
+    return store.cells.path("a"), lambda: store.cells.read("a")
 
 
 def of_reconstruction_set(folder):

@@ -3,15 +3,14 @@
 import pytest
 
 from semsim.attacks import ATTACKS
-from semsim.attacks.presets import PRESETS
-from semsim.attacks.spec import read_attack, with_preset
+from semsim.attacks.as_text import presets, read_attack, with_preset
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
-from semsim.defences.named import NAMED_STRATEGIES, read_strategy, strategy_label
+from semsim.defences.strategies import NAMED_STRATEGIES, read_strategy, strategy_label
 from semsim.errors import SettingsError, UnknownNameError
 from semsim.registry import Plugin, all_settings, read_plugin, short_labels
 from semsim.targets import TARGETS
-from semsim.targets.train import TrainSettings, read_training
+from semsim.targets.train_settings import TrainSettings, read_training
 
 
 def test_settings_have_the_type_of_their_default():
@@ -39,7 +38,7 @@ def test_what_is_wrong_is_named(text, words):
 
 
 def test_a_preset_is_changed_by_what_follows_it():
-    assert read_attack("invgrad:paper").settings == PRESETS["invgrad"]["paper"]
+    assert read_attack("invgrad:paper").settings == presets("invgrad")["paper"]
     assert read_attack("invgrad:paper,steps=7").settings["steps"] == 7
     assert with_preset(["invgrad:steps=7", "invgrad:paper", "invgrad"], "fast") == [
         "invgrad:fast,steps=7",

@@ -12,8 +12,8 @@ from made_weights import make_classifier, make_semsim
 
 from semsim.errors import UnknownNameError, WeightsError
 from semsim.learning.pretrain import PretrainSettings, save_start
-from semsim.targets import load_target
 from semsim.targets.checkpoint import TrainState, write_state
+from semsim.targets.model import load_target
 from semsim.weights import (
     CHECKPOINTS,
     FORMAT,

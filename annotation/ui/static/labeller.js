@@ -48,6 +48,8 @@ class SemsimLabeller extends HTMLElement {
   #shown = null; // the item on the screen
   #shownUnder = null; // by which version of the settings
   #least = 0; // milliseconds: an answer sooner than this is not taken
+  #isFirst = false; // the original is seen, what was made of it not yet
+  #revealing = null;
   #display = {};
   #was = null; // the answer just taken back
   #useKeys = true;
@@ -129,7 +131,7 @@ class SemsimLabeller extends HTMLElement {
     const undone = new Set(left.filter((e) => e.path === "/api/undo").map((e) => e.body.id));
     this.#feed.skip(votes.filter((e) => !undone.has(e.body.id)).map((e) => e.body.item));
     const { done, median_rt_ms } = study.progress;
-    if (median_rt_ms !== null) this.#pace.begin(done, median_rt_ms + BETWEEN_MS);
+    if (median_rt_ms !== null) this.#pace.begin(done, median_rt_ms + BETWEEN_MS + study.first_ms);
     this.#setProgress(study.progress, votes.length - undone.size);
     this.#history = JSON.parse(recall(this.#historyKey) ?? "[]");
     this.#beat = setInterval(() => this.#heartbeat(), HEARTBEAT_MS);
@@ -177,6 +179,7 @@ class SemsimLabeller extends HTMLElement {
         if (entry.body.item) this.#feed.release(entry.body.item);
         if (entry.path === "/api/vote") this.#done -= 1;
         if (entry.problem.status === 403) this.#feed.ask();
+        if (entry.problem.lookAgain) this.#view.tell(entry.problem.message);
       },
     });
     this.#feed = new Feed({
@@ -302,7 +305,9 @@ class SemsimLabeller extends HTMLElement {
     // Whoever switches single keys off, WCAG 2.1.4, means this one too.
     if (event.key === "?" && this.#useKeys) return this.#did(event, () => this.#help());
     if (this.#feedback.open && event.code === "Enter") return this.#did(event, () => this.#feedback.end());
-    const code = this.#bindings.meaningOf(event.code, this.#view.codes);
+    const { codes } = this.#view;
+    const digit = /^\d$/.test(event.key) ? event.code.replace("Numpad", "Digit") : event.code;
+    const code = this.#bindings.meaningOf(event.code, codes) ?? this.#bindings.meaningOf(digit, codes);
     if (event.shiftKey || !this.#useKeys) return;
     if (this.#view.answerOf(code) === undefined) return this.#sayNoKey(event);
     this.#did(event, () => (this.#feedback.open ? this.#feedback.end() : this.#press(code, event)));
@@ -322,6 +327,7 @@ class SemsimLabeller extends HTMLElement {
   #press(code, event) {
     const answer = this.#view.answerOf(code);
     if (!this.#shown || this.#shown !== this.#feed.current || answer === undefined) return;
+    if (this.#isFirst) return;
     const pointed = event.type === "click" && event.detail > 0;
     const reason = this.#view.reasonOf(code) ?? null;
     const { rt_ms, hidden_ms, blur_ms } = this.#clock.read(event.timeStamp);
@@ -448,12 +454,29 @@ class SemsimLabeller extends HTMLElement {
 
   #showItem(item, position, total) {
     if (this.#shown === item) return;
+    clearTimeout(this.#revealing);
+    this.#isFirst = false;
     this.#shown = item;
     this.#shownUnder = this.#settings.version;
     this.#least = this.#settings.min_rt_ms ?? 0;
     this.#view.use(this.#settings);
     this.#display = this.#view.show(item, position, Math.max(total, position), this.#was);
-    this.#clock.start();
+    const { first_ms } = this.#settings;
+    if (first_ms) this.#showFirst(item, first_ms);
+    else this.#clock.start();
+  }
+
+  // Nothing can be answered before what is asked about has been seen.
+  #showFirst(item, ms) {
+    this.#isFirst = true;
+    this.#view.showFirst(item);
+    this.#revealing = setTimeout(() => {
+      if (this.#shown !== item) return;
+      if (document.hidden) return this.#showFirst(item, ms);
+      this.#isFirst = false;
+      this.#view.reveal(item, this.#was);
+      this.#clock.start();
+    }, ms);
   }
 
   #updateStatus() {

@@ -146,8 +146,11 @@ export class Outbox {
     // Nothing to take back: the vote itself was refused, or never came.
     if (entry.path === "/api/undo" && problem.status === 404) return;
     entry.problem = problem;
-    this.#aside.push(entry);
-    this.#write("aside", entry);
+    // What was too quick is asked again; to send it once more could not help.
+    if (!problem.lookAgain) {
+      this.#aside.push(entry);
+      this.#write("aside", entry);
+    }
     this.onRefused(entry);
   }
 
@@ -198,5 +201,5 @@ async function deliver({ path, body }, who) {
   if (status === 401) return { kind: "signed-out" };
   if (status >= 500 || RETRIED.has(status)) return { kind: "later" };
   const message = reply?.error ?? `The server refused it (${status}).`;
-  return { kind: "refused", problem: { status, message } };
+  return { kind: "refused", problem: { status, message, lookAgain: reply?.look_again ?? false } };
 }

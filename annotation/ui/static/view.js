@@ -96,7 +96,8 @@ export class View {
       add(CANDIDATE_CODES, "sl-grid");
       this.$(".sl-grid").style.setProperty("--columns", COLUMNS);
     }
-    add([...this.#keys.keys()], study.lists ? "sl-none" : "sl-whole");
+    const whole = study.keys.length > 2 ? "sl-scale" : "sl-whole"; // numbers from one end to the other
+    add([...this.#keys.keys()], study.lists ? "sl-none" : whole);
     for (const { code, answer, label } of this.#keys.values()) this.#say(code, answer, label);
     this.#listKeys();
   }
@@ -242,6 +243,17 @@ export class View {
     this.$(".sl-pictures").replaceChildren(...item.pictures);
     this.#markFormer(was);
     return this.fit(item);
+  }
+
+  // The original alone; `reveal` puts what was made of it in its place.
+  showFirst({ pictures }) {
+    this.$(".sl-pictures").replaceChildren(pictures[0]);
+    this.tell("This is the original. What was made of it comes next.");
+  }
+
+  reveal({ pictures }, was) {
+    this.$(".sl-pictures").replaceChildren(pictures[1]);
+    this.#markFormer(was);
   }
 
   #markFormer(was) {

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from semsim.attacks.linear.chain import chain_of
-from semsim.attacks.linear.last_layer import last_slope
-from semsim.attacks.matching import parameter_gradients
-from semsim.attacks.prior_solve import scaled_distance_of_each
+from semsim.attacks.linear.recursion import last_slope
+from semsim.attacks.matching import scaled_distance_of_each
+from semsim.attacks.per_sample import parameter_gradients
 from semsim.errors import AttackFailedError
 from semsim.types import GradientObservation, Reconstruction
 
@@ -75,7 +75,7 @@ def reconstruction(seen: GradientObservation, found: Inversion) -> Reconstructio
 def gradient_distance(seen: GradientObservation, image: Tensor) -> float:
     """How far the gradient of `image`, (C, H, W) in [0, 1], is from the one seen."""
     label = torch.tensor([label_of_seen(seen)], device=image.device)
-    found = parameter_gradients(seen.model, image[None], label, differentiable=False)
+    found = parameter_gradients(seen.model, image[None], label)
     distance = scaled_distance_of_each(
         [gradient[None] for gradient in found], [gradient[None] for gradient in seen.gradients]
     )

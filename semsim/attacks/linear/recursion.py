@@ -1,17 +1,166 @@
-"""From the last layer back to the image, one layer after the other."""
+"""From the last layer, where ∂J/∂z is read off, back to the image, one layer after the other."""
 
+import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import scipy
 import torch
 from torch import Tensor
 
-from semsim.attacks.linear.cgls import Solved, cgls
 from semsim.attacks.linear.chain import Chain, Stage
 from semsim.attacks.linear.equations import Equations
-from semsim.attacks.linear.last_layer import closed_form, last_slope, one_back
+from semsim.attacks.linear.least_squares import Solved, cgls
 from semsim.errors import AttackFailedError
 from semsim.progress import Progress, Report
+
+_EXACT = 1e-5  # relative error up to which something counts as met, in float32 as well
+_GRID, _FEW = 4000, 3  # factors tried, and refined; two 0.7 % apart are told from each other
+_CLEARLY = 2.0  # times less error than the next: then it is the one
+_BESIDE = 1e-6  # of the logarithm: how far from the lowest misfit its root may be
+
+Scalar = Callable[[float], float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Guess:
+    """A slope of the last layer, (1, classes), and how far it is from the one it predicts."""
+
+    slope: Tensor
+    misfit: float
+
+
+def last_slope(chain: Chain, label: int | None) -> Tensor:
+    """∂J/∂z of the last layer, (1, classes): its bias gradient (Eq. 13), or read off its weight's.
+
+    Only the true class has a negative entry (iDLG). label: the class, used where the last layer has
+    no bias; None reads it off the gradient. Without a bias the weight gradient s·u vᵀ gives the
+    slope only up to the factor s, which is chosen so that the prediction fits: s·u = ∂J/∂z at
+    z = W v/s. With two classes two factors may, and either class; the layer before then decides.
+    Raises `AttackFailedError` where the gradient is zero, or where that decides nothing.
+    """
+    stage = chain.stages[-1]
+    if stage.bias_gradient is not None:
+        return stage.bias_gradient[None]
+    left, values, right = torch.linalg.svd(stage.weight_gradient, full_matrices=False)
+    u, v = left[:, 0], values[0] * right[0]
+    if not values[0] > 0:
+        raise AttackFailedError("The gradient of the last layer is zero; it leaks nothing.")
+    guesses = [
+        guess
+        for index in (_labels(u) if label is None else [label])
+        for guess in _guesses(stage, *((-u, -v) if u[index] > 0 else (u, v)), index)
+    ]
+    best = min(guess.misfit for guess in guesses)
+    fitting = [guess.slope for guess in guesses if guess.misfit <= max(best, _EXACT)]
+    return fitting[0] if len(fitting) == 1 else _agreeing(chain, fitting)
+
+
+def _labels(u: Tensor) -> list[int]:
+    """The classes that may be the true one: it alone has its sign, so with two it may be either."""
+    if len(u) == 2:
+        return [0, 1]
+    odd = -1 if (u > 0).sum() > (u < 0).sum() else 1
+    return [int((u * odd).argmax())]
+
+
+def _guesses(stage: Stage, u: Tensor, v: Tensor, label: int) -> list[_Guess]:
+    """A guess at each of the few factors s where the misfit is lowest nearby."""
+    scores = stage.apply(v[None])
+
+    def predicted(factors: Tensor) -> Tensor:
+        z = scores / factors
+        missed = stage.activation.value(z).softmax(1)
+        missed[:, label] -= 1
+        return missed * stage.activation.slope(z)
+
+    def misfits(logs: Tensor) -> Tensor:
+        factors = logs.exp()[:, None]
+        expected = predicted(factors)
+        return (factors * u - expected).norm(dim=1) / (expected.norm(dim=1) + factors[:, 0])
+
+    def misfit(log: float) -> float:
+        return float(misfits(scores.new_tensor([log]))[0])
+
+    def excess(log: float) -> float:
+        factors = scores.new_tensor([[math.exp(log)]])
+        return float(((factors * u - predicted(factors)) @ u)[0])
+
+    grid = torch.linspace(math.log(1e-6), math.log(2.0), _GRID).to(scores)
+    logs, heights = grid.tolist(), misfits(grid).tolist()
+    around = zip([math.inf, *heights], heights, [*heights[1:], math.inf], strict=False)
+    low = [place for place, (left, here, right) in enumerate(around) if left >= here < right]
+    found = []
+    for place in sorted(low, key=heights.__getitem__)[:_FEW]:
+        bounds = (logs[max(place - 1, 0)], logs[min(place + 1, _GRID - 1)])
+        fine = scipy.optimize.minimize_scalar(
+            misfit, bounds=bounds, method="bounded", options={"xatol": 1e-14}
+        )
+        log = _polished(float(fine.x), misfit, excess)
+        found.append(_Guess(slope=math.exp(log) * u[None], misfit=misfit(log)))
+    return found
+
+
+def _polished(log: float, misfit: Scalar, excess: Scalar) -> float:
+    """The root of `excess` beside `log`, where the misfit is lowest; `log` where none is better.
+
+    A search for the lowest value stops at about the root of the machine precision, 1e-9, which the
+    layers before make larger; a root is found to the last digit.
+    """
+    low, high = log - _BESIDE, log + _BESIDE
+    if excess(low) * excess(high) >= 0:
+        return log
+    root = float(
+        scipy.optimize.brentq(excess, low, high, xtol=1e-300, rtol=4 * sys.float_info.epsilon)
+    )
+    return min(log, root, key=misfit)
+
+
+def _agreeing(chain: Chain, slopes: list[Tensor]) -> Tensor:
+    """The one of `slopes` with which what leaks from the layer before agrees."""
+    wrong = [_disagreement(chain, slope) for slope in slopes]
+    least, second = sorted(wrong)[:2]
+    if second <= max(_EXACT, _CLEARLY * least):
+        raise AttackFailedError(
+            "The gradient of the last layer is ambiguous: without a bias, and with two classes, "
+            f"{len(slopes)} predictions explain it, and the layer before does not decide. Where "
+            "the label is known, tell it."
+        )
+    return slopes[wrong.index(least)]
+
+
+def _disagreement(chain: Chain, slope: Tensor) -> float:
+    """Relative error of Z ∂J/∂Zᵀ = W ∂J/∂Wᵀ of the layer before the last; 0 where there is none.
+
+    Both sides are W times the patches of that layer's input times ∂J/∂Z.
+    """
+    if len(chain.stages) == 1:
+        return 0.0
+    stage = chain.stages[-2]
+    z, back = one_back(chain, len(chain.stages) - 1, slope)
+    channels = len(stage.weight)
+    found = (z - stage.shift()).view(channels, -1) @ back.view(channels, -1).T
+    expected = stage.weight.flatten(1) @ stage.weight_gradient.flatten(1).T
+    return float((found - expected).norm() / expected.norm())
+
+
+def one_back(chain: Chain, place: int, slope: Tensor) -> tuple[Tensor, Tensor]:
+    """Z and ∂J/∂Z of the layer before the fully connected one at `place`, which has `slope`."""
+    stage, before = chain.stages[place], chain.stages[place - 1]
+    z = before.activation.inverse(closed_form(stage, slope, place).view(1, *before.outputs))
+    return z, stage.pull(slope).view_as(z) * before.activation.slope(z)
+
+
+def closed_form(stage: Stage, slope: Tensor, place: int) -> Tensor:
+    """x of ∂J/∂W = ∂J/∂z xᵀ, all rows of Eq. 12 together by least squares; (1, inputs)."""
+    size = slope.square().sum()
+    if not size > 0:
+        raise AttackFailedError(
+            f"The gradient of fully connected layer {place + 1} is zero; it leaks nothing."
+        )
+    return slope @ stage.weight_gradient / size
+
 
 # Where ‖Uᵀ(U x − V)‖ / ‖Uᵀ V‖ ends: what is decided is to be exact, a guess need not be.
 _FINE, _ROUGH = 1e-15, 1e-12

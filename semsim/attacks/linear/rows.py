@@ -11,13 +11,13 @@ from torch import Tensor, nn
 from semsim.attacks.copa import Copa
 from semsim.attacks.copa_prior import CopaPrior
 from semsim.attacks.linear.outcome import Inversion, denoised, gradient_distance
-from semsim.attacks.matching import parameter_gradients
+from semsim.attacks.per_sample import parameter_gradients
 from semsim.attacks.rgap import RGap
 from semsim.errors import AttackFailedError
 from semsim.progress import Progress, Report, silent
-from semsim.targets import TargetModel
 from semsim.targets.cnn3 import CNN3
 from semsim.targets.lenet import start_uniform
+from semsim.targets.model import TargetModel
 from semsim.types import GradientObservation, LabelledImages
 
 TV_WEIGHT = 0.15  # of the paper's denoising
@@ -53,9 +53,7 @@ def cnn3_model(variant: int, activation: str, seed: int) -> TargetModel:
 def attempt(model: TargetModel, image: Tensor, label: int) -> Try:
     """What leaks of one image, (3, 32, 32) in [0, 1], in float64."""
     exact = image.double()
-    gradients = parameter_gradients(
-        model, exact[None], torch.tensor([label % CLASSES]), differentiable=False
-    )
+    gradients = parameter_gradients(model, exact[None], torch.tensor([label % CLASSES]))
     shape = (image.shape[0], image.shape[1], image.shape[2])
     seen = GradientObservation(model=model, gradients=gradients, shape=shape, label=label % CLASSES)
     return Try(seen=seen, image=exact)

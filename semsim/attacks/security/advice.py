@@ -9,7 +9,6 @@ from semsim.attacks.security.index import (
     LayerSecurity,
     SecurityIndex,
     Shape,
-    convolutions,
     security_index,
 )
 from semsim.errors import SettingsError
@@ -37,10 +36,8 @@ def try_outs(layers: Sequence[Layer], input_shape: Shape) -> list[TryOut]:
     The fully connected layers are made to fit. Changes that leave no map are left out.
     """
     found = []
-    places = [i for i, layer in enumerate(layers) if isinstance(layer, Convolution)]
-    for number, (place, convolution) in enumerate(
-        zip(places, convolutions(layers), strict=True), start=1
-    ):
+    places = [(i, layer) for i, layer in enumerate(layers) if isinstance(layer, Convolution)]
+    for number, (place, convolution) in enumerate(places, start=1):
         for words, changed in _changes(convolution):
             tried = (*layers[:place], changed, *layers[place + 1 :])
             try:

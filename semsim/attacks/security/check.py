@@ -105,20 +105,15 @@ def _entries(
     per_group = outputs // convolution.groups
     pixels = np.arange(np.prod(inputs[1:])).reshape(inputs[1:])
     for place, (f, c, i, j) in enumerate(np.ndindex(weight.shape)):
-        on, under = _under_tap(convolution, pixels, (i, j), slope_shape(leaked))
+        on, under = _under_tap(convolution, pixels, (i, j), leaked.slope.shape[1:])
         columns = under[on] + (f // per_group * depth + c) * pixels.size
         at = np.flatnonzero(on)
         yield f * positions + at, columns, np.full(len(at), weight[f, c, i, j])
         yield np.full(len(at), outputs * positions + place), columns, slope[f, at]
 
 
-def slope_shape(leaked: LeakedLayer) -> tuple[int, int]:
-    """(H, W) of the layer's output."""
-    return leaked.slope.shape[1], leaked.slope.shape[2]
-
-
 def _under_tap(
-    convolution: Convolution, pixels: np.ndarray, tap: tuple[int, int], outputs: tuple[int, int]
+    convolution: Convolution, pixels: np.ndarray, tap: tuple[int, int], outputs: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Which positions have the tap on the input, and the pixel under it (any where it is off)."""
     places = [

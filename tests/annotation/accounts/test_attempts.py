@@ -9,7 +9,7 @@ from study_factory import DATABASES, fresh_database
 from annotation.accounts.attempts import Attempts, Clock, TooManyError, place_of
 from annotation.errors import SignInError
 from annotation.store import Store
-from annotation.store.account_tables import PasswordTryRow
+from annotation.store.tables import PasswordTryRow
 
 
 class Hours:

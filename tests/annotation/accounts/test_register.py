@@ -1,16 +1,18 @@
 """Passwords and names of accounts; the rules of the database are in the contract tests."""
 
 import hashlib
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from made_accounts import made_account
+from study_factory import joined
 
 from annotation.account_domain import AccountError, Role
 from annotation.accounts import register as accounts
-from annotation.domain import StudyStatus
+from annotation.domain import Step, StudyStatus
 from annotation.errors import ConflictError, NotFoundError, SignInError
-from annotation.store.tables import EventRow
+from annotation.store import phases
+from annotation.store.tables import EventRow, InvitationRow
 from annotation.study import participants as people
 from annotation.study.labelling import set_status
 
@@ -106,6 +108,24 @@ def test_an_invitation_makes_an_account_of_its_role(store):
         accounts.accept(store, link, "Cleo", PASSWORD, NOW)
 
 
+def test_who_let_whom_in_is_told_and_kept(store):
+    ada, cleo = (made_account(store, name, Role.ADMINISTRATOR) for name in ("Ada", "Cleo"))
+    for_somebody = accounts.invite(store, Role.RESEARCHER, NOW, by=ada)
+    for_ada = accounts.invite_to_reset(store, ada.id, NOW, by=cleo)
+    told = accounts.open_invitations(store, NOW)
+    assert {(one.invited_by, one.account) for one in told} == {("Ada", None), ("Cleo", ada)}
+    later = NOW + timedelta(hours=1)
+    for link, name in ((for_somebody, "Bo"), (for_ada, "")):
+        accounts.accept(store, link, name, PASSWORD, later)
+    assert accounts.open_invitations(store, later) == []
+    rows = store.read(lambda tx: tx.query(InvitationRow).all())
+    assert {(one.invited_by, one.account_id, one.role) for one in rows} == {
+        (ada.id, None, "researcher"),
+        (cleo.id, ada.id, "administrator"),
+    }
+    assert {(one.created, one.used) for one in rows} == {(NOW, later)}
+
+
 def test_a_reset_link_changes_the_password_and_signs_out_elsewhere(store, ada):
     token = accounts.sign_in(store, ada.name, PASSWORD, NOW).token
     link = accounts.invite_to_reset(store, ada.id, NOW, by=ada)
@@ -121,10 +141,23 @@ def test_nobody_is_found_under_a_name_that_does_not_exist(store):
         accounts.find_account(store, "Bo")
 
 
+def test_an_event_says_who_let_in_somebody_who_had_failed(store, make_study):
+    study = make_study(check=True, check_attempts=1)
+    (anna,) = joined(store, study, "Anna")
+    store.write(lambda tx: phases.go_on(tx, anna, Step.INSTRUCTIONS, NOW))
+    store.write(lambda tx: phases.answer_check(tx, anna, {}, 0, NOW))
+    assert people.let_in(store.by("Ada"), study.id, "Anna", NOW).id == anna.id
+    events = store.read(lambda tx: tx.query(EventRow).filter_by(annotator_id=anna.id).all())
+    last = events[-1]
+    assert (last.kind, last.at) == (phases.MOVED, NOW)
+    assert last.data == {"before": "failed", "after": "main", "protocol": 1, "by": "Ada"}
+    assert "by" not in events[-2].data  # failing is nobody's doing
+
+
 def test_events_say_which_account_caused_them(store, study, anna):
-    people.pause(store, study.id, "Anna", NOW, by="Ada")
+    people.pause(store.by("Ada"), study.id, "Anna", NOW)
     people.resume(store, study.id, "Anna", NOW)
-    set_status(store, study.id, StudyStatus.PAUSED, by="Bo")
+    set_status(store.by("Bo"), study.id, StudyStatus.PAUSED)
     events = store.read(lambda tx: tx.query(EventRow).filter_by(study_id=study.id).all())
     told = [one.data.get("by") for one in events if one.kind in {"annotator_status", "status"}]
     assert told == ["Ada", None, "Bo"]

@@ -11,7 +11,8 @@ from study_factory import fresh_database, of_convnet8, small_study
 from annotation.domain import Answer
 from annotation.store import Store
 from annotation.study.exports import read_study
-from annotation.study.labelling import join, next_items, simulate, vote
+from annotation.study.labelling import join, next_items, vote
+from annotation.study.simulate import simulate
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -48,7 +49,7 @@ def answered_by_programs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("simulated")
     with fresh_database("sqlite", folder) as url, Store(url) as store:
         study = small_study(store, folder, simulated=True, votes_per_item=3)
-        simulate(store, study.id, 3, 0)
+        simulate(store, study.id, 3)
         return read_study(store, study.id, folder / "images")
 
 

@@ -1,10 +1,8 @@
 """What every format promises, and what writing one does to the disk."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from study_factory import of_convnet8
 
@@ -39,22 +37,21 @@ def test_the_same_study_gives_the_same_bytes(data, out, name, what):
     assert content(place(out / "a", name)) == content(place(out / "b", name))
 
 
+def said_to_be(data, *, simulated):
+    """The same study and votes, of programs or of people."""
+    study = replace(data.study, spec=replace(data.study.spec, simulated=simulated))
+    votes, labels = (one.assign(simulated=simulated) for one in (data.votes, data.labels))
+    return replace(data, study=study, votes=votes, labels=labels)
+
+
 @pytest.mark.parametrize(("name", "what"), EVERY)
-def test_simulated_votes_are_marked_in_every_format(data, simulated, out, name, what):
-    for folder, one in (("people", data), ("simulated", simulated)):
-        export(one, place(out / folder, name), name, what)
-        assert is_marked(name, place(out / folder, name)) == (folder == "simulated")
-
-
-def is_marked(name, path):
-    if name == "parquet":
-        return bool(pd.read_parquet(path)["simulated"].all())
-    if name in ("csv", "crowd-kit"):
-        return bool(pd.read_csv(path)["simulated"].all())
-    if name == "jsonl":
-        return all(json.loads(line)["simulated"] for line in path.read_text().splitlines())
-    card = (path / "README.md").read_text().removeprefix("---").split("---\n")[-1]
-    return card.startswith("**Simulated votes: no person answered.**")
+def test_every_format_tells_votes_of_programs_from_those_of_people(data, out, name, what):
+    told = []
+    for simulated in (True, False):
+        path = place(out / str(simulated), name)
+        export(said_to_be(data, simulated=simulated), path, name, what)
+        told.append(content(path))
+    assert told[0] != told[1]
 
 
 @pytest.mark.parametrize(("name", "what"), EVERY)

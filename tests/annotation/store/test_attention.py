@@ -15,6 +15,7 @@ from annotation.study import participants as people
 from annotation.study.create import create_study
 from annotation.study.exports import export_votes
 from annotation.study.labelling import join, next_items, undo, vote
+from annotation.study.passage import spec_of
 from annotation.study.protocols import amend
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -54,17 +55,19 @@ def known_answers(store):
     return {trial.id: expected[trial.stimulus_id] for trial in trials}
 
 
-def answer(store, person, *, wrong, counted="none"):
+def answer(store, person, *, wrong):
     """Everything there is, one at a time, the first `wrong` catch trials wrongly."""
-    failed = 0
+    failed, kind = 0, spec_of(store, person).kind
     while items := next_items(store, person, "t", 1, NOW):
-        item = items[0].item
-        right = known_answers(store).get(item)
+        (item,) = items
+        right = known_answers(store).get(item.item)
         if right is not None and failed < wrong:
             failed += 1
-            say(store, person, item, WRONG.get(right, "none"))
+            offered = kind.offered(item.candidates)
+            mistakes = [one for one in offered if not kind.passes(right, one)]
+            say(store, person, item.item, mistakes[-1])
         else:
-            say(store, person, item, right or counted)
+            say(store, person, item.item, right or kind.nothing)
     return failed
 
 
@@ -83,10 +86,9 @@ def status_events(store):
 @pytest.mark.parametrize("task", Task)
 def test_at_first_the_researcher_is_warned_and_nobody_is_paused(store, make, task):
     study = make(task)
-    counted = "none" if task is Task.RECOGNITION else "same"
     anna, ben = (join(store, study.token, name).annotator for name in ("Anna", "Ben"))
-    assert answer(store, anna, wrong=2, counted=counted) == 2
-    answer(store, ben, wrong=1, counted=counted)
+    assert answer(store, anna, wrong=2) == 2
+    answer(store, ben, wrong=1)
     rows = [row_of(store, study, name) for name in ("Anna", "Ben")]
     assert [(row.catch_answered, row.catch_failed, row.warned) for row in rows] == [
         (4, 2, True),
@@ -137,9 +139,9 @@ def test_who_is_let_go_on_may_fail_as_many_again(store, make):
     for _ in range(2):
         assert answer(store, anna, wrong=9) == 1
         assert row_of(store, study).paused_by_itself
-        people.resume(store, study.id, "Anna", NOW, by="eva")
+        people.resume(store.by("eva"), study.id, "Anna", NOW)
         assert row_of(store, study).status == "active"
-    people.pause(store, study.id, "Anna", NOW, by="eva")
+    people.pause(store.by("eva"), study.id, "Anna", NOW)
     row = row_of(store, study)
     assert (row.status, row.paused_by_itself, row.catch_failed) == ("paused", False, 2)
 

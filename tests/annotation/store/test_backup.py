@@ -6,16 +6,16 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import uuid
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
+import pandas as pd
 import pytest
 from alembic import command
 from studio import until
-from study_factory import fresh_database
+from study_factory import answer_to, fresh_database, joined
 
-from annotation.domain import Answer
+from annotation.domain import Task
 from annotation.errors import StoreError
 from annotation.store import Store, backup
 from annotation.store.backup import (
@@ -29,19 +29,22 @@ from annotation.store.backup import (
 )
 from annotation.store.engine import open_engine, writer
 from annotation.store.migrate import _config
-from annotation.study.exports import export_votes
+from annotation.study.exports import export_labels, export_votes
 from annotation.study.labelling import next_items, vote
+from annotation.study.passage import spec_of
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NAME = "studies-20260101T120000000000Z.db"
 
 
 def label(store, annotator, n):
-    """`n` votes; returns their ids."""
-    receipts = [
-        vote(store, annotator, Answer(id=str(uuid.uuid4()), item=item.item, answer="none"), NOW)
-        for item in next_items(store, annotator, "tab", n, NOW)
-    ]
+    """`n` votes, each with another answer as far as there are; returns their ids."""
+    kind = spec_of(store, annotator).kind
+    receipts = []
+    for place, item in enumerate(next_items(store, annotator, "tab", n, NOW)):
+        offered = kind.offered(item.candidates)
+        answer = answer_to(item.item, offered[place % len(offered)])
+        receipts.append(vote(store, annotator, answer, NOW))
     return [receipt.id for receipt in receipts]
 
 
@@ -63,19 +66,29 @@ def copy(tmp_path):
 # ------------------------------------------------------------------ there and back
 
 
+@pytest.mark.parametrize("task", Task)
 def test_a_restored_database_holds_exactly_the_votes_of_the_backup(
-    store, study, anna, database, copy
+    store, make_study, images, database, copy, task
 ):
+    study = make_study(task=task, votes_per_item=1)
+    (anna,) = joined(store, study, "Anna")
     label(store, anna, 3)
-    before = export_votes(store, study.id)
     back_up(database, copy)
+    tables = lambda store: [  # noqa: E731
+        export_votes(store, study.id),
+        export_labels(store, study.id, images),
+    ]
+    votes, labels = tables(store)
+    assert votes["answer"].nunique() >= 2
+    assert labels["recognisable"].notna().sum() == 3
     later = label(store, anna, 2)
     store.close()
     kept = restore(copy, database, NOW)
     with Store(store.url) as again:
-        assert export_votes(again, study.id).equals(before)
+        for found, before in zip(tables(again), (votes, labels), strict=True):
+            pd.testing.assert_frame_equal(found, before)
         assert len(label(again, anna, 8)) == 5  # all that Anna had not answered in the backup
-    assert vote_ids(kept) == {*before["vote_id"], *later}
+    assert vote_ids(kept) == {*votes["vote_id"], *later}
     assert kept.parent == database.parent
 
 

@@ -9,15 +9,8 @@ from study_factory import DATABASES, fresh_database
 from annotation.domain import Answer, Task, VoteStatus
 from annotation.store import Store
 from annotation.store.tables import EventRow, SlotRow
-from annotation.study.labelling import (
-    export_labels,
-    join,
-    next_items,
-    progress,
-    progress_of,
-    undo,
-    vote,
-)
+from annotation.study.exports import export_labels
+from annotation.study.labelling import join, next_items, progress, progress_of, undo, vote
 from annotation.study.participants import exclude, include
 
 

@@ -7,7 +7,7 @@ from sqlalchemy import text
 from study_factory import DATABASES, fresh_database
 
 from annotation.errors import StoreError
-from annotation.store import Store, locks
+from annotation.store import Store, engine
 
 
 @pytest.fixture(params=DATABASES)
@@ -44,7 +44,7 @@ def test_an_error_gives_the_lock_back(stores):
 
 
 def test_who_waits_for_ever_is_told(stores, monkeypatch):
-    monkeypatch.setattr(locks, "PATIENCE", 1)
+    monkeypatch.setattr(engine, "PATIENCE", 1)
     with (
         stores[0].alone(),
         pytest.raises(StoreError, match="not finished to start"),

@@ -12,7 +12,8 @@ from study_factory import DATABASES, fresh_database
 from annotation.domain import Answer, StimulusKind, Task
 from annotation.store import Store, openings
 from annotation.store.tables import SlotRow, StimulusRow
-from annotation.study.labelling import amend, join, next_items, progress, progress_of, vote
+from annotation.study.labelling import join, next_items, progress, progress_of, vote
+from annotation.study.protocols import amend
 
 LATER = START + timedelta(hours=1)
 

@@ -11,7 +11,7 @@ from contracts.store_invariants import make_study
 from study_factory import DATABASES, fresh_database
 
 from annotation.domain import Answer, Task
-from annotation.store import Store, askers, remaining
+from annotation.store import Store, askers, openings
 from annotation.store.tables import SlotRow
 from annotation.study.labelling import join, next_items, progress_of, undo, vote
 
@@ -39,7 +39,7 @@ def left_looked_at(tx, study, annotator, now):
 
 
 def both_ways(tx, study, annotator, now):
-    told = remaining.left_for(tx, askers.asker_of(tx, annotator), now)
+    told = openings.left_for(tx, askers.asker_of(tx, annotator), now)
     return told.items, left_looked_at(tx, study, annotator, now)
 
 

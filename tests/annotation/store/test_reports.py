@@ -63,19 +63,22 @@ def test_no_address_leads_to_an_attacked_image(store, tmp_path, images, task):
     anna = join(store, study.token, "Anna").annotator
     items = next_items(store, anna, "tab", 4, NOW)
     seen = [image_path(store, anna, token, images).stem for item in items for token in item.images]
-    assert len(seen) == 4 * (2 if task is Task.PAIR else 1)
+    assert len(seen) == 4 * (2 if study.kind.beside else 1)
     assert not set(seen) & set(attacked)
     for digest in attacked:
         with pytest.raises(NotFoundError):
             image_path(store, anna, digest, images)
 
 
-def test_only_simulated_studies_have_probabilities(store, make_study):
+def test_only_simulated_studies_have_answers_of_the_jury(store, make_study):
     people, simulated = make_study("people"), make_study("simulated", simulated=True)
-    assert store.read(lambda tx: reports.stimuli(tx, people.id)) == {}
-    stimuli = store.read(lambda tx: reports.stimuli(tx, simulated.id))
-    assert len(stimuli) == 8
-    assert all(max(s.probabilities.values()) == 0.8 for s in stimuli.values())
+    assert store.read(lambda tx: reports.simulated_answers(tx, people.id)) == {}
+    answers = store.read(lambda tx: reports.simulated_answers(tx, simulated.id))
+    assert len(answers) == 8
+    assert all(
+        [said != "none" for said in one.values()] == [True] * 3 + [False] * 2
+        for one in answers.values()
+    )
 
 
 @pytest.mark.parametrize(

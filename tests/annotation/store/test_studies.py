@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from annotation.design.study_plan import Original, Reconstruction, plan_study
 from annotation.domain import StudySpec, StudyStatus, Task
-from annotation.store import studies
+from annotation.store import engine, studies
 from annotation.store.tables import EventRow, SlotRow
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -28,7 +28,7 @@ def plan_of(n, k):
 
 
 def test_a_study_larger_than_a_batch_is_whole(store, tmp_path):
-    n = studies.BATCH // 2 + 7
+    n = engine.BATCH // 2 + 7
     made = store.write(lambda tx: studies.add_study(tx, plan_of(n, 3), tmp_path, NOW))
     slots = store.read(lambda tx: tx.query(SlotRow.stimulus_id, SlotRow.k, SlotRow.salt).all())
     assert made.n_items == n

@@ -132,11 +132,11 @@ def test_nothing_sent_tells_a_trial_from_an_item(store, make, task):
     for item in items:
         texts = (item.item, *item.images)
         assert all(len(text) == 32 and int(text, 16) >= 0 for text in texts)
-        assert len(set(texts)) == len(texts) == (2 if task is Task.RECOGNITION else 3)
+        assert len(set(texts)) == len(texts) == (3 if study.kind.beside else 2)
     for name in ("lease_until", "practice"):
         assert len({getattr(item, name) for item in items}) == 1
     assert {len(item.candidates) for item in items} == {len(plain[0].candidates)}
-    text = "none" if task is Task.RECOGNITION else "same"
+    text = study.kind.offered(plain[0].candidates)[-1]
     receipts = [say(store, anna, item[0].item, text) for item in (hidden, plain)]
     for field in fields(receipts[0]):
         if field.name != "id":

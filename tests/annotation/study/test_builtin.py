@@ -10,17 +10,15 @@ from annotation.store import Store
 from annotation.study import builtin
 from annotation.study.builtin import (
     ANNOTATORS,
+    PAIRS,
     PEOPLE,
     SIMULATED,
     DemoInTheMaking,
     ensure_demo,
 )
-from annotation.study.labelling import (
-    create_study,
-    export_labels,
-    export_votes,
-    list_studies,
-)
+from annotation.study.create import create_study
+from annotation.study.exports import export_labels, export_votes
+from annotation.study.labelling import list_studies
 
 SETS = sorted((Path(__file__).resolve().parents[3] / "data/demo/sets").iterdir())
 RECONSTRUCTIONS = [path for folder in SETS for path in folder.glob("reconstructions/*.png")]
@@ -176,3 +174,17 @@ def test_why_it_could_not_be_made_is_told(store, tmp_path, caplog):
     assert "not whole" in making.note()
     assert "nowhere" in making.note()
     assert making.note() in caplog.text
+
+
+def test_faces_are_told_apart_by_people_with_decoys(store, small, tmp_path):
+    labels = [f"face_{number}" for number in range(4)]
+    about = {"dataset": "faces", "labels": labels, "classes": labels}
+    pairs = [write_set(tmp_path / "faces" / name, model=name, **about) for name in "cd"]
+    for _ in range(2):
+        ensure_demo(store, small, tmp_path / "images", pairs)
+    studies = {study.name: study for study in list_studies(store)}
+    assert set(studies) == {PAIRS, PEOPLE, SIMULATED}
+    faces = studies[PAIRS]
+    assert (faces.task.value, faces.spec.simulated) == ("pair", False)
+    assert (faces.n_reconstructions, faces.n_decoys) == (8, 4)
+    assert demo_of(store) == (0, ANNOTATORS * 8)

@@ -2,12 +2,13 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from study_factory import CLASSES, picture, save_png, write_run, write_set
+from study_factory import CLASSES, START, SURE, picture, save_png, write_run, write_set
 
 from annotation.domain import StudySpec, StudyStatus, Task
 from annotation.errors import StudyError
@@ -15,8 +16,10 @@ from annotation.images import read_pixels
 from annotation.store import studies
 from annotation.store.tables import CandidateListRow, EventRow, SlotRow, StimulusRow
 from annotation.study.create import create_study, examine
-from annotation.study.labelling import export_labels, protocol_versions
+from annotation.study.exports import export_labels, facts_of_lists, read_study
+from annotation.study.labelling import join, next_items
 from annotation.study.manifests import COLUMNS
+from annotation.study.protocols import protocol_versions
 
 SPEC = StudySpec(name="symbols", task=Task.RECOGNITION, votes_per_item=3, list_size=4)
 
@@ -59,7 +62,7 @@ def test_a_study(store, tmp_path, images):
 
 @pytest.mark.parametrize("by", [None, "eva"], ids=["no accounts", "an account"])
 def test_who_made_a_study_is_on_record_where_there_are_accounts(store, tmp_path, images, by):
-    study = create_study(store, SPEC, [write_set(tmp_path / "set")], images, by=by)
+    study = create_study(store.by(by), SPEC, [write_set(tmp_path / "set")], images)
     (event,) = store.read(lambda tx: tx.query(EventRow).filter_by(kind="study_created").all())
     assert event.data.get("by") == by
     assert [one.by for one in protocol_versions(store, study.id)] == [by or ""]
@@ -73,15 +76,51 @@ def test_one_list_an_original_shared_by_all_models(store, tmp_path, images):
     assert {len(row.classes) for row in lists} == {4}
 
 
+def test_a_list_of_its_own_for_each_item(store, tmp_path, images):
+    classes = [f"c{k:02d}" for k in range(60)]
+    labels = classes[:12]
+    sets = [write_set(tmp_path / m, model=m, labels=labels, classes=classes) for m in "ab"]
+    spec = replace(SPEC, list_size=20, lists="item", label_originals=True, votes_per_item=1)
+    study = create_study(store, spec, sets, images)
+    offered = read_study(store, study.id, images).stimuli
+    assert len(offered) == 36
+    assert all(row["class_name"] in row["candidates"] for row in offered.to_dict("records"))
+    assert offered["candidates"].map(tuple).nunique() == 36
+    facts = facts_of_lists(store, study.id)
+    assert facts.n_lists == 36
+    assert not facts.most.too_good
+
+    shared = create_study(store, replace(spec, lists="original"), sets, images)
+    stimuli = read_study(store, shared.id, images).stimuli
+    assert (
+        stimuli.groupby("image_id")["candidates"].agg(lambda of: len(set(map(tuple, of)))) == 1
+    ).all()
+    with pytest.raises(StudyError, match="distractors=balanced"):
+        replace(spec, distractors="top")
+
+    person = join(store, study.token, "Anna").annotator
+    items = {item.item: item.candidates for item in next_items(store, person, "t", 400, START)}
+    known = dict(zip(offered["item"], offered["candidates"].map(tuple), strict=True))
+    assert items.items() <= known.items()
+
+
 def test_the_classifier_on_the_original_chooses_the_distractors(store, tmp_path, images):
     ranked = {"original": {"sun": 0.4, "heart": 0.3, "star": 0.2, "umbrella": 0.1}}
     first = write_set(tmp_path / "a", model="a", labels=["Cat"])
     second = write_set(tmp_path / "b", model="b", labels=["Cat"], probabilities=ranked)
-    create_study(store, SPEC, [first, second], images)
+    create_study(store, replace(SPEC, distractors="top"), [first, second], images)
     (row,) = store.read(lambda tx: tx.query(CandidateListRow).all())
     assert row.classes == ["Cat", "heart", "star", "sun"]
     assert row.forced
     assert row.true_rank is None
+
+
+def test_lists_drawn_at_random_are_noted_with_what_they_tell(tmp_path):
+    found = examine(SPEC, [write_set(tmp_path / "a")], [])
+    assert "drawn at random" in found.notes[0]
+    assert "Somebody who sees only the lists" in found.notes[1]
+    sure = examine(SPEC, [write_set(tmp_path / "b", probabilities=SURE)], [])
+    assert "drawn at random" not in " ".join(sure.notes)
 
 
 def test_the_same_seed_makes_the_same_protocol(store, tmp_path, images):
@@ -195,10 +234,13 @@ def test_a_single_class_leaves_nothing_to_choose(store, tmp_path, images):
     assert create_study(store, spec, [folder], images).n_items == 1
 
 
-def test_simulated_annotators_need_predictions(store, tmp_path, images):
+def test_simulated_annotators_need_a_jury(store, tmp_path, images):
     spec = StudySpec(name="s", task=Task.RECOGNITION, simulated=True)
     folder = write_set(tmp_path / "a")
-    assert "lacks predictions for 4" in problems(store, [folder], images, spec)[0]
+    assert (
+        "lacks what the jury sees in 4 reconstructions"
+        in problems(store, [folder], images, spec)[0]
+    )
 
 
 def test_simulated_annotators_cannot_compare_pairs(store, tmp_path, images):
@@ -210,10 +252,10 @@ def test_simulated_annotators_cannot_compare_pairs(store, tmp_path, images):
     assert examine(spec, [folder]).problems == (problem,)  # a dry run says it too
 
 
-def test_probabilities_are_kept_for_simulated_studies_only(make_study, store):
+def test_answers_of_the_jury_are_kept_for_simulated_studies_only(make_study, store):
     make_study(simulated=True)
     make_study("people")
-    kept = store.read(lambda tx: [row.probabilities for row in tx.query(StimulusRow)])
+    kept = store.read(lambda tx: [row.simulated for row in tx.query(StimulusRow)])
     assert sum(p is not None for p in kept) == 8
 
 
@@ -287,7 +329,7 @@ def test_columns_that_are_not_used_are_noted(tmp_path):
     table.to_csv(manifest, index=False)
     found = examine(SPEC, [], [manifest])
     assert found.problems == ()
-    assert found.notes == (f"{manifest}: not used are the columns atacked.",)
+    assert found.notes[0] == f"{manifest}: not used are the columns atacked."
     assert found.notes[0] in found.text()
 
 
@@ -383,3 +425,15 @@ def test_a_class_that_nobody_could_answer_is_refused_by_image_and_in_the_list(
     assert third.startswith(f"{folder}/run.json, class 4: ")
     assert words in third
     assert last.startswith(f"{folder}/run.json, class 9: ")
+
+
+def test_a_study_keeps_which_judge_ranked_its_words(store, tmp_path, images):
+    folder = write_set(tmp_path / "a", probabilities=SURE)
+    run = json.loads((folder / "run.json").read_text())
+    run["predictor"] = {"name": "J", "sha256": "f" * 64}
+    (folder / "run.json").write_text(json.dumps(run))
+    assert create_study(store, SPEC, [folder], images).judges == ("f" * 64,)
+    pairs = StudySpec(name="p", task=Task.PAIR)
+    assert create_study(store, pairs, [folder], images).judges == ()
+    (folder / "predictions.parquet").unlink()
+    assert create_study(store, SPEC, [folder], images).judges == ()

@@ -8,15 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
-from study_factory import DATABASES, fresh_database, write_set
+from study_factory import DATABASES, SURE, fresh_database, write_run, write_set
 
 from annotation.domain import Answer, StudySpec, Task
-from annotation.errors import NotFoundError
+from annotation.errors import NotFoundError, StudyError
 from annotation.store import Store
 from annotation.study.create import create_study
 from annotation.study.exports import VOTE_COLUMNS, export_labels, export_votes, read_study
 from annotation.study.labelling import join, next_items, undo, vote
-from annotation.votes.aggregate import LABEL_COLUMNS
+from annotation.study.sets import read_set
+from annotation.votes.aggregate import LABEL_COLUMNS, TARGET_COLUMNS
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -33,7 +34,8 @@ def test_labels_are_the_majority(store, make_study, images):
     for name, text in (("Anna", "Cat"), ("Ben", "Cat"), ("Cleo", "none")):
         answer_all(store, study, name, text)
     table = export_labels(store, study.id, images)
-    assert list(table.columns) == list(LABEL_COLUMNS)
+    assert list(table.columns) == [*LABEL_COLUMNS, *TARGET_COLUMNS]
+    assert table[list(TARGET_COLUMNS)].isna().all(axis=None)
     assert len(table) == 8
     cats = table["class_name"] == "Cat"
     assert (table["recognisable"] == cats).all()
@@ -144,3 +146,26 @@ def test_an_unknown_study(store, images):
         export_labels(store, "nothing", images)
     with pytest.raises(NotFoundError):
         read_study(store, "nothing", images)
+
+
+def test_how_good_a_target_was_goes_with_its_labels(store, tmp_path, images):
+    folder = write_set(tmp_path / "sets/one", probabilities=SURE)
+    tested = {"accuracy": 0.03, "n_test": 470, "n_classes": 47, "at_chance": True}
+    write_run(folder, target=tested)
+    study = create_study(store, StudySpec(name="one", task=Task.RECOGNITION), [folder], images)
+    kept = study.target("resnet20-4/none")
+    assert (kept.accuracy, kept.at_chance) == (0.03, True)
+    assert kept.text == "3% right: at chance (2%)"
+    (row,) = export_labels(store, study.id, images)[list(TARGET_COLUMNS)].drop_duplicates().values
+    assert list(row) == [0.03, 1 / 47, True]
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [({"accuracy": 3}, "share from 0 to 1; got 3"), ({"n_classes": 0}, "number of classes; got 0")],
+)
+def test_a_target_that_cannot_be_so_good_is_refused(tmp_path, target, message):
+    folder = write_set(tmp_path / "one")
+    write_run(folder, target=target)
+    with pytest.raises(StudyError, match=message):
+        read_set(folder)

@@ -15,8 +15,8 @@ from annotation.errors import (
 )
 from annotation.store import people as people_rows
 from annotation.store.tables import SessionRow
+from annotation.study.exports import export_votes
 from annotation.study.labelling import (
-    export_votes,
     get_study,
     heartbeat,
     image_path,

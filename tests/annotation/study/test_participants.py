@@ -8,14 +8,8 @@ import pytest
 from annotation.domain import NONE, AnnotatorStatus, Answer, Step
 from annotation.errors import ConflictError, NotFoundError
 from annotation.study import participants as people
-from annotation.study.labelling import (
-    export_labels,
-    export_votes,
-    join,
-    next_items,
-    progress,
-    vote,
-)
+from annotation.study.exports import export_labels, export_votes
+from annotation.study.labelling import join, next_items, progress, vote
 from annotation.study.passage import advance
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

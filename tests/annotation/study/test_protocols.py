@@ -10,21 +10,15 @@ from annotation.domain import Answer, Background, StudySpec, StudyStatus
 from annotation.errors import ConflictError, NotFoundError, StudyError
 from annotation.store.tables import EventRow
 from annotation.study.exports import export_votes
-from annotation.study.labelling import (
-    amend,
-    get_study,
-    next_items,
-    protocol_versions,
-    set_status,
-    vote,
-)
-from annotation.study.protocols import AMENDABLE, amended
+from annotation.study.labelling import get_study, next_items, set_status, vote
+from annotation.study.protocols import AMENDABLE, amend, amended, protocol_versions
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_a_change_is_a_new_version_with_its_reason(store, study):
-    changed = amend(store, study.id, {"max_views": 3, "background": "black"}, " too long ", "Eva")
+    changes = {"max_views": 3, "background": "black"}
+    changed = amend(store.by("Eva"), study.id, changes, " too long ")
     assert (changed.version, changed.spec.max_views) == (2, 3)
     assert changed.spec.background is Background.BLACK
     assert get_study(store, study.id) == changed

@@ -1,6 +1,7 @@
 """A set folder is read, or it is said what is wrong with it."""
 
 import json
+import math
 
 import pandas as pd
 import pytest
@@ -22,9 +23,12 @@ def test_a_set(tmp_path):
     assert [image.image_id for image in got.images] == ["image-000", "image-002", "image-003"]
     assert got.n_failed == 1
     assert got.images[0].original == folder / "originals/image-000.png"
-    assert got.predicted_originals["image-001"] == {"cow": 0.9}
-    assert got.predicted_reconstructions["image-000"] == {"heart": 0.25}
-    assert "image-001" not in got.predicted_reconstructions
+    assert got.predicted_originals["image-001"] == {"cow": math.log(0.9)}
+    assert [sight.juror for sight in got.jury["reconstruction", "image-000"]] == [
+        f"Simulated {number}" for number in range(1, 6)
+    ]
+    assert got.jury["reconstruction", "image-000"][0].logs == {"heart": math.log(0.25)}
+    assert ("reconstruction", "image-001") not in got.jury
 
 
 def test_attacked_images_are_optional(tmp_path):
@@ -43,6 +47,24 @@ def test_attacked_images_are_optional(tmp_path):
 
 def test_predictions_are_optional(tmp_path):
     assert read_set(write_set(tmp_path / "s")).predicted_originals == {}
+
+
+def test_log_probabilities_tell_apart_what_rounds_to_zero(tmp_path):
+    chances = {"original": {"TRUE": 0.0, "heart": 0.0}}
+    path = write_set(tmp_path / "s", probabilities=chances) / "predictions.parquet"
+    table = pd.read_parquet(path).drop(columns="probability")
+    table.assign(log_probability=-1000.0 - table.index).to_parquet(path)
+    logs = read_set(tmp_path / "s").predicted_originals
+    assert logs["image-000"] == {"Cat": -1000.0, "heart": -1001.0}
+
+    table.assign(log_probability=0.5).to_parquet(path)
+    with pytest.raises(
+        StudyError, match=r"row 1: a log-probability is a number at most 0; got 0.5"
+    ):
+        read_set(tmp_path / "s")
+    table.to_parquet(path)
+    with pytest.raises(StudyError, match="lacks the column log_probability"):
+        read_set(tmp_path / "s")
 
 
 def broken(folder, how):

@@ -5,9 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from annotation.domain import Answer, VoteStatus
-from annotation.store import sharing as shares
+from annotation.store import slots
 from annotation.study import labelling as study
-from annotation.study import sharing
 
 NOW = datetime.now(UTC)
 
@@ -25,7 +24,7 @@ def people(store, study_of_eight):
 
 
 def share(store, person, n=20, left=8, now=NOW):
-    return store.read(lambda tx: shares.share(tx, person, n, left, now))
+    return store.read(lambda tx: slots.share(tx, person, n, left, now))
 
 
 def take(store, person, n, tab="tab", now=NOW):
@@ -84,21 +83,21 @@ def test_what_a_closing_page_held_is_there_for_others(store, people):
     anna, ben, _ = people
     held = take(store, anna, 8)
     assert take(store, ben, 8) == []
-    sharing.release(store, anna, "tab", held[1:], NOW)
+    study.release(store, anna, "tab", held[1:], NOW)
     assert set(take(store, ben, 8)) == set(held[1:])
 
 
 def test_a_page_that_loads_again_gets_back_what_nobody_took(store, people):
     anna, *_ = people
     held = take(store, anna, 5)
-    sharing.release(store, anna, "tab", held, NOW)
+    study.release(store, anna, "tab", held, NOW)
     assert set(take(store, anna, 5)) == set(held)
 
 
 def test_an_answer_that_was_on_its_way_counts(store, people):
     anna, *_ = people
     item = take(store, anna, 1)[0]
-    sharing.release(store, anna, "tab", [item], NOW)
+    study.release(store, anna, "tab", [item], NOW)
     assert answer(store, anna, item, 1).status is VoteStatus.COUNTED
 
 
@@ -106,14 +105,14 @@ def test_an_answer_stays_though_its_item_is_given_back(store, people):
     anna, ben, _ = people
     item = take(store, anna, 1)[0]
     answer(store, anna, item, 1)
-    sharing.release(store, anna, "tab", [item], NOW)
+    study.release(store, anna, "tab", [item], NOW)
     assert item not in take(store, ben, 8)
 
 
 def test_nobody_gives_back_what_others_or_other_tabs_hold(store, people):
     anna, ben, _ = people
     held = take(store, anna, 8)
-    sharing.release(store, ben, "tab", held, NOW)
-    sharing.release(store, anna, "another tab", held, NOW)
-    sharing.release(store, anna, "tab", ["no such item"], NOW)
+    study.release(store, ben, "tab", held, NOW)
+    study.release(store, anna, "another tab", held, NOW)
+    study.release(store, anna, "tab", ["no such item"], NOW)
     assert take(store, ben, 8) == []

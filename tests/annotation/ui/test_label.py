@@ -5,11 +5,12 @@ import re
 import gradio as gr
 
 from annotation.ui import STATIC, STATIC_URL, StudyContext, label
+from semsim.analysis.dawid_skene import dawid_skene
 
 
 def test_the_page_holds_the_widget_and_runs_nothing(store, images, make_study):
     study = make_study()
-    context = StudyContext(store=store, images=images, find_sets=lambda: [])
+    context = StudyContext(store=store, images=images, find_sets=lambda: [], fit=dawid_skene)
     with gr.Blocks(analytics_enabled=False) as demo:
         assert label.render(context) == []
     config = str(demo.config)

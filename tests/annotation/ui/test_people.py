@@ -1,20 +1,33 @@
-"""The People page, without a browser; `tests/e2e/test_people_page.py` uses it."""
+"""What the page People has on screen after each look."""
+
+from datetime import UTC, datetime
 
 import gradio as gr
 import pytest
+from study_factory import fresh_database, small_study
 
+from annotation.store import Store
+from annotation.study import labelling, participants
 from annotation.ui import StudyContext, people
+from semsim.analysis.dawid_skene import dawid_skene
 
 
 @pytest.fixture
-def context(store, images):
-    return StudyContext(store=store, images=images, find_sets=list)
+def context(tmp_path):
+    with fresh_database("sqlite", tmp_path) as url, Store(url) as store:
+        yield StudyContext(store=store, images=tmp_path, find_sets=list, fit=dawid_skene)
 
 
-def test_the_page_keeps_no_state_and_opens_no_endpoint(context):
-    with gr.Blocks(analytics_enabled=False) as demo:
-        for load, outputs in people.render(context):
-            demo.load(load, None, outputs, queue=False, api_visibility="private")
-    assert not [block for block in demo.blocks.values() if isinstance(block, gr.State)]
-    assert demo.get_api_info()["named_endpoints"] == {}
-    assert demo.get_api_info()["unnamed_endpoints"] == {}
+def test_a_look_that_began_before_an_erasure_takes_nobody_from_the_screen(context, tmp_path):
+    study = small_study(context.store, tmp_path)
+    labelling.join(context.store, study.token, "Ada")
+    seen = people._look(context, study.id, "Ada", "")[2]
+    erased = participants.erase(
+        context.store, study.id, "Ada", datetime.now(UTC), keep_votes=False
+    ).name
+    late = people._look(context, study.id, "Ada", seen, patient=True)
+    assert late[2] == people.GONE
+    assert [one for at, one in enumerate(late) if at != 2] == [gr.skip()] * 11
+    # What the press that erased says, and what is left where nobody says it.
+    assert people._look(context, study.id, erased, people.GONE)[1] == erased
+    assert people._look(context, study.id, "Ada", people.GONE)[1] == ""

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 from made_ballots import ballots, random_votes
 
+from annotation.design.candidates import CandidateList
+from annotation.design.list_facts import list_facts
 from annotation.tasks.recognition import Recognition
 from annotation.ui.results_plots import (
     confusion_figure,
@@ -35,6 +37,19 @@ def test_a_model_without_a_rate_is_not_drawn():
     table = rate_table(FOUND, 5)
     table.loc[0, "rate"] = np.nan
     assert len(rate_figure(table).data[0].x) == len(table) - 1
+
+
+def test_a_line_stands_where_somebody_is_who_sees_only_the_lists():
+    lists = list_facts(
+        [
+            CandidateList(classes=("a", "x"), true_position=0, true_rank=1, forced=False),
+            CandidateList(classes=("b", "x"), true_position=0, true_rank=1, forced=False),
+        ]
+    )
+    table = rate_table(FOUND, 5)
+    (line,) = rate_figure(table, lists=lists).layout.shapes
+    assert line.x0 == line.x1 == 1
+    assert not rate_figure(table).layout.shapes
 
 
 def test_confusion_is_a_share_of_each_row_and_zeros_are_blank():

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 from made_ballots import random_votes, table, vote, votes_of
-from made_results import NASTY, Page, study
+from made_results import NASTY, Page, results_of, study
 
 from annotation.domain import Task
 from annotation.ui import results_quality, results_view
-from annotation.ui.results_data import results_of
 from annotation.votes.quality import SAME_ANSWER
 
 

@@ -4,16 +4,16 @@ import base64
 import csv
 import io
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 import pandas as pd
 import pytest
 from made_ballots import random_votes, table, vote, votes_of
-from made_results import NASTY, Page, study
+from made_results import NASTY, Page, results_of, study
 
-from annotation.domain import Task
+from annotation.domain import TargetTest, Task
 from annotation.ui import results_view
-from annotation.ui.results_data import results_of
 
 
 def pair_votes():
@@ -82,14 +82,28 @@ def test_no_section_shows_what_is_not_a_number(section, results):
 def test_rates_have_intervals_and_ranks_ranges():
     text = str(Page(results_view.rates(RECOGNITION)))
     row = RECOGNITION.rates.iloc[0]
-    assert f"{row['model']} 20 / 20 {row['rate']:.0%} [{100 * row['rate_low']:.0f}, " in text
+    assert (
+        f"{row['model']} not kept 20 / 20 {row['rate']:.0%} [{100 * row['rate_low']:.0f}, " in text
+    )
     assert f"1 ({row['rank_low']:g} to {row['rank_high']:g})" in text
+
+
+def test_each_model_says_how_good_its_target_is():
+    tests = {"m": TargetTest(accuracy=0.71, n_classes=47, at_chance=False)}
+    seen = votes_of({f"m/{n}": "ddd" for n in range(24)})
+    text = str(Page(results_view.rates(results_of(study(targets=tests), seen))))
+    assert "m 71% right (chance 2%) 24 / 24" in text
+    two = pd.concat(
+        [seen, seen.assign(attack="prior", item="again " + seen["item"])], ignore_index=True
+    )
+    text = str(Page(results_view.rates(results_of(study(targets=tests), two))))
+    assert text.count("71% right (chance 2%) 24 / 24") == 2
 
 
 def test_a_rate_of_nothing_is_not_certain_and_the_note_says_how():
     nobody = results_of(study(), votes_of({f"m/{n}": "ddd" for n in range(24)}))
     text = str(Page(results_view.rates(nobody)))
-    assert "m 24 / 24 0% [0, 14] 0% [0, 14]" in text
+    assert "m not kept 24 / 24 0% [0, 14] 0% [0, 14]" in text
     assert "Wilson's score interval" in text
 
 
@@ -103,7 +117,7 @@ def test_agreement_is_a_row_a_statistic_and_a_column_a_coding():
 
 def test_reasons_stand_below_the_table_once():
     text = results_view.agreement(results_of(study(), random_votes(missing=0.3)))
-    assert text.count("Fleiss&#x27; κ needs the same number of votes") == 1
+    assert unescape(text).count("Fleiss' κ needs the same number of votes") == 1
     assert "–" in text
 
 
@@ -189,3 +203,12 @@ def test_numbers_are_short_and_missing_ones_a_dash():
 def test_a_simulated_study_is_marked_in_the_list():
     assert results_view.choice(study()) == ("Made", "s1")
     assert results_view.choice(study(simulated=True)) == ("Made (simulated)", "s1")
+    told = replace(study(simulated=True), name="Made by simulated people")
+    assert results_view.choice(told) == ("Made by simulated people", "s1")
+
+
+def test_the_rule_of_the_originals_name_is_said_where_it_holds():
+    named = study(headline="as-original-named", label_originals=True)
+    votes = random_votes().assign(headline="as-original-named", original_answer="c")
+    assert "what more than half" in results_view.rates(results_of(named, votes))
+    assert "what more than half" not in results_view.rates(RECOGNITION)

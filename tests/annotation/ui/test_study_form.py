@@ -1,21 +1,28 @@
 """The form of the Studies page, without a browser."""
 
+import uuid
 from dataclasses import fields
+from datetime import UTC, datetime
 
 import gradio as gr
 import pytest
-from study_factory import write_set
+from study_factory import SURE, write_set
 
-from annotation.domain import HeadlineRule, StudySpec, Task
+from annotation.design.list_facts import RANDOM_LISTS
+from annotation.domain import Answer, HeadlineRule, StudySpec, Task
 from annotation.errors import StudyError
+from annotation.study.labelling import join, next_items, vote
 from annotation.ui import StudyContext, study_form
 from annotation.ui.study_form import spec_of
+from semsim.analysis.dawid_skene import dawid_skene
 
 
 @pytest.fixture
 def context(store, images, tmp_path):
     folder = write_set(tmp_path / "sets" / "one", model="one")
-    return StudyContext(store=store, images=images, find_sets=lambda: [("One", folder)])
+    return StudyContext(
+        store=store, images=images, find_sets=lambda: [("One", folder)], fit=dawid_skene
+    )
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +55,28 @@ def test_the_form_becomes_a_study(form):
 
 
 def test_what_means_nothing_in_a_task_is_neither_shown_nor_used(form):
-    seen = dict(zip(study_form.ONLY_OF, study_form.by_task("pair"), strict=True))
+    *updates, _ = study_form.by_task("pair", "majority")
+    seen = dict(zip(study_form.ONLY_OF, updates, strict=True))
     assert [name for name, update in seen.items() if update["visible"]] == ["decoy_rate"]
     assert spec_of(values(form, task="pair", label_originals=True)).label_originals is False
     assert spec_of(values(form)).decoy_rate == 0
+
+
+@pytest.mark.parametrize("task", Task)
+@pytest.mark.parametrize("before", HeadlineRule)
+def test_the_human_scores_on_the_form_are_those_of_the_task(form, task, before):
+    assert form.of_one_task[-1] is form.settings["headline"]
+    offered = study_form.by_task(task, before)[-1]
+    rules = [rule for _, rule in offered["choices"]]
+    assert offered["value"] in rules
+    assert (offered["value"] == before) == (before in rules)
+    for rule in HeadlineRule:  # what is offered is what a study takes
+        if rule in rules:
+            given = values(form, task=task, headline=rule, label_originals=True)
+            assert spec_of(given).headline is rule
+        elif rule is not HeadlineRule.MAJORITY:  # which stands for the usual one
+            with pytest.raises(StudyError, match="is none of the task"):
+                spec_of(values(form, task=task, headline=rule))
 
 
 def test_values_come_back_by_name(form):
@@ -82,16 +107,18 @@ def test_only_sets_on_offer_can_be_chosen(context, tmp_path):
 
 def test_the_preview_counts_what_the_sets_hold(context, form):
     (_, folder), *_ = context.find_sets()
-    text = study_form.preview_of([folder], 5.0, values(form))
+    text = study_form.preview_of(context.store, [folder], 5.0, values(form))
     assert "4 reconstructions of 1 target model" in text
-    assert "Choose at least one" in study_form.preview_of([], 5.0, values(form))
+    assert "Choose at least one" in study_form.preview_of(context.store, [], 5.0, values(form))
 
 
 def test_the_preview_asks_for_people_as_the_settings_do(context, form):
     (_, folder), *_ = context.find_sets()
 
     def preview(**changes):
-        return study_form.preview_of([folder], 5.0, values(form, votes_per_item=2.0, **changes))
+        return study_form.preview_of(
+            context.store, [folder], 5.0, values(form, votes_per_item=2.0, **changes)
+        )
 
     assert "2 annotators needed; 5 are expected" in preview(name="")
     assert "4 annotators needed" in preview(label_originals=True, max_views=1.0)
@@ -113,6 +140,7 @@ def test_the_preview_depends_on_each_setting_it_listens_to(context, form):
         "extra_vote": ({"max_views": 1.0, **of_pairs}, {"extra_vote": True}),
         "decoy_rate": (of_pairs, {"decoy_rate": 0.5}),
         "label_originals": ({}, {"label_originals": True}),
+        "lists": ({"label_originals": True}, {"lists": "item"}),
         "max_views": (of_pairs, {"max_views": 1.0}),
         "items_per_person": ({}, {"items_per_person": 1.0}),
         "set_aside": ({}, {"set_aside": 1.0}),
@@ -120,7 +148,34 @@ def test_the_preview_depends_on_each_setting_it_listens_to(context, form):
     assert set(changes) == set(study_form.DECIDING)
     for before, change in changes.values():
         texts = [
-            study_form.preview_of([folder], 5.0, values(form, **given))
+            study_form.preview_of(context.store, [folder], 5.0, values(form, **given))
             for given in (before, {**before, **change})
         ]
         assert texts[0] != texts[1]
+
+
+def test_the_preview_takes_people_to_be_as_quick_as_they_were(context, form, make_study):
+    (_, folder), *_ = context.find_sets()
+    study, now = make_study(votes_per_item=1, min_rt_ms=0), datetime.now(UTC)
+    anna = join(context.store, study.token, "Anna").annotator
+    items = next_items(context.store, anna, "t", 3, now)
+    for item, rt in zip(items, (1000.0, 1600.0, 9000.0), strict=True):
+        answer = Answer(id=str(uuid.uuid4()), item=item.item, answer="none", rt_ms=rt)
+        vote(context.store, anna, answer, now)
+
+    def preview(**given):
+        return study_form.preview_of(context.store, [folder], 5.0, values(form, **given))
+
+    assert "20 votes, about 1 minute of work in all at 2 seconds a vote" in preview()
+    assert "at 3 seconds a vote" in preview(task="pair")
+
+
+def test_random_lists_are_said_before_the_study_is_made(context, form, tmp_path):
+    given = values(form, list_size=4.0)
+    random = [folder for _, folder in context.find_sets()]
+    assert RANDOM_LISTS in study_form.preview_of(context.store, random, 5, given)
+    assert RANDOM_LISTS not in study_form.preview_of(
+        context.store, random, 5, {**given, "task": "rating"}
+    )
+    ranked = write_set(tmp_path / "sets" / "two", model="two", probabilities=SURE)
+    assert RANDOM_LISTS not in study_form.preview_of(context.store, [ranked], 5, given)

@@ -6,7 +6,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from made_results import Page
 
-from annotation.domain import AnnotatorRow, Study, StudyProgress, StudySpec, StudyStatus, Task
+from annotation.domain import (
+    AnnotatorRow,
+    Study,
+    StudyProgress,
+    StudySpec,
+    StudyStatus,
+    TargetTest,
+    Task,
+)
 from annotation.ui import study_view
 from annotation.web.downloads import DOWNLOADS
 
@@ -54,6 +62,14 @@ def test_a_study_is_chosen_by_id_or_name_else_people_come_before_simulations():
     assert study_view.current(known, "nowhere").id == "s3"
     assert study_view.current(known, "").id == "s3"
     assert study_view.current([], "Symbols") is None
+
+
+def test_the_head_lists_how_good_each_target_is():
+    tests = {"convnet8/none": TargetTest(accuracy=0.02, n_classes=47, at_chance=True)}
+    head = study_view.study_head(study(targets=tests))
+    assert "1 target model at chance" in head
+    assert "<li>convnet8/none: 2% right: at chance (2%)</li>" in head
+    assert "<li>resnet20-4/none: not kept</li>" in head
 
 
 def test_votes_are_counted_from_the_coverage():

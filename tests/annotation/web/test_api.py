@@ -20,6 +20,8 @@ from annotation.domain import StudySpec, StudyStatus, Task
 from annotation.store.tables import StudyRow, TrialRow, VoteRow
 from annotation.study import labelling as studies
 from annotation.study.create import create_study
+from annotation.study.exports import export_labels, export_votes
+from annotation.study.protocols import amend
 from annotation.web.api import researcher_router, router
 
 MODELS = ("resnet20-4", "convnet8")
@@ -184,7 +186,7 @@ def test_a_vote_is_stored_once_however_often_it_is_sent(join, store, make_study)
     replies = [browser.post("/api/vote", json=body) for _ in range(3)]
     assert {reply.status_code for reply in replies} == {200}
     assert [reply.json() for reply in replies] == [{"id": body["id"], "status": "counted"}] * 3
-    votes = studies.export_votes(store, study.id)
+    votes = export_votes(store, study.id)
     assert list(votes["vote_id"]) == [body["id"]]
     assert votes["rt_ms"].item() == 812.5
     assert votes["reason"].item() == "cannot_make_out"
@@ -249,7 +251,7 @@ def test_a_vote_keeps_the_version_its_item_was_shown_under(join, store, make_stu
     reply = next_items(browser, 6)
     assert reply["version"] == 1
     bodies = [vote_body(item["item"], version=1) for item in reply["items"]]
-    studies.amend(store, study.id, {"image_scale": 2}, "too large")
+    amend(store, study.id, {"image_scale": 2}, "too large")
     assert browser.get("/api/study").json()["version"] == 2
     assert next_items(browser)["version"] == 2
     unsaid, never, before = bodies[0], bodies[1], bodies[2:]
@@ -259,7 +261,7 @@ def test_a_vote_keeps_the_version_its_item_was_shown_under(join, store, make_stu
         refused = browser.post("/api/vote", json={**never, "version": version})
         assert (refused.status_code, set(refused.json())) == (422, {"error"})
     receipts = [browser.post("/api/vote", json=body).json() for body in before]
-    studies.amend(store, study.id, {"image_scale": 3}, "too small")
+    amend(store, study.id, {"image_scale": 3}, "too small")
     assert [browser.post("/api/vote", json=body).json() for body in before] == receipts
     votes = store.read(lambda tx: tx.query(VoteRow).all())
     assert {vote.trial_id is None for vote in votes} == {True, False}
@@ -286,7 +288,7 @@ def test_undo_gives_the_item_back(join, store, make_study):
     assert reply.json()["item"]["item"] == body["item"]
     again = vote_body(body["item"])
     assert browser.post("/api/vote", json=again).json()["status"] == "counted"
-    assert list(studies.export_votes(store, study.id)["status"]) == ["superseded", "counted"]
+    assert list(export_votes(store, study.id)["status"]) == ["superseded", "counted"]
 
 
 def test_a_heartbeat_is_accepted(join, make_study):
@@ -423,9 +425,9 @@ def test_downloads_hold_what_the_export_holds(app, join, store, images, make_stu
     browser.post("/api/vote", json=vote_body(next_items(browser)["items"][0]["item"]))
     address = f"/studio/download/{study.id}/{table}"
     expected = (
-        studies.export_votes(store, study.id)
+        export_votes(store, study.id)
         if table == "votes"
-        else studies.export_labels(store, study.id, images)
+        else export_labels(store, study.id, images)
     )
     parquet = TestClient(app).get(f"{address}.parquet")
     pd.testing.assert_frame_equal(pd.read_parquet(io.BytesIO(parquet.content)), expected)
@@ -493,7 +495,7 @@ def test_a_limit_set_later_is_for_what_is_shown_later(store, join, make_study):
     study = make_study(min_rt_ms=0)
     browser = join(study)
     first, second = next_items(browser, n=2)["items"]
-    studies.amend(store, study.id, {"min_rt_ms": 300}, "slips")
+    amend(store, study.id, {"min_rt_ms": 300}, "slips")
     early = vote_body(first["item"], rt_ms=200, version=1)
     assert browser.post("/api/vote", json=early).status_code == 200
     late = vote_body(second["item"], rt_ms=200, version=2)
@@ -565,3 +567,20 @@ def test_a_damaged_study_is_no_crash(app, join, make_study, store):
         assert reply.status_code == 503
         assert "restore a backup" in reply.json()["error"]
     assert browser.get(f"/studio/download/{study.id}/votes.csv").status_code == 503
+
+
+@pytest.mark.parametrize("spec", [[], {"name": "x"}, {"name": "x", "lease_seconds": "long"}])
+def test_what_annotators_send_to_a_damaged_study_is_no_crash(join, make_study, store, spec):
+    browser = join(make_study())
+    first, second = next_items(browser, n=2)["items"]
+    done = vote_body(first["item"])
+    assert browser.post("/api/vote", json=done).status_code == 200
+    store.write(lambda tx: tx.query(StudyRow).update({"spec": spec}))
+    for path, body in (
+        ("/api/heartbeat", {"tab": "tab", "items": [second["item"]]}),
+        ("/api/undo", {"id": done["id"]}),
+        ("/api/vote", vote_body(second["item"])),
+    ):
+        reply = browser.post(path, json=body)
+        assert reply.status_code == 503, path
+        assert "restore a backup" in reply.json()["error"]

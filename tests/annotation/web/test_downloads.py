@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from annotation.formats import FORMATS, export
 from annotation.study.exports import read_study
-from annotation.study.labelling import simulate
+from annotation.study.simulate import simulate
 from annotation.web.api import researcher_router
 from annotation.web.downloads import DOWNLOADS, known
 
@@ -18,7 +18,7 @@ from annotation.web.downloads import DOWNLOADS, known
 @pytest.fixture
 def answered(store, make_study, images):
     study = make_study(simulated=True, votes_per_item=3, name="Studie 1: =x")
-    simulate(store, study.id, 3, 0)
+    simulate(store, study.id, 3)
     return study
 
 
@@ -43,6 +43,7 @@ def test_a_download_is_the_export(client, store, images, answered, tmp_path, fil
     assert reply.status_code == 200
     assert reply.headers["content-disposition"] == f'attachment; filename="studie-1-x-{file}"'
     assert reply.headers["cache-control"] == "no-store"
+    assert "/" in reply.headers["content-type"]
     one, data = DOWNLOADS[file], read_study(store, answered.id, images)
     export(data, tmp_path / "there" / file.removesuffix(".zip"), one.form, one.what)
     if file.endswith(".zip"):

@@ -16,6 +16,7 @@ from annotation.domain import Step, StudyStatus
 from annotation.errors import StoreError
 from annotation.store.tables import AnnotatorRow, EventRow
 from annotation.study import labelling as studies
+from annotation.study.exports import export_votes
 from annotation.study.participants import erase, exclude, let_in, pause
 from annotation.study.passage import completion_code_of
 from annotation.web.api import router
@@ -337,7 +338,7 @@ def test_practice_tells_what_it_was_and_leads_on(join, store, make_study):
     assert browser.get("/api/next?tab=t").json()["state"] == "elsewhere"
     assert person(store).step == Step.CHECK
     assert "The questions" in browser.get("/begin").text
-    assert set(studies.export_votes(store, study.id)["status"]) == {"quality"}
+    assert set(export_votes(store, study.id)["status"]) == {"quality"}
 
 
 def test_practice_waits_while_the_study_is_paused(join, store, make_study):

@@ -5,13 +5,21 @@ from made_measures import measure
 from made_votes import evidence
 from scipy import stats
 
-from semsim.analysis.agreement import agreement_row, agreement_table
+from semsim.analysis.agreement import (
+    agreement_row,
+    agreement_table,
+    leave_one_out,
+    permutation_p,
+)
 from semsim.analysis.layout import layout_of
 from semsim.analysis.resampling import resample
 from semsim.analysis.result import AGREEMENT_COLUMNS
 
 N, B = 9, 300
-DRAWN = resample(layout_of(evidence(n_models=N).images), B, 199, 0)
+LAYOUT = layout_of(evidence(n_models=N).images)
+DRAWN = resample(LAYOUT, B, 199, 0)
+SIX = np.array([1.0, 2, 3, 4, 5, 6])
+SPOILT = np.array([1.0, 2, 3, 4, 6, -9])
 LABELS = [f"m{i}" for i in range(N)]
 DRAW = np.random.default_rng(0)
 X = np.arange(float(N))
@@ -133,3 +141,44 @@ def test_models_without_a_value_are_not_counted():
     row = agreement_row(measure("people", people), measure("psnr", metric), LABELS, DRAWN)
     assert row["n"] == N - 2
     assert row["rho"] == pytest.approx(stats.spearmanr(X[2:], Y[2:]).statistic)
+
+
+@pytest.mark.parametrize(("n", "kind"), [(8, "exact"), (9, "Monte Carlo")])
+def test_exact_as_long_as_it_is_short(n, kind):
+    found = permutation_p(np.arange(n), np.arange(n)[::-1], resample(LAYOUT, 0, 99, 0))
+    assert found.kind == kind
+
+
+def test_a_perfect_ranking_of_four_models_by_hand():
+    found = permutation_p(np.arange(4), np.arange(4), resample(LAYOUT, 0, 0, 0))
+    assert (found.rho, found.tau) == (2 / 24, 2 / 24)  # this order and its reverse
+
+
+def test_a_p_by_shuffles_is_never_zero():
+    found = permutation_p(np.arange(12), np.arange(12), resample(LAYOUT, 0, 99, 0))
+    assert (found.rho, found.tau) == (0.01, 0.01)
+
+
+def test_both_signs_count():
+    up, down = np.array([1, 3, 2, 5, 4, 6]), np.array([6, 4, 5, 2, 3, 1])
+    none = resample(LAYOUT, 0, 0, 0)
+    assert permutation_p(up, np.arange(6), none) == permutation_p(down, np.arange(6), none)
+
+
+def test_the_model_that_spoils_a_ranking_is_named():
+    found = leave_one_out(SIX, SPOILT, list("abcdef"))
+    rho = [stats.spearmanr(np.delete(SIX, i), np.delete(SPOILT, i)).statistic for i in range(6)]
+    tau = [stats.kendalltau(np.delete(SIX, i), np.delete(SPOILT, i)).statistic for i in range(6)]
+    assert found["loo_model_max"] == "f"
+    assert found["loo_model_min"] == "abcdef"[int(np.argmin(rho))]
+    assert (found["loo_rho_min"], found["loo_rho_max"]) == pytest.approx((min(rho), max(rho)))
+    assert (found["loo_tau_min"], found["loo_tau_max"]) == pytest.approx((min(tau), max(tau)))
+
+
+def test_three_models_have_no_range():
+    assert leave_one_out(SIX[:3], SPOILT[:3], list("abc")) == {}
+
+
+def test_a_ranking_that_hangs_on_one_model_keeps_the_others():
+    found = leave_one_out(np.array([1.0, 1, 1, 2]), np.array([1.0, 2, 3, 4]), list("abcd"))
+    assert not np.isnan([found["loo_rho_min"], found["loo_rho_max"]]).any()

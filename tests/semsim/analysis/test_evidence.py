@@ -39,6 +39,21 @@ def test_votes_and_scores_are_brought_in_step():
     )
 
 
+def test_scores_may_come_with_their_names_as_categories():
+    votes, scores = study(n_models=3, n_originals=4)
+    names = ["dataset", "attack", "model", "metric", "image_id"]
+    few = scores.astype(dict.fromkeys(names, "category"))
+    few["dataset"] = pd.Series([1.0] * len(few)).astype("category")  # a 1 beside an absent value
+    first, again = (
+        gather(votes.assign(dataset="1"), table, SPECS)
+        for table in (scores.assign(dataset="1"), few)
+    )
+    for name, values in first.scores.items():
+        np.testing.assert_equal(again.scores[name], values)
+    pd.testing.assert_frame_equal(first.set_scores["fid"], again.set_scores["fid"])
+    assert first.notes == again.notes
+
+
 @settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1))
 def test_the_order_of_rows_does_not_matter(seed):

@@ -10,15 +10,16 @@ from statsmodels.stats.proportion import proportion_confint
 from semsim.analysis.human import RULES, human_score
 from semsim.analysis.layout import layout_of
 from semsim.analysis.measures import metric_measure, people_measure
-from semsim.analysis.model_tables import matrix_table, model_table, rule_table
+from semsim.analysis.model_tables import backbone_table, matrix_table, model_table, rule_table
 from semsim.analysis.resampling import resample
-from semsim.analysis.result import MODEL_COLUMNS, RULE_COLUMNS
-from semsim.analysis.shares import wilson
+from semsim.analysis.result import BACKBONE_COLUMNS, MODEL_COLUMNS, RULE_COLUMNS
 from semsim.metrics import find_metric
 
 FOUND = evidence(n_models=5, n_originals=10)
 LAYOUT = layout_of(FOUND.images)
 DRAWN = resample(LAYOUT, 60, 0, 0)
+X = np.array([1.0, 2, 3, 4, 5, 6])
+Y = np.array([1.0, 2, 3, 4, 6, -9])
 
 
 def test_models_with_people_metrics_and_intervals():
@@ -59,15 +60,6 @@ def test_rates_of_nothing_and_of_everything_are_not_certain():
     assert (table[["mse:low", "mse:high"]] == 1).all(axis=None)  # an error is no rate
 
 
-def test_wilson_is_that_of_statsmodels():
-    for n in (1, 2, 7, 24):
-        count = np.arange(n + 1)
-        ours = np.array(wilson(count / n, np.full(n + 1, n))).T
-        theirs = [proportion_confint(k, n, method="wilson") for k in count]
-        np.testing.assert_allclose(ours, theirs, atol=1e-9)
-    assert np.isnan(wilson(np.array([np.nan]), np.zeros(1))).all()
-
-
 def test_every_human_score_beside_every_metric():
     label = np.where(np.arange(50) % 7 == 0, np.nan, (np.arange(50) % 3 == 0) * 1.0)
     found = replace(FOUND, given={"folder": label})
@@ -101,3 +93,21 @@ def test_the_matrix_is_oriented_symmetric_and_leaves_out_what_is_undefined():
     assert table.index.tolist() == table.columns.tolist() == ["PEOPLE", "MSE", "FLAT"]
     nan = np.nan
     np.testing.assert_allclose(table, [[1, 0.8, nan], [0.8, 1, nan], [nan, nan, nan]])
+
+
+def test_each_backbone_is_left_out_in_turn():
+    people, metric = measure("people", X), measure("psnr", Y)
+    table = backbone_table(people, [metric], ["r", "r", "r", "c", "c", "c"])
+    assert tuple(table.columns) == BACKBONE_COLUMNS
+    assert table[["left_out", "n"]].to_numpy().tolist() == [["c", 3], ["r", 3]]
+    assert table["rho"].tolist() == pytest.approx([1.0, stats.spearmanr(X[3:], Y[3:]).statistic])
+
+
+def test_what_is_left_may_be_too_few():
+    table = backbone_table(measure("people", X[:4]), [measure("p", Y[:4])], ["r", "r", "c", "c"])
+    assert table["undefined"].tolist() == ["2 models; a ranking needs at least 3"] * 2
+    assert table["rho"].isna().all()
+
+
+def test_one_backbone_cannot_be_left_out():
+    assert backbone_table(measure("people", X), [measure("psnr", Y)], ["r"] * 6).empty

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from semsim.analysis.layout import layout_of
 from semsim.analysis.resampling import Resamples, resample
 from semsim.analysis.result import AUC_COLUMNS
 from semsim.analysis.roc import auc_table, contest_of, grouped_auc
+from semsim.analysis.shares import newcombe
 
 IMAGES = st.lists(
     st.tuples(st.integers(0, 4), st.booleans(), st.integers(0, 2), st.integers(0, 3)), min_size=1
@@ -132,3 +135,16 @@ def test_without_bootstraps_there_is_no_interval():
     table = auc(FOUND, drawn=nothing)
     assert table["auc"].notna().all()
     assert table[["low", "high"]].isna().all(axis=None)
+
+
+def test_a_perfect_metric_has_an_interval_with_width():
+    """Every resample says 1, which is not to say that no image can be ranked wrongly."""
+    perfect = replace(FOUND, scores={"psnr": HUMAN, "mse": HUMAN})
+    table = auc(perfect)
+    for scope in ("pooled", "within model", "within original"):
+        best, worst = table.loc[("psnr", scope)], table.loc[("mse", scope)]
+        assert (best["auc"], best["high"]) == (1, 1)
+        assert 0.2 < best["low"] < 0.99
+        assert (worst["low"], worst["high"]) == pytest.approx((0, 1 - best["low"]))
+    groups = [set(LAYOUT.original[HUMAN > 0.5]), set(LAYOUT.original[HUMAN < 0.5])]
+    assert table.loc[("psnr", "pooled"), "low"] == newcombe(1.0, *map(len, groups))[0]

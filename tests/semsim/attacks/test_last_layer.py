@@ -8,8 +8,8 @@ from made_linear import CLOSED, leak, net, picture
 from torch import nn
 
 from semsim.attacks.linear.chain import chain_of
-from semsim.attacks.linear.last_layer import last_slope
 from semsim.attacks.linear.outcome import label_of_seen
+from semsim.attacks.linear.recursion import last_slope
 from semsim.attacks.rgap import RGap
 from semsim.errors import AttackFailedError
 

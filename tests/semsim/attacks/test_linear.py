@@ -10,11 +10,9 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn import grad
 
-from semsim.attacks.linear.activations import activation_of
-from semsim.attacks.linear.cgls import cgls
-from semsim.attacks.linear.chain import chain_of
+from semsim.attacks.linear.chain import activation_of, chain_of
 from semsim.attacks.linear.equations import Equations
-from semsim.attacks.linear.gauss_newton import Linearised, Search, gauss_newton
+from semsim.attacks.linear.least_squares import Linearised, Search, cgls, gauss_newton
 from semsim.attacks.linear.outcome import Inversion, denoised, reconstruction
 from semsim.attacks.linear.recursion import invert, known_end, minimum_norm
 from semsim.attacks.linear.rows import METHODS, cnn3_model, linear_rows

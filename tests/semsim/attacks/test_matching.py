@@ -5,9 +5,9 @@ from torch import nn
 from semsim.attacks.matching import (
     batch_norm_distance,
     distance_of_each,
-    parameter_gradients,
     total_variation_of_each,
 )
+from semsim.attacks.per_sample import parameter_gradients
 from semsim.types import BatchNormStatistics
 
 FOUND = (torch.tensor([[[3.0, 0.0]], [[1.0, 1.0]]]), torch.tensor([[4.0], [0.0]]))
@@ -123,6 +123,6 @@ def test_parameter_gradients_equal_backward():
         model = nn.Sequential(nn.Flatten(), nn.Linear(12, 3))
     images, labels = torch.ones(2, 3, 2, 2), torch.tensor([0, 2])
     nn.functional.cross_entropy(model(images), labels).backward()
-    found = parameter_gradients(model, images, labels, differentiable=False)
+    found = parameter_gradients(model, images, labels)
     for gradient, parameter in zip(found, model.parameters(), strict=True):
         assert torch.allclose(gradient, parameter.grad)

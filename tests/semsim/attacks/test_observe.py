@@ -2,8 +2,8 @@ import torch
 
 from semsim.attacks.gradattack import GradAttack
 from semsim.attacks.invgrad import InvGrad
-from semsim.attacks.matching import parameter_gradients
 from semsim.attacks.observe import assumptions, observe_gradient
+from semsim.attacks.per_sample import parameter_gradients
 from semsim.defences.crop_flip import CropFlip
 from semsim.defences.gradient_noise import GradientNoise
 from semsim.defences.none import NoDefence
@@ -26,7 +26,7 @@ IMAGE = torch.rand(3, 16, 16, generator=torch.Generator().manual_seed(0))
 def test_without_defence_the_plain_gradient_leaks():
     model = target()
     seen = observe_gradient(model, IMAGE, 1, NoDefence(), torch.Generator()).observation
-    plain = parameter_gradients(model, IMAGE[None], torch.tensor([1]), differentiable=False)
+    plain = parameter_gradients(model, IMAGE[None], torch.tensor([1]))
     assert all(torch.equal(a, b) for a, b in zip(seen.gradients, plain, strict=True))
 
 
@@ -35,7 +35,7 @@ def test_the_gradient_is_that_of_the_augmented_image_and_the_shift_is_on_record(
     leak = observe_gradient(model, IMAGE, 1, CropFlip(), torch.Generator().manual_seed(1))
     again = CropFlip().images(IMAGE[None], torch.Generator().manual_seed(1))
     assert (leak.shift_x, leak.shift_y) == (int(again.shift_x), int(again.shift_y))
-    expected = parameter_gradients(model, again.images, torch.tensor([1]), differentiable=False)
+    expected = parameter_gradients(model, again.images, torch.tensor([1]))
     assert torch.equal(leak.observation.gradients[0], expected[0])
     assert torch.equal(leak.attacked, again.images[0])
 

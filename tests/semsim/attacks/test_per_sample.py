@@ -7,8 +7,8 @@ from torch import nn
 from semsim.attacks import second_order
 from semsim.attacks.batch_norm import batch_norm_mode
 from semsim.attacks.lent_curvature import lent_curvature
-from semsim.attacks.matching import FLOOR, Targets, distance_of_each, parameter_gradients
-from semsim.attacks.per_sample import cosine_distance_of_each, gradient_of_each
+from semsim.attacks.matching import FLOOR, GradientDistance, distance_of_each
+from semsim.attacks.per_sample import gradient_of_each, parameter_gradients
 from semsim.attacks.second_order import plan_of
 from semsim.targets.convnet import ConvNet8, SmallCNN
 from semsim.targets.model import TargetModel
@@ -88,8 +88,7 @@ LABELS = torch.tensor([2, 0, 2])
 
 def one_by_one(model, images):
     alone = [
-        parameter_gradients(model, images[i : i + 1], LABELS[i : i + 1], differentiable=True)
-        for i in range(len(images))
+        parameter_gradients(model, images[i : i + 1], LABELS[i : i + 1]) for i in range(len(images))
     ]
     return tuple(torch.stack(each) for each in zip(*alone, strict=True))
 
@@ -98,7 +97,7 @@ def one_by_one(model, images):
 def test_gradients_of_each_are_those_of_one_by_one(name):
     model = target(NETS[name])
     assert (plan_of(model) is not None) == (name in PLANNED)
-    found = gradient_of_each(model, IMAGES, LABELS, differentiable=False)
+    found = gradient_of_each(model, IMAGES, LABELS)
     for own, expected, parameter in zip(
         found, one_by_one(model, IMAGES), model.parameters(), strict=True
     ):
@@ -122,7 +121,7 @@ def test_their_slope_by_the_images_is_that_of_automatic_differentiation(name, co
         value = sum((a * g * g).sum() for a, g in zip(along, gradients, strict=True))
         return torch.autograd.grad(value, images)[0]
 
-    found = slope(gradient_of_each(model, images, labels, differentiable=True))
+    found = slope(gradient_of_each(model, images, labels))
     expected = slope(one_by_one(model, images))
     assert torch.allclose(found, expected, rtol=1e-8, atol=1e-10 * expected.abs().max())
 
@@ -138,12 +137,12 @@ def test_what_one_step_needs_is_free_before_the_next(monkeypatch, name):
 
     monkeypatch.setattr(second_order, "_Run", Watched)
     images = IMAGES.clone().requires_grad_(True)
-    found = gradient_of_each(target(NETS[name]), images, LABELS, differentiable=True)
+    found = gradient_of_each(target(NETS[name]), images, LABELS)
     slope = torch.autograd.grad(sum(each.square().sum() for each in found), images)
     assert passes[0]() is not None
     del found, slope
     targets = targets_of(target(NETS[name]), len(IMAGES))
-    found = cosine_distance_of_each(target(NETS[name]), images, targets, "cosine")
+    found = distance_to(targets, target(NETS[name]), images, "cosine")
     slope = torch.autograd.grad(found.sum(), images)
     assert passes[1]() is not None
     del found, slope
@@ -167,7 +166,13 @@ def targets_of(model, count):
     gradients = [
         torch.randn(count, *p.shape, generator=rng, dtype=torch.float64) for p in model.parameters()
     ]
-    return Targets(gradients=tuple(gradients), labels=LABELS[:count])
+    return tuple(gradients)
+
+
+def distance_to(targets, model, images, kind, **how):
+    labels = LABELS[: len(images)]
+    given = {"model": model, "gradients": targets, "labels": labels, "kind": kind}
+    return GradientDistance(**given, **how)(images)
 
 
 @pytest.mark.parametrize("name", [*NETS, "twice"])
@@ -178,8 +183,8 @@ def test_the_cosine_without_gradients_is_that_of_the_gradients(name, distance, c
         torch.manual_seed(0)
         model = Twice().double() if name == "twice" else target(NETS[name])
     images, targets = IMAGES[:count].clone().requires_grad_(True), targets_of(model, count)
-    found = cosine_distance_of_each(model, images, targets, distance)
-    expected = distance_of_each(one_by_one(model, images), targets.gradients, distance)
+    found = distance_to(targets, model, images, distance)
+    expected = distance_of_each(one_by_one(model, images), targets, distance)
     assert torch.allclose(found, expected, rtol=1e-9)
     weights = torch.arange(1.0, 1 + count, dtype=torch.float64)
     slopes = [torch.autograd.grad((weights * d).sum(), images)[0] for d in (found, expected)]
@@ -192,13 +197,12 @@ def test_an_image_hardly_moved_is_hardly_away_by_cosine_per_layer_under_its_own_
 ):
     model = target(ConvNet8(width=8, activation=activation), size=(32, 32)).float()
     images = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(3))
-    seen = gradient_of_each(model, images, LABELS[:2], differentiable=False, batch_norm="train")
+    seen = gradient_of_each(model, images, LABELS[:2], batch_norm="train")
     # The biases before batch norm have no gradient in truth.
     lengths = torch.stack([each.flatten(1).norm(dim=1) for each in seen], dim=1)
     assert ((lengths > 0) & (lengths < FLOOR * lengths.norm(dim=1, keepdim=True))).sum() >= 8
-    targets = Targets(gradients=seen, labels=LABELS[:2])
-    asked = model, images + 1e-6, targets, "cosine-per-layer"
-    assert cosine_distance_of_each(*asked, batch_norm="train").max() < 1e-3
+    asked = model, images + 1e-6, "cosine-per-layer"
+    assert distance_to(seen, *asked, batch_norm="train").max() < 1e-3
 
 
 @pytest.mark.parametrize("name", sorted(PLANNED - {"mixed"}))
@@ -208,9 +212,9 @@ def test_with_a_tensor_below_the_floor_all_ways_agree(name, batch_norm, distance
     model = target(NETS[name])
     targets = targets_of(model, 3)
     for place in (1, 3):
-        targets.gradients[place].mul_(1e-8)
+        targets[place].mul_(1e-8)
     images = IMAGES.clone().requires_grad_(True)
-    found = cosine_distance_of_each(model, images, targets, distance, batch_norm=batch_norm)
+    found = distance_to(targets, model, images, distance, batch_norm=batch_norm)
     alone = [
         cosine_of_one(model, images[i : i + 1], targets, i, distance, batch_norm) for i in range(3)
     ]
@@ -223,8 +227,8 @@ def test_with_a_tensor_below_the_floor_all_ways_agree(name, batch_norm, distance
 def cosine_of_one(model, image, targets, place, distance, batch_norm):
     """The distance written out for one image, by automatic differentiation alone."""
     with batch_norm_mode(model, batch_norm):
-        found = parameter_gradients(model, image, LABELS[place : place + 1], differentiable=True)
-    wanted = [each[place] for each in targets.gradients]
+        found = parameter_gradients(model, image, LABELS[place : place + 1])
+    wanted = [each[place] for each in targets]
     if distance == "cosine":
         dot = sum((f * w).sum() for f, w in zip(found, wanted, strict=True))
         return (
@@ -248,7 +252,7 @@ def cosine_of_one(model, image, targets, place, distance, batch_norm):
 def test_a_model_is_left_as_it_was_found(name, batch_norm, count):
     asked = IMAGES[:count], LABELS[:count]
     model = target(NETS[name])
-    how = {"differentiable": False, "batch_norm": batch_norm}
+    how = {"batch_norm": batch_norm}
     expected = gradient_of_each(model, *asked, **how)
     model.train()
     next(layer for layer in model.modules() if isinstance(layer, nn.Conv2d)).eval()
@@ -268,7 +272,7 @@ def test_only_a_layer_that_is_used_twice_is_shared():
 @pytest.mark.parametrize("name", ["small-tanh", "resnet"])
 def test_images_given_together_do_not_mix_under_their_own_statistics(name):
     model = target(NETS[name])
-    found = gradient_of_each(model, IMAGES, LABELS, differentiable=False, batch_norm="train")
+    found = gradient_of_each(model, IMAGES, LABELS, batch_norm="train")
     model.train()
     for place in range(3):
         state = {key: value.clone() for key, value in model.state_dict().items()}
@@ -289,10 +293,10 @@ def test_a_model_in_training_mode_has_no_plan():
 
 def test_the_plan_follows_the_weights():
     model = target(NETS["small-tanh"])
-    before = gradient_of_each(model, IMAGES, LABELS, differentiable=False)
+    before = gradient_of_each(model, IMAGES, LABELS)
     with torch.no_grad():
         model.head.weight.mul_(2)
-    after = gradient_of_each(model, IMAGES, LABELS, differentiable=False)
+    after = gradient_of_each(model, IMAGES, LABELS)
     expected = one_by_one(model, IMAGES)
     assert not torch.allclose(before[0], after[0])
     assert torch.allclose(after[0], expected[0], rtol=1e-9, atol=1e-11)
@@ -302,7 +306,7 @@ def test_labels_may_be_probabilities():
     model = target(NETS["small-tanh"])
     soft = nn.functional.one_hot(LABELS, 4).double()
     for found, expected in zip(
-        gradient_of_each(model, IMAGES, soft, differentiable=False),
+        gradient_of_each(model, IMAGES, soft),
         one_by_one(model, IMAGES),
         strict=True,
     ):
@@ -413,14 +417,9 @@ def test_a_lent_curvature_is_in_the_slope_and_in_nothing_else(name, count, dista
     images = IMAGES[:count].clone().requires_grad_(True)
 
     def of(curvature):
-        if distance == "cosine":
-            return cosine_distance_of_each(model, images, targets, distance, curvature=curvature)
-        found = gradient_of_each(
-            model, images, targets.labels, differentiable=True, curvature=curvature
-        )
-        return distance_of_each(found, targets.gradients, distance)
+        return distance_to(targets, model, images, distance, curvature=curvature)
 
-    expected = distance_of_each(one_by_one(reference, images), targets.gradients, distance)
+    expected = distance_of_each(one_by_one(reference, images), targets, distance)
     lent, plain = of(0.3), of(0.0)
     assert torch.equal(lent, plain)
     assert torch.allclose(lent, expected, rtol=1e-9)
@@ -435,7 +434,7 @@ def test_a_lent_curvature_is_there_under_own_statistics_too():
     slopes = []
     for curvature in (0.0, 0.3):
         given = {"batch_norm": "train", "curvature": curvature}
-        found = cosine_distance_of_each(model, images, targets, "cosine", **given)
+        found = distance_to(targets, model, images, "cosine", **given)
         slopes.append(torch.autograd.grad(found.sum(), images)[0])
     assert not torch.allclose(*slopes, rtol=1e-2)
 

@@ -3,13 +3,14 @@ import math
 import pytest
 import torch
 
-from semsim.campaign.cell import TargetPlan, attack_image, train_plan
+from semsim.campaign.cell import attack_images, train_plan
+from semsim.campaign.plan import TargetPlan
 from semsim.datasets.symbols import Symbols
 from semsim.defences.crop_flip import CropFlip
 from semsim.images import to_uint8
 from semsim.registry import Plugin
-from semsim.targets import load_target, save_target
-from semsim.targets.train import TrainSettings
+from semsim.targets.model import load_target, save_target
+from semsim.targets.train_settings import TrainSettings
 
 PLAN = TargetPlan(
     label="toy",
@@ -23,15 +24,17 @@ PLAN = TargetPlan(
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory):
     path = tmp_path_factory.mktemp("target") / "toy.safetensors"
-    model, share = train_plan(PLAN)
-    assert 0 <= share <= 1
+    model, tested = train_plan(PLAN)
+    assert 0 <= tested["accuracy"] <= 1
+    assert (tested["n_test"], tested["n_classes"]) == (47, 47)
     save_target(model, path, name="cnn-small", facts={})
     return path
 
 
 def attacked(weights, attack, seed=0):
     image = Symbols(test_per_class=1)("test").pick([3])
-    return attack_image(weights, image, PLAN.defence, attack, seed)
+    (found,) = attack_images(load_target(weights), image, PLAN.defence, attack, [seed])
+    return found
 
 
 def test_one_attack_gives_a_picture_and_the_shift_it_has(weights):

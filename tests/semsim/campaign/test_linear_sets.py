@@ -5,7 +5,7 @@ from pathlib import Path
 from distributed import Client
 from made_campaign import one_thread_cluster, toy_campaign
 
-from semsim.campaign.orders import plan_of
+from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.sets.reader import read_set
 

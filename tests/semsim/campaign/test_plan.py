@@ -9,16 +9,15 @@ from made_campaign import SYMBOLS, toy_campaign
 
 from semsim.campaign.plan import (
     Campaign,
-    campaign_from,
-    campaign_to,
     choose_images,
     make_plan,
     parameters,
 )
 from semsim.datasets.symbols import Symbols
 from semsim.errors import DataError, SettingsError, UnknownNameError
+from semsim.jobs.orders import from_record, to_record
 from semsim.targets import TARGETS
-from semsim.targets.train import TrainSettings
+from semsim.targets.train_settings import TrainSettings
 
 TEST = Symbols(train_per_class=1, test_per_class=2)("test")
 ATTACKS = ("invgrad:steps=5", "invgrad:steps=6", "dlg")
@@ -166,9 +165,17 @@ def test_unknown_names_are_answered_with_the_known_ones():
 
 def test_a_campaign_survives_json():
     campaign = toy_campaign(seeds=(3, 4), image_ids=("a",), train=TrainSettings(epochs=7, lr=0.3))
-    assert campaign_from(json.loads(json.dumps(campaign_to(campaign)))) == campaign
-    assert campaign_from({"name": "x"}) == Campaign(name="x")
-    with pytest.raises(SettingsError, match="no 'colour'"):
-        campaign_from({"name": "x", "colour": 1})
-    with pytest.raises(SettingsError, match="not a campaign"):
-        campaign_from({"name": "x", "train": {"speed": 1}})
+    assert from_record(Campaign, json.loads(json.dumps(to_record(campaign)))) == campaign
+
+
+def test_each_training_has_targets_of_its_own_and_says_so():
+    made = plan(toy_campaign(strategies=("none",), trainings=("", "until=0.3", "lr=0.5")))
+    assert [target.plan.label for target in made.targets] == [
+        "cnn-small/none",
+        "cnn-small/none/until=0.3",
+        "cnn-small/none/lr=0.5",
+    ]
+    assert [target.plan.train.until for target in made.targets] == [1.0, 0.3, 1.0]
+    assert len({target.key for target in made.targets}) == 3
+    with pytest.raises(SettingsError, match="has no setting 'until_'"):
+        plan(toy_campaign(trainings=("until_=0.3",)))

@@ -1,10 +1,10 @@
 import pytest
 from made_campaign import toy_campaign
 
-from semsim.campaign.orders import load, plan_of
+from semsim.campaign.campaign_job import load, plan_of
 from semsim.campaign.probe import Estimate, known_estimate, measure, outlook
 from semsim.errors import DataError
-from semsim.targets.train import TrainSettings
+from semsim.targets.train_settings import TrainSettings
 
 
 @pytest.fixture(scope="module")

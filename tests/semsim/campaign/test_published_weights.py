@@ -19,7 +19,7 @@ from semsim.scores.scoring import pair_sets_of_folders, score_sets
 from semsim.sets.image import set_images
 from semsim.sets.reader import read_set
 from semsim.sets.writer import write_set
-from semsim.targets import TargetModel
+from semsim.targets.model import TargetModel
 from semsim.targets.train import accuracy
 
 SHARED = Path(__file__).resolve().parents[4] / "shared/data"

@@ -12,13 +12,13 @@ from made_campaign import one_thread_cluster, toy_campaign
 from safetensors.torch import load_file, save
 from studio import until
 
-from semsim.campaign.machines import connect
-from semsim.campaign.orders import plan_of
+from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
 from semsim.errors import JobError, SettingsError, StopRequestedError
+from semsim.grid.machines import connect
 from semsim.sets.reader import read_set
-from semsim.targets.train import TrainSettings
+from semsim.targets.train_settings import TrainSettings
 
 ROOT = Path(__file__).resolve().parents[3]
 CPU = HowToRun(device="cpu")
@@ -47,7 +47,7 @@ def test_a_stopped_campaign_goes_on_and_does_nothing_twice(client, tmp_path):
     store, keys = PieceStore(tmp_path), [cell.key for cell in plan.cells]
     with pytest.raises(StopRequestedError):
         run_plan(plan, tmp_path, client, CPU, StopWhen(lambda p: "3 of 6" in p.note))
-    before = {key: store.cell(key).stat().st_mtime_ns for key in keys if store.has_cell(key)}
+    before = {key: store.cells.path(key).stat().st_mtime_ns for key in keys if key in store.cells}
     assert len(before) >= 3
     assert not list((tmp_path / "runs/toy").glob("*/run.json"))
     told = []
@@ -58,7 +58,7 @@ def test_a_stopped_campaign_goes_on_and_does_nothing_twice(client, tmp_path):
     assert (result["n_ok"], result["n_failed"]) == (6, 0)
     assert result["reused"] == len(before)
     assert result["computed"] == 6 - len(before)
-    assert {key: store.cell(key).stat().st_mtime_ns for key in before} == before
+    assert {key: store.cells.path(key).stat().st_mtime_ns for key in before} == before
 
     again = run_plan(plan, tmp_path, client, CPU)
     assert (again["computed"], again["trained"], again["reused"]) == (0, 0, 6)

@@ -1,7 +1,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from semsim.attacks.spec import read_attack
+from semsim.attacks.as_text import read_attack
 from semsim.campaign.vertical import VerticalRun, attack_vertical
 from semsim.cli.main import app
 from semsim.errors import SettingsError

@@ -6,9 +6,9 @@ from made_campaign import toy_campaign
 from safetensors.torch import load
 
 from semsim.campaign import work
-from semsim.campaign.orders import plan_of
+from semsim.campaign.campaign_job import plan_of
 from semsim.errors import StopRequestedError, WeightsError
-from semsim.targets.train import TrainSettings
+from semsim.targets.train_settings import TrainSettings
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_a_training_goes_on_from_its_checkpoint(planned, trained, tmp_path):
             raise StopRequestedError("asked")
 
     with pytest.raises(StopRequestedError):
-        work.train(planned.target.plan, "cpu", stop_after_one, tmp_path / "t.part")
+        work.train(planned.target.plan, "cpu", tmp_path / "t.part", report=stop_after_one)
     again = work.train(planned.target.plan, "cpu", checkpoint=tmp_path / "t.part")
     one, two = load(again.content), load(trained.content)
     assert one.keys() == two.keys()
@@ -53,7 +53,7 @@ def test_a_stop_is_passed_on_and_not_recorded_as_a_crash(planned, trained):
         raise StopRequestedError("asked")
 
     with pytest.raises(StopRequestedError):
-        work.attack(trained.content, assault(planned), "cpu", stop)
+        work.attack(trained.content, assault(planned), "cpu", report=stop)
 
 
 def test_weights_nobody_can_read_say_nothing_of_the_images(planned):

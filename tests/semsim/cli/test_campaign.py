@@ -3,17 +3,21 @@
 import json
 
 import pytest
-from made_campaign import SYMBOLS, one_thread_cluster
+from made_campaign import SYMBOLS, one_thread_cluster, toy_campaign
 from typer.testing import CliRunner
 
-from semsim.campaign.orders import CampaignOrder
-from semsim.campaign.plan import Campaign, campaign_to
+from semsim.campaign.campaign_job import CampaignOrder, queue_campaign
+from semsim.campaign.plan import Campaign
 from semsim.campaign.probe import Outlook
 from semsim.campaign.watch import read_campaign
-from semsim.cli.campaign import campaign_of, campaign_summary, exit_code, outlook_text
+from semsim.cli.campaign import campaign_summary, changed, exit_code, outlook_text
 from semsim.cli.main import app
 from semsim.jobs import folders as jobs
-from semsim.targets.train import TrainSettings
+from semsim.jobs.orders import to_record
+from semsim.judges.judge_job import JudgeOrder, do_judge
+from semsim.progress import silent
+from semsim.sets.reader import read_set
+from semsim.targets.train_settings import TrainSettings
 
 TINY = ["--name", "tiny", "--dataset", SYMBOLS, "--architecture", "cnn-small:width=4"]
 TINY += ["--strategy", "none", "--attack", "invgrad:steps=3", "--images", "2"]
@@ -40,6 +44,7 @@ def test_a_campaign_is_planned_run_and_reported(scheduler, tmp_path):
     done = typed(*run)
     assert done.exit_code == 0, done.output
     assert "2 ok / 0 failed (2 computed now, 0 done before)" in done.output
+    assert "No judge has read these pictures" in done.output
     assert str(tmp_path / "runs/tiny/cnn-small__none__invgrad") in done.output
     assert "0 computed now, 2 done before" in typed(*run).output
     state = typed("status", "--name", "tiny", *data)
@@ -54,11 +59,51 @@ def test_a_campaign_is_planned_run_and_reported(scheduler, tmp_path):
     assert "0 computed now, 2 done before" in again.output
 
 
+def test_a_judge_reads_the_pictures_at_the_end(scheduler, tmp_path):
+    checkpoints = tmp_path / "weights"
+    judge = JudgeOrder(
+        name="J",
+        dataset=SYMBOLS,
+        train=TrainSettings(epochs=1),
+        checkpoints=checkpoints,
+        data=tmp_path,
+        device="cpu",
+    )
+    do_judge(judge, tmp_path, silent)
+    where = ["--data-dir", str(tmp_path), "--checkpoints", str(checkpoints)]
+    run = ["run", *TINY, *where, "--scheduler", scheduler, "--device", "cpu", "--judge"]
+    unknown = typed(*run, "K")
+    assert unknown.exit_code == 2
+    assert "No judge is called 'K'" in unknown.output
+    done = typed(*run, "J")
+    assert done.exit_code == 0, done.output
+    assert "4 pictures judged" in done.output
+    assert "No judge" not in done.output
+    (folder,) = (tmp_path / "runs/tiny").glob("*/predictions.parquet")
+    assert read_set(folder.parent).run["predictor"]["name"] == "J"
+    assert "pictures judged" not in typed(*run, "J").output  # they are as they were
+
+    other = typed(*run, "J", "--name", "faces", "--dataset", "faces")
+    assert other.exit_code != 0
+    assert "is known to one of them only" in other.output
+
+
+def test_what_is_typed_beside_a_job_replaces_what_was_asked(scheduler, tmp_path):
+    campaign = toy_campaign(strategies=("none",), images=1, attacks=("invgrad:steps=2",))
+    order = CampaignOrder(campaign=campaign, data=tmp_path, scheduler="nonsense://x", device="cpu")
+    job = ["run", "--job", str(queue_campaign(order, tmp_path / "jobs").folder)]
+    assert "No Dask scheduler answers at 'nonsense://x'" in typed(*job).output
+    other = typed(*job, "--scheduler", scheduler, "--images", "2")
+    assert "Another campaign is called 'toy'" in other.output
+    done = typed(*job, "--scheduler", scheduler)
+    assert done.exit_code == 0, done.output
+
+
 def older(data, order):
     """The job as a previous version made it: its arguments say what is not in its file."""
     argv = ["campaign", "run", "--file", "{job}/campaign.json", "--data-dir", str(data)]
     argv += ["--workers", "0", "--device", "cpu", "--scheduler", order.scheduler]
-    files = {"campaign.json": campaign_to(order.campaign)}
+    files = {"campaign.json": to_record(order.campaign)}
     return jobs.create(data / "jobs", kind="campaign", title="c", argv=argv, files=files)
 
 
@@ -98,15 +143,10 @@ def test_what_is_wrong_is_said_without_a_traceback(words, told, tmp_path):
     assert "Traceback" not in done.output
 
 
-def options(**given):
-    names = ("name", "file", "dataset", "architecture", "strategy", "attack", "preset", "images")
-    return {**dict.fromkeys((*names, "image_id", "seeds", "together")), "train": "", **given}
-
-
 def test_options_come_on_top_of_a_file(tmp_path):
     file = tmp_path / "campaign.json"
     file.write_text(json.dumps({"name": "kept", "images": 3, "train": {"epochs": 5, "lr": 0.2}}))
-    found = campaign_of(options(file=file, seeds=[1, 2], train="lr=0.3", preset="fast"))
+    found = changed(file=file, seeds=[1, 2], train="lr=0.3", preset="fast")(Campaign(name=""))
     assert found == Campaign(
         name="kept",
         images=3,

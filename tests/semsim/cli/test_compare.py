@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 from semsim.analysis.evidence import SCORE_COLUMNS
 from semsim.cli.compare import compare, read_table, report, specs_of
 from semsim.errors import DataError, SettingsError
-from semsim.importers import carry_out, places_of, plan_import
+from semsim.importers import plan_import
+from semsim.importers.import_folder import carry_out, places_of
 
 RELEASED = Path(__file__).resolve().parents[4] / "shared" / "data" / "semsim_cifar100_labels.csv"
 FEW = ("--bootstraps", 20, "--permutations", 99)
@@ -103,6 +104,14 @@ def test_out_writes_everything_and_leaves_other_folders_alone(files, tmp_path):
     assert "not empty" in again.stderr
 
 
+def test_standard_output_is_no_folder(files, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run("compare", *files, *KNOWN, *FEW, "--out", "-")
+    assert done.exit_code == 2
+    assert "--out is a folder here; give one, not -" in done.stderr
+    assert not (tmp_path / "-").exists()
+
+
 def test_report_writes_one_file(files, tmp_path):
     out = tmp_path / "new" / "report.html"
     done = run("report", *files, *KNOWN, *FEW, "--out", out)
@@ -131,8 +140,9 @@ def test_directions_that_cannot_be_right_are_refused():
         specs_of(scores, ["mien", "mine"], ["set"])
     with pytest.raises(SettingsError, match="its higher values leak more"):
         specs_of(scores, ["mine"], ["set", "psnr"])
-    with pytest.raises(DataError, match="no column metric"):
-        specs_of(scores.drop(columns="metric"))
+    for column in ("metric", "image_id"):
+        with pytest.raises(DataError, match=f"no column {column}"):
+            specs_of(scores.drop(columns=column), ["mine"], ["set"])
     found = {spec.name: spec for spec in specs_of(scores, ["mine", "psnr"], ["set"])}
     assert list(found) == ["psnr", "mine", "set"]
     assert found["psnr"].title == "PSNR"
@@ -175,6 +185,7 @@ def test_of_scores_only_what_is_needed_is_read(files, tmp_path, ending):
     getattr(wide, f"to_{ending}")(tmp_path / f"wide.{ending}", index=False)
     found = read_table(tmp_path / f"wide.{ending}", SCORE_COLUMNS)
     assert set(found) == set(SCORE_COLUMNS)
+    assert {str(found[name].dtype) for name in ("model", "metric", "image_id")} == {"category"}
     narrow, also = run("compare", votes, scores, *KNOWN, *FEW), tmp_path / f"wide.{ending}"
     assert run("compare", votes, also, *KNOWN, *FEW).stdout == narrow.stdout
 
@@ -188,10 +199,11 @@ def test_votes_of_two_protocols_are_refused(files):
     assert "several human scores" in done.stderr
 
 
-def test_csv_keeps_names_that_look_like_numbers_or_nothing(tmp_path):
+@pytest.mark.parametrize("columns", [None, ("model", "image_id", "value")])
+def test_csv_keeps_names_that_look_like_numbers_or_nothing(tmp_path, columns):
     path = tmp_path / "t.csv"
     path.write_text("model,image_id,value\nNone,007,inf\nNA,008,\n")
-    table = read_table(path)
+    table = read_table(path, columns)
     assert table["model"].tolist() == ["None", "NA"]
     assert table["image_id"].tolist() == ["007", "008"]
     assert table["value"][0] == np.inf

@@ -1,9 +1,13 @@
 import pandas as pd
 import pytest
+import torch
+from made_weights import make_classifier
 from typer.testing import CliRunner
 
 from semsim.cli.imports import app
-from semsim.importers import IMPORTERS, list_imports, read_import
+from semsim.images import write_png
+from semsim.importers import IMPORTERS
+from semsim.importers.import_folder import list_imports, read_import
 
 VOTES = "model,image_id,class_name,annotator,answer\nm,1,cat,A,cat\nm,2,cat,A,none\n"
 
@@ -94,3 +98,21 @@ def test_settings_of_the_command_reach_the_importer(votes, tmp_path):
     assert labels["dataset"].tolist() == ["pets"]
     assert labels["votes_per_item"].tolist() == [3]
     assert labels["headline"].tolist() == ["mean-response"]
+
+
+def test_a_judge_reads_what_is_imported_or_nothing_is(tmp_path):
+    for name in ("1_0_ori", "1_0_rec", "2_1_ori", "2_1_rec"):
+        picture = torch.rand(3, 16, 16, generator=torch.Generator().manual_seed(len(name)))
+        write_png(picture, tmp_path / f"models/m/{name}.png")
+    make_classifier(tmp_path / "weights/judges/J.safetensors", classes=("0", "1"))
+    make_classifier(tmp_path / "weights/judges/K.safetensors", classes=("0", "dog"))
+    words = ("model-folders", tmp_path / "models", "--checkpoints", tmp_path / "weights")
+    words += ("--data-dir", tmp_path / "data", "--judge")
+    refused = run(*words, "K")
+    assert refused.exit_code == 2
+    assert "is known to one of them only" in refused.output
+    assert not (tmp_path / "data").exists()
+    done = run(*words, "J")
+    assert done.exit_code == 0, done.output
+    assert "4 pictures judged" in done.output
+    assert list((tmp_path / "data/runs/models").glob("*/predictions.parquet"))

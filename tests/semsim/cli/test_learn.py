@@ -1,5 +1,6 @@
 """`python -m semsim learn …`: judged runs, studies, counts, promotion."""
 
+import pandas as pd
 import pytest
 import torch
 from made_judged import judged_labels, judged_votes
@@ -8,10 +9,12 @@ from typer.testing import CliRunner
 
 from semsim.cli.learn import app, read_settings
 from semsim.jobs import folders as jobs
+from semsim.kept.whole import write_json
 from semsim.learning import PRESETS
-from semsim.learning.card import read_card
+from semsim.learning.card import card_paths, read_card
 from semsim.learning.card_promoted import PROMOTED_FILE, promoted
-from semsim.metrics.network import load_semsim, read_training
+from semsim.metrics.network import load_semsim
+from semsim.metrics.provenance import read_training
 
 QUICK = "small:backbone=lenet,epochs=1,batch_size=8,triplets_per_original=2"
 
@@ -48,13 +51,38 @@ def test_a_run_prints_held_out_numbers_and_leaves_a_card(files, tmp_path):
     checkpoints = tmp_path / "checkpoints"
     assert read_card(checkpoints / "mine.safetensors")["licence"] == "CC0"
     assert promoted(checkpoints) is None
-    chosen = run("promote", "mine", "--checkpoints", str(checkpoints))
+    assert "its own start (the same network before it saw a vote)" in outcome.output
+    assert "the same training on shuffled votes" in outcome.output
+    chosen = run("promote", "mine", "--checkpoints", str(checkpoints), "--yes")
     assert "mine.safetensors is the SemSim of this workspace" in chosen.output.replace("\n", "")
     assert promoted(checkpoints) == "mine"
     (checkpoints / "mine.safetensors").unlink()
     assert promoted(checkpoints) is None
     (checkpoints / PROMOTED_FILE).write_text("broken")
     assert promoted(checkpoints) is None
+
+
+def test_promote_asks_once_more_where_it_lost(files, tmp_path):
+    checkpoints = tmp_path / "checkpoints"
+    assert run("run", *files, "--name", "mine", "--controls", "start").exit_code == 0
+    assert not (checkpoints / "mine.shuffled.safetensors").exists()
+    card = read_card(checkpoints / "mine.safetensors")
+    for row in card["held_out"]["against"]:
+        row["difference"] = -0.1 if row["control"] else 0.1
+    write_json(card_paths(checkpoints / "mine.safetensors")[1], card)
+    asked = ["promote", "mine", "--checkpoints", str(checkpoints)]
+    outcome = CliRunner().invoke(app, asked, input="n\n")
+    assert outcome.exit_code == 1
+    assert "mine lost to SemSim (mine, before any vote)" in outcome.output.replace("\n", " ")
+    assert promoted(checkpoints) is None
+    assert CliRunner().invoke(app, asked, input="y\n").exit_code == 0
+    assert promoted(checkpoints) == "mine"
+
+
+def test_a_control_there_is_not_is_refused(files):
+    outcome = run("run", *files, "--name", "mine", "--controls", "none")
+    assert outcome.exit_code == 2
+    assert "controls must be one of all, start; got 'none'" in outcome.output
 
 
 def test_a_study_prints_a_line_a_value(files, tmp_path):
@@ -80,6 +108,15 @@ def test_counts_train_nothing(files, tables, tmp_path):
     assert "Learns from 4 triplets of 4 originals." in outcome.output
     assert "Missing: the test has 2 models" in outcome.output
     assert not (tmp_path / "data").exists()
+
+
+def test_labels_with_a_word_for_a_verdict_are_refused_in_words(tables, tmp_path):
+    table = pd.read_parquet(tables / "labels.parquet")
+    table["recognisable"] = ["perhaps", *table["recognisable"].astype(str)[1:]]
+    table.to_parquet(tmp_path / "odd.parquet")
+    outcome = run("counts", "--labels", str(tmp_path / "odd.parquet"))
+    assert outcome.exit_code == 2
+    assert "column recognisable must hold True, False or nothing" in outcome.output
 
 
 def test_a_semsim_starts_from_a_classifier_whose_averages_stay(files, tmp_path):

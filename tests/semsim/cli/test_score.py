@@ -153,6 +153,7 @@ def test_folders_named_after_classes_feed_the_recogniser(folders, tmp_path):
         (("--metrics", "mes", "--originals", "a", "--reconstructions", "b"), "No metric"),
         (("--metrics", " , ", "--originals", "a", "--reconstructions", "b"), "is empty"),
         (("--labels", "nowhere.parquet"), "No labels at"),
+        (("--originals", "a", "--reconstructions", "b", "--job", "j"), "--job goes with --sets"),
         (("--device", "abacus", "--originals", "a", "--reconstructions", "b"), "abacus"),
     ],
 )
@@ -193,6 +194,9 @@ def test_weights_lists_what_is_here_and_what_is_not(tmp_path):
     assert "net" in listed.output
     assert "ok" in listed.output
     (tmp_path / "net.pth").unlink()
+    useless = run("weights", "net", "--checkpoints", tmp_path, "--job", tmp_path / "job")
+    assert useless.exit_code == 2
+    assert "--job goes with --download" in useless.output
     listed = run("weights", "net", "--checkpoints", tmp_path)
     assert listed.exit_code == 1
     assert "net.pth is missing" in listed.output

@@ -1,8 +1,14 @@
+from dataclasses import replace
+
 from PIL import Image
 from typer.testing import CliRunner
 
 from semsim.cli.split import app
+from semsim.jobs import folders as jobs
+from semsim.jobs.orders import from_record
 from semsim.split.cuts import grid
+from semsim.split.plan import SplitPlace, SplitPlan
+from semsim.split.split_job import queue_split
 
 
 def run(*words):
@@ -26,6 +32,17 @@ def test_a_run_prints_its_table_and_a_job_is_carried_out_again_from_its_file(tmp
     table = [line for line in done.output.splitlines() if line.startswith(row)]
     assert table
     assert table == [line for line in again.output.splitlines() if line.startswith(row)]
+    plan = replace(from_record(SplitPlan, jobs.read_json(file)), name="third")
+    place = SplitPlace(data=tmp_path, checkpoints=tmp_path, device="nonsense")
+    job = queue_split(plan, place)
+    for begun in (("--job", job.folder), ("--file", file)):
+        refused = run("run", *begun, "--preset", "paper", "--data-dir", tmp_path)
+        assert refused.exit_code == 2
+        assert "--preset is a plan to begin with" in refused.output
+    assert jobs.state(job) is jobs.JobState.QUEUED
+    typed = run("run", "--job", job.folder, "--device", "cpu", "--images", 1)
+    assert typed.exit_code == 0, typed.output
+    assert jobs.result(job)["plan"] == {**jobs.result(job)["plan"], "name": "third", "images": 1}
 
 
 def test_a_study_compares_cuts(tmp_path):

@@ -1,7 +1,6 @@
-import pytest
 import torch
 
-from semsim.datasets.faces import FACES, Faces
+from semsim.datasets.faces import FACES, FaceOrNot, Faces
 
 
 def test_test_split_is_one_picture_a_face():
@@ -26,12 +25,16 @@ def test_training_copies_resemble_their_own_face_most():
     assert right > 0.6  # shifts of two pixels blur it; chance is 0.01
 
 
-def test_same_seed_same_copies():
-    assert torch.equal(
-        Faces(train_per_face=2)("train").images, Faces(train_per_face=2)("train").images
-    )
-
-
-def test_unknown_split_is_refused():
-    with pytest.raises(ValueError, match="val"):
-        Faces()("val")
+def test_a_detector_learns_faces_it_is_not_tested_on_and_each_has_a_name():
+    detector = FaceOrNot(train_per_picture=2)
+    train, test = detector("train"), detector("test")
+    assert (len(train), len(test)) == (320, 40)
+    assert test.classes == ("face", "other")
+    assert test.labels.tolist() == [0] * 20 + [1] * 20
+    assert not set(train.subjects) & set(test.subjects)
+    assert test.names == test.subjects
+    assert (test.shown(0), test.shown(39)) == ("face_080", "other_099")
+    assert test.pick([39, 0]).names == ("other_099", "face_080")
+    assert torch.equal(test.images[:20], Faces()("test").images[80:])
+    other = Faces()("test")
+    assert (other.names, other.shown(3)) == (other.classes, "face_003")

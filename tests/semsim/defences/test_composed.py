@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from semsim.defences.composed import Composed
+from semsim.defences.none import NoDefence
 from semsim.defences.operations import moved
 from semsim.errors import SettingsError, UnknownNameError
 
@@ -38,3 +39,10 @@ def test_wrong_parts_are_refused_at_once():
         Composed(parts="crop-flip & fog")
     with pytest.raises(SettingsError, match="missing"):
         Composed(parts="crop-flip & ")
+
+
+def test_of_parts_without_strength_it_is_the_identity(is_identity):
+    assert is_identity(NoDefence())
+    assert is_identity(
+        Composed(parts="crop-flip:padding=0,flip=0 & gradient-noise:std=0 & ats:39 & none")
+    )

@@ -12,14 +12,19 @@ from semsim.defences.pbpfl import (
     Masked,
     Pbpfl,
     Upload,
+    client_backward,
     client_forward,
-    client_step,
     perturb,
     recover,
     release,
 )
 from semsim.errors import SettingsError
 from semsim.layer_graph import Add, Chain, Concat, LayerGraph
+
+
+def client_step(masked, inputs, targets):
+    return client_backward(masked, client_forward(masked, inputs, targets))
+
 
 BLOCKS = ("conv", "strided", "leaky", "max-pool", "avg-pool", "concat", "add", "projected")
 

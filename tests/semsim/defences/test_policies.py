@@ -68,3 +68,14 @@ def test_impossible_magnitudes_are_refused(steps):
 def test_unknown_operations_list_the_known():
     with pytest.raises(UnknownNameError, match="translateY"):
         Operations(steps="translateZ")
+
+
+STILL = (
+    "translateX=0,translateY=0,shearY=0,rotate=0,color=0,contrast=0,brightness=0,sharpness=0,"
+    "posterize=8,solarize=256"
+)
+
+
+@pytest.mark.parametrize("policy", [Ats(policies="28-39+39"), Operations(steps=STILL)])
+def test_without_strength_it_is_the_identity(policy, is_identity):
+    assert is_identity(policy)  # 28: a solarize of 256; 39: a colour of 0

@@ -34,18 +34,18 @@ SPECS = {
 
 @pytest.mark.parametrize("text", SPECS)
 def test_text_means_a_name_and_settings(text):
-    name, settings = parse(text)
-    assert (name, settings) == SPECS[text]
-    assert parse(spell(name, settings)) == (name, settings)
-    assert json.loads(json.dumps(settings)) == settings
-    assert make(text) == build(DEFENCES, name, settings)
+    found = parse(text)
+    assert (found.name, found.settings) == SPECS[text]
+    assert parse(spell(found.name, found.settings)) == found
+    assert json.loads(json.dumps(found.settings)) == found.settings
+    assert make(text) == build(DEFENCES, found.name, found.settings)
 
 
 @pytest.mark.parametrize(
     ("text", "error", "says"),
     [
         ("fog", UnknownNameError, "crop-flip"),
-        ("gradient-noise:std=much", SettingsError, "std of 'gradient-noise' is a float"),
+        ("gradient-noise:std=much", SettingsError, "gradient-noise: std=much is no float"),
         ("gradient-noise:strength=1", SettingsError, "strength"),
         ("gradient-noise:cauchy", SettingsError, "laplacian"),
         ("gradient-noise:std=-1", SettingsError, "0 or more"),

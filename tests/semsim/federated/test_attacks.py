@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from semsim.defences import pbpfl
+from semsim.defences.pbpfl_settings import Pbpfl
 from semsim.errors import SettingsError
-from semsim.federated import Examples, FederatedData, FederatedSettings, observe, train
 from semsim.federated.attacks import (
     canonical_scales,
     canonicalised,
@@ -16,8 +16,11 @@ from semsim.federated.attacks import (
     network_of,
     stripped,
 )
+from semsim.federated.data import Examples, FederatedData
 from semsim.federated.networks import drawn_network
-from semsim.federated.views import received_noise, sent
+from semsim.federated.rounds import train
+from semsim.federated.settings import FederatedSettings
+from semsim.federated.views import observe, received_noise, sent
 
 NETWORKS = ["mlp-3", "lenet", "resnet20", "resnet20-add"]
 DOUBLE = torch.float64
@@ -46,7 +49,7 @@ def settings(network: str, **given: object) -> FederatedSettings:
 
 def masks_of(network, count: int):
     rngs = [torch.Generator().manual_seed(seed) for seed in range(count)]
-    return [pbpfl.release(network, pbpfl.Pbpfl(r_low=0.1, r_high=9.0), rng) for rng in rngs]
+    return [pbpfl.release(network, Pbpfl(r_low=0.1, r_high=9.0), rng) for rng in rngs]
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -116,7 +119,7 @@ def test_a_client_learns_gamma_and_with_it_the_true_outputs():
     made = data(count=60)
     network = drawn_network("mlp-3", made, DOUBLE, seed=1)
     rng = torch.Generator().manual_seed(2)
-    key, masked = pbpfl.perturb(network, pbpfl.Pbpfl(a_high=10.0), rng)
+    key, masked = pbpfl.perturb(network, Pbpfl(a_high=10.0), rng)
     gamma = estimated_gamma(masked, made.train)
     assert gamma == pytest.approx(key.gamma, rel=0.05)
     true = network(made.test.inputs).detach()

@@ -2,13 +2,13 @@ import pytest
 import torch
 from made_federated import made_data
 
-from semsim.defences.pbpfl import Pbpfl
+from semsim.defences.pbpfl_settings import Pbpfl
 from semsim.errors import DataError
-from semsim.federated import FederatedSettings
 from semsim.federated.clients import with_weights, zero_sum_masks
 from semsim.federated.networks import fresh_network
 from semsim.federated.rounds import make_clients
 from semsim.federated.server import Server
+from semsim.federated.settings import FederatedSettings
 from semsim.federated.transport import unpack
 
 HIDDEN = FederatedSettings(

@@ -8,16 +8,16 @@ import pytest
 from made_leaks import made_data
 
 from semsim.errors import SettingsError, UnknownNameError
-from semsim.federated.comparison import FederatedOrder, carry_out, compared, load
-from semsim.federated.leak import ARMS, REFERENCE, RESCALED
-from semsim.federated.orders import (
+from semsim.federated.arms import ARMS, REFERENCE, RESCALED
+from semsim.federated.comparison import carry_out, check, compared, load
+from semsim.federated.comparison_job import (
     FederatedJob,
     arms_done,
-    check,
-    older_comparison,
+    comparison_order,
     out_of,
     queue_comparison,
 )
+from semsim.federated.settings import FederatedOrder
 from semsim.federated.summary import cost_table, curve_table, leak_table, training_words
 from semsim.jobs import folders as jobs
 from semsim.progress import Progress
@@ -115,7 +115,7 @@ def test_a_job_of_a_previous_version_says_what_it_compares(tmp_path: Path):
     argv = ["federated", "--out", "/results"]
     files = {"federated.json": record}
     job = jobs.create(tmp_path, kind="federated", title="t", argv=argv, files=files)
-    assert older_comparison(job) == FederatedJob(order=TINY, out=Path("/results"))
+    assert comparison_order(job) == FederatedJob(order=TINY, out=Path("/results"))
     assert out_of(job) == Path("/results")
 
 

@@ -9,10 +9,11 @@ import torch
 from made_federated import SETTINGS, made_data
 from safetensors.torch import load_file
 
-from semsim.defences.pbpfl import Pbpfl
+from semsim.defences.pbpfl_settings import Pbpfl
 from semsim.errors import SettingsError
-from semsim.federated import FederatedSettings, train
 from semsim.federated.flower import is_installed, serve
+from semsim.federated.rounds import train
+from semsim.federated.settings import FederatedSettings
 
 TESTS = Path(__file__).resolve().parents[2]
 ROOT = TESTS.parent

@@ -1,61 +1,53 @@
 """Arms: who sees what, and what they get back."""
 
-import math
-
 import pytest
 import torch
 from made_leaks import made_data, made_images
 
-from semsim.attacks import ATTACKS
 from semsim.attacks.invgrad import InvGrad
 from semsim.defences import pbpfl
 from semsim.errors import AttackFailedError, DataError
-from semsim.federated import FederatedSettings, train
-from semsim.federated.leak import (
-    ARMS,
-    PARTIES,
-    LeakSettings,
-    LeakStudy,
-    one_model_each,
-    pictures,
-    treated,
-    write_arm,
-)
+from semsim.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED
+from semsim.federated.leak import LeakStudy, arms_for, one_model_each, treated, write_arm
+from semsim.federated.rounds import train
+from semsim.federated.settings import FederatedOrder, FederatedSettings
 from semsim.federated.views import sent
-from semsim.registry import Plugin
 from semsim.sets.reader import read_set
 
-QUICK = Plugin(name="invgrad", settings={"steps": 2})
+QUICK = "invgrad:steps=2"
 
 
-def study(network: str = "mlp-3", attack: Plugin = QUICK, images: int = 2) -> LeakStudy:
-    settings = LeakSettings(network=network, images=images, attack=attack)
-    return LeakStudy(made_data(), made_images(), settings)
+def study(network: str = "mlp-3", attack: str = QUICK, images: int = 2) -> LeakStudy:
+    order = FederatedOrder(network=network, images=images, attack=attack)
+    return LeakStudy(made_data(), made_images(), order)
+
+
+def pictures(made: LeakStudy, arm: str) -> list[torch.Tensor]:
+    return [one.image for one in made.attack(arm).found]
 
 
 def test_every_arm_runs_and_its_set_can_be_read(tmp_path):
     made = study()
-    for arm in made.arms():
+    for arm in ARMS:
         result = made.attack(arm)
         write_arm(tmp_path / arm, made, result)
         found = read_set(tmp_path / arm)
         assert len(found.pairs) == 2, arm
         assert found.run["federated"]["arm"] == arm
         assert list(found.manifest["image_id"]) == list(made.attacked().ids)
-    assert set(made.arms()) == set(ARMS)
 
 
-def test_a_convolutional_network_has_no_closed_form():
-    assert set(ARMS) - set(study("lenet").arms()) == {"uplink-closed-form"}
+def test_a_network_allows_arms_and_they_bring_along_what_they_are_compared_with():
+    assert arms_for("mlp-3", made_data()) == list(ARMS)
+    assert set(ARMS) - set(arms_for("lenet", made_data())) == {"uplink-closed-form"}
+    assert arms_for("lenet", made_data(), ["uplink"]) == [REFERENCE, RESCALED, "uplink"]
 
 
 def test_the_server_of_pbpfl_works_with_fedavgs_gradient():
     made = study("lenet")
-    masked = made.attack("server-pbpfl")
-    assert masked.gradient_difference is not None
-    assert masked.gradient_difference < 1e-9
-    plain = made.attack("server-fedavg")
-    for a, b in zip(pictures(masked.found), pictures(plain.found), strict=True):
+    assert made.attack("server-pbpfl").gradient_difference < 1e-9
+    both = (pictures(made, arm) for arm in ("server-pbpfl", "server-fedavg"))
+    for a, b in zip(*both, strict=True):
         torch.testing.assert_close(a, b, rtol=0, atol=1e-4)  # two steps of float32
 
 
@@ -67,7 +59,7 @@ def test_zero_sum_masks_leave_the_server_a_mixture():
 
 def test_the_first_layer_gives_images_away_exactly():
     made = study()
-    found = pictures(made.attack("uplink-closed-form").found)
+    found = pictures(made, "uplink-closed-form")
     for picture, truth in zip(found, made.attacked().images, strict=True):
         torch.testing.assert_close(picture, truth, rtol=0, atol=1e-6)
 
@@ -75,7 +67,7 @@ def test_the_first_layer_gives_images_away_exactly():
 def test_what_the_first_layer_gives_away_comes_with_the_distances_of_its_equations(tmp_path):
     made = study()
     result = made.attack("uplink-closed-form")
-    run = made.run_of("uplink-closed-form")
+    run = made.run_of(ARMS["uplink-closed-form"])
     write_arm(tmp_path / "set", made, result)
     rows = read_set(tmp_path / "set").manifest
     for client, found in enumerate(result.found):
@@ -94,7 +86,7 @@ def test_what_the_first_layer_gives_away_comes_with_the_distances_of_its_equatio
 
 def test_treatments_change_the_network_that_is_attacked():
     made = study("lenet")
-    run = made.run_of("links-naive")
+    run = made.run_of(ARMS["links-naive"])
     naive, rescaled, clean = (
         treated(run, ARMS[name], 0) for name in ("links-naive", "links-canonical", "links-stripped")
     )
@@ -106,7 +98,7 @@ def test_treatments_change_the_network_that_is_attacked():
 
 
 def test_a_failed_attack_is_recorded_and_has_no_picture(tmp_path):
-    made = study(attack=Plugin(name="invgrad", settings={"steps": 2, "tv": math.nan}))
+    made = study(attack="invgrad:steps=2,tv=1e999")
     result = made.attack("server-fedavg")
     assert all(isinstance(one, AttackFailedError) for one in result.found)
     write_arm(tmp_path / "set", made, result)
@@ -117,23 +109,22 @@ def test_a_failed_attack_is_recorded_and_has_no_picture(tmp_path):
 
 def test_images_and_examples_belong_together():
     with pytest.raises(DataError, match="do not belong"):
-        LeakStudy(made_data(), made_images(5), LeakSettings())
+        LeakStudy(made_data(), made_images(5), FederatedOrder())
 
 
 def test_parties_choose_among_arms_that_exist():
     assert {arm for arms in PARTIES.values() for arm in arms} <= set(ARMS)
-    assert LeakSettings().attack.name in ATTACKS
 
 
 def test_images_attacked_together_come_back_as_they_would_alone():
     made = study("lenet", images=3)
-    run = made.run_of("server-fedavg")
+    run = made.run_of(ARMS["server-fedavg"])
     seen = one_model_each([treated(run, ARMS["server-fedavg"], client) for client in range(3)])
     assert len({id(one.model) for one in seen}) == 1
-    own = made.run_of("links-naive")
+    own = made.run_of(ARMS["links-naive"])
     masked = one_model_each([treated(own, ARMS["links-naive"], client) for client in range(3)])
     assert len({id(one.model) for one in masked}) == 3
-    together = pictures(made.attack("server-fedavg").found)
+    together = pictures(made, "server-fedavg")
     tool = InvGrad(steps=2)
     for client, picture in enumerate(together):
         (alone,) = tool.many([seen[client]], rngs=[torch.Generator().manual_seed(client)])
@@ -141,14 +132,14 @@ def test_images_attacked_together_come_back_as_they_would_alone():
 
 
 def test_a_trained_network_is_attacked_in_a_later_round():
-    settings = LeakSettings(network="mlp-3", images=2, round_number=4, attack=QUICK)
-    made = LeakStudy(made_data(), made_images(), settings)
+    order = FederatedOrder(network="mlp-3", images=2, attack_round=4, attack=QUICK)
+    made = LeakStudy(made_data(), made_images(), order)
     plain = FederatedSettings(
-        network="mlp-3", clients=2, rounds=4, batch_size=1, lr=settings.lr, keep=(4,)
+        network="mlp-3", clients=2, rounds=4, batch_size=1, lr=order.lr, keep=(4,)
     )
     whole = train(plain, made_data())
     for arm in ("server-fedavg", "server-pbpfl"):
-        kept = made.run_of(arm).kept[0]
+        kept = made.run_of(ARMS[arm]).kept[0]
         assert kept.number == 4
         assert kept.members == whole.kept[0].members
         for mine, its in zip(

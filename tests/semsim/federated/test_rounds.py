@@ -4,9 +4,11 @@ import pytest
 import torch
 from made_federated import made_data
 
-from semsim.defences.pbpfl import Pbpfl
+from semsim.defences.pbpfl_settings import Pbpfl
 from semsim.errors import SettingsError
-from semsim.federated import FederatedSettings, of_table, train
+from semsim.federated.data import of_table
+from semsim.federated.rounds import train
+from semsim.federated.settings import FederatedSettings
 from semsim.layer_graph import count_parameters
 from semsim.progress import Progress
 

@@ -9,39 +9,29 @@ import torch
 from made_leaks import made_images
 from scipy import stats
 
-from semsim.errors import AttackFailedError, DataError
-from semsim.federated.leak import REFERENCE, RESCALED, ArmResult
+from semsim.errors import DataError
+from semsim.federated.arms import REFERENCE, RESCALED
 from semsim.federated.summary import leak_row
-from semsim.federated.verdict import over_seeds, scored, sentence, summary
+from semsim.federated.verdict import ArmPictures, over_seeds, scored, sentence, summary
 from semsim.jobs.folders import read_json
 from semsim.kept.whole import write_json
-from semsim.types import Reconstruction
 
 ORIGINALS = made_images(3, side=16).images
 NOISE = torch.rand(ORIGINALS.shape, generator=torch.Generator().manual_seed(0))
 MEAN = (0.5, 0.5, 0.5)
 
 
-def result(arm: str, share: float, gradient: float | None = None) -> ArmResult:
+def result(arm: str, share: float, gradient: float | None = None) -> ArmPictures:
     """An arm that got back its originals but for a share of noise."""
     images = (1 - share) * ORIGINALS + share * NOISE
-    found = [
-        Reconstruction(image=image, objective=0.0, residual=0.0, grey_residual=1.0)
-        for image in images
-    ]
-    return ArmResult(arm=arm, found=tuple(found), gradient_difference=gradient, seconds=1.0)
+    return ArmPictures(arm=arm, pictures=tuple(images), gradient_difference=gradient)
 
 
-def failed(arm: str) -> ArmResult:
-    return ArmResult(
-        arm=arm,
-        found=(AttackFailedError("diverged"),) * 3,
-        gradient_difference=None,
-        seconds=1.0,
-    )
+def failed(arm: str) -> ArmPictures:
+    return ArmPictures(arm=arm, pictures=(None,) * 3, gradient_difference=None)
 
 
-def verdicts(*others: ArmResult) -> dict[str, str]:
+def verdicts(*others: ArmPictures) -> dict[str, str]:
     results = [result(REFERENCE, 0.02, 0.0), result(RESCALED, 0.0), *others]
     return {score.arm: score.verdict for score in scored(results, ORIGINALS, MEAN)}
 
@@ -77,9 +67,8 @@ def test_an_arm_is_compared_with_the_server_after_the_same_treatment():
 
 def test_an_exact_picture_has_an_infinite_psnr_and_is_shown_so(tmp_path):
     exact = result(REFERENCE, 0.0)
-    images = [ORIGINALS[0], ORIGINALS[1] * (1 - 1e-6), ORIGINALS[2]]
-    near = [replace(one, image=image) for one, image in zip(exact.found, images, strict=True)]
-    for found in (exact, replace(exact, found=(*near[:2], AttackFailedError("diverged")))):
+    near = ORIGINALS[1] * (1 - 1e-6)
+    for found in (exact, replace(exact, pictures=(ORIGINALS[0], near, None))):
         (score,) = scored([found], ORIGINALS, MEAN)
         assert score.psnr == math.inf
         assert math.isnan(score.psnr_sd)
@@ -90,7 +79,7 @@ def test_an_exact_picture_has_an_infinite_psnr_and_is_shown_so(tmp_path):
         assert kept["psnr"] == math.inf
         assert leak_row(kept)[2] == "∞"
         assert over_seeds([[score], [score]])[0].psnr == math.inf
-    (score,) = scored([replace(exact, found=(near[1],) * 3)], ORIGINALS[[1, 1, 1]], MEAN)
+    (score,) = scored([replace(exact, pictures=(near,) * 3)], ORIGINALS[[1, 1, 1]], MEAN)
     assert 100 < score.psnr < math.inf
     assert leak_row(asdict(score))[2] == f"{score.psnr:.1f} ± 0.0"
 
@@ -140,10 +129,10 @@ def test_an_attack_that_gets_nothing_anywhere_protects_nobody():
     assert scored(results, ORIGINALS, MEAN)[1].verdict == "too weak"
 
 
-def differing(arm: str, shares: list[float]) -> ArmResult:
+def differing(arm: str, shares: list[float]) -> ArmPictures:
     """As `result`, with a share of noise of its own for each image."""
-    parts = [result(arm, share).found[place] for place, share in enumerate(shares)]
-    return ArmResult(arm=arm, found=tuple(parts), gradient_difference=None, seconds=1.0)
+    parts = [result(arm, share).pictures[place] for place, share in enumerate(shares)]
+    return ArmPictures(arm=arm, pictures=tuple(parts), gradient_difference=None)
 
 
 def test_what_cannot_be_told_apart_is_said_so():
@@ -156,7 +145,9 @@ def test_what_cannot_be_told_apart_is_said_so():
 
 
 def test_one_image_tells_nothing_apart():
-    one = [replace(r, found=r.found[:1]) for r in (result(REFERENCE, 0.1), result("uplink", 0.2))]
+    one = [
+        replace(r, pictures=r.pictures[:1]) for r in (result(REFERENCE, 0.1), result("uplink", 0.2))
+    ]
     assert scored(one, ORIGINALS[:1], MEAN)[1].verdict == "unclear"
 
 

@@ -6,10 +6,12 @@ from made_federated import made_data
 
 from semsim.attacks import ATTACKS
 from semsim.attacks.per_sample import gradient_of_each
-from semsim.defences.pbpfl import Pbpfl
+from semsim.defences.pbpfl_settings import Pbpfl
 from semsim.errors import DataError, SettingsError
-from semsim.federated import VIEWS, FederatedSettings, observe, of_table, train
-from semsim.federated.views import received, received_noise, recovered, sent
+from semsim.federated.data import of_table
+from semsim.federated.rounds import train
+from semsim.federated.settings import FederatedSettings
+from semsim.federated.views import VIEWS, observe, received, received_noise, recovered, sent
 
 USUAL = FederatedSettings(network="lenet", clients=3, rounds=2, batch_size=1, keep=(1, 2))
 MASKED = dataclasses.replace(USUAL, scheme="pbpfl")
@@ -30,7 +32,7 @@ def gap(run, seen, client=0):
     """How far the observed gradients are from those of the observed model on the true image."""
     kept = run.kept[0]
     image = run.data.train.inputs[list(kept.members[client])]
-    found = gradient_of_each(seen.model, image, torch.tensor([seen.label]), differentiable=False)
+    found = gradient_of_each(seen.model, image, torch.tensor([seen.label]))
     off = sum((a[0] - b).square().sum() for a, b in zip(found, seen.gradients, strict=True))
     return (off / sum(b.square().sum() for b in seen.gradients)).sqrt().item()
 

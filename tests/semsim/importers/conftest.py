@@ -1,10 +1,13 @@
-"""Small published trees, made here."""
+"""Small sources, made here or by the test beside each importer."""
 
+import runpy
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+
+from semsim.importers import IMPORTERS
 
 PUBLISHED = Path(__file__).resolve().parents[4] / "shared" / "data"
 
@@ -38,16 +41,22 @@ def reasons():
 
 
 @pytest.fixture
-def released(tmp_path, draw):
-    """Two originals, two models: image 7 (class 3) and 12 (class 0), as the authors publish them.
+def example(tmp_path, draw):
+    """A small source of a kind: `example(kind, folder, draw)` in the importer's own test."""
 
-    Recognisable are 7 by model 1 and 12 by both.
-    """
-    root = tmp_path / "human_anno_id/train_with_ori"
-    draw(root / "7/7_3_ori.png", 7)
-    draw(root / "7/7_3_rec_0_1.png", 71)
-    draw(root / "-7/7_3_rec_3_2.png", 72)
-    draw(root / "12/12_0_ori.png", 12)
-    draw(root / "12/12_0_rec_1_1.png", 121)
-    draw(root / "12/12_0_rec_2_2.png", 122)
-    return root
+    def of(kind):
+        module = type(IMPORTERS[kind]).__module__.rpartition(".")[2]
+        path = Path(__file__).with_name(f"test_{module}.py")
+        if not path.exists():
+            pytest.skip(
+                f"{kind} has no example yet: def example(kind, folder, draw) in {path.name}"
+            )
+        return runpy.run_path(str(path))["example"](kind, tmp_path / "source", draw)
+
+    return of
+
+
+@pytest.fixture
+def released(example):
+    """Two originals, two models, as the authors publish them; see test_train_with_ori.py."""
+    return example("train-with-ori")

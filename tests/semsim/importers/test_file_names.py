@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from semsim.errors import DataError
-from semsim.importers.file_names import below, id_and_label, image_name, listing
+from semsim.importers.file_names import Tree, below, id_and_label, image_name, listing
 
 
 @pytest.mark.parametrize(
@@ -45,16 +45,33 @@ def test_a_listing_tells_images_folders_and_the_rest_apart(tmp_path, draw):
     (tmp_path / "a/deep").mkdir()
     (tmp_path / "a/metric.npy").touch()
     (tmp_path / "a/.hidden.png").touch()
-    found = listing(tmp_path / "a", tmp_path)
+    found = listing(tmp_path / "a")
     assert [path.name for path in found.images] == ["b.PNG"]
     assert [path.name for path in found.folders] == ["deep"]
-    assert [str(one) for one in found.unread] == ["a/metric.npy: not an image file"]
+    assert [path.name for path in found.others] == ["metric.npy"]
     assert found.hidden == 1
+
+
+def test_a_tree_keeps_what_lies_where_it_does_not_belong(tmp_path, draw):
+    draw(tmp_path / "a/b.png")
+    draw(tmp_path / "loose.png")
+    (tmp_path / "a/deep").mkdir()
+    (tmp_path / "a/metric.npy").touch()
+    (tmp_path / "a/.hidden").touch()
+    tree = Tree(root=tmp_path)
+    (folder,) = tree.top()
+    assert [path.name for path in tree.images_in(folder)] == ["b.png"]
+    assert [str(one) for one in tree.unread] == [
+        "loose.png: not in a folder",
+        "a/metric.npy: not an image file",
+        "a/deep: a folder in a folder",
+    ]
+    assert tree.hidden == 1
 
 
 def test_no_folder_is_an_error(tmp_path):
     with pytest.raises(DataError, match="is not a folder"):
-        listing(tmp_path / "nothing", tmp_path)
+        listing(tmp_path / "nothing")
 
 
 def test_paths_elsewhere_are_named_whole():

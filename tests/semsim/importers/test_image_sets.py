@@ -6,7 +6,7 @@ from PIL import Image
 
 from semsim.errors import DataError
 from semsim.importers.findings import Pair
-from semsim.importers.image_sets import copy_set, count_sets, find_sets, labelled_paths, slug
+from semsim.importers.image_sets import copy_set, find_sets, labelled_paths, slug
 from semsim.progress import Progress
 from semsim.sets.reader import read_set
 
@@ -31,14 +31,15 @@ def find(pairs, report=lambda progress: None):
 
 
 def test_one_set_a_model_in_order_of_name(pair):
-    sets, unread = find([pair("b"), pair("a", model="two"), pair("a")])
-    assert unread == ()
-    assert [(found.model, [p.image_id for p in found.pairs]) for found in sets] == [
+    found = find([pair("b"), pair("a", model="two"), pair("a")])
+    sets = found.sets
+    assert found.unread == ()
+    assert [(one.model, [p.image_id for p in one.pairs]) for one in sets] == [
         ("one", ["a", "b"]),
         ("two", ["a"]),
     ]
     assert sets[0].size == (6, 6)
-    assert count_sets(sets) == {
+    assert found.counts == {
         "models": 2,
         "originals": 2,
         "reconstructions": 3,
@@ -58,7 +59,8 @@ def test_what_cannot_be_judged_stays_as_failed_with_the_reason(pair, tmp_path, d
         "large": draw(tmp_path / "large.png", size=(6, 8)),
     }
     pairs = [pair("ok"), *(pair(name, reconstruction=path) for name, path in wrong.items())]
-    (found,), unread = find(pairs)
+    everything = find(pairs)
+    (found,), unread = everything.sets, everything.unread
     why = {one.where: one.why for one in unread}
     expected = {
         "broken": "not a readable image",
@@ -74,17 +76,18 @@ def test_what_cannot_be_judged_stays_as_failed_with_the_reason(pair, tmp_path, d
 
 
 def test_an_original_that_cannot_be_read_fails_its_pair(pair, tmp_path):
-    (found,), unread = find([pair("a"), pair("b", original=tmp_path / "nothing.png")])
-    assert [str(one) for one in unread] == [
+    everything = find([pair("a"), pair("b", original=tmp_path / "nothing.png")])
+    (found,) = everything.sets
+    assert [str(one) for one in everything.unread] == [
         f"image b of one: No image at {tmp_path / 'nothing.png'}."
     ]
     assert found.pairs[1].original is None
 
 
 def test_a_model_without_any_pair_is_no_set(pair):
-    sets, unread = find([pair("a"), pair("a", model="two", reconstruction=None, error="missing")])
-    assert [found.model for found in sets] == ["one"]
-    assert [str(one) for one in unread] == ["image a of two: missing"]
+    found = find([pair("a"), pair("a", model="two", reconstruction=None, error="missing")])
+    assert [one.model for one in found.sets] == ["one"]
+    assert [str(one) for one in found.unread] == ["image a of two: missing"]
 
 
 def test_nothing_to_judge_is_an_error(pair, tmp_path):
@@ -110,7 +113,7 @@ def test_png_is_copied_byte_for_byte_and_jpeg_by_its_pixels(pair, tmp_path, draw
     jpeg = draw(tmp_path / "j.jpg", 3)
     pairs = [pair("p", attacked=draw(tmp_path / "seen.png", 4)), pair("j", reconstruction=jpeg)]
     pairs += [pair("f", reconstruction=None, error="diverged")]
-    (found,), _ = find(pairs)
+    (found,) = find(pairs).sets
     copy_set(found, tmp_path / "set", "import/one", {"kind": "test"})
     written = read_set(tmp_path / "set")
     rows = written.manifest.set_index("image_id")
@@ -131,18 +134,18 @@ def test_png_is_copied_byte_for_byte_and_jpeg_by_its_pixels(pair, tmp_path, draw
 
 def test_the_record_knows_the_images(pair, tmp_path, draw):
     def digest(name):
-        copy_set(find([pair()])[0][0], tmp_path / name, "n", {})
+        copy_set(find([pair()]).sets[0], tmp_path / name, "n", {})
         return read_set(tmp_path / name).run["import"]["source_sha256"]
 
     first = digest("x")
     assert digest("y") == first
     drawn = draw(tmp_path / "other.png", 99)
-    copy_set(find([pair(reconstruction=drawn)])[0][0], tmp_path / "z", "n", {})
+    copy_set(find([pair(reconstruction=drawn)]).sets[0], tmp_path / "z", "n", {})
     assert read_set(tmp_path / "z").run["import"]["source_sha256"] != first
 
 
 def test_labels_point_to_where_the_images_will_be(pair, tmp_path):
-    sets, _ = find([pair("a", model="x/y"), pair("b", model="x/y", original=None, error="gone")])
+    sets = find([pair("a", model="x/y"), pair("b", model="x/y", original=None, error="gone")]).sets
     copy_set(sets[0], tmp_path / sets[0].folder, "n", {})
     (row,) = labelled_paths(sets)
     assert row == {

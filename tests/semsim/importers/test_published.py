@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from semsim.importers import carry_out, places_of, plan_import, read_import
+from semsim.importers import plan_import
+from semsim.importers.import_folder import carry_out, places_of, read_import
 from semsim.metrics import Resources
 from semsim.scores.scoring import pair_sets_of_folders, score_sets
 from semsim.sets.reader import read_set

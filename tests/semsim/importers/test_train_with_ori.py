@@ -4,6 +4,21 @@ from semsim.errors import DataError
 from semsim.importers.train_with_ori import TrainWithOri
 
 
+def example(kind, folder, draw):
+    """Two originals, two models: image 7 (class 3) and 12 (class 0).
+
+    Recognisable are 7 by model 1 and 12 by both.
+    """
+    root = folder / "train_with_ori"
+    draw(root / "7/7_3_ori.png", 7)
+    draw(root / "7/7_3_rec_0_1.png", 71)
+    draw(root / "-7/7_3_rec_3_2.png", 72)
+    draw(root / "12/12_0_ori.png", 12)
+    draw(root / "12/12_0_rec_1_1.png", 121)
+    draw(root / "12/12_0_rec_2_2.png", 122)
+    return root
+
+
 def labels_of(found):
     keys = zip(found.tables.labels["model"], found.tables.labels["image_id"], strict=True)
     return dict(zip(keys, found.tables.labels["human:released"], strict=True))

@@ -4,6 +4,13 @@ from semsim.errors import DataError
 from semsim.importers.variant_folders import VariantFolders
 
 
+def example(kind, folder, draw):
+    for image in (1, 2):
+        draw(folder / f"original/{image}.jpg", image)
+        draw(folder / f"m/{image}.jpg", image + 50)
+    return folder
+
+
 @pytest.fixture
 def tree(tmp_path, draw):
     root = tmp_path / "ats"
@@ -42,7 +49,7 @@ def test_everything_without_a_partner_is_named(tree, draw, reasons):
         "image 002 of rec_3-1-7+43": "no reconstruction in the source",
         "rec_/002.png": "002.jpg has its name",
         "loose.png": "not in a folder",
-        "rec_/deep": "a folder",
+        "rec_/deep": "a folder in a folder",
         "README.md": "not an image file",
     }
 

@@ -6,19 +6,22 @@ import pytest
 import torch
 from made_campaign import toy_campaign
 
-from semsim.campaign import demo
-from semsim.campaign.demo_plan import DemoSettings, target_plans
+from semsim.attacks import ATTACKS
+from semsim.attacks.as_text import read_attack
+from semsim.campaign import demo, jury
+from semsim.campaign.demo_plan import DemoSettings
 from semsim.campaign.plan import key_of as campaign_key
 from semsim.campaign.plan import make_plan
 from semsim.defences import DEFENCES
 from semsim.defences.none import NoDefence
 from semsim.metrics import METRICS
 from semsim.metrics.base import Resources
-from semsim.registry import build
+from semsim.registry import all_settings, build, key_settings, named
 from semsim.scores.scoring import score_key
 from semsim.split.store import key_of as split_key
 from semsim.targets import TARGETS
-from semsim.targets.train import Training, TrainSettings, _fingerprint
+from semsim.targets.train import Training, _fingerprint
+from semsim.targets.train_settings import TrainSettings
 from semsim.types import LabelledImages
 
 
@@ -37,9 +40,13 @@ def grey(count: int = 2) -> LabelledImages:
 def campaign_keys() -> list[str]:
     campaign = toy_campaign(images=2)
     plan = make_plan(campaign, dict.fromkeys(campaign.datasets, grey()))
-    # Not the key of a cell itself: an attack that gains a setting gives its cells new ones.
     cell = campaign_key("cell/1", plan.targets[0].key, {"tv": 0.5, "seeds": (1, 2)}, NoDefence())
-    return [plan.targets[0].key, cell, str(plan.cells[0].draw)]
+    return [plan.targets[0].key, cell, plan.cells[0].key, str(plan.cells[0].draw)]
+
+
+def attack_keys() -> dict[str, str]:
+    """By attack: of those whose numbers never changed, whatever settings came later."""
+    return {t: campaign_key(key_settings(ATTACKS, read_attack(t))) for t in ATTACK_KEYS}
 
 
 def training_mark() -> str:
@@ -53,18 +60,31 @@ def training_mark() -> str:
     )
 
 
-def demo_piece() -> str:
+def demo_keys() -> list[str]:
+    """Of a judge and of a juror."""
     settings = DemoSettings(device="cpu")
-    path = demo._attack_path(target_plans(settings)[0], ("a", "b"), settings, Path("work"))
-    return path.as_posix()
+    judge = demo._judge_path("recogniser", Path("work"), settings)
+    return [judge.as_posix(), jury.juror_path(Path("work"), 0, settings.jury).as_posix()]
 
 
+ATTACK_KEYS = {
+    "invgrad": "b66304b0e1c9ff03fbbe",
+    "invgrad:fast": "4730d4757b52f68ff454",
+    "prior:curvature=0": "5b127117699ad46956b2",
+    "gradattack": "6b69a57d6f66f9c11bfc",
+    "dlg": "7507db25256d5f18fa74",
+    "idlg:fast": "b8943a0f2518dd4a1a12",
+    "rgap": "0347b2b27fb5473eb6d1",
+    "copa-prior": "84cd89f0f5e9a841dd6c",
+}
 KEYS = {
+    "attacks": (attack_keys, ATTACK_KEYS),
     "campaign": (
         campaign_keys,
         [
             "b3ab8a278b37101a70f5",
             "e983597135d1eb46e071",
+            "a94ac43062216c674c52",
             "559607678218069445",
         ],
     ),
@@ -80,7 +100,13 @@ KEYS = {
         training_mark,
         "20d2fe4cda108bdcce030a969563e69e562799b4f7d79efe04fd42e592c58088",
     ),
-    "demo": (demo_piece, "work/attacks/24e3f803bcfc1cd7.npz"),
+    "demo": (
+        demo_keys,
+        [
+            "work/judges/recogniser-324331f2f6cb5619.safetensors",
+            "work/jury/08dba8a23febf953.safetensors",
+        ],
+    ),
 }
 
 
@@ -88,3 +114,23 @@ KEYS = {
 def test_a_key_is_what_it_was(store):
     made, known = KEYS[store]
     assert made() == known
+
+
+def test_an_attack_that_had_wrong_numbers_has_another_key_than_then():
+    for text, then in WRONG_THEN.items():
+        attack = read_attack(text)
+        assert campaign_key(all_settings(ATTACKS, attack)) == then
+        assert campaign_key(key_settings(ATTACKS, attack)) != then
+
+
+def test_a_setting_that_came_later_is_in_the_key_where_it_is_not_what_was_before():
+    late = {text: key_settings(ATTACKS, read_attack(text)) for text in LATE}
+    assert {text: settings.get("curvature") for text, settings in late.items()} == LATE
+    assert named(ATTACKS, read_attack("invgrad"))["settings"]["curvature"] == 0  # records say all
+
+
+LATE = {"invgrad": None, "invgrad:curvature=0.1": 0.1, "prior": 0.1, "prior:curvature=0": None}
+WRONG_THEN = {
+    "copa": "087ad1f3de6b1daa9560",
+    "gradattack:distance=cosine-per-layer": "1712626134bd9d278b5a",
+}

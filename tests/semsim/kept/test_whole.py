@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from semsim.kept.whole import (
+    sweep,
     whole_file,
     whole_folder,
     whole_folders,
@@ -148,3 +149,16 @@ def test_a_folder_that_is_there_is_kept_unless_its_place_is_to_be_taken(tmp_path
         fill(part, "new")
     assert (folder / "a.txt").read_text() == "old"
     assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_what_killed_writers_left_is_swept_once_it_is_old(tmp_path):
+    kept = tmp_path / "runs"
+    for name in (".a.json.12.34.part", ".b.12.34.part/x.png", ".c.12.34.old/y", "c/z", "t.part"):
+        write_text(kept / name, "")
+    write_text(kept / ".d.12.34.old" / "y", "the only one there is")
+    sweep(tmp_path, age=3600)
+    assert len(list(kept.iterdir())) == 6
+    sweep(tmp_path, age=-1)
+    assert sorted(path.name for path in kept.iterdir()) == ["c", "d", "t.part"]
+    assert (kept / "c" / "z").exists()
+    assert (kept / "d" / "y").exists()

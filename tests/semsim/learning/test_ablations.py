@@ -120,6 +120,8 @@ def test_a_summary_is_the_mean_over_seeds_in_the_order_of_values():
     def judged(auc):
         scopes = {"pooled": {"auc": auc, "low": None, "high": None}}
         rows = [{"metric": "semsim:semsim", "rho": None, "auc": scopes}]
+        before = {"pooled": {"auc": 0.25, "low": None, "high": None}}
+        rows.append({"metric": "semsim:semsim.start", "rho": None, "auc": before})
         return {"metrics": [*rows, {"metric": "mse", "rho": 0.5, "auc": scopes}]}
 
     rows = [
@@ -131,5 +133,6 @@ def test_a_summary_is_the_mean_over_seeds_in_the_order_of_values():
     assert table["auc"].tolist() == pytest.approx([0.6, 0.8])
     assert table.loc[0, ["auc_lowest", "auc_highest"]].tolist() == [0.5, 0.7]
     assert table["mse"].tolist() == pytest.approx([0.6, 0.8])
+    assert table["start"].tolist() == [0.25, 0.25]
     assert table[["rho", "ssim"]].isna().all(axis=None)
     assert table["seeds"].tolist() == [2, 2]

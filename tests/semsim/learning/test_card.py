@@ -1,9 +1,17 @@
 """The model card: read as written, and nothing made up where numbers are missing."""
 
 import pytest
+from huggingface_hub import ModelCard
 
 from semsim.errors import WeightsError
-from semsim.learning.card import HEADS, card_paths, read_card, table_rows, without_paths
+from semsim.learning.card import (
+    HEADS,
+    card_markdown,
+    card_paths,
+    read_card,
+    table_rows,
+    without_paths,
+)
 
 
 def test_a_card_lies_beside_its_checkpoint(tmp_path):
@@ -31,3 +39,73 @@ def test_what_is_undefined_is_a_dash_and_not_a_number():
 def test_reasons_keep_what_is_missing_and_not_where_it_was_looked_for():
     told = {"left_out": {"lpips": "alexnet is missing; it was looked for in /home/somebody"}}
     assert without_paths(told)["left_out"] == {"lpips": "alexnet is missing"}
+
+
+def a_card(licence="CC0-1.0", simulated=True):
+    whole = {"auc": 0.9, "low": 0.75, "high": 1.0}
+    row = {
+        **{"metric": "semsim:mine", "title": "SemSim", "rho": 0.5, "rho_low": -0.1},
+        **{"rho_high": 0.8, "tau": None, "tau_low": None, "tau_high": None},
+        "auc": {"pooled": whole},
+    }
+    judged = {
+        **{"n_images": 1, "n_originals": 2, "n_models": 3, "metrics": [row]},
+        **{"left_out": {"lpips": "no weights"}, "notes": ["few models"]},
+    }
+    return {
+        **{"format": "semsim-card/1", "name": "mine", "created": "today", "simulated": simulated},
+        **{"study": None, "n_originals": 4, "n_triplets": 5, "epochs": 6, "sha256": "ab"},
+        "licence": licence,
+        "data": {
+            **{"datasets": ["1", "a: b"], "attacks": ["x"], "models": ["m"]},
+            **{"n_reconstructions": 7, "n_votes": None, "n_annotators": None},
+        },
+        "split": {"words": "some", "hold_out": "model", "fraction": 0.25, "seed": 0, "unused": 1},
+        **{"settings": {"epochs": 6}, "training": {}, "warnings": [], "versions": {"torch": "2"}},
+        **{"held_out": judged, "in_sample": judged},
+    }
+
+
+def test_front_matter_has_the_numbers_with_their_intervals():
+    front = ModelCard(card_markdown(a_card())).data
+    assert (front.license, front.library_name, front.datasets) == (
+        "cc0-1.0",
+        "semsim",
+        ["1", "a: b"],
+    )
+    assert front.metrics == ["spearmanr", "kendalltau", "roc_auc"]
+    assert "simulated-votes" in front.tags
+    found = {one.metric_name: (one.metric_value, one.metric_args) for one in front.eval_results}
+    assert found == {
+        "ρ": (0.5, {"level": 0.95, "low": -0.1, "high": 0.8}),
+        "AUC pooled": (0.9, {"level": 0.95, "low": 0.75, "high": 1.0}),
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "licence", "name"),
+    [("not stated", "unknown", None), ("of the hospital: ask", "other", "of the hospital: ask")],
+)
+def test_a_licence_no_hub_knows_is_not_made_up(words, licence, name):
+    front = ModelCard(card_markdown(a_card(licence=words, simulated=False))).data
+    assert (front.license, front.license_name) == (licence, name)
+    assert "simulated-votes" not in front.tags
+
+
+def test_people_read_the_same_facts():
+    text = card_markdown(a_card()).partition("\n---\n")[2]
+    lines = text.splitlines()
+    assert lines[:3] == ["# SemSim mine", "", lines[2]]
+    assert lines[2].startswith("**Simulated votes.**")
+    for line in (
+        "- Study: not named; no votes, only majorities on 7 reconstructions",
+        "- Held out: some (model, share 0.25, seed 0); 1 reconstructions on neither side",
+        "1 reconstruction of 2 originals by 3 models; 95 % intervals in brackets.",
+        "| SemSim | 0.50 [-0.10, 0.80] | – | 0.90 [0.75, 1.00] | – | – |",
+        "- lpips is left out: no weights",
+        "- few models",
+        "- none",
+        "- epochs: 6",
+    ):
+        assert line in lines
+    assert lines[-1] == "- torch 2"

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from semsim.errors import SettingsError, WeightsError
-from semsim.learning.card_promoted import PROMOTED_FILE, promote, promoted
-from semsim.metrics.network import ModelSettings, SemSimModel, Training, save_semsim
+from semsim.learning.card_promoted import BUILT_IN, PROMOTED_FILE, promote, promoted
+from semsim.metrics.network import ModelSettings, SemSimModel, save_semsim
+from semsim.metrics.provenance import Training
 
 
 @pytest.fixture
@@ -23,6 +24,15 @@ def test_one_is_promoted_until_its_file_goes(checkpoints):
     assert promoted(checkpoints) == "mine"
     (checkpoints / "mine.safetensors").unlink()
     assert promoted(checkpoints) is None
+
+
+def test_the_built_in_one_stands_in_until_another_is_chosen(checkpoints):
+    (checkpoints / "mine.safetensors").rename(checkpoints / f"{BUILT_IN}.safetensors")
+    assert promoted(checkpoints) == BUILT_IN
+    (checkpoints / PROMOTED_FILE).write_text('{"semsim": "gone"}')
+    assert promoted(checkpoints) == BUILT_IN
+    (checkpoints / PROMOTED_FILE).write_text("{")
+    assert promoted(checkpoints) == BUILT_IN
 
 
 def test_only_a_semsim_can_be_promoted(checkpoints):

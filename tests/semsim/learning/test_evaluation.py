@@ -17,11 +17,11 @@ from semsim.metrics import Resources
 from semsim.metrics.network import (
     ModelSettings,
     SemSimModel,
-    Training,
     load_semsim,
     save_semsim,
     semsim_distance,
 )
+from semsim.metrics.provenance import Training
 
 QUICK = AnalysisSettings(bootstraps=30, permutations=19)
 METRICS = ("mse", "ssim", "lpips-alex")

@@ -7,7 +7,8 @@ from torchvision.models import ResNet18_Weights, resnet18
 
 from semsim.errors import SettingsError, WeightsError
 from semsim.learning.initial import absolute, check_initial, identify, load_initial, starts
-from semsim.metrics.network import ModelSettings, SemSimModel, Training, save_semsim
+from semsim.metrics.network import ModelSettings, SemSimModel, save_semsim
+from semsim.metrics.provenance import Training
 
 STATS = {"mean": [0.5] * 3, "std": [0.2] * 3}
 

@@ -6,9 +6,12 @@ import pytest
 import torch
 
 from semsim.errors import SettingsError, StopRequestedError, WeightsError
+from semsim.learning import PRESETS
 from semsim.learning.orders import Order
 from semsim.learning.session import STATE_FILE, learn
-from semsim.metrics.network import load_semsim, read_training
+from semsim.metrics.blocks import NAMES
+from semsim.metrics.network import load_semsim
+from semsim.metrics.provenance import WEIGHT_OF, read_training
 from semsim.progress import silent
 
 
@@ -38,6 +41,8 @@ def begun(order, labels, tmp_path):
 def test_the_outcome_and_the_checkpoint_tell_the_same_story(order, labels, tmp_path):
     outcome = learn(order, labels, tmp_path, silent)
     training = read_training(order.checkpoint)
+    keys = labels["dataset"] + "/" + labels["image_id"].astype(str)
+    assert list(training.originals) == sorted(set(keys))
     assert outcome["checkpoint"] == str(order.checkpoint)
     assert (training.n_originals, training.n_triplets, training.simulated) == (8, 32, True)
     assert training.settings == order.settings.result_settings()
@@ -50,6 +55,15 @@ def test_the_outcome_and_the_checkpoint_tell_the_same_story(order, labels, tmp_p
     for name in ("n_originals", "n_triplets", "simulated", "created", "results", "warnings"):
         assert outcome[name] == getattr(training, name)
     assert load_semsim(order.checkpoint).settings.backbone == "lenet"
+
+
+def test_a_mixed_semsim_tells_what_counts(order, labels, tmp_path):
+    mixed = replace(order, settings=replace(PRESETS["mixed"], device="cpu"))
+    results = learn(mixed, labels, tmp_path, silent)["results"]
+    weights = {name: results[name] for name in results if name.startswith(WEIGHT_OF)}
+    assert [name.removeprefix(WEIGHT_OF) for name in weights] == list(NAMES)
+    assert min(weights.values()) >= 0
+    assert max(weights.values()) != 1
 
 
 def test_a_resumed_training_writes_the_same_checkpoint(order, labels, tmp_path, begun):

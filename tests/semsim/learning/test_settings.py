@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from semsim.errors import SettingsError
-from semsim.learning import BACKBONES, PRESETS, TrainSettings
+from semsim.learning import PRESETS, TrainSettings
+from semsim.metrics import BACKBONES
 
 
 def test_the_paper_preset_is_the_papers():

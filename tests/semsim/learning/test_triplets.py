@@ -123,6 +123,15 @@ def test_missing_columns_are_named():
         take_stock(pd.DataFrame({"dataset": [], "original": [], "reconstruction": []}))
 
 
+@pytest.mark.parametrize("column", ["recognisable", "n_votes", "n_recognised", "votes_per_item"])
+def test_words_in_the_place_of_numbers_and_verdicts_are_named(column):
+    labels = study({("s", "1"): [True, False]}).assign(n_votes=5, n_recognised=3, votes_per_item=5)
+    labels[column] = labels[column].astype(object)
+    labels.loc[1, column] = "word"
+    with pytest.raises(DataError, match=f"column {column} must hold"):
+        take_stock(labels)
+
+
 def test_simulated_votes_are_told_or_refused():
     assert is_simulated(pd.DataFrame({"simulated": [False, True]}))
     assert not is_simulated(pd.DataFrame({"simulated": [False, False]}))

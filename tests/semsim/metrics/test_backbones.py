@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from semsim.errors import SettingsError, UnknownNameError
-from semsim.learning import BACKBONES
+from semsim.metrics import BACKBONES
 from semsim.metrics.backbones import make_backbone
 
 

@@ -5,17 +5,14 @@ from made_weights import CLASSES, make_classifier
 from torch import nn
 
 from semsim.errors import DataError, SettingsError, WeightsError
-from semsim.metrics import Pairs, Resources
+from semsim.metrics import Pairs, Resources, all_metrics, find_metric
 from semsim.metrics.classifier import (
     Classifier,
-    ClassifierDistance,
-    Recogniser,
-    check_name,
-    find_classifier,
     load_classifier,
     recognised,
 )
 from semsim.metrics.frechet import frechet_distance
+from semsim.metrics.recogniser import ClassifierDistance, Recogniser, check_name, find_classifier
 
 CPU = torch.device("cpu")
 
@@ -98,6 +95,21 @@ def test_metrics_use_the_named_classifier(tmp_path):
     shares = Recogniser().prepare(resources)(pairs)
     assert shares.values.shape == (6,)
     assert set(shares.values) <= {0.0, 1.0}
+
+
+def test_a_judge_is_a_recogniser_and_a_distance_by_its_name(tmp_path):
+    make_classifier(tmp_path / "judges/J.safetensors")
+    make_classifier(tmp_path / "own.safetensors")
+    found = all_metrics(Resources(checkpoints=tmp_path, classifiers=()))
+    named = {name for name in found if name.partition(":")[2]}
+    assert named == {"fd:recogniser", "fd:J", "recogniser:J", "fd:own"}
+    x = torch.rand(2, 3, 16, 16, generator=torch.Generator().manual_seed(1))
+    pairs = Pairs(originals=x, reconstructions=x, class_names=("cat",) * 2)
+    metric = find_metric("recogniser:J")
+    assert metric.spec.title == "Recognised by J"
+    scores = metric.prepare(Resources(checkpoints=tmp_path, classifiers=()))(pairs)
+    assert set(scores.values) <= {0.0, 1.0}
+    assert find_metric("recogniser").spec.title == "Recognised by a classifier"
 
 
 def test_a_classifier_is_looked_for_in_every_folder(tmp_path):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -55,7 +57,7 @@ def test_originals_that_sets_share_are_looked_at_once(pairs):
         asked.append(len(images))
         return images.flatten(1).double().numpy()
 
-    of = remembered(features)
+    of = remembered(features, most=3)
     first = of(pairs.originals)
     assert of(pairs.originals.clone()) is first
     assert asked == [3]
@@ -63,6 +65,39 @@ def test_originals_that_sets_share_are_looked_at_once(pairs):
     assert np.array_equal(of(pairs.originals), first)  # another set came between
     assert of(pairs.originals.view(3, 3, 4, 16)).shape == (3, 192)  # same bytes, other images
     assert len(asked) == 5
+
+
+def test_answers_are_kept_while_there_is_room(pairs):
+    asked = []
+    of = remembered(lambda images: asked.append(1) or images.flatten(1).double().numpy(), most=6)
+    third = pairs.originals / 2
+    for images in (pairs.originals, pairs.reconstructions, pairs.originals):
+        of(images)
+    assert len(asked) == 2
+    for images in (third, pairs.originals):  # what was asked for longest ago has gone
+        of(images)
+    assert len(asked) == 3
+    of(pairs.reconstructions)
+    assert len(asked) == 4
+    tight = remembered(lambda images: images.flatten(1).double().numpy(), most=0)
+    assert tight(third) is tight(third)  # the last one is always kept
+
+
+def test_fid_and_kid_share_one_inception_and_say_what_each_says_alone(
+    resources, pairs, monkeypatch
+):
+    alone = [metric.prepare(replace(resources))(pairs) for metric in (Fid(), Kid())]
+    loaded, real = [], inception_features
+    monkeypatch.setattr(fid, "inception_features", lambda *a: loaded.append(a) or real(*a))
+    run = replace(resources)
+    for metric, before in zip((Fid(), Kid()), alone, strict=True):
+        now = metric.prepare(run)(pairs)
+        assert np.array_equal(now.values, before.values)
+        assert now.standard_error == before.standard_error
+    assert len(loaded) == 1
+    Fid().prepare(replace(run))  # of another run, which keeps nothing of this one
+    assert len(loaded) == 2
+    assert replace(run) == run
 
 
 @pytest.mark.parametrize("metric", [Fid, Kid])
@@ -73,7 +108,7 @@ def test_the_judge_looks_at_shared_originals_once(metric, resources, pairs, monk
         return lambda images: seen.append(images) or images.flatten(1).double().numpy()
 
     monkeypatch.setattr(fid, "inception_features", pretend)
-    judge = metric().prepare(resources)
+    judge = metric().prepare(replace(resources))
     for noise in (0.0, 0.5):
         other = Pairs(originals=pairs.originals, reconstructions=pairs.reconstructions * noise)
         judge(other)

@@ -17,7 +17,7 @@ def resources(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model(resources):
-    return load_lpips("squeeze", resources.checkpoints / "squeeze.pth")
+    return load_lpips("squeeze", resources.checkpoints / "squeezenet1_1.pth")
 
 
 def images(n=3, side=20, seed=0):
@@ -25,7 +25,7 @@ def images(n=3, side=20, seed=0):
 
 
 def test_backbone_and_linear_weights_come_from_their_files(model, resources):
-    file = torch.load(resources.checkpoints / "squeeze.pth", weights_only=True)
+    file = torch.load(resources.checkpoints / "squeezenet1_1.pth", weights_only=True)
     assert torch.equal(model.net.slice1[0].weight, file["features.0.weight"])
     assert torch.equal(model.net.slice7[0].expand3x3.bias, file["features.12.expand3x3.bias"])
     # the package's own loader of the same linear weights, with a backbone that is not looked at
@@ -57,7 +57,7 @@ def test_a_score_does_not_depend_on_batch_mates_nor_order(model):
 
 def test_loading_leaves_the_random_state_alone(resources):
     before = torch.get_rng_state()
-    load_lpips("squeeze", resources.checkpoints / "squeeze.pth")
+    load_lpips("squeeze", resources.checkpoints / "squeezenet1_1.pth")
     assert torch.equal(torch.get_rng_state(), before)
 
 

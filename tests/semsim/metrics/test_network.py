@@ -14,13 +14,12 @@ from semsim.errors import DataError, UnknownNameError, WeightsError
 from semsim.metrics.network import (
     ModelSettings,
     SemSimModel,
-    Training,
     load_semsim,
-    read_training,
     resize,
     save_semsim,
     semsim_distance,
 )
+from semsim.metrics.provenance import Training, read_training
 
 TRAINING = Training(
     n_originals=19,
@@ -32,6 +31,8 @@ TRAINING = Training(
     study="Études",
     warnings=["collapsed"],
     results={"loss": 0.1},
+    start="ab12",
+    originals=["symbols/1"],
 )
 
 
@@ -110,8 +111,8 @@ def test_normalised_features_have_length_one():
 
 def test_resizing_stays_in_range_and_keeps_what_fits():
     x = images().round()  # black and white: bicubic would overshoot
-    assert resize(x, 32) is x
-    assert 0 <= resize(x, 20).min() <= resize(x, 20).max() <= 1
+    assert resize(x, (32, 32)) is x
+    assert 0 <= resize(x, (20, 20)).min() <= resize(x, (20, 20)).max() <= 1
 
 
 @pytest.mark.parametrize(

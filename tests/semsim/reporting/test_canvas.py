@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
-from semsim.reporting.canvas import INK, METRIC, PEOPLE, SERIES, cut, distinct
+from semsim.reporting.canvas import INK, METRIC, PEOPLE, SERIES, cut, distinct, rows_axis
 
 LONG = st.lists(
     st.lists(st.sampled_from(["ResNet", "200", "crop", "aug", "3-1-7", "False"]), max_size=9),
@@ -59,3 +60,16 @@ def test_names_that_differ_still_differ(parts):
 def test_cut_keeps_what_fits():
     assert cut("short", 5) == "short"
     assert cut("longer", 5) == "long…"
+
+
+def test_a_long_name_of_a_row_keeps_its_ends_in_two_lines():
+    axes = Figure().subplots()
+    own = "SemSim (semsim-demo-symbols-simulated-votes-1)"
+    start = f"{own[:-1]}, before any vote)"
+    rows_axis(axes, ["MSE", own, start, ""], width=24)
+    names = [one.get_text() for one in axes.get_yticklabels()]
+    assert (names[0], names[3]) == ("MSE", " ")
+    assert all(len(name.splitlines()) <= 2 for name in names)
+    assert len(set(names)) == 4
+    assert names[2].endswith("before any vote)")
+    assert names[1].endswith("votes-1)")

@@ -172,7 +172,7 @@ def test_settings_weights_and_versions_are_all_there():
 
 
 def test_versions_are_those_of_this_installation_unless_given(plain):
-    assert f"&quot;scipy&quot;: &quot;{scipy.__version__}&quot;" in plain
+    assert f"&#34;scipy&#34;: &#34;{scipy.__version__}&#34;" in plain
     assert "No sha256 of weight files was given." in plain
 
 

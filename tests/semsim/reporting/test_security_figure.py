@@ -7,7 +7,7 @@ from semsim.reporting.security_figure import leak_figure
 
 def test_what_is_drawn_is_the_index():
     figure = leak_figure(security_index(CNN3[1], CIFAR), "CNN3")
-    frame = figure.data()
+    frame = figure.frame
     assert list(frame["known"]) == [3072, 867]
     assert list(frame["hidden"]) == [0, 4533]
     assert list(frame["contribution"]) == [0.0, -2266.5]

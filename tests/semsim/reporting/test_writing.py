@@ -89,7 +89,8 @@ class Cells(HTMLParser):
             self.rows[-1].append("")
 
     def handle_data(self, data):
-        self.rows[-1][-1] += data
+        if self.rows and self.rows[-1]:  # else a line break between two tags
+            self.rows[-1][-1] += data.strip("\n")
 
 
 def test_html_is_escaped_scrolls_and_marks_the_best():

@@ -69,7 +69,7 @@ def test_several_processes_find_the_same_as_one(first, tmp_path):
         ("--activations", "relu", "tanh, leaky-relu"),
         ("--seeds", "0", "1 or more"),
         ("--count", "0", "--count is 1 to"),
-        ("--workers", "0", "1 or more"),
+        ("--workers", "0", "or equal to 1"),
         ("--images", "nowhere", "No folder nowhere"),
     ],
 )

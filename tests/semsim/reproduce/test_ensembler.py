@@ -12,7 +12,7 @@ from semsim.cli.reproduce import app
         (("--preset", "paper"), "as --images, or put it at cifar10"),
         (("--preset", "huge"), "small, paper"),
         (("--images", "nowhere"), "No folder nowhere"),
-        (("--workers", "0"), "1 or more"),
+        (("--workers", "0"), "greater than or equal to 1"),
     ],
 )
 def test_what_cannot_be_done_says_why(words, says, tmp_path, monkeypatch):

@@ -111,7 +111,15 @@ def test_what_a_writer_has_in_hand_is_no_set_yet(folder, tmp_path):
 
 
 def test_sets_are_found_below_a_root(folder, tmp_path):
-    assert set_choices([tmp_path, tmp_path / "nothing"]) == [("demo/one", folder)]
+    assert set_choices([tmp_path, tmp_path / "nothing"]) == [("demo/one · target not kept", folder)]
+
+
+def test_a_list_of_sets_says_how_good_their_targets_are(folder, tmp_path):
+    tested = {"accuracy": 0.02, "n_test": 100, "n_classes": 50, "at_chance": True}
+    write_set(folder, {**RUN, "target": tested}, [image("c")])
+    assert set_choices([tmp_path]) == [
+        ("demo/one · target 2% right: at chance (2%)", folder),
+    ]
 
 
 def test_a_broken_set_hides_no_other_and_is_offered_as_broken(folder, tmp_path):
@@ -120,7 +128,7 @@ def test_a_broken_set_hides_no_other_and_is_offered_as_broken(folder, tmp_path):
     (broken / "run.json").write_text("{")
     assert set_choices([tmp_path]) == [
         ("broken (cannot be read)", broken),
-        ("demo/one", folder),
+        ("demo/one · target not kept", folder),
     ]
 
 

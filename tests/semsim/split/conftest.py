@@ -5,7 +5,8 @@ import torch
 
 from semsim.datasets.digits import Digits
 from semsim.split.networks import SmallResNet
-from semsim.split.training import Bench, SplitTrainSettings
+from semsim.split.train_settings import SplitTrainSettings
+from semsim.split.training import Bench
 
 TINY = SplitTrainSettings(epochs=1, ensemble_epochs=1, batch_size=32)
 

@@ -5,9 +5,10 @@ import pytest
 import torch
 
 from semsim.errors import SettingsError
-from semsim.split.attacks import Decoder, ShadowAttack, misalignment, moments
+from semsim.split.attacks import Decoder, misalignment, moments
 from semsim.split.defences import Ensembler, Undefended
 from semsim.split.system import observe
+from semsim.split.train_settings import ShadowAttack
 
 TINY = {"epochs": 1, "decoder_epochs": 1, "batch_size": 32}
 

@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from semsim.errors import SettingsError
+from semsim.split import SPLIT_DEFENCES
 from semsim.split.defences import (
-    SPLIT_DEFENCES,
     DropoutEnsemble,
     DropoutSingle,
     Ensembler,

@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from semsim.errors import SettingsError
+from semsim.split import SPLIT_NETWORKS
 from semsim.split.networks import (
-    SPLIT_NETWORKS,
     ResNet18,
     SmallResNet,
     Task,

@@ -9,7 +9,7 @@ import torch
 
 from semsim.sets.reader import read_set
 from semsim.split.experiment import Leak
-from semsim.split.records import SetFacts, write_split_set
+from semsim.split.records import write_split_set
 from semsim.types import LabelledImages
 
 RESIDUALS = (0.1, 0.5, 0.9, math.nan)
@@ -21,18 +21,7 @@ IMAGES = LabelledImages(
     images=PICTURES,
     labels=torch.zeros(4, dtype=torch.long),
 )
-FACTS = SetFacts(
-    experiment="one",
-    model="small",
-    attack="adaptive",
-    settings={"network": {}, "attack": {}},
-    defence={},
-    train={},
-    accuracy=1.0,
-    valid=True,
-    seeds=(0, 0),
-    seconds=0.0,
-)
+RECORD = {"model": "small", "attack": {"name": "adaptive"}}
 
 
 @pytest.fixture
@@ -50,7 +39,7 @@ def leak():
 
 def test_no_better_than_grey_and_undefined_are_worse_than_grey(leak, tmp_path):
     assert leak.worse_than_grey == [False, True, True, True]
-    rows = read_set(write_split_set(tmp_path, FACTS, IMAGES, leak)).manifest
+    rows = read_set(write_split_set(tmp_path / "set", RECORD, IMAGES, leak)).manifest
     assert list(rows["worse_than_grey"]) == [False, True, True, True]
 
 

@@ -4,9 +4,11 @@ from torchvision import models
 
 from semsim.defences.none import NoDefence
 from semsim.errors import SettingsError, UnknownNameError, WeightsError
-from semsim.targets import load_target, pretrained, save_target
+from semsim.targets import pretrained
+from semsim.targets.model import load_target, save_target
 from semsim.targets.pretrained import Torchvision
-from semsim.targets.train import TrainSettings, train_target
+from semsim.targets.train import train_target
+from semsim.targets.train_settings import TrainSettings
 from semsim.types import LabelledImages
 
 

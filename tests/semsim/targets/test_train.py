@@ -15,11 +15,11 @@ from semsim.targets.degrade import degrade
 from semsim.targets.lenet import CNN4
 from semsim.targets.train import (
     Training,
-    TrainSettings,
     accuracy,
     carry_out,
     train_target,
 )
+from semsim.targets.train_settings import TrainSettings
 from semsim.types import LabelledImages
 
 DATA = Symbols(train_per_class=12, test_per_class=4)
@@ -226,3 +226,36 @@ def test_the_first_epoch_is_walked_at_the_full_step_size(tmp_path, epochs):
 
     first, long = after_one(epochs), after_one(200)
     assert all(torch.equal(first[name], long[name]) for name in long if name.startswith("model/"))
+
+
+UNTIL = TrainSettings(epochs=12, lr=0.05, batch_size=10, until=0.5)
+
+
+def until(checkpoint=None, test=None):
+    epochs = []
+    training = Training(
+        architecture=SmallCNN(width=8),
+        data=few("train"),
+        defence=NoDefence(),
+        settings=UNTIL,
+        test=test,
+        checkpoint=checkpoint,
+    )
+    told = lambda p: epochs.append(int(p.values["epoch"])) if "loss" in p.values else None  # noqa: E731
+    return carry_out(training, told), epochs
+
+
+def test_a_training_ends_where_the_test_share_is_reached(tmp_path):
+    model, epochs = until(tmp_path / "one.part", few("test"))
+    assert accuracy(model, few("test")) >= 0.5
+    assert 1 < len(epochs) < 12
+    again, more = until(tmp_path / "one.part", few("test"))  # the checkpoint is of the last epoch
+    assert more == []
+    assert torch.equal(again.head.weight, model.head.weight)
+
+
+def test_a_share_to_reach_needs_a_test_and_is_a_share():
+    with pytest.raises(SettingsError, match="needs test images"):
+        until()
+    with pytest.raises(SettingsError, match="above 0 and up to 1; got 65"):
+        TrainSettings(until=65)

@@ -94,14 +94,6 @@ def test_a_mistake_is_told_and_clears_what_was_shown(page):
     assert set(others) == {""}
 
 
-def test_every_handler_is_private_and_out_of_the_queue(page):
-    blocks, _, _ = page
-    assert len(blocks.fns) == 3
-    for fn in blocks.fns.values():
-        assert fn.api_visibility == "private"
-        assert not fn.queue
-
-
 def test_an_example_is_attacked(page):
     _, handlers, _ = page
     trouble, html = handlers["try_attack"].fn("3x32x32", rows_of(CNN3[4]))

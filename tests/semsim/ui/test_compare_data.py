@@ -1,13 +1,20 @@
 """What the page shows is what votes and scores say, read once and kept."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from made_study import MODELS, make_labels, make_votes
+from made_weights import make_classifier
 from scipy import stats
 
-from semsim.errors import DataError
-from semsim.metrics.network import ModelSettings, SemSimModel, Training, save_semsim
+from semsim.errors import DataError, SettingsError
+from semsim.learning.card_promoted import BUILT_IN, promote
+from semsim.learning.orders import control_path
+from semsim.metrics.network import ModelSettings, SemSimModel, save_semsim
+from semsim.metrics.provenance import Training
 from semsim.ui import StudyChoice
 from semsim.ui.compare_data import (
     View,
@@ -19,7 +26,9 @@ from semsim.ui.compare_data import (
     origin,
     rows_of_model,
     studies_of,
+    view_of,
 )
+from semsim.weights import sha256_of
 
 VIEW = View(study="1")
 
@@ -109,9 +118,10 @@ def test_studies_are_found_by_id_and_by_name(made_context):
 
 
 def test_the_report_knows_the_protocol_and_the_versions(made_context):
-    context = made_context(n_images=2)
+    context = replace(made_context(n_images=2), collection=lambda study: f"Lists of {study}.")
     found = origin(context, fresh(context, VIEW))
     assert found.protocol == "majority"
+    assert found.collection == "Lists of 1."  # stands in the methods text of the report
     assert found.weights == {}
     assert "torch" in found.versions
 
@@ -140,7 +150,71 @@ def test_a_semsim_says_whom_it_learned_from(made_context, simulated, study, rema
     found = fresh(again, VIEW)
     title = found.spec("semsim:mine").title
     said = [note for note in found.analysis.notes if note.startswith(f"{title}: ")]
-    assert [note.removeprefix(title) for note in said if "resample" not in note] == remarks
+    *others, start = [note.removeprefix(title) for note in said if "resample" not in note]
+    assert others == remarks
+    assert start.endswith("before it saw a vote): its start was not kept.")
+
+
+def test_a_semsim_stands_beside_its_own_start(made_context):
+    context = made_context(n_images=2)
+    torch.manual_seed(0)
+    model = SemSimModel(ModelSettings(backbone="lenet"), mean=[0.5] * 3, std=[0.2] * 3)
+    facts = {"n_originals": 1, "n_triplets": 1, "simulated": False, "created": ""}
+    bare = Training(**facts, versions={}, settings={})
+    mine = context.checkpoints / "mine.safetensors"
+    save_semsim(model, control_path(mine, "start"), replace(bare, control="start"))
+    sha = sha256_of(control_path(mine, "start"))
+    save_semsim(model, mine, replace(bare, start=sha))
+    unscored = fresh(made_context(n_images=2, scored=("mse", "semsim:mine")), VIEW)
+    (said,) = [note for note in unscored.analysis.notes if "own start" in note]
+    assert said.endswith("it has no scores here yet.")
+    both = ("mse", "semsim:mine", "semsim:mine.start")
+    found = fresh(made_context(n_images=2, scored=both), VIEW)
+    assert found.spec("semsim:mine.start").title == "SemSim (mine, before any vote)"
+    (said,) = [note for note in found.analysis.notes if "own start" in note]
+    assert said.startswith("SemSim (mine): It does not beat its own start")
+    assert "no better than it" in said  # it is the same network
+
+
+def save_learned(context, name, originals):
+    """A SemSim that says which originals it learned from."""
+    model = SemSimModel(ModelSettings(backbone="lenet"), mean=[0.5] * 3, std=[0.2] * 3)
+    facts = {"n_originals": 1, "n_triplets": 1, "simulated": False, "created": ""}
+    training = Training(**facts, versions={}, settings={}, originals=originals)
+    save_semsim(model, context.checkpoints / f"{name}.safetensors", training)
+
+
+def test_the_workspaces_semsim_is_judged_by_what_it_has_not_seen(made_context):
+    context = made_context(n_images=3)
+    save_learned(context, BUILT_IN, ["symbols/000", "symbols/002", "digits/001"])
+    view = view_of(context, "1")
+    assert view.unseen_by == BUILT_IN
+    context = made_context(n_images=3, scored=("mse", f"semsim:{BUILT_IN}"))
+    found = fresh(context, view)
+    assert set(found.analysis.evidence.images["image_id"]) == {"001"}
+    assert (found.unseen, found.n_originals) == ({BUILT_IN: 1}, 3)
+    assert not [note for note in found.analysis.notes if "in-sample" in note]
+    assert any(note.startswith("Only the 1 of 3 originals") for note in found.analysis.notes)
+    # All metrics lose the same pictures, and none of their scores.
+    for values in found.analysis.evidence.scores.values():
+        assert not np.isnan(values).any()
+    every = fresh(context, view_of(context, "1", unseen_by=""))
+    assert len(set(every.analysis.evidence.images["image_id"])) == 3
+    said = f"SemSim ({BUILT_IN}): in-sample: it learned from 2 of these 3 originals."
+    assert said in every.analysis.notes
+
+
+def test_nothing_is_left_out_for_a_semsim_that_has_seen_all_or_nothing(made_context):
+    context = made_context(n_images=2)
+    save_learned(context, BUILT_IN, ["symbols/000", "symbols/001"])
+    assert view_of(context, "1").unseen_by == ""
+    save_learned(context, "other", ["digits/000"])
+    promote(context.checkpoints, "other")
+    assert view_of(context, "1").unseen_by == ""
+    with pytest.raises(SettingsError, match="checkpoint"):
+        fresh(context, replace(VIEW, unseen_by="../other"))
+    with pytest.raises(DataError, match="Choose all originals"):
+        fresh(context, replace(VIEW, unseen_by="gone"))
 
 
 def test_imported_labels_are_a_study_without_pictures(made_context, tmp_path):
@@ -170,3 +244,20 @@ def write_import(folder, tables: dict[str, pd.DataFrame]) -> None:
     )
     for name, table in tables.items():
         table.to_parquet(folder / f"{name}.parquet", index=False)
+
+
+def test_the_judge_of_the_lists_is_no_metric_of_the_same_study(made_context):
+    context = made_context(n_images=2)
+    for name in ("lists", "metrics"):
+        make_classifier(context.checkpoints / f"judges/{name}.safetensors", classes=(name, "b"))
+    ranked = sha256_of(context.checkpoints / "judges/lists.safetensors")
+    study = StudyChoice("1", "Made", True, judges=(ranked,))
+    found = fresh(replace(context, studies=lambda: [study]), VIEW)
+    offered = {spec.name for spec in found.specs}
+    assert {"recogniser:metrics", "fd:metrics"} <= offered
+    refused = {spec.name: why for spec, why in found.unavailable}
+    for name in ("recogniser:lists", "fd:lists"):
+        assert name not in offered
+        assert "lists ranked the words of this study's lists" in refused[name]
+    known = fresh(made_context(n_images=2), VIEW)  # a study of which no judge is known
+    assert {"recogniser:lists", "fd:lists"} <= {spec.name for spec in known.specs}

@@ -34,7 +34,7 @@ def test_figures_come_as_png_svg_and_csv(client, name):
         assert f".{ending}" in reply.headers["content-disposition"]
         if start is not None:
             assert reply.content.startswith(start)
-    drawn = figures.figure(held(client.context, VIEW).analysis, name, "mse").data()
+    drawn = figures.figure(held(client.context, VIEW).analysis, name, "mse").frame
     sent = pd.read_csv(io.BytesIO(reply.content))
     assert list(sent.columns) == [str(column) for column in drawn.columns]
     assert len(sent) == len(drawn)

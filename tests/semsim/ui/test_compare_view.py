@@ -6,7 +6,7 @@ import pytest
 from made_study import MODELS
 
 from semsim.metrics import METRICS
-from semsim.reporting import figures, tables
+from semsim.reporting import canvas, figures, tables
 from semsim.reporting.gallery import gallery
 from semsim.ui import compare_view
 from semsim.ui.compare_data import View, fresh, origin
@@ -155,6 +155,29 @@ def test_the_disagreement_gallery_shows_pairs(comparison):
 def test_verdicts(votes, recognised, share, words):
     row = pd.Series({"n_votes": votes, "n_recognised": recognised, "share": share})
     assert words in compare_view.verdict_html(row)
+
+
+def test_what_leaked_is_warm_and_what_did_not_is_cool():
+    red, green, blue = (int(canvas.LEAKED[at : at + 2], 16) for at in (1, 3, 5))
+    assert red > green > blue
+    red, green, blue = (int(canvas.PRIVATE[at : at + 2], 16) for at in (1, 3, 5))
+    assert red < green < blue
+    for kind, colour in (("yes", canvas.LEAKED), ("no", canvas.PRIVATE)):
+        assert f".cmp-{kind} {{background: {colour};" in compare_view.STYLE
+
+
+def test_every_card_of_a_model_says_how_good_its_target_is(comparison):
+    def tested(labels):
+        return labels.assign(target_accuracy=0.02, target_chance=0.02, target_at_chance=True)
+
+    found, metric = comparison(change=tested), METRICS["mse"].spec
+    shown = compare_view.gallery_html(found, "symbols\n000", metric)
+    assert shown.count("target 2% right: at chance (2%)") == len(MODELS)
+    assert "target 2% right: at chance (2%)" in compare_view.pair_html(found, 0)
+    assert "2% right: at chance (2%)" in compare_view.table_html(
+        tables.table(found.analysis, "models"), VIEW
+    )
+    assert "target not kept" in compare_view.pair_html(comparison(), 0)
 
 
 def test_names_cannot_bring_html(comparison, made_context):

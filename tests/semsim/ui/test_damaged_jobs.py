@@ -7,12 +7,12 @@ from types import ModuleType
 import gradio as gr
 import pytest
 
-from semsim.campaign.orders import KIND as CAMPAIGN
-from semsim.federated.comparison import KIND as FEDERATED
+from semsim.campaign.campaign_job import KIND as CAMPAIGN
+from semsim.federated.comparison_job import KIND as FEDERATED
 from semsim.jobs import folders as jobs
 from semsim.learning.ablations_run import STUDY_KIND
 from semsim.learning.orders import KIND as TRAINING
-from semsim.split.orders import KIND as SPLIT
+from semsim.split.split_job import KIND as SPLIT
 from semsim.ui import federated, learn, reconstruct, split
 from semsim.ui.compare_data import View, fresh
 from semsim.ui.compare_jobs import SCORE_JOB, scoring_job

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from semsim.errors import SettingsError
-from semsim.federated.comparison import FederatedOrder, carry_out
-from semsim.federated.leak import REFERENCE, RESCALED
-from semsim.federated.orders import out_of, queue_comparison
+from semsim.federated.arms import REFERENCE, RESCALED
+from semsim.federated.comparison import carry_out
+from semsim.federated.comparison_job import out_of, queue_comparison
+from semsim.federated.settings import FederatedOrder
 from semsim.jobs import folders as jobs
 from semsim.ui import federated
 

@@ -11,12 +11,21 @@ from made_judged import judged_labels, judged_votes
 from semsim.errors import DataError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import JobState
+from semsim.kept.whole import write_json
 from semsim.learning import PRESETS, TrainSettings
-from semsim.learning.ablations_run import JudgedOrder, Material, Workplace, queue_judged
+from semsim.learning.ablations_run import (
+    JudgedOrder,
+    Material,
+    TrainingJob,
+    Workplace,
+    do_training,
+    queue_judged,
+)
+from semsim.learning.card import card_paths, read_card
 from semsim.learning.card_promoted import promoted
 from semsim.learning.orders import Order
 from semsim.learning.splits import HoldOut
-from semsim.metrics.network import read_training
+from semsim.metrics.provenance import read_training
 from semsim.ui import ScienceContext, StudyChoice, learn, learn_chosen, learn_form
 
 QUICK = TrainSettings(backbone="lenet", lr=0.005, epochs=2, batch_size=8, triplets_per_original=2)
@@ -77,6 +86,22 @@ def test_the_page_offers_the_studies_and_what_each_is_good_for(page):
     shown = dict(zip([output.elem_id for output in outputs], values, strict=True))
     assert "No SemSim has been trained" in shown["learn-trainings"]
     assert [value for _, value in shown["learn-weights"].choices] == ["scratch", "imagenet"]
+    assert (shown["learn-preset"], shown["learn-controls"]) == ("mixed", "all")
+    assert (shown["learn-loss"], shown["learn-epochs"]) == ("mixed", 1)
+    assert "With 4 originals and" in split
+
+
+def test_the_preset_follows_from_the_study(context, tables):
+    many = [tables["s1"].assign(dataset=f"textures {n}") for n in range(20)]
+    both = replace(context, labels={"s1": tables["s1"], "s2": pd.concat(many)}.__getitem__)
+    names = [one for one in learn_form.FORM if one != "weights"]
+    for study, preset in (("s1", "mixed"), ("s2", "mixed")):
+        found = learn.advise(both, [study])
+        assert found[0] == preset  # 90 originals, but 360 triplets
+        assert dict(zip(names, found[2:], strict=True))["epochs"] == PRESETS[preset].epochs
+    nothing = learn.advise(both, [])
+    assert nothing == [gr.skip()] * (2 + len(names))
+    assert learn.advise(replace(context, studies=list), ["s9"]) == nothing
 
 
 def test_a_reload_shows_the_newest_training(page, context, tables):
@@ -107,24 +132,6 @@ def test_a_study_nobody_voted_in_says_what_to_do(context):
     assert "simulated" not in stock
 
 
-def test_every_handler_is_private_and_out_of_the_queue(page):
-    blocks, _, _ = page
-    assert len(blocks.fns) == 15
-    for fn in blocks.fns.values():
-        assert fn.api_visibility == "private"
-        assert not fn.queue
-
-
-def test_the_page_keeps_nothing_in_the_browser_session(page):
-    assert not [block for block in page[0].blocks.values() if isinstance(block, gr.State)]
-
-
-def test_no_two_parts_of_the_page_have_one_id(page):
-    blocks, _, _ = page
-    ids = [block.elem_id for block in blocks.blocks.values() if block.elem_id]
-    assert len(ids) == len(set(ids))
-
-
 def test_names_are_free(context, tables):
     assert learn.suggest_name(context, ["s2"]) == "semsim-nobody-voted-1"
     queue(context, tables, "semsim-demo-study-1")
@@ -152,16 +159,16 @@ def test_any_study_name_gives_a_name_a_checkpoint_can_have(context, name):
 )
 def test_a_training_that_cannot_be_says_why_and_leaves_no_job(context, study, name, message):
     with pytest.raises(DataError, match=message):
-        learn.begin_training(context, study, name, QUICK, HoldOut())
+        learn.begin_training(context, study, name, QUICK, HoldOut(), "start")
     assert jobs.list_jobs(context.data / "jobs") == []
 
 
 def test_a_mistake_is_told_and_changes_nothing_else_on_the_page(page):
     _, handlers, _ = page
     values = learn_form.form_values(PRESETS["small"])
-    told, *others = handlers["start"].fn(["s1"], "original", 0.25, "<b>", "small", *values)
+    told, *others = handlers["start"].fn(["s1"], "original", 0.25, "<b>", "small", "start", *values)
     assert 'role="alert"' in told
-    assert "&lt;b&gt;&#x27; cannot name a checkpoint" in told
+    assert "&lt;b&gt;&#39; cannot name a checkpoint" in told
     assert others == [gr.skip()] * (len(handlers["start"].outputs) - 1)
 
 
@@ -185,7 +192,7 @@ def test_a_hold_out_that_cannot_be_is_told_before_anything_starts(context, held)
 def test_a_training_started_on_the_page_ends_in_a_checkpoint(page, context):
     _, handlers, [(load, outputs)] = page
     form = learn_form.form_values(QUICK)
-    values = handlers["start"].fn(["s1"], "architecture=net1", 0.5, " mine ", "small", *form)
+    values = handlers["start"].fn(["s1"], "architecture=net1", 0.5, " mine ", "small", "all", *form)
     assert len(values) == len(handlers["start"].outputs)
     assert values[0] == ""
     (job,) = jobs.list_jobs(context.data / "jobs")
@@ -205,7 +212,9 @@ def test_a_training_started_on_the_page_ends_in_a_checkpoint(page, context):
     assert "In sample" in shown["learn-result"]
     assert "People (ceiling)" in shown["learn-result"]
     assert shown["learn-promote"].visible
-    said, listed = handlers["promote_chosen"].fn(job.id)
+    said, listed, sure = handlers["promote_chosen"].fn(job.id)
+    if sure.visible:  # what two epochs teach is not what this test is of
+        said, listed, sure = handlers["promote_surely"].fn(job.id)
     assert "mine is now the SemSim" in said
     assert "mine ★" in listed
     assert promoted(context.checkpoints) == "mine"
@@ -245,9 +254,53 @@ def test_no_chosen_study_is_asked_for(context):
     assert "Choose at least one study" in learn.describe(context, [])[0]
 
 
+@pytest.fixture
+def lost(context, tables):
+    """A finished training whose card says that it lost to all but its start."""
+    job = queue(context, tables, "mine")
+    asked = jobs.read_order(job, TrainingJob)
+    outcome = do_training(asked, job.folder, lambda progress: None)
+    card = read_card(order(context, "mine").checkpoint)
+    for row in card["held_out"]["against"]:
+        row["difference"] = 0.1 if row["control"] else -0.1
+    write_json(card_paths(order(context, "mine").checkpoint)[1], card)
+    write_json(job.folder / "result.json", {**outcome, "held_out": card["held_out"]})
+    return job
+
+
+def test_a_semsim_that_lost_is_promoted_only_by_somebody_who_is_sure(page, context, lost):
+    _, handlers, _ = page
+    assert jobs.state(lost) is JobState.DONE
+    said, _, sure = handlers["promote_chosen"].fn(lost.id)
+    assert "lost to <strong>MSE, PSNR, SSIM</strong>" in said
+    assert sure.visible
+    assert promoted(context.checkpoints) is None
+    assert handlers["forget"].fn()[1].visible is False  # another training is chosen
+    said, listed, sure = handlers["promote_surely"].fn(lost.id)
+    assert "mine is now the SemSim" in said
+    assert "★" in listed
+    assert not sure.visible
+    assert promoted(context.checkpoints) == "mine"
+
+
+def test_the_result_says_what_it_lost_to(context, lost):
+    *_, result, _ = learn.draw(context, lost)
+    assert "<li>Worse than " in result
+    assert "own start (the same network before it saw a vote)" in result
+    assert "SemSim (mine, before any vote)" in result
+    assert "of its start" in learn.trainings_now(context)
+
+
+def test_a_preset_brings_its_controls(page):
+    _, handlers, _ = page
+    assert [handlers["take_preset"].fn(name)[0] for name in ("small", "paper")] == ["all", "start"]
+
+
 def test_only_a_finished_training_is_promoted(context, tables):
     job = queue(context, tables, "waiting")
-    assert "Choose a training that is done" in learn.promote_training(context, job.id)
-    assert "Choose a training that is done" in learn.promote_training(context, None)
+    for one in (job.id, None):
+        said, asks = learn.promote_training(context, one)
+        assert "Choose a training that is done" in said
+        assert not asks
     assert not any(learn.draw(context, one)[-1].visible for one in (job, None))
     assert promoted(context.checkpoints) is None

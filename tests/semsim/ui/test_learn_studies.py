@@ -101,10 +101,11 @@ def test_the_table_has_a_row_a_value_and_escapes_it():
 
 
 def test_the_figure_shows_the_mean_and_how_far_trainings_lie_apart():
-    own, mse = learn_studies.study_figure(FOUND).data[:2]
+    own, start, mse = learn_studies.study_figure(FOUND).data[:3]
     assert list(own.x) == ["triplet", "<b>"]
     assert own.y[0] == pytest.approx(0.7)
     assert own.error_y.array[0] == pytest.approx(0.1)
     assert own.error_y.arrayminus[0] == pytest.approx(0.1)
     assert list(mse.y) == pytest.approx([0.7, 0.7])
     assert mse.error_y.array is None
+    assert start.name == "Its start"

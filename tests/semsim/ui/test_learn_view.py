@@ -14,6 +14,7 @@ from semsim.ui.learn_view import (
     TrainingRow,
     auc_figure,
     distance_figure,
+    has_course,
     loss_figure,
     result_html,
     split_html,
@@ -22,6 +23,7 @@ from semsim.ui.learn_view import (
     when,
 )
 
+SIZES = ("n_images", "n_originals", "n_models")
 EVIL = "<script>alert(1)</script>"
 RESULT = {
     "name": "mine",
@@ -278,6 +280,27 @@ def test_a_split_says_what_is_missing():
     assert "10 recognisable and 14 unrecognisable" in html
     assert "12 originals have no &lt;unrecognisable&gt; reconstruction" in html
     assert "&lt;net&gt;" in html
+
+
+def test_a_mixed_one_says_what_counts_and_nothing_of_validation_it_had_none_of():
+    results = {"weight of pixels": 0.5, "weight of network": 2.0}
+    judged = {"sample": "held-out", "metrics": [], "left_out": {}, **dict.fromkeys(SIZES, 3)}
+    split = {"words": "originals it has not seen"}
+    mixed = {**RESULT, "results": results, "epochs": 1, "split": split}
+    html = result_html({**mixed, "held_out": judged, "in_sample": judged}, DEMO)
+    assert "1 is what it counted before any vote: pixels 0.50, network 2.00." in html
+    assert "No original was held out" not in html
+    assert "1 epoch." in html
+    assert "No original was held out" in result_html({**RESULT, "results": {}}, DEMO)
+    assert "before any vote" not in result_html(RESULT, DEMO)
+
+
+def test_what_is_fitted_at_once_has_no_curve():
+    alone = [end(1, d_plus=1.0, d_minus=2.0)]
+    assert not any(has_course(f(alone, "a")) for f in (loss_figure, distance_figure, auc_figure))
+    more = [*alone, end(2, d_plus=1.0, d_minus=2.0)]
+    assert has_course(distance_figure(more, "a"))
+    assert has_course(loss_figure([batch(0.5, 1, 2.0), batch(1, 2, 1.0)], "a"))
 
 
 def test_the_promoted_one_is_marked():

@@ -8,10 +8,9 @@ from semsim.errors import SemsimError
 from semsim.jobs import folders as jobs
 from semsim.kept.whole import write_json
 from semsim.learning.card_promoted import PROMOTED_FILE
-from semsim.split.orders import plan_of, queue_split
-from semsim.split.plan import PRESETS, check
-from semsim.split.session import Place
-from semsim.ui import split
+from semsim.split.plan import PRESETS, SplitPlace, check
+from semsim.split.split_job import KIND, plan_of, queue_split
+from semsim.ui import jobpanel, split
 
 FORM = {
     "name": "mine",
@@ -86,14 +85,14 @@ def test_a_trained_semsim_is_offered_before_the_built_in_metrics(tmp_path):
 
 
 def test_a_page_without_experiments_says_what_to_do(tmp_path):
-    assert split.newest(tmp_path) is None
+    assert jobpanel.newest(tmp_path, KIND) is None
     assert "No experiment has been run" in split.outcome_html(None)
 
 
 def test_the_newest_experiment_is_shown_and_an_unfinished_one_has_no_result(tmp_path):
-    place = Place(data=tmp_path, checkpoints=tmp_path, device="cpu")
+    place = SplitPlace(data=tmp_path, checkpoints=tmp_path, device="cpu")
     queue_split(replace(PRESETS["small"], name="old"), place)
     job = queue_split(replace(PRESETS["small"], name="new"), place)
-    assert split.newest(tmp_path / "jobs") == job.id
+    assert jobpanel.newest(tmp_path / "jobs", KIND) == job.id
     assert plan_of(jobs.open_job(tmp_path / "jobs", job.id)).name == "new"
     assert split.outcome_html(job) == ""

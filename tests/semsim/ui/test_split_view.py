@@ -1,7 +1,7 @@
 import torch
 
 from semsim.split.experiment import Leak
-from semsim.split.records import SetFacts, write_split_set
+from semsim.split.records import write_split_set
 from semsim.types import LabelledImages
 from semsim.ui import split_view
 
@@ -40,19 +40,12 @@ def written(folder, name="single"):
         shadow_accuracy=0.5,
         decoder_error=0.1,
     )
-    facts = SetFacts(
-        experiment="x",
-        model=f"small/{name}/seed 0",
-        attack="adaptive",
-        settings={"attack": {}, "network": {}},
-        defence={},
-        train={},
-        accuracy=0.9,
-        valid=True,
-        seeds=(0, 0),
-        seconds=1.0,
-    )
-    return write_split_set(folder, facts, images, leak)
+    record = {
+        "model": f"small/{name}/seed 0",
+        "target": {"valid": True, "test_accuracy": 0.9},
+        "attack": {"name": "adaptive"},
+    }
+    return write_split_set(folder / name, record, images, leak)
 
 
 def test_scores_are_told_with_their_spread_and_words_are_escaped():

@@ -1,0 +1,201 @@
+"""python -m annotation studies, create, export and so on: what is done to a whole study."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from annotation import formats
+from annotation.cli.console import DATA, STDOUT, Database, DataDir, opened, told_errors
+from annotation.cli.naming import StudyName, find_study
+from annotation.domain import USUAL_TASK, HeadlineRule, StudySpec, Task
+from annotation.formats import FORMATS, What
+from annotation.study import exports, labelling, protocols, setting_texts
+from annotation.study import simulate as simulation
+from annotation.study.create import Examination, examine, keep_study
+
+app = typer.Typer(add_completion=False)
+
+Out = Annotated[
+    Path,
+    typer.Option("--out", help="File, .csv, .jsonl or .parquet; - is stdout."),
+]
+
+
+@app.command()
+def studies(data_dir: DataDir = DATA, database: Database = None) -> None:
+    """List all studies."""
+    with opened(database, data_dir) as store:
+        for one in labelling.list_studies(store):
+            marks = " simulated" if one.spec.simulated else ""
+            typer.echo(
+                f"{one.id}  {one.name}  {one.task} {one.status}{marks}  {one.n_items} items  "
+                f"link /join/{one.token}"
+            )
+
+
+def _setting(name: str) -> Any:
+    return typer.Option(help=setting_texts.HELP[name])
+
+
+CREATE = """Create a study from reconstruction sets, or from a manifest.
+
+A manifest has the columns model, dataset, attack, image_id, class_name,
+original, reconstruction and, if known, attacked; the last three are paths
+from its folder on."""
+
+
+@app.command(help=f"{CREATE}\n\nSettings:\n\n{setting_texts.table()}")
+def create(
+    name: Annotated[str, typer.Argument(help="What to call the study.")],
+    sets: Annotated[
+        list[Path] | None, typer.Option("--set", help="A reconstruction set; repeat it.")
+    ] = None,
+    manifests: Annotated[
+        list[Path] | None,
+        typer.Option("--manifest", help="A .csv, .jsonl or .parquet, a row a reconstruction."),
+    ] = None,
+    task: Annotated[Task, _setting("task")] = USUAL_TASK,
+    votes_per_item: Annotated[int, _setting("votes_per_item")] = StudySpec.votes_per_item,
+    list_size: Annotated[int, _setting("list_size")] = StudySpec.list_size,
+    decoy_rate: Annotated[float, _setting("decoy_rate")] = StudySpec.decoy_rate,
+    headline: Annotated[HeadlineRule, _setting("headline")] = StudySpec.headline,
+    seed: Annotated[int, _setting("seed")] = StudySpec.seed,
+    simulated: Annotated[bool, _setting("simulated")] = StudySpec.simulated,
+    password: Annotated[str | None, _setting("password")] = StudySpec.password,
+    setting: Annotated[
+        list[str] | None, typer.Option("--setting", help="NAME=VALUE, listed above; repeat it.")
+    ] = None,
+    gold: Annotated[
+        Path | None, typer.Option(help="A .csv of known answers: model, image_id, answer.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be made, and every problem.")
+    ] = False,
+    data_dir: DataDir = DATA,
+    database: Database = None,
+) -> None:
+    folders, files = sets or [], manifests or []
+    with told_errors():
+        flags = {
+            "task": task,
+            "votes_per_item": votes_per_item,
+            "list_size": list_size,
+            "decoy_rate": decoy_rate,
+            "headline": headline,
+            "seed": seed,
+            "simulated": simulated,
+            "password": password,
+        }
+        spec = StudySpec(name=name, **{**flags, **setting_texts.parse(setting or ())})
+        found = examine(spec, folders, files, gold=gold)
+        if dry_run:
+            _report(found)
+            return
+    with opened(database, data_dir, make=True) as store:
+        made = keep_study(store, found, data_dir / "images")
+        typer.echo(
+            f"{made.id}  {made.n_items} items ({made.n_decoys} decoys), "
+            f"{made.n_failed} failed attacks left out, link /join/{made.token}"
+        )
+        for line in (found.people_needed, *found.notes):
+            typer.echo(line)
+
+
+@app.command()
+def amend(
+    name: StudyName,
+    setting: Annotated[list[str], typer.Option("--setting", help="NAME=VALUE; repeat it.")],
+    why: Annotated[str, typer.Option(help="The reason, kept with the new version.")],
+    data_dir: DataDir = DATA,
+    database: Database = None,
+) -> None:
+    """Change settings of a study: a new version of its protocol, stamped on the votes to come."""
+    with opened(database, data_dir) as store:
+        found = protocols.amend(
+            store, find_study(store, name).id, setting_texts.parse(setting), why
+        )
+        typer.echo(f"{found.name}: protocol version {found.version}, {found.protocol}")
+
+
+@app.command()
+def protocol(name: StudyName, data_dir: DataDir = DATA, database: Database = None) -> None:
+    """List the versions of a study's protocol."""
+    with opened(database, data_dir) as store:
+        for one in protocols.protocol_versions(store, find_study(store, name).id):
+            changes = ", ".join(f"{key} = {getattr(one.spec, key)!s}" for key in one.changed)
+            words = f"  {changes} ({one.why})" if changes else ""
+            typer.echo(f"{one.version}  {one.at:%Y-%m-%d %H:%M} UTC  {one.sha256}{words}")
+        lists = exports.facts_of_lists(store, find_study(store, name).id)
+        for line in lists.said if lists else ():
+            typer.echo(line)
+
+
+def _report(found: Examination) -> None:
+    typer.echo(found.text())
+    typer.echo("Dry run: nothing was written.")
+    if found.problems:
+        raise typer.Exit(1)
+
+
+@app.command()
+def simulate(
+    name: StudyName,
+    annotators: Annotated[int, typer.Option(help="How many of the jury.")] = 5,
+    data_dir: DataDir = DATA,
+    database: Database = None,
+) -> None:
+    """Let simulated annotators answer a study that was created with --simulated."""
+    with opened(database, data_dir) as store:
+        found = find_study(store, name)
+        simulation.simulate(store, found.id, annotators)
+        typer.echo(
+            f"{len(exports.export_votes(store, found.id))} simulated votes in {found.name!r}"
+        )
+
+
+@app.command()
+def progress(name: StudyName, data_dir: DataDir = DATA, database: Database = None) -> None:
+    """Show how far a study is."""
+    with opened(database, data_dir) as store:
+        now = labelling.progress(store, find_study(store, name).id)
+        for votes, items in enumerate(now.coverage):
+            typer.echo(f"{items:6d} of {now.n_items} items have {votes} votes")
+        for row in now.annotators:
+            rt = "" if row.median_rt_ms is None else f"  median {row.median_rt_ms:.0f} ms"
+            marks = "  simulated" if row.simulated else ""
+            typer.echo(f"{row.done:6d} votes by {row.name}{rt}{marks}")
+
+
+FORMAT_LIST = "\n\n".join(
+    f"{name}: {one.about} ({', '.join(one.writers)})" for name, one in FORMATS.items()
+)
+
+
+@app.command(help=f"Write a study to a file or a new folder.\n\nFormats:\n\n{FORMAT_LIST}")
+def export(
+    name: StudyName,
+    out: Annotated[Path, typer.Option("--out", help="File or new folder; - is stdout.")],
+    form: Annotated[
+        str | None, typer.Option("--format", help="One of those above.  [default: by the ending]")
+    ] = None,
+    what: Annotated[
+        What | None, typer.Option(help="Which table.  [default: the first the format has]")
+    ] = None,
+    data_dir: DataDir = DATA,
+    database: Database = None,
+) -> None:
+    with opened(database, data_dir) as store:
+        data = exports.read_study(store, find_study(store, name).id, data_dir / "images")
+        if out == STDOUT:
+            content, said = formats.content(data, form or "csv", what)
+            typer.echo(content, nl=False)
+            typer.echo(said, err=True)
+        else:
+            typer.echo(f"{formats.export(data, out, form, what)} in {out}")
+
+
+@app.command()
+def labels(name: StudyName, out: Out, data_dir: DataDir = DATA, database: Database = None) -> None:
+    """Write the majority label of every reconstruction, one a row."""
+    export(name, out, what=What.LABELS, data_dir=data_dir, database=database)

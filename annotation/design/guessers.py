@@ -1,0 +1,149 @@
+"""How often somebody is right who sees only the candidate lists, never a picture.
+
+Whoever plans a study wants to know it: a share recognised that a guesser reaches says nothing of
+what leaks. A guesser scores the words of each list and takes the best; where words tie it guesses
+among them, so the figures are expected shares and need no chance.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+BOUND = 1.5  # times chance, above which a guesser is warned of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lists:
+    """Candidate lists as numbers.
+
+    words: (N, k) places of the words among the `n_classes` that stand on any list, in the order of
+    the alphabet, rising in each row. right: (N,) the column that is right.
+    """
+
+    words: np.ndarray
+    right: np.ndarray
+    n_classes: int
+
+    @classmethod
+    def of(cls, lists: Sequence[Sequence[str]], answers: Sequence[str]) -> Self:
+        """`lists` of equally many words, `answers` the right one of each."""
+        place = {name: k for k, name in enumerate(sorted({word for one in lists for word in one}))}
+        words = np.sort([[place[word] for word in one] for one in lists], axis=1)
+        right = words == np.array([[place[answer]] for answer in answers])
+        return cls(words=words, right=right.argmax(axis=1), n_classes=len(place))
+
+    @property
+    def chance(self) -> float:
+        """How often blind guessing is right."""
+        return 1 / self.words.shape[1]
+
+    def counts(self) -> np.ndarray:
+        """(N, k) on how many lists each word stands."""
+        return np.bincount(self.words.ravel(), minlength=self.n_classes)[self.words]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guess:
+    """What one guesser reaches.
+
+    rate: the share of lists on which they are right, 0 to 1. chance: of who guesses blindly.
+    bounded: whether more than `BOUND` times chance is a flaw of the lists; it is none of whoever
+    has been told more than the lists say.
+    """
+
+    name: str
+    rule: str
+    rate: float
+    chance: float
+    bounded: bool
+
+    @property
+    def too_good(self) -> bool:
+        """Whether the lists give the answer away."""
+        return self.bounded and self.rate > BOUND * self.chance + 1e-9
+
+
+def guesses(lists: Lists) -> tuple[Guess, ...]:
+    """What each guesser reaches on `lists`."""
+    return tuple(
+        Guess(
+            name=name,
+            rule=rule,
+            rate=float(hits(name, lists).mean()),
+            chance=lists.chance,
+            bounded=name not in _TOLD,
+        )
+        for name, (rule, _) in GUESSERS.items()
+    )
+
+
+def hits(name: str, lists: Lists) -> np.ndarray:
+    """(N,) how likely the guesser `name` is right on each list."""
+    scores = GUESSERS[name][1](lists)
+    best = scores >= scores.max(axis=1, keepdims=True) - 1e-9
+    return best[np.arange(len(best)), lists.right] / best.sum(axis=1)
+
+
+def most_right(found: Sequence[Guess]) -> Guess:
+    """The bounded guesser who reaches most."""
+    return max((one for one in found if one.bounded), key=lambda one: one.rate)
+
+
+def said(found: Sequence[Guess]) -> str:
+    """What guessers reach, in a sentence or two; empty without lists."""
+    if not found:
+        return ""
+    most = most_right(found)
+    reach = (
+        f"Somebody who sees only the lists, and {most.rule}, names {most.rate:.1%} of the "
+        f"right answers; chance is {most.chance:.1%}."
+    )
+    if not most.too_good:
+        return f"{reach} That is not above {BOUND:g} times chance."
+    return f"{reach} Warning: above {BOUND:g} times chance the lists give the answer away."
+
+
+def _outside_the_run(lists: Lists) -> np.ndarray:
+    """(N, k) how far the next word of the list is in the alphabet."""
+    ends = np.full((len(lists.words), 1), lists.n_classes)
+    gaps = np.hstack([ends, np.diff(lists.words, axis=1), ends])
+    return np.minimum(gaps[:, :-1], gaps[:, 1:])
+
+
+def _central(lists: Lists) -> np.ndarray:
+    """(N, k) on how many other lists a word meets words of this one, for each it stands on.
+
+    The classes like one class are like each other less: the right word is in their midst.
+    """
+    on = np.zeros((len(lists.words), lists.n_classes), dtype=np.float32)
+    np.put_along_axis(on, lists.words, 1, axis=1)
+    together = on.T @ on
+    np.fill_diagonal(together, 0)
+    met = np.take_along_axis(on @ together, lists.words, axis=1) - (lists.words.shape[1] - 1)
+    return met / np.maximum(1, lists.counts() - 1)
+
+
+def _usual_place(lists: Lists) -> np.ndarray:
+    """(N, k) how many answers of the other lists stand at each place."""
+    own = np.arange(lists.words.shape[1]) == lists.right[:, None]
+    return own.sum(axis=0) - own
+
+
+def _told_originals(lists: Lists) -> np.ndarray:
+    answers = np.take_along_axis(lists.words, lists.right[:, None], axis=1)
+    return np.isin(lists.words, answers).astype(float)
+
+
+GUESSERS: Mapping[str, tuple[str, Callable[[Lists], np.ndarray]]] = {
+    "rarest": ("takes the word that stands on the fewest lists", lambda lists: -lists.counts()),
+    "commonest": ("takes the word that stands on the most lists", Lists.counts),
+    "outside-the-run": ("takes the word furthest from others in the alphabet", _outside_the_run),
+    "central": ("takes the word that goes best with the rest of its list", _central),
+    "usual-place": ("takes the place where most other answers stand", _usual_place),
+    "told-originals": ("was told which words are right somewhere", _told_originals),
+}
+# Both need answers, which no list tells. A bound would be on what people are asked about.
+_TOLD = {"usual-place", "told-originals"}
+BOUNDED = tuple(name for name in GUESSERS if name not in _TOLD)

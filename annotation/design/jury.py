@@ -1,0 +1,43 @@
+"""The jury: what simulated annotators say, worked out from what five classifiers see.
+
+They exist so that the product can be tried before people have labelled anything. Each answers by
+what it sees itself; they share neither a classifier nor an opinion.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from annotation.tasks.kind import NONE
+
+_ROUNDING = 1e-6  # by which probabilities may sum to more than 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sight:
+    """What one juror sees in one picture.
+
+    logs: its log-probability of each class; what is left to 1 is that there is nothing to be named.
+    threshold: the certainty from which it names the class it finds most likely.
+    """
+
+    juror: str
+    logs: Mapping[str, float]
+    threshold: float
+
+
+def said(sight: Sight, offered: Sequence[str]) -> str:
+    """The likeliest of the classes `offered`, or "none" where the juror is not certain enough.
+
+    Its certainty is the probability of that class among those offered and nothing at all.
+    """
+    seen = {name: math.exp(sight.logs.get(name, -math.inf)) for name in offered}
+    best = max(offered, key=lambda name: sight.logs.get(name, -math.inf))
+    nothing = max(0.0, 1 - sum(map(math.exp, sight.logs.values())))
+    among = sum(seen.values()) + (nothing if nothing > _ROUNDING else 0.0)
+    return best if among > 0 and seen[best] / among >= sight.threshold else NONE
+
+
+def answers(jury: Sequence[Sight], offered: Sequence[str]) -> dict[str, str]:
+    """What each juror says of a picture, by its name."""
+    return {sight.juror: said(sight, offered) for sight in jury}

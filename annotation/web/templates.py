@@ -1,0 +1,38 @@
+"""HTML from the templates in this room and in `ui`; every text they are given is escaped.
+
+As in JSX, a line break beside a tag or a value is nothing, and any other one is a space.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2.ext import Extension
+from starlette.responses import HTMLResponse
+
+_HERE = Path(__file__).parent
+_BESIDE = re.compile(r"(?<=[>}])\s*\n\s*|\s*\n\s*(?=[<{])")
+
+
+class _Lines(Extension):
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        return re.sub(r"\s*\n\s*", " ", _BESIDE.sub("", source.strip()))
+
+
+_TEMPLATES = Environment(
+    loader=FileSystemLoader([_HERE / "html", _HERE.parent / "ui/html"]),
+    autoescape=True,
+    undefined=StrictUndefined,
+    extensions=[_Lines],
+)
+
+
+def fill(template: str, **values: Any) -> str:
+    """The HTML of a template, which must be given every value that it asks for."""
+    return _TEMPLATES.get_template(template).render(values)
+
+
+def page(template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """The same as a response, which nobody on the way keeps."""
+    return HTMLResponse(fill(template, **values), status, headers={"Cache-Control": "no-store"})

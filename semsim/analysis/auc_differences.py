@@ -1,0 +1,61 @@
+"""Whether one metric tells images apart better than another: paired, image by image."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from semsim.analysis.evidence import Evidence
+from semsim.analysis.human import verdict
+from semsim.analysis.layout import layout_of
+from semsim.analysis.measures import sign_of
+from semsim.analysis.resampling import resample, varied_interval
+from semsim.analysis.result import AnalysisSettings
+from semsim.analysis.roc import contest_of, pooled_auc
+from semsim.metrics.base import MetricSpec
+
+# `difference` is the pooled AUC of the metric minus that of the other, on the images both judge.
+COLUMNS = (
+    *("metric", "title", "auc", "other_auc", "difference", "low", "high", "n_originals"),
+    *("interval_undefined", "undefined"),
+)
+_NO_CONTEST = "no images of both kinds that both judge"
+
+
+def auc_differences(
+    own: MetricSpec, others: Iterable[MetricSpec], evidence: Evidence, settings: AnalysisSettings
+) -> pd.DataFrame:
+    """One row an other metric of images: pooled AUC of `own` less its, columns `COLUMNS`.
+
+    Both are of the images both have scores of. The interval is the 95 % paired cluster bootstrap:
+    originals are drawn anew, the same for both metrics; `interval_undefined` says why there is
+    none. NaN where there is no AUC, and `undefined` says why.
+    """
+    layout = layout_of(evidence.images)
+    drawn = resample(layout, settings.bootstraps, 1, settings.seed).originals
+    weights = np.vstack([np.ones((1, layout.n_originals)), drawn])
+    human = verdict(evidence, settings.headline)
+    rows = []
+    for other in (spec for spec in others if spec.per_image):
+        values = [sign_of(spec) * evidence.scores[spec.name] for spec in (own, other)]
+        used = ~np.isnan(values[0]) & ~np.isnan(values[1]) & ~np.isnan(human) & (human != 0.5)
+        original = layout.original[used]
+        one_group = np.zeros_like(original)
+        seen = human[used] > 0.5
+        contests = [contest_of(side[used], seen, one_group, original) for side in values]
+        row: dict[str, Any] = {"metric": other.name, "title": other.title}
+        if not contests[0].n_groups:
+            rows.append({**row, "n_originals": 0, "undefined": _NO_CONTEST})
+            continue
+        a, b = (pooled_auc(contest, weights) for contest in contests)
+        low, high, why = varied_interval((a - b)[1:])
+        rows.append(
+            {
+                **row,
+                **{"auc": a[0], "other_auc": b[0], "difference": a[0] - b[0]},
+                **{"low": low, "high": high, "n_originals": len(np.unique(original))},
+                "interval_undefined": why,
+            }
+        )
+    return pd.DataFrame(rows).reindex(columns=list(COLUMNS))

@@ -1,0 +1,122 @@
+"""Attacks on many images of one model at once: what they share around their own way of solving."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from semsim.attacks.labels import Label, label_of
+from semsim.attacks.minimise import Descended, one_of
+from semsim.errors import AttackFailedError, SettingsError
+from semsim.progress import Report, silent
+from semsim.types import GradientObservation, Reconstruction
+
+Found = Reconstruction | AttackFailedError
+
+
+class Together:
+    """An attack that works on many images of one model at once, each as if it were alone."""
+
+    @property
+    def label(self) -> Label:
+        """Whether the label is known or inferred; a setting of an attack that has it as a field."""
+        return "known"
+
+    @abstractmethod
+    def solve(
+        self,
+        seen: Sequence[GradientObservation],
+        labels: Sequence[int],
+        rngs: Sequence[torch.Generator],
+        report: Report,
+    ) -> list[Found]:
+        """A reconstruction, or why there is none, for each observation, of which `labels` tell."""
+
+    def check(self, seen: GradientObservation) -> None:
+        """Raise `AttackFailedError` unless the observation has what the attack works with."""
+
+    def __call__(
+        self, seen: GradientObservation, *, rng: torch.Generator, report: Report = silent
+    ) -> Reconstruction:
+        """Reconstruct the image behind `seen`; raises `AttackFailedError` on divergence."""
+        return only(self.many([seen], rngs=[rng], report=report))
+
+    def many(
+        self,
+        seen: Sequence[GradientObservation],
+        *,
+        rngs: Sequence[torch.Generator],
+        report: Report = silent,
+    ) -> list[Found]:
+        """One result an observation; a failed image does not stop the others.
+
+        seen: of one model and one image shape; `SettingsError` otherwise. rngs: one an
+        observation, so that an image's result does not depend on its company.
+        """
+        _check_together(seen, rngs)
+        found: dict[int, Found] = {}
+        labels: dict[int, int] = {}
+        for place, one in enumerate(seen):
+            try:
+                label = label_of(one, self.label)
+                self.check(one)
+                labels[place] = label
+            except AttackFailedError as failure:
+                found[place] = failure
+        if labels:
+            good = [seen[place] for place in labels], list(labels.values())
+            solved = self.solve(*good, [rngs[place] for place in labels], report)
+            found |= zip(labels, solved, strict=True)
+        return [found[place] for place in range(len(seen))]
+
+
+def only(found: Sequence[Found]) -> Reconstruction:
+    """The one reconstruction in `found`; raises its `AttackFailedError` where there is none."""
+    (one,) = found
+    if isinstance(one, AttackFailedError):
+        raise one
+    return one
+
+
+def best_of_starts(
+    restarts: int, start: Callable[[Report], Sequence[Found]], report: Report
+) -> list[Found]:
+    """The best of what each of several starts found, for each image.
+
+    The lowest objective counts: an attacker has nothing else to go by.
+    """
+    if restarts < 1:
+        raise AttackFailedError(f"Expected at least one restart, got {restarts}.")
+    starts = [start(one_of(report, part, restarts)) for part in range(restarts)]
+    return [best(each) for each in zip(*starts, strict=True)]
+
+
+def best(found: Sequence[Found]) -> Found:
+    """The lowest objective of those that did not fail, or else the first failure."""
+    good = [one for one in found if isinstance(one, Reconstruction)]
+    return min(good, key=lambda one: one.objective) if good else found[0]
+
+
+def reconstructions(
+    images: Tensor, ended: Descended, residual: Tensor, grey_residual: Tensor
+) -> list[Found]:
+    """One value an image, (N, C, H, W) in [0, 1]: its reconstruction, or why it has none."""
+    values = ended.objective.tolist(), residual.tolist(), grey_residual.tolist(), ended.failures
+    return [
+        Reconstruction(
+            image=image.to(torch.float32), objective=value, residual=own, grey_residual=grey
+        )
+        if failure is None
+        else AttackFailedError(failure)
+        for image, value, own, grey, failure in zip(images, *values, strict=True)
+    ]
+
+
+def _check_together(seen: Sequence[GradientObservation], rngs: Sequence[torch.Generator]) -> None:
+    if len(seen) != len(rngs):
+        raise SettingsError(f"{len(seen)} observations came with {len(rngs)} generators.")
+    if any(one.model is not seen[0].model or one.shape != seen[0].shape for one in seen):
+        raise SettingsError(
+            "Observations that are attacked together must share one model and one image shape."
+        )

@@ -1,0 +1,127 @@
+"""Asking for a campaign: its plan from the data at hand, and the job it becomes."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from semsim.campaign.plan import Campaign, Plan, check, make_plan
+from semsim.campaign.probe import known_estimate
+from semsim.campaign.watch import CAMPAIGN, RunFolder
+from semsim.datasets import DATASETS
+from semsim.errors import JobError
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job
+from semsim.jobs.orders import Place, from_record, to_record
+from semsim.judges.shelf import check_classes, classes_of, find_judge
+from semsim.progress import Report
+from semsim.registry import Plugin, build, read_plugin
+from semsim.types import LabelledImages
+from semsim.weights import CHECKPOINTS
+
+KIND = "campaign"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignOrder(Place):
+    """A campaign and where it is carried out; `device` is that of each worker.
+
+    scheduler: address of a Dask scheduler, "" for this machine. workers: processes on this
+    machine, 0 for one a core. retry: see `HowToRun`. judge: of those in `checkpoints`, the one that
+    reads the pictures at the end; "" for none.
+    """
+
+    campaign: Campaign
+    scheduler: str = ""
+    workers: int = 0
+    retry: bool = False
+    judge: str = ""
+    checkpoints: Path = CHECKPOINTS
+
+
+def plan_of(campaign: Campaign) -> Plan:
+    """The plan of `campaign` on the data sets of this machine.
+
+    Raises `SettingsError` for what cannot be, `DataError` that says how to get missing data.
+    """
+    check(campaign)
+    tests = {text: load(read_plugin(DATASETS, text), "test") for text in campaign.datasets}
+    return make_plan(campaign, tests)
+
+
+def load(dataset: Plugin, split: str) -> LabelledImages:
+    """One split of a data set."""
+    images: LabelledImages = build(DATASETS, dataset.name, dataset.settings)(split)
+    return images
+
+
+def queue_campaign(order: CampaignOrder, root: Path) -> Job:
+    """The job that will carry out `order`, below `root`; not yet started.
+
+    Raises `JobError` where the campaign is under way, `SettingsError` where another one has the
+    name or it cannot be planned.
+    """
+    name = order.campaign.name
+    check(order.campaign)
+    if order.judge:
+        find_judge(order.judge, order.checkpoints)
+    RunFolder(order.data, name).claim(order.campaign)
+    if any(name_of(job) == name for job in jobs.live_jobs(root, KIND)):
+        raise JobError(f"{name!r} is under way already.")
+    return jobs.create(
+        root,
+        kind=KIND,
+        title=f"Campaign {name}",
+        order=order.resolved(),
+        files={CAMPAIGN: to_record(order.campaign)},  # for --file
+    )
+
+
+def jobs_of(root: Path, name: str) -> list[Job]:
+    """The jobs of the campaign called `name`, newest first."""
+    return [job for job in jobs.list_jobs(root, KIND) if name_of(job) == name]
+
+
+def name_of(job: Job) -> str:
+    """The campaign a job carries out; "" where its folder does not say."""
+    try:
+        return str(jobs.read_json(job.folder / CAMPAIGN)["name"])
+    except (JobError, KeyError):
+        return ""
+
+
+def do_campaign(order: CampaignOrder, folder: Path, report: Report) -> dict[str, Any]:
+    """Carry out a job's order; what is finished lies in the data folder, not in `folder`."""
+    from semsim.campaign import runner, work  # takes a second, and only a job needs it
+    from semsim.grid.machines import connect
+    from semsim.judges.apply import judge_new
+
+    del folder
+    plan = plan_of(order.campaign)
+    judge = find_judge(order.judge, order.checkpoints) if order.judge else None
+    if judge is not None:  # said before hours of work, not after
+        for text, images in plan.images.items():
+            check_classes(classes_of(judge), order.judge, images.classes, f"The data set {text}")
+    known = known_estimate(plan, order.data)
+    how = runner.HowToRun(device=order.device, retry=order.retry)
+    how = how if known is None else replace(how, estimate=known)
+    with connect(order.scheduler, order.workers, needs=work.__name__) as client:
+        outcome = runner.run_plan(plan, order.data, client, how, report)
+    if judge is None:
+        return outcome
+    read = judge_new(judge, [Path(one) for one in outcome["sets"]])
+    return {**outcome, "judged": [one.said for one in read], "judge": order.judge}
+
+
+def campaign_order(job: Job) -> CampaignOrder:
+    """The order of a job; one of a previous version says in its arguments where."""
+    if not job.argv:
+        return jobs.read_order(job, CampaignOrder)
+    given = jobs.older_options(job, "data-dir")
+    return CampaignOrder(
+        campaign=from_record(Campaign, jobs.read_json(job.folder / CAMPAIGN)),
+        data=Path(given["data-dir"]),
+        scheduler=given.get("scheduler", ""),
+        workers=int(given.get("workers", 0)),
+        device=given.get("device", "auto"),
+        retry="retry-failed" in given,
+    )

@@ -1,0 +1,101 @@
+"""What the jury sees in reconstruction sets of `symbols`, as a file in each of them."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pandas as pd
+import torch
+
+from semsim.datasets.symbols import GLYPHS
+from semsim.errors import DataError
+from semsim.grid.engine import Piece, Standing, spread
+from semsim.images import from_uint8, read_image, to_uint8
+from semsim.kept.keys import key_of
+from semsim.kept.whole import whole_file
+from semsim.progress import Progress, Report, silent
+from semsim.registry import plain
+from semsim.sets.format import JURY, JURY_COLUMNS
+from semsim.sets.reader import ReconstructionSet, read_set
+from semsim.targets.jurors import JURORS, JurySettings, Verdict, log_probabilities, train_juror
+from semsim.targets.model import load_target, save_target, target_facts
+
+_PIECE = "jury/1"  # a change of what training does with the same settings
+_DIGITS = 2  # of a log-probability: a hundredth of it decides no answer, and the file is a third
+
+
+def train_jury(
+    work: Path, settings: JurySettings, *, workers: int = 2, report: Report = silent
+) -> list[Path]:
+    """The weights of all jurors in `work`; those that are there are used again."""
+    paths = [juror_path(work, place, settings) for place in range(len(JURORS))]
+
+    def tell(standing: Standing) -> None:
+        report(Progress(standing.over, max(1, standing.over + standing.open), standing.last))
+
+    pieces = [
+        Piece(key=path.stem, work=_train, asked=(place, settings, path), note=f"trained {juror}")
+        for place, (path, juror) in enumerate(zip(paths, _names(), strict=True))
+        if not path.exists()
+    ]
+    spread(pieces, lambda piece, answer: None, tell, workers)
+    return paths
+
+
+def juror_path(work: Path, place: int, settings: JurySettings) -> Path:
+    """Where the weights of juror number `place` lie."""
+    juror = JURORS[place]
+    bad = [step.__name__ for step in juror.bad]
+    key = key_of(
+        [_PIECE, juror.name, plain(juror.architecture), bad, juror.lr, plain(settings)], 16
+    )
+    return work / "jury" / f"{key}.safetensors"
+
+
+def _names() -> list[str]:
+    return [juror.name for juror in JURORS]
+
+
+def _train(place: int, settings: JurySettings, path: Path, *, report: Report) -> Path:
+    torch.set_num_threads(1)
+    found = train_juror(place, settings, report=report)
+    facts = {"juror": JURORS[place].name, "threshold": found.threshold}
+    save_target(found.model, path, name=JURORS[place].architecture.name, facts=facts)
+    return path
+
+
+def write_jury(folders: Iterable[Path], weights: Sequence[Path]) -> None:
+    """Put what each juror sees into every set of `folders`; `DataError` for other classes."""
+    jury = {str(target_facts(path)["juror"]): _juror(path) for path in weights}
+    for folder in folders:
+        found = read_set(folder)
+        if found.run["dataset"]["classes"] != list(GLYPHS):
+            raise DataError(
+                f"{folder} is of {found.run['dataset']['name']!r}; the jury knows only the "
+                f"{len(GLYPHS)} classes of the built-in symbols."
+            )
+        table = jury_table(found, jury)
+        with whole_file(folder / JURY) as part:
+            table.to_parquet(part, index=False, compression="zstd")
+
+
+def _juror(path: Path) -> Verdict:
+    return Verdict(model=load_target(path), threshold=float(str(target_facts(path)["threshold"])))
+
+
+def jury_table(found: ReconstructionSet, jury: dict[str, Verdict]) -> pd.DataFrame:
+    """What each of `jury` sees in every original and reconstruction, with `JURY_COLUMNS`."""
+    parts = []
+    for subject in ("original", "reconstruction"):
+        pictures = [to_uint8(read_image(Path(path))) for path in found.pairs[subject]]
+        images = torch.stack([from_uint8(picture) for picture in pictures])
+        for name, juror in jury.items():
+            logs = log_probabilities(juror.model, images)[:, :-1]
+            parts.append(
+                pd.DataFrame(logs.round(_DIGITS), columns=list(GLYPHS))
+                .assign(image_id=found.pairs["image_id"], subject=subject, juror=name)
+                .melt(["image_id", "subject", "juror"], None, "class_name", "log_probability")
+                .assign(threshold=round(juror.threshold, 4))
+            )
+    table = pd.concat(parts, ignore_index=True)[list(JURY_COLUMNS)]
+    texts = dict.fromkeys(("image_id", "subject", "class_name", "juror"), "category")
+    return table.astype({**texts, "threshold": "float32", "log_probability": "float32"})

@@ -1,0 +1,85 @@
+"""`python -m semsim judge …`: train independent classifiers, and let them read sets."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from semsim.cli.job import do
+from semsim.judges.apply import apply_judge
+from semsim.judges.judge_card import card_text, tested
+from semsim.judges.judge_job import JudgeOrder, queue_judge
+from semsim.judges.shelf import find_judge, judges
+from semsim.targets.train_settings import read_training
+from semsim.terminal import DATA, TerminalBar, text_table, told_errors
+from semsim.weights import CHECKPOINTS
+
+app = typer.Typer(
+    no_args_is_help=True, help="Classifiers that were never attacked: lists and metrics need them."
+)
+
+_Checkpoints = Annotated[Path, typer.Option(help="Folder of weights.")]
+_Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
+
+
+@app.command("train")
+def train_command(
+    dataset: Annotated[
+        str, typer.Option(help="Data set whose training split it learns, as symbols:setting=…")
+    ],
+    name: Annotated[str, typer.Option(help="What to call the judge.")],
+    architecture: Annotated[
+        str, typer.Option(help="Network, as cnn-small:width=24.")
+    ] = "cnn-small",
+    train: Annotated[str, typer.Option(help="Training, as epochs=20,lr=0.05.")] = "",
+    checkpoints: _Checkpoints = CHECKPOINTS,
+    data_dir: Annotated[Path, typer.Option(help="Data folder.")] = DATA,
+    device: _Device = "auto",
+) -> None:
+    """Train a judge on pictures clean and spoilt; Ctrl-C leaves it so that it can be resumed."""
+    with told_errors():
+        order = JudgeOrder(
+            name=name,
+            dataset=dataset,
+            architecture=architecture,
+            train=read_training(train, JudgeOrder.train),
+            checkpoints=checkpoints,
+            data=data_dir,
+            device=device,
+        )
+        do(queue_judge(order, data_dir / "jobs"))
+
+
+@app.command("list")
+def list_command(checkpoints: _Checkpoints = CHECKPOINTS) -> None:
+    """Name each judge, what it was trained on, and how good it is."""
+    with told_errors():
+        rows = [_row(name, facts) for name, facts in judges(checkpoints).items()]
+        if not rows:
+            typer.echo(f"No judge in {checkpoints}. `judge train` makes one.")
+            return
+        typer.echo(text_table(["name", "data set", "clean", "degraded"], rows))
+
+
+@app.command("apply")
+def apply_command(
+    judge: Annotated[str, typer.Option(help="Name of the judge.")],
+    sets: Annotated[list[Path], typer.Argument(help="Reconstruction sets.")],
+    checkpoints: _Checkpoints = CHECKPOINTS,
+    device: _Device = "auto",
+) -> None:
+    """Write what a judge reads in the pictures of sets into them: into all, or into none."""
+    with told_errors(), TerminalBar(judge) as bar:
+        found = apply_judge(find_judge(judge, checkpoints), sets, device=device, report=bar)
+    for one in found:
+        typer.echo(one.said)
+
+
+def _row(name: str, facts: Mapping[str, Any]) -> list[str]:
+    if not facts:
+        return [name, "cannot be read", "-", "-"]
+    return [name, facts["dataset"]["name"], tested(facts["clean"]), tested(facts["degraded"])]
+
+
+told = card_text  # what a job says that is done

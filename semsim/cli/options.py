@@ -1,0 +1,93 @@
+"""Options that several commands have, stated once, and those that somebody really gave."""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from semsim.terminal import told_errors
+
+T = TypeVar("T")
+
+
+def taking(**makers: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command with the options of `makers` beside its own: each makes the argument of its name.
+
+    Errors of makers and command are told as all commands tell them.
+    """
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        asked = {name: _options(maker) for name, maker in makers.items()}
+
+        @functools.wraps(command)
+        def told(**given: Any) -> None:
+            with told_errors():
+                for name, maker in makers.items():
+                    given[name] = maker(**{one.name: given.pop(one.name) for one in asked[name]})
+                command(**given)
+
+        parameters = [
+            one for parameter in _options(command) for one in asked.get(parameter.name, [parameter])
+        ]
+        told.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        told.__annotations__ = {one.name: one.annotation for one in parameters}
+        return told
+
+    return decorated
+
+
+def settings_of(
+    kind: Callable[..., T],
+    options: Mapping[str, Any] | None = None,
+    **read: Callable[[str], Any],
+) -> Callable[..., T]:
+    """A maker for `taking`: `kind` with an option for each field in `options`.
+
+    options: typer's, by the field's name; without, of every field that is a `registry.setting`
+    with a label, in its words. Their defaults are the fields'. read: what the text of a field
+    means whose option is a text, "all" where nothing is given.
+    """
+    if options is None:
+        options = {
+            one.name: typer.Option(help=one.metadata["text"] or f"{one.metadata['label']}.")
+            for one in fields(kind)  # type: ignore[arg-type]
+            if one.metadata.get("label")
+        }
+
+    def made(**values: Any) -> T:
+        return kind(**{k: read[k](value) if k in read else value for k, value in values.items()})
+
+    defaults = {one.name: one.default for one in fields(kind)}  # type: ignore[arg-type]
+    defaults |= dict.fromkeys(read, "all")
+    made.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [_option(name, defaults[name], option) for name, option in options.items()]
+    )
+    return made
+
+
+def _option(name: str, default: Any, option: Any) -> inspect.Parameter:
+    needed = default is MISSING
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if needed else default,
+        annotation=Annotated[str if needed else type(default), option],
+    )
+
+
+def given(ctx: typer.Context, order: Any, **called: str) -> dict[str, Any]:
+    """The fields of `order` whose options were typed. called: options not named as their field."""
+    options = {field.name: called.get(field.name, field.name) for field in fields(order)}
+    return {
+        name: getattr(order, name)
+        for name, option in options.items()
+        if (source := ctx.get_parameter_source(option)) and source.name == "COMMANDLINE"
+    }
+
+
+def _options(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    found = inspect.signature(function).parameters.values()
+    return [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in found]

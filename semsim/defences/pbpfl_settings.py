@@ -1,0 +1,58 @@
+"""How PBPFL masks a model, as plain values; `pbpfl` says what that is."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from semsim.errors import SettingsError
+
+NoiseScope = Literal["round", "client"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pbpfl:
+    """How strongly the server masks, and how far the recovery may be off.
+
+    r_low, r_high: range of the multiplicative noise, which is drawn uniformly.
+    a_high: the additive noise vector is drawn uniformly from 0 to this. gamma_low, gamma_high:
+        range of the secret coefficient γ.
+    noise_scope: "client" draws anew for every client, as the authors' program does; "round" gives
+        all clients of a round the same masked model.
+    zero_sum: clients add masks that sum to zero over all of them, so that the server learns only
+        the sum (the paper's extension). It needs noise_scope "round": recovery is linear, but
+        only under one mask. zero_sum_std: standard deviation of each pair's mask, which has to be
+        large beside the updates, and costs as many digits of the sum as it is larger.
+    tolerance: largest relative rounding error of the recovered gradient that is accepted.
+    """
+
+    r_low: float = 0.5
+    r_high: float = 2.0
+    a_high: float = 1.0
+    gamma_low: float = 0.5
+    gamma_high: float = 1.5
+    noise_scope: NoiseScope = "client"
+    zero_sum: bool = False
+    zero_sum_std: float = 1e4
+    tolerance: float = 1e-6
+
+    def __post_init__(self) -> None:
+        _check_range("r_low", self.r_low, "r_high", self.r_high)
+        _check_range("gamma_low", self.gamma_low, "gamma_high", self.gamma_high)
+        for name in ("a_high", "zero_sum_std", "tolerance"):
+            value = getattr(self, name)
+            if not 0 < value < math.inf:
+                raise SettingsError(f"{name} is a positive number; got {value}.")
+        if self.noise_scope not in ("round", "client"):
+            raise SettingsError(f"noise_scope is 'round' or 'client'; got {self.noise_scope!r}.")
+        if self.zero_sum and self.noise_scope == "client":
+            raise SettingsError(
+                "Zero-sum masks cancel only where every client has the same masked model: "
+                "take noise_scope='round', or zero_sum=False."
+            )
+
+
+def _check_range(low_name: str, low: float, high_name: str, high: float) -> None:
+    if not 0 < low <= high < math.inf:
+        raise SettingsError(
+            f"{low_name} and {high_name} are positive and in order; got {low} and {high}."
+        )

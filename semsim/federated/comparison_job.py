@@ -1,0 +1,80 @@
+"""Asking for a federated comparison: the job it becomes, and where its results go."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from semsim.federated.arms import ARMS
+from semsim.federated.settings import FederatedOrder
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job
+from semsim.jobs.orders import from_record
+from semsim.kept.whole import write_json
+from semsim.progress import Report
+
+KIND = "federated"
+TRAINING = "training.json"  # curves and costs, in the folder of the results
+_FACTS = "federated.json"  # of jobs of a previous version
+
+
+@dataclass(frozen=True, kw_only=True)
+class FederatedJob:
+    """A comparison and the folder its results go to."""
+
+    order: FederatedOrder
+    out: Path
+
+
+def queue_comparison(order: FederatedOrder, data: Path) -> Job:
+    """The job that will carry out `order`; not yet started.
+
+    data: the data folder; results go to runs/federated/<name> below it, where studies find the
+    sets. Raises `SemsimError` where the order cannot be carried out.
+    """
+    from semsim.federated.comparison import check  # with torch, which a page needs not
+
+    check(order)
+    out = _free(Path(data).resolve() / "runs" / "federated", order)
+    return jobs.create(
+        Path(data) / "jobs",
+        kind=KIND,
+        title=f"{order.network} on {order.data}, {order.clients} clients",
+        order=FederatedJob(order=order, out=out),
+    )
+
+
+def do_comparison(order: FederatedJob, folder: Path, report: Report) -> dict[str, Any]:
+    """Carry out a job's order, and keep the result beside the sets, not in `folder` alone."""
+    from semsim.federated.comparison import carry_out
+
+    result = carry_out(order.order, order.out, report)
+    write_json(order.out / "result.json", result)
+    return result
+
+
+def comparison_order(job: Job) -> FederatedJob:
+    """The order of a job; a previous version kept it in federated.json."""
+    if job.argv:
+        return from_record(FederatedJob, jobs.read_json(job.folder / _FACTS))
+    return jobs.read_order(job, FederatedJob)
+
+
+def out_of(job: Job) -> Path:
+    """Where the results of a comparison's job are; `SemsimError` where its folder does not say."""
+    return comparison_order(job).out
+
+
+def arms_done(out: Path, arms: Sequence[str] = tuple(ARMS)) -> list[str]:
+    """The arms whose sets are complete, in the order of `arms`."""
+    return [arm for arm in arms if (out / "sets" / arm / "run.json").exists()]
+
+
+def _free(root: Path, order: FederatedOrder) -> Path:
+    stem = f"{order.data.partition(':')[0]}-{order.network}"
+    return next(
+        root / f"{stem}-{number}"
+        for number in itertools.count(1)
+        if not (root / f"{stem}-{number}").exists()
+    )

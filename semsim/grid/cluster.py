@@ -1,0 +1,135 @@
+"""One computation on a Dask cluster."""
+
+import contextlib
+import queue
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from distributed import Client, Event, Future, get_worker
+
+from semsim.errors import JobError, StopRequestedError
+from semsim.grid.engine import Keep, Leave, Piece, Standing, answer_of, content_of, share_of
+from semsim.grid.machines import check_machines, parcel
+from semsim.progress import Progress
+
+_TICK = 1.0  # seconds between two looks at whether a stop was asked for
+_TELL = 0.5  # seconds between two words of one worker
+
+
+class Run:
+    """What is open, and what came in."""
+
+    def __init__(self, client: Client, keep: Keep, leave: Leave, threads: int) -> None:
+        self.client, self.keep, self.leave, self.threads = client, keep, leave, threads
+        self.id = secrets.token_hex(6)  # two runs on one scheduler share nothing
+        self.open: dict[str, tuple[Piece, Future]] = {}
+        self._over, self._last = 0, ""
+        self._shares: dict[str, float] = {}
+        self._news: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._stop = Event(_stop_name(self.id), client=client)
+        client.subscribe_topic(self.id, lambda event: self._news.put(event[1]))
+
+    def begin(self, pieces: Iterable[Piece]) -> None:
+        """Ask the workers for `pieces`."""
+        sent: dict[Path | None, Future | None] = {None: None}
+        for piece in pieces:
+            if piece.key in self.open:
+                continue
+            if piece.given not in sent:  # a task of its own: any worker that has it may be lost
+                name = f"given-{piece.key}-{self.id}"
+                sent[piece.given] = self.client.submit(bytes, content_of(piece), key=name)
+            self._submit(piece, sent[piece.given])
+
+    def listen(self) -> None:
+        """Take in what workers have to say; waits for a second at most."""
+        with contextlib.suppress(queue.Empty):
+            said = self._news.get(timeout=_TICK)
+            while True:
+                self._hear(said)
+                said = self._news.get_nowait()
+
+    def standing(self) -> Standing:
+        """How far it is."""
+        return Standing(self._over, len(self.open), self._last, dict(self._shares))
+
+    def end(self) -> None:
+        """Leave the cluster as it was found: what still runs is told to stop."""
+        with contextlib.suppress(OSError, RuntimeError):  # the cluster itself may be gone
+            if self.open:
+                self._stop.set()
+                self.client.cancel([future for _, future in self.open.values()], force=True)
+            self.client.unsubscribe_topic(self.id)
+
+    def _submit(self, piece: Piece, given: Future | None) -> None:
+        where = _Where(self.id, piece.key, self.threads)
+        opened, content = parcel(_work_there, piece.work, piece.asked, where)
+        name = f"{piece.work.__name__}-{piece.key}-{self.id}"
+        future = self.client.submit(opened, content, given, key=name, pure=False)
+        self.open[piece.key] = replace(piece, asked=()), future  # it may be large
+        future.add_done_callback(lambda _: self._news.put({"done": piece.key}))
+
+    def _hear(self, said: dict[str, Any]) -> None:
+        """One word of a worker: how far it is, or that it is done."""
+        if "done" not in said:
+            if said["piece"] in self.open:
+                self._shares[said["piece"]] = said["share"]
+            return
+        if said["done"] not in self.open:
+            return  # whatever Dask computed twice is kept once
+        piece, future = self.open.pop(said["done"])
+        self._shares.pop(piece.key, None)
+        self._over, self._last = self._over + 1, piece.note
+        if future.status in {"cancelled", "lost"}:
+            raise JobError(
+                "The Dask scheduler forgot this run (was it restarted?). Resume goes on."
+            )
+        try:
+            answer = future.result()
+        except Exception as error:  # noqa: BLE001  the caller says what becomes of it
+            self.leave(piece, error)
+            check_machines(self.client, piece.work.__module__)
+        else:
+            self.begin(self.keep(piece, answer) or ())
+
+
+class _Where(NamedTuple):
+    """What a worker must know of the run that a piece belongs to."""
+
+    run: str
+    piece: str
+    threads: int
+
+
+def _work_there(
+    given: bytes | None, work: Callable[..., Any], asked: tuple[Any, ...], where: _Where
+) -> Any:
+    """What a worker does with a piece."""
+    torch.set_num_threads(where.threads)
+    return answer_of(work, given, asked, _Worker(where))
+
+
+class _Worker:
+    """Tells the run how far a piece is, and ends the work where the run was stopped."""
+
+    def __init__(self, where: _Where) -> None:
+        self._where = where
+        self._last = 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if now - self._last < _TELL:
+            return
+        self._last = now
+        told = {"piece": self._where.piece, "share": share_of(progress)}
+        get_worker().log_event(self._where.run, told)
+        if Event(_stop_name(self._where.run)).is_set():
+            raise StopRequestedError("A stop was asked for.")
+
+
+def _stop_name(run: str) -> str:
+    return f"semsim-stop-{run}"

@@ -1,0 +1,147 @@
+"""Pieces of work, done here or by the workers of a Dask cluster: they compute, this process keeps.
+
+An answer is kept before the next one is looked at, so that a run that is stopped or killed loses
+only what was being computed. Dask gives the work of a worker that dies to another one. Nothing here
+decides a result.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from semsim.errors import StopRequestedError
+from semsim.progress import Progress, Report
+
+if TYPE_CHECKING:
+    from semsim.grid.machines import Client
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """A piece of work: `work(*asked, report=…)`.
+
+    key: of what it makes; of two pieces with one key one is done. work: a function of a module; it
+    and what is asked are pickled. given: a file of this machine whose content comes before what is
+    asked, and which a worker gets once for many pieces. note: what it is, for people.
+    """
+
+    key: str
+    work: Callable[..., Any]
+    asked: tuple[Any, ...] = ()
+    given: Path | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a computation is.
+
+    over: pieces that are done with. open: pieces that are not. last: the note of the one that was
+    done with last. shares: how much is done of each piece under way, 0 to 1, by its key.
+    """
+
+    over: int = 0
+    open: int = 0
+    last: str = ""
+    shares: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def done(self) -> float:
+        """Pieces done, those under way in part."""
+        return self.over + sum(self.shares.values())
+
+
+Keep = Callable[[Piece, Any], Iterable[Piece] | None]
+Leave = Callable[[Piece, Exception], None]
+Tell = Callable[[Standing], None]
+
+
+def raised(piece: Piece, error: Exception) -> None:
+    """Let what a piece could not do end the computation."""
+    raise error
+
+
+def compute(
+    pieces: Iterable[Piece],
+    keep: Keep,
+    tell: Tell,
+    client: "Client | None" = None,
+    *,
+    leave: Leave = raised,
+    threads: int = 1,
+) -> None:
+    """Do all `pieces` and those that follow from them.
+
+    keep: gets a piece and its answer, in this process; returns pieces that can begin now.
+    tell: called as it goes, once a second at least; what it raises ends the computation.
+    client: of a cluster, see `connect`; None does one piece after the other in this process.
+    leave: gets a piece that was not done and why. threads: of each worker.
+    Raises `JobError` where the cluster went away or a worker cannot do the work.
+    """
+    if client is None:
+        _compute_here(pieces, keep, tell, leave)
+        return
+    from semsim.grid.cluster import Run  # with Dask, which takes a second
+
+    run = Run(client, keep, leave, threads)
+    try:
+        run.begin(pieces)
+        tell(run.standing())
+        while run.open:
+            run.listen()
+            tell(run.standing())
+    finally:
+        run.end()
+
+
+def spread(pieces: Sequence[Piece], keep: Keep, tell: Tell, workers: int) -> None:
+    """`compute` by so many processes that share this machine's cores; one is this process."""
+    if min(workers, len(pieces)) <= 1:
+        compute(pieces, keep, tell)
+        return
+    from semsim.grid.machines import connect, cores_for_each
+
+    with connect("", min(workers, len(pieces))) as client:
+        compute(pieces, keep, tell, client, threads=cores_for_each(workers))
+
+
+def _compute_here(pieces: Iterable[Piece], keep: Keep, tell: Tell, leave: Leave) -> None:
+    waiting, standing = deque(pieces), Standing()
+    while waiting:
+        standing = replace(standing, open=len(waiting))
+        tell(standing)
+        piece = waiting.popleft()
+
+        def within(progress: Progress, piece: Piece = piece, before: Standing = standing) -> None:
+            tell(replace(before, shares={piece.key: share_of(progress)}))
+
+        try:
+            answer = answer_of(piece.work, content_of(piece), piece.asked, within)
+        except StopRequestedError:
+            raise
+        except Exception as error:  # noqa: BLE001  the caller says what becomes of it
+            leave(piece, error)
+        else:
+            waiting.extend(keep(piece, answer) or ())
+        standing = Standing(over=standing.over + 1, last=piece.note)
+    tell(standing)
+
+
+def content_of(piece: Piece) -> bytes | None:
+    """What a piece is given, None for nothing."""
+    return None if piece.given is None else piece.given.read_bytes()
+
+
+def answer_of(
+    work: Callable[..., Any], given: bytes | None, asked: tuple[Any, ...], report: Report
+) -> Any:
+    """What the work of a piece returns."""
+    return work(*asked, report=report) if given is None else work(given, *asked, report=report)
+
+
+def share_of(progress: Progress) -> float:
+    """How much of a piece is done, 0 to 1."""
+    return min(1.0, progress.done / max(1, progress.total))

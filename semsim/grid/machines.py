@@ -1,0 +1,164 @@
+"""The machines that work is spread over: reaching them, asking what they run, sending them work.
+
+Only workers need the product. The scheduler unpacks every task it passes on, so what it gets is
+a function that travels whole and bytes that it never opens.
+"""
+
+import hashlib
+import logging
+import multiprocessing
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import dask
+from distributed import Client as Client
+from distributed import LocalCluster
+from distributed.utils import get_mp_context
+
+from semsim.errors import JobError
+
+PACKAGE = Path(__file__).resolve().parents[1]
+PATIENCE = 20  # seconds until a scheduler that does not answer is given up
+_LARGE = ["distributed", "pandas", "torch._dynamo"]  # the last by every optimiser
+_ENGINE = "semsim.grid.cluster"
+_START = "cd <checkout> && PYTHONPATH=. dask worker <address of the scheduler>"
+
+
+@contextmanager
+def connect(
+    scheduler: str = "", workers: int = 0, *, needs: str = _ENGINE, patience: float = PATIENCE
+) -> Iterator[Client]:
+    """A client of the Dask scheduler at `scheduler`, or of a cluster on this machine for "".
+
+    workers: processes of that cluster; 0 is one a core. needs: the module that has the work.
+    Raises `JobError` where nobody answers at that address, or who answers cannot do the work.
+    """
+    if scheduler:
+        try:
+            client = Client(scheduler, timeout=patience, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise JobError(
+                f"No Dask scheduler answers at {scheduler!r} ({error}). Start one with `dask "
+                "scheduler`; it prints its address."
+            ) from error
+        with client:
+            check_machines(client, needs)
+            yield client
+        return
+    count = workers or os.cpu_count() or 1
+    quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": logging.ERROR}
+    with (
+        dask.config.set(_fresh()),
+        LocalCluster(
+            n_workers=count, threads_per_worker=1, memory_limit=1 / count, **quiet
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def _fresh() -> dict[str, str]:
+    """How processes of this machine begin, as Dask's settings.
+
+    Never as copies of this one, as a GPU cannot be used after a fork; where the machine can, of one
+    that has imported the large libraries and done nothing.
+    """
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return {}
+    settings = {"distributed.worker.multiprocessing-method": "forkserver"}
+    with dask.config.set(settings):
+        get_mp_context()  # asks for what Dask wants, once; we want more
+    multiprocessing.get_context("forkserver").set_forkserver_preload(_LARGE)
+    return settings
+
+
+def cores_for_each(workers: int) -> int:
+    """Threads of each of so many workers that share the cores of this machine."""
+    return max(1, (os.cpu_count() or 1) // workers)
+
+
+def check_machines(client: Client, needs: str) -> None:
+    """`JobError` that names every machine which cannot do the work, why, and what to do.
+
+    Scheduler and workers need this Python; workers need this version of the product as well, and
+    all that the module `needs` imports.
+    """
+    versions = client.get_versions()
+    asked = {"scheduler": versions["scheduler"], **versions["workers"]}
+    ours = _python(versions["client"])
+    problems = [
+        f"{address} runs Python {_python(told)}, this machine {ours}: start it with the same."
+        for address, told in asked.items()
+        if _python(told) != ours
+    ]
+    if not problems:
+        told = client.run(_asking(), needs, on_error="return")
+        problems = [f"{address} {why}" for address, one in told.items() if (why := _problem(one))]
+    if problems:
+        raise JobError("The machines are not ready:\n" + "\n".join(problems))
+
+
+@cache
+def product_version() -> str:
+    """What tells one version of the product from another: 12 hex digits over its Python files."""
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0")
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+def parcel(function: Callable[..., Any], *asked: Any) -> tuple[Callable[..., Any], bytes]:
+    """What to submit in the place of `function(*given, *asked)`; `given` follows the bytes."""
+    return _opening(), pickle.dumps((function, asked))
+
+
+# Functions inside functions are sent by their code instead of by their name, which only works
+# where the product can be imported.
+
+
+def _opening() -> Callable[..., Any]:
+    def opened(content: bytes, *given: Any) -> Any:
+        import pickle
+
+        function, asked = pickle.loads(content)
+        return function(*given, *asked)
+
+    return opened
+
+
+def _asking() -> Callable[[str], tuple[str, str]]:
+    def version_there(needs: str) -> tuple[str, str]:
+        try:
+            from importlib import import_module
+
+            import_module(needs)
+            return import_module("semsim.grid.machines").product_version(), ""
+        except Exception as error:  # noqa: BLE001  whatever it is, it is told
+            return "", f"{type(error).__name__}: {error}"
+
+    return version_there
+
+
+def _problem(told: Any) -> str:
+    """What is wrong with a worker that answered `told`; "" where nothing is."""
+    if isinstance(told, BaseException):
+        return f"could not be asked ({type(told).__name__}: {told}): start it again with {_START}"
+    version, missing = told
+    if missing:
+        return f"cannot import semsim ({missing}): start it with {_START}"
+    if version != product_version():
+        return (
+            f"runs another version of semsim ({version}; here {product_version()}): bring its "
+            "checkout to the same commit and start it again."
+        )
+    return ""
+
+
+def _python(versions: dict[str, Any]) -> str:
+    return ".".join(str(versions["packages"]["python"]).split(".")[:2])

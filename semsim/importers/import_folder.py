@@ -1,0 +1,216 @@
+"""An import on disk: everything lies in a temporary folder before anything gets its name.
+
+<tables>/import.json       what came from where, and what was left out
+<tables>/votes.parquet     as a study exports them
+<tables>/labels.parquet    likewise, and `human:<name>` for labels that came with the data
+<tables>/scores.parquet    where scores came with the data
+<sets>/<model>/            one reconstruction set a model
+<sets>/import.json
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from semsim.errors import DataError, SettingsError
+from semsim.importers.findings import FORMAT, HumanTables, ImportPlan
+from semsim.importers.image_sets import copy_set
+from semsim.kept.versions import software_versions
+from semsim.kept.whole import whole_folders, write_json
+from semsim.progress import Progress, Report, silent
+from semsim.weights import sha256_of
+
+_RECORD = "import.json"
+_TABLES = ("votes.parquet", "labels.parquet")
+_ENTRIES = ("name", "kind", "source", "headline", "simulated", "counts", "unread")
+_PATHS = ("original", "reconstruction", "attacked")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """Where an import goes: the folder of its tables and the folder of all its sets."""
+
+    tables: Path
+    sets: Path
+
+
+def places_of(name: str, data: Path, out: Path | None = None) -> Places:
+    """`<data>/imports/<name>` and `<data>/runs/<name>`, or `out` for both."""
+    if out is not None:
+        return Places(tables=out, sets=out)
+    return Places(tables=data / "imports" / name, sets=data / "runs" / name)
+
+
+def carry_out(plan: ImportPlan, places: Places, report: Report = silent) -> tuple[Path, ...]:
+    """Write what `plan` found, all or nothing; returns the folders it made.
+
+    Raises `SettingsError` where a folder is there already, `DataError` where one cannot be
+    written or an image has gone since it was looked at.
+    """
+    finals = _folders(plan, places)
+    taken = [folder for folder in finals if folder.exists()]
+    if taken:
+        raise SettingsError(f"{taken[0]} is there already; choose another --name or --out.")
+    try:
+        with whole_folders(*finals) as parts:
+            _write(plan, places, dict(zip(finals, parts, strict=True)), report)
+    except OSError as error:
+        raise DataError(f"Nothing was imported: {error}.") from error
+    return finals
+
+
+def _folders(plan: ImportPlan, places: Places) -> tuple[Path, ...]:
+    wanted = [places.sets] if plan.found.sets else []
+    wanted += [places.tables] if plan.found.tables is not None else []
+    return tuple(dict.fromkeys(folder.resolve() for folder in wanted))
+
+
+def _write(plan: ImportPlan, places: Places, staged: Mapping[Path, Path], report: Report) -> None:
+    for temporary in staged.values():
+        write_json(temporary / _RECORD, _record_of(plan), sort=True)
+    total = len(plan.found.sets) + (plan.found.tables is not None)
+    for done, found in enumerate(plan.found.sets, start=1):
+        folder = staged[places.sets.resolve()] / found.folder
+        copy_set(found, folder, f"{plan.name}/{found.model}", _origin(plan))
+        report(Progress(done, total, "copying images"))
+    if plan.found.tables is not None:
+        _write_tables(plan.found.tables, staged[places.tables.resolve()], places.sets.resolve())
+        report(Progress(total, total, "writing tables"))
+
+
+def _write_tables(tables: HumanTables, folder: Path, sets: Path) -> None:
+    labels = tables.labels.copy()
+    for column in (column for column in _PATHS if column in labels):
+        there = labels[column].notna()
+        labels.loc[there, column] = [str(sets / path) for path in labels.loc[there, column]]
+    tables.votes.to_parquet(folder / "votes.parquet", index=False)
+    labels.to_parquet(folder / "labels.parquet", index=False)
+    if tables.scores is not None:
+        tables.scores.to_parquet(folder / "scores.parquet", index=False)
+
+
+def _record_of(plan: ImportPlan) -> dict[str, Any]:
+    """Everything there is to say about an import, ready for JSON."""
+    tables = plan.found.tables
+    return {
+        "format": FORMAT,
+        "name": plan.name,
+        **_origin(plan),
+        "headline": None if tables is None else tables.headline,
+        "simulated": False if tables is None else tables.simulated,
+        "counts": dict(plan.found.counts),
+        "unread": [
+            {"where": one.where, "why": one.why.replace(f"{plan.source}{os.sep}", "")}
+            for one in plan.found.unread
+        ],
+        "notes": list(plan.found.notes),
+        "sets": [found.folder for found in plan.found.sets],
+        "versions": software_versions(),
+    }
+
+
+def _origin(plan: ImportPlan) -> dict[str, Any]:
+    """Where an import comes from; folders of this machine are nobody else's business."""
+    source = plan.source
+    return {
+        "kind": plan.kind,
+        "source": source.resolve().name,
+        **({"sha256": sha256_of(source)} if source.is_file() else {}),
+        "settings": {
+            key: value.name if isinstance(value, Path) else value
+            for key, value in plan.settings.items()
+        },
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imported:
+    """Human labels that were imported.
+
+    votes, labels, scores: as a study exports them, see `semsim.importers.human_tables`; labels
+    have no columns of paths where no images came with them; scores is None where none did.
+    record: what import.json says.
+    """
+
+    name: str
+    votes: pd.DataFrame
+    labels: pd.DataFrame
+    scores: pd.DataFrame | None
+    record: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """One folder among imports. For one that cannot be read `problem` says why.
+
+    Its name then says so too, and its record has only a headline.
+    """
+
+    name: str
+    record: Mapping[str, Any]
+    problem: str | None = None
+
+
+def read_import(folder: Path) -> Imported:
+    """The imported labels in `folder`; `DataError` says what is missing or broken."""
+    folder = Path(folder)
+    record = _read_record(folder)
+    scores = folder / "scores.parquet"
+    return Imported(
+        name=str(record["name"]),
+        votes=_read_table(folder / "votes.parquet"),
+        labels=_read_table(folder / "labels.parquet"),
+        scores=_read_table(scores) if scores.exists() else None,
+        record=record,
+    )
+
+
+def list_imports(root: Path) -> dict[Path, Listed]:
+    """Every import in the folder `root`, in order of name; broken ones too, with the reason.
+
+    Tables are not opened. A hidden folder is an import under way, or one that was cut off.
+    """
+    if not root.is_dir():
+        return {}
+    folders = [path for path in sorted(root.iterdir()) if path.is_dir()]
+    return {folder: _listed(folder) for folder in folders if not folder.name.startswith(".")}
+
+
+def _listed(folder: Path) -> Listed:
+    try:
+        record = _read_record(folder)
+    except DataError as error:
+        broken = f"{folder.name} (cannot be read)"
+        return Listed(name=broken, record={"headline": "majority"}, problem=str(error))
+    return Listed(name=str(record["name"]), record=record)
+
+
+def _read_record(folder: Path) -> dict[str, Any]:
+    path = folder / _RECORD
+    for name in (_RECORD, *_TABLES):
+        if not (folder / name).is_file():
+            raise DataError(f"{folder} is not an import: {name} is missing.")
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{path} cannot be read: {error}.") from error
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        got = record.get("format") if isinstance(record, dict) else record
+        raise DataError(f"{path} has format {got!r}; expected {FORMAT!r}.")
+    absent = [name for name in _ENTRIES if name not in record]
+    if absent:
+        raise DataError(f"{path} lacks the entries {', '.join(absent)}.")
+    return record
+
+
+def _read_table(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(path)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise DataError(f"{path} is not a readable table ({error}).") from error

@@ -1,0 +1,1 @@
+"""Judges: classifiers that were never attacked, which rank words for lists and judge pictures."""

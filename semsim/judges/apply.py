@@ -1,0 +1,109 @@
+"""What a judge reads in the pictures of sets, written into them as `predictions.parquet`."""
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from torch import Tensor
+
+from semsim.device import pick_device
+from semsim.images import read_image
+from semsim.judges.shelf import check_classes
+from semsim.kept.whole import whole_folders, write_json
+from semsim.metrics.classifier import load_classifier
+from semsim.metrics.predictions import predictions
+from semsim.progress import Progress, Report, silent
+from semsim.sets.format import PREDICTIONS, RUN
+from semsim.sets.reader import ReconstructionSet, read_set
+from semsim.weights import sha256_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Applied:
+    """One set that was judged. before: who had written the predictions replaced, or ""."""
+
+    folder: Path
+    n_pictures: int
+    before: str = ""
+
+    @property
+    def said(self) -> str:
+        """What was done, in a line."""
+        instead = f"; the predictions of {self.before} were overwritten" if self.before else ""
+        return f"{self.folder}: {self.n_pictures} pictures judged{instead}"
+
+
+def judge_new(
+    path: Path, folders: Sequence[Path], *, device: str = "cpu", report: Report = silent
+) -> list[Applied]:
+    """`apply_judge` on those of the sets that this judge has not read as they are."""
+    digest = sha256_of(path)
+    new = []
+    for folder in folders:
+        one = read_set(folder)
+        predictor = one.run.get("predictor") or {}
+        if not judged_by(one) or predictor.get("sha256") != digest:
+            new.append(one.folder)
+    return apply_judge(path, new, device=device, report=report) if new else []
+
+
+def apply_judge(
+    path: Path, folders: Sequence[Path], *, device: str = "cpu", report: Report = silent
+) -> list[Applied]:
+    """Let the judge at `path` read all pictures of the sets in `folders`: all sets, or none.
+
+    run.json then says who judged. Raises `DataError` for a set that cannot be read or whose
+    classes are not the judge's, `WeightsError` for a file that is no judge.
+    """
+    judge = load_classifier(path, pick_device(device))
+    sets = [read_set(folder) for folder in folders]
+    for one in sets:
+        dataset = one.run.get("dataset")
+        classes = dataset.get("classes", ()) if isinstance(dataset, dict) else ()
+        check_classes(judge.classes, path.stem, classes, str(one.folder))
+    before = [judged_by(one) for one in sets]
+    who = {"name": path.stem, "sha256": sha256_of(path)}
+    made = []
+    for done, one in enumerate(sets):
+        report(Progress(done, len(sets), one.folder.name))
+        made.append(predictions(judge, _pictures(one)))
+    with whole_folders(*(one.folder for one in sets), replace=True) as parts:
+        for one, part, table in zip(sets, parts, made, strict=True):
+            shutil.copytree(one.folder, part, dirs_exist_ok=True)
+            write_judged(part, one.run, who, table)
+    report(Progress(len(sets), len(sets), "written"))
+    return [
+        Applied(
+            folder=one.folder,
+            n_pictures=len(table) // len(judge.classes),
+            before=instead,
+        )
+        for one, table, instead in zip(sets, made, before, strict=True)
+    ]
+
+
+def write_judged(
+    folder: Path, run: Mapping[str, Any], who: Mapping[str, Any], table: pd.DataFrame
+) -> None:
+    """Put the predictions `table` into a set that nobody reads yet, and who made them."""
+    table.to_parquet(folder / PREDICTIONS, index=False, compression="zstd")
+    write_json(folder / RUN, {**run, "predictor": who}, sort=True)
+
+
+def judged_by(one: ReconstructionSet) -> str:
+    """Who made the predictions of a set; "" where it has none."""
+    if not (one.folder / PREDICTIONS).exists():
+        return ""
+    predictor = one.run.get("predictor")
+    return str(predictor.get("name", "a classifier")) if predictor else "a classifier"
+
+
+def _pictures(one: ReconstructionSet) -> Iterator[tuple[str, str, Tensor]]:
+    for row in one.manifest.itertuples():
+        for subject in ("original", "reconstruction"):
+            place = getattr(row, subject)
+            if isinstance(place, str):
+                yield str(row.image_id), subject, read_image(one.folder / place)

@@ -1,0 +1,119 @@
+"""Training a judge: an independent classifier that has seen what attacks do to pictures."""
+
+import hashlib
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from semsim.datasets import DATASETS
+from semsim.defences.none import NoDefence
+from semsim.errors import SettingsError
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job
+from semsim.jobs.orders import Place
+from semsim.judges.judge_card import write_card
+from semsim.judges.shelf import judge_path
+from semsim.kept.names import checked_name
+from semsim.kept.versions import software_versions
+from semsim.progress import Report
+from semsim.registry import build, named, read_plugin
+from semsim.targets import TARGETS
+from semsim.targets.chance import facts_of_test
+from semsim.targets.degrade import as_attacks_leave_them
+from semsim.targets.model import save_target
+from semsim.targets.train import Training, accuracy, carry_out
+from semsim.targets.train_settings import TrainSettings
+from semsim.types import LabelledImages
+
+KIND = "judge"
+USUAL = TrainSettings(epochs=10, lr=0.05)
+STATE = "training.pt"  # in the folder of its job
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeOrder(Place):
+    """A judge to train, `name` in `checkpoints`/judges.
+
+    dataset, architecture: as in "symbols:train_per_class=20". train: its seed is added to a number
+    drawn from the name, so that two judges of one data set never begin alike.
+    """
+
+    name: str
+    dataset: str
+    checkpoints: Path
+    architecture: str = "cnn-small"
+    train: TrainSettings = USUAL
+
+
+def queue_judge(order: JudgeOrder, root: Path) -> Job:
+    """The job that will train the judge, below `root`; not yet started.
+
+    Raises `SettingsError` for a name that cannot be or is taken, and for settings that cannot be.
+    """
+    checked_name(order.name, "a judge")
+    read_plugin(DATASETS, order.dataset)
+    read_plugin(TARGETS, order.architecture)
+    path = judge_path(order.name, order.checkpoints)
+    if path.exists():
+        raise SettingsError(f"There is a judge called {order.name!r} already; take another name.")
+    title = f"Train the judge {order.name}"
+    return jobs.create(root, kind=KIND, title=title, order=order.resolved())
+
+
+def judge_order(job: Job) -> JudgeOrder:
+    """What a job was asked for."""
+    return jobs.read_order(job, JudgeOrder)
+
+
+def seed_of(order: JudgeOrder) -> int:
+    """The seed of its weights, which no judge of another name has."""
+    drawn = hashlib.sha256(order.name.encode()).digest()
+    return int.from_bytes(drawn[:4], "big") // 2 + order.train.seed
+
+
+def do_judge(order: JudgeOrder, folder: Path, report: Report) -> dict[str, Any]:
+    """Train the judge, test it clean and degraded, and write it with its card.
+
+    An interrupted training goes on from what lies in `folder`. Returns the card.
+    """
+    source = read_plugin(DATASETS, order.dataset)
+    dataset = build(DATASETS, source.name, source.settings)
+    architecture = read_plugin(TARGETS, order.architecture)
+    train = replace(order.train, seed=seed_of(order))
+    data, test = dataset("train"), dataset("test")
+    training = Training(
+        architecture=build(TARGETS, architecture.name, architecture.settings),
+        data=data,
+        defence=NoDefence(),
+        settings=train,
+        device=order.device,
+        degrade=as_attacks_leave_them,
+        checkpoint=folder / STATE,
+    )
+    model = carry_out(training, report)
+    facts = {
+        "name": order.name,
+        "role": KIND,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "dataset": named(DATASETS, source),
+        "architecture": named(TARGETS, architecture),
+        "train": asdict(train),
+        "n_train": len(data),
+        "clean": facts_of_test(accuracy(model, test), len(test), len(test.classes)),
+        "degraded": facts_of_test(
+            accuracy(model, degraded(test, train.seed)), len(test), len(test.classes)
+        ),
+        "versions": software_versions(),
+    }
+    path = judge_path(order.name, order.checkpoints)
+    save_target(model, path, name=architecture.name, facts=facts)
+    return write_card(path, facts)
+
+
+def degraded(images: LabelledImages, seed: int) -> LabelledImages:
+    """The same images as attacks might leave them."""
+    rng = torch.Generator().manual_seed(seed)
+    return replace(images, images=as_attacks_leave_them(images.images, rng))

@@ -1,0 +1,66 @@
+"""Where judges lie, `checkpoints/judges/<name>.safetensors`, and which there are."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+
+from semsim.errors import DataError, WeightsError
+from semsim.kept.names import checked_name
+from semsim.metrics.recogniser import JUDGES
+from semsim.weights import tensor_facts
+
+
+def judge_path(name: str, checkpoints: Path) -> Path:
+    """Where the judge called `name` is, or will be; `SettingsError` for what names no file."""
+    return Path(checkpoints) / JUDGES / f"{checked_name(name, 'a judge')}.safetensors"
+
+
+def find_judge(name: str, checkpoints: Path) -> Path:
+    """The file of a judge; `WeightsError` names those there are."""
+    path = judge_path(name, checkpoints)
+    if not path.is_file():
+        known = ", ".join(judges(checkpoints)) or "none"
+        raise WeightsError(
+            f"No judge is called {name!r}. There are: {known}. "
+            "`python -m semsim judge train --dataset NAME --name J` makes one."
+        )
+    return path
+
+
+def judges(checkpoints: Path) -> dict[str, dict[str, Any]]:
+    """What is known of each judge, by name; of a file that cannot be read, nothing."""
+    return {path.stem: _facts(path) for path in _files(checkpoints)}
+
+
+def _files(checkpoints: Path) -> list[Path]:
+    return sorted((Path(checkpoints) / JUDGES).glob("*.safetensors"))
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    try:
+        facts: dict[str, Any] = json.loads(tensor_facts(path)["config"])["facts"]
+    except (SafetensorError, OSError, KeyError, ValueError):
+        return {}
+    return facts if {"dataset", "clean", "degraded"} <= set(facts) else {}
+
+
+def classes_of(path: Path) -> tuple[str, ...]:
+    """What the judge at `path` can name, read without its weights; `WeightsError` for no judge."""
+    try:
+        return tuple(json.loads(tensor_facts(path)["config"])["classes"])
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        raise WeightsError(f"{path} is no judge ({error!r}).") from error
+
+
+def check_classes(judge: Sequence[str], name: str, classes: Sequence[str], where: str) -> None:
+    """Raise `DataError` unless the judge called `name` knows just `classes`, those of `where`."""
+    strange = sorted({*classes} ^ {*judge})
+    if strange:
+        raise DataError(
+            f"{where} has {len(classes)} classes, the judge {name} {len(judge)}; {strange[0]!r} is "
+            "known to one of them only. Train a judge on the data set that the pictures are of. "
+            "Nothing was written."
+        )

@@ -1,0 +1,228 @@
+"""What a SemSim must beat to have learned anything: its own start, and shuffled votes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from semsim.analysis.auc_differences import auc_differences
+from semsim.analysis.evidence import Evidence
+from semsim.analysis.result import AnalysisSettings
+from semsim.errors import SettingsError, WeightsError
+from semsim.learning.orders import Order, control_path
+from semsim.learning.settings import MIXED
+from semsim.metrics.base import MetricSpec
+from semsim.metrics.provenance import CONTROLS, SHUFFLED, START, Training, read_training
+from semsim.progress import Progress, Report
+from semsim.weights import sha256_of
+
+ALL = "all"
+CHOICES = (ALL, START)
+# Presets whose training takes minutes, so that a second one on shuffled votes is made unasked.
+_QUICK = ("small", "pooled", "mixed")
+CLASSIC = ("mse", "psnr", "ssim")
+WHAT = {
+    START: "its own start (the same network before it saw a vote)",
+    SHUFFLED: "the same training on shuffled votes",
+}
+_ABSENT = {
+    START: "its start was not kept",
+    SHUFFLED: "no training on shuffled votes was made",
+}
+_TAKEAWAY = {
+    START: "Nothing shows that what it tells apart comes from these votes.",
+    SHUFFLED: "Nothing shows that what people said taught it anything.",
+}
+
+
+def default_controls(preset: str) -> str:
+    """Which controls a training with `preset` has unless it is told: of `CHOICES`."""
+    return ALL if preset in _QUICK else START
+
+
+def check_controls(controls: str) -> str:
+    """`controls` itself; `SettingsError` where it is none of `CHOICES`."""
+    if controls not in CHOICES:
+        raise SettingsError(f"controls must be one of {', '.join(CHOICES)}; got {controls!r}.")
+    return controls
+
+
+def shuffled_order(order: Order) -> Order:
+    """The order of the same training on shuffled votes."""
+    return replace(order, control=SHUFFLED, settings=replace(order.settings, shuffled_votes=True))
+
+
+def controls_of(checkpoint: Path) -> tuple[dict[str, Path], dict[str, str]]:
+    """The controls beside a checkpoint by name, and why the others are not there.
+
+    Only what belongs to this very checkpoint counts: a start by its hash, a training on shuffled
+    votes by its settings.
+    """
+    own = read_training(checkpoint)
+    paths = {control: control_path(checkpoint, control) for control in CONTROLS}
+    found = {control: path for control, path in paths.items() if _belongs(own, path, control)}
+    return found, {control: why for control, why in _ABSENT.items() if control not in found}
+
+
+def _belongs(own: Training, path: Path, control: str) -> bool:
+    if not path.is_file():
+        return False
+    if control == START:
+        return own.start == sha256_of(path)
+    try:
+        other = read_training(path)
+    except WeightsError:
+        return False
+    return other.control == control and other.settings == {**own.settings, "shuffled_votes": True}
+
+
+def halves(report: Report, controls: str) -> tuple[Report, Report]:
+    """What the training and its repetition on shuffled votes report to: two halves of one bar.
+
+    The repetition's curves would mix with the training's, so only its place and words are told.
+    """
+    if controls != ALL:
+        return report, report
+
+    def first(progress: Progress) -> None:
+        report(replace(progress, total=2 * progress.total))
+
+    def second(progress: Progress) -> None:
+        note = f"control, shuffled votes: {progress.note}"
+        report(Progress(progress.total + progress.done, 2 * progress.total, note))
+
+    return first, second
+
+
+_UNCONTROLLED = "It was judged before controls were kept: nothing says what its votes taught it."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What a test says of a SemSim. sentences: for people. lost: to what, in words; may be none."""
+
+    sentences: tuple[str, ...]
+    lost: tuple[str, ...]
+
+
+def verdict_of(judged: Mapping[str, Any]) -> Verdict:
+    """What an evaluation says, see `evaluate`: against the best classic metric and each control.
+
+    A SemSim loses to what tells the same images apart as well or better. Where it is ahead and the
+    95 % interval of the difference reaches 0 it has not beaten it, and is said to be ahead only.
+    An evaluation of an older version, which had no differences, says so.
+    """
+    against = judged.get("against")
+    if against is None:
+        return Verdict(sentences=(_UNCONTROLLED,), lost=())
+    rows = {row["metric"]: row for row in against if row["difference"] is not None}
+    sentences, lost = [], [row["title"] for name, row in rows.items() if _lost(row, name)]
+    classic = [rows[name] for name in CLASSIC if name in rows]
+    if classic:
+        best = max(classic, key=lambda row: row["other_auc"])
+        sentences.append(_of_classic(best, len(classic), judged))
+    else:
+        sentences.append("It could not be compared with MSE, PSNR or SSIM on these images.")
+    for control in CONTROLS:
+        row = next((r for name, r in rows.items() if r["control"] == control), None)
+        why = judged["absent"].get(control, "there is no AUC to compare")
+        sentences.append(_of_control(control, row) if row else _uncompared(control, why))
+    return Verdict(sentences=tuple(sentences), lost=tuple(lost))
+
+
+def _lost(row: Mapping[str, Any], name: str) -> bool:
+    counts = name in CLASSIC or row["control"] == START
+    return counts and row["difference"] <= 0
+
+
+def _of_classic(row: Mapping[str, Any], n: int, judged: Mapping[str, Any]) -> str:
+    among = ", the best of MSE, PSNR and SSIM here," if n > 1 else ""
+    where = "held-out originals" if judged["sample"] == "held-out" else "originals it learned from"
+    said = f"{beaten(row, row['title'] + among)} on {row['n_originals']} {where}"
+    other = "pooled" if judged.get("loss") == MIXED else MIXED
+    advice = "" if row["difference"] > 0 else f": more votes, or the preset {other}"
+    return f"{said[0].upper()}{said[1:]}{advice}."
+
+
+def _uncompared(control: str, why: str) -> str:
+    return f"Not compared with {WHAT[control]}: {why}."
+
+
+def _of_control(control: str, row: Mapping[str, Any]) -> str:
+    if surely(row):
+        return f"It {beaten(row, WHAT[control])}."
+    return f"It does not beat {WHAT[control]}: {beaten(row, 'it')}. {_TAKEAWAY[control]}"
+
+
+def difference_rows(table: pd.DataFrame, controls: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The rows of `auc_differences` ready for JSON, with None where a number is undefined.
+
+    controls: names of metrics that are controls, to which of `CONTROLS`; "" in the others' rows.
+    """
+    numbers = ("auc", "other_auc", "difference", "low", "high")
+    return [
+        {
+            **{"metric": row["metric"], "title": row["title"]},
+            "control": controls.get(row["metric"], ""),
+            **{name: None if pd.isna(row[name]) else float(row[name]) for name in numbers},
+            "n_originals": int(row["n_originals"]),
+            "undefined": row["undefined"] if isinstance(row["undefined"], str) else None,
+        }
+        for row in table.to_dict("records")
+    ]
+
+
+def control_remarks(
+    own: MetricSpec,
+    specs: Sequence[MetricSpec],
+    evidence: Evidence,
+    settings: AnalysisSettings,
+    checkpoint: Path,
+) -> list[str]:
+    """What to say of a SemSim beside its controls on any images, by pooled AUC.
+
+    specs: of all metrics that have scores. A start that was not kept, or has no scores yet, is
+    said; a training on shuffled votes only where there is one.
+    """
+    base, _, reference = own.name.partition("@")
+    behind = f"@{reference}" if reference else ""
+    names = {f"{base}.{control}{behind}": control for control in CONTROLS}
+    scored = [spec for spec in specs if spec.name in names]
+    table = auc_differences(own, scored, evidence, settings)
+    rows = {row["control"]: row for row in difference_rows(table, names)}
+    absent = controls_of(checkpoint)[1]
+    said = []
+    for control in CONTROLS:
+        row = rows.get(control)
+        if row is not None and row["difference"] is not None:
+            said.append(_of_control(control, row))
+        elif control == START:
+            lacks = "there is no AUC to compare" if row else "it has no scores here yet"
+            said.append(_uncompared(control, absent.get(control, lacks)))
+    return said
+
+
+def surely(row: Mapping[str, Any]) -> bool:
+    """Whether the interval of a difference lies above 0."""
+    return row["low"] is not None and row["low"] > 0
+
+
+def beaten(row: Mapping[str, Any], than: str) -> str:
+    """How a difference of AUC stands, in words that say no more than its interval does."""
+    d, ends = row["difference"], (row["low"], row["high"])
+    if d < 0:
+        turned = [None if end is None else -end for end in reversed(ends)]
+        return f"worse than {than} by {_amount(-d, turned)}"
+    if d == 0:
+        return f"no better than {than}"
+    if surely(row):
+        return f"beats {than} by {_amount(d, ends)}"
+    return f"ahead of {than} by {_amount(d, ends)}, which chance could do"
+
+
+def _amount(value: float, ends: Sequence[float | None]) -> str:
+    low, high = ends
+    between = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+    return f"{value:.2f}{between}"

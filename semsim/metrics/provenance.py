@@ -1,0 +1,85 @@
+"""Where a SemSim comes from: what its checkpoint says of its training, read without its weights."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from safetensors import SafetensorError
+
+from semsim.errors import WeightsError
+from semsim.weights import tensor_facts
+
+KIND = "semsim"
+# Networks that are kept beside a SemSim to judge it by, as <name>.<control>, and how each was made.
+START, SHUFFLED = "start", "shuffled"
+CONTROLS = {START: "before any vote", SHUFFLED: "on shuffled votes"}
+
+# Of the `results` of a mixed SemSim: what a block counts, where 1 is before any vote.
+WEIGHT_OF = "weight of "
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """Where a checkpoint comes from; written into it and shown wherever it is used.
+
+    simulated: whether any of the votes were simulated, so that no person stands behind them.
+    settings: every setting that determined the result.
+    results: what was measured at the end, such as the accuracy on held-out originals.
+    stopped: why it ended before its last epoch; empty where it did not.
+    control: of `CONTROLS` where this is no SemSim of its own but what one is compared with.
+    start: sha256 of the file with its own start, kept beside it; empty where none was kept.
+    originals: keys of all originals whose votes it was given (`original_keys`), those it was only
+        watched by included; empty where an older version did not say.
+    """
+
+    n_originals: int
+    n_triplets: int
+    simulated: bool
+    created: str
+    versions: Mapping[str, str]
+    settings: Mapping[str, Any]
+    study: str = ""
+    warnings: Sequence[str] = ()
+    results: Mapping[str, float] = field(default_factory=dict)
+    stopped: str = ""
+    control: str = ""
+    start: str = ""
+    originals: Sequence[str] = ()
+
+
+def original_keys(table: pd.DataFrame) -> pd.Series:
+    """One string a row: which original it is of, by its data set and image id."""
+    return table["dataset"].astype(str) + "/" + table["image_id"].astype(str)
+
+
+def control_in(name: str) -> str:
+    """Of `CONTROLS`, the one that the name of a checkpoint stands for; "" for a SemSim itself."""
+    last = name.rpartition(".")[2]
+    return last if last in CONTROLS and last != name else ""
+
+
+def read_training(path: Path) -> Training:
+    """Where the checkpoint at `path` comes from, without loading its weights."""
+    try:
+        return Training(**read_config(path)["training"])
+    except (KeyError, TypeError) as error:
+        raise WeightsError(f"{path} does not say how it was trained ({error}).") from error
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """All that the checkpoint at `path` says of itself; `WeightsError` where it is no SemSim's."""
+    if not Path(path).is_file():
+        raise WeightsError(f"No SemSim checkpoint at {path}. The page Train SemSim makes one.")
+    try:
+        metadata = tensor_facts(path)
+        kind = metadata.get("kind")
+        if kind != KIND:
+            raise WeightsError(f"{path} holds {kind!r} weights; expected {KIND!r}.")
+        return dict(json.loads(metadata["config"]))
+    except (SafetensorError, OSError) as error:
+        raise WeightsError(f"{path} is not a readable safetensors file ({error}).") from error
+    except (KeyError, ValueError, TypeError) as error:
+        raise WeightsError(f"{path} has no readable settings ({error}).") from error

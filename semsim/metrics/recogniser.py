@@ -1,0 +1,98 @@
+"""Metrics that ask a classifier of the product's own: does it still recognise the image?"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from semsim.errors import SettingsError, WeightsError
+from semsim.metrics.base import Judge, MetricSpec, Resources, Scores
+from semsim.metrics.fid import frechet_judge, remembered
+
+JUDGES = "judges"  # folder below checkpoints/
+_NAME = re.compile(r"[\w.-]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recogniser:
+    """Whether an independent classifier still names the reconstruction's class: 0 or 1.
+
+    Its mean over images is the share of reconstructions recognised by a machine.
+    """
+
+    classifier: str = "recogniser"
+
+    def __post_init__(self) -> None:
+        check_name(self.classifier)
+
+    @property
+    def spec(self) -> MetricSpec:
+        own = self.classifier == "recogniser"
+        return MetricSpec(
+            name="recogniser" if own else f"recogniser:{self.classifier}",
+            title="Recognised by a classifier" if own else f"Recognised by {self.classifier}",
+            higher_means_more_leakage=True,
+            per_image=True,
+            yes_or_no=True,
+        )
+
+    def files(self, resources: Resources) -> tuple[Path, ...]:
+        return (find_classifier(self.classifier, resources),)
+
+    def prepare(self, resources: Resources) -> Judge:
+        from semsim.metrics.classifier import load_classifier, recognised
+
+        classifier = load_classifier(self.files(resources)[0], resources.device)
+        return lambda pairs: Scores(values=recognised(classifier, pairs))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierDistance:
+    """Fréchet distance on the features of one of the product's own classifiers.
+
+    Never called FID: that name belongs to Inception's features.
+    """
+
+    classifier: str
+
+    def __post_init__(self) -> None:
+        check_name(self.classifier)
+
+    @property
+    def spec(self) -> MetricSpec:
+        return MetricSpec(
+            name=f"fd:{self.classifier}",
+            title=f"Fréchet distance ({self.classifier})",
+            higher_means_more_leakage=False,
+            per_image=False,
+        )
+
+    def files(self, resources: Resources) -> tuple[Path, ...]:
+        return (find_classifier(self.classifier, resources),)
+
+    def prepare(self, resources: Resources) -> Judge:
+        from semsim.metrics.classifier import load_classifier
+
+        classifier = load_classifier(self.files(resources)[0], resources.device)
+        return frechet_judge(remembered(classifier.features))
+
+
+def find_classifier(name: str, resources: Resources) -> Path:
+    """The file of the classifier called `name`; `WeightsError` says where it was looked for."""
+    check_name(name)
+    folders = (resources.checkpoints, resources.checkpoints / JUDGES, *resources.classifiers)
+    for folder in folders:
+        path = folder / f"{name}.safetensors"
+        if path.is_file():
+            return path
+    looked = " and ".join(str(folder) for folder in folders)
+    raise WeightsError(
+        f"{name}.safetensors is missing; it was looked for in {looked}. "
+        "`python -m semsim demo build` makes the built-in classifier, `recogniser`, and `python -m "
+        "semsim judge train` others."
+    )
+
+
+def check_name(name: str) -> None:
+    """Raise `SettingsError` unless `name` is a plain name: names may come from a browser."""
+    if not _NAME.fullmatch(name) or name.startswith("."):
+        raise SettingsError(f"{name!r} is not the name of a file in checkpoints/.")

@@ -1,0 +1,404 @@
+"""An experiment in split inference: systems are trained, then attacked, each kept by its key.
+
+What is finished is taken from the data folder, so that an interrupted run goes on.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from semsim.defences.none import NoDefence
+from semsim.device import pick_device
+from semsim.grid.engine import Piece, Standing, compute
+from semsim.metrics import Pairs, Resources, find_metric
+from semsim.metrics.classifier import Classifier, load_classifier, recognised
+from semsim.progress import Progress, Report, silent
+from semsim.registry import plain
+from semsim.split import experiment
+from semsim.split.defences import stage_of
+from semsim.split.experiment import Leak
+from semsim.split.plan import (
+    VALID_POINTS,
+    SplitPlace,
+    SplitPlan,
+    attacks_on,
+    check,
+    make_dataset,
+    make_defence,
+    make_network,
+)
+from semsim.split.records import write_split_set
+from semsim.split.store import SplitStore, key_of
+from semsim.split.summary import COLUMNS, summary
+from semsim.split.system import SplitSystem, system_accuracy
+from semsim.split.train_settings import ShadowAttack
+from semsim.split.training import Bench
+from semsim.targets.checkpoint import images_digest
+from semsim.targets.convnet import SmallCNN
+from semsim.targets.model import save_target
+from semsim.targets.train import accuracy, train_target
+from semsim.targets.train_settings import TrainSettings
+from semsim.types import LabelledImages
+
+_TIMED = 20  # classifications of one image of which the median time is told
+_RECOGNISER = TrainSettings(epochs=10, lr=0.05)
+_TRAINING, _ATTACKS = 0.3, 0.65  # shares of the progress of several workers
+_UNFIT = re.compile(r"[^0-9A-Za-z._=-]+")
+_System = tuple[str, str, int]  # network, defence, seed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """A system of the plan. change: of accuracy, against the undefended one of the same seed."""
+
+    system: SplitSystem
+    network: str
+    defence: str
+    seed: int
+    accuracy: float
+    change: float
+    key: str
+
+    @property
+    def valid(self) -> bool:
+        """Whether its accuracy is near enough to the undefended one's."""
+        return self.change >= -VALID_POINTS - 1e-9
+
+    @property
+    def model(self) -> str:
+        """Its name, unique within an experiment."""
+        return f"{self.network}/{self.defence}/seed {self.seed}"
+
+
+def run_split(
+    plan: SplitPlan, place: SplitPlace, report: Report = silent, workers: int = 1
+) -> dict[str, Any]:
+    """Carry out `plan`; finished pieces are taken from the data folder.
+
+    workers: processes that share systems and attacks; none of these is ever divided.
+    Returns what a result page needs, ready for JSON: rows, summary, baselines, costs, sets.
+    Raises `SettingsError` for a plan that cannot be, `StopRequestedError` where `report` does.
+    """
+    check(plan)
+    if workers > 1:
+        _spread(plan, place, workers, report)
+    run = Run(plan, place)
+    systems = run.systems()
+    rows: list[dict[str, Any]] = []
+    costs, sets = [], []
+    for number, (network, defence, seed) in enumerate(systems):
+        told = stage_of(report, number, len(systems))
+        trained = run.train(network, defence, seed, stage_of(told, 0, 4))
+        costs.append(run.cost(trained) if seed == plan.defence_seeds[0] else None)
+        for row, folder in run.attack(trained, told):
+            rows.append(row)
+            sets += [str(folder)] if folder else []
+    table = pd.DataFrame(rows, columns=[*COLUMNS, *plan.metrics])
+    report(Progress(100 * len(systems), 100 * len(systems), "done"))
+    return {
+        "plan": plain(plan),
+        "rows": _records(table),
+        "summary": _records(summary(table)),
+        "baselines": run.baselines(),
+        "costs": [cost for cost in costs if cost],
+        "sets": sets,
+    }
+
+
+def _spread(plan: SplitPlan, place: SplitPlace, workers: int, report: Report) -> None:
+    """Train the systems side by side, then attack them side by side."""
+    from semsim.grid.machines import connect, cores_for_each  # takes a second
+
+    lean = replace(plan, metrics=())  # only what is put together at the end needs them
+    run = Run(lean, place)  # trains the recogniser, once
+    systems = run.systems()
+    total = 100 * len(systems)
+    needed = dict.fromkeys([(n, "none", seed) for n, _, seed in systems] + systems)
+    with connect("", workers) as client:
+
+        def do(pieces: Sequence[Piece], start: float, share: float, note: str) -> None:
+            def tell(standing: Standing) -> None:
+                reached = round(total * (start + share * standing.done / max(1, len(pieces))))
+                report(Progress(reached, total, f"{note}: {standing.over} of {len(pieces)}"))
+
+            compute(pieces, lambda *_: None, tell, client, threads=cores_for_each(workers))
+
+        do([_piece(_train, lean, place, one) for one in needed], 0.0, _TRAINING, "systems trained")
+        attacks = [
+            _piece(_attack, lean, place, (system, tool, seed))
+            for system in systems
+            for _, tool, seed in run.tools(run.train(*system, silent))
+        ]
+        do(attacks, _TRAINING, _ATTACKS, "attacks made")
+
+
+def _piece(
+    work: Callable[..., None], plan: SplitPlan, place: SplitPlace, what: tuple[Any, ...]
+) -> Piece:
+    return Piece(key=key_of({"piece": plain(what)}), work=work, asked=(plan, place, what))
+
+
+def _train(plan: SplitPlan, place: SplitPlace, system: _System, *, report: Report) -> None:
+    _run(plan, place).system(*system, report)
+
+
+def _attack(
+    plan: SplitPlan, place: SplitPlace, what: tuple[_System, ShadowAttack, int], *, report: Report
+) -> None:
+    (system, tool, seed), run = what, _run(plan, place)
+    run.leak(run.train(*system, silent), tool, seed, report)
+
+
+class Run:
+    """The plan with its images at hand."""
+
+    def __init__(self, plan: SplitPlan, place: SplitPlace) -> None:
+        dataset = make_dataset(plan.dataset)
+        self.plan, self.place = plan, place
+        self.data: tuple[LabelledImages, LabelledImages] = (dataset("train"), dataset("test"))
+        self.store = SplitStore(place.data)
+        self.device = pick_device(place.device)
+        self.digests = [images_digest(part) for part in self.data]
+        self.judged = self.data[1].pick(experiment.spread(self.data[1], plan.images))
+        self.classifier = self._recogniser()
+        resources = Resources(checkpoints=place.checkpoints, device=self.device)
+        self.judges = {name: find_metric(name).prepare(resources) for name in plan.metrics}
+
+    def systems(self) -> list[_System]:
+        """Network, defence and seed of every system, in the order of the results."""
+        return [
+            (network, defence, seed)
+            for network in self.plan.networks
+            for seed in self.plan.defence_seeds
+            for defence in self.plan.defences
+        ]
+
+    def train(self, network: str, defence: str, seed: int, report: Report) -> Trained:
+        """The system, trained now or before."""
+        system, facts, key = self.system(network, defence, seed, report)
+        plain_accuracy = facts["accuracy"]
+        if defence != "none":
+            plain_accuracy = self.system(network, "none", seed, report)[1]["accuracy"]
+        return Trained(
+            system=system.to(self.device),
+            network=network,
+            defence=defence,
+            seed=seed,
+            accuracy=facts["accuracy"],
+            change=facts["accuracy"] - plain_accuracy,
+            key=key,
+        )
+
+    def attack(
+        self, trained: Trained, told: Report
+    ) -> Iterator[tuple[dict[str, Any], Path | None]]:
+        """A row of results and, for the first seed, a reconstruction set, an attack."""
+        facts = _facts(trained)
+        if not self.attacked(trained):
+            yield facts, None
+            return
+        tools = self.tools(trained)
+        for number, (arm, tool, seed) in enumerate(tools):
+            # Training the system counts as a quarter of the work on it.
+            before = len(tools) // 3 + 1
+            part = stage_of(told, before + number, before + len(tools))
+            leak, seconds = self.leak(trained, tool, seed, part)
+            folder = None
+            if seed == self.plan.attack_seeds[0]:
+                folder = self._write(trained, arm, tool, seed, leak, seconds)
+            yield {**facts, **self._scores(arm, tool, seed, leak)}, folder
+
+    def attacked(self, trained: Trained) -> bool:
+        """Whether the plan has the system attacked: it is valid, or that does not matter."""
+        return trained.valid or self.plan.attack_invalid
+
+    def tools(self, trained: Trained) -> list[tuple[str, ShadowAttack, int]]:
+        """Every attack on a system: its name in the plan, its settings, its seed."""
+        if not self.attacked(trained):
+            return []
+        return [
+            (arm, tool, seed)
+            for arm in self.plan.attacks
+            for tool in attacks_on(trained.system, arm, self.plan.shadow)
+            for seed in self.plan.attack_seeds
+        ]
+
+    def cost(self, trained: Trained) -> dict[str, Any]:
+        """Operations, bytes and median milliseconds of classifying one image."""
+        image = self.data[1].images[:1]
+        cost = experiment.cost_of(trained.system, image)
+        head, server = _milliseconds(trained.system, image.to(self.device))
+        names = {"network": trained.network, "defence": trained.defence}
+        return {**names, **asdict(cost), "client_ms": head, "server_ms": server}
+
+    def baselines(self) -> dict[str, float]:
+        """Mean scores of what an attacker has without any feature."""
+        scores = experiment.baselines(self.data, self.plan.images)
+        means: dict[str, float] = {name: float(np.mean(values)) for name, values in scores.items()}
+        originals = Pairs(
+            originals=self.judged.images,
+            reconstructions=self.judged.images,
+            class_names=self._names(),
+        )
+        return {**means, "recogniser": float(recognised(self.classifier, originals).mean())}
+
+    def system(
+        self, network: str, defence: str, seed: int, report: Report
+    ) -> tuple[SplitSystem, dict[str, Any], str]:
+        """The system on the CPU, trained now or before, what is told about it, and its key."""
+        net, shield = make_network(network), make_defence(defence)
+        parts = [net, shield, self.plan.train]
+        key = key_of({"data": self.digests[0], "parts": plain(parts), "seed": seed})
+        bench = Bench(
+            network=net,
+            data=self.data[0],
+            settings=self.plan.train,
+            seed=seed,
+            device=self.device,
+            folder=self.store.stages(key),
+        )
+        if key not in self.store.systems:
+            began = time.monotonic()
+            system = shield(bench, report)
+            facts = {"accuracy": system_accuracy(system, self.data[1], seed)}
+            facts["seconds"] = time.monotonic() - began
+            self.store.write_system(key, system, facts)
+        return *self.store.read_system(key, net, bench.task), key
+
+    def leak(
+        self, trained: Trained, tool: ShadowAttack, seed: int, report: Report
+    ) -> tuple[Leak, float]:
+        """What an attack gets back, made now or before, and the seconds it took."""
+        facts = {"system": trained.key, "data": self.digests, "tool": plain(tool)}
+        key = key_of({**facts, "images": self.plan.images, "seed": seed})
+        if key not in self.store.leaks:
+            began = time.monotonic()
+            network = make_network(trained.network)
+            count = self.plan.images
+            leak = experiment.attack(
+                trained.system, network, self.data, tool, count=count, seed=seed, report=report
+            )
+            self.store.leaks.write(key, (leak, time.monotonic() - began))
+        return self.store.leaks.read(key)
+
+    def _scores(self, arm: str, tool: ShadowAttack, seed: int, leak: Leak) -> dict[str, Any]:
+        pairs = Pairs(
+            originals=self.judged.images,
+            reconstructions=leak.images,
+            class_names=self._names(),
+        )
+        more = {name: float(judge(pairs).values.mean()) for name, judge in self.judges.items()}
+        return {
+            "attack": arm,
+            "body": tool.bodies[0] if tool.bodies and arm.startswith("one-body") else -1,
+            "attack_seed": seed,
+            "ssim": float(leak.ssim.mean()),
+            "psnr": float(leak.psnr.mean()),
+            "recognised": float(recognised(self.classifier, pairs).mean()),
+            "shadow_accuracy": leak.shadow_accuracy,
+            "worse_than_grey": float(np.mean(leak.worse_than_grey)),
+            **more,
+        }
+
+    def _write(
+        self,
+        trained: Trained,
+        arm: str,
+        tool: ShadowAttack,
+        seed: int,
+        leak: Leak,
+        seconds: float,
+    ) -> Path:
+        body = f"-body{tool.bodies[0]}" if arm.startswith("one-body") and tool.bodies else ""
+        attack = f"{arm}{body}"
+        record = {
+            "name": f"{self.plan.name}/{trained.model}/{attack}",
+            "model": trained.model,
+            "target": {
+                "architecture": plain(make_network(trained.network)),
+                "strategy": plain(make_defence(trained.defence)),
+                "train": plain(self.plan.train),
+                "test_accuracy": trained.accuracy,
+                "valid": trained.valid,
+                "seed": trained.seed,
+            },
+            "attack": {"name": attack, "settings": plain(tool)},
+            "seed": seed,
+            "seconds": round(seconds, 2),
+        }
+        folder = f"{_UNFIT.sub('-', trained.model)}__{_UNFIT.sub('-', attack)}"
+        runs = self.place.data / "runs" / f"split-{self.plan.name}"
+        return write_split_set(runs / folder, record, self.judged, leak)
+
+    def _recogniser(self) -> Classifier:
+        """An independent classifier of the data set, trained now or before."""
+        key = key_of({"recogniser": self.digests[0]})
+        path = self.store.recogniser(key)
+        if not path.exists():
+            architecture = SmallCNN(width=12)
+            model = train_target(architecture, self.data[0], NoDefence(), _RECOGNISER)
+            save_target(
+                model,
+                path,
+                name="cnn-small",
+                facts={"test_accuracy": accuracy(model, self.data[1])},
+            )
+        return load_classifier(path, self.device)
+
+    def _names(self) -> tuple[str, ...]:
+        return tuple(self.judged.classes[label] for label in self.judged.labels.tolist())
+
+
+_run = cache(Run)  # the images, read once a process
+
+
+def _facts(trained: Trained) -> dict[str, Any]:
+    return {
+        "network": trained.network,
+        "defence": trained.defence,
+        "defence_seed": trained.seed,
+        "accuracy": trained.accuracy,
+        "change": trained.change,
+        "valid": trained.valid,
+    }
+
+
+@torch.no_grad()
+def _milliseconds(system: SplitSystem, image: torch.Tensor) -> tuple[float, float]:
+    """Median time of the client's and of the server's part, one image at a time."""
+    client, server = [], []
+    for _ in range(_TIMED):
+        start = _now(image.device)
+        features = system.send(image)
+        middle = _now(image.device)
+        answers = [body(features) for body in system.bodies]
+        end = _now(image.device)
+        system.tail(torch.cat(answers, dim=1))
+        client.append(middle - start + _now(image.device) - end)
+        server.append(end - middle)
+    return 1000 * float(np.median(client)), 1000 * float(np.median(server))
+
+
+def _now(device: torch.device) -> float:
+    """Seconds, once the device has done what it was given."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as plain values; what is missing is None."""
+    rows = table.astype(object).where(table.notna(), None).to_dict("records")
+    return [{str(k): _native(v) for k, v in row.items()} for row in rows]
+
+
+def _native(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

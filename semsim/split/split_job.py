@@ -1,0 +1,68 @@
+"""Asking for an experiment in split inference: the job it becomes, and what that job does."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from semsim.errors import JobError
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job
+from semsim.jobs.orders import from_record, to_record
+from semsim.progress import Report
+from semsim.split.plan import SplitPlace, SplitPlan, check
+
+KIND = "split"
+PLAN_FILE = "split.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitJob:
+    """An experiment and where it is carried out. workers: processes that share its pieces."""
+
+    plan: SplitPlan
+    place: SplitPlace
+    workers: int = 1
+
+
+def queue_split(plan: SplitPlan, place: SplitPlace, workers: int = 1) -> Job:
+    """The job that will carry out `plan`; not yet started.
+
+    Raises `SettingsError` for a plan that cannot be, `JobError` where one of that name is live.
+    """
+    check(plan)
+    root = place.data / "jobs"
+    if any(plan_of(job).name == plan.name for job in jobs.live_jobs(root, KIND)):
+        raise JobError(f"{plan.name!r} is under way already; choose another name.")
+    return jobs.create(
+        root,
+        kind=KIND,
+        title=f"Split inference {plan.name}",
+        order=SplitJob(plan=plan, place=place.resolved(), workers=workers),
+        files={PLAN_FILE: to_record(plan)},  # for --file
+    )
+
+
+def do_split(order: SplitJob, folder: Path, report: Report) -> dict[str, Any]:
+    """Carry out a job's order; what is finished lies in the data folder, not in `folder`."""
+    from semsim.split.run import run_split  # with torch, which only a job needs
+
+    del folder
+    return run_split(order.plan, order.place, report, order.workers)
+
+
+def split_order(job: Job) -> SplitJob:
+    """The order of a job; one of a previous version says in its arguments where."""
+    if not job.argv:
+        return jobs.read_order(job, SplitJob)
+    given = jobs.older_options(job, "data-dir", "checkpoints")
+    place = SplitPlace(
+        data=Path(given["data-dir"]),
+        checkpoints=Path(given["checkpoints"]),
+        device=given.get("device", "auto"),
+    )
+    return SplitJob(plan=plan_of(job), place=place)
+
+
+def plan_of(job: Job) -> SplitPlan:
+    """The plan a job carries out; `JobError` where its folder does not say."""
+    return from_record(SplitPlan, jobs.read_json(job.folder / PLAN_FILE))

@@ -1,0 +1,57 @@
+"""How networks of split inference are trained and attacked, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from semsim.progress import Report, silent
+
+if TYPE_CHECKING:
+    import torch
+
+    from semsim.split.attacks import Inversion
+    from semsim.split.observation import FeatureObservation
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitTrainSettings:
+    """Adam, the step size rising and falling once.
+
+    epochs, lr: of networks trained whole. ensemble_epochs, ensemble_lr: of Ensembler's stage 2,
+    which needs about three times as many to come near the undefended accuracy.
+    """
+
+    epochs: int = 12
+    ensemble_epochs: int = 36
+    batch_size: int = 64
+    lr: float = 2e-3
+    ensemble_lr: float = 5e-3
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShadowAttack:
+    """A shadow head trained through the server's frozen bodies, then a decoder of its features.
+
+    bodies: places of the bodies it trains through; None for all.
+    learn_selector: whether it learns how much each counts (the paper's adaptive attack) or
+        counts them equally.
+    align: weight of a penalty that draws mean and deviation of the shadow's features, by channel
+        and position, to those of the features the client has sent; 0 as published.
+    epochs, decoder_epochs: passes over the public images.
+    """
+
+    bodies: tuple[int, ...] | None = None
+    learn_selector: bool = True
+    align: float = 0.0
+    epochs: int = 15
+    decoder_epochs: int = 15
+    lr: float = 2e-3
+    batch_size: int = 64
+
+    def __call__(
+        self, seen: FeatureObservation, *, rng: torch.Generator, report: Report = silent
+    ) -> Inversion:
+        from semsim.split.attacks import invert  # with torch, which settings need not
+
+        return invert(self, seen, rng, report)

@@ -1,0 +1,180 @@
+"""The jury: five classifiers that stand in for people until people have looked.
+
+No two have the same family, training pictures or kind of bad pictures, and all have seen their
+symbols moved about, mirrored and turned to nothing. What they are certain of is no verdict about
+people; it makes the product usable before there is one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from semsim.datasets.symbols import Symbols
+from semsim.defences.none import NoDefence
+from semsim.progress import Report, silent
+from semsim.registry import Plugin, build
+from semsim.targets import TARGETS
+from semsim.targets.degrade import degrade
+from semsim.targets.jury_pictures import coarse, covered, ghosted, moved, speckled
+from semsim.targets.model import TargetModel
+from semsim.targets.train import Degrade, Training, carry_out
+from semsim.targets.train_settings import TrainSettings
+from semsim.types import LabelledImages
+
+NOTHING = "nothing"  # the last class of a juror: there is nothing to be named
+_NOTHINGS = 8  # one picture of nothing for so many of something
+_LIST = 20  # words among which a juror's certainty is measured, as many as a study offers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Juror:
+    """One classifier of the jury. bad: what happens to the pictures that it learns, in turn."""
+
+    name: str
+    architecture: Plugin
+    bad: tuple[Degrade, ...]
+    lr: float = 0.05
+    epochs: int = 10
+
+
+def _juror(
+    number: int,
+    family: str,
+    settings: dict[str, Any],
+    bad: Degrade,
+    lr: float = 0.05,
+    epochs: int = 10,
+) -> Juror:
+    architecture = Plugin(name=family, settings=settings)
+    return Juror(
+        name=f"Simulated {number}",
+        architecture=architecture,
+        bad=(moved, bad),
+        lr=lr,
+        epochs=epochs,
+    )
+
+
+JURORS = (
+    _juror(1, "cnn-small", {"width": 20}, degrade),
+    _juror(2, "convnet8", {"width": 10}, ghosted),
+    _juror(3, "resnet20-4", {"width": 8}, coarse),
+    _juror(4, "cnn4", {"width": 32}, speckled, lr=0.03, epochs=40),
+    _juror(5, "lenet", {"width": 32, "activation": "relu"}, covered, lr=0.03, epochs=40),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JurySettings:
+    """How all of them are trained.
+
+    per_class, test_per_class: pictures of each class, different ones for each juror. epochs: in
+    tenths of those that each takes.
+    """
+
+    per_class: int = 100
+    test_per_class: int = 10
+    epochs: int = 10
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """A trained juror. threshold: the certainty from which it names what it sees."""
+
+    model: TargetModel
+    threshold: float
+
+
+def train_juror(
+    place: int, settings: JurySettings, device: str = "cpu", report: Report = silent
+) -> Verdict:
+    """Juror number `place`, trained and with the threshold of `best_threshold`."""
+    juror, seed = JURORS[place], 7_000 + 10 * settings.seed + place
+    drawn = Symbols(
+        train_per_class=settings.per_class, test_per_class=settings.test_per_class, seed=seed
+    )
+    bad = _in_turn(juror.bad)
+    training = Training(
+        architecture=build(TARGETS, juror.architecture.name, juror.architecture.settings),
+        data=with_nothing(drawn("train"), seed),
+        defence=NoDefence(),
+        settings=TrainSettings(
+            epochs=settings.epochs * juror.epochs // 10, lr=juror.lr, batch_size=32, seed=seed
+        ),
+        device=device,
+        degrade=bad,
+    )
+    model = carry_out(training, report)
+    held_out = with_nothing(drawn("test"), seed + 1)
+    pictures = bad(held_out.images, torch.Generator().manual_seed(seed))
+    logs = log_probabilities(model, pictures)
+    return Verdict(model=model, threshold=best_threshold(logs, held_out.labels.numpy(), seed))
+
+
+def _in_turn(steps: Sequence[Degrade]) -> Degrade:
+    def bad(images: Tensor, rng: torch.Generator) -> Tensor:
+        for step in steps:
+            images = step(images, rng)
+        return images
+
+    return bad
+
+
+def with_nothing(data: LabelledImages, seed: int) -> LabelledImages:
+    """`data` and, as one class more, pictures of it whose frequencies lost their places.
+
+    Of every eighth picture the amplitudes are kept and the phases drawn anew, the same for all
+    three colours: as bright, as coloured and as smooth as the others, with nothing to be named.
+    """
+    rng = np.random.default_rng(seed)
+    pictures = data.images[rng.permutation(len(data))[: len(data) // _NOTHINGS]].numpy()
+    noise = np.fft.rfft2(rng.standard_normal((len(pictures), 1, *data.images.shape[2:])))
+    spectrum = np.fft.rfft2(pictures)
+    phase = np.exp(1j * np.angle(noise))
+    phase[..., 0, 0] = 1  # the mean stays
+    made = np.fft.irfft2(np.abs(spectrum) * phase, s=data.images.shape[2:]).clip(0, 1)
+    return replace(
+        data,
+        classes=(*data.classes, NOTHING),
+        ids=(*data.ids, *(f"{NOTHING}-{place}" for place in range(len(made)))),
+        images=torch.cat([data.images, torch.from_numpy(made).float()]),
+        labels=torch.cat([data.labels, torch.full((len(made),), len(data.classes))]),
+    )
+
+
+@torch.no_grad()
+def log_probabilities(model: TargetModel, images: Tensor) -> np.ndarray:
+    """What a juror says of (N, 3, H, W) in [0, 1]: (N, K + 1) float64, `NOTHING` last."""
+    parts = [model(part.to(model.mean.device)).double().cpu() for part in images.split(256)]
+    return torch.cat(parts).log_softmax(1).numpy()
+
+
+def best_threshold(logs: np.ndarray, labels: np.ndarray, seed: int) -> float:
+    """The certainty from which answering gains most, where a wrong word costs what a right gains.
+
+    logs: (N, K + 1) of held-out bad pictures. labels: (N,) int, K for nothing. Each picture is
+    asked about with a list of 20 words drawn by `seed`, the right one among them if there is one.
+    """
+    rng, known = np.random.default_rng(seed), logs.shape[1] - 1
+    certain, gain = [], []
+    for row, label in zip(logs, labels, strict=True):
+        offered = rng.permutation(np.setdiff1d(np.arange(known), [label]))[:_LIST]
+        if label < known:  # at any place of the list, so that a tie does not favour it
+            offered[rng.integers(len(offered))] = label
+        best = int(offered[row[offered].argmax()])
+        certain.append(certainty(row, offered, best))
+        gain.append(1 if best == label else -1)
+    order = np.argsort(certain)[::-1]
+    total = np.cumsum(np.array(gain)[order])
+    return float(np.array(certain)[order][total.argmax()])
+
+
+def certainty(logs: np.ndarray, offered: Sequence[int] | np.ndarray, best: int) -> float:
+    """The probability of `best` among the words offered and nothing, 0 to 1; logs: (K + 1,)."""
+    among = np.exp(logs[[*offered, len(logs) - 1]])
+    return float(np.exp(logs[best]) / among.sum())

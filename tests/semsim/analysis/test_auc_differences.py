@@ -1,0 +1,55 @@
+"""Two metrics of the same images, resampled together."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from made_votes import MSE, PSNR, evidence
+
+from semsim.analysis.auc_differences import COLUMNS, auc_differences
+from semsim.analysis.human import verdict
+from semsim.analysis.layout import layout_of
+from semsim.analysis.resampling import resample
+from semsim.analysis.result import AnalysisSettings
+from semsim.analysis.roc import auc_table
+
+SETTINGS = AnalysisSettings(bootstraps=60)
+FOUND = evidence(n_models=4, n_originals=15)
+
+
+def test_the_difference_is_that_of_the_table_of_aucs_and_its_ends_are_of_a_loop():
+    table = auc_differences(PSNR, [MSE], FOUND, SETTINGS)
+    assert tuple(table.columns) == COLUMNS
+    (row,) = table.to_dict("records")
+    layout, human = layout_of(FOUND.images), verdict(FOUND, "majority")
+    drawn = resample(layout, 60, 1, 0)
+    pooled = auc_table([PSNR, MSE], FOUND, human, layout, drawn).query("scope == 'pooled'")
+    a, b = pooled["auc"]
+    assert row["difference"] == pytest.approx(a - b, abs=1e-12)
+
+    def auc(values, weights):
+        weight = weights[layout.original]
+        yes, no = human > 0.5, human < 0.5
+        pairs = weight[yes][:, None] * weight[no][None]
+        order = np.sign(values[yes][:, None] - values[no][None])
+        return (pairs * (order + 1) / 2).sum() / pairs.sum()
+
+    draws = [
+        auc(FOUND.scores["psnr"], one) - auc(-FOUND.scores["mse"], one) for one in drawn.originals
+    ]
+    low, high = np.percentile(draws, (2.5, 97.5))
+    assert (row["low"], row["high"]) == pytest.approx((low, high), abs=1e-9)
+
+
+def test_a_metric_is_no_better_than_itself_and_no_interval_is_made_up():
+    (row,) = auc_differences(MSE, [MSE], FOUND, SETTINGS).to_dict("records")
+    assert row["difference"] == 0
+    assert np.isnan(row["low"])
+    assert "same number" in row["interval_undefined"]
+
+
+def test_images_of_one_kind_have_no_difference_and_say_why():
+    every = replace(FOUND, recognised=np.ones_like(FOUND.recognised))
+    (row,) = auc_differences(PSNR, [MSE], every, SETTINGS).to_dict("records")
+    assert np.isnan(row["difference"])
+    assert "both kinds" in row["undefined"]

@@ -1,0 +1,190 @@
+"""Several machines: what each must have, and what is said of one that has not."""
+
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import torch
+from distributed import Client
+from made_campaign import one_thread_cluster, toy_campaign
+from PIL import Image
+from studio import until
+
+from semsim.attacks import ATTACKS
+from semsim.attacks.invgrad import InvGrad
+from semsim.campaign.campaign_job import plan_of
+from semsim.campaign.runner import HowToRun, run_plan
+from semsim.campaign.store import PieceStore
+from semsim.campaign.work import crashed
+from semsim.errors import JobError
+from semsim.grid.machines import connect, product_version
+
+# As a scheduler without the product on its path made a campaign keep it.
+ENGINE = """Traceback (most recent call last):
+  File "semsim/campaign/runner.py", line 366, in _answer
+    return future.result(), ""
+  File "distributed/client.py", line 401, in result
+    return self.client.sync(self._result, callback_timeout=timeout)
+ModuleNotFoundError: No module named 'semsim'
+"""
+ROOT = Path(__file__).resolve().parents[3]
+DASK = str(Path(sys.executable).with_name("dask"))
+CPU = HowToRun(device="cpu")
+SMALL = toy_campaign(strategies=("none",), images=2, attacks=("invgrad:steps=3",))
+
+
+@contextmanager
+def machines(folder: Path, **workers: str | None):
+    """A scheduler that knows nothing of the product, and workers with that PYTHONPATH each."""
+    address, running = folder / "scheduler.json", []
+    shared = ["--scheduler-file", str(address)]
+    asked = {"scheduler": ["scheduler", *shared, "--host", "127.0.0.1", "--port", "0"]}
+    asked |= {name: ["worker", *shared, "--nthreads", "1", "--name", name] for name in workers}
+    try:
+        for name, words in asked.items():
+            around = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+            path = workers.get(name)
+            around |= {} if path is None else {"PYTHONPATH": path}
+            with (folder / f"{name}.log").open("wb") as log:
+                command = [DASK, *words, "--no-dashboard"]
+                running.append(
+                    subprocess.Popen(command, cwd=folder, env=around, stdout=log, stderr=log)
+                )
+            until(address.exists, 60)
+        with Client(scheduler_file=str(address), set_as_default=False) as client:
+            until(lambda: len(client.scheduler_info()["workers"]) == len(workers), 60)
+            yield client.scheduler.address
+    finally:
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.wait()
+
+
+def test_a_scheduler_needs_nothing_of_the_product(tmp_path):
+    with machines(tmp_path, able=str(ROOT)) as address, connect(address) as client:
+        done = run_plan(plan_of(SMALL), tmp_path / "data", client, CPU)
+    assert (done["n_ok"], done["n_failed"], done["undone"]) == (2, 0, {})
+    assert len(done["sets"]) == 1
+
+
+def test_a_worker_that_cannot_do_the_work_is_named_before_anything_starts(tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(ROOT / "semsim", other / "semsim", ignore=shutil.ignore_patterns("*.pyc"))
+    with (other / "semsim/device.py").open("a") as file:
+        file.write("# another version\n")
+    with (
+        machines(tmp_path, able=str(ROOT), bare=None, other=str(other)) as address,
+        pytest.raises(JobError) as told,
+        connect(address),
+    ):
+        pass
+    words = str(told.value).splitlines()
+    assert len(words) == 3
+    (bare,) = [line for line in words if "No module named 'semsim'" in line]
+    assert bare.startswith("tcp://127.0.0.1:")
+    assert "PYTHONPATH=. dask worker" in bare
+    (older,) = [line for line in words if "another version of semsim" in line]
+    assert product_version() in older
+    assert "same commit" in older
+
+
+def test_a_worker_that_joins_later_and_cannot_do_the_work_ends_the_run(tmp_path):
+    told = []
+    with machines(tmp_path) as address, connect(address) as client:
+        bare = subprocess.Popen(
+            [DASK, "worker", address, "--no-dashboard"],
+            cwd=tmp_path,
+            env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            with pytest.raises(JobError, match=r"tcp://\S+ cannot import semsim"):
+                run_plan(plan_of(SMALL), tmp_path / "data", client, CPU, told.append)
+        finally:
+            bare.terminate()
+            bare.wait()
+    assert told[0].note.endswith("waiting for a worker")
+    assert not list((tmp_path / "data").rglob("*.npz"))
+    assert not list((tmp_path / "data").rglob("*.error.txt"))
+
+
+@pytest.fixture
+def alone():
+    with one_thread_cluster() as cluster, Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+def write_images(root: Path) -> None:
+    """A data set of two classes, two images each."""
+    rng = np.random.default_rng(0)
+    for name in ("cat", "dog"):
+        (root / name).mkdir(parents=True)
+        for number in range(20):
+            pixels = rng.integers(0, 256, (16, 16, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(root / name / f"{number}.png")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hungry:
+    """An attack that needs more than there is for one image, for as long as `failing` says."""
+
+    failing: ClassVar[list] = []  # the error, and the seed of the image
+
+    def __call__(self, seen, *, rng, report):
+        if self.failing and rng.initial_seed() == self.failing[1]:
+            raise self.failing[0]
+        return InvGrad(steps=2)(seen, rng=rng, report=report)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError("no room"), OSError(28, "No space left"), torch.OutOfMemoryError("CUDA")],
+    ids=repr,
+)
+def test_what_a_machine_could_not_do_is_not_kept(alone, tmp_path, monkeypatch, error):
+    monkeypatch.setitem(ATTACKS._entries, "hungry", Hungry)
+    plan = plan_of(replace(SMALL, attacks=("hungry",)))
+    monkeypatch.setattr(Hungry, "failing", [error, plan.cells[0].draw])
+    done = run_plan(plan, tmp_path, alone, CPU)
+    assert (done["n_ok"], done["n_failed"], sum(done["undone"].values())) == (1, 0, 1)
+    assert str(error) in next(iter(done["undone"]))
+    assert done["sets"] == []
+    Hungry.failing.clear()
+    again = run_plan(plan, tmp_path, alone, CPU)
+    assert (again["n_ok"], again["computed"], again["reused"], again["undone"]) == (2, 1, 1, {})
+    assert len(again["sets"]) == 1
+
+
+def test_a_data_set_that_a_worker_has_not_is_not_kept_against_the_target(alone, tmp_path):
+    root = tmp_path / "pictures"
+    write_images(root)
+    plan = plan_of(replace(SMALL, datasets=(f"folder:root={root},size=16",)))
+    root.rename(tmp_path / "away")
+    done = run_plan(plan, tmp_path, alone, CPU)
+    assert (done["n_ok"], done["n_failed"], sum(done["undone"].values())) == (0, 0, 2)
+    assert "No folder" in next(iter(done["undone"]))
+    (tmp_path / "away").rename(root)
+    assert run_plan(plan, tmp_path, alone, CPU)["n_ok"] == 2
+
+
+def test_what_an_earlier_version_kept_of_a_machine_is_computed_again(alone, tmp_path):
+    plan = plan_of(SMALL)
+    store, why = PieceStore(tmp_path), ENGINE
+    store.failures.write(plan.targets[0].key, why)
+    run_plan(plan_of(replace(SMALL, name="other")), tmp_path, alone, CPU)
+    cell = plan.cells[0]
+    kept = store.cells.read(cell.key)
+    spoilt = crashed(kept.original, f"cnn-small/none could not be trained.\n\n{why}")
+    store.cells.write(cell.key, replace(kept, result=spoilt.result, crashed=True))
+    done = run_plan(plan, tmp_path, alone, CPU)
+    assert (done["n_ok"], done["computed"], done["reused"]) == (2, 1, 1)
+    assert np.array_equal(store.cells.read(cell.key).result.picture, kept.result.picture)
