@@ -1,9 +1,12 @@
 """What every test may use."""
 
+import inspect
 import os
+import runpy
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,3 +34,19 @@ def at_once(*works: Callable[[], Any], refused: Errors = ()) -> list[Any]:
 
     with ThreadPoolExecutor(len(works)) as pool:
         return list(pool.map(run, works))
+
+
+def example_of(plugin: Any, **offered: Any) -> Any:
+    """Make the small source that a plug-in reads, by `example` of the plug-in's own test.
+
+    That of semsim/datasets/cifar.py is tests/semsim/datasets/test_cifar.py: who adds a plug-in
+    brings it along, and what holds for all of them is tested on it. Like a fixture it names what
+    it wants of `offered`. Fails where there is none, so that nothing registered goes untested.
+    """
+    kind = plugin if isinstance(plugin, type) else type(plugin)
+    *rooms, module = kind.__module__.split(".")
+    path = Path(__file__).parent.joinpath(*rooms, f"test_{module}.py")
+    example = runpy.run_path(str(path)).get("example") if path.exists() else None
+    if example is None:
+        pytest.fail(f"{kind.__name__} has no example: def example(…) in {path}, of {[*offered]}")
+    return example(**{name: offered[name] for name in inspect.signature(example).parameters})

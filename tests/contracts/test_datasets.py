@@ -3,7 +3,7 @@ from dataclasses import fields, replace
 
 import pytest
 import torch
-from made_datasets import MAKERS, trust_made_cifar100
+from helpers import example_of
 
 from annotation.tasks import KINDS
 from semsim.datasets import DATASETS, OnDisk
@@ -27,10 +27,9 @@ def settings_of(name):
 
 @pytest.fixture
 def dataset(request, tmp_path, monkeypatch):
-    trust_made_cifar100(monkeypatch)
     settings = {key: SMALL[key] for key in SMALL.keys() & settings_of(request.param)}
-    if request.param in MAKERS:
-        MAKERS[request.param](tmp_path)
+    if "root" in settings_of(request.param):
+        example_of(DATASETS[request.param], root=tmp_path, monkeypatch=monkeypatch)
         settings["root"] = str(tmp_path)
     return build(DATASETS, request.param, settings)
 

@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from made_datasets import stanford_dogs
+from helpers import example_of
 from torchvision.datasets import CIFAR100
 from typer.testing import CliRunner
 
@@ -14,7 +14,7 @@ def run(*words):
 
 
 def test_every_data_set_is_listed_and_whether_it_is_there(tmp_path):
-    stanford_dogs(tmp_path)
+    example_of(DATASETS["stanford-dogs"], root=tmp_path)
     done = run("list", "--root", tmp_path)
     assert done.exit_code == 0, done.output
     lines = {line.split()[0]: line for line in done.output.splitlines()}
@@ -25,7 +25,7 @@ def test_every_data_set_is_listed_and_whether_it_is_there(tmp_path):
 
 
 def test_what_is_there_is_not_fetched_again(tmp_path):
-    stanford_dogs(tmp_path)
+    example_of(DATASETS["stanford-dogs"], root=tmp_path)
     done = run("get", "stanford-dogs", "--root", tmp_path)
     assert done.exit_code == 0, done.output
     assert done.output.strip() == str(tmp_path / "stanford-dogs")

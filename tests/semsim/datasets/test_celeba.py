@@ -1,8 +1,18 @@
 import pytest
-from made_datasets import celeba
+from made_pictures import blocky
 
 from semsim.datasets.celeba import CelebA
 from semsim.errors import DataError
+
+
+def example(root):
+    """People 7, 3 and 12 with four images each, and person 5 with one."""
+    people = [7, 3, 12, 7, 5, 3, 7, 12, 12, 3, 3, 7, 12]
+    lines = []
+    for number, person in enumerate(people, start=1):
+        blocky(root / "celeba" / "img_align_celeba" / f"{number:06d}.jpg", number, (18, 22))
+        lines.append(f"{number:06d}.jpg {person}\n")
+    (root / "celeba" / "identity_CelebA.txt").write_text("".join(lines))
 
 
 def read(tmp_path, **settings):
@@ -10,7 +20,7 @@ def read(tmp_path, **settings):
 
 
 def test_people_with_enough_images_are_the_classes(tmp_path):
-    celeba(tmp_path)
+    example(tmp_path)
     train, test = read(tmp_path)("train"), read(tmp_path)("test")
     assert train.classes == ("person_00003", "person_00007", "person_00012")
     assert train.labels.tolist() == test.labels.tolist() == [0, 0, 1, 1, 2, 2]
@@ -20,20 +30,20 @@ def test_people_with_enough_images_are_the_classes(tmp_path):
 
 
 def test_other_limits_leave_a_persons_split_as_it_is(tmp_path):
-    celeba(tmp_path)
+    example(tmp_path)
     of_twelve = read(tmp_path)("test").ids[4:]
     assert read(tmp_path, min_images=1, classes=4)("test").ids[-2:] == of_twelve
 
 
 def test_nobody_with_enough_images_is_said(tmp_path):
-    celeba(tmp_path)
+    example(tmp_path)
     with pytest.raises(DataError, match="Nobody"):
         read(tmp_path, min_images=9)("train")
 
 
 @pytest.mark.parametrize("line", ["000001.jpg", "000001.jpg seven", "../000001.jpg 7"])
 def test_a_broken_list_is_named_with_its_line(tmp_path, line):
-    celeba(tmp_path)
+    example(tmp_path)
     path = tmp_path / "celeba/identity_CelebA.txt"
     path.write_text(f"000002.jpg 3\n{line}\n")
     with pytest.raises(DataError, match=r"identity_CelebA\.txt, line 2"):

@@ -1,8 +1,15 @@
 import pytest
+from made_pictures import blocky
 from PIL import Image
 
 from semsim.datasets.folder import Folder
 from semsim.errors import DataError, SettingsError
+
+
+def example(root):
+    for number, name in enumerate(("cat/a", "cat/b", "dog/a")):
+        blocky(root / "train" / f"{name}.png", number, (16, 16))
+        blocky(root / "test" / f"{name}.png", 10 + number, (16, 16))
 
 
 def picture(path, colour=(10, 20, 30), size=(40, 30)):

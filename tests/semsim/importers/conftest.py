@@ -1,10 +1,10 @@
 """Small sources, made here or by the test beside each importer."""
 
-import runpy
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import example_of
 from PIL import Image
 
 from semsim.importers import IMPORTERS
@@ -42,18 +42,11 @@ def reasons():
 
 @pytest.fixture
 def example(tmp_path, draw):
-    """A small source of a kind: `example(kind, folder, draw)` in the importer's own test."""
-
-    def of(kind):
-        module = type(IMPORTERS[kind]).__module__.rpartition(".")[2]
-        path = Path(__file__).with_name(f"test_{module}.py")
-        if not path.exists():
-            pytest.skip(
-                f"{kind} has no example yet: def example(kind, folder, draw) in {path.name}"
-            )
-        return runpy.run_path(str(path))["example"](kind, tmp_path / "source", draw)
-
-    return of
+    """A small source of a kind, as `example` in the importer's own test makes it."""
+    folder = tmp_path / "source"
+    return lambda kind: example_of(
+        IMPORTERS[kind], importer=IMPORTERS[kind], folder=folder, draw=draw
+    )
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from semsim.importers.annotator_files import AnnotatorFiles
 ANSWERS = {"1_49_gt.txt": [49, -1, 49, 3, 49], "2_0_gt.txt": [0, 0, -1, -1, 7]}
 
 
-def example(kind, folder, draw):
+def example(folder):
     folder.mkdir()
     (folder / "m.json").write_text(json.dumps({"1_0": [0, -1], "2_1": [1, 1]}))
     return folder

@@ -70,15 +70,6 @@ def test_unknown_kinds_and_settings_are_refused(example):
         plan_import("table", example("table"), "name", {"colour": 1})
 
 
-def test_the_paper_s_file_has_both_labels(example):
-    tables = plan_import("semsim-cifar100", example("semsim-cifar100"), "n").found.tables
-    assert tables.labels["human:released"].tolist() == [True, True]
-    assert tables.labels["n_recognised"].tolist() == [3, 1]
-    assert tables.headline == "released"
-    mse = tables.scores.loc[tables.scores["metric"] == "mse", "value"]
-    assert mse.tolist() == pytest.approx([100 / 65025, 200 / 65025])
-
-
 @pytest.mark.parametrize("kind", IMPORTERS)
 def test_imported_sets_are_scored_and_make_a_study(kind, example, tmp_path):
     plan = plan_import(kind, example(kind), "name")

@@ -4,7 +4,7 @@ from semsim.errors import DataError
 from semsim.importers.model_folders import ModelFolders
 
 
-def example(kind, folder, draw):
+def example(folder, draw):
     for image, label in ((1, 0), (2, 1)):
         draw(folder / f"m/{image}_{label}_ori.png", image)
         draw(folder / f"m/{image}_{label}_rec.png", image + 50)

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from annotation.study.exports import VOTE_COLUMNS
 from semsim.errors import DataError, SettingsError, UnknownNameError
+from semsim.importers import plan_import
 from semsim.importers.table import Table, facts_of, scores_of
 from semsim.scores.scoring import SCORE_COLUMNS
 
@@ -30,17 +31,32 @@ m2,1,cat,A,dog
 """
 
 
-EXAMPLES = {
-    "table": "model,image_id,class_name,annotator,answer\nm,1,0,A,0\nm,2,1,A,none\n",
-    "semsim-cifar100": "model,cifar100_test_index0,class_id,ann0,ann1,ann2,ann3,ann4,"
-    "released_recognizable,released_label_inferred,psnr,mse_uint8\n"
-    "m,1,0,0,0,0,-1,-1,1,0,9,100\nm,2,1,1,-1,-1,-1,-1,1,1,8,200\n",
-}
+PAPER = """model,cifar100_test_index0,class_id,ann0,ann1,ann2,ann3,ann4,released_recognizable,\
+released_label_inferred,psnr,mse_uint8
+m,1,0,0,0,0,-1,-1,1,0,9,100
+m,2,1,1,-1,-1,-1,-1,1,1,8,200
+"""
 
 
-def example(kind, folder, draw):
+def columns(text):
+    """Those that a setting names, as `a,b`, `name=a,…` or `name=a/number,…`."""
+    return [part.rpartition("=")[2].partition("/")[0] for part in text.split(",") if part]
+
+
+def example(importer, folder):
+    """Two images of a model, seen by one of the annotators, with every column that is asked for."""
+    others = columns(",".join((importer.given, importer.scores, importer.flags)))
+    people = columns(importer.annotators) or [importer.answer]
+    rows = [
+        dict.fromkeys(others, 1)
+        | {importer.model: "m", importer.image_id: number, importer.class_name: number}
+        | dict.fromkeys(people, importer.none)
+        | {people[0]: number}
+        | ({} if importer.annotators else {importer.annotator: "A"})
+        for number in (1, 2)
+    ]
     path = folder.with_suffix(".csv")
-    path.write_text(EXAMPLES[kind])
+    pd.DataFrame(rows).to_csv(path, index=False)
     return path
 
 
@@ -72,6 +88,16 @@ def test_wide_rows_become_votes_labels_and_scores(read):
     assert labels["recognisable"].tolist() == [True, False, False, True]
     assert found.tables.scores["value"].tolist() == [4.75, 4, 3.5]
     assert found.counts["bad"] == 2
+
+
+def test_the_paper_s_file_has_both_labels(tmp_path):
+    (tmp_path / "paper.csv").write_text(PAPER)
+    tables = plan_import("semsim-cifar100", tmp_path / "paper.csv", "n").found.tables
+    assert tables.labels["human:released"].tolist() == [True, True]
+    assert tables.labels["n_recognised"].tolist() == [3, 1]
+    assert tables.headline == "released"
+    mse = tables.scores.loc[tables.scores["metric"] == "mse", "value"]
+    assert mse.tolist() == pytest.approx([100 / 65025, 200 / 65025])
 
 
 def test_long_rows_become_votes(read):

@@ -4,7 +4,7 @@ from semsim.errors import DataError
 from semsim.importers.train_with_ori import TrainWithOri
 
 
-def example(kind, folder, draw):
+def example(folder, draw):
     """Two originals, two models: image 7 (class 3) and 12 (class 0).
 
     Recognisable are 7 by model 1 and 12 by both.

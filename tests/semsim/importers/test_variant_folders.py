@@ -4,7 +4,7 @@ from semsim.errors import DataError
 from semsim.importers.variant_folders import VariantFolders
 
 
-def example(kind, folder, draw):
+def example(folder, draw):
     for image in (1, 2):
         draw(folder / f"original/{image}.jpg", image)
         draw(folder / f"m/{image}.jpg", image + 50)
