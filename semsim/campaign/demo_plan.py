@@ -6,14 +6,10 @@ from semsim.campaign.plan import Campaign
 from semsim.datasets.symbols import GLYPHS
 from semsim.defences import STRATEGIES
 from semsim.errors import SettingsError
-from semsim.registry import Plugin
 from semsim.targets.jurors import JurySettings
 from semsim.targets.train_settings import TrainSettings
 
-JUDGES = {
-    "recogniser": Plugin(name="cnn-small"),
-    "predictor": Plugin(name="convnet8", settings={"width": 12}),
-}
+JUDGES = {"recogniser": "cnn-small", "predictor": "convnet8:width=12"}
 STAGES = ("until=0.3", "until=0.97")  # beside the 0.65 of the others: early and late in a training
 _FACES = 20  # in the test split of the detector
 
@@ -99,8 +95,3 @@ def campaigns(settings: DemoSettings) -> dict[str, tuple[Campaign, ...]]:
         train=replace(symbols.train, epochs=min(30, settings.epochs), until=0.95),
     )
     return {"sets": (symbols, stages), "pairs": (faces,)}
-
-
-def symbols_of(train_per_class: int) -> Plugin:
-    """The built-in symbols with that many training images a class."""
-    return Plugin(name="symbols", settings={"train_per_class": train_per_class})

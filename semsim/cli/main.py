@@ -28,6 +28,11 @@ COMMANDS = {
         "Print c(M) of a network layer by layer, what it means, and what small changes would do.",
     ),
     "campaign": Late("campaign", "app", "A grid of targets and attacks, on many machines."),
+    "cases": Late(
+        "cases",
+        "cases",
+        "Draw one reconstruction for each way people and a metric can judge, and what both say.",
+    ),
     "compare": Late(
         "compare",
         "compare",

@@ -10,6 +10,10 @@ from semsim.analysis.result import Analysis
 from semsim.metrics.base import MetricSpec
 from semsim.reporting.notation import target_text
 
+# What people and a metric say of a reconstruction.
+BOTH, NEITHER = "both say it leaks", "both say it does not"
+METRIC_ONLY, PEOPLE_ONLY = "the metric alone says it leaks", "people alone recognise it"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
@@ -62,10 +66,59 @@ def gallery(
     most: entries each way. per_original: how many of them may show the same original, so that one
     odd picture does not fill the gallery.
     """
+    gaps, line = _gaps(analysis, spec), analysis.evidence.threshold
+
+    def widest(rows: pd.DataFrame, ascending: bool) -> tuple[Entry, ...]:
+        ordered = rows.sort_values(["gap", "row"], ascending=[ascending, True], kind="stable")
+        return _entries(analysis, ordered, most, per_original)
+
+    return Gallery(
+        spec=spec,
+        metric_only=widest(gaps[(gaps["gap"] > 0) & (gaps["human"] < line)], ascending=False),
+        people_only=widest(gaps[(gaps["gap"] < 0) & (gaps["human"] > line)], ascending=True),
+    )
+
+
+def four_cases(analysis: Analysis, spec: MetricSpec) -> dict[str, Entry]:
+    """One reconstruction for each way that people and a metric can judge, by what both say.
+
+    Where they disagree, the widest gap between the ranks that both give it; where they agree, the
+    one that both put nearest to the same end. Each is of another original; a way that does not
+    occur is left out.
+    """
+    gaps, line = _gaps(analysis, spec), analysis.evidence.threshold
+    low, high = (gaps[["metric_share", "human_share"]].agg(how, axis=1) for how in ("min", "max"))
+    leaks = gaps["human"] > line
+    private = gaps["human"] < line
+    middle = 0.5  # of the metric's ranking of all images
+    ways = {
+        BOTH: (leaks & (low > middle), -low),
+        NEITHER: (private & (high < middle), high),
+        METRIC_ONLY: (private & (gaps["metric_share"] > middle), -gaps["gap"]),
+        PEOPLE_ONLY: (leaks & (gaps["metric_share"] < middle), gaps["gap"]),
+    }
+    found: dict[str, Entry] = {}
+    for way in (METRIC_ONLY, PEOPLE_ONLY, BOTH, NEITHER):  # the rarer ones choose first
+        rows, cost = ways[way]
+        ordered = gaps[rows].assign(cost=cost[rows]).sort_values(["cost", "row"], kind="stable")
+        taken = {(entry.dataset, entry.image_id) for entry in found.values()}
+        for entry in _entries(analysis, ordered, len(taken) + 1, 1):
+            if (entry.dataset, entry.image_id) not in taken:
+                found[way] = entry
+                break
+    return {way: found[way] for way in ways if way in found}
+
+
+def _gaps(analysis: Analysis, spec: MetricSpec) -> pd.DataFrame:
+    """The rows of a metric of which people and the metric have said something, with the `gap`."""
     table = analysis.disagreement
     mine = table[table["metric"] == spec.name]
-    line = analysis.evidence.threshold
-    gaps = mine.assign(gap=mine["metric_share"] - mine["human_share"]).dropna(subset=["gap"])
+    return mine.assign(gap=mine["metric_share"] - mine["human_share"]).dropna(subset=["gap"])
+
+
+def _entries(
+    analysis: Analysis, ordered: pd.DataFrame, most: int, per_original: int
+) -> tuple[Entry, ...]:
     labels = dict(
         zip(
             (model_key(row) for _, row in analysis.models.iterrows()),
@@ -73,19 +126,10 @@ def gallery(
             strict=True,
         )
     )
-
-    def widest(rows: pd.DataFrame, ascending: bool) -> tuple[Entry, ...]:
-        ordered = rows.sort_values(["gap", "row"], ascending=[ascending, True], kind="stable")
-        images = analysis.evidence.images.iloc[ordered["row"].astype(int)]
-        kept = _varied(images, most, per_original)
-        chosen = zip(ordered.iloc[kept].iterrows(), images.iloc[kept].iterrows(), strict=True)
-        return tuple(_entry(found, image, labels) for (_, found), (_, image) in chosen)
-
-    return Gallery(
-        spec=spec,
-        metric_only=widest(gaps[(gaps["gap"] > 0) & (gaps["human"] < line)], ascending=False),
-        people_only=widest(gaps[(gaps["gap"] < 0) & (gaps["human"] > line)], ascending=True),
-    )
+    images = analysis.evidence.images.iloc[ordered["row"].astype(int)]
+    kept = _varied(images, most, per_original)
+    chosen = zip(ordered.iloc[kept].iterrows(), images.iloc[kept].iterrows(), strict=True)
+    return tuple(_entry(found, image, labels) for (_, found), (_, image) in chosen)
 
 
 def _varied(images: pd.DataFrame, most: int, per_original: int) -> list[int]:

@@ -24,6 +24,7 @@ from semsim.sets.format import JURY_COLUMNS
 from semsim.sets.reader import read_set
 from semsim.targets.jurors import JURORS
 from semsim.targets.model import load_target
+from semsim.weights import sha256_of
 
 DEMO = Path(__file__).resolve().parents[3] / "data/demo"
 KINDS = {"sets": Symbols()("test"), "pairs": FaceOrNot()("test")}
@@ -93,7 +94,10 @@ def test_the_recogniser_knows_clean_images_and_is_not_the_predictor(sets):
     test = Symbols()("test")
     share = (recogniser(test.images).argmax(1) == test.labels).float().mean()
     assert share > 0.9
-    assert all(found.run["predictor"]["architecture"]["name"] != "cnn-small" for found in sets)
+    assert {found.run["predictor"]["name"] for found in sets} == {"predictor"}
+    assert sha256_of(DEMO / "recogniser.safetensors") not in {
+        found.run["predictor"]["sha256"] for found in sets
+    }
 
 
 def test_every_set_says_what_each_juror_sees_in_each_of_its_pictures(sets):

@@ -5,7 +5,14 @@ import pandas as pd
 import pytest
 from made_analysis import SPECS, made_analysis
 
-from semsim.reporting.gallery import gallery
+from semsim.reporting.gallery import (
+    BOTH,
+    METRIC_ONLY,
+    NEITHER,
+    PEOPLE_ONLY,
+    four_cases,
+    gallery,
+)
 
 PSNR, MSE, _, FID = SPECS
 
@@ -54,3 +61,40 @@ def test_pictures_are_there_or_not(analysis, absent):
     assert found.has_images
     assert found.metric_only[0].original == "a.png"
     assert found.people_only[0].reconstruction is None
+
+
+def test_four_cases_are_one_of_each_way_of_other_originals():
+    analysis = made_analysis(8, 6)
+    table = analysis.disagreement
+    mse = table["metric"] == "mse"
+    rows = table["row"]
+    # By hand: row 7 is what both put first, 14 last; 21 the metric alone, 28 people alone.
+    people = rows.map({7: 0.98, 14: 0.03, 21: 0.1, 28: 0.9}).fillna(0.55)
+    metric = rows.map({7: 0.99, 14: 0.02, 21: 0.95, 28: 0.05}).fillna(0.55)
+    answered = rows.map({7: 1.0, 14: 0.0, 21: 0.0, 28: 1.0}).fillna(0.5)
+    made = table.assign(human_share=people, metric_share=metric, human=answered)
+    found = four_cases(replace(analysis, disagreement=made[mse]), MSE)
+    assert {way: entry.row for way, entry in found.items()} == {
+        BOTH: 7,
+        NEITHER: 14,
+        METRIC_ONLY: 21,
+        PEOPLE_ONLY: 28,
+    }
+    assert list(found) == [BOTH, NEITHER, METRIC_ONLY, PEOPLE_ONLY]
+
+
+def test_a_way_that_does_not_occur_is_no_case_and_no_original_is_shown_twice():
+    analysis = made_analysis(6, 4)
+    table = analysis.disagreement
+    # The first original is the widest gap both ways: one of them is shown by another.
+    odd = table["row"] % 4 == 0
+    early = table["row"] < 12
+    made = table.assign(
+        metric_share=np.where(early, np.where(odd, 1.0, 0.8), np.where(odd, 0.0, 0.2)),
+        human_share=np.where(early, 0.1, 0.9),
+        human=np.where(early, 0.0, 1.0),
+    )
+    found = four_cases(replace(analysis, disagreement=made), MSE)
+    assert list(found) == [METRIC_ONLY, PEOPLE_ONLY]
+    shown = [entry.image_id for entry in found.values()]
+    assert shown[0] == "000" != shown[1]

@@ -1,0 +1,41 @@
+"""`python -m semsim cases`: a picture of four cases, where people and a metric agree or do not."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from semsim.cli.compare import Request, judge, requested
+from semsim.cli.options import taking
+from semsim.errors import DataError, SettingsError, UnknownNameError
+from semsim.metrics import MetricSpec
+from semsim.reporting.canvas import DOUBLE, SINGLE
+from semsim.reporting.cases import case_figure
+from semsim.reporting.export import png, svg
+
+
+@taking(request=requested)
+def cases(
+    request: Request,
+    metric: Annotated[str, typer.Option(help="The metric that people are set against.")] = "psnr",
+    out: Annotated[Path, typer.Option(help="Picture, .png or .svg.")] = Path("cases.png"),
+    width: Annotated[
+        float, typer.Option(min=SINGLE, help="In mm: 89 is one column, 183 two.")
+    ] = DOUBLE,
+) -> None:
+    """Draw one reconstruction for each way people and a metric can judge, and what both say."""
+    if out.suffix not in (".png", ".svg"):
+        raise SettingsError(f"--out ends in .png or .svg; got {out.name!r}.")
+    analysis, _ = judge(request)
+    per_image: dict[str, MetricSpec] = {one.name: one for one in analysis.specs if one.per_image}
+    if metric not in per_image:
+        known = ", ".join(per_image) or "none"
+        raise UnknownNameError(f"The scores have no metric of images called {metric!r}: {known}.")
+    figure = case_figure(analysis, per_image[metric], list(per_image.values()))
+    made = png(figure, width_mm=width) if out.suffix == ".png" else svg(figure, False, width)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_bytes(made if isinstance(made, bytes) else made.encode())
+    except OSError as error:
+        raise DataError(f"{out} cannot be written ({error}). Choose another --out.") from error
+    typer.echo(f"{figure.caption}\nWrote {out}")

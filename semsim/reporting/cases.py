@@ -1,0 +1,110 @@
+"""A figure of four cases: a reconstruction for each way that people and a metric can judge."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from semsim.analysis.human import vote_counts
+from semsim.analysis.result import Analysis
+from semsim.errors import DataError
+from semsim.images import read_image, to_uint8
+from semsim.metrics.base import MetricSpec
+from semsim.reporting import canvas
+from semsim.reporting.canvas import Drawn
+from semsim.reporting.gallery import Entry, four_cases
+from semsim.reporting.notation import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_WORDS = 21.0  # mm of text below the pictures
+
+
+def case_figure(analysis: Analysis, spec: MetricSpec, others: Sequence[MetricSpec] = ()) -> Drawn:
+    """Original and reconstruction of `four_cases` of `spec`, with what everybody says below.
+
+    others: metrics whose values stand there as well. Raises `DataError` where no image is at hand
+    or people and the metric have judged none.
+    """
+    shown = [spec, *(other for other in others if other.name != spec.name)]
+    rows = [_row(analysis, way, entry, shown) for way, entry in four_cases(analysis, spec).items()]
+    if not rows:
+        raise DataError(
+            f"No reconstruction has both votes and a value of {spec.title}, and two sides to show."
+        )
+    people = "simulated annotators" if analysis.evidence.simulated else "annotators"
+    return Drawn(
+        title=f"Four cases: {people} and {spec.title}",
+        caption=(
+            f"Left the original, right its reconstruction. Of {analysis.evidence.name}; where both "
+            f"agree, the image that both put nearest to one end, where not, the widest gap of "
+            f"ranks between {people} and {spec.title}; each of another original."
+        ),
+        frame=pd.DataFrame(rows),
+        paint=_paint,
+        name="cases",
+        metric=spec.name,
+    )
+
+
+def _row(analysis: Analysis, way: str, entry: Entry, shown: Sequence[MetricSpec]) -> dict[str, Any]:
+    evidence = analysis.evidence
+    for path in (entry.original, entry.reconstruction):
+        if path is None or not Path(path).is_file():
+            raise DataError(
+                f"The images are not at hand ({entry.image_id} of {entry.label}): give the table "
+                "of labels that names their files, where these files are."
+            )
+    yes, votes = (int(counts[entry.row]) for counts in vote_counts(evidence.recognised))
+    who = " simulated" if evidence.simulated else ""
+    values = [f"{spec.title} {number(_value(analysis, spec, entry.row), 2)}" for spec in shown]
+    return {
+        "way": way.replace("the metric", shown[0].title),
+        "image_id": entry.image_id,
+        "model": entry.label,
+        "original": entry.original,
+        "reconstruction": entry.reconstruction,
+        "people": f"recognised by {yes} of {votes}{who}",
+        "metrics": "\n".join(
+            " · ".join(values[start : start + 2]) for start in range(0, len(values), 2)
+        ),
+    }
+
+
+def _value(analysis: Analysis, spec: MetricSpec, row: int) -> float:
+    scores = analysis.evidence.scores.get(spec.name)
+    return float("nan") if scores is None else float(scores[row])
+
+
+def _paint(frame: pd.DataFrame, width: float) -> "Figure":
+    across = 2 if width < canvas.NARROW else 4
+    down = -(-len(frame) // across)
+    figure = canvas.blank(width, down * (width / across / 2 + _WORDS))
+    grid = figure.subfigures(down, across, squeeze=False)
+    for place, part in enumerate(grid.flat):
+        part.patch.set_facecolor("none")
+        if place < len(frame):
+            _paint_case(part, frame.iloc[place])
+    return figure
+
+
+def _paint_case(part: Any, row: pd.Series) -> None:
+    axes = part.subplots(1, 2)
+    for one, which in zip(axes, ("original", "reconstruction"), strict=True):
+        _picture(one, row[which])
+        canvas.label(one, title=which)
+    part.suptitle(
+        row["way"][:1].upper() + row["way"][1:], fontsize=canvas.TEXT + 1, color=canvas.INK
+    )
+    told = "\n".join([row["people"], row["metrics"], shorten(row["model"], 44, placeholder="…")])
+    part.supxlabel(told, fontsize=canvas.TEXT, color=canvas.INK)
+
+
+def _picture(axes: "Axes", path: str) -> None:
+    axes.set_axis_off()
+    image = to_uint8(read_image(Path(path)))
+    axes.imshow(image, interpolation="nearest")
