@@ -10,7 +10,7 @@ target or the attack, so that models and attacks are compared on the same shifts
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -30,6 +30,7 @@ from semsim.registry import (
     plain,
     plain_before,
     read_plugin,
+    setting,
     short_labels,
 )
 from semsim.targets import TARGETS
@@ -46,25 +47,33 @@ _LISTS = ("datasets", "architectures", "strategies", "attacks", "seeds", "traini
 class Campaign:
     """What to do, as people write it: each plug-in is text as in `read_plugin`.
 
-    images: how many test images of each data set, drawn class by class by `choose_images`.
-    image_ids: these images instead. seeds: each trains targets and attacks of its own.
-    train: of every target; its seed is replaced by those in `seeds`. trainings: changes of it as
-    text such as "until=0.3", each for targets of its own; "" for none.
-    together: how many images an attack that can takes at once, at most; fewer for large networks,
-    since each image has a gradient of its own in memory.
+    images: drawn class by class by `choose_images`. seeds: each trains targets and attacks of its
+    own. train: of every target; its seed is replaced by those in `seeds`. trainings: "" for no
+    change. together: at most; fewer for large networks, since each image has a gradient of its own
+    in memory.
     """
 
-    name: str
-    datasets: tuple[str, ...] = ("symbols",)
-    architectures: tuple[str, ...] = ("resnet20-4", "convnet8")
-    strategies: tuple[str, ...] = ("none", "crop-flip")
-    attacks: tuple[str, ...] = ("invgrad",)
-    images: int = 16
-    image_ids: tuple[str, ...] = ()
-    seeds: tuple[int, ...] = (0,)
+    name: str = setting(MISSING, "Name of the campaign")
+    datasets: tuple[str, ...] = setting(
+        ("symbols",), "Data sets", "Data set, as symbols:train_per_class=20."
+    )
+    architectures: tuple[str, ...] = setting(
+        ("resnet20-4", "convnet8"), "Architectures", "Target, as convnet8:activation=tanh."
+    )
+    strategies: tuple[str, ...] = setting(
+        ("none", "crop-flip"), "Training strategies", "Training strategy, as ats:3-1-7."
+    )
+    attacks: tuple[str, ...] = setting(
+        ("invgrad",), "Attacks", "Attack, as invgrad:fast,steps=200."
+    )
+    images: int = setting(16, "Images", "Test images of each data set to attack.")
+    image_ids: tuple[str, ...] = setting((), "Image ids", "This image instead.")
+    seeds: tuple[int, ...] = setting((0,), "Seeds", "Seed of targets and attacks.")
     train: TrainSettings = field(default_factory=TrainSettings)
-    trainings: tuple[str, ...] = ("",)
-    together: int = 16
+    trainings: tuple[str, ...] = setting(
+        ("",), "Trainings", "A change of --train for targets of its own, as until=0.3."
+    )
+    together: int = setting(16, "Together", "Images attacked at once, where possible.")
 
 
 @dataclass(frozen=True, kw_only=True)

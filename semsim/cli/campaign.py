@@ -15,7 +15,7 @@ from semsim.campaign.store import PieceStore
 from semsim.campaign.vertical import VerticalRun, attack_vertical
 from semsim.campaign.watch import campaigns, read_campaign
 from semsim.cli.job import do
-from semsim.cli.options import given, settings_of, taking
+from semsim.cli.options import changes_of, given, settings_of, taking
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import read_job
 from semsim.jobs.orders import from_record
@@ -35,59 +35,34 @@ _DataDir = Annotated[Path, typer.Option(help="Data folder.")]
 _Change = Callable[[Campaign], Campaign]
 
 
+@taking(
+    changes=changes_of(
+        Campaign,
+        name="name",
+        datasets="dataset",
+        architectures="architecture",
+        strategies="strategy",
+        attacks="attack",
+        images="images",
+        image_ids="image_id",
+        seeds="seeds",
+        trainings="training",
+        together="together",
+    )
+)
 def changed(
-    name: Annotated[str | None, typer.Option(help="Name of the campaign.")] = None,
+    changes: dict[str, Any],
     file: Annotated[
         Path | None,
         typer.Option(help="JSON file of a campaign; other options replace its values."),
-    ] = None,
-    dataset: Annotated[
-        list[str] | None, typer.Option(help="Data set, as symbols:train_per_class=20. Repeatable.")
-    ] = None,
-    architecture: Annotated[
-        list[str] | None, typer.Option(help="Target, as convnet8:activation=tanh. Repeatable.")
-    ] = None,
-    strategy: Annotated[
-        list[str] | None, typer.Option(help="Training strategy, as ats:3-1-7. Repeatable.")
-    ] = None,
-    attack: Annotated[
-        list[str] | None, typer.Option(help="Attack, as invgrad:fast,steps=200. Repeatable.")
     ] = None,
     preset: Annotated[
         str | None,
         typer.Option(help="Preset of the attacks that name none: paper, code or fast."),
     ] = None,
-    images: Annotated[
-        int | None, typer.Option(help="Test images of each data set to attack.")
-    ] = None,
-    image_id: Annotated[
-        list[str] | None, typer.Option(help="This image instead. Repeatable.")
-    ] = None,
-    seeds: Annotated[
-        list[int] | None, typer.Option(help="Seed of targets and attacks. Repeatable.")
-    ] = None,
     train: Annotated[str, typer.Option(help="Training of the targets, as epochs=2,lr=0.05.")] = "",
-    training: Annotated[
-        list[str] | None,
-        typer.Option(help="A change of --train for targets of its own, as until=0.3. Repeatable."),
-    ] = None,
-    together: Annotated[
-        int | None, typer.Option(help="Images attacked at once, where possible.")
-    ] = None,
 ) -> _Change:
     """What these options make of a campaign; with a file, of that in the file."""
-    lists = {
-        "datasets": dataset,
-        "architectures": architecture,
-        "strategies": strategy,
-        "attacks": attack,
-        "image_ids": image_id,
-        "seeds": seeds,
-        "trainings": training,
-    }
-    single = {"name": name, "images": images, "together": together}
-    changes: dict[str, Any] = {key: tuple(values) for key, values in lists.items() if values}
-    changes |= {key: value for key, value in single.items() if value is not None}
 
     def change(base: Campaign) -> Campaign:
         if file is not None:

@@ -134,7 +134,7 @@ def _option(setting: Field, importer: Importer) -> Any:
     value = getattr(importer, setting.name)
     default = "" if value in (None, "") else f" Default: {value}."
     kind: Any = setting.type
-    return Annotated[kind | None, typer.Option(help=setting.metadata["help"] + default)]
+    return Annotated[kind | None, typer.Option(help=setting.metadata["text"] + default)]
 
 
 def _help(kind: str, importer: Importer) -> str:

@@ -3,8 +3,8 @@
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
-from typing import Annotated, Any, TypeVar
+from dataclasses import MISSING, Field, fields
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -13,21 +13,22 @@ from semsim.terminal import told_errors
 T = TypeVar("T")
 
 
-def taking(**makers: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A command with the options of `makers` beside its own: each makes the argument of its name.
+def taking(**makers: Callable[..., Any]) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """A command or maker with the options of `makers` too: each makes the argument of its name.
 
     Errors of makers and command are told as all commands tell them.
     """
 
-    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+    def decorated(command: Callable[..., T]) -> Callable[..., T]:
         asked = {name: _options(maker) for name, maker in makers.items()}
 
         @functools.wraps(command)
-        def told(**given: Any) -> None:
+        def told(**given: Any) -> T:
             with told_errors():
                 for name, maker in makers.items():
-                    given[name] = maker(**{one.name: given.pop(one.name) for one in asked[name]})
-                command(**given)
+                    own = [one.name for one in asked[name] if one.name in given]
+                    given[name] = maker(**{option: given.pop(option) for option in own})
+                return command(**given)
 
         parameters = [
             one for parameter in _options(command) for one in asked.get(parameter.name, [parameter])
@@ -52,7 +53,7 @@ def settings_of(
     """
     if options is None:
         options = {
-            one.name: typer.Option(help=one.metadata["text"] or f"{one.metadata['label']}.")
+            one.name: typer.Option(help=help_of(one))
             for one in fields(kind)  # type: ignore[arg-type]
             if one.metadata.get("label")
         }
@@ -66,6 +67,38 @@ def settings_of(
         [_option(name, defaults[name], option) for name, option in options.items()]
     )
     return made
+
+
+def changes_of(kind: type, **called: str) -> Callable[..., dict[str, Any]]:
+    """A maker for `taking`: what the options that were given say of a `kind`, by field.
+
+    called: the option of each field that has one; its help is the field's own text. A field of
+    several values takes its option as often as there are values.
+    """
+    hints = get_type_hints(kind)
+    known = {one.name: one for one in fields(kind)}
+    names = {option: name for name, option in called.items()}
+
+    def made(**values: Any) -> dict[str, Any]:
+        given = {names[one]: tuple(v) if isinstance(v, list) else v for one, v in values.items()}
+        return {name: value for name, value in given.items() if value not in (None, ())}
+
+    made.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [_change(option, hints[name], help_of(known[name])) for name, option in called.items()]
+    )
+    return made
+
+
+def help_of(setting: Field) -> str:
+    """What is said of a `registry.setting`, as a sentence: its text, or its label without one."""
+    return setting.metadata["text"] or f"{setting.metadata['label']}."
+
+
+def _change(option: str, kind: Any, text: str) -> inspect.Parameter:
+    if get_origin(kind) is tuple:
+        kind, text = list[get_args(kind)[0]], f"{text} Repeatable."  # type: ignore[misc]
+    asked = Annotated[kind | None, typer.Option(help=text)]
+    return inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=asked)
 
 
 def _option(name: str, default: Any, option: Any) -> inspect.Parameter:

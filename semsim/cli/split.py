@@ -9,14 +9,15 @@ import pandas as pd
 import typer
 
 from semsim.cli.job import do
-from semsim.cli.options import given, taking
+from semsim.cli.options import changes_of, given, taking
 from semsim.jobs.folders import read_job, read_json
 from semsim.jobs.orders import from_record
 from semsim.reporting.export import png, svg
 from semsim.split.cuts import cut_figures, grid
-from semsim.split.plan import ARMS, PRESETS, SplitPlace, SplitPlan
+from semsim.split.plan import PRESETS, SplitPlace, SplitPlan
 from semsim.split.split_job import SplitJob, queue_split
 from semsim.split.summary import cost_text, summary_text
+from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.terminal import DATA
 from semsim.weights import CHECKPOINTS
 
@@ -26,31 +27,30 @@ _Change = Callable[..., SplitPlan]
 _USUAL = "small"  # the preset where nothing is said
 
 
+@taking(
+    changes=changes_of(
+        SplitPlan,
+        name="name",
+        dataset="dataset",
+        attacks="attack",
+        attack_seeds="attack_seed",
+        images="images",
+    ),
+    train=changes_of(SplitTrainSettings, epochs="epochs"),
+    shadow=changes_of(ShadowAttack, epochs="shadow_epochs"),
+)
 def changed(
-    name: Annotated[str | None, typer.Option(help="Name of the experiment.")] = None,
+    changes: dict[str, Any],
+    train: dict[str, Any],
+    shadow: dict[str, Any],
     preset: Annotated[
         str | None, typer.Option(help="Plan to begin with: small, paper.", show_default=_USUAL)
     ] = None,
-    dataset: Annotated[
-        str | None, typer.Option(help="Data set, as digits or folder:root=photos.")
-    ] = None,
-    attack: Annotated[
-        list[str] | None, typer.Option(help=f"One of {', '.join(ARMS)}. Repeatable.")
-    ] = None,
-    attack_seed: Annotated[list[int] | None, typer.Option(help="Repeatable.")] = None,
-    epochs: Annotated[int | None, typer.Option(help="Epochs of networks trained whole.")] = None,
-    shadow_epochs: Annotated[
-        int | None, typer.Option(help="Epochs of shadow head and decoder.")
-    ] = None,
-    images: Annotated[int | None, typer.Option(help="Test images that are judged.")] = None,
 ) -> _Change:
     """What these options make of a plan, or of the preset and of what is usual instead of it."""
     if preset is not None and preset not in PRESETS:
         raise typer.BadParameter(f"--preset is one of {', '.join(PRESETS)}")
-    changes = _given(
-        name=name, dataset=dataset, attacks=attack, attack_seeds=attack_seed, images=images
-    )
-    tool = _given(epochs=shadow_epochs, decoder_epochs=shadow_epochs)
+    tool = {**shadow, **{f"decoder_{name}": value for name, value in shadow.items()}}
 
     def change(base: SplitPlan | None = None, **usual: Any) -> SplitPlan:
         if base is not None and preset is not None:
@@ -59,8 +59,12 @@ def changed(
                 "give what is to change by its own option"
             )
         base = base or replace(PRESETS[preset or _USUAL], **usual)
-        train = replace(base.train, **_given(epochs=epochs))
-        return replace(base, **changes, train=train, shadow=replace(base.shadow, **tool))
+        return replace(
+            base,
+            **changes,
+            train=replace(base.train, **train),
+            shadow=replace(base.shadow, **tool),
+        )
 
     return change
 
@@ -80,23 +84,25 @@ _Workers = Annotated[int, typer.Option(min=1, help="Processes that train and att
 
 
 @app.command("run")
-@taking(change=changed, place=placed)
+@taking(
+    change=changed,
+    place=placed,
+    changes=changes_of(
+        SplitPlan,
+        networks="network",
+        defences="defence",
+        defence_seeds="defence_seed",
+        metrics="metric",
+    ),
+    trained=changes_of(SplitTrainSettings, ensemble_epochs="ensemble_epochs"),
+)
 def run_command(
     ctx: typer.Context,
     change: _Change,
     place: SplitPlace,
+    changes: dict[str, Any],
+    trained: dict[str, Any],
     file: Annotated[Path | None, typer.Option(help="JSON file of a plan; others replace.")] = None,
-    network: Annotated[
-        list[str] | None, typer.Option(help="Network, as resnet18:h=2,t=1. Repeatable.")
-    ] = None,
-    defence: Annotated[
-        list[str] | None, typer.Option(help="Defence, as ensembler:bodies=4. Repeatable.")
-    ] = None,
-    defence_seed: Annotated[list[int] | None, typer.Option(help="Repeatable.")] = None,
-    ensemble_epochs: Annotated[int | None, typer.Option(help="Of Ensembler's stage 2.")] = None,
-    metric: Annotated[
-        list[str] | None, typer.Option(help="One more metric, as semsim:mine. Repeatable.")
-    ] = None,
     attack_invalid: Annotated[
         bool, typer.Option("--attack-invalid", help="Attack under-trained systems too.")
     ] = False,
@@ -106,12 +112,11 @@ def run_command(
     ] = None,
 ) -> None:
     """Train the systems, attack them, write sets; Ctrl-C leaves it so that it can be resumed."""
-    changes = _given(networks=network, defences=defence, defence_seeds=defence_seed, metrics=metric)
 
     def planned(base: SplitPlan | None = None) -> SplitPlan:
         made = change(base if file is None else from_record(SplitPlan, read_json(file)))
-        train = replace(made.train, **_given(ensemble_epochs=ensemble_epochs))
         invalid = attack_invalid or made.attack_invalid
+        train = replace(made.train, **trained)
         return replace(made, **changes, train=train, attack_invalid=invalid)
 
     asked = SplitJob(plan=planned(), place=place, workers=workers)
@@ -150,12 +155,6 @@ def study_command(
     outcome = do(queue_split(plan, place, workers))
     if outcome is not None:
         _draw(outcome, place.data / "split", plan.name)
-
-
-def _given(**options: Any) -> dict[str, Any]:
-    """Those that were given; lists as the tuples that a plan has."""
-    found = {name: tuple(v) if isinstance(v, list) else v for name, v in options.items()}
-    return {name: value for name, value in found.items() if value not in (None, ())}
 
 
 def _draw(outcome: dict[str, Any], folder: Path, name: str) -> None:

@@ -15,7 +15,7 @@ Pickles are read by `pickles.load_plain`, which runs nothing in them.
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -23,7 +23,7 @@ import pandas as pd
 
 from semsim.analysis.evidence import NONE_ANSWER
 from semsim.errors import DataError
-from semsim.importers.class_names import class_name, read_class_names
+from semsim.importers.class_names import CLASS_LIST, class_name, read_class_names
 from semsim.importers.file_names import below, hidden_note, id_and_label
 from semsim.importers.findings import Findings, Unread, first_problem
 from semsim.importers.human_tables import votes_found
@@ -31,6 +31,7 @@ from semsim.importers.pickles import PickledArray, load_plain
 from semsim.importers.text_table import read_text_table
 from semsim.importers.vote_rows import Sieve, counted_votes, named
 from semsim.progress import Progress, Report, silent
+from semsim.registry import setting
 
 _LONGEST = 1000  # more answers for one image than this are something else
 _NONE = {"-1", NONE_ANSWER}
@@ -40,18 +41,12 @@ _NONE = {"-1", NONE_ANSWER}
 class AnnotatorFiles:
     """Files of answers: a CSV a person, a JSON or pickle mapping, or a text file an image."""
 
-    model: str = field(
-        default="", metadata={"help": "Model, where neither image nor file name says it."}
-    )
-    dataset: str = field(default="unknown", metadata={"help": "Name of the data set."})
-    attack: str = field(default="unknown", metadata={"help": "Name of the attack."})
-    classes: Path | None = field(
-        default=None, metadata={"help": "Text file of class names, one a line, from class 0 on."}
-    )
-    votes_per_item: int | None = field(
-        default=None, metadata={"help": "Votes each reconstruction was to get."}
-    )
-    headline: str = field(default="majority", metadata={"help": "Human score to rank by."})
+    model: str = setting("", text="Model, where neither image nor file name says it.")
+    dataset: str = setting("unknown", text="Name of the data set.")
+    attack: str = setting("unknown", text="Name of the attack.")
+    classes: Path | None = setting(None, text=CLASS_LIST)
+    votes_per_item: int | None = setting(None, text="Votes each reconstruction was to get.")
+    headline: str = setting("majority", text="Human score to rank by.")
 
     def __call__(self, source: Path, name: str, report: Report = silent) -> Findings:
         """The votes in the files."""

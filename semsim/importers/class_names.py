@@ -7,6 +7,7 @@ from semsim.errors import DataError
 from semsim.importers.text_table import read_text_table
 
 UNKNOWN = "unknown"
+CLASS_LIST = "Text file of class names, one a line, from class 0 on."  # of the setting `classes`
 
 
 def read_class_names(path: Path | None) -> tuple[str, ...]:

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from semsim.errors import DataError
-from semsim.importers.class_names import all_classes, class_name, read_class_names
+from semsim.importers.class_names import CLASS_LIST, all_classes, class_name, read_class_names
 from semsim.importers.file_names import Tree, below, id_and_label, image_name, listing
 from semsim.importers.findings import Findings, Pair, first_problem
 from semsim.importers.image_sets import find_sets
 from semsim.progress import Report, silent
+from semsim.registry import setting
 from semsim.weights import sha256_of
 from semsim.words import agreeing, counted
 
@@ -25,15 +26,12 @@ Key = tuple[str, int]  # id and class number
 class ModelFolders:
     """A folder a model of <id>_<label>_rec images, with _ori images or a folder of originals."""
 
-    originals: Path | None = field(
-        default=None,
-        metadata={"help": "Folder of clean originals; _ori images are then the attacked ones."},
+    originals: Path | None = setting(
+        None, text="Folder of clean originals; _ori images are then the attacked ones."
     )
-    dataset: str = field(default="unknown", metadata={"help": "Name of the data set."})
-    attack: str = field(default="unknown", metadata={"help": "Name of the attack."})
-    classes: Path | None = field(
-        default=None, metadata={"help": "Text file of class names, one a line, from class 0 on."}
-    )
+    dataset: str = setting("unknown", text="Name of the data set.")
+    attack: str = setting("unknown", text="Name of the attack.")
+    classes: Path | None = setting(None, text=CLASS_LIST)
 
     def __call__(self, source: Path, name: str, report: Report = silent) -> Findings:
         """One reconstruction set a model."""

@@ -8,20 +8,21 @@ Further columns are named by the settings; the tables a study exports need none.
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
 
 from semsim.analysis.evidence import GIVEN, IMAGE_KEY, NONE_ANSWER
 from semsim.errors import DataError, SettingsError
-from semsim.importers.class_names import read_class_names
+from semsim.importers.class_names import CLASS_LIST, read_class_names
 from semsim.importers.findings import Findings, Unread
 from semsim.importers.human_tables import NAMED_TYPES, RATED_TYPES, VOTE_TYPES, votes_found
 from semsim.importers.text_table import TextTable, read_text_table
 from semsim.importers.vote_rows import NO, YES, Row, Sieve, counted_votes, with_names
 from semsim.metrics import find_metric
 from semsim.progress import Progress, Report, silent
+from semsim.registry import setting
 from semsim.scores.scoring import SCORE_COLUMNS
 from semsim.words import counted
 
@@ -32,44 +33,24 @@ _CONSTANT = ("study", "votes_per_item", "headline")  # the same in every row of 
 class Table:
     """One CSV or Parquet file: a row a vote, or a row a reconstruction and a column a person."""
 
-    model: str = field(default="model", metadata={"help": "Column of the model's name."})
-    image_id: str = field(default="image_id", metadata={"help": "Column of the original's id."})
-    class_name: str = field(default="class_name", metadata={"help": "Column of the true class."})
-    annotator: str = field(default="annotator", metadata={"help": "Column of who voted."})
-    answer: str = field(default="answer", metadata={"help": "Column of what they answered."})
-    recognised: str = field(
-        default="recognised", metadata={"help": "Column of true or false; else answer = class."}
+    model: str = setting("model", text="Column of the model's name.")
+    image_id: str = setting("image_id", text="Column of the original's id.")
+    class_name: str = setting("class_name", text="Column of the true class.")
+    annotator: str = setting("annotator", text="Column of who voted.")
+    answer: str = setting("answer", text="Column of what they answered.")
+    recognised: str = setting("recognised", text="Column of true or false; else answer = class.")
+    annotators: str = setting(
+        "", text="Columns of answers, one a person, with commas; makes the table wide."
     )
-    annotators: str = field(
-        default="",
-        metadata={"help": "Columns of answers, one a person, with commas; makes the table wide."},
-    )
-    none: str = field(default=NONE_ANSWER, metadata={"help": "The answer that means none."})
-    given: str = field(
-        default="",
-        metadata={"help": "Labels that came with the data, as name=column with commas."},
-    )
-    scores: str = field(
-        default="", metadata={"help": "Scores, as metric=column or metric=column/number."}
-    )
-    flags: str = field(
-        default="", metadata={"help": "Columns of 0 and 1 whose ones the report counts."}
-    )
-    classes: Path | None = field(
-        default=None, metadata={"help": "Text file of class names, one a line, from class 0 on."}
-    )
-    dataset: str = field(
-        default="unknown", metadata={"help": "Data set, where no column dataset says it."}
-    )
-    attack: str = field(
-        default="unknown", metadata={"help": "Attack, where no column attack says it."}
-    )
-    votes_per_item: int | None = field(
-        default=None, metadata={"help": "Votes each reconstruction was to get."}
-    )
-    headline: str = field(
-        default="", metadata={"help": "Human score to rank by: a rule or a given label."}
-    )
+    none: str = setting(NONE_ANSWER, text="The answer that means none.")
+    given: str = setting("", text="Labels that came with the data, as name=column with commas.")
+    scores: str = setting("", text="Scores, as metric=column or metric=column/number.")
+    flags: str = setting("", text="Columns of 0 and 1 whose ones the report counts.")
+    classes: Path | None = setting(None, text=CLASS_LIST)
+    dataset: str = setting("unknown", text="Data set, where no column dataset says it.")
+    attack: str = setting("unknown", text="Attack, where no column attack says it.")
+    votes_per_item: int | None = setting(None, text="Votes each reconstruction was to get.")
+    headline: str = setting("", text="Human score to rank by: a rule or a given label.")
 
     def __call__(self, source: Path, name: str, report: Report = silent) -> Findings:
         """The votes of the table, and the labels and scores its settings name."""

@@ -16,12 +16,19 @@ from pathlib import Path
 import pandas as pd
 
 from semsim.errors import DataError
-from semsim.importers.class_names import all_classes, class_name, read_class_names, read_lines
+from semsim.importers.class_names import (
+    CLASS_LIST,
+    all_classes,
+    class_name,
+    read_class_names,
+    read_lines,
+)
 from semsim.importers.file_names import Tree, below, image_name
 from semsim.importers.findings import Findings, Pair, first_problem
 from semsim.importers.human_tables import tables_of_labels
 from semsim.importers.image_sets import find_sets, labelled_paths
 from semsim.progress import Report, silent
+from semsim.registry import setting
 from semsim.words import counted
 
 RELEASED = "released"  # the label the folders say
@@ -32,13 +39,11 @@ Key = tuple[str, str]  # model and id
 class TrainWithOri:
     """The SemSim authors' tree: <id>/ recognisable, -<id>/ not, one model number a file."""
 
-    dataset: str = field(default="cifar100", metadata={"help": "Name of the data set."})
-    attack: str = field(default="invgrad", metadata={"help": "Name of the attack."})
-    classes: Path | None = field(
-        default=None, metadata={"help": "Text file of class names, one a line, from class 0 on."}
-    )
-    folder_names: Path | None = field(
-        default=None, metadata={"help": "Text file of model names, one a line, from model 1 on."}
+    dataset: str = setting("cifar100", text="Name of the data set.")
+    attack: str = setting("invgrad", text="Name of the attack.")
+    classes: Path | None = setting(None, text=CLASS_LIST)
+    folder_names: Path | None = setting(
+        None, text="Text file of model names, one a line, from model 1 on."
     )
 
     def __call__(self, source: Path, name: str, report: Report = silent) -> Findings:

@@ -1,7 +1,7 @@
 """A folder of originals beside folders of the same file names, one for each variant."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from semsim.errors import DataError
@@ -10,6 +10,7 @@ from semsim.importers.file_names import Tree
 from semsim.importers.findings import Findings, Pair
 from semsim.importers.image_sets import find_sets
 from semsim.progress import Report, silent
+from semsim.registry import setting
 from semsim.words import counted
 
 
@@ -17,12 +18,10 @@ from semsim.words import counted
 class VariantFolders:
     """A folder of originals beside folders with images of the same names, one a variant."""
 
-    originals: str = field(default="original", metadata={"help": "Name of the originals' folder."})
-    dataset: str = field(default="unknown", metadata={"help": "Name of the data set."})
-    attack: str = field(default="unknown", metadata={"help": "Name of the attack."})
-    classes: Path | None = field(
-        default=None, metadata={"help": "CSV or Parquet file with image_id and class_name."}
-    )
+    originals: str = setting("original", text="Name of the originals' folder.")
+    dataset: str = setting("unknown", text="Name of the data set.")
+    attack: str = setting("unknown", text="Name of the attack.")
+    classes: Path | None = setting(None, text="CSV or Parquet file with image_id and class_name.")
 
     def __call__(self, source: Path, name: str, report: Report = silent) -> Findings:
         """One reconstruction set a variant, named as its folder."""

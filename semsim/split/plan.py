@@ -1,7 +1,7 @@
 """What to train and to attack in split inference: a grid, as plain values."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from semsim.errors import SettingsError
 from semsim.jobs.orders import Place
 from semsim.kept.names import checked_name
 from semsim.metrics import find_metric
-from semsim.registry import Registry, build, read_plugin
+from semsim.registry import Registry, build, read_plugin, setting
 from semsim.split import SPLIT_DEFENCES, SPLIT_NETWORKS
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
 
@@ -51,23 +51,30 @@ class SplitPlan:
     """Every network under every defence and seed, attacked in every way with every seed.
 
     dataset, networks, defences: a registry name, after a colon settings, as `small:h=2,width=8`.
-    attacks: names in `ARMS`. shadow: the settings they share. images: test images whose
-    reconstructions are judged; the client sends all its test images.
-    metrics: more of them by name, as `semsim:<checkpoint>`, beside SSIM, PSNR and the recogniser.
-    attack_invalid: attack a system too whose accuracy is more than 5 points too low.
+    shadow: the settings that attacks share. images: the client sends all its test images.
+    metrics: beside SSIM, PSNR and the recogniser. attack_invalid: a system too whose accuracy is
+    more than 5 points too low.
     """
 
-    name: str
-    dataset: str = "digits"
-    networks: tuple[str, ...] = ("small",)
-    defences: tuple[str, ...] = ("none", "single", "ensembler:bodies=4,selected=2")
-    attacks: tuple[str, ...] = ("adaptive", "adaptive-aligned")
+    name: str = setting(MISSING, "Name", "Name of the experiment.")
+    dataset: str = setting("digits", "Data set", "Data set, as digits or folder:root=photos.")
+    networks: tuple[str, ...] = setting(("small",), "Network", "Network, as resnet18:h=2,t=1.")
+    defences: tuple[str, ...] = setting(
+        ("none", "single", "ensembler:bodies=4,selected=2"),
+        "Defences",
+        "Defence, as ensembler:bodies=4.",
+    )
+    attacks: tuple[str, ...] = setting(
+        ("adaptive", "adaptive-aligned"), "Attacks", f"One of {', '.join(ARMS)}."
+    )
     train: SplitTrainSettings = field(default_factory=SplitTrainSettings)
     shadow: ShadowAttack = field(default_factory=ShadowAttack)
-    defence_seeds: tuple[int, ...] = (0,)
-    attack_seeds: tuple[int, ...] = (0,)
-    images: int = 48
-    metrics: tuple[str, ...] = ()
+    defence_seeds: tuple[int, ...] = setting((0,), "Defence seeds", "Seed of a defence's training.")
+    attack_seeds: tuple[int, ...] = setting(
+        (0,), "Attack seeds", "Seed of an attack; a verdict needs three."
+    )
+    images: int = setting(48, "Images judged", "Of the test split, those that are judged.")
+    metrics: tuple[str, ...] = setting((), "More metrics", "One more metric, as semsim:mine.")
     attack_invalid: bool = False
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from semsim.progress import Report, silent
+from semsim.registry import setting
 
 if TYPE_CHECKING:
     import torch
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
 class SplitTrainSettings:
     """Adam, the step size rising and falling once.
 
-    epochs, lr: of networks trained whole. ensemble_epochs, ensemble_lr: of Ensembler's stage 2,
-    which needs about three times as many to come near the undefended accuracy.
+    ensemble_epochs, ensemble_lr: of Ensembler's stage 2, which needs about three times as many to
+    come near the undefended accuracy.
     """
 
-    epochs: int = 12
-    ensemble_epochs: int = 36
+    epochs: int = setting(12, "Epochs", "Of networks trained whole.")
+    ensemble_epochs: int = setting(36, "Epochs of stage 2", "Of Ensembler's second stage.")
     batch_size: int = 64
     lr: float = 2e-3
     ensemble_lr: float = 5e-3
@@ -38,13 +39,12 @@ class ShadowAttack:
         counts them equally.
     align: weight of a penalty that draws mean and deviation of the shadow's features, by channel
         and position, to those of the features the client has sent; 0 as published.
-    epochs, decoder_epochs: passes over the public images.
     """
 
     bodies: tuple[int, ...] | None = None
     learn_selector: bool = True
     align: float = 0.0
-    epochs: int = 15
+    epochs: int = setting(15, "Epochs of the attack", "Of shadow head and decoder.")
     decoder_epochs: int = 15
     lr: float = 2e-3
     batch_size: int = 64

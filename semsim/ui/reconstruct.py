@@ -288,21 +288,22 @@ def _spoken(text: str) -> str:
 
 
 def _form() -> tuple[_Inputs, Any, Any, Any, Any, Any]:
-    name = gr.Textbox(label="Name of the campaign", max_length=80, elem_id="rec-name")
+    named = {one.name: one.metadata.get("label") for one in fields(Campaign)}
+    name = gr.Textbox(label=named["name"], max_length=80, elem_id="rec-name")
     boxes = {
-        "datasets": (DATASETS, "Data sets"),
-        "architectures": (TARGETS, "Architectures"),
-        "strategies": (NAMED_STRATEGIES, "Training strategies"),
-        "attacks": (ATTACKS, "Attacks"),
+        "datasets": DATASETS,
+        "architectures": TARGETS,
+        "strategies": NAMED_STRATEGIES,
+        "attacks": ATTACKS,
     }
     chosen = {
         key: gr.CheckboxGroup(
             _offered(known, FIRST[key]),
             value=list(FIRST[key]),
-            label=label,
+            label=named[key],
             elem_id=f"rec-{key}",
         )
-        for key, (known, label) in boxes.items()
+        for key, known in boxes.items()
     }
     missing = gr.HTML(elem_id="rec-missing")
     preset = gr.Radio(
@@ -313,8 +314,8 @@ def _form() -> tuple[_Inputs, Any, Any, Any, Any, Any]:
         elem_id="rec-preset",
     )
     with gr.Row():
-        images = gr.Number(6, label="Images", precision=0, elem_id="rec-images")
-        seeds = gr.Textbox("0", label="Seeds", info="as 0 1 2", elem_id="rec-seeds")
+        images = gr.Number(6, label=named["images"], precision=0, elem_id="rec-images")
+        seeds = gr.Textbox("0", label=named["seeds"], info="as 0 1 2", elem_id="rec-seeds")
         training = gr.Textbox(
             "epochs=2,lr=0.02",
             label="Training",
@@ -335,8 +336,8 @@ def _form() -> tuple[_Inputs, Any, Any, Any, Any, Any]:
             "`convnet8:width=32`, `ats:3-1-7`, `invgrad:fast,steps=100`."
         )
         more = {
-            f"more_{key}": gr.Textbox(label=label, lines=2, elem_id=f"rec-more-{key}")
-            for key, (_, label) in boxes.items()
+            f"more_{key}": gr.Textbox(label=named[key], lines=2, elem_id=f"rec-more-{key}")
+            for key in boxes
         }
     with gr.Row():
         show = gr.Button("Show the plan", elem_id="rec-plan")

@@ -1,7 +1,7 @@
 """The page Split inference: choose network, cuts, defences and attacks, watch, see what leaks."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +180,6 @@ def _is_built_in(name: str) -> bool:
 
 def _form() -> list[Any]:
     """The components, in the order of `FIELDS`."""
-    train, shadow = _BASE.train, _BASE.shadow
     name = gr.Textbox("digits-1", label="Name", max_length=80, elem_id="split-name")
     dataset = gr.Dropdown(
         list(DATASETS),
@@ -231,12 +230,18 @@ def _form() -> list[Any]:
         )
         seeds = _number(2, "Defence seeds", "Trainings of each defence.", "defence-seeds")
         starts = _number(3, "Attack seeds", "A verdict needs three.", "attack-seeds")
-        images = _number(_BASE.images, "Images judged", "Of the test split.", "images")
-        epochs = _number(train.epochs, "Epochs", "Of networks trained whole.", "epochs")
-        second = _number(train.ensemble_epochs, "Epochs of stage 2", "Ensembler only.", "stage2")
-        passes = _number(shadow.epochs, "Epochs of the attack", "Shadow and decoder.", "shadow")
+        images = _setting(_BASE, "images", "images")
+        epochs = _setting(_BASE.train, "epochs", "epochs")
+        second = _setting(_BASE.train, "ensemble_epochs", "stage2")
+        passes = _setting(_BASE.shadow, "epochs", "shadow")
     form = [name, dataset, network, h, t, defences, more, attacks, bodies, selected]
     return [*form, seeds, starts, images, epochs, second, passes, metrics]
+
+
+def _setting(settings: Any, name: str, key: str) -> Any:
+    """A number of the preset, edited under its field's own words."""
+    (facts,) = (one.metadata for one in fields(settings) if one.name == name)
+    return _number(getattr(settings, name), facts["label"], facts["text"], key)
 
 
 def _number(value: int, label: str, info: str, key: str) -> Any:

@@ -47,7 +47,7 @@ def test_progress_reaches_its_total(kind, example):
 def test_settings_are_frozen_and_explain_themselves(kind):
     importer = IMPORTERS[kind]
     for setting in fields(importer):
-        assert setting.metadata["help"].endswith(".")
+        assert setting.metadata["text"].endswith(".")
         with pytest.raises(FrozenInstanceError):
             setattr(importer, setting.name, None)
 
