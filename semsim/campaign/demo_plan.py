@@ -6,6 +6,7 @@ from semsim.campaign.plan import Campaign
 from semsim.datasets.symbols import GLYPHS
 from semsim.defences import STRATEGIES
 from semsim.errors import SettingsError
+from semsim.registry import check_settings, setting
 from semsim.targets.jurors import JurySettings
 from semsim.targets.train_settings import TrainSettings
 
@@ -18,15 +19,14 @@ _FACES = 20  # in the test split of the detector
 class DemoSettings:
     """What the demo is made with; few epochs and steps, so that two cores manage.
 
-    images: originals attacked, each of another class, or face. train_per_class: training images of
-    the targets. width: of their layers. epochs: of their trainings, which end before where `until`
-    of the test images are right. attacks: of all targets. judge_epochs, judge_per_class: of the two
-    classifiers that judge; jury_epochs, jury_per_class: of the simulated annotators. together:
-    images attacked at once. device: where targets are trained and attacked, "auto" or a name such
-    as "cpu". workers: processes.
+    images: each of another class, or face. train_per_class: training images of the targets.
+    width: of their layers. epochs: of their trainings, which end before where `until` of the test
+    images are right. attacks: of all targets. judge_epochs, judge_per_class: of the two classifiers
+    that judge; jury_epochs, jury_per_class: of the simulated annotators. device: where targets are
+    trained and attacked.
     """
 
-    images: int = 12
+    images: int = setting(12, "Images", "Originals attacked on each target.")
     train_per_class: int = 60
     width: int = 32
     epochs: int = 48
@@ -36,12 +36,13 @@ class DemoSettings:
     judge_per_class: int = 120
     jury_epochs: int = JurySettings.epochs
     jury_per_class: int = JurySettings.per_class
-    seed: int = 0
-    together: int = 12
-    device: str = "auto"
-    workers: int = 2
+    seed: int = setting(0, "Seed", "Seed of everything.")
+    together: int = setting(12, "Together", "Images attacked at once.", least=1)
+    device: str = setting("auto", "Device", "auto, cpu, cuda, …")
+    workers: int = setting(2, "Processes", "Processes, also on one GPU.", least=1)
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if not 1 <= self.images <= min(len(GLYPHS), _FACES):
             most = min(len(GLYPHS), _FACES)
             raise SettingsError(f"Between 1 and {most} images, each of another: {self.images}.")

@@ -20,18 +20,6 @@ def demo() -> None:
     """The built-in study."""
 
 
-_SETTINGS = settings_of(
-    DemoSettings,
-    {
-        "images": typer.Option(help="Originals attacked on each target.", min=1, max=20),
-        "seed": typer.Option(help="Seed of everything."),
-        "together": typer.Option(help="Images attacked at once.", min=1),
-        "device": typer.Option(help="auto, cpu, cuda, …"),
-        "workers": typer.Option(help="Processes, also on one GPU.", min=1),
-    },
-)
-
-
 @app.command("jury")
 def demo_jury(
     sets: Annotated[
@@ -49,7 +37,7 @@ def demo_jury(
 
 
 @app.command("build")
-@taking(settings=_SETTINGS)
+@taking(settings=settings_of(DemoSettings))
 def demo_build(
     settings: DemoSettings,
     out: Annotated[Path, typer.Option(help="Folder of the demo.")] = DATA / "demo",
