@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import gradio as gr
@@ -33,6 +32,7 @@ from semsim.ui.compare_jobs import live_download, missing_weights, scoring_job, 
 from semsim.ui.compare_parts import Page, lay_out
 from semsim.ui.compare_plot import image_plot
 from semsim.ui.jobpanel import QUIETLY, JobPanel, errors_shown
+from semsim.ui.markup import joined
 from semsim.weights import WeightFile
 
 _TELLING: dict[str, Any] = {"api_visibility": "private"}  # queued: its errors come as a message
@@ -154,7 +154,7 @@ def _study_values(comparison: Comparison) -> dict[str, Any]:
         "agreement": table("agreement"),
         "forest": figure("forest") + table("ceiling"),
         "auc": figure("auc") + folded("auc"),
-        "solid": figure("rules") + "".join(map(folded, _SOLID_TABLES)) + figure("matrix"),
+        "solid": joined([figure("rules"), *map(folded, _SOLID_TABLES), figure("matrix")]),
         "models": table("models"),
         "files": compare_view.files_html(view),
         "unavailable": compare_view.unavailable_html(comparison),
@@ -188,7 +188,7 @@ def _metric_values(comparison: Comparison, chosen: Chosen) -> dict[str, Any]:
 
 def _disagreement(comparison: Comparison, spec: MetricSpec) -> str:
     if not spec.per_image:
-        return f"<p>{escape(spec.title)} judges whole sets, not single images.</p>"
+        return compare_view.of_sets_html(spec)
     if not comparison.has_images:
         return compare_view.NO_IMAGES
     found = gallery(comparison.analysis, spec)
@@ -222,7 +222,7 @@ def _choice_values(comparison: Comparison, chosen: Chosen) -> dict[str, Any]:
 def _table1(context: ScienceContext, studies: Sequence[str], reference: str | None) -> str:
     """The paper's Table 1 of the chosen studies, each under the rule its protocol fixed."""
     if not studies:
-        return "<p>Choose at least one study.</p>"
+        return compare_view.NO_CHOICE
     views = [view_of(context, study, reference=reference) for study in studies]
     found = [held(context, one) for one in views]
     bare = [one.study.name for one in found if not one.analysis.specs]

@@ -8,6 +8,7 @@ import gradio as gr
 
 from semsim.ui import jobpanel
 from semsim.ui.jobpanel import JobPanel
+from semsim.ui.markup import pieces
 
 # A drawing's points carry their model; a press on one reaches Python as the event "point".
 _POINTS = """element.addEventListener('click', (event) => {
@@ -26,10 +27,7 @@ function attach() {
 new MutationObserver(attach).observe(document.body, {childList: true, subtree: true});
 attach();
 """
-_CONTENTS = """<nav class="cmp cmp-contents" aria-label="Contents of this page">
-<a href="#ranking">Ranking</a> <a href="#metric">One metric</a> <a href="#single">Single images</a>
-<a href="#solid">How solid</a> <a href="#models">Models</a> <a href="#several">Several studies</a>
-<a href="#files">Report and files</a> <a href="#originals">Originals</a></nav>"""
+_HTML = pieces("compare.html")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +102,7 @@ def lay_out() -> tuple[Page, JobPanel, JobPanel]:
     scoring = jobpanel.build("compare-job")
     with gr.Column(visible=False) as body:
         with gr.Column() as ranked:
-            gr.HTML(_CONTENTS, apply_default_css=False)
+            gr.HTML(_HTML.contents(), apply_default_css=False)
             parts |= {**_ranking(), **_one_metric(), **_single_images(), **_the_rest()}
         parts |= _originals()
         weights, fetching = _weights()
@@ -193,9 +191,7 @@ def _weights() -> tuple[dict[str, Any], JobPanel]:
 
 
 def _section(name: str, title: str, words: str = "") -> None:
-    gr.HTML(
-        f'<h2 id="{name}">{title}</h2><p>{words}</p>', elem_classes="cmp", apply_default_css=False
-    )
+    gr.HTML(_HTML.section(name, title, words), elem_classes="cmp", apply_default_css=False)
 
 
 def _html(name: str, **settings: Any) -> gr.HTML:

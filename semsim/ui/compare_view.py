@@ -1,8 +1,6 @@
 """The Compare page as HTML: pure functions of a `Comparison`. Every text is escaped."""
 
-import base64
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +19,7 @@ from semsim.reporting.tables import Table
 from semsim.reporting.writing import html
 from semsim.ui.compare_data import Comparison, View, rows_of_model
 from semsim.ui.compare_files import address
-from semsim.words import counted
+from semsim.ui.markup import pieces, png_address
 
 STYLE = """<style>
 .cmp {color: var(--body-text-color); line-height: 1.5}
@@ -69,93 +67,53 @@ STYLE = """<style>
 #compare-images .gridlayer path {stroke: var(--border-color-primary) !important}
 </style>""".replace("LEAKED", canvas.LEAKED).replace("PRIVATE", canvas.PRIVATE)
 
-NO_STUDY = (
-    '<div class="cmp-note">There is no study yet. <a href="./">Make one on the page Studies</a>, '
-    "have its reconstructions labelled, then come back.</div>"
-)
-NO_IMAGES = (
-    '<div class="cmp-note">The pictures of this study are not at hand, only its numbers.</div>'
-)
+_HTML = pieces("compare.html")
+_DRAWN = ("png", "svg", "csv")  # what a figure can be had as
+_Card = tuple[list[tuple[str, str]], Sequence[str]]
+NO_STUDY, NO_CHOICE, NO_IMAGES = _HTML.no_study(), _HTML.no_choice(), _HTML.no_images()
 
 
 def notice_html(comparison: Comparison, origin: Origin) -> str:
     """What a reader must know before any number: simulated votes, none, few models and so on."""
-    parts = []
-    if comparison.study.simulated:
-        parts.append(
-            '<div class="cmp-note cmp-simulated" role="note">Simulated votes: not human data. '
-            "A program voted in this study; its numbers say nothing about people.</div>"
-        )
-    if comparison.n_votes == 0:
-        parts.append(
-            '<div class="cmp-note">Nobody has voted in this study yet, so there is nothing to '
-            'compare metrics with. <a href="./">Studies</a> has the link annotators sign in '
-            "with. Scores are computed meanwhile.</div>"
-        )
-    elif not comparison.has_ranking:
-        parts.append(
-            f'<div class="cmp-note">{counted(comparison.n_votes, "vote")} so far, but no '
-            "reconstruction has a human score yet. Rankings appear with the first ones.</div>"
-        )
     said = [text for text in warnings(comparison.analysis, origin) if text != SIMULATED]
-    if comparison.n_votes and said:
-        notes = "".join(f"<li>{escape(text)}</li>" for text in said)
-        parts.append(f'<div class="cmp-note" role="note"><ul>{notes}</ul></div>')
-    return "".join(parts)
+    return _HTML.notice(comparison, said)
 
 
 def figure_html(figure: Drawn, view: View) -> str:
     """A figure in the page's colours, its caption, and links to its files."""
-    links = links_html(view, figure.name, figure.metric)
-    return (
-        f"<h3>{escape(figure.title)}</h3>"
-        f'<figure class="cmp-figure"><div tabindex="0" role="region" '
-        f'aria-label="Figure: {escape(figure.title)}">{svg(figure, live=True)}</div>'
-        f'<figcaption class="cmp-caption">{escape(figure.caption)}</figcaption></figure>{links}'
-    )
+    files = _files(view, figure.name, _DRAWN, figure.metric)
+    return _HTML.figure(figure, svg(figure, live=True), files)
 
 
 def links_html(view: View, name: str, metric: str | None = None) -> str:
     """Links to the files of a figure."""
-    return _links(view, name, ("png", "svg", "csv"), metric)
+    return _HTML.links(_files(view, name, _DRAWN, metric))
 
 
 def files_html(view: View) -> str:
     """Links to the report and to everything at once, and how to make both without the page."""
-    report, everything = address(view, "report", "html"), address(view, "everything", "zip")
-    return (
-        f'<p><a class="cmp-button" href="{escape(report)}" download>Report (HTML)</a> one file '
-        "with methods, settings, figures, tables and images; it opens offline.</p>"
-        f'<p><a class="cmp-button" href="{escape(everything)}" download>Everything (ZIP)</a> the '
-        "report, and each figure as PNG, SVG and CSV, each table as CSV, LaTeX and Markdown; it "
-        "takes a minute.</p><p>Without this page: <code>python -m semsim compare votes.parquet "
-        "scores.parquet --out folder</code>.</p>"
-    )
+    return _HTML.files(address(view, "report", "html"), address(view, "everything", "zip"))
 
 
 def table_html(table: Table, view: View, studies: Sequence[str] = ()) -> str:
     """A table that scrolls sideways on a narrow screen, and links to its files."""
-    links = _links(view, table.name, ("csv", "tex", "md"), None, studies)
-    return (
-        f'<h3>{escape(table.title)}</h3><p class="cmp-caption">{escape(table.caption)}</p>'
-        f"{html(table)}{links}"
-    )
+    files = _files(view, table.name, ("csv", "tex", "md"), None, studies)
+    return _HTML.table(table, html(table), files)
 
 
 def bare_html(names: Sequence[str]) -> str:
     """Which of the chosen studies have no scores; empty where all have some."""
-    if not names:
-        return ""
-    listed = escape(", ".join(names))
-    return (
-        f'<div class="cmp-note">No scores yet: {listed}. Choose it as the study above; its scores '
-        "are then computed.</div>"
-    )
+    return _HTML.bare(names) if names else ""
 
 
 def folded_html(title: str, content: str) -> str:
     """Something long behind its title, opened by a press."""
-    return f"<details><summary>Table: {escape(title)}</summary>{content}</details>"
+    return _HTML.folded(title, content)
+
+
+def of_sets_html(spec: MetricSpec) -> str:
+    """Said where single images are shown, of a metric that has no value for one."""
+    return _HTML.of_sets(spec.title)
 
 
 def unavailable_html(comparison: Comparison) -> str:
@@ -169,16 +127,10 @@ def unavailable_html(comparison: Comparison) -> str:
     for (name, reason), sets in refused.items():
         where = "every model" if len(sets) == every else ", ".join(sets)
         reasons.append((f"{titles[name]} ({where})", reason))
-    if not reasons:
-        return ""
     shared: dict[str, list[str]] = {}
     for title, reason in reasons:
         shared.setdefault(reason, []).append(title)
-    items = "".join(
-        f"<li><strong>{escape(', '.join(names))}</strong>: {escape(reason)}</li>"
-        for reason, names in shared.items()
-    )
-    return f'<div class="cmp-note">No number for these metrics:<ul>{items}</ul></div>'
+    return _HTML.unavailable(shared.items()) if shared else ""
 
 
 def gallery_html(comparison: Comparison, image: str | None, spec: MetricSpec | None) -> str:
@@ -197,13 +149,8 @@ def gallery_html(comparison: Comparison, image: str | None, spec: MetricSpec | N
         return ""
     rows = sorted_by_metric(comparison, mine, spec)
     first = rows.iloc[0]
-    cards = [
-        _figure(
-            [(first["original"], "original")], [f"<b>Original</b>: {_text(first, 'class_name')}"]
-        )
-    ]
-    cards += [_reconstruction_card(row, spec) for _, row in rows.iterrows()]
-    return f'<div class="cmp-cards">{"".join(cards)}</div>'
+    original = _card(first, [_HTML.bold("Original", f": {first['class_name']}")], ("original",))
+    return _HTML.cards([original, *(_reconstruction_card(row, spec) for _, row in rows.iterrows())])
 
 
 def model_images_html(comparison: Comparison, key: str | None) -> str:
@@ -213,26 +160,25 @@ def model_images_html(comparison: Comparison, key: str | None) -> str:
     if not comparison.has_images:
         return NO_IMAGES
     rows = rows_of_model(comparison.images, key).sort_values("image_id")
-    cards = [_pair_card(row, [_text(row, "class_name")]) for _, row in rows.iterrows()]
-    return f'<div class="cmp-cards">{"".join(cards)}</div>'
+    return _HTML.cards([_pair_card(row, [row["class_name"]]) for _, row in rows.iterrows()])
 
 
 def pair_html(comparison: Comparison, row: int) -> str:
     """One pair with every metric's value and what people said."""
     image = comparison.images.iloc[row]
     lines = [
-        f"<b>{_text(image, 'model')}</b>",
+        _HTML.bold(image["model"]),
         f"target {target_text(image)}",
-        f"{_text(image, 'class_name')} ({_text(image, 'image_id')})",
+        f"{image['class_name']} ({image['image_id']})",
     ]
     lines += [
-        f"{escape(heading(spec))} {number(comparison.analysis.evidence.scores[spec.name][row])}"
+        f"{heading(spec)} {number(comparison.analysis.evidence.scores[spec.name][row])}"
         for spec in comparison.analysis.specs
         if spec.per_image
     ]
     if not comparison.has_images:
-        return f'<div class="cmp-note">{"<br>".join([*lines, verdict_html(image)])}</div>'
-    return f'<div class="cmp-cards">{_pair_card(image, lines)}</div>'
+        return _HTML.note([*lines, verdict_html(image)])
+    return _HTML.cards([_pair_card(image, lines)])
 
 
 def disagreement_html(comparison: Comparison, title: str, entries: Sequence[Entry]) -> str:
@@ -242,16 +188,15 @@ def disagreement_html(comparison: Comparison, title: str, entries: Sequence[Entr
         _pair_card(
             images.iloc[entry.row],
             [
-                escape(entry.label),
+                entry.label,
                 f"target {entry.target}",
-                escape(entry.class_name),
+                entry.class_name,
                 f"metric {number(entry.value)}",
             ],
         )
         for entry in entries
     ]
-    shown = f'<div class="cmp-cards">{"".join(cards)}</div>' if cards else "<p>No such image.</p>"
-    return f"<h4>{escape(title)}</h4>{shown}"
+    return _HTML.disagreement(title, cards)
 
 
 def sorted_by_metric(
@@ -273,56 +218,38 @@ def sorted_by_metric(
 def verdict_html(row: pd.Series) -> str:
     """What people said of a reconstruction, such as "4 of 5 recognised"."""
     if row["n_votes"] == 0:
-        return '<span class="cmp-open">no votes yet</span>'
+        return _HTML.verdict("open", "no votes yet")
     words = row.get("said", f"{int(row['n_recognised'])} of {int(row['n_votes'])} recognised")
     side = row.get("side", row["share"])
-    kind = "cmp-yes" if side > 0.5 else "cmp-no" if side < 0.5 else "cmp-open"
-    return f'<span class="{kind}">{words}</span>'
+    return _HTML.verdict("yes" if side > 0.5 else "no" if side < 0.5 else "open", words)
 
 
 def image_source(path: str) -> str:
     """A PNG as a data: address; a file that has gone leaves an empty image with its alt text."""
     try:
-        content = Path(path).read_bytes()
+        return png_address(Path(path).read_bytes())
     except OSError:
         return ""
-    return "data:image/png;base64," + base64.b64encode(content).decode()
 
 
-def _links(
+def _files(
     view: View, name: str, endings: Sequence[str], metric: str | None, studies: Sequence[str] = ()
-) -> str:
-    links = "".join(
-        f'<a href="{escape(address(view, name, ending, metric, studies))}" download>'
-        f"{ending.upper()}</a>"
-        for ending in endings
-    )
-    return f'<div class="cmp-files">{links}</div>'
+) -> list[tuple[str, str]]:
+    """Where a drawing's files are, and what each is called."""
+    return [(address(view, name, one, metric, studies), one.upper()) for one in endings]
 
 
-def _reconstruction_card(row: pd.Series, spec: MetricSpec | None) -> str:
-    lines = [f"<b>{_text(row, 'model')}</b>", f"target {target_text(row)}"]
+def _reconstruction_card(row: pd.Series, spec: MetricSpec | None) -> _Card:
+    lines = [_HTML.bold(row["model"]), f"target {target_text(row)}"]
     if spec is not None:
-        lines.append(f"{escape(heading(spec))} {number(row['score'])}")
-    return _figure([(row["reconstruction"], "reconstruction")], [*lines, verdict_html(row)])
+        lines.append(f"{heading(spec)} {number(row['score'])}")
+    return _card(row, [*lines, verdict_html(row)], ("reconstruction",))
 
 
-def _pair_card(row: pd.Series, lines: Sequence[str]) -> str:
-    pictures = [(row["original"], "original"), (row["reconstruction"], "reconstruction")]
-    return _figure(pictures, [*lines, verdict_html(row)])
+def _pair_card(row: pd.Series, lines: Sequence[str]) -> _Card:
+    return _card(row, [*lines, verdict_html(row)], ("original", "reconstruction"))
 
 
-def _figure(images: Sequence[tuple[str, str]], lines: Sequence[str]) -> str:
-    """A card: pictures side by side, then lines of HTML."""
-    pictures = "".join(
-        f'<img src="{image_source(path)}" alt="{escape(name)}">' for path, name in images
-    )
-    kind = ' class="cmp-two"' if len(images) > 1 else ""
-    return (
-        f'<figure{kind}><div class="cmp-pair">{pictures}</div>'
-        f"<figcaption>{'<br>'.join(lines)}</figcaption></figure>"
-    )
-
-
-def _text(row: pd.Series, column: str) -> str:
-    return escape(str(row[column]))
+def _card(row: pd.Series, lines: Sequence[str], names: Sequence[str]) -> _Card:
+    """Pictures of a row side by side, and the lines below them."""
+    return [(name, image_source(row[name])) for name in names], lines

@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -213,7 +212,7 @@ def promote_training(
         promote(context.checkpoints, name)
     except SemsimError as error:
         return alert_html(error), False
-    return f'<p role="status">{escape(name)} is now the SemSim of this workspace.</p>', False
+    return learn_view.promoted_html(name), False
 
 
 def draw(context: ScienceContext, job: Job | None) -> list[Any]:

@@ -62,6 +62,7 @@ def test_scores_start_by_themselves_and_the_page_then_shows_scipys_numbers(conte
     assert (values["metric"].value, values["order"].value) == ("ssim", "psnr")
     assert "alexnet-owt-7be5be79.pth is missing" in values["unavailable"]
     assert values["weights_row"].visible
+    assert "&lt;" not in "".join(one for one in values.values() if isinstance(one, str))
     assert "Second" not in values["table1"]
 
 
