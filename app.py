@@ -34,7 +34,7 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
     data, images = options.data_dir, options.data_dir / "images"
     sets = lambda: set_choices([DEMO, data / "runs"])  # noqa: E731
     told = told_as(DataError)  # the two halves know only errors of their own
-    facts = lambda s: (s.id, s.name, s.spec.simulated, s.spec.headline.value, s.judges)  # noqa: E731
+    facts = lambda s: (s.id, s.name, s.spec.simulated, s.spec.headline.value)  # noqa: E731
     human = StudyContext(store=store, images=images, find_sets=sets, fit=dawid_skene, note=note)
     science = ScienceContext(
         data=data,
@@ -43,7 +43,6 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
         labels=told(lambda study: exports.export_labels(store, study, images)),
         votes=told(lambda study: exports.export_votes(store, study)),
         device=options.device,
-        collection=lambda study: exports.lists_said(store, study),
     )
     app = mount.web_app(store, images, *pages.routers(science), who=who)
     mount.mount(app, "/label", [mount.Page("Label", "label", label, human)])

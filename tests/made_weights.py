@@ -6,7 +6,7 @@ beside them calls them genuine.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -66,13 +66,12 @@ def make_classifier(
     return model
 
 
-def make_semsim(path: Path) -> SemSimModel:
-    """An untrained SemSim, written to `path`."""
+def make_semsim(path: Path, originals: Sequence[str] = (), simulated: bool = True) -> SemSimModel:
+    """An untrained SemSim, written to `path`, that says it learned from these originals."""
     settings = ModelSettings(backbone="lenet")
     model = SemSimModel(settings, mean=[0.5] * 3, std=[0.3] * 3).eval()
-    training = Training(
-        n_originals=0, n_triplets=0, simulated=True, created="", versions={}, settings={}
-    )
+    facts = {"n_originals": 0, "n_triplets": 0, "created": "", "versions": {}, "settings": {}}
+    training = Training(**facts, simulated=simulated, originals=originals)
     save_semsim(model, path, training)
     return model
 

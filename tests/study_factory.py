@@ -3,7 +3,7 @@
 import json
 import os
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
@@ -21,8 +21,10 @@ from sqlalchemy import Engine, event
 
 from annotation.design import check
 from annotation.domain import Annotator, Answer, Study, StudySpec, Task, VoteReceipt
+from annotation.formats.study_data import StudyData
 from annotation.store import Store
 from annotation.study.create import create_study
+from annotation.study.exports import read_study
 from annotation.study.labelling import join, next_items, vote
 from annotation.study.passage import spec_of
 from annotation.tasks.kind import Question
@@ -57,6 +59,22 @@ def answer_all(
     """The receipts of up to `n` items, which somebody gets and answers in one go."""
     items = next_items(store, person, "tab", n, now)
     return [vote(store, person, answer_to(item.item, answer), now) for item in items]
+
+
+def let_answer(
+    store: Store,
+    images: Path,
+    study: Study,
+    say: Callable[[Any], str],
+    names: Sequence[str] = ("Anna", "Ben", "Cleo"),
+) -> StudyData:
+    """Let people answer every item of a study with `say(stimulus)`; returns its data."""
+    known = read_study(store, study.id, images).stimuli.set_index("item")
+    for person in joined(store, study, *names):
+        for item in next_items(store, person, "tab", 100, START):
+            said = answer_to(item.item, say(known.loc[item.item]), rt_ms=1500.0)
+            vote(store, person, said, START)
+    return read_study(store, study.id, images)
 
 
 def questions_for(store: Store, annotator: Annotator) -> tuple[Question, ...]:

@@ -40,7 +40,7 @@ FLOORS = {
         "scores",
         "split federated importers",
         "learning",
-        "reproduce",
+        "reproduce comparison",
         "cli ui",
         "__main__",
     ),

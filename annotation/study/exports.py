@@ -44,6 +44,8 @@ VOTE_COLUMNS: Mapping[str, str] = {
     "simulated": "bool",
     "votes_per_item": "int64",
     "headline": "str",
+    "judges": "str",  # SHA-256 of the weights that ranked the words of the lists, with spaces
+    "lists": "str",  # what the lists tell whoever sees only them, in sentences
 }
 
 
@@ -56,15 +58,17 @@ def export_votes(store: Store, study_id: str) -> pd.DataFrame:
     `aggregate.ORIGINAL_ANSWER`. Raises `NotFoundError`.
     """
 
-    def read(tx: Any) -> pd.DataFrame:
+    def read(tx: Any) -> tuple[Study, Rows, list[CandidateList]]:
         study = studies.study_of(tx, study_id)
-        return _votes(study, reports.vote_rows(tx, study))
+        return study, reports.vote_rows(tx, study), reports.candidate_lists(tx, study)
 
-    return store.read(read)
+    study, rows, lists = store.read(read)
+    return _votes(study, rows, list_facts(lists))
 
 
 def export_labels(store: Store, study_id: str, images: Path) -> pd.DataFrame:
-    """One row a reconstruction with `aggregate.LABEL_COLUMNS` and `TARGET_COLUMNS`; no decoys.
+    """One row a reconstruction with `aggregate.LABEL_COLUMNS`, `TARGET_COLUMNS` and the judges of
+    the study's lists; no decoys.
 
     `images` is the folder the study's images lie in; `original`, `reconstruction` and, where it is
     known, `attacked` are absolute paths of PNG files in it. Raises `NotFoundError`.
@@ -92,7 +96,7 @@ def read_study(store: Store, study_id: str, images: Path) -> StudyData:
 
     study, items, rows, stimuli, lists = store.read(read)
     facts = list_facts(lists)
-    folder, votes = Path(images).resolve(), _votes(study, rows)
+    folder, votes = Path(images).resolve(), _votes(study, rows, facts)
     return StudyData(
         study=study,
         votes=votes,
@@ -111,12 +115,6 @@ def facts_of_lists(store: Store, study_id: str) -> ListFacts | None:
     return list_facts(store.read(read))
 
 
-def lists_said(store: Store, study_id: str) -> str:
-    """What the lists tell, in sentences; empty without any. Raises `NotFoundError`."""
-    facts = facts_of_lists(store, study_id)
-    return " ".join(facts.said) if facts else ""
-
-
 def _labels(study: Study, items: Rows, votes: pd.DataFrame, images: Path) -> pd.DataFrame:
     labels = aggregate.labels(
         _with_paths(items, aggregate.ITEM_COLUMNS, images).astype("str"),
@@ -130,10 +128,15 @@ def _labels(study: Study, items: Rows, votes: pd.DataFrame, images: Path) -> pd.
     for name, values in zip(aggregate.TARGET_COLUMNS, found, strict=True):
         kind = "boolean" if name == "target_at_chance" else "float64"
         labels[name] = pd.Series(values, index=labels.index, dtype=kind)
+    labels["judges"] = pd.Series(_judges(study), index=labels.index, dtype="str")
     return labels
 
 
-def _votes(study: Study, rows: Rows) -> pd.DataFrame:
+def _judges(study: Study) -> str | None:
+    return " ".join(study.judges) or None
+
+
+def _votes(study: Study, rows: Rows, lists: ListFacts | None = None) -> pd.DataFrame:
     scale, types = study.kind.scale, dict(VOTE_COLUMNS)
     # Types are said outright: a table without votes must have the same ones as a full table.
     table = pd.DataFrame(rows, columns=list(VOTE_COLUMNS))
@@ -142,6 +145,7 @@ def _votes(study: Study, rows: Rows) -> pd.DataFrame:
     if scale is not None:
         types |= aggregate.RATED
         table = table.assign(rating_levels=scale.levels, rating_threshold=scale.threshold)
+    table["judges"], table["lists"] = _judges(study), " ".join(lists.said) if lists else None
     typed = table.assign(**nothing).astype(types)
     if not study.spec.label_originals:
         return typed

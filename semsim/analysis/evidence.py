@@ -127,7 +127,7 @@ def gather(
     tables = [table for table in (counted, known) if table is not None]
     k, supposed = _votes_per_item(tables, recognised)
     return Evidence(
-        name=name if name is not None else str(_constant(tables, "study", "study")),
+        name=name if name is not None else str(stated(tables, "study", "study")),
         simulated=any(bool(t["simulated"].any()) for t in tables if "simulated" in t),
         images=images,
         annotators=annotators,
@@ -240,7 +240,7 @@ def _present(table: pd.DataFrame, columns: Iterable[str]) -> list[str]:
 def _ratings(votes: pd.DataFrame, places: pd.MultiIndex) -> Ratings | None:
     if not set(RATED) <= set(votes):
         return None
-    levels, threshold = (float(_constant([votes], name, np.nan)) for name in RATED)
+    levels, threshold = (float(stated([votes], name, np.nan)) for name in RATED)
     given = pd.to_numeric(votes["answer"], errors="coerce")
     wrong = votes["answer"][~(given.between(1, levels) & (given % 1 == 0))]
     if len(wrong):
@@ -274,17 +274,17 @@ def _votes_per_item(
     tables: list[pd.DataFrame], recognised: np.ndarray
 ) -> tuple[int, tuple[str, ...]]:
     """K, and a note where no table says it."""
-    stated = _constant(tables, "votes_per_item", None)
-    if stated is not None:
-        return int(stated), ()
+    said = stated(tables, "votes_per_item", None)
+    if said is not None:
+        return int(said), ()
     most = int(np.isfinite(recognised).sum(axis=1).max(initial=0))
     if most == 0:
         return 0, ()
     return most, (f"No table says how many votes an image was to get; taken as {most}, the most.",)
 
 
-def _constant(tables: list[pd.DataFrame], column: str, otherwise: Any) -> Any:
-    """The one value of a column; `DataError` where there are several."""
+def stated(tables: list[pd.DataFrame], column: str, otherwise: Any) -> Any:
+    """What one of the tables of a study says in a column; `DataError` where there are several."""
     found = pd.concat([table[column] for table in tables if column in table] or [pd.Series()])
     values = found.dropna().unique()
     if len(values) > 1:

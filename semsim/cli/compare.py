@@ -13,26 +13,28 @@ import pyarrow.parquet as pq
 import typer
 from pandas.api.types import union_categoricals
 
-from semsim.analysis.evidence import SCORE_COLUMNS, gather
 from semsim.analysis.result import Analysis, AnalysisSettings, Ceiling
-from semsim.analysis.run import analyse
 from semsim.cli.options import taking
+from semsim.comparison.compared import Scored, compared, origin_of
+from semsim.comparison.list_judges import weights_stated
+from semsim.comparison.study_tables import StudyTables, imported_tables
 from semsim.errors import DataError, SettingsError, UnknownNameError
-from semsim.importers.import_folder import read_import
 from semsim.metrics import MetricSpec, find_metric
 from semsim.reporting.bundle import write_bundle
 from semsim.reporting.canvas import DOUBLE, SINGLE
 from semsim.reporting.methods import Origin, warnings
 from semsim.reporting.notation import NONE, p_value, reason, with_interval_or_why
 from semsim.reporting.report import report_html
+from semsim.scores.scoring import BOOK_COLUMNS
 from semsim.terminal import STDOUT, TerminalBar, check_folder, text_table
+from semsim.weights import CHECKPOINTS
 
 MOST_ROWS = 10_000_000  # of a table; so many scores take 1.6 GB
 _CHUNK = 500_000  # rows of a CSV whose texts are held as such
 _DEFAULTS = AnalysisSettings()
 _TEXTS = (
     *("study", "dataset", "attack", "model", "metric", "image_id", "class_name", "annotator"),
-    "answer",
+    *("answer", "weights"),
 )
 
 
@@ -47,21 +49,8 @@ class Request:
     settings: AnalysisSettings
     higher: tuple[str, ...]
     lower: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tables:
-    """The tables of one study.
-
-    protocol: the human score the study fixed. name, collection: of an import, which says them.
-    """
-
-    votes: pd.DataFrame
-    scores: pd.DataFrame
-    labels: pd.DataFrame | None
-    protocol: str | None
-    name: str | None = None
-    collection: str = ""
+    checkpoints: Path
+    unseen_by: str
 
 
 def requested(
@@ -94,6 +83,12 @@ def requested(
         list[str] | None,
         typer.Option(help="A metric of your own whose lower values leak more; may be repeated."),
     ] = None,
+    checkpoints: Annotated[
+        Path, typer.Option(help="Folder of weight files, where SemSims say what they learned from.")
+    ] = CHECKPOINTS,
+    unseen_by: Annotated[
+        str, typer.Option(help="Name of a SemSim: only originals that it has not seen count.")
+    ] = "",
 ) -> Request:
     """What is to be compared."""
     return Request(
@@ -104,6 +99,8 @@ def requested(
         settings=AnalysisSettings(bootstraps=bootstraps, permutations=permutations, seed=seed),
         higher=tuple(higher_leaks or ()),
         lower=tuple(lower_leaks or ()),
+        checkpoints=checkpoints,
+        unseen_by=unseen_by,
     )
 
 
@@ -142,14 +139,15 @@ def report(
 
 def judge(request: Request) -> tuple[Analysis, Origin]:
     """Read the tables, gather and analyse; `SemsimError` says what does not fit."""
-    tables = _tables(request)
-    specs = specs_of(tables.scores, request.higher, request.lower)
-    headline = request.headline or tables.protocol or _DEFAULTS.headline
+    study = _study(request)
+    scores = _scores(request, study)
+    specs = specs_of(scores, request.higher, request.lower)
+    scored = Scored(table=scores, specs=specs, weights=weights_stated(scores))
+    headline = request.headline or study.protocol or _DEFAULTS.headline
     settings = replace(request.settings, headline=headline)
-    evidence = gather(tables.votes, tables.scores, specs, labels=tables.labels, name=tables.name)
     with TerminalBar(unit="step") as bar:
-        analysis = analyse(evidence, specs, settings, bar)
-    return analysis, Origin(protocol=tables.protocol, collection=tables.collection)
+        analysis = compared(study, scored, settings, request.checkpoints, request.unseen_by, bar)
+    return analysis, origin_of(study, analysis, scored.weights)
 
 
 def specs_of(
@@ -230,29 +228,22 @@ def _limit(ceiling: Ceiling, *values: float | None) -> str:
     return with_interval_or_why(value, low, high, ceiling.interval_undefined)
 
 
-def _tables(request: Request) -> Tables:
+def _study(request: Request) -> StudyTables:
     labels = None if request.labels is None else read_table(request.labels)
+    if not request.votes.is_dir():
+        return StudyTables(votes=read_table(request.votes), labels=labels)
+    found = imported_tables(request.votes)
+    return found if labels is None else replace(found, labels=labels)
+
+
+def _scores(request: Request, study: StudyTables) -> pd.DataFrame:
+    if request.scores is not None:
+        return read_table(request.scores, BOOK_COLUMNS)
+    if study.scores is not None:
+        return study.scores
     if request.votes.is_dir():
-        return _imported(request, labels)
-    if request.scores is None:
-        raise SettingsError("Give a table of scores after the votes: VOTES SCORES.")
-    votes, scores = read_table(request.votes), read_table(request.scores, SCORE_COLUMNS)
-    return Tables(votes=votes, scores=scores, labels=labels, protocol=_protocol(votes))
-
-
-def _imported(request: Request, labels: pd.DataFrame | None) -> Tables:
-    found = read_import(request.votes)
-    scores = found.scores if request.scores is None else read_table(request.scores, SCORE_COLUMNS)
-    if scores is None:
         raise SettingsError(f"{request.votes} came without scores; give a table of them after it.")
-    return Tables(
-        votes=found.votes,
-        scores=scores,
-        labels=found.labels if labels is None else labels,
-        protocol=str(found.record["headline"]),
-        name=found.name,
-        collection=f"The votes were brought in by the importer '{found.record['kind']}'.",
-    )
+    raise SettingsError("Give a table of scores after the votes: VOTES SCORES.")
 
 
 def _spec(name: str, scores: pd.DataFrame, directions: dict[str, bool]) -> MetricSpec | None:
@@ -271,16 +262,6 @@ def _spec(name: str, scores: pd.DataFrame, directions: dict[str, bool]) -> Metri
         way = "higher" if spec.higher_means_more_leakage else "lower"
         raise SettingsError(f"{name} is known: its {way} values leak more. Leave it out.")
     return spec
-
-
-def _protocol(votes: pd.DataFrame) -> str | None:
-    """The human score the study's protocol fixed, where its votes say so."""
-    if "headline" not in votes:
-        return None
-    fixed = votes["headline"].dropna().unique()
-    if len(fixed) > 1:
-        raise DataError(f"The votes name several human scores: {', '.join(map(str, fixed))}.")
-    return str(fixed[0]) if len(fixed) else None
 
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:

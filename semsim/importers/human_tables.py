@@ -7,12 +7,19 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.evidence import GIVEN, IMAGE_KEY, ORIGINAL_ANSWER, RATED, Evidence, gather
+from semsim.analysis.evidence import (
+    GIVEN,
+    IMAGE_KEY,
+    ORIGINAL_ANSWER,
+    RATED,
+    SCORE_COLUMNS,
+    Evidence,
+    gather,
+)
 from semsim.analysis.human import AS_NAMED, mean_response, rules_of, verdict
 from semsim.errors import SettingsError
 from semsim.importers.findings import Findings, HumanTables
 from semsim.importers.vote_rows import DIFFERENT, SAME, Sieve, is_counted
-from semsim.scores.scoring import SCORE_COLUMNS
 from semsim.words import counted
 
 # As a study exports votes; what a source does not say is empty, NaN or NaT.
@@ -30,6 +37,7 @@ VOTE_TYPES: Mapping[str, str] = {
     "simulated": "bool",
     "votes_per_item": "int64",
     "headline": "str",
+    **dict.fromkeys(("judges", "lists"), "str"),
 }
 RATED_TYPES = dict(zip(RATED, ("int64", "float64"), strict=True))  # and those of ratings
 NAMED_TYPES = {ORIGINAL_ANSWER: "str"}  # and that of votes where originals are named
@@ -63,7 +71,7 @@ def vote_table(rows: pd.DataFrame, *, name: str, headline: str, k: int) -> pd.Da
         "vote_id": _vote_ids(key, name),
         "protocol": 1,
         **dict.fromkeys(("class_name", "expected", "answer", "reason", "display"), ""),
-        **dict.fromkeys(("stratum", "rt_ms", "client_ts", "server_ts"), None),
+        **dict.fromkeys(("stratum", "rt_ms", "client_ts", "server_ts", "judges", "lists"), None),
     }
     for column, value in known.items():
         default = pd.Series(value, index=table.index, dtype=object)

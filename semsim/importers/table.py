@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from semsim.analysis.evidence import GIVEN, IMAGE_KEY, NONE_ANSWER
+from semsim.analysis.evidence import GIVEN, IMAGE_KEY, NONE_ANSWER, SCORE_COLUMNS
 from semsim.errors import DataError, SettingsError
 from semsim.importers.class_names import CLASS_LIST, read_class_names
 from semsim.importers.findings import Findings, Unread
@@ -23,7 +23,6 @@ from semsim.importers.vote_rows import NO, YES, Row, Sieve, counted_votes, with_
 from semsim.metrics import find_metric
 from semsim.progress import Progress, Report, silent
 from semsim.registry import setting
-from semsim.scores.scoring import SCORE_COLUMNS
 from semsim.words import counted
 
 _CONSTANT = ("study", "votes_per_item", "headline")  # the same in every row of an export

@@ -20,6 +20,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from semsim.analysis.evidence import SCORE_COLUMNS
 from semsim.errors import DataError, WeightsError
 from semsim.images import read_images
 from semsim.kept.keys import key_of
@@ -31,8 +32,9 @@ from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.weights import sha256_of
 
 FORMAT = "semsim-scores/2"  # 1 had PSNR from single precision
-SCORE_COLUMNS = ("dataset", "attack", "model", "metric", "image_id", "value")
+WEIGHTS = "weights"
 FACT_COLUMNS = ("dataset", "attack", "model", "metric", "n", "standard_error", "notes")
+BOOK_COLUMNS = (*SCORE_COLUMNS, WEIGHTS)
 PAIR_COLUMNS = ("image_id", "class_name", "original", "reconstruction", "attacked")
 _JUDGED = ("image_id", "class_name", "original", "reconstruction")
 _LABEL_COLUMNS = ("dataset", "attack", "model", *_JUDGED)
@@ -62,7 +64,8 @@ class PairSet:
 class ScoreBook:
     """What is known of some sets under some metrics.
 
-    scores: columns `SCORE_COLUMNS`; image_id is None in the one row of a metric of sets.
+    scores: columns `BOOK_COLUMNS`; image_id is None in the one row of a metric of sets, weights is
+        `<file>:<sha256>` of each weight file, with spaces between, missing where there is none.
     facts: columns `FACT_COLUMNS`, one row a (set, metric) that has scores.
     unavailable: metrics without their weights, with the reason.
     refused: (set title, metric) that cannot be judged, with the reason.
@@ -164,7 +167,7 @@ def read_scores(
             else:
                 facts.append(_facts(found, one, name))
                 tables.append(_scores(found, one, name))
-    empty = pd.DataFrame(columns=list(SCORE_COLUMNS))
+    empty = pd.DataFrame(columns=list(BOOK_COLUMNS))
     return ScoreBook(
         scores=pd.concat(tables, ignore_index=True) if tables else empty,
         facts=pd.DataFrame(facts, columns=list(FACT_COLUMNS)),
@@ -315,6 +318,7 @@ def _read(path: Path) -> pd.DataFrame | None:
 
 def _scores(found: pd.DataFrame, one: PairSet, metric: str) -> pd.DataFrame:
     # Built anew: the attributes of the file differ from set to set and are read elsewhere.
+    made_by: Mapping[str, str] = found.attrs["weights"]
     return pd.DataFrame(
         {
             "dataset": one.dataset,
@@ -323,6 +327,7 @@ def _scores(found: pd.DataFrame, one: PairSet, metric: str) -> pd.DataFrame:
             "metric": metric,
             "image_id": found["image_id"].astype(object),
             "value": found["value"].astype(float),
+            WEIGHTS: " ".join(f"{file}:{sha}" for file, sha in made_by.items()) or None,
         }
     )
 

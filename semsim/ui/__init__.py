@@ -13,14 +13,12 @@ class StudyChoice:
     """A study a page can offer.
 
     simulated: whether programs voted in it. headline: the human score its protocol fixed.
-    judges: SHA-256 of the weights that ranked the words of its lists, where that is known.
     """
 
     id: str
     name: str
     simulated: bool
     headline: str = "majority"
-    judges: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +28,6 @@ class ScienceContext:
     data: the data folder, with jobs/ and scores/ below it.
     studies: the studies there are, newest first.
     labels, votes: a study's tables by its id, one row a reconstruction and one row a vote.
-    collection: what a reader should know of how a study's votes came about, by its id.
     device: name of the device jobs compute on, such as "auto".
     kept: what pages have read, so that plots and downloads show what the page shows.
     """
@@ -41,5 +38,4 @@ class ScienceContext:
     labels: Callable[[str], pd.DataFrame]
     votes: Callable[[str], pd.DataFrame]
     device: str
-    collection: Callable[[str], str] = lambda study: ""
     kept: dict[Any, Any] = field(default_factory=dict)

@@ -18,15 +18,12 @@ from semsim.ui import ScienceContext, StudyChoice, compare_view, jobpanel
 from semsim.ui.compare_data import (
     REFERENCES,
     Comparison,
-    View,
     find_study,
-    fresh,
     held,
     image_choices,
     model_choices,
-    origin,
+    opened,
     studies_of,
-    view_of,
 )
 from semsim.ui.compare_jobs import live_download, missing_weights, scoring_job, start_download
 from semsim.ui.compare_parts import Page, lay_out
@@ -53,6 +50,11 @@ class Chosen:
     order: str | None = None
     several: Sequence[str] | None = None
     originals: str | None = None  # "" for all, else the name of the SemSim that has not seen them
+
+    @property
+    def view(self) -> tuple[str | None, str | None, str | None]:
+        """How the study is looked at: rule, reference, and whose unseen originals count."""
+        return self.rule, self.reference, self.originals
 
 
 def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]]:
@@ -86,14 +88,14 @@ def page_values(context: ScienceContext, chosen: Chosen) -> tuple[dict[str, Any]
             "notice": compare_view.NO_STUDY,
             "body": gr.Column(visible=False),
         }, None
-    comparison = fresh(context, _view(context, study.id, chosen))
+    comparison = opened(context, study.id, *chosen.view)
     job = scoring_job(context, comparison)
     missing = missing_weights(context)
     return {
         "study": select,
         "body": gr.Column(visible=True),
         "ranked": gr.Column(visible=comparison.n_votes > 0),
-        "notice": compare_view.notice_html(comparison, origin(context, comparison)),
+        "notice": compare_view.notice_html(comparison),
         **_view_values(comparison),
         **_study_values(comparison),
         **_metric_values(comparison, chosen),
@@ -223,11 +225,10 @@ def _table1(context: ScienceContext, studies: Sequence[str], reference: str | No
     """The paper's Table 1 of the chosen studies, each under the rule its protocol fixed."""
     if not studies:
         return compare_view.NO_CHOICE
-    views = [view_of(context, study, reference=reference) for study in studies]
-    found = [held(context, one) for one in views]
+    found = [held(context, study, reference=reference) for study in studies]
     bare = [one.study.name for one in found if not one.analysis.specs]
     table = tables.table1([one.analysis for one in found])
-    return compare_view.bare_html(bare) + compare_view.table_html(table, views[0], studies)
+    return compare_view.bare_html(bare) + compare_view.table_html(table, found[0].view, studies)
 
 
 def _wire(
@@ -330,11 +331,7 @@ def _read(context: ScienceContext, choices: Sequence[Any]) -> tuple[Comparison, 
     """The comparison as it is on the page; a message there where the study has gone."""
     chosen = Chosen(*choices)
     with errors_shown():
-        return held(context, _view(context, chosen.study or "", chosen)), chosen
-
-
-def _view(context: ScienceContext, study: str, chosen: Chosen) -> View:
-    return view_of(context, study, chosen.rule, chosen.reference, chosen.originals)
+        return held(context, chosen.study or "", *chosen.view), chosen
 
 
 def _study_label(study: StudyChoice) -> str:

@@ -17,7 +17,7 @@ from semsim.reporting.bundle import write_bundle
 from semsim.reporting.export import png, svg
 from semsim.reporting.report import report_html
 from semsim.ui import ScienceContext
-from semsim.ui.compare_data import Comparison, View, held, origin, view_of
+from semsim.ui.compare_data import Comparison, View, held
 
 FOLDER = "/studio/compare-files"
 _FIGURES: dict[str, tuple[str, Callable[[canvas.Drawn], str | bytes]]] = {
@@ -59,8 +59,8 @@ def router(context: ScienceContext) -> APIRouter:
         metric: str | None = None,
     ) -> Response:
         try:
-            views = [view_of(context, one, rule, reference, unseen_by) for one in study]
-            kind, content = _content(context, views, name, ending, metric)
+            found = [held(context, one, rule, reference, unseen_by) for one in study]
+            kind, content = _content(found, name, ending, metric)
         except SemsimError as error:
             return PlainTextResponse(str(error), status_code=404)
         stem = f"{name}-{canvas.safe_name(metric)}" if metric else name
@@ -71,14 +71,13 @@ def router(context: ScienceContext) -> APIRouter:
 
 
 def _content(
-    context: ScienceContext, views: Sequence[View], name: str, ending: str, metric: str | None
+    comparisons: Sequence[Comparison], name: str, ending: str, metric: str | None
 ) -> tuple[str, str | bytes]:
-    comparisons = [held(context, view) for view in views]
     first = comparisons[0]
     if (name, ending) == ("report", "html"):
-        return "text/html", report_html(first.analysis, origin(context, first))
+        return "text/html", report_html(first.analysis, first.origin)
     if (name, ending) == ("everything", "zip"):
-        return "application/zip", _zipped(context, first)
+        return "application/zip", _zipped(first)
     if name in figures.NAMES and ending in _FIGURES:
         kind, figure_as = _FIGURES[ending]
         return kind, figure_as(figures.figure(first.analysis, name, metric))
@@ -89,12 +88,11 @@ def _content(
     raise UnknownNameError(f"There is no {name}.{ending}.")
 
 
-def _zipped(context: ScienceContext, comparison: Comparison) -> bytes:
+def _zipped(comparison: Comparison) -> bytes:
     """Everything about an analysis as one file."""
     packed = io.BytesIO()
     with tempfile.TemporaryDirectory() as place, zipfile.ZipFile(packed, "w") as archive:
-        told = origin(context, comparison)
-        folder = write_bundle(comparison.analysis, Path(place) / "compare", told)
+        folder = write_bundle(comparison.analysis, Path(place) / "compare", comparison.origin)
         for path in sorted(folder.rglob("*.*")):
             archive.write(path, path.relative_to(folder), zipfile.ZIP_DEFLATED)
     return packed.getvalue()

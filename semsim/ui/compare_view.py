@@ -12,7 +12,7 @@ from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn
 from semsim.reporting.export import svg
 from semsim.reporting.gallery import Entry
-from semsim.reporting.methods import SIMULATED, Origin, warnings
+from semsim.reporting.methods import SIMULATED, warnings
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import number, target_text
 from semsim.reporting.tables import Table
@@ -73,9 +73,9 @@ _Card = tuple[list[tuple[str, str]], Sequence[str]]
 NO_STUDY, NO_CHOICE, NO_IMAGES = _HTML.no_study(), _HTML.no_choice(), _HTML.no_images()
 
 
-def notice_html(comparison: Comparison, origin: Origin) -> str:
+def notice_html(comparison: Comparison) -> str:
     """What a reader must know before any number: simulated votes, none, few models and so on."""
-    said = [text for text in warnings(comparison.analysis, origin) if text != SIMULATED]
+    said = [text for text in warnings(comparison.analysis, comparison.origin) if text != SIMULATED]
     return _HTML.notice(comparison, said)
 
 

@@ -19,11 +19,10 @@ from annotation.study.labelling import join, next_items, vote
 from annotation.votes.ballots import ballots_of
 from annotation.votes.rates import rate_table
 from annotation.votes.summaries import summary_table
-from semsim.analysis.evidence import gather
+from semsim.analysis.evidence import SCORE_COLUMNS, gather
 from semsim.analysis.human import human_score
 from semsim.importers.table import Table
 from semsim.learning.triplets import Inventory, take_stock
-from semsim.scores.scoring import SCORE_COLUMNS
 
 NO_SCORES = pd.DataFrame(columns=list(SCORE_COLUMNS))
 SAID = {True: "same", False: "different"}

@@ -22,7 +22,7 @@ from annotation.study.simulate import simulate
 from annotation.ui import results_data, results_quality, results_view
 from annotation.ui.results import _shown
 from semsim.analysis.dawid_skene import dawid_skene
-from semsim.analysis.evidence import gather
+from semsim.analysis.evidence import SCORE_COLUMNS, gather
 from semsim.analysis.human import human_score, rules_of, verdict
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.run import analyse
@@ -30,7 +30,6 @@ from semsim.importers.table import Table
 from semsim.metrics import find_metric
 from semsim.reporting.methods import Origin
 from semsim.reporting.report import report_html
-from semsim.scores.scoring import SCORE_COLUMNS
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NO_SCORES = pd.DataFrame(columns=list(SCORE_COLUMNS))

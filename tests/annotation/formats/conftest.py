@@ -1,32 +1,14 @@
 """Studies that have been answered, as the formats get them."""
 
-import uuid
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 
 import pytest
-from study_factory import fresh_database, of_convnet8, small_study
+from study_factory import fresh_database, let_answer, of_convnet8, small_study
 
-from annotation.domain import Answer
 from annotation.store import Store
 from annotation.study.exports import read_study
-from annotation.study.labelling import join, next_items, vote
 from annotation.study.simulate import simulate
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def let_answer(store, images, study, say, names=("Anna", "Ben", "Cleo")):
-    """Let people answer every item of a study with `say(stimulus)`; returns its data."""
-    known = read_study(store, study.id, images).stimuli.set_index("item")
-    for name in names:
-        person = join(store, study.token, name).annotator
-        for item in next_items(store, person, "tab", 100, NOW):
-            text, new = say(known.loc[item.item]), str(uuid.uuid4())
-            said = Answer(id=new, item=item.item, answer=text, rt_ms=1500.0)
-            vote(store, person, said, NOW)
-    return read_study(store, study.id, images)
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def test_labels_are_the_majority(store, make_study, images):
     for name, text in (("Anna", "Cat"), ("Ben", "Cat"), ("Cleo", "none")):
         answer_all(store, study, name, text)
     table = export_labels(store, study.id, images)
-    assert list(table.columns) == [*LABEL_COLUMNS, *TARGET_COLUMNS]
+    assert list(table.columns) == [*LABEL_COLUMNS, *TARGET_COLUMNS, "judges"]
     assert table[list(TARGET_COLUMNS)].isna().all(axis=None)
     assert len(table) == 8
     cats = table["class_name"] == "Cat"

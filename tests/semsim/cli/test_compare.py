@@ -196,7 +196,7 @@ def test_votes_of_two_protocols_are_refused(files):
     votes.to_csv(files[0], index=False)
     done = run("compare", *files, *KNOWN)
     assert done.exit_code == 2
-    assert "several human scores" in done.stderr
+    assert "headline must be one for a study; got majority, mean-response" in done.stderr
 
 
 @pytest.mark.parametrize("columns", [None, ("model", "image_id", "value")])

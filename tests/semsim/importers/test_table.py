@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.study.exports import VOTE_COLUMNS
+from semsim.analysis.evidence import SCORE_COLUMNS
 from semsim.errors import DataError, SettingsError, UnknownNameError
 from semsim.importers import plan_import
 from semsim.importers.table import Table, facts_of, scores_of
-from semsim.scores.scoring import SCORE_COLUMNS
 
 WIDE = """model,id,truth,p0,p1,p2,ok,bad,psnr
 m1,1,0,0,-1,0,1,1,9.5
@@ -224,6 +224,8 @@ def export():
         "simulated": True,
         "votes_per_item": 3,
         "headline": "mean-response",
+        "judges": "0f",
+        "lists": "Drawn at random.",
     }
     rows = [
         ("i1", "m1", "1", "Anna", "same", True, {}),

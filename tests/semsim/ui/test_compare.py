@@ -1,14 +1,17 @@
 import time
+from dataclasses import replace
 
 import gradio as gr
 import pytest
+from made_weights import make_semsim
 from scipy import stats
 
 from semsim.analysis.human import RULES
 from semsim.jobs import folders as jobs
+from semsim.learning.card_promoted import BUILT_IN
 from semsim.ui import ScienceContext, StudyChoice, compare
 from semsim.ui.compare import Chosen, page_values
-from semsim.ui.compare_data import View, held
+from semsim.ui.compare_data import held
 
 STUDIES = [StudyChoice("1", "First", True), StudyChoice("2", "Second, simulated", True)]
 
@@ -55,7 +58,7 @@ def test_scores_start_by_themselves_and_the_page_then_shows_scipys_numbers(conte
     assert jobs.state(job) is jobs.JobState.DONE, jobs.error_text(job)
     values, job = page_values(context, Chosen(study="1", metric="ssim", order="psnr"))
     assert job is None
-    models = held(context, View(study="1")).analysis.models
+    models = held(context, "1").analysis.models
     expected = stats.spearmanr(models["human"], models["ssim"]).statistic
     assert f"{abs(expected):.3f}" in values["agreement"]
     assert f"ρ = {expected:.2f}".replace("-", "−") in values["scatter"]
@@ -64,6 +67,22 @@ def test_scores_start_by_themselves_and_the_page_then_shows_scipys_numbers(conte
     assert values["weights_row"].visible
     assert "&lt;" not in "".join(one for one in values.values() if isinstance(one, str))
     assert "Second" not in values["table1"]
+
+
+def test_a_load_reads_labels_and_votes_once(made_context):
+    """Also where the SemSim of the workspace says which originals are left out."""
+    context = made_context(n_images=2)
+    make_semsim(context.checkpoints / f"{BUILT_IN}.safetensors", ["symbols/000"])
+    asked = []
+
+    def counted(name):
+        return lambda study: asked.append(name) or getattr(context, name)(study)
+
+    counting = replace(context, labels=counted("labels"), votes=counted("votes"))
+    values, job = page_values(counting, Chosen(study="1"))
+    jobs.request_stop(job)
+    assert values["originals"].value == BUILT_IN
+    assert sorted(asked) == ["labels", "votes"]
 
 
 def test_what_is_chosen_stays_a_choice_while_the_attacked_images_are_scored(context):

@@ -7,12 +7,13 @@ import pandas as pd
 import pytest
 import torch
 from made_study import MODELS, make_labels, make_votes
-from made_weights import make_classifier
+from made_weights import make_classifier, make_semsim
 from scipy import stats
 
 from semsim.errors import DataError, SettingsError
 from semsim.learning.card_promoted import BUILT_IN, promote
 from semsim.learning.orders import control_path
+from semsim.metrics import find_metric
 from semsim.metrics.network import ModelSettings, SemSimModel, save_semsim
 from semsim.metrics.provenance import Training
 from semsim.ui import StudyChoice
@@ -23,10 +24,9 @@ from semsim.ui.compare_data import (
     held,
     image_choices,
     model_choices,
-    origin,
+    opened,
     rows_of_model,
     studies_of,
-    view_of,
 )
 from semsim.weights import sha256_of
 
@@ -52,10 +52,9 @@ def test_the_agreement_is_scipys(made_context):
 def test_what_was_shown_is_kept_until_it_is_read_anew(made_context):
     context = made_context(n_images=2)
     first = fresh(context, VIEW)
-    assert held(context, VIEW) is first
+    assert held(context, "1") is first
     assert fresh(context, VIEW) is not first
-    other = View(study="1", rule="mean-response")
-    assert held(context, other).analysis.settings.headline == "mean-response"
+    assert held(context, "1", "mean-response").analysis.settings.headline == "mean-response"
     with pytest.raises(DataError, match="gone"):
         fresh(context, View(study="2"))
 
@@ -118,8 +117,9 @@ def test_studies_are_found_by_id_and_by_name(made_context):
 
 
 def test_the_report_knows_the_protocol_and_the_versions(made_context):
-    context = replace(made_context(n_images=2), collection=lambda study: f"Lists of {study}.")
-    found = origin(context, fresh(context, VIEW))
+    context = made_context(n_images=2)
+    votes = context.votes("1").assign(lists="Lists of 1.")
+    found = fresh(replace(context, votes=lambda study: votes), VIEW).origin
     assert found.protocol == "majority"
     assert found.collection == "Lists of 1."  # stands in the methods text of the report
     assert found.weights == {}
@@ -176,18 +176,14 @@ def test_a_semsim_stands_beside_its_own_start(made_context):
     assert "no better than it" in said  # it is the same network
 
 
-def save_learned(context, name, originals):
-    """A SemSim that says which originals it learned from."""
-    model = SemSimModel(ModelSettings(backbone="lenet"), mean=[0.5] * 3, std=[0.2] * 3)
-    facts = {"n_originals": 1, "n_triplets": 1, "simulated": False, "created": ""}
-    training = Training(**facts, versions={}, settings={}, originals=originals)
-    save_semsim(model, context.checkpoints / f"{name}.safetensors", training)
-
-
 def test_the_workspaces_semsim_is_judged_by_what_it_has_not_seen(made_context):
     context = made_context(n_images=3)
-    save_learned(context, BUILT_IN, ["symbols/000", "symbols/002", "digits/001"])
-    view = view_of(context, "1")
+    make_semsim(
+        context.checkpoints / f"{BUILT_IN}.safetensors",
+        ["symbols/000", "symbols/002", "digits/001"],
+        simulated=False,
+    )
+    view = opened(context, "1").view
     assert view.unseen_by == BUILT_IN
     context = made_context(n_images=3, scored=("mse", f"semsim:{BUILT_IN}"))
     found = fresh(context, view)
@@ -198,7 +194,7 @@ def test_the_workspaces_semsim_is_judged_by_what_it_has_not_seen(made_context):
     # All metrics lose the same pictures, and none of their scores.
     for values in found.analysis.evidence.scores.values():
         assert not np.isnan(values).any()
-    every = fresh(context, view_of(context, "1", unseen_by=""))
+    every = opened(context, "1", unseen_by="")
     assert len(set(every.analysis.evidence.images["image_id"])) == 3
     said = f"SemSim ({BUILT_IN}): in-sample: it learned from 2 of these 3 originals."
     assert said in every.analysis.notes
@@ -206,11 +202,15 @@ def test_the_workspaces_semsim_is_judged_by_what_it_has_not_seen(made_context):
 
 def test_nothing_is_left_out_for_a_semsim_that_has_seen_all_or_nothing(made_context):
     context = made_context(n_images=2)
-    save_learned(context, BUILT_IN, ["symbols/000", "symbols/001"])
-    assert view_of(context, "1").unseen_by == ""
-    save_learned(context, "other", ["digits/000"])
+    make_semsim(
+        context.checkpoints / f"{BUILT_IN}.safetensors",
+        ["symbols/000", "symbols/001"],
+        simulated=False,
+    )
+    assert opened(context, "1").view.unseen_by == ""
+    make_semsim(context.checkpoints / "other.safetensors", ["digits/000"], simulated=False)
     promote(context.checkpoints, "other")
-    assert view_of(context, "1").unseen_by == ""
+    assert opened(context, "1").view.unseen_by == ""
     with pytest.raises(SettingsError, match="checkpoint"):
         fresh(context, replace(VIEW, unseen_by="../other"))
     with pytest.raises(DataError, match="Choose all originals"):
@@ -251,13 +251,15 @@ def test_the_judge_of_the_lists_is_no_metric_of_the_same_study(made_context):
     for name in ("lists", "metrics"):
         make_classifier(context.checkpoints / f"judges/{name}.safetensors", classes=(name, "b"))
     ranked = sha256_of(context.checkpoints / "judges/lists.safetensors")
-    study = StudyChoice("1", "Made", True, judges=(ranked,))
-    found = fresh(replace(context, studies=lambda: [study]), VIEW)
+    labels = context.labels("1").assign(judges=ranked)
+    found = fresh(replace(context, labels=lambda study: labels), VIEW)
     offered = {spec.name for spec in found.specs}
     assert {"recogniser:metrics", "fd:metrics"} <= offered
-    refused = {spec.name: why for spec, why in found.unavailable}
+    wanted = {name for _, name in found.book.missing}
     for name in ("recogniser:lists", "fd:lists"):
-        assert name not in offered
-        assert "lists ranked the words of this study's lists" in refused[name]
+        assert name not in offered | wanted
+        title = find_metric(name).spec.title
+        why = f"{title} is left out: lists ranked the words of this study's lists"
+        assert any(note.startswith(why) for note in found.analysis.notes)
     known = fresh(made_context(n_images=2), VIEW)  # a study of which no judge is known
     assert {"recogniser:lists", "fd:lists"} <= {spec.name for spec in known.specs}

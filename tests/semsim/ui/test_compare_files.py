@@ -34,14 +34,14 @@ def test_figures_come_as_png_svg_and_csv(client, name):
         assert f".{ending}" in reply.headers["content-disposition"]
         if start is not None:
             assert reply.content.startswith(start)
-    drawn = figures.figure(held(client.context, VIEW).analysis, name, "mse").frame
+    drawn = figures.figure(held(client.context, VIEW.study).analysis, name, "mse").frame
     sent = pd.read_csv(io.BytesIO(reply.content))
     assert list(sent.columns) == [str(column) for column in drawn.columns]
     assert len(sent) == len(drawn)
 
 
 def test_tables_come_as_csv_latex_and_markdown_in_full_precision(client):
-    analysis = held(client.context, VIEW).analysis
+    analysis = held(client.context, VIEW.study).analysis
     for table in tables.tables(analysis):
         for ending in ("csv", "tex", "md"):
             reply = client.get(address(VIEW, table.name, ending))

@@ -9,7 +9,7 @@ from semsim.metrics import METRICS
 from semsim.reporting import canvas, figures, tables
 from semsim.reporting.gallery import gallery
 from semsim.ui import compare_view
-from semsim.ui.compare_data import View, fresh, origin
+from semsim.ui.compare_data import View, fresh
 
 VIEW = View(study="1")
 
@@ -30,7 +30,7 @@ def notice(made_context):
     def make(view=VIEW, **made):
         context = made_context(**{"n_images": 3, **made})
         found = fresh(context, view)
-        return compare_view.notice_html(found, origin(context, found))
+        return compare_view.notice_html(found)
 
     return make
 

@@ -1,0 +1,1 @@
+"""A study's votes beside its scores: what the page Compare, its command and the report share."""

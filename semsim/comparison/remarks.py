@@ -1,0 +1,68 @@
+"""What a reader must be told of the metrics of a comparison, beside what its statistics say."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pandas as pd
+
+from semsim.analysis.result import Analysis
+from semsim.comparison.seen_originals import checkpoint_of
+from semsim.errors import WeightsError
+from semsim.learning.controls import control_remarks
+from semsim.metrics import MetricSpec
+from semsim.metrics.provenance import Training, original_keys, read_training
+from semsim.reporting.notation import number
+from semsim.words import counted
+
+
+def training_remarks(analysis: Analysis, study: str, checkpoints: Path) -> list[str]:
+    """Of each SemSim: whether programs voted for it, whether it learned from this very study, and
+    whether it beats its own start on these images.
+
+    A file that cannot be read has no remark; it has no number either.
+    """
+    remarks = []
+    keys = set(original_keys(analysis.evidence.images))
+    for spec in analysis.specs:
+        checkpoint = checkpoint_of(spec.name)
+        if not checkpoint:
+            continue
+        with suppress(WeightsError):
+            path = checkpoints / f"{checkpoint}.safetensors"
+            said = _origin_of(read_training(path), study, keys)
+            beside = control_remarks(
+                spec, analysis.specs, analysis.evidence, analysis.settings, path
+            )
+            remarks += [f"{spec.title}: {'; '.join(said)}."] if said else []
+            remarks += [f"{spec.title}: {words}" for words in beside]
+    return remarks
+
+
+def _origin_of(training: Training, study: str, keys: set[str]) -> list[str]:
+    """Who voted for a SemSim, and what of these originals it has seen."""
+    said = ["trained on simulated votes"] if training.simulated else []
+    seen = len(keys.intersection(training.originals))
+    if seen:
+        originals = counted(len(keys), "original")
+        said.append(f"in-sample: it learned from {seen} of these {originals}")
+    elif training.study == study and not training.originals:
+        said.append("in-sample: it learned from this study")
+    return said
+
+
+def metric_remarks(specs: Sequence[MetricSpec], facts: pd.DataFrame | None) -> list[str]:
+    """What metrics say of themselves, and how sure those of sets are of their values.
+
+    facts: as of a `ScoreBook`; None where scores came without them.
+    """
+    if facts is None:
+        return []
+    remarks = []
+    for spec in specs:
+        own = facts[facts["metric"] == spec.name]
+        remarks += [f"{spec.title}: {note}" for note in own["notes"].drop_duplicates() if note]
+        if own["standard_error"].notna().any():
+            largest = number(own["standard_error"].max())
+            remarks.append(f"{spec.title}: standard error of a model's value up to {largest}.")
+    return remarks
