@@ -12,15 +12,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from annotation.spec import MAX_LIST_SIZE as MAX_LIST_SIZE
-from annotation.spec import USUAL_TASK as USUAL_TASK
-from annotation.spec import Background as Background
-from annotation.spec import HeadlineRule as HeadlineRule
-from annotation.spec import Interpolation as Interpolation
-from annotation.spec import StudySpec as StudySpec
-from annotation.spec import Task as Task
+from annotation.spec import StudySpec, Task
 from annotation.tasks import KINDS
-from annotation.tasks.kind import NONE as NONE
 from annotation.tasks.kind import Kind
 
 SESSION_LASTS = timedelta(days=30)  # a study may take weeks; people should not sign in daily

@@ -36,13 +36,15 @@ from sqlalchemy import bindparam, insert, select, text, update
 
 from annotation import formats
 from annotation.design.study_plan import Original, Reconstruction, plan_study
-from annotation.domain import NONE, Annotator, Study, StudySpec, Task
+from annotation.domain import Annotator, Study
+from annotation.spec import StudySpec, Task
 from annotation.store import Store, people, reports, studies
 from annotation.store.backup import back_up, restore
 from annotation.store.engine import open_engine, sqlite_file
 from annotation.store.tables import EventRow, SlotRow, VoteRow
 from annotation.study import exports
 from annotation.study import labelling as study
+from annotation.tasks.kind import NONE
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = 14

@@ -33,9 +33,10 @@ import pandas as pd
 from PIL import Image
 
 import annotation
-from annotation.domain import NONE, StudySpec, Task
+from annotation.spec import StudySpec, Task
 from annotation.store import Store, reports
 from annotation.study.create import create_study
+from annotation.tasks.kind import NONE
 
 ROOT = Path(annotation.__file__).parents[1]
 CLASSES = [f"class {number:02}" for number in range(20)]

@@ -37,7 +37,8 @@ from contracts.store_invariants import check, make_study  # noqa: E402
 from contracts.test_store import PEOPLE, RECEIPT  # noqa: E402
 from sqlalchemy import text  # noqa: E402
 
-from annotation.domain import Study, Task  # noqa: E402
+from annotation.domain import Study  # noqa: E402
+from annotation.spec import Task  # noqa: E402
 from annotation.store import Store  # noqa: E402
 from annotation.store.engine import sqlite_file  # noqa: E402
 from annotation.study.labelling import progress  # noqa: E402

@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 from functools import partial
 from html.parser import HTMLParser
 
-from annotation.domain import Study, StudySpec, StudyStatus, Task
+from annotation.domain import Study, StudyStatus
+from annotation.spec import StudySpec, Task
 from annotation.ui import results_data
 from semsim.analysis.dawid_skene import dawid_skene
 

@@ -20,8 +20,9 @@ from PIL import Image
 from sqlalchemy import Engine, event
 
 from annotation.design import check
-from annotation.domain import Annotator, Answer, Study, StudySpec, Task, VoteReceipt
+from annotation.domain import Annotator, Answer, Study, VoteReceipt
 from annotation.formats.study_data import StudyData
+from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.study.create import create_study
 from annotation.study.exports import read_study

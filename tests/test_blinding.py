@@ -23,7 +23,8 @@ from PIL import Image
 from studio import compose
 from study_factory import CLASSES, SURE, picture, questions_for, write_set
 
-from annotation.domain import Study, StudySpec, Task
+from annotation.domain import Study
+from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.store.tables import SlotRow, SourceRow, StimulusRow, TrialRow
 from annotation.study import labelling as studies

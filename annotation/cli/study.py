@@ -8,8 +8,8 @@ import typer
 from annotation import formats
 from annotation.cli.console import DATA, STDOUT, Database, DataDir, opened, told_errors
 from annotation.cli.naming import StudyName, find_study
-from annotation.domain import USUAL_TASK, HeadlineRule, StudySpec, Task
 from annotation.formats import FORMATS, What
+from annotation.spec import USUAL_TASK, HeadlineRule, StudySpec, Task
 from annotation.study import exports, labelling, protocols, setting_texts
 from annotation.study import simulate as simulation
 from annotation.study.create import Examination, examine, keep_study

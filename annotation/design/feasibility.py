@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from annotation.design.study_plan import StudyPlan
-from annotation.domain import StimulusKind, StudySpec
-from annotation.spec import Lists
+from annotation.domain import StimulusKind
+from annotation.spec import Lists, StudySpec
 from annotation.texts import counted
 
 

@@ -24,8 +24,9 @@ from annotation.design.study_plan import (
     list_key,
     strata_within_models,
 )
-from annotation.domain import StimulusKind, StudySpec, TrialKind
+from annotation.domain import StimulusKind, TrialKind
 from annotation.errors import StudyError
+from annotation.spec import StudySpec
 
 CLEAR_SHARE = 5  # one in so many practice items is an original: what a clear picture looks like
 NOTHING = ""  # model, attack and class of a picture that has none

@@ -10,8 +10,8 @@ from annotation.design.candidates import CandidateList, balanced_lists, candidat
 from annotation.design.decoys import Pair, decoys, quality_strata
 from annotation.design.exposure import cell_of, source_ranks
 from annotation.design.jury import Sight
-from annotation.domain import StimulusKind, StudySpec, TargetTest
-from annotation.spec import Distractors, Lists
+from annotation.domain import StimulusKind, TargetTest
+from annotation.spec import Distractors, Lists, StudySpec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """The steps of somebody's way through a study."""
 
-from annotation.domain import Step, StudySpec
+from annotation.domain import Step
+from annotation.spec import StudySpec
 
 # In this order. Those a study leaves out are passed over.
 _WAY = (Step.CONSENT, Step.INSTRUCTIONS, Step.PRACTICE, Step.CHECK, Step.MAIN)

@@ -24,8 +24,9 @@ from sqlalchemy.orm import Session
 
 from annotation.design.assignment import order_of
 from annotation.design.exposure import Candidate, Limits, Seen, cells_in_order
-from annotation.domain import Annotator, SlotState, StudySpec, TrialKind, VoteStatus
+from annotation.domain import Annotator, SlotState, TrialKind, VoteStatus
 from annotation.errors import NotFoundError
+from annotation.spec import StudySpec
 from annotation.store.specs import settings_of
 from annotation.store.tables import (
     AnnotatorRow,

@@ -11,7 +11,8 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, and_, func, literal_column, not_, select
 from sqlalchemy.orm import Session
 
-from annotation.domain import Annotator, AnnotatorStatus, Study, StudySpec, TrialKind, VoteStatus
+from annotation.domain import Annotator, AnnotatorStatus, Study, TrialKind, VoteStatus
+from annotation.spec import StudySpec
 from annotation.store import people
 from annotation.store.events import VOTED
 from annotation.store.tables import AnnotatorRow, EventRow, StimulusRow, TrialRow, VoteRow

@@ -17,10 +17,10 @@ from annotation.domain import (
     AnnotatorStatus,
     Step,
     StimulusKind,
-    StudySpec,
     TrialKind,
 )
 from annotation.errors import ConflictError, NotFoundError
+from annotation.spec import StudySpec
 from annotation.store.events import note
 from annotation.store.people import by_name, locked
 from annotation.store.slots import require_active, touch

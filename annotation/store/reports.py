@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session
 
 from annotation.design.candidates import CandidateList
 from annotation.domain import (
-    NONE,
     Annotator,
     AnnotatorProgress,
     AnnotatorRow,
@@ -21,11 +20,11 @@ from annotation.domain import (
     StimulusKind,
     Study,
     StudyProgress,
-    Task,
     VoteStatus,
 )
 from annotation.errors import NotAllowedError
 from annotation.images import folder_of, path_of
+from annotation.spec import Task
 from annotation.store import attention, tables, trials
 from annotation.store.askers import Asker
 from annotation.store.attention import Caught
@@ -43,6 +42,7 @@ from annotation.store.tables import (
     TrialRow,
     VoteRow,
 )
+from annotation.tasks.kind import NONE
 
 
 def study_progress(tx: Session, study_id: str) -> StudyProgress:

@@ -23,14 +23,16 @@ from annotation.domain import (
     TaskItem,
 )
 from annotation.errors import NotAllowedError, NotFoundError
-from annotation.store.askers import LEASE_LOST as LEASE_LOST
-from annotation.store.askers import asker_of, candidates_of, has_limits, seen_of, study_row
+from annotation.store.askers import (
+    LEASE_LOST,
+    asker_of,
+    candidates_of,
+    has_limits,
+    seen_of,
+    study_row,
+)
 from annotation.store.events import note
-from annotation.store.openings import FREE as FREE
-from annotation.store.openings import LEASED as LEASED
-from annotation.store.openings import open_items as open_items
-from annotation.store.openings import quota_left as quota_left
-from annotation.store.openings import serves
+from annotation.store.openings import LEASED, quota_left, serves
 from annotation.store.specs import settings_of
 from annotation.store.tables import (
     AnnotatorRow,

@@ -3,9 +3,8 @@
 from functools import lru_cache
 from typing import Any
 
-from annotation.domain import StudySpec
 from annotation.errors import StoreError, StudyError
-from annotation.spec import stored
+from annotation.spec import StudySpec, stored
 from annotation.store.engine import RESTORE
 from annotation.store.tables import ProtocolRow, StudyRow
 

@@ -21,12 +21,11 @@ from annotation.domain import (
     SlotState,
     StimulusKind,
     Study,
-    StudySpec,
     StudyStatus,
     TargetTest,
-    Task,
 )
 from annotation.errors import ConflictError, NotFoundError
+from annotation.spec import StudySpec, Task
 from annotation.store import passwords
 from annotation.store.engine import author, batches
 from annotation.store.events import note

@@ -22,7 +22,6 @@ from annotation.domain import (
     AnnotatorStatus,
     Step,
     StimulusKind,
-    StudySpec,
     StudyStatus,
     TaskItem,
     TrialKind,
@@ -30,6 +29,7 @@ from annotation.domain import (
 )
 from annotation.errors import NotAllowedError, NotFoundError
 from annotation.images import folder_of, path_of
+from annotation.spec import StudySpec
 from annotation.store.askers import (
     asker_of,
     has_limits,

@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
-from annotation.domain import USUAL_TASK, Study, StudySpec, Task
+from annotation.domain import Study
 from annotation.errors import AnnotationError
+from annotation.spec import USUAL_TASK, StudySpec, Task
 from annotation.store import Store
 from annotation.study.create import create_study
 from annotation.study.labelling import list_studies, progress

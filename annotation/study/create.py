@@ -17,8 +17,9 @@ from annotation.design.feasibility import feasibility, load_of
 from annotation.design.list_facts import list_facts
 from annotation.design.quality import Gold
 from annotation.design.study_plan import Original, Reconstruction, StudyPlan, plan_study
-from annotation.domain import Study, StudySpec
+from annotation.domain import Study
 from annotation.errors import StudyError
+from annotation.spec import StudySpec
 from annotation.store import Store, studies
 from annotation.study.gold import read_gold
 from annotation.study.manifests import read_manifest

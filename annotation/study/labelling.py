@@ -203,7 +203,7 @@ def next_items(
     for attempt in range(MOST_TRIES):
         # Choosing reads much and must hold nobody up; claiming is short and checks again.
         if attempt or wanted is None:
-            look = partial(slots.open_items, annotator=annotator, n=n + SPARE, now=now)
+            look = partial(openings.open_items, annotator=annotator, n=n + SPARE, now=now)
             wanted = store.read(look)
         lease = partial(
             slots.lease,

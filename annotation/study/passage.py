@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from annotation.design import check
-from annotation.domain import Annotator, AnnotatorProgress, Step, StudySpec
+from annotation.domain import Annotator, AnnotatorProgress, Step
 from annotation.errors import AnswerError
+from annotation.spec import StudySpec
 from annotation.store import Store, reading, studies
 from annotation.store import phases as rows
 from annotation.texts import counted

@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from annotation.domain import Study, StudySpec
+from annotation.domain import Study
 from annotation.errors import StudyError
+from annotation.spec import StudySpec
 from annotation.store import Store, reading, studies
 
 AMENDABLE = frozenset(

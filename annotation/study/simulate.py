@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from annotation.domain import NONE, Annotator, Answer, NoneReason, Study
+from annotation.domain import Annotator, Answer, NoneReason, Study
 from annotation.errors import StudyError
-from annotation.store import Store, people, reports, slots, studies, voting
+from annotation.store import Store, openings, people, reports, slots, studies, voting
+from annotation.tasks.kind import NONE
 
 BATCH = 100  # votes per transaction
 
@@ -61,7 +62,7 @@ def _answer_all(store: Store, study: Study, name: str, answers: Mapping[str, str
 
 def _answer_some(tx: Any, annotator: Annotator, answers: Mapping[str, str]) -> int:
     now = datetime.now(UTC)
-    wanted = slots.open_items(tx, annotator, BATCH, now)
+    wanted = openings.open_items(tx, annotator, BATCH, now)
     items = slots.lease(tx, annotator, "simulation", wanted, BATCH, now, last_try=True)
     for item in items:
         answer = answers[item.item]

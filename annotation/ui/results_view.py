@@ -6,8 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from annotation.domain import HeadlineRule, Study
+from annotation.domain import Study
 from annotation.formats import spreadsheet
+from annotation.spec import HeadlineRule
 from annotation.texts import agreeing, counted
 from annotation.ui.results_data import Results
 from annotation.votes.agreement import Coding

@@ -13,15 +13,17 @@ from annotation.design.decoys import n_decoys
 from annotation.design.list_facts import RANDOM_LISTS
 from annotation.design.quality import set_aside
 from annotation.design.study_plan import Original
-from annotation.domain import (
+from annotation.errors import StudyError
+from annotation.spec import (
     MAX_LIST_SIZE,
     Background,
+    Distractors,
     HeadlineRule,
     Interpolation,
+    Lists,
     StudySpec,
+    headlines,
 )
-from annotation.errors import StudyError
-from annotation.spec import Distractors, Lists, headlines
 from annotation.store import Store
 from annotation.study.labelling import usual_rt_ms
 from annotation.study.sets import SetFolder, read_set

@@ -7,7 +7,8 @@ from datetime import datetime
 import plotly.graph_objects as go
 
 from annotation.design.feasibility import feasibility, load_before
-from annotation.domain import AnnotatorRow, Study, StudyProgress, StudySpec, StudyStatus
+from annotation.domain import AnnotatorRow, Study, StudyProgress, StudyStatus
+from annotation.spec import StudySpec
 from annotation.texts import counted
 from annotation.web.downloads import DOWNLOADS
 from annotation.web.templates import fill

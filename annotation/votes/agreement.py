@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
-from annotation.domain import NONE
-from annotation.tasks.kind import Kind
+from annotation.tasks.kind import NONE, Kind
 from annotation.votes.aggregate import ratings, scale_of
 from annotation.votes.ballots import (
     NO_VOTES,

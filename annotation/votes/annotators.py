@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from annotation.domain import NONE
-from annotation.tasks.kind import Kind
+from annotation.tasks.kind import NONE, Kind
 from annotation.votes.agreement import Coding, Pairs
 from annotation.votes.ballots import Ballots, ratio
 from annotation.votes.quality import EVERYBODY, Check

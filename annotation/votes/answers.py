@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from annotation.domain import NONE, Answer, NoneReason
+from annotation.domain import Answer, NoneReason
 from annotation.errors import AnswerError, TooQuickError
-from annotation.tasks.kind import Kind
+from annotation.tasks.kind import NONE, Kind
 
 
 def check_answer(kind: Kind, candidates: Sequence[str] | None, answer: Answer) -> None:

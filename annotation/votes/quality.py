@@ -9,8 +9,8 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
-from annotation.domain import NONE, StimulusKind, TrialKind, VoteStatus
-from annotation.tasks.kind import Kind
+from annotation.domain import StimulusKind, TrialKind, VoteStatus
+from annotation.tasks.kind import NONE, Kind
 from annotation.votes.agreement import Coding, closeness_of
 from annotation.votes.ballots import (
     BOOTSTRAPS,

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from annotation.domain import NONE
-from annotation.tasks.kind import Kind
+from annotation.tasks.kind import NONE, Kind
 from annotation.votes.aggregate import counts, ratings, scale_of, verdict
 from annotation.votes.ballots import ONE_ORIGINAL, Ballots, interval, ratio, share_interval
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from annotation.domain import HeadlineRule, StudySpec, Task
 from annotation.errors import StudyError
+from annotation.spec import HeadlineRule, StudySpec, Task
 
 
 def test_defaults_are_the_papers():

@@ -7,7 +7,7 @@ from study_factory import CLASSES, START
 
 from annotation.design.quality import Gold, Material, counted, quality_items
 from annotation.design.study_plan import Original, Reconstruction, plan_study
-from annotation.domain import StudySpec, Task
+from annotation.spec import StudySpec, Task
 from annotation.store import studies
 from annotation.store.tables import (
     AnnotatorRow,

@@ -14,14 +14,15 @@ from contracts.store_invariants import make_study
 from contracts.test_majority import NO_SCORES, by_image, of_triplets
 from study_factory import CLASSES, START, answer_to, fresh_database
 
-from annotation.domain import NONE, StimulusKind, Task
+from annotation.domain import StimulusKind
 from annotation.errors import StudyError
 from annotation.formats.plain import write_csv
-from annotation.spec import HeadlineRule, StudySpec
+from annotation.spec import HeadlineRule, StudySpec, Task
 from annotation.store import Store
 from annotation.study.exports import read_study
 from annotation.study.labelling import join, next_items, vote
 from annotation.study.participants import preview_exclusion
+from annotation.tasks.kind import NONE
 from annotation.votes.ballots import ballots_of
 from annotation.votes.rates import rate_table
 from annotation.votes.summaries import summary_table

@@ -16,8 +16,8 @@ from study_factory import CLASSES, SURE, fresh_database, let_answer, of_convnet8
 from typer.testing import CliRunner
 
 from annotation import formats
-from annotation.domain import StudySpec, Task
 from annotation.formats import What
+from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.study import exports
 from annotation.study.create import create_study

@@ -11,8 +11,9 @@ import pytest
 from contracts.store_invariants import make_study
 from study_factory import START, answer_to, fresh_database
 
-from annotation.domain import Task, VoteStatus
+from annotation.domain import VoteStatus
 from annotation.formats.plain import write_csv
+from annotation.spec import Task
 from annotation.store import Store
 from annotation.study.exports import read_study
 from annotation.study.labelling import join, next_items, vote

@@ -11,10 +11,11 @@ from scipy import stats
 from study_factory import fresh_database, small_study
 
 from annotation import formats
-from annotation.domain import Answer, Task, VoteStatus
+from annotation.domain import Answer, VoteStatus
 from annotation.errors import StudyError
 from annotation.formats import What
 from annotation.formats.plain import write_csv
+from annotation.spec import Task
 from annotation.store import Store
 from annotation.study.exports import read_study
 from annotation.study.labelling import join, next_items, vote

@@ -20,8 +20,8 @@ from sqlalchemy.exc import IntegrityError
 from study_factory import START, answer_all, answer_to, joined
 
 from annotation.design.assignment import order_of, rank
-from annotation.domain import Task
 from annotation.formats.plain import write_parquet
+from annotation.spec import Task
 from annotation.store import Store, reports, studies
 from annotation.store.tables import SlotRow, VoteRow
 from annotation.study.exports import export_votes

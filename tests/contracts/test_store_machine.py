@@ -26,8 +26,9 @@ from hypothesis.stateful import (
 from study_factory import CLASSES, DATABASES, START, answer_to, fresh_database
 
 from annotation.design.feasibility import feasibility, load_of
-from annotation.domain import NONE, AnnotatorStatus, Answer, StudyStatus, Task, VoteStatus
+from annotation.domain import AnnotatorStatus, Answer, StudyStatus, VoteStatus
 from annotation.errors import ConflictError, NotAllowedError
+from annotation.spec import Task
 from annotation.store import Store, studies
 from annotation.store.tables import StimulusRow, TrialRow
 from annotation.study.exports import export_labels
@@ -43,6 +44,7 @@ from annotation.study.labelling import (
 )
 from annotation.study.participants import exclude, include, pause, resume
 from annotation.study.protocols import amend
+from annotation.tasks.kind import NONE
 
 NAMES = ("Anna", "Ben", "Cleo", "Dora")
 LEASE = 60  # seconds

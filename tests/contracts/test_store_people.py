@@ -14,8 +14,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from study_factory import CLASSES, START, answer_all, answer_to, fresh_database, joined
 
-from annotation.domain import StudyStatus, Task
+from annotation.domain import StudyStatus
 from annotation.errors import ConflictError, NotAllowedError, SignInError
+from annotation.spec import Task
 from annotation.store import Store
 from annotation.store.tables import Table
 from annotation.study import participants as people

@@ -9,7 +9,7 @@ from e2e.rules import broken_in_any_look
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from study_factory import write_set
 
-from annotation.domain import StudySpec, Task
+from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.store.tables import EventRow
 from annotation.study.create import create_study

@@ -10,7 +10,8 @@ from playwright.sync_api import Page, Route, expect
 from studio import until
 from study_factory import CLASSES, write_set
 
-from annotation.domain import Study, StudySpec, Task
+from annotation.domain import Study
+from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.store.tables import VoteRow
 from annotation.study import labelling as studies

@@ -10,7 +10,8 @@ from playwright.sync_api import Browser, Page, expect
 from studio import until
 from study_factory import CLASSES, write_set
 
-from annotation.domain import Answer, Study, StudySpec, Task
+from annotation.domain import Answer, Study
+from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.study import labelling as studies
 from annotation.study import participants as people

@@ -11,7 +11,8 @@ from playwright.sync_api import Page, Request, Route, expect
 from studio import until
 from study_factory import CLASSES, questions_for, write_set
 
-from annotation.domain import Study, StudySpec, Task
+from annotation.domain import Study
+from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.store.tables import VoteRow
 from annotation.study import labelling as studies

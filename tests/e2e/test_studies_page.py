@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 from studio import until
 from study_factory import write_set
 
-from annotation.domain import StudySpec, Task
+from annotation.spec import StudySpec, Task
 from annotation.study import labelling as studies
 from annotation.study.create import create_study
 from annotation.study.sets import read_set

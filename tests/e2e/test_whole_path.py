@@ -13,7 +13,7 @@ from skimage.io import imread
 from skimage.metrics import mean_squared_error, peak_signal_noise_ratio
 from studio import Studio, browser
 
-from annotation.domain import StudySpec, Task
+from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.study.create import create_study
 from annotation.study.exports import export_labels, export_votes

@@ -3,7 +3,7 @@
 import pytest
 
 from annotation.design import check
-from annotation.domain import Task
+from annotation.spec import Task
 from annotation.tasks import KINDS
 from annotation.tasks.pair import Pair
 from annotation.tasks.recognition import Recognition

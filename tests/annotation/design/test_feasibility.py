@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from study_factory import fresh_database
 
 from annotation.design.feasibility import Load, feasibility, load_before, load_of
-from annotation.domain import NONE, Answer, StudySpec, Task
+from annotation.domain import Answer
+from annotation.spec import StudySpec, Task
 from annotation.store import Store, studies
 from annotation.study.labelling import join, next_items, progress, progress_of, vote
+from annotation.tasks.kind import NONE
 
 THREE = ("a", "b", "c")
 PAPER = {"name": "s", "task": Task.RECOGNITION, "votes_per_item": 5}

@@ -4,8 +4,8 @@ from study_factory import write_set
 
 from annotation.design.candidates import CandidateList
 from annotation.design.list_facts import RANDOM_LISTS, list_facts
-from annotation.domain import StudySpec
 from annotation.formats.card import card
+from annotation.spec import StudySpec
 from annotation.study import exports
 from annotation.study.create import create_study, examine
 from annotation.ui.protocol_panel import versions_table

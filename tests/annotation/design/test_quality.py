@@ -20,8 +20,9 @@ from annotation.design.quality import (
     set_aside,
 )
 from annotation.design.study_plan import Original, Reconstruction, plan_study
-from annotation.domain import StimulusKind, StudySpec, Task, TrialKind
+from annotation.domain import StimulusKind, TrialKind
 from annotation.errors import StudyError
+from annotation.spec import StudySpec, Task
 
 CLASSES = ("cat", "cow", "star")
 

@@ -1,7 +1,8 @@
 """A plan is a pure function of its sets and spec."""
 
 from annotation.design.study_plan import Original, Reconstruction, plan_study
-from annotation.domain import StimulusKind, StudySpec, Task
+from annotation.domain import StimulusKind
+from annotation.spec import StudySpec, Task
 
 CLASSES = ("cat", "cow", "star")
 

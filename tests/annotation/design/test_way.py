@@ -5,7 +5,8 @@ import itertools
 import pytest
 
 from annotation.design import way as phases
-from annotation.domain import Step, StudySpec, Task
+from annotation.domain import Step
+from annotation.spec import StudySpec, Task
 from annotation.tasks import KINDS
 
 SWITCHES = {

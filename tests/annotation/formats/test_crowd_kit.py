@@ -2,8 +2,8 @@
 
 import csv
 
-from annotation.domain import Task
 from annotation.formats.crowd_kit import write_crowd_kit
+from annotation.spec import Task
 from annotation.study.labelling import join, undo
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from annotation.domain import Task
 from annotation.formats.label_studio import ADDRESS, write_label_studio
+from annotation.spec import Task
 
 
 def exported(data, folder):

@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from study_factory import CLASSES, write_set
 
-from annotation.domain import StudySpec, Task
 from annotation.errors import StudyError
 from annotation.formats.plain import read_table, write_csv, write_jsonl, write_parquet
+from annotation.spec import StudySpec, Task
 from annotation.study.create import create_study
 from annotation.study.exports import VOTE_COLUMNS, read_study
 

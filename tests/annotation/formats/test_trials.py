@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 from study_factory import write_set
 
-from annotation.domain import Answer, StudySpec, Task
+from annotation.domain import Answer
 from annotation.formats import What, export
 from annotation.formats.plain import read_table
+from annotation.spec import StudySpec, Task
 from annotation.study.create import create_study
 from annotation.study.exports import VOTE_COLUMNS, read_study
 from annotation.study.labelling import join, next_items, vote

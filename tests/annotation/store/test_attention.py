@@ -7,8 +7,9 @@ import pytest
 from sqlalchemy import event
 from study_factory import DATABASES, fresh_database, write_set
 
-from annotation.domain import Answer, StudySpec, Task
+from annotation.domain import Answer
 from annotation.errors import NotAllowedError
+from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.store.tables import EventRow, SlotRow, StimulusRow, TrialRow
 from annotation.study import participants as people

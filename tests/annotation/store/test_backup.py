@@ -15,8 +15,8 @@ from alembic import command
 from studio import until
 from study_factory import answer_to, fresh_database, joined
 
-from annotation.domain import Task
 from annotation.errors import StoreError
+from annotation.spec import Task
 from annotation.store import Store, backup
 from annotation.store.backup import (
     Schedule,

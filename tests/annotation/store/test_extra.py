@@ -6,7 +6,8 @@ import pytest
 from contracts.store_invariants import START, check, make_study
 from study_factory import DATABASES, fresh_database
 
-from annotation.domain import Answer, Task, VoteStatus
+from annotation.domain import Answer, VoteStatus
+from annotation.spec import Task
 from annotation.store import Store
 from annotation.store.tables import EventRow, SlotRow
 from annotation.study.exports import export_labels

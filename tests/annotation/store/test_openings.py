@@ -9,7 +9,8 @@ from contracts.store_invariants import START, make_study
 from sqlalchemy import text
 from study_factory import DATABASES, fresh_database
 
-from annotation.domain import Answer, StimulusKind, Task
+from annotation.domain import Answer, StimulusKind
+from annotation.spec import Task
 from annotation.store import Store, openings
 from annotation.store.tables import SlotRow, StimulusRow
 from annotation.study.labelling import join, next_items, progress, progress_of, vote

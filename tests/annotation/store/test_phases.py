@@ -8,8 +8,9 @@ import pytest
 from study_factory import DATABASES, fresh_database, write_set
 
 from annotation.design import check
-from annotation.domain import AnnotatorProgress, Step, StudySpec, Task
+from annotation.domain import AnnotatorProgress, Step
 from annotation.errors import ConflictError, NotAllowedError, NotFoundError
+from annotation.spec import StudySpec, Task
 from annotation.store import Store, phases
 from annotation.store.people import annotator_named
 from annotation.store.tables import AnnotatorRow, EventRow, StudyRow

@@ -10,7 +10,8 @@ import pytest
 from contracts.store_invariants import make_study
 from study_factory import DATABASES, fresh_database
 
-from annotation.domain import Answer, Task
+from annotation.domain import Answer
+from annotation.spec import Task
 from annotation.store import Store, askers, openings
 from annotation.store.tables import SlotRow
 from annotation.study.labelling import join, next_items, progress_of, undo, vote

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 import pytest
 from study_factory import write_set
 
-from annotation.domain import Answer, StudySpec, Task
+from annotation.domain import Answer
 from annotation.errors import NotFoundError
+from annotation.spec import StudySpec, Task
 from annotation.store import reports
 from annotation.study.create import create_study
 from annotation.study.labelling import image_path, join, next_items, progress, progress_of, vote

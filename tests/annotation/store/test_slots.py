@@ -8,8 +8,9 @@ import pytest
 from sqlalchemy import text, update
 from study_factory import fresh_database, write_set
 
-from annotation.domain import StudySpec, StudyStatus, Task
+from annotation.domain import StudyStatus
 from annotation.errors import NotFoundError
+from annotation.spec import StudySpec, Task
 from annotation.store import Store, openings, people, slots, studies
 from annotation.store.tables import EventRow, SlotRow
 from annotation.study.create import create_study
@@ -26,7 +27,7 @@ def study(make_study):
 
 
 def open_items(store, person, now=NOW, n=100):
-    return store.read(lambda tx: slots.open_items(tx, person, n, now))
+    return store.read(lambda tx: openings.open_items(tx, person, n, now))
 
 
 def test_interrupted_items_come_before_started_and_fresh_ones(store, anna, ben):

@@ -4,7 +4,8 @@ from collections import Counter
 from datetime import UTC, datetime
 
 from annotation.design.study_plan import Original, Reconstruction, plan_study
-from annotation.domain import StudySpec, StudyStatus, Task
+from annotation.domain import StudyStatus
+from annotation.spec import StudySpec, Task
 from annotation.store import engine, studies
 from annotation.store.tables import EventRow, SlotRow
 

@@ -8,8 +8,9 @@ import pytest
 from study_factory import DATABASES, fresh_database, write_set
 
 from annotation.design import quality
-from annotation.domain import Answer, Step, StudySpec, StudyStatus, Task, TrialKind, VoteStatus
+from annotation.domain import Answer, Step, StudyStatus, TrialKind, VoteStatus
 from annotation.errors import AnswerError, ConflictError, NotAllowedError, NotFoundError
+from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.store.tables import AnnotatorRow, SlotRow, StimulusRow, TrialRow, VoteRow
 from annotation.study import participants as people

@@ -5,7 +5,7 @@ from contracts.starting_process import start_on
 from studio import COPIES, START_SECONDS
 from study_factory import DATABASES, SURE, empty_database, write_set
 
-from annotation.domain import USUAL_TASK, StudySpec
+from annotation.spec import USUAL_TASK, StudySpec
 from annotation.store import Store
 from annotation.study import builtin
 from annotation.study.builtin import (

@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 from study_factory import CLASSES, START, SURE, picture, save_png, write_run, write_set
 
-from annotation.domain import StudySpec, StudyStatus, Task
+from annotation.domain import StudyStatus
 from annotation.errors import StudyError
 from annotation.images import read_pixels
+from annotation.spec import StudySpec, Task
 from annotation.store import studies
 from annotation.store.tables import CandidateListRow, EventRow, SlotRow, StimulusRow
 from annotation.study.create import create_study, examine

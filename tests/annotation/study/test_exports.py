@@ -10,8 +10,9 @@ import pytest
 from PIL import Image
 from study_factory import DATABASES, SURE, fresh_database, write_run, write_set
 
-from annotation.domain import Answer, StudySpec, Task
+from annotation.domain import Answer
 from annotation.errors import NotFoundError, StudyError
+from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.study.create import create_study
 from annotation.study.exports import VOTE_COLUMNS, export_labels, export_votes, read_study

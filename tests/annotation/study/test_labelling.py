@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from annotation.domain import Answer, StudyStatus, Task, VoteStatus
+from annotation.domain import Answer, StudyStatus, VoteStatus
 from annotation.errors import (
     AnswerError,
     ConflictError,
@@ -13,6 +13,7 @@ from annotation.errors import (
     NotFoundError,
     SignInError,
 )
+from annotation.spec import Task
 from annotation.store import people as people_rows
 from annotation.store.tables import SessionRow
 from annotation.study.exports import export_votes

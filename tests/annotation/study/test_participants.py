@@ -5,12 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from annotation.domain import NONE, AnnotatorStatus, Answer, Step
+from annotation.domain import AnnotatorStatus, Answer, Step
 from annotation.errors import ConflictError, NotFoundError
 from annotation.study import participants as people
 from annotation.study.exports import export_labels, export_votes
 from annotation.study.labelling import join, next_items, progress, vote
 from annotation.study.passage import advance
+from annotation.tasks.kind import NONE
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

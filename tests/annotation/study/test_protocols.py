@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from annotation.domain import Answer, Background, StudySpec, StudyStatus
+from annotation.domain import Answer, StudyStatus
 from annotation.errors import ConflictError, NotFoundError, StudyError
+from annotation.spec import Background, StudySpec
 from annotation.store.tables import EventRow
 from annotation.study.exports import export_votes
 from annotation.study.labelling import get_study, next_items, set_status, vote

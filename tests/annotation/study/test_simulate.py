@@ -5,14 +5,15 @@ import pandas as pd
 import pytest
 from study_factory import SURE, write_set
 
-from annotation.domain import NONE, StudySpec, Task
 from annotation.errors import NotFoundError, StudyError
+from annotation.spec import StudySpec, Task
 from annotation.store.tables import StimulusRow, StudyRow
 from annotation.study.create import create_study
 from annotation.study.exports import export_labels, export_votes
 from annotation.study.labelling import progress
 from annotation.study.sets import read_set
 from annotation.study.simulate import simulate
+from annotation.tasks.kind import NONE
 
 
 def test_a_simulated_study_is_filled_and_marked(store, make_study, images):

@@ -4,9 +4,9 @@ from dataclasses import asdict
 
 import pytest
 
-from annotation.domain import Answer, HeadlineRule, StudySpec, Task
+from annotation.domain import Answer
 from annotation.errors import AnswerError, StudyError
-from annotation.spec import stored
+from annotation.spec import HeadlineRule, StudySpec, Task, stored
 from annotation.tasks.rating import Rating
 from annotation.votes.answers import check_answer
 

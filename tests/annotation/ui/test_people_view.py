@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from annotation.domain import AnnotatorRow, AnnotatorStatus, Study, StudySpec, StudyStatus, Task
+from annotation.domain import AnnotatorRow, AnnotatorStatus, Study, StudyStatus
+from annotation.spec import StudySpec, Task
 from annotation.ui import people_view
 from annotation.votes.exclusion import Effect, ModelRate
 

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from annotation.domain import ProtocolVersion, StudySpec, Task
+from annotation.domain import ProtocolVersion
+from annotation.spec import StudySpec, Task
 from annotation.ui.protocol_panel import versions_table
 
 FIRST = ProtocolVersion(

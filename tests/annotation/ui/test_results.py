@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 import gradio as gr
 import pytest
 
-from annotation.domain import NONE, Answer
+from annotation.domain import Answer
 from annotation.errors import NotFoundError
 from annotation.study.labelling import join, next_items, vote
+from annotation.tasks.kind import NONE
 from annotation.ui import StudyContext, results
 from annotation.ui.results_data import ResultsCache
 from semsim.analysis.dawid_skene import dawid_skene

@@ -8,11 +8,13 @@ import pandas as pd
 import pytest
 from study_factory import write_set
 
-from annotation.domain import NONE, Answer, StudySpec, StudyStatus, Task
+from annotation.domain import Answer, StudyStatus
 from annotation.errors import NotFoundError, StoreError
+from annotation.spec import StudySpec, Task
 from annotation.study.create import create_study
 from annotation.study.exports import export_votes
 from annotation.study.labelling import join, last_event, next_items, set_status, undo, vote
+from annotation.tasks.kind import NONE
 from annotation.ui import results_data, results_view
 from annotation.ui.results_data import ResultsCache, results_of
 from semsim.analysis.dawid_skene import dawid_skene

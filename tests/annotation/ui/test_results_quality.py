@@ -6,7 +6,7 @@ import pytest
 from made_ballots import random_votes, table, vote, votes_of
 from made_results import NASTY, Page, results_of, study
 
-from annotation.domain import Task
+from annotation.spec import Task
 from annotation.ui import results_quality, results_view
 from annotation.votes.quality import SAME_ANSWER
 

@@ -12,7 +12,8 @@ import pytest
 from made_ballots import random_votes, table, vote, votes_of
 from made_results import NASTY, Page, results_of, study
 
-from annotation.domain import TargetTest, Task
+from annotation.domain import TargetTest
+from annotation.spec import Task
 from annotation.ui import results_view
 
 

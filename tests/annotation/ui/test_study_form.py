@@ -9,8 +9,9 @@ import pytest
 from study_factory import SURE, write_set
 
 from annotation.design.list_facts import RANDOM_LISTS
-from annotation.domain import Answer, HeadlineRule, StudySpec, Task
+from annotation.domain import Answer
 from annotation.errors import StudyError
+from annotation.spec import HeadlineRule, StudySpec, Task
 from annotation.study.labelling import join, next_items, vote
 from annotation.ui import StudyContext, study_form
 from annotation.ui.study_form import spec_of

@@ -6,15 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from made_results import Page
 
-from annotation.domain import (
-    AnnotatorRow,
-    Study,
-    StudyProgress,
-    StudySpec,
-    StudyStatus,
-    TargetTest,
-    Task,
-)
+from annotation.domain import AnnotatorRow, Study, StudyProgress, StudyStatus, TargetTest
+from annotation.spec import StudySpec, Task
 from annotation.ui import study_view
 from annotation.web.downloads import DOWNLOADS
 

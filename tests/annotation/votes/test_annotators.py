@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from made_ballots import ballots, random_votes, table, vote, votes_of
 
-from annotation.domain import Task
+from annotation.spec import Task
 from annotation.tasks import KINDS
 from annotation.tasks.recognition import Recognition
 from annotation.votes.agreement import Coding, pairs_of

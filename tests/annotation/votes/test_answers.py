@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from annotation.domain import Answer, Task
+from annotation.domain import Answer
 from annotation.errors import AnswerError
+from annotation.spec import Task
 from annotation.tasks import KINDS
 from annotation.tasks.pair import Pair
 from annotation.tasks.recognition import Recognition

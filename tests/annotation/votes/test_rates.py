@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from made_ballots import ballots, random_votes, table, vote, votes_of
 from statsmodels.stats.proportion import proportion_confint
 
-from annotation.domain import Task
+from annotation.spec import Task
 from annotation.tasks import KINDS
 from annotation.tasks.pair import Pair
 from annotation.tasks.recognition import Recognition

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from made_ballots import ballots, random_votes, table, vote, votes_of
 
-from annotation.domain import Task
+from annotation.spec import Task
 from annotation.tasks import KINDS
 from annotation.votes import reliability as module
 from annotation.votes.reliability import (

@@ -16,7 +16,8 @@ from sqlalchemy import event
 from study_factory import CLASSES, write_set
 
 from annotation.accounts.attempts import Clock
-from annotation.domain import StudySpec, StudyStatus, Task
+from annotation.domain import StudyStatus
+from annotation.spec import StudySpec, Task
 from annotation.store.tables import StudyRow, TrialRow, VoteRow
 from annotation.study import labelling as studies
 from annotation.study.create import create_study

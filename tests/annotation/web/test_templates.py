@@ -12,7 +12,8 @@ from jinja2 import UndefinedError
 from annotation import web
 from annotation.account_domain import Account, Invitation, Role
 from annotation.design import check
-from annotation.domain import StudyStatus, Task
+from annotation.domain import StudyStatus
+from annotation.spec import Task
 from annotation.study.labelling import set_status
 from annotation.tasks import KINDS
 from annotation.web.page_api import _join_page, _step_page

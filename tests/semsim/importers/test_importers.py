@@ -5,7 +5,7 @@ from dataclasses import FrozenInstanceError, fields
 import pandas as pd
 import pytest
 
-from annotation.domain import StudySpec, Task
+from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.study.create import create_study
 from annotation.study.sets import read_set as read_for_study
