@@ -1,12 +1,17 @@
-"""What an epoch of SemSim costs, beside the plain loop that most people would write.
+"""What an epoch of SemSim costs, beside a plain loop, and what a short training of it teaches.
 
 Both see as many triplets of every original, augmented alike, through the same network. Ours passes
 each different image of a batch once, and its batches hold triplets that share images; it decodes
 each image once a training, and steps the fused SGD. The plain loop draws triplets in random order
-and passes and decodes all three images of each. No study here fits into one batch. How well a
-SemSim judges, beside its own start and shuffled votes, is for `benchmarks.question` to say.
+and passes and decodes all three images of each. No study here fits into one batch.
+
+Then each setup is trained on some of the originals and judged by the others, as on a model card:
+beside MSE, PSNR and SSIM, the same network before it saw a vote, and the same training on shuffled
+votes. What is taken to be recognised is a table here (`DAMAGES`). How well a SemSim judges what
+people see is for `benchmarks.question` to say.
 
 python -m benchmarks.learning [--quick | --large] [--threads 2] [--rounds 5] [--epochs 2]
+    [--judged 5]
 """
 
 import argparse
@@ -28,12 +33,29 @@ from torchvision.transforms import v2
 from semsim.datasets.symbols import Symbols
 from semsim.images import read_image, write_png
 from semsim.learning import PRESETS, TrainSettings
+from semsim.learning.ablations_run import Sides, Workplace, run_sides
+from semsim.learning.card import HEADS, table_rows
+from semsim.learning.controls import ALL, CLASSIC, verdict_of
+from semsim.learning.splits import HoldOut, divide
 from semsim.learning.train import model_settings, train
 from semsim.learning.triplets import require_usable, take_stock
 from semsim.metrics.network import SemSimModel
+from semsim.terminal import text_table
 
 SIDE = 32
-LEVELS = (0.05, 0.1, 0.2, 0.35, 0.6, 0.7, 0.8, 0.9)  # of noise; a half and more is unrecognisable
+Damage = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+# What is done to a drawing, given noise and the next drawing, and whether people are taken to
+# recognise it: in the first four, though pixels change much, not in the others, though some hardly.
+DAMAGES: dict[str, tuple[Damage, bool]] = {
+    "noise": (lambda drawing, noise, other: 0.8 * drawing + 0.2 * noise, True),
+    "moved": (lambda drawing, noise, other: drawing.roll((6, 6), (1, 2)), True),
+    "negative": (lambda drawing, noise, other: 1 - drawing, True),
+    "faint": (lambda drawing, noise, other: 0.5 + 0.2 * (drawing - 0.5), True),
+    "drowned": (lambda drawing, noise, other: 0.2 * drawing + 0.8 * noise, False),
+    "grey": (lambda drawing, noise, other: drawing.mean((1, 2), keepdim=True) + 0 * drawing, False),
+    "another": (lambda drawing, noise, other: other, False),
+    "mixed": (lambda drawing, noise, other: 0.3 * drawing + 0.7 * other, False),
+}
 Contestant = Callable[[pd.DataFrame, TrainSettings], list[float]]
 Outcome = tuple[float, float]  # CPU seconds an epoch, peak memory in MiB
 
@@ -51,20 +73,21 @@ QUICK = 2  # of the setups
 
 
 def study(folder: Path, originals: int) -> pd.DataFrame:
-    """Labels of drawings under noise, which people are taken to recognise below a half of it."""
+    """Labels of drawings damaged in all of `DAMAGES`; nobody was asked, the table says it all."""
     rng = torch.Generator().manual_seed(0)
     drawings = Symbols(test_per_class=1)("test").images[:originals]
     rows = []
-    for number, drawing in enumerate(drawings):
+    for number, (drawing, other) in enumerate(zip(drawings, drawings.roll(1, 0), strict=True)):
         original = folder / "originals" / f"{number}.png"
         write_png(drawing, original)
-        for level in LEVELS:
-            path = folder / f"{level}" / f"{number}.png"
+        for name, (damage, recognisable) in DAMAGES.items():
+            path = folder / name / f"{number}.png"
             noise = torch.rand(3, SIDE, SIDE, generator=rng)
-            write_png((1 - level) * drawing + level * noise, path)
-            rows.append((str(number), str(original), str(path), level < 0.5))
-    names = ["image_id", "original", "reconstruction", "recognisable"]
-    return pd.DataFrame(rows, columns=names).assign(dataset="symbols")
+            write_png(damage(drawing, noise, other), path)
+            rows.append((str(number), name, str(original), str(path), recognisable))
+    names = ["image_id", "model", "original", "reconstruction", "recognisable"]
+    made = {"dataset": "symbols", "attack": "damage", "class_name": None, "simulated": True}
+    return pd.DataFrame(rows, columns=names).assign(**made)
 
 
 def ours(labels: pd.DataFrame, settings: TrainSettings) -> list[float]:
@@ -142,6 +165,17 @@ def contest(title: str, rounds: Sequence[dict[str, Outcome]]) -> str:
     return "".join(parts)
 
 
+def judged(title: str, labels: pd.DataFrame, settings: TrainSettings, folder: Path) -> str:
+    """What a training reaches on originals it has not seen, beside its controls: table, verdict."""
+    split = divide(labels, HoldOut(kind="original"))
+    sides = Sides(train=split.train, test=split.test)
+    place = Workplace(checkpoints=folder, scores=folder / "scores", device="cpu", metrics=CLASSIC)
+    found = run_sides(settings, sides, place, folder, facts={}, controls=ALL)["held_out"]
+    verdict = verdict_of(found).sentences
+    counts = f"{found['n_originals']} originals held out, {settings.epochs} epochs"
+    return "\n".join([f"{title}: {counts}", text_table(HEADS, table_rows(found)), *verdict])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="the small networks only")
@@ -149,6 +183,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--epochs", type=int, default=2, help="measured, after one that is not")
+    parser.add_argument("--judged", type=int, default=5, help="epochs of what is judged; 0: none")
     asked = parser.parse_args()
     setups = dict(list(SETUPS.items())[QUICK * asked.large : QUICK if asked.quick else None])
     print(f"CPU seconds an epoch and peak memory, {asked.threads} threads, {asked.rounds} rounds")
@@ -162,6 +197,11 @@ def main() -> None:
                 for _ in range(asked.rounds)
             ]
         print(contest(title, rounds), flush=True)
+    for title, (settings, originals) in setups.items() if asked.judged else ():
+        told = replace(settings, epochs=asked.judged, validation_fraction=0.0, device="cpu")
+        with tempfile.TemporaryDirectory() as folder:
+            labels = study(Path(folder), originals)
+            print(f"\n{judged(title, labels, told, Path(folder) / 'learned')}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,25 @@
+"""What `python -m benchmarks.learning` says of a training beside its pace."""
+
+from dataclasses import replace
+
+from benchmarks.learning import DAMAGES, SETUPS, judged, study
+
+
+def test_a_training_is_judged_beside_both_controls(tmp_path):
+    settings, _ = SETUPS["LeNet, batch 16"]
+    quick = {"epochs": 1, "triplets_per_original": 1, "validation_fraction": 0.0, "device": "cpu"}
+    labels = study(tmp_path, 6)
+    assert len(labels) == 6 * len(DAMAGES)
+    text = judged("LeNet", labels, replace(settings, **quick), tmp_path / "learned")
+    rows = [line.split("  ")[0] for line in text.splitlines()]
+    assert rows[0].startswith("LeNet: 2 originals held out, 1 epochs")
+    controls = ["SemSim (semsim, before any vote)", "SemSim (semsim, on shuffled votes)"]
+    assert rows[2:8] == ["SemSim (semsim)", *controls, "MSE", "PSNR", "SSIM"]
+    said = text.splitlines()[-2:]
+    assert "its own start" in said[0]
+    assert "the same training on shuffled votes" in said[1]
+
+
+def test_damages_are_of_both_kinds_alike_so_that_triplets_are_many():
+    kinds = [recognisable for _, recognisable in DAMAGES.values()]
+    assert sum(kinds) * 2 == len(kinds)
