@@ -115,7 +115,7 @@ class Reconstruction:
     objective: the attack's own final objective, by which restarts are compared.
     residual: the distance that the attack minimises, without priors, at `image`.
     grey_residual: the same distance at a mid-grey image. A residual that is not below it means
-        that the attack found nothing.
+        that the attack found nothing, see `worse_than_grey`.
     shift: (right, down) in pixels by which the attacker believes the private image was moved
         before it was used, and which `image` undoes; None where the attack does not estimate it.
     blown_up: whether the solution, before it was clamped, was farther from grey than any picture.
@@ -129,11 +129,6 @@ class Reconstruction:
     shift: tuple[int, int] | None = None
     blown_up: bool = False
     solver: str = ""
-
-    @property
-    def is_worse_than_grey(self) -> bool:
-        """Whether the attack found nothing, see `worse_than_grey`."""
-        return worse_than_grey(self.residual, self.grey_residual)
 
 
 @dataclass(frozen=True, kw_only=True)

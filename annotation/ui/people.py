@@ -244,7 +244,7 @@ def _look(
         return [gr.skip(), gr.skip(), GONE, *[gr.skip()] * 9]
     table = people_view.people_table(study, people, name, datetime.now(UTC))
     head = people_view.person_head(person) if person else ""
-    choices = [people_view.choice(one) for one in known]
+    choices = [study_view.choice(one) for one in known]
     digest = sha256("\n".join([str(choices), study.id, table, head]).encode()).hexdigest()
     if digest == seen:
         return [gr.skip()] * 12

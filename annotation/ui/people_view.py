@@ -40,12 +40,6 @@ _STEPS = {
 }
 
 
-def choice(study: Study) -> tuple[str, str]:
-    """A study in the list to choose from, as (label, id)."""
-    mark = ", simulated" if study.spec.simulated else ""
-    return f"{study.name} ({study.status.value}{mark}, {study.created:%Y-%m-%d})", study.id
-
-
 def people_table(study: Study, people: Sequence[AnnotatorRow], chosen: str, now: datetime) -> str:
     """Everybody in a study, the one called `chosen` marked."""
     told = {"failed": _caught, "when": when, "now": now}

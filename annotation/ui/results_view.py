@@ -319,9 +319,3 @@ def section(title: str, table: str, note: str) -> str:
 def grid(name: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of texts, escaped here; the first column names the row."""
     return fill("results_grid.html", name=name, heads=heads, rows=list(rows))
-
-
-def choice(study: Study) -> tuple[str, str]:
-    """A study as the list offers it: what is shown, and its id."""
-    is_told = not study.spec.simulated or "simulated" in study.name.lower()
-    return study.name if is_told else f"{study.name} (simulated)", study.id

@@ -28,6 +28,13 @@ def current(known: Sequence[Study], chosen: str) -> Study | None:
     return order[0] if order else None
 
 
+def choice(study: Study) -> tuple[str, str]:
+    """A study in a list to choose from, as (label, id); that votes are simulated is said once."""
+    told = not study.spec.simulated or "simulated" in study.name.lower()
+    mark = "" if told else ", simulated"
+    return f"{study.name} ({study.status.value}{mark}, {study.created:%Y-%m-%d})", study.id
+
+
 def studies_table(rows: Sequence[tuple[Study, StudyProgress]], chosen: str, note: str = "") -> str:
     """`note`, and all studies, newest first, the one with id `chosen` marked."""
     shown = [(study, votes_done(progress), votes_wanted(progress)) for study, progress in rows]

@@ -49,11 +49,6 @@ class TrainState:
     records: tuple[EpochRecord, ...]
     best: Mapping[str, Tensor] | None = None
 
-    @property
-    def epochs_done(self) -> int:
-        """The number of finished epochs."""
-        return len(self.records)
-
 
 @dataclass(frozen=True, kw_only=True)
 class TrainResult:

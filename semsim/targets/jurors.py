@@ -18,8 +18,7 @@ from semsim.defences.none import NoDefence
 from semsim.progress import Report, silent
 from semsim.registry import Plugin, build
 from semsim.targets import TARGETS
-from semsim.targets.degrade import degrade
-from semsim.targets.jury_pictures import coarse, covered, ghosted, moved, speckled
+from semsim.targets.degrade import coarse, covered, degrade, ghosted, moved, speckled
 from semsim.targets.model import TargetModel
 from semsim.targets.train import Degrade, Training, carry_out
 from semsim.targets.train_settings import TrainSettings

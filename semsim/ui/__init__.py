@@ -20,6 +20,12 @@ class StudyChoice:
     simulated: bool
     headline: str = "majority"
 
+    @property
+    def label(self) -> str:
+        """Its name in a list; that votes are simulated is said once."""
+        told = not self.simulated or "simulated" in self.name.lower()
+        return self.name if told else f"{self.name} (simulated)"
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScienceContext:

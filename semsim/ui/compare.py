@@ -14,7 +14,7 @@ from semsim.learning.card_promoted import promoted
 from semsim.metrics import MetricSpec
 from semsim.reporting import figures, tables
 from semsim.reporting.gallery import gallery
-from semsim.ui import ScienceContext, StudyChoice, compare_view, jobpanel
+from semsim.ui import ScienceContext, compare_view, jobpanel
 from semsim.ui.compare_data import (
     REFERENCES,
     Comparison,
@@ -80,7 +80,7 @@ def page_values(context: ScienceContext, chosen: Chosen) -> tuple[dict[str, Any]
     """
     studies = studies_of(context)
     study = find_study(context, chosen.study)
-    options = [(_study_label(one), one.id) for one in studies]
+    options = [(one.label, one.id) for one in studies]
     select = gr.Dropdown(options, value=study.id if study else None)
     if study is None:
         return {
@@ -332,11 +332,6 @@ def _read(context: ScienceContext, choices: Sequence[Any]) -> tuple[Comparison, 
     chosen = Chosen(*choices)
     with errors_shown():
         return held(context, chosen.study or "", *chosen.view), chosen
-
-
-def _study_label(study: StudyChoice) -> str:
-    told = "simulated" in study.name.lower()
-    return study.name if told or not study.simulated else f"{study.name} (simulated)"
 
 
 def _kept(value: str | None, choices: Sequence[tuple[str, str]]) -> str | None:

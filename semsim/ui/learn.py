@@ -29,7 +29,6 @@ from semsim.learning.splits import (
 from semsim.learning.triplets import is_simulated, take_stock
 from semsim.ui import (
     ScienceContext,
-    StudyChoice,
     jobpanel,
     learn_form,
     learn_studies,
@@ -74,7 +73,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     watched = [*panel.outputs, *drawn, trainings]
 
     def load() -> list[Any]:
-        studies = [(_study_label(s), s.id) for s in context.studies()]
+        studies = [(s.label, s.id) for s in context.studies()]
         first = [id_ for _, id_ in studies[:1]]
         training = jobpanel.newest(root, KIND)
         return [
@@ -297,10 +296,6 @@ def _row(job: Job, best: str | None) -> TrainingRow:
         result=jobs.result(job) if state is JobState.DONE else {},
         promoted=state is JobState.DONE and facts.name == best,
     )
-
-
-def _study_label(study: StudyChoice) -> str:
-    return f"{study.name} (simulated votes)" if study.simulated else study.name
 
 
 def _order_form() -> tuple[Any, ...]:

@@ -129,7 +129,3 @@ def test_the_effect_in_words():
     assert "it would have no rank" in page
     calm = replace(EFFECT, models=(replace(EFFECT.models[0], after=0.5, decided_after=1),))
     assert "would stay as it is" in people_view.effect(calm)
-
-
-def test_studies_to_choose_from():
-    assert people_view.choice(study()) == ("Symbols (running, 2026-03-01)", "s1")

@@ -201,13 +201,6 @@ def test_numbers_are_short_and_missing_ones_a_dash():
     assert results_view.percent(nan) == "–"
 
 
-def test_a_simulated_study_is_marked_in_the_list():
-    assert results_view.choice(study()) == ("Made", "s1")
-    assert results_view.choice(study(simulated=True)) == ("Made (simulated)", "s1")
-    told = replace(study(simulated=True), name="Made by simulated people")
-    assert results_view.choice(told) == ("Made by simulated people", "s1")
-
-
 def test_the_rule_of_the_originals_name_is_said_where_it_holds():
     named = study(headline="as-original-named", label_originals=True)
     votes = random_votes().assign(headline="as-original-named", original_answer="c")

@@ -247,3 +247,11 @@ def test_the_page_says_what_is_going_on_above_the_studies(rows):
     assert table.startswith('<p class="st-empty" role="status">Being &lt;made&gt;.</p>')
     assert ("<table" in table) == bool(rows)
     assert "Being" not in study_view.studies_table(given, "")
+
+
+def test_a_list_of_studies_says_once_that_votes_are_simulated():
+    assert study_view.choice(study()) == ("Symbols (running, 2026-03-01)", "s1")
+    simulated = study(spec=replace(study().spec, simulated=True))
+    assert study_view.choice(simulated)[0] == "Symbols (running, simulated, 2026-03-01)"
+    told = replace(simulated, name="Made by simulated people")
+    assert study_view.choice(told)[0] == "Made by simulated people (running, 2026-03-01)"

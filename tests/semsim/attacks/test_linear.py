@@ -319,7 +319,7 @@ def test_a_reconstruction_is_clamped_and_knows_how_well_it_fits():
     assert found.image.dtype == torch.float32
     assert found.objective == 0.25
     assert found.residual < 1e-20  # gradients of the image itself, in float64
-    assert not found.is_worse_than_grey
+    assert found.residual < found.grey_residual
     far = reconstruction(
         replace(seen, label=None), Inversion(image=9 * image, residuals=(), solver="recursion")
     )

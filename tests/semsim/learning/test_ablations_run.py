@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from made_judged import judged_labels
 
 from semsim.errors import DataError, SettingsError, StopRequestedError, WeightsError
 from semsim.jobs import folders as jobs
@@ -30,11 +29,6 @@ SETTINGS = TrainSettings(
     backbone="lenet", lr=0.005, batch_size=8, epochs=1, triplets_per_original=2, device="cpu"
 )
 PLAN = StudyPlan(what="margin", values=(0.5, 1.0), settings=SETTINGS)
-
-
-@pytest.fixture(scope="module")
-def material(tmp_path_factory):
-    return Material(labels=judged_labels(tmp_path_factory.mktemp("toy"), originals=8))
 
 
 @pytest.fixture

@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import pytest
 import torch
-from made_judged import judged_labels, judged_votes
 
 from semsim.errors import SettingsError, StopRequestedError
 from semsim.learning import PRESETS
-from semsim.learning.ablations_run import JudgedOrder, Material, Workplace, train_and_judge
+from semsim.learning.ablations_run import JudgedOrder, Workplace, train_and_judge
 from semsim.learning.card import card_markdown, read_card
 from semsim.learning.card_promoted import promote
 from semsim.learning.controls import (
@@ -30,12 +29,6 @@ from semsim.learning.train import train
 from semsim.metrics.network import load_semsim
 from semsim.metrics.provenance import SHUFFLED, START, read_training
 from semsim.progress import Progress
-
-
-@pytest.fixture(scope="module")
-def material(tmp_path_factory):
-    labels = judged_labels(tmp_path_factory.mktemp("toy"), originals=8)
-    return Material(labels=labels, votes=judged_votes(labels))
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from made_judged import judged_labels, judged_votes
 
 from benchmarks.question import (
     Candidate,
@@ -16,13 +15,9 @@ from benchmarks.question import (
     table,
 )
 from semsim.errors import DataError
-from semsim.learning.ablations_run import Material, Workplace
+from semsim.learning.ablations_run import Workplace
 
-
-@pytest.fixture(scope="module")
-def material(tmp_path_factory):
-    labels = judged_labels(tmp_path_factory.mktemp("toy"), originals=12)
-    return Material(labels=labels, votes=judged_votes(labels))
+ORIGINALS = 12
 
 
 @pytest.fixture

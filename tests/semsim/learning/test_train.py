@@ -104,7 +104,7 @@ def test_a_resumed_training_ends_with_the_same_weights(labels, quick, changes, s
     assert torch.equal(weights(result), weights(whole))
     assert result.records == whole.records
     assert result.kept_epoch == whole.kept_epoch
-    epochs_left = len(whole.records) - (begun.epochs_done if begun else 0)
+    epochs_left = len(whole.records) - (len(begun.records) if begun else 0)
     early = bool(whole.stopped)  # then the bar is filled by one more report
     assert len(resumed.reports) == epochs_left * 4 + early  # three batches and the end of each
 
@@ -120,7 +120,7 @@ def test_progress_reaches_its_total_with_what_the_page_draws(labels, quick):
     assert all(r.values["loss"] >= 0 for r in batches)
     ends = [r.values for r in seen.reports if "d_plus" in r.values]
     assert ends == [record.values() for record in result.records]
-    assert [state.epochs_done for state in seen.states] == [1, 2, 3]
+    assert [len(state.records) for state in seen.states] == [1, 2, 3]
 
 
 def test_the_loss_of_an_epoch_is_the_mean_over_its_triplets(labels, quick):

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from semsim.datasets.symbols import Symbols
-from semsim.targets import jury_pictures
+from semsim.targets import degrade
 from semsim.targets.jurors import (
     JURORS,
     NOTHING,
@@ -22,12 +22,12 @@ DATA = Symbols(train_per_class=2, test_per_class=1)("train")
 def test_no_two_jurors_have_the_same_family_or_the_same_bad_pictures():
     assert len({juror.architecture.name for juror in JURORS}) == len(JURORS) == 5
     assert len({juror.bad for juror in JURORS}) == 5
-    assert all(juror.bad[0] is jury_pictures.moved for juror in JURORS)
+    assert all(juror.bad[0] is degrade.moved for juror in JURORS)
 
 
 @pytest.mark.parametrize("bad", ["ghosted", "coarse", "speckled", "covered", "moved"])
 def test_bad_pictures_are_pictures_and_the_generator_decides_them(bad):
-    make, rng = getattr(jury_pictures, bad), torch.Generator
+    make, rng = getattr(degrade, bad), torch.Generator
     made = make(DATA.images, rng().manual_seed(0))
     assert made.shape == DATA.images.shape
     assert made.min() >= 0
@@ -39,7 +39,7 @@ def test_bad_pictures_are_pictures_and_the_generator_decides_them(bad):
 def test_what_moves_is_the_picture_shifted_or_mirrored():
     rng, count = torch.Generator().manual_seed(1), 60
     level = torch.linspace(0.2, 0.9, 32 * 32).view(1, 1, 32, 32).expand(count, 3, -1, -1)
-    made = jury_pictures.moved(level, rng)
+    made = degrade.moved(level, rng)
     kept = [float(((one > 0.15) & (one != 0.5)).float().mean()) for one in made]
     assert sum(share == 1 for share in kept) >= count / 5  # a third stay where they are
     assert min(kept) > (24 / 32) ** 2 - 0.05  # no more than a quarter of a side
