@@ -75,7 +75,7 @@ def test_the_page_offers_the_studies_and_what_each_is_good_for(page):
     values = load()
     assert len(values) == len(outputs)
     study, stock, name, hold_out, split = values[:5]
-    assert study.choices == [("Demo study (simulated votes)", "s1"), ("Nobody voted", "s2")]
+    assert study.choices == [("Demo study (simulated)", "s1"), ("Nobody voted", "s2")]
     assert study.value == ["s1"]
     assert "6 of 6 originals" in stock
     assert ">simulated</span>" in stock
