@@ -40,6 +40,7 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
         data=data,
         checkpoints=options.checkpoints,
         studies=lambda: [StudyChoice(*facts(s)) for s in labelling.list_studies(store)],
+        voted=lambda: labelling.voted(store),
         labels=told(lambda study: exports.export_labels(store, study, images)),
         votes=told(lambda study: exports.export_votes(store, study)),
         device=options.device,

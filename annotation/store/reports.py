@@ -211,6 +211,28 @@ def last_event(tx: Session, study_id: str) -> int:
     return tx.scalar(last) or 0
 
 
+def voted(tx: Session) -> list[str]:
+    """Ids of the studies that have counted votes, in the order in which a page should open on them.
+
+    First those with a vote for every item or more, so that a try of a few answers does not hide
+    what there is to see; among them what people said before what programs did; then the one voted
+    in last, on which somebody is at work.
+    """
+    query = (
+        select(StudyRow.id)
+        .join(VoteRow, VoteRow.study_id == StudyRow.id)
+        .where(VoteRow.status == VoteStatus.COUNTED)
+        .group_by(StudyRow.id)
+        .order_by(
+            (func.count() < StudyRow.n_items),
+            StudyRow.simulated,
+            func.max(VoteRow.server_ts).desc(),
+            StudyRow.id,
+        )
+    )
+    return list(tx.scalars(query))
+
+
 def item_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
     """One row a reconstruction, decoys left out, in the order they were made."""
     rows = tx.execute(

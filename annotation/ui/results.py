@@ -79,7 +79,7 @@ def _part(name: str) -> gr.HTML | gr.Plot:
 
 def _look(context: StudyContext, cache: ResultsCache, chosen: str) -> list[Any]:
     known = studies.list_studies(context.store)
-    current = study_view.current(known, chosen)
+    current = study_view.current(known, chosen or next(iter(studies.voted(context.store)), ""))
     choices = [study_view.choice(study) for study in known]
     if current is None:
         return [gr.Dropdown(choices=[], value=None), *_nothing(results_view.NO_STUDY)]

@@ -33,6 +33,7 @@ class ScienceContext:
 
     data: the data folder, with jobs/ and scores/ below it.
     studies: the studies there are, newest first.
+    voted: ids of the studies with votes, the one first that a page about votes opens with.
     labels, votes: a study's tables by its id, one row a reconstruction and one row a vote.
     device: name of the device jobs compute on, such as "auto".
     kept: what pages have read, so that plots and downloads show what the page shows.
@@ -44,4 +45,5 @@ class ScienceContext:
     labels: Callable[[str], pd.DataFrame]
     votes: Callable[[str], pd.DataFrame]
     device: str
+    voted: Callable[[], list[str]] = list
     kept: dict[Any, Any] = field(default_factory=dict)

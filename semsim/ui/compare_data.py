@@ -121,11 +121,16 @@ def studies_of(context: ScienceContext) -> list[StudyChoice]:
 
 
 def find_study(context: ScienceContext, wanted: str | None) -> StudyChoice | None:
-    """The study with this id or, as in links from a training, this name; else the first."""
+    """The study with this id or, as in links from a training, this name; else one with votes.
+
+    An imported study has votes, too; without any votes it is the newest.
+    """
     studies = studies_of(context)
-    for study in studies:
-        if wanted in (study.id, study.name):
-            return study
+    imported = [study.id for study in studies if study.id.startswith(_IMPORT)]
+    for name in (wanted, *context.voted(), *imported):
+        for study in studies:
+            if name in (study.id, study.name):
+                return study
     return studies[0] if studies else None
 
 

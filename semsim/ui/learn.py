@@ -74,7 +74,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
 
     def load() -> list[Any]:
         studies = [(s.label, s.id) for s in context.studies()]
-        first = [id_ for _, id_ in studies[:1]]
+        first = [*context.voted(), *(id_ for _, id_ in studies)][:1]
         training = jobpanel.newest(root, KIND)
         return [
             gr.Dropdown(choices=studies, value=first),

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import gradio as gr
 import pytest
+from study_factory import answer_all, joined
 
 from annotation.domain import Answer
 from annotation.errors import NotFoundError
@@ -71,6 +72,13 @@ def test_people_come_before_simulations_and_a_choice_before_both(context, make_s
     assert look(context)[0].value == people.id
     assert look(context, simulated.id)[0].value == simulated.id
     assert look(context, "nowhere")[0].value == people.id
+
+
+def test_the_page_opens_on_what_people_have_voted_on(context, store, make_study):
+    voted, _, silent = (make_study(name=name) for name in ("voted", "tried", "silent"))
+    answer_all(store, joined(store, voted, "Anna")[0])
+    assert look(context)[0].value == voted.id
+    assert look(context, silent.id)[0].value == silent.id
 
 
 def test_what_goes_wrong_is_said_on_the_page(context, study, monkeypatch):

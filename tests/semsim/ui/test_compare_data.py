@@ -116,6 +116,20 @@ def test_studies_are_found_by_id_and_by_name(made_context):
     assert find_study(context, "unknown").id == "1"
 
 
+def test_without_a_choice_the_study_is_one_with_votes(made_context):
+    silent, voted = StudyChoice("2", "Silent", False), StudyChoice("1", "Made", False)
+    context = replace(made_context(n_images=2), studies=lambda: [silent, voted])
+    assert find_study(context, None).id == "2"
+    context = replace(context, voted=lambda: ["1"])
+    assert find_study(context, None).id == "1"
+    assert find_study(context, "2").id == "2"
+    context = replace(context, voted=list)
+    labels = context.labels("1")
+    tables = {"votes": make_votes(labels), "labels": labels}
+    write_import(context.data / "imports" / "theirs", tables)
+    assert find_study(context, None).id == "import:theirs"
+
+
 def test_the_report_knows_the_protocol_and_the_versions(made_context):
     context = made_context(n_images=2)
     votes = context.votes("1").assign(lists="Lists of 1.")

@@ -91,6 +91,13 @@ def test_the_page_offers_the_studies_and_what_each_is_good_for(page):
     assert "With 4 originals and" in split
 
 
+def test_the_page_opens_on_the_study_that_has_votes(context):
+    silent_first = replace(context, studies=lambda: STUDIES[::-1], voted=lambda: ["s1"])
+    with gr.Blocks():
+        [(load, _)] = learn.render(silent_first)
+    assert load()[0].value == ["s1"]
+
+
 def test_the_preset_follows_from_the_study(context, tables):
     many = [tables["s1"].assign(dataset=f"textures {n}") for n in range(20)]
     both = replace(context, labels={"s1": tables["s1"], "s2": pd.concat(many)}.__getitem__)
