@@ -52,7 +52,8 @@ types: .venv/test.stamp
 test: lint types
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
-# The study of simulated votes as the studio makes it, and a SemSim that learns from two thirds of it.
+# The study of simulated votes as the studio makes it, a SemSim that learns from two thirds of it, and
+# the first picture of the README: four cases of the rest.
 DEMO = data/demo-build/study
 STUDY = "Demo: symbols (simulated votes)"
 
@@ -66,6 +67,10 @@ demo: .venv/run.stamp
 	$(BIN)/python -m annotation export $(STUDY) --data-dir $(DEMO) --out $(DEMO)/votes.parquet
 	$(BIN)/python -m semsim learn run --labels $(DEMO)/labels.parquet --votes $(DEMO)/votes.parquet \
 		--name demo --study $(STUDY) --share 0.3333 --data-dir $(DEMO)
+	$(BIN)/python -m semsim score --labels $(DEMO)/labels.parquet --metrics psnr,ssim,semsim:demo \
+		--out $(DEMO)/scores.parquet
+	$(BIN)/python -m semsim cases $(DEMO)/votes.parquet $(DEMO)/scores.parquet \
+		--labels $(DEMO)/labels.parquet --unseen-by demo --out data/demo/cases.png
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache

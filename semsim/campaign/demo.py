@@ -4,6 +4,7 @@ Everything is computed here from seeds; `python -m semsim demo build` does it ag
 trainings and attacks are kept in a work folder, so that an interrupted build goes on.
 """
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -45,11 +46,16 @@ def build_demo(
     for kind, wanted in campaigns(settings).items():
         found = [one for each in wanted for one in _sets(each, work, settings, client, report)]
         shutil.rmtree(out / kind, ignore_errors=True)
-        made[kind] = [Path(shutil.copytree(one, out / kind / one.name)) for one in sorted(found)]
+        made[kind] = [shutil.copytree(one, out / kind / _plain(one.name)) for one in sorted(found)]
     apply_judge(judges["predictor"], made["sets"], report=report)
     write_jury(made["sets"], jury)
     shutil.copyfile(judges["recogniser"], out / "recogniser.safetensors")
     return [folder for folders in made.values() for folder in folders]
+
+
+def _plain(name: str) -> str:
+    """The name of a campaign's set without the digits that tell odd names apart; here none is."""
+    return re.sub("-[0-9a-f]{6}(?=__)", "", name)
 
 
 def _sets(
