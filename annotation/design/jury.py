@@ -29,13 +29,15 @@ class Sight:
 def said(sight: Sight, offered: Sequence[str]) -> str:
     """The likeliest of the classes `offered`, or "none" where the juror is not certain enough.
 
-    Its certainty is the probability of that class among those offered and nothing at all.
+    Its certainty is the probability of that class among those offered and nothing at all. Where two
+    are likeliest it says "none" as well: their order on a list must decide nothing.
     """
     seen = {name: math.exp(sight.logs.get(name, -math.inf)) for name in offered}
     best = max(offered, key=lambda name: sight.logs.get(name, -math.inf))
     nothing = max(0.0, 1 - sum(map(math.exp, sight.logs.values())))
     among = sum(seen.values()) + (nothing if nothing > _ROUNDING else 0.0)
-    return best if among > 0 and seen[best] / among >= sight.threshold else NONE
+    alone = list(seen.values()).count(seen[best]) == 1
+    return best if alone and among > 0 and seen[best] / among >= sight.threshold else NONE
 
 
 def answers(jury: Sequence[Sight], offered: Sequence[str]) -> dict[str, str]:

@@ -62,8 +62,8 @@ def campaigns(settings: DemoSettings) -> dict[str, tuple[Campaign, ...]]:
     """The campaigns whose sets lie in each folder of the demo.
 
     "sets": symbols to be named, by two plain classifiers, with a smooth and a kinked activation,
-    under the paper's seven strategies at the paper's strength, and the first without a strategy
-    early and late in its training, too. "pairs": faces to be told apart, by detectors of faces.
+    under the paper's seven strategies at the paper's strength, and without a strategy early and
+    late in their trainings, too. "pairs": faces to be told apart, by detectors of faces.
     """
     width = settings.width
     symbols = Campaign(
@@ -80,13 +80,7 @@ def campaigns(settings: DemoSettings) -> dict[str, tuple[Campaign, ...]]:
         train=TrainSettings(epochs=settings.epochs, batch_size=32, lr=0.03, until=settings.until),
         together=settings.together,
     )
-    stages = replace(
-        symbols,
-        name="demo-stages",
-        architectures=symbols.architectures[:1],
-        strategies=("none",),
-        trainings=STAGES,
-    )
+    stages = replace(symbols, name="demo-stages", strategies=("none",), trainings=STAGES)
     faces = replace(
         symbols,
         name="demo-faces",

@@ -20,7 +20,7 @@ from semsim.targets.jurors import JURORS, JurySettings, Verdict, log_probabiliti
 from semsim.targets.model import load_target, save_target, target_facts
 
 _PIECE = "jury/1"  # a change of what training does with the same settings
-_DIGITS = 2  # of a log-probability: a hundredth of it decides no answer, and the file is a third
+_DIGITS = 2  # of a log-probability: who sees two classes alike names none, and the file is a third
 
 
 def train_jury(

@@ -24,6 +24,12 @@ def test_below_its_own_threshold_a_juror_says_none(threshold, answer):
     assert said(sight(threshold, cow=0.6, cat=0.3, star=0.1), OFFERED) == answer
 
 
+def test_who_sees_two_words_alike_names_neither_in_whatever_order_they_stand():
+    torn = sight(0.3, cat=0.4, cow=0.4, star=0.2)
+    assert said(torn, OFFERED) == said(torn, OFFERED[::-1]) == "none"
+    assert said(sight(0.3, cat=0.4, cow=0.39, star=0.2), OFFERED) == "cat"
+
+
 def test_what_is_left_of_the_probability_is_that_there_is_nothing():
     certain_of_nothing = sight(0.5, cow=0.01, cat=0.001, star=0.001)  # 0.988: nothing
     assert said(certain_of_nothing, OFFERED) == "none"
