@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from distributed import Client, Event, Future, get_worker
 
+from semsim.device import keep_freed_memory
 from semsim.errors import JobError, StopRequestedError
 from semsim.grid.engine import Keep, Leave, Piece, Standing, answer_of, content_of, share_of
 from semsim.grid.machines import check_machines, parcel
@@ -110,6 +111,7 @@ def _work_there(
 ) -> Any:
     """What a worker does with a piece."""
     torch.set_num_threads(where.threads)
+    keep_freed_memory()
     return answer_of(work, given, asked, _Worker(where))
 
 

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from semsim.defences.base import Defence
-from semsim.device import pick_device
+from semsim.device import keep_freed_memory, pick_device
 from semsim.errors import SettingsError
 from semsim.kept.keys import key_of
 from semsim.progress import Progress, Report, silent
@@ -84,6 +84,7 @@ def carry_out(training: Training, report: Report = silent) -> TargetModel:
     Returns the model of the last epoch, in eval mode, on its device. Raises `SettingsError` where
     the loss is no longer finite or the checkpoint is of another training.
     """
+    keep_freed_memory()
     settings = training.settings
     run = _Run.fresh(training)
     path, mark = training.checkpoint, ""
