@@ -37,8 +37,8 @@ def keep_freed_memory() -> None:
     """Keep what this process frees for its next need, instead of giving it back to the system.
 
     glibc maps and unmaps large blocks, and gives back the end of its heap; each step of a training
-    or an attack needs them again, which can take as long as the step. Does nothing where the C library is
-    another one.
+    or an attack needs them again, which can take as long as the step. Does nothing where the C
+    library is another one.
     """
     if not sys.platform.startswith("linux"):
         return
