@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from semsim.errors import SemsimError, SettingsError
+from semsim.errors import SettingsError
 from semsim.federated import NETWORKS, TABLES
 from semsim.federated.arms import ARMS, REFERENCE, RESCALED
 from semsim.federated.comparison_job import KIND, TRAINING, arms_done, out_of
@@ -15,7 +15,6 @@ from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.ui import ScienceContext, federated_view, jobpanel
-from semsim.ui.jobpanel import QUIETLY, alert_html
 
 # The fields of `FederatedOrder` on the page, in the order of the form.
 FORM = (
@@ -60,36 +59,21 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
             begin = gr.Button("Start", variant="primary", elem_id="fed-start")
             trouble = gr.HTML(elem_id="fed-trouble")
         with gr.Column(scale=3, min_width=320):
-            chosen = gr.Dropdown(
-                [], label="Comparison", allow_custom_value=True, visible=False, elem_id="fed-job"
-            )
-            panel = jobpanel.build("fed")
+            ran = jobpanel.Jobs("Comparison", "fed", context.data / "jobs", KIND)
             summary = gr.HTML(elem_id="fed-summary", apply_default_css=False)
             curve = gr.Plot(show_label=False, visible=False, elem_id="fed-curve")
             words = gr.HTML(elem_id="fed-training", apply_default_css=False)
     grid = gr.HTML(elem_id="fed-grid", apply_default_css=False)
 
-    root, drawn = context.data / "jobs", [summary, curve, words, grid]
-    look = jobpanel.wire(panel, chosen, root, also=draw, also_outputs=drawn)
-    watched = [*panel.outputs, *drawn]
+    def start(*values: Any) -> Job:
+        where = "semsim.federated.comparison_job:queue_comparison"
+        job: Job = apart(where, order_of(values), context.data)
+        jobs.start(job)
+        return job
 
-    def load() -> list[Any]:
-        job_id = jobpanel.newest(root, KIND)
-        return [jobpanel.chooser(root, KIND, job_id), *look(job_id)]
-
-    def start(*values: Any) -> list[Any]:
-        try:
-            job = apart(
-                "semsim.federated.comparison_job:queue_comparison", order_of(values), context.data
-            )
-            jobs.start(job)
-        except SemsimError as error:
-            return [alert_html(error), *(gr.skip() for _ in [chosen, *watched])]
-        return ["", jobpanel.chooser(root, KIND, job.id), *look(job.id)]
-
-    chosen.input(look, chosen, watched, show_progress="hidden", **QUIETLY)
-    begin.click(start, form, [trouble, chosen, *watched], **QUIETLY)
-    return [(load, [chosen, *watched])]
+    outputs = ran.follow(draw, [summary, curve, words, grid])
+    ran.begin_with(begin, form, trouble, start)
+    return [(ran.load, outputs)]
 
 
 def draw(job: Job | None) -> list[Any]:

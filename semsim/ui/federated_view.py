@@ -16,6 +16,7 @@ from semsim.federated.summary import (
 )
 from semsim.sets.reader import read_set
 from semsim.ui.markup import pieces, png_address
+from semsim.ui.plots import empty_plot
 
 _HTML = pieces("federated.html")
 STYLE = """<style>
@@ -34,7 +35,6 @@ STYLE = """<style>
 .fed-empty {width: 64px; height: 64px; border: 1px dashed #6b7280; border-radius: 3px;
   font-size: .75rem; text-align: center}
 </style>"""
-_GREY = "#7a7a7a"  # read on white and on black alike
 # Schemes that agree lie on each other, so that the upper one is dashed and thinner.
 _LINES: Mapping[str, dict[str, Any]] = {
     "FedAvg": {"color": "#2563eb", "width": 5},
@@ -48,21 +48,7 @@ def curve_figure(training: Mapping[str, Any], job_id: str) -> go.Figure:
     curves = training["curves"]
     classes = all(point["accuracy"] is not None for curve in curves.values() for point in curve)
     key, title = ("accuracy", "Accuracy on test images") if classes else ("squared_error", "MSE")
-    axis = {"gridcolor": "rgba(122,122,122,.25)", "zeroline": False, "rangemode": "tozero"}
-    figure = go.Figure(
-        layout={
-            "title": {"text": title, "font": {"size": 14}},
-            "xaxis": {**axis, "title": {"text": "round"}},
-            "yaxis": axis,
-            "paper_bgcolor": "rgba(0,0,0,0)",
-            "plot_bgcolor": "rgba(0,0,0,0)",
-            "font": {"color": _GREY},
-            "legend": {"orientation": "h", "y": -0.25},
-            "margin": {"l": 50, "r": 10, "t": 40, "b": 40},
-            "height": 300,
-            "uirevision": job_id,
-        }
-    )
+    figure = empty_plot(title, "round", "", job_id)
     for name, curve in curves.items():
         figure.add_scatter(
             x=[point["round"] for point in curve],

@@ -1,8 +1,9 @@
 """The panel through which a page watches a job: bar, time left, stop, resume, log.
 
-A page lays the panel out with `build`, ties it to a component that holds a job's id with `wire`,
-and hands what `wire` returns to its own load and start handlers. Nothing is kept in the page: a
-reload, a second browser and a restarted server show the same.
+A page that starts jobs of a kind lays a list of them and the panel out with `Jobs`. A page with one
+job at a time lays the panel out with `build`, ties it to a component that holds the job's id with
+`wire`, and hands what `wire` returns to its own handlers. Nothing is kept in the page: a reload, a
+second browser and a restarted server show the same.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -122,6 +123,76 @@ def wire(
     panel.stop.click(lambda chosen: act(chosen, jobs.request_stop), job_id, outputs, **QUIETLY)
     panel.resume.click(lambda chosen: act(chosen, jobs.resume), job_id, outputs, **QUIETLY)
     return look
+
+
+class Jobs:
+    """The jobs of one kind on a page: a list to choose from, and the panel of the one chosen.
+
+    Laid out where the caller stands; `elem_id` begins the ids of its parts. root: folder of jobs.
+    """
+
+    def __init__(self, label: str, elem_id: str, root: Path, kind: str) -> None:
+        self.root, self.kind = root, kind
+        # Another page may have started one: a value outside the first list is allowed.
+        self.chosen = gr.Dropdown(
+            [], label=label, allow_custom_value=True, visible=False, elem_id=f"{elem_id}-job"
+        )
+        self.panel = build(elem_id)
+
+    def follow(
+        self,
+        also: Callable[[Job | None], list[Any]],
+        also_outputs: Sequence[Any],
+        *,
+        opened: Callable[[Job | None], list[Any]] = lambda job: [],
+        opened_outputs: Sequence[Any] = (),
+    ) -> list[Any]:
+        """Draw the chosen job as `wire` does; returns what `load` has a value for, in its order.
+
+        opened: what is drawn, for `opened_outputs`, when a job is chosen and not on every look.
+        """
+        look = wire(self.panel, self.chosen, self.root, also=also, also_outputs=also_outputs)
+        watched = [*self.panel.outputs, *also_outputs, *opened_outputs]
+
+        def look_at(job_id: str | None) -> list[Any]:
+            return [*look(job_id), *opened(find(self.root, job_id))]
+
+        self.chosen.input(look_at, self.chosen, watched, show_progress="hidden", **QUIETLY)
+        self._look, self.outputs = look_at, [self.chosen, *watched]
+        return self.outputs
+
+    def load(self) -> list[Any]:
+        """The newest job, chosen and drawn."""
+        return self._shown(newest(self.root, self.kind))
+
+    def begin_with(
+        self,
+        button: gr.Button,
+        inputs: Sequence[Any],
+        trouble: gr.HTML,
+        start_job: Callable[..., Job],
+        *,
+        name: Any = None,
+        next_name: Callable[..., str] = lambda *values: "",
+    ) -> None:
+        """Let `button` start the job that the inputs mean, or say in `trouble` why it cannot.
+
+        name: a component that then gets the next free name, of `next_name`, if there is one.
+        """
+        names = [] if name is None else [name]
+
+        def start(*values: Any) -> list[Any]:
+            try:
+                job = start_job(*values)
+                then = [next_name(*values) for _ in names]
+            except SemsimError as error:
+                return [alert_html(error), *(gr.skip() for _ in [*names, *self.outputs])]
+            return ["", *then, *self._shown(job.id)]
+
+        button.click(start, list(inputs), [trouble, *names, *self.outputs], **QUIETLY)
+
+    def _shown(self, job_id: str | None) -> list[Any]:
+        return [chooser(self.root, self.kind, job_id), *self._look(job_id)]
 
 
 def newest(root: Path, kind: str) -> str | None:

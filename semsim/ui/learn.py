@@ -58,31 +58,23 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
             study, stock, hold_out, share, split, name, preset, controls, form = order_form[:9]
             begin, trouble = order_form[9:]
         with gr.Column(scale=3, min_width=320):
-            chosen, panel, drawn, choose, sure, chosen_one = _watch_area()
+            ran, drawn, choose, sure, chosen_one = _watch_area(context)
     trainings = gr.HTML(elem_id="learn-trainings")
     studying = learn_studies.section(context, study, hold_out, share)
 
-    root = context.data / "jobs"
-    look = jobpanel.wire(
-        panel,
-        chosen,
-        root,
-        also=lambda job: [*draw(context, job), trainings_now(context)],
-        also_outputs=[*drawn, trainings],
+    watched = ran.follow(
+        lambda job: [*draw(context, job), trainings_now(context)], [*drawn, trainings]
     )
-    watched = [*panel.outputs, *drawn, trainings]
 
     def load() -> list[Any]:
         studies = [(s.label, s.id) for s in context.studies()]
         first = [*context.voted(), *(id_ for _, id_ in studies)][:1]
-        training = jobpanel.newest(root, KIND)
         return [
             gr.Dropdown(choices=studies, value=first),
             *describe(context, first),
             *advise(context, first),
             learn_form.starts_offered(context.checkpoints),
-            jobpanel.chooser(root, KIND, training),
-            *look(training),
+            *ran.load(),
             *studying.load(),
         ]
 
@@ -94,15 +86,10 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
         preset: str,
         controls: str,
         *values: Any,
-    ) -> list[Any]:
-        try:
-            settings = learn_form.settings_of(preset, values, context.checkpoints)
-            asked = parse_hold_out(held or "original", part)
-            job = begin_training(context, studies, name, settings, asked, controls)
-            next_name = suggest_name(context, studies)
-        except SemsimError as error:
-            return [alert_html(error), *(gr.skip() for _ in [name, chosen, *watched])]
-        return ["", next_name, jobpanel.chooser(root, KIND, job.id), *look(job.id)]
+    ) -> Job:
+        settings = learn_form.settings_of(preset, values, context.checkpoints)
+        asked = parse_hold_out(held or "original", part)
+        return begin_training(context, studies, name, settings, asked, controls)
 
     def promote_chosen(job_id: str | None) -> list[Any]:
         said, asks = promote_training(context, job_id)
@@ -133,14 +120,20 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
             show_progress="hidden",
             **QUIETLY,
         )
-    choose.click(promote_chosen, chosen, [chosen_one, trainings, sure], **QUIETLY)
-    sure.click(promote_surely, chosen, [chosen_one, trainings, sure], **QUIETLY)
+    choose.click(promote_chosen, ran.chosen, [chosen_one, trainings, sure], **QUIETLY)
+    sure.click(promote_surely, ran.chosen, [chosen_one, trainings, sure], **QUIETLY)
     preset.input(take_preset, preset, [controls, *form.fields], **QUIETLY)
-    chosen.input(look, chosen, watched, show_progress="hidden", **QUIETLY)
-    chosen.change(forget, None, [chosen_one, sure], show_progress="hidden", **QUIETLY)
+    ran.chosen.change(forget, None, [chosen_one, sure], show_progress="hidden", **QUIETLY)
     asked = [study, hold_out, share, name, preset, controls, *form.fields]
-    begin.click(start, asked, [trouble, name, chosen, *watched], **QUIETLY)
-    loaded = [study, *described, form.weights, chosen, *watched, *studying.outputs]
+    ran.begin_with(
+        begin,
+        asked,
+        trouble,
+        start,
+        name=name,
+        next_name=lambda studies, *values: suggest_name(context, studies),
+    )
+    loaded = [study, *described, form.weights, *watched, *studying.outputs]
     return [(load, loaded)]
 
 
@@ -345,11 +338,8 @@ def _order_form() -> tuple[Any, ...]:
     return study, stock, hold_out, share, split, name, preset, controls, form, begin, trouble
 
 
-def _watch_area() -> tuple[Any, jobpanel.JobPanel, list[Any], Any, Any, Any]:
-    chosen = gr.Dropdown(
-        [], label="Training", allow_custom_value=True, visible=False, elem_id="learn-job"
-    )
-    panel = jobpanel.build("learn")
+def _watch_area(context: ScienceContext) -> tuple[jobpanel.Jobs, list[Any], Any, Any, Any]:
+    ran = jobpanel.Jobs("Training", "learn", context.data / "jobs", KIND)
     result = gr.HTML(elem_id="learn-result")
     loss = gr.Plot(show_label=False, visible=False, elem_id="learn-loss-curve")
     distance = gr.Plot(show_label=False, visible=False, elem_id="learn-distances")
@@ -361,4 +351,4 @@ def _watch_area() -> tuple[Any, jobpanel.JobPanel, list[Any], Any, Any, Any]:
     sure = gr.Button(
         "Use it all the same", variant="stop", visible=False, elem_id="learn-promote-sure"
     )
-    return chosen, panel, [loss, distance, auc, result, choose], choose, sure, said
+    return ran, [loss, distance, auc, result, choose], choose, sure, said

@@ -8,7 +8,7 @@ from typing import Any
 import gradio as gr
 import plotly.graph_objects as go
 
-from semsim.errors import SemsimError, SettingsError
+from semsim.errors import SettingsError
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
@@ -17,11 +17,10 @@ from semsim.learning.ablations import STUDIES, StudyPlan, default_values, read_v
 from semsim.learning.ablations_run import STUDY_KIND, Workplace
 from semsim.learning.splits import parse_hold_out
 from semsim.ui import ScienceContext, jobpanel
-from semsim.ui.jobpanel import QUIETLY, alert_html
 from semsim.ui.learn_chosen import material_of
 from semsim.ui.markup import pieces
+from semsim.ui.plots import empty_plot
 
-_GREY = "#7a7a7a"  # read on white and on black alike
 _COLOURS = {
     **{"auc": "#2563eb", "start": "#0891b2", "mse": "#ea580c", "psnr": "#16a34a"},
     "ssim": "#9333ea",
@@ -64,31 +63,13 @@ def section(context: ScienceContext, study: Any, hold_out: Any, share: Any) -> S
             )
         begin = gr.Button("Start the study", elem_id="study-start")
         trouble = gr.HTML(elem_id="study-trouble")
-        chosen = gr.Dropdown(
-            [], label="Study run", allow_custom_value=True, visible=False, elem_id="study-job"
-        )
-        panel = jobpanel.build("study")
+        ran = jobpanel.Jobs("Study run", "study", context.data / "jobs", STUDY_KIND)
         plot = gr.Plot(show_label=False, visible=False, elem_id="study-plot")
         table = gr.HTML(elem_id="study-table")
-    root = context.data / "jobs"
-    look = jobpanel.wire(panel, chosen, root, also=draw, also_outputs=[plot, table])
-    watched = [*panel.outputs, plot, table]
-
-    def load() -> list[Any]:
-        newest = jobpanel.newest(root, STUDY_KIND)
-        return [jobpanel.chooser(root, STUDY_KIND, newest), *look(newest)]
-
-    def begin_study(*asked: Any) -> list[Any]:
-        try:
-            job = start_study(context, *asked)
-        except SemsimError as error:
-            return [alert_html(error), *(gr.skip() for _ in [chosen, *watched])]
-        return ["", jobpanel.chooser(root, STUDY_KIND, job.id), *look(job.id)]
-
-    chosen.input(look, chosen, watched, show_progress="hidden", **QUIETLY)
+    outputs = ran.follow(draw, [plot, table])
     asked = [study, hold_out, share, what, preset, values, seeds]
-    begin.click(begin_study, asked, [trouble, chosen, *watched], **QUIETLY)
-    return Section(load=load, outputs=[chosen, *watched])
+    ran.begin_with(begin, asked, trouble, lambda *given: start_study(context, *given))
+    return Section(load=ran.load, outputs=outputs)
 
 
 def start_study(
@@ -139,7 +120,7 @@ def draw(job: Job | None) -> list[Any]:
 def study_figure(found: Mapping[str, Any]) -> go.Figure:
     """Held-out AUC of SemSim against what is varied, lowest to highest seed as a bar."""
     kind, table = STUDIES[found["what"]], summary(found["rows"])
-    figure = go.Figure()
+    figure = empty_plot(f"{kind.title}: held-out AUC", kind.axis, "AUC", "")
     for name, title in _NAMES.items():
         bars = {}
         if name == "auc":
@@ -153,18 +134,9 @@ def study_figure(found: Mapping[str, Any]) -> go.Figure:
             line={"color": _COLOURS[name], "dash": "solid" if name == "auc" else "dot"},
             **bars,
         )
-    axis = {"gridcolor": "rgba(122,122,122,.25)", "zeroline": False}
-    return figure.update_layout(
-        title={"text": f"{kind.title}: held-out AUC", "font": {"size": 14}},
-        xaxis={**axis, "type": "category", "title": {"text": kind.axis}},
-        yaxis={**axis, "title": {"text": "AUC"}, "range": [0, 1.05]},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        font={"color": _GREY},
-        legend={"orientation": "h", "y": -0.3},
-        margin={"l": 50, "r": 10, "t": 40, "b": 40},
-        height=320,
-    )
+    figure.update_xaxes(type="category")
+    figure.update_yaxes(range=[0, 1.05])
+    return figure
 
 
 def study_html(found: Mapping[str, Any]) -> str:

@@ -20,11 +20,11 @@ from semsim.metrics.provenance import START, WEIGHT_OF
 from semsim.progress import Progress
 from semsim.ui.jobpanel import when
 from semsim.ui.markup import pieces
+from semsim.ui.plots import GREY, empty_plot
 
 _HTML = pieces("learn.html")
 _SHOWN_IDS = 12  # originals named in a list before the rest is only counted
 _CURVE_POINTS = 600  # more than a curve has pixels
-_GREY = "#7a7a7a"  # read on white and on black alike
 _LINES = {"plus": "#2563eb", "minus": "#ea580c"}
 _STATE_WORDS = {
     JobState.QUEUED: "waiting",
@@ -119,7 +119,7 @@ def trainings_html(rows: Sequence[TrainingRow]) -> str:
 def loss_figure(history: Sequence[Progress], job_id: str) -> go.Figure:
     """The loss of each batch against epochs."""
     points = _thinned(_own_course(history))
-    figure = _figure("Loss", "loss", job_id)
+    figure = empty_plot("Loss", "epoch", "loss", job_id)
     figure.add_scatter(
         x=[p.values["epoch"] for p in points],
         y=[p.values["loss"] for p in points],
@@ -136,7 +136,7 @@ def distance_figure(history: Sequence[Progress], job_id: str) -> go.Figure:
     Solid on training originals, dashed on those held out.
     """
     epochs = last_by_epoch([p.values for p in history])
-    figure = _figure("Mean distance to the original", "distance", job_id)
+    figure = empty_plot("Mean distance to the original", "epoch", "distance", job_id)
     if epochs:
         figure.update_yaxes(range=[0, 1.15 * _highest(epochs)])
     curves = (
@@ -161,9 +161,9 @@ def distance_figure(history: Sequence[Progress], job_id: str) -> go.Figure:
 def auc_figure(history: Sequence[Progress], job_id: str) -> go.Figure:
     """AUC of the images of the originals kept for validation, each epoch; 0.5 is chance."""
     epochs = [row for row in last_by_epoch([p.values for p in history]) if "validation_auc" in row]
-    figure = _figure("AUC on originals kept for validation", "AUC", job_id)
+    figure = empty_plot("AUC on originals kept for validation", "epoch", "AUC", job_id)
     figure.update_yaxes(range=[0, 1.05])
-    figure.add_hline(y=0.5, line={"color": _GREY, "dash": "dot"})
+    figure.add_hline(y=0.5, line={"color": GREY, "dash": "dot"})
     figure.add_scatter(
         x=[row["epoch"] for row in epochs],
         y=[row["validation_auc"] for row in epochs],
@@ -239,21 +239,3 @@ def _highest(epochs: Sequence[Mapping[str, float]]) -> float:
     trained = [row[key] for row in epochs for key in ("d_plus", "d_minus")]
     held_out = [epochs[-1].get(key, 0.0) for key in ("validation_d_plus", "validation_d_minus")]
     return max(*trained, *held_out)
-
-
-def _figure(title: str, y: str, job_id: str) -> go.Figure:
-    axis = {"gridcolor": "rgba(122,122,122,.25)", "zeroline": False, "rangemode": "tozero"}
-    return go.Figure(
-        layout={
-            "title": {"text": title, "font": {"size": 14}},
-            "xaxis": {**axis, "title": {"text": "epoch"}},
-            "yaxis": {**axis, "title": {"text": y}},
-            "paper_bgcolor": "rgba(0,0,0,0)",
-            "plot_bgcolor": "rgba(0,0,0,0)",
-            "font": {"color": _GREY},
-            "legend": {"orientation": "h", "y": -0.25},
-            "margin": {"l": 50, "r": 10, "t": 40, "b": 40},
-            "height": 300,
-            "uirevision": job_id,  # a zoom outlives the next look
-        }
-    )

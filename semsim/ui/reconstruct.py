@@ -77,7 +77,11 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
         with gr.Column(scale=2, min_width=320):
             inputs, missing, show, begin, trouble, taken = _form()
         with gr.Column(scale=3, min_width=320):
-            chosen, panel, drawn = _watch_area()
+            ran = jobpanel.Jobs("Campaign", "rec", context.data / "jobs", KIND)
+            drawn = [
+                gr.HTML(elem_id="rec-sets", apply_default_css=False),
+                gr.HTML(elem_id="rec-result"),
+            ]
             with gr.Row():
                 small: dict[str, Any] = {"min_width": 140, "visible": False}
                 attack = gr.Dropdown(
@@ -86,34 +90,29 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
                 page = gr.Number(1, label="Page", precision=0, elem_id="rec-page", **small)
             grid = gr.HTML(elem_id="rec-grid", apply_default_css=False)
 
-    root = context.data / "jobs"
-    look = jobpanel.wire(
-        panel, chosen, root, also=lambda job: draw(context, job), also_outputs=drawn
-    )
-    watched = [*panel.outputs, *drawn]
-
-    def look_at(job_id: str | None) -> list[Any]:
-        found = jobpanel.find(root, job_id)
+    def opened(found: Job | None) -> list[Any]:
         attacks = attacks_of(context, found)
         first = attacks[0] if attacks else None
         return [
-            *look(job_id),
             gr.Dropdown(choices=attacks, value=first, visible=len(attacks) > 1),
             gr.Number(1, visible=pages_of(context, found) > 1),
             grid_now(context, found, first, 1),
         ]
 
+    outputs = ran.follow(
+        lambda job: draw(context, job),
+        drawn,
+        opened=opened,
+        opened_outputs=[attack, page, grid],
+    )
+
     def load() -> list[Any]:
-        job_id = jobpanel.newest(root, KIND)
         absent = reconstruct_view.missing_html(missing_data())
-        known, ran = (
-            gr.Dropdown(choices=judge_choices(context)),
-            jobpanel.chooser(root, KIND, job_id),
-        )
-        return [free_name(context), absent, known, ran, *look_at(job_id)]
+        known = gr.Dropdown(choices=judge_choices(context))
+        return [free_name(context), absent, known, *ran.load()]
 
     def redraw(job_id: str | None, attack: str | None, page: float | None) -> str:
-        return grid_now(context, jobpanel.find(root, job_id), attack, page)
+        return grid_now(context, jobpanel.find(ran.root, job_id), attack, page)
 
     def plan(*values: Any) -> list[Any]:
         return ["", *plan_words(context, values)]
@@ -121,24 +120,22 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     def measured(*values: Any) -> list[Any]:
         return measured_words(context, values)  # apart from the plan, which is there at once
 
-    def start(*values: Any) -> list[Any]:
-        try:
-            job = begin_campaign(context, values)
-        except SemsimError as error:
-            return [alert_html(error), *(gr.skip() for _ in [inputs.name, chosen, *seen])]
-        return ["", free_name(context), jobpanel.chooser(root, KIND, job.id), *look_at(job.id)]
-
-    seen = [*watched, attack, page, grid]
     show.click(plan, inputs.all, [trouble, taken], **QUIETLY).then(
         measured, inputs.all, [trouble, taken], show_progress="hidden", **QUIETLY
     )
-    begin.click(start, inputs.all, [trouble, inputs.name, chosen, *seen], **QUIETLY)
-    chosen.input(look_at, chosen, seen, show_progress="hidden", **QUIETLY)
-    of_grid = [chosen, attack, page]
-    panel.timer.tick(redraw, of_grid, grid, show_progress="hidden", **QUIETLY)
+    ran.begin_with(
+        begin,
+        inputs.all,
+        trouble,
+        lambda *values: begin_campaign(context, values),
+        name=inputs.name,
+        next_name=lambda *values: free_name(context),
+    )
+    of_grid = [ran.chosen, attack, page]
+    ran.panel.timer.tick(redraw, of_grid, grid, show_progress="hidden", **QUIETLY)
     for control in (attack, page):
         control.input(redraw, of_grid, grid, show_progress="hidden", **QUIETLY)
-    return [(load, [inputs.name, missing, inputs.judge, chosen, *seen])]
+    return [(load, [inputs.name, missing, inputs.judge, *outputs])]
 
 
 def plan_words(context: ScienceContext, values: Sequence[Any]) -> list[str]:
@@ -355,13 +352,3 @@ def _form() -> tuple[_Inputs, Any, Any, Any, Any, Any]:
         **more,
     )
     return inputs, missing, show, begin, trouble, taken
-
-
-def _watch_area() -> tuple[Any, jobpanel.JobPanel, list[Any]]:
-    chosen = gr.Dropdown(
-        [], label="Campaign", allow_custom_value=True, visible=False, elem_id="rec-job"
-    )
-    panel = jobpanel.build("rec")
-    sets = gr.HTML(elem_id="rec-sets", apply_default_css=False)
-    result = gr.HTML(elem_id="rec-result")
-    return chosen, panel, [sets, result]

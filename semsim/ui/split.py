@@ -8,7 +8,7 @@ from typing import Any
 import gradio as gr
 
 from semsim.datasets import DATASETS
-from semsim.errors import SemsimError, SettingsError
+from semsim.errors import SettingsError
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
@@ -18,7 +18,6 @@ from semsim.split import SPLIT_DEFENCES, SPLIT_NETWORKS
 from semsim.split.plan import ARMS, PRESETS, SplitPlace, SplitPlan
 from semsim.split.split_job import KIND
 from semsim.ui import ScienceContext, jobpanel, split_view
-from semsim.ui.jobpanel import QUIETLY, alert_html
 
 _BASE = PRESETS["small"]
 _DEFENCES = ("none", "single", "ensembler")
@@ -66,37 +65,14 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
             begin = gr.Button("Start", variant="primary", elem_id="split-start")
             trouble = gr.HTML(elem_id="split-trouble")
         with gr.Column(scale=3, min_width=320):
-            # Another page may have started one: a value outside the first list is allowed.
-            chosen = gr.Dropdown(
-                [], label="Experiment", allow_custom_value=True, visible=False, elem_id="split-job"
-            )
-            panel = jobpanel.build("split")
+            ran = jobpanel.Jobs("Experiment", "split", context.data / "jobs", KIND)
     result = gr.HTML(elem_id="split-result")
 
-    root = context.data / "jobs"
-    look = jobpanel.wire(
-        panel, chosen, root, also=lambda job: [outcome_html(job)], also_outputs=[result]
+    outputs = ran.follow(lambda job: [outcome_html(job)], [result])
+    ran.begin_with(
+        begin, form, trouble, lambda *values: begin_experiment(context, plan_of_form(values))
     )
-    watched = [*panel.outputs, result]
-
-    def load() -> list[Any]:
-        first = jobpanel.newest(root, KIND)
-        return [
-            offered_metrics(context.checkpoints),
-            jobpanel.chooser(root, KIND, first),
-            *look(first),
-        ]
-
-    def start(*values: Any) -> list[Any]:
-        try:
-            job = begin_experiment(context, plan_of_form(values))
-        except SemsimError as error:
-            return [alert_html(error), *(gr.skip() for _ in [chosen, *watched])]
-        return ["", jobpanel.chooser(root, KIND, job.id), *look(job.id)]
-
-    chosen.input(look, chosen, watched, show_progress="hidden", **QUIETLY)
-    begin.click(start, form, [trouble, chosen, *watched], **QUIETLY)
-    return [(load, [metrics, chosen, *watched])]
+    return [(lambda: [offered_metrics(context.checkpoints), *ran.load()], [metrics, *outputs])]
 
 
 def plan_of_form(values: Sequence[Any]) -> SplitPlan:

@@ -8,6 +8,7 @@ from semsim.errors import DataError, SemsimError
 from semsim.jobs import folders as jobs
 from semsim.learning.ablations_run import StudyJob
 from semsim.ui import ScienceContext, StudyChoice, learn_studies
+from semsim.ui.jobpanel import alert_html
 
 
 def judged(auc, mse):
@@ -83,9 +84,9 @@ def test_mistakes_are_told_on_the_page(context, started):
     with gr.Blocks() as blocks:
         study, held, share = gr.Textbox(), gr.Textbox(), gr.Number()
         made = learn_studies.section(context, study, held, share)
-    (begin,) = [fn for fn in blocks.fns.values() if fn.fn.__name__ == "begin_study"]
+    (begin,) = [fn for fn in blocks.fns.values() if fn.fn.__name__ == "start"]
     told, *others = begin.fn(None, "original", 0.25, "margin", "small", "", 1)
-    assert learn_studies.alert_html(DataError("Choose a study first"))[:20] == told[:20]
+    assert alert_html(DataError("Choose a study first"))[:20] == told[:20]
     assert others == [gr.skip()] * (len(begin.outputs) - 1)
     assert len(made.load()) == len(made.outputs)
 
