@@ -171,3 +171,36 @@ def test_the_panel_and_what_is_drawn_beside_it_get_one_value_each(job, tmp_path)
     outputs = [len(fn.outputs) for fn in page.fns.values()]
     assert outputs == [len(panel.outputs) + 1] * 3
     assert all(fn.api_visibility == "private" for fn in page.fns.values())
+
+
+def test_a_list_of_jobs_begins_one_or_says_why_not(tmp_path):
+    def make(title):
+        if not title:
+            raise JobError("a <title> is needed")
+        return jobs.create(tmp_path, kind="test", title=title, argv=[])
+
+    with gr.Blocks() as blocks:
+        name, trouble, drawn, opened = gr.Textbox(), gr.HTML(), gr.HTML(), gr.HTML()
+        ran = jobpanel.Jobs("Job", "x", tmp_path, "test")
+        outputs = ran.follow(
+            lambda job: ["drawn"],
+            [drawn],
+            opened=lambda job: [job.title if job else ""],
+            opened_outputs=[opened],
+        )
+        ran.begin_with(
+            gr.Button(), [name], trouble, make, name=name, next_name=lambda title: f"{title} 2"
+        )
+    (begin,) = (fn for fn in blocks.fns.values() if fn.fn.__name__ == "start")
+    assert list(begin.outputs) == [trouble, name, *outputs]
+    assert ran.load()[-2:] == ["drawn", ""]
+    assert len(ran.load()) == len(outputs)
+
+    said, *others = begin.fn("")
+    assert "a &lt;title&gt; is needed" in said
+    assert others == [gr.skip()] * (1 + len(outputs))
+    said, then, chosen, *shown = begin.fn("One")
+    (made,) = jobs.list_jobs(tmp_path, "test")
+    assert (said, then, chosen.value) == ("", "One 2", made.id)
+    assert shown[-2:] == ["drawn", "One"]
+    assert 1 + len(shown) == len(outputs)
