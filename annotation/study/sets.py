@@ -145,7 +145,8 @@ def _target(folder: Path, run: Mapping[str, Any]) -> TargetTest:
     found = run.get("target")
     if not isinstance(found, Mapping):
         return TargetTest()
-    share, classes = found.get("accuracy"), found.get("n_classes")
+    share = found.get("accuracy", found.get("test_accuracy"))  # as older sets of split have it
+    classes = found.get("n_classes")
     if share is not None and not (isinstance(share, int | float) and 0 <= share <= 1):
         raise StudyError(
             f"{folder}/run.json: target.accuracy should be a share from 0 to 1; got {_told(share)}."

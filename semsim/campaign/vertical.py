@@ -24,6 +24,8 @@ from semsim.progress import Report, silent
 from semsim.registry import build, named, read_plugin, setting
 from semsim.sets.image import AttackResult, result_of, set_images
 from semsim.sets.writer import write_set
+from semsim.targets.chance import facts_of_test
+from semsim.targets.train import accuracy
 from semsim.types import LabelledImages, Reconstruction
 
 
@@ -61,8 +63,10 @@ def attack_vertical(run: VerticalRun, data: Path, report: Report = silent) -> Pa
     split = read_plugin(DATASETS, run.dataset)
     checked_name(run.name, "a campaign")
     asked = Campaign(name=run.name, images=run.images)
-    images = choose_images(build(DATASETS, split.name, split.settings)("test"), asked)
-    results = _results(run, build(VERTICAL_ATTACKS, plugin.name, plugin.settings), images, report)
+    test = build(DATASETS, split.name, split.settings)("test")
+    images, model = choose_images(test, asked), _network(run, test)
+    attack = build(VERTICAL_ATTACKS, plugin.name, plugin.settings)
+    results = _results(run, attack, model, images, report)
     folder = Path(data) / "runs" / run.name / f"quartered__{plugin.name}"
     record: dict[str, Any] = {
         "name": f"{run.name}/quartered/{plugin.name}",
@@ -74,7 +78,11 @@ def attack_vertical(run: VerticalRun, data: Path, report: Report = silent) -> Pa
             "classes": list(images.classes),
             "size": list(images.images.shape[2:]),
         },
-        "target": {"architecture": {"name": "quartered"}, "trained": False},
+        "target": {
+            "architecture": {"name": "quartered"},
+            "trained": False,
+            **facts_of_test(accuracy(model, test), len(test), len(test.classes)),
+        },
         "attack": named(VERTICAL_ATTACKS, plugin),
         "vertical": asdict(run),
         "seed": run.seed,
@@ -85,18 +93,22 @@ def attack_vertical(run: VerticalRun, data: Path, report: Report = silent) -> Pa
     return write_set(folder, record, set_images(images, results))
 
 
-def _results(
-    run: VerticalRun, attack: Cafe, images: LabelledImages, report: Report
-) -> list[AttackResult]:
-    rng = torch.Generator().manual_seed(run.seed)
+def _network(run: VerticalRun, data: LabelledImages) -> QuarteredNet:
+    size = (data.images.shape[2], data.images.shape[3])
     with torch.random.fork_rng():
         torch.manual_seed(run.seed)
-        size = (images.images.shape[2], images.images.shape[3])
-        model = QuarteredNet(len(images.classes), size=size, width=run.width, hidden=run.hidden)
+        model = QuarteredNet(len(data.classes), size=size, width=run.width, hidden=run.hidden)
+    return model.eval()
+
+
+def _results(
+    run: VerticalRun, attack: Cafe, model: QuarteredNet, images: LabelledImages, report: Report
+) -> list[AttackResult]:
+    rng = torch.Generator().manual_seed(run.seed)
     batches = drawn_batches(
         len(images), size=run.batch, rounds=run.rounds or 2 * len(images), rng=rng
     )
-    seen = observe_vertical(model.eval(), images.images, images.labels, batches)
+    seen = observe_vertical(model, images.images, images.labels, batches)
     found: list[Reconstruction | AttackFailedError]
     try:
         found = [*attack(seen, rng=rng, report=report)]

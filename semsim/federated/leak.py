@@ -30,6 +30,7 @@ from semsim.progress import Progress, Report, silent
 from semsim.registry import all_settings, build
 from semsim.sets.image import result_of, set_images
 from semsim.sets.writer import write_set
+from semsim.targets.chance import facts_of_test
 from semsim.types import GradientObservation, LabelledImages, Reconstruction
 
 Found = Reconstruction | AttackFailedError
@@ -118,10 +119,13 @@ class LeakStudy:
         report(Progress(100, 100, arm.title))
         return found
 
-    def accuracy(self) -> float:
-        """Of the attacked network on test images, before the attacked round."""
+    def tested(self) -> dict[str, Any]:
+        """How good the attacked network was before the attacked round, as `facts_of_test` has it.
+
+        Empty where numbers are predicted.
+        """
         share = self.run_of(ARMS[REFERENCE]).curves[0].accuracy
-        return float("nan") if share is None else share
+        return {} if share is None else facts_of_test(share, len(self.data.test), self.data.outputs)
 
     def run_of(self, arm: Arm) -> FederatedRun:
         """The training whose messages `arm` looks at."""
@@ -241,7 +245,7 @@ def _record(study: LeakStudy, result: ArmResult, attacked: LabelledImages) -> di
             "architecture": {"name": order.network},
             "strategy": {"name": arm.scheme},
             "round": order.attack_round,
-            "accuracy": study.accuracy(),
+            **study.tested(),
             "lr": order.lr,
         },
         "federated": {**asdict(arm), "arm": result.arm, "masks": asdict(Pbpfl())},

@@ -34,7 +34,8 @@ class ReconstructionSet:
         known = target if isinstance(target, dict) else {}
         classes = known.get("n_classes")
         chance = 1 / classes if classes else None
-        return target_words(known.get("accuracy"), chance, known.get("at_chance"))
+        share = known.get("accuracy", known.get("test_accuracy"))  # as older sets of split have it
+        return target_words(share, chance, known.get("at_chance"))
 
     @property
     def pairs(self) -> pd.DataFrame:

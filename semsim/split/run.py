@@ -41,6 +41,7 @@ from semsim.split.summary import COLUMNS, summary
 from semsim.split.system import SplitSystem, system_accuracy
 from semsim.split.train_settings import ShadowAttack
 from semsim.split.training import Bench
+from semsim.targets.chance import facts_of_test
 from semsim.targets.checkpoint import images_digest
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.model import save_target
@@ -326,7 +327,7 @@ class Run:
                 "architecture": plain(make_network(trained.network)),
                 "strategy": plain(make_defence(trained.defence)),
                 "train": plain(self.plan.train),
-                "test_accuracy": trained.accuracy,
+                **self._test(trained),
                 "valid": trained.valid,
                 "seed": trained.seed,
             },
@@ -337,6 +338,10 @@ class Run:
         folder = f"{_UNFIT.sub('-', trained.model)}__{_UNFIT.sub('-', attack)}"
         runs = self.place.data / "runs" / f"split-{self.plan.name}"
         return write_split_set(runs / folder, record, self.judged, leak)
+
+    def _test(self, trained: Trained) -> dict[str, Any]:
+        test = self.data[1]
+        return facts_of_test(trained.accuracy, len(test), len(test.classes))
 
     def _recogniser(self) -> Classifier:
         """An independent classifier of the data set, trained now or before."""

@@ -19,7 +19,7 @@ from semsim.registry import plain_before
 from semsim.targets.checkpoint import TrainState, images_digest, read_state, write_state
 from semsim.targets.model import Architecture, TargetModel
 from semsim.targets.train_settings import TrainSettings
-from semsim.types import LabelledImages
+from semsim.types import AttackedModel, LabelledImages
 
 Degrade = Callable[[Tensor, torch.Generator], Tensor]
 
@@ -119,7 +119,7 @@ def _is_enough(training: Training, model: TargetModel) -> bool:
 
 
 @torch.no_grad()
-def accuracy(model: TargetModel, data: LabelledImages) -> float:
+def accuracy(model: AttackedModel, data: LabelledImages) -> float:
     """Share of `data` that `model` classifies right, 0 to 1."""
     hits = [
         (model(images.to(model.mean.device)).argmax(1).cpu() == labels).sum().item()

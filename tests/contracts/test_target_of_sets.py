@@ -1,0 +1,98 @@
+"""Whoever writes reconstruction sets says in them how good the attacked model was, and both
+readers tell it."""
+
+import json
+from functools import partial
+
+import pytest
+from distributed import Client
+from made_campaign import SYMBOLS, one_thread_cluster, toy_campaign
+from made_leaks import made_data, made_images
+from study_factory import write_set as write_human_set
+
+from annotation.study import sets as human_sets
+from semsim.campaign.campaign_job import plan_of
+from semsim.campaign.runner import HowToRun, run_plan
+from semsim.campaign.vertical import VerticalRun, attack_vertical
+from semsim.federated.leak import LeakStudy, write_arm
+from semsim.federated.settings import FederatedOrder
+from semsim.sets.reader import read_set
+from semsim.split.plan import SplitPlace, SplitPlan
+from semsim.split.run import run_split
+from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
+from semsim.targets.chance import is_chance
+
+
+def by_campaign(folder):
+    campaign = toy_campaign(strategies=("none",), images=2)
+    with one_thread_cluster() as cluster, Client(cluster, set_as_default=False) as client:
+        return run_plan(plan_of(campaign), folder, client, HowToRun(device="cpu"))["sets"]
+
+
+def by_split(folder):
+    plan = SplitPlan(
+        name="tiny",
+        dataset="digits:size=12,count=180",
+        networks=("small:width=2",),
+        defences=("none",),
+        attacks=("adaptive",),
+        train=SplitTrainSettings(epochs=1, batch_size=256),
+        shadow=ShadowAttack(epochs=1, decoder_epochs=1, batch_size=256),
+        images=2,
+        attack_invalid=True,
+    )
+    return run_split(plan, SplitPlace(data=folder, checkpoints=folder, device="cpu"))["sets"]
+
+
+def by_federated(folder, attack_round=1):
+    order = FederatedOrder(
+        network="mlp-3", images=2, attack="invgrad:steps=2", attack_round=attack_round
+    )
+    study = LeakStudy(made_data(), made_images(), order)
+    write_arm(folder / "set", study, study.attack("server-fedavg"))
+    return [folder / "set"]
+
+
+def by_vertical(folder):
+    run = VerticalRun(
+        name="v", dataset=SYMBOLS, attack="cafe:steps=2", images=2, batch=1, width=2, hidden=4
+    )
+    return [attack_vertical(run, folder)]
+
+
+WRITERS = {
+    "campaign": by_campaign,
+    "split": by_split,
+    "federated": by_federated,
+    "federated, later": partial(by_federated, attack_round=3),
+    "vertical": by_vertical,
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS.values(), ids=WRITERS)
+def test_a_set_says_how_good_its_target_was_and_whether_that_is_chance(writer, tmp_path):
+    (folder, *_) = writer(tmp_path)
+    found = read_set(folder)
+    target = found.run["target"]
+    assert target["n_classes"] == len(found.run["dataset"]["classes"])
+    right = round(target["accuracy"] * target["n_test"])
+    assert target["at_chance"] is is_chance(right, target["n_test"], target["n_classes"])
+    told = f"{target['accuracy']:.0%} right{': at chance' if target['at_chance'] else ' (chance'}"
+    assert found.target_words.startswith(told)
+    if not found.pairs.empty:  # people are asked about pictures
+        assert human_sets.read_set(folder).target.text == found.target_words
+
+
+def test_an_untrained_network_of_vertical_learning_is_said_to_be_one_and_is_at_chance(tmp_path):
+    target = read_set(by_vertical(tmp_path)[0]).run["target"]
+    assert target["trained"] is False
+    assert target["at_chance"] is True
+
+
+def test_an_older_set_of_split_inference_keeps_its_accuracy(tmp_path):
+    folder = write_human_set(tmp_path / "old")
+    run = json.loads((folder / "run.json").read_text())
+    run["target"] = {"architecture": {"name": "small"}, "test_accuracy": 0.9}
+    (folder / "run.json").write_text(json.dumps(run))
+    assert human_sets.read_set(folder).target.text == "90% right (chance not kept)"
+    assert read_set(folder).target_words == "90% right (chance not kept)"
