@@ -14,10 +14,11 @@ from typing import Annotated, Any
 import typer
 
 from semsim.errors import SettingsError
-from semsim.importers import IMPORTERS, plan_import
+from semsim.importers import AUTO, IMPORTERS, plan_import
 from semsim.importers.findings import Importer, ImportPlan
 from semsim.importers.image_sets import slug
 from semsim.importers.import_folder import Places, carry_out, places_of
+from semsim.importers.recognise import Recognise
 from semsim.judges.shelf import check_classes, classes_of, find_judge
 from semsim.terminal import DATA, TerminalBar, told_errors
 from semsim.weights import CHECKPOINTS
@@ -37,6 +38,7 @@ _Judge = Annotated[
     str, typer.Option(help="Judge that reads the pictures, see `judge list`; none: random lists.")
 ]
 _Checkpoints = Annotated[Path, typer.Option(help="Folder of weights.")]
+_Yes = Annotated[bool, typer.Option("--yes", help="Keep what is shown without asking.")]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
 
 
@@ -84,8 +86,8 @@ def _checked(name: str) -> str:
     return name
 
 
-def _command(kind: str, importer: Importer) -> Callable[..., None]:
-    """The command of an importer: its options are the importer's settings."""
+def _command(kind: str, importer: Importer | Recognise) -> Callable[..., None]:
+    """The command of an importer: its options are the importer's settings. `AUTO` asks first."""
 
     def command(
         source: Path,
@@ -95,6 +97,7 @@ def _command(kind: str, importer: Importer) -> Callable[..., None]:
         dry_run: bool,
         judge: str,
         checkpoints: Path,
+        yes: bool = True,
         **settings: Any,
     ) -> None:
         given = {key: value for key, value in settings.items() if value is not None}
@@ -105,6 +108,7 @@ def _command(kind: str, importer: Importer) -> Callable[..., None]:
             if dry_run:
                 typer.echo("Dry run: nothing was written.")
             else:
+                yes or typer.confirm("Keep this?", abort=True)
                 _carried_out(plan, places_of(called, data_dir, out), reader)
         raise typer.Exit(0 if plan.complete else 1)
 
@@ -117,6 +121,7 @@ def _command(kind: str, importer: Importer) -> Callable[..., None]:
         _parameter("judge", _Judge, ""),
         _parameter("checkpoints", _Checkpoints, CHECKPOINTS),
     ]
+    common += [_parameter("yes", _Yes, False)] if kind == AUTO else []
     own = [_parameter(one.name, _option(one, importer), None) for one in fields(importer)]
     signature = inspect.Signature([*common, *own])
     command.__signature__ = signature  # type: ignore[attr-defined]
@@ -129,7 +134,7 @@ def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empt
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
 
 
-def _option(setting: Field, importer: Importer) -> Any:
+def _option(setting: Field, importer: Importer | Recognise) -> Any:
     """A setting as an option that is None unless given."""
     value = getattr(importer, setting.name)
     default = "" if value in (None, "") else f" Default: {value}."
@@ -142,5 +147,6 @@ def _help(kind: str, importer: Importer) -> str:
     return (type(importer).__doc__ or "") if like == kind else f"{like}, set up for this file."
 
 
+app.command(AUTO, help=Recognise.__doc__)(_command(AUTO, Recognise()))
 for _kind, _importer in IMPORTERS.items():
     app.command(_kind, help=_help(_kind, _importer))(_command(_kind, _importer))

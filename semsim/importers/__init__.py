@@ -13,6 +13,7 @@ from semsim.errors import DataError, SettingsError
 from semsim.importers.annotator_files import AnnotatorFiles
 from semsim.importers.findings import Importer, ImportPlan
 from semsim.importers.model_folders import ModelFolders
+from semsim.importers.recognise import Recognise, recognise
 from semsim.importers.table import Table
 from semsim.importers.train_with_ori import RELEASED, TrainWithOri
 from semsim.importers.variant_folders import VariantFolders
@@ -45,6 +46,9 @@ IMPORTERS: Registry[Importer] = Registry(
 )
 
 
+AUTO = "auto"
+
+
 def plan_import(
     kind: str,
     source: Path,
@@ -54,14 +58,17 @@ def plan_import(
 ) -> ImportPlan:
     """What importing `source` would write, and what it would leave out; writes nothing.
 
-    kind: of `IMPORTERS`; `settings` replace its own. Raises `UnknownNameError` for another kind,
-    `SettingsError` for a setting it does not have, `DataError` where nothing can be imported.
+    kind: of `IMPORTERS`, or `AUTO`, which tries them all; `settings` replace its own. Raises
+    `UnknownNameError` for another kind, `SettingsError` for a setting it does not have, `DataError`
+    where nothing can be imported.
     """
-    importer = IMPORTERS[kind]
+    importer = Recognise() if kind == AUTO else IMPORTERS[kind]
     known = [field.name for field in fields(importer)]
     for setting in settings or {}:
         if setting not in known:
             raise SettingsError(f"{kind!r} has no setting {setting!r}. It has: {', '.join(known)}.")
+    if isinstance(importer, Recognise):
+        return recognise(IMPORTERS, source, name, settings or {}, report)
     chosen = replace(importer, **(settings or {}))
     try:
         if not source.exists():

@@ -8,8 +8,10 @@ from typing import Any, ClassVar, Protocol
 import pandas as pd
 
 from semsim.progress import Report
+from semsim.words import counted
 
 FORMAT = "semsim-import/1"
+_SHOWN = 5  # classes named of a set
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,17 @@ class FoundSet:
     size: tuple[int, int]
     pairs: tuple[Pair, ...]
 
+    @property
+    def said(self) -> str:
+        """What it holds, in words: names, pictures, size and classes."""
+        whole = sum(not pair.error for pair in self.pairs)
+        shown = ", ".join(self.classes[:_SHOWN]) + (" …" if len(self.classes) > _SHOWN else "")
+        return (
+            f"{self.model} by {self.attack} on {self.dataset}: {whole} of {len(self.pairs)} pairs, "
+            f"{self.size[1]}×{self.size[0]} pixels, "
+            f"{counted(len(self.classes), 'class', 'classes')} ({shown})"
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class HumanTables:
@@ -98,13 +111,19 @@ class Importer(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class ImportPlan:
-    """Everything an import is going to write, and where it comes from."""
+    """Everything an import is going to write, and where it comes from.
+
+    refusals: by importer, why it was not taken, where all were tried. held: what must not go before
+    the plan is carried out, such as the folder an archive was unpacked in.
+    """
 
     name: str
     kind: str
     source: Path
     settings: Mapping[str, Any] = field(default_factory=dict)
     found: Findings
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    held: object = None
 
     @property
     def complete(self) -> bool:
@@ -112,14 +131,16 @@ class ImportPlan:
         return not self.found.unread
 
     def text(self) -> str:
-        """The report, for a terminal: counts, notes, then every file or row left out."""
+        """The report, for a terminal: counts, sets, notes, then every file or row left out."""
         width = max(len(name) for name in self.found.counts)
         return "\n".join(
             [
                 f"{self.kind} from {self.source}",
                 *(f"  {name:{width}}  {n:,}" for name, n in self.found.counts.items()),
+                *(f"Set {one.said}" for one in self.found.sets),
                 *(f"Note: {note}" for note in self.found.notes),
                 *_left_out(self.found.unread),
+                *(f"Not taken: {kind}: {why}" for kind, why in self.refusals.items()),
             ]
         )
 

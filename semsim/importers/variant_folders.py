@@ -1,79 +1,276 @@
-"""A folder of originals beside folders of the same file names, one for each variant."""
+"""Folders of reconstructions and a folder of originals, matched by name.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+    [<attack>/][<model>/]<originals>/[<class>/]<name>.png
+    [<attack>/]<model>/[<reconstructions>/][<class>/]<name>.png
+
+Originals lie in a folder with one of the names `ORIGINALS`, one for all models or one a model;
+where both are there, the nearer counts. `_ori` or `_rec` behind a name says what the picture is
+where no folder does. A class is a folder below that of the originals, or comes from a table.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from semsim.attacks import ATTACKS
 from semsim.errors import DataError
+from semsim.images import is_image_file
 from semsim.importers.class_names import UNKNOWN, all_classes, read_class_table
 from semsim.importers.file_names import Tree
-from semsim.importers.findings import Findings, Pair
-from semsim.importers.image_sets import find_sets
+from semsim.importers.findings import Findings, Pair, Unread, first_problem
+from semsim.importers.image_sets import find_sets, slug
 from semsim.progress import Report, silent
 from semsim.registry import setting
+from semsim.weights import sha256_of
 from semsim.words import counted
+
+ORIGINALS = (
+    *("original", "originals", "orig", "ori", "clean", "gt", "ground_truth", "groundtruth"),
+    *("real", "target", "targets", "reference", "references", "input", "inputs"),
+)
+RECONSTRUCTIONS = (
+    *("reconstruction", "reconstructions", "reconstructed", "recon", "rec", "recs"),
+    *("output", "outputs", "result", "results"),
+)
+_STEM = re.compile(r"(?P<name>.+?)(?:[_-](?P<role>[a-z]+))?", re.IGNORECASE)
+Folders = tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class VariantFolders:
-    """A folder of originals beside folders with images of the same names, one a variant."""
+    """Folders of pictures of the same names: one of originals, one for each model or variant."""
 
-    originals: str = setting("original", text="Name of the originals' folder.")
+    originals: str = setting("", text="Name of the originals' folder, where it is an unusual one.")
     dataset: str = setting("unknown", text="Name of the data set.")
-    attack: str = setting("unknown", text="Name of the attack.")
+    attack: str = setting("unknown", text="Name of the attack, where no folder has it.")
+    attacks: str = setting("", text="Folders that are attacks by other names, with commas.")
     classes: Path | None = setting(None, text="CSV or Parquet file with image_id and class_name.")
 
     def __call__(self, source: Path, name: str, report: Report = silent) -> Findings:
         """One reconstruction set a variant, named as its folder."""
-        tree, clean = Tree(root=source), source / self.originals
-        folders = tree.top()
-        if not clean.is_dir():
-            raise DataError(
-                f"{source} has no folder {self.originals!r}. It has: "
-                f"{', '.join(path.name for path in folders) or 'none'}. "
-                "Name the one of originals with --originals."
+        tree = _read(source, self.originals)
+        table = self.classes or _class_table(tree)
+        classes = {} if table is None else read_class_table(table)
+        disputed = _disputed(tree)
+        known = {*ATTACKS, *(one.strip() for one in self.attacks.split(","))}
+        groups: dict[str, list[Pair]] = {}
+        for folders in tree.variants:
+            attack, model = _named(folders, known, self.attack)
+            groups.setdefault(attack, []).extend(_pairs(tree, folders, model, classes, disputed))
+        if not any(groups.values()):
+            problem = first_problem(tree.unread)
+            raise DataError(f"No picture in {source} has an original of its name.{problem}")
+        parts = [
+            find_sets(
+                pairs,
+                dataset=self.dataset,
+                attack=attack,
+                classes=all_classes((), (one.class_name for p in groups.values() for one in p)),
+                report=report,
             )
-        originals = _by_name(clean, tree)
-        classes = {} if self.classes is None else read_class_table(self.classes)
-        variants = {f.name: _by_name(f, tree) for f in folders if f != clean}
-        pairs = [
+            for attack, pairs in sorted(groups.items())
+            if pairs
+        ]
+        return tree.told(_joined(parts), *_class_notes(tree, classes, table))
+
+
+@dataclass(kw_only=True)
+class _Variants(Tree):
+    """What has been read so far.
+
+    originals: by the folders they are for and their name, the class and file of each. variants: by
+    its folders, the files of each name. tables: what may say classes.
+    """
+
+    originals: dict[tuple[Folders, str], dict[str, Path]] = field(default_factory=dict)
+    variants: dict[Folders, dict[str, Path]] = field(default_factory=dict)
+    tables: list[Path] = field(default_factory=list)
+
+    @property
+    def classes(self) -> set[str]:
+        return {name for files in self.originals.values() for name in files if name}
+
+    def original(self, folders: Folders, name: str) -> tuple[str, Path] | None:
+        """Class and file of the nearest original called `name`; None where there is not one."""
+        for depth in range(len(folders), -1, -1):
+            found = self.originals.get((folders[:depth], name))
+            if found:
+                return next(iter(found.items())) if len(found) == 1 else None
+        return None
+
+    def names(self, folders: Folders) -> list[str]:
+        """Every name that a variant should have, and those it has beside them."""
+        own = {name for scope, name in self.originals if scope == folders[: len(scope)]}
+        return sorted({*own, *self.variants[folders]})
+
+
+def _read(source: Path, called: str) -> _Variants:
+    if not source.is_dir():
+        raise DataError(f"{source} is not a folder.")
+    tree, rest = _Variants(root=source), []
+    for path in sorted(one for one in source.rglob("*") if not one.is_dir()):
+        inner = path.relative_to(source).parts
+        if any(part.startswith((".", "__MACOSX")) for part in inner):
+            tree.hidden += 1
+        elif not is_image_file(path):
+            tree.tables += [path] if len(inner) == 1 and path.suffix in (".csv", ".parquet") else []
+            tree.leave_out("not an image file", path)
+        elif (found := _original(inner[:-1], path.stem, called)) is not None:
+            _take_original(tree, *found, path)
+        elif len(inner) == 1:
+            tree.leave_out("not in a folder", path)
+        else:
+            rest.append((inner[:-1], path))
+    if not tree.originals:
+        raise DataError(_without_originals(source, called))
+    for folders, path in rest:
+        _take_variant(tree, folders, path)
+    if not tree.variants:
+        raise DataError(f"{source} holds originals and nothing else.")
+    return tree
+
+
+def _original(folders: Folders, stem: str, called: str) -> tuple[Folders, str, str] | None:
+    """The folders an original is for, its class and its name; None for another picture."""
+    names = (called,) if called else ORIGINALS
+    name, role = _parted(stem)
+    for place in range(len(folders) - 1, -1, -1):
+        if folders[place] in names or (not called and folders[place].lower() in names):
+            below = folders[place + 1 :]
+            return _plain(folders[:place]), below[-1] if below else "", name
+    return (folders, "", name) if role in ORIGINALS and folders and not called else None
+
+
+def _parted(stem: str) -> tuple[str, str]:
+    """The name in a file's name, and the word behind it that says what the picture is."""
+    found = _STEM.fullmatch(stem)
+    role = (found["role"] or "").lower() if found else ""
+    return (found["name"], role) if found and role in (*ORIGINALS, *RECONSTRUCTIONS) else (stem, "")
+
+
+def _plain(folders: Folders) -> Folders:
+    """`folders` without those that only say that reconstructions lie in them."""
+    return tuple(one for one in folders if one.lower() not in RECONSTRUCTIONS)
+
+
+def _take_original(tree: _Variants, scope: Folders, kind: str, name: str, path: Path) -> None:
+    kept = tree.originals.setdefault((scope, name), {}).setdefault(kind, path)
+    if kept != path:
+        tree.leave_out(f"{kept.name} has its name", path)
+
+
+def _take_variant(tree: _Variants, folders: Folders, path: Path) -> None:
+    inner = folders[:-1] if len(folders) > 1 and folders[-1] in tree.classes else folders
+    variant = _plain(inner) or inner[-1:]
+    kept = tree.variants.setdefault(variant, {}).setdefault(_parted(path.stem)[0], path)
+    if kept != path:
+        tree.leave_out(f"{kept.name} has its name", path)
+
+
+def _without_originals(source: Path, called: str) -> str:
+    there = ", ".join(sorted(path.name for path in source.iterdir() if path.is_dir())) or "none"
+    wanted = f"{called!r}" if called else f"of originals ({', '.join(ORIGINALS)})"
+    return (
+        f"{source} has no folder {wanted}. It has: {there}. Name the one of originals with "
+        "--originals."
+    )
+
+
+def _named(folders: Folders, attacks: Iterable[str], otherwise: str) -> tuple[str, str]:
+    """Attack and model that the folders of a variant stand for."""
+    for place in (0, -1):
+        if len(folders) > 1 and folders[place] in attacks:
+            return folders[place], "/".join(folders[1:] if place == 0 else folders[:-1])
+    return otherwise, "/".join(folders)
+
+
+def _pairs(
+    tree: _Variants,
+    folders: Folders,
+    model: str,
+    classes: Mapping[str, str],
+    disputed: Mapping[str, str],
+) -> list[Pair]:
+    pairs = []
+    for name in tree.names(folders):
+        found = tree.original(folders, name)
+        if found is None:
+            why = disputed.get(name, "no original in the source")
+            tree.unread.append(Unread(f"image {name} of {model}", why))
+            continue
+        pairs.append(
             Pair(
                 model=model,
-                image_id=image_id,
-                class_name=classes.get(image_id, UNKNOWN),
-                original=originals.get(image_id),
-                reconstruction=images.get(image_id),
+                image_id=name,
+                class_name=classes.get(name) or found[0] or UNKNOWN,
+                original=found[1],
+                reconstruction=tree.variants[folders].get(name),
+                error=disputed.get(name, ""),
             )
-            for model, images in variants.items()
-            for image_id in sorted({*originals, *images})
-        ]
-        found = find_sets(
-            pairs,
-            dataset=self.dataset,
-            attack=self.attack,
-            classes=all_classes((), (pair.class_name for pair in pairs)),
-            report=report,
         )
-        return tree.told(found, *_class_notes(originals, classes))
+    return pairs
 
 
-def _by_name(folder: Path, tree: Tree) -> dict[str, Path]:
-    """The images in `folder` by name without the suffix."""
-    found: dict[str, Path] = {}
-    for path in tree.images_in(folder):
-        kept = found.setdefault(path.stem, path)
-        if kept != path:
-            tree.leave_out(f"{kept.name} has its name", path)
-    return found
+def _disputed(tree: _Variants) -> dict[str, str]:
+    """Names that mean different originals in different folders, with the reason."""
+    files: dict[str, dict[str, list[Path]]] = {}
+    for (_, name), by_class in tree.originals.items():
+        for path in by_class.values():
+            files.setdefault(name, {}).setdefault(sha256_of(path), []).append(path)
+    return {
+        name: (
+            "several originals have this name: "
+            + ", ".join(paths[0].relative_to(tree.root).as_posix() for paths in found.values())
+        )
+        for name, found in files.items()
+        if len(found) > 1
+    }
 
 
-def _class_notes(originals: Mapping[str, Path], classes: Mapping[str, str]) -> list[str]:
-    without = [image_id for image_id in originals if image_id not in classes]
-    strange = sorted(set(classes) - set(originals))
-    notes = []
+def _class_table(tree: _Variants) -> Path | None:
+    """The only table beside the folders that says classes; it is then no longer left out."""
+    found = [path for path in tree.tables if _says_classes(path)]
+    if len(found) != 1:
+        return None
+    tree.unread = [one for one in tree.unread if one.where != found[0].name]
+    return found[0]
+
+
+def _says_classes(path: Path) -> bool:
+    try:
+        return bool(read_class_table(path))
+    except DataError:
+        return False
+
+
+def _joined(parts: Sequence[Findings]) -> Findings:
+    """The sets of all attacks as one; a folder says the attack where there are several."""
+    if len(parts) == 1:
+        return parts[0]
+    sets = [
+        replace(found, folder=f"{slug(found.attack)}__{found.folder}")
+        for part in parts
+        for found in part.sets
+    ]
+    counts = {name: sum(part.counts[name] for part in parts) for name in parts[0].counts}
+    originals = {p.image_id for found in sets for p in found.pairs if not p.error}
+    return Findings(
+        sets=tuple(sets),
+        counts={"attacks": len(parts), **counts, "originals": len(originals)},
+        unread=tuple(one for part in parts for one in part.unread),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+    )
+
+
+def _class_notes(tree: _Variants, classes: Mapping[str, str], table: Path | None) -> list[str]:
+    names = {name: set(found) for (_, name), found in tree.originals.items()}
+    without = [name for name, found in names.items() if name not in classes and found <= {""}]
+    strange = sorted(set(classes) - set(names))
+    notes = [f"Classes come from {table.name}."] if table in tree.tables and table else []
     if without:
         notes.append(
-            f"The class of {len(without)} of {counted(len(originals), 'original')} is not known "
+            f"The class of {len(without)} of {counted(len(names), 'original')} is not known "
             f"({UNKNOWN!r}); people can be asked only if two pictures show the same (pair task)."
         )
     if strange:

@@ -1,0 +1,177 @@
+"""A zip is unpacked into a folder that goes with whoever holds it; what could do harm is refused.
+
+Nothing in an archive is believed: its entries are counted while they are unpacked, and written
+below the folder only.
+"""
+
+import shutil
+import stat
+import tempfile
+import weakref
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from semsim.errors import DataError
+from semsim.images import SUFFIXES, is_image_file
+from semsim.importers.findings import Unread
+from semsim.progress import Progress, Report
+from semsim.words import counted
+
+MOST_PICTURES = 20_000
+MOST_BYTES = 4 * 1000**3  # of all files as they lie on the disk
+READ = {*SUFFIXES, ".csv", ".tsv", ".parquet", ".json", ".txt", ".pkl", ".pickle"}
+_MOST_ENTRIES = 2 * MOST_PICTURES
+_PUT_OFF = 100 * 1000**2  # bytes up to which no archive is a bomb
+_SHRINKS = 200  # times; neither pictures nor tables become smaller than that
+_CHUNK = 1 << 20
+_ENCRYPTED = 1  # bit of an entry's flags
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+
+
+class Unpacked:
+    """A folder with what was unpacked, deleted when nothing refers to this any more.
+
+    unread: entries that were not unpacked.
+    """
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="semsim-import-"))
+        self.unread: tuple[Unread, ...] = ()
+        self._gone = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """What is to be unpacked, and where to below the folder."""
+
+    info: zipfile.ZipInfo
+    place: PurePosixPath
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a file is a zip, whatever it is called."""
+    return path.is_file() and zipfile.is_zipfile(path)
+
+
+def unpack(archive: Path, report: Report) -> Unpacked:
+    """The files of a zip that importers read; `DataError` for one that is refused or broken."""
+    found = Unpacked()
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            entries, unread = _wanted(opened, archive)
+            left = MOST_BYTES
+            for done, one in enumerate(entries, start=1):
+                left -= _unpack(opened, one, found.folder, left)
+                report(Progress(done, len(entries), "unpacking"))
+    except _BROKEN as error:
+        raise DataError(f"{archive.name} is not a readable zip ({error}).") from error
+    found.unread = tuple(unread)
+    return found
+
+
+def check_folder(folder: Path) -> None:
+    """`DataError` where a folder holds more pictures, or more bytes, than are imported at once."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    _check(
+        folder.name,
+        sum(is_image_file(path) for path in files),
+        sum(path.stat().st_size for path in files),
+    )
+
+
+def inner(folder: Path) -> Path:
+    """`folder`, or what lies in it where archives wrap theirs: one folder with folders in it."""
+    entries = _shown(folder)
+    while len(entries) == 1 and any(path.is_dir() for path in _shown(entries[0])):
+        folder = entries[0]
+        entries = _shown(folder)
+    return folder
+
+
+def _shown(folder: Path) -> list[Path]:
+    """What lies in a folder, hidden files apart; nothing of a file."""
+    if not folder.is_dir():
+        return []
+    return [path for path in folder.iterdir() if not path.name.startswith(".")]
+
+
+def _wanted(opened: zipfile.ZipFile, archive: Path) -> tuple[list[_Entry], list[Unread]]:
+    infos = [info for info in opened.infolist() if not info.is_dir()]
+    if len(infos) > _MOST_ENTRIES:
+        raise DataError(f"{archive.name} holds {len(infos):,} files; at most {_MOST_ENTRIES:,}.")
+    entries: dict[str, _Entry] = {}
+    unread = []
+    for info in infos:
+        place = _place(info, archive)
+        if any(part.startswith((".", "__MACOSX")) for part in place.parts):
+            continue
+        key = place.as_posix().lower()  # some file systems ignore case
+        if place.suffix.lower() not in READ:
+            unread.append(Unread(place.as_posix(), "no kind of file that is read"))
+        elif key in entries:
+            unread.append(Unread(place.as_posix(), "the archive has two files of this name"))
+        else:
+            entries[key] = _Entry(info, place)
+    kept = list(entries.values())
+    _check_bomb(kept, archive)
+    return kept, unread
+
+
+def _place(info: zipfile.ZipInfo, archive: Path) -> PurePosixPath:
+    place = PurePosixPath(info.filename.replace("\\", "/"))
+    strange = place.is_absolute() or ".." in place.parts or ":" in info.filename or not place.name
+    if strange or stat.S_ISLNK(info.external_attr >> 16):
+        raise DataError(f"{archive.name} holds {info.filename!r}, which leads out of it. Refused.")
+    if info.flag_bits & _ENCRYPTED:
+        raise DataError(f"{archive.name} is encrypted. Unpack it, then import the folder.")
+    return place
+
+
+def _check_bomb(entries: list[_Entry], archive: Path) -> None:
+    size = sum(one.info.file_size for one in entries)
+    packed = archive.stat().st_size
+    if size > max(_PUT_OFF, _SHRINKS * packed):
+        raise DataError(
+            f"{archive.name} has {packed:,} bytes and would become {size:,}: no pictures shrink so "
+            "much. Refused."
+        )
+    pictures = sum(one.place.suffix.lower() in SUFFIXES for one in entries)
+    _check(archive.name, pictures, size)
+    free = shutil.disk_usage(tempfile.gettempdir()).free
+    if size > free:
+        raise DataError(f"{archive.name} needs {size:,} bytes to be unpacked; {free:,} are free.")
+
+
+def _check(name: str, pictures: int, size: int) -> None:
+    if pictures > MOST_PICTURES:
+        raise DataError(
+            f"{name} holds {counted(pictures, 'picture')}; at most {MOST_PICTURES:,} are imported "
+            "at once. Import a part of them at a time."
+        )
+    if size > MOST_BYTES:
+        raise DataError(
+            f"{name} holds {size:,} bytes; at most {MOST_BYTES:,} are imported at once."
+        )
+
+
+def _unpack(opened: zipfile.ZipFile, one: _Entry, folder: Path, left: int) -> int:
+    """How many bytes were written; `DataError` where that is more than the entry says."""
+    target = folder / one.place
+    target.parent.mkdir(parents=True, exist_ok=True)
+    written = 0
+    with opened.open(one.info) as source, target.open("xb") as out:
+        for chunk in _chunks(source):
+            written += len(chunk)
+            if written > min(left, one.info.file_size):
+                raise DataError(f"{one.place} is larger than the archive says. Refused.")
+            out.write(chunk)
+    return written
+
+
+def _chunks(source: IO[bytes]) -> Iterator[bytes]:
+    while chunk := source.read(_CHUNK):
+        yield chunk

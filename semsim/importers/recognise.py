@@ -1,0 +1,121 @@
+"""Which importer reads a source: all are tried, and those that do not say why."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from semsim.errors import DataError, SemsimError
+from semsim.importers.archives import Unpacked, check_folder, inner, is_archive, unpack
+from semsim.importers.findings import Findings, Importer, ImportPlan, Unread
+from semsim.progress import Progress, Report, silent
+from semsim.registry import setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recognise:
+    """A folder, a zip or a table of any layout that is known: shown first, kept when you say so."""
+
+    dataset: str = setting("", text="Name of the data set.")
+    attack: str = setting("", text="Name of the attack, where no folder has it.")
+    classes: Path | None = setting(
+        None, text="Class names, one a line, or a table of image_id and class_name."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Tried:
+    """What one importer found, with the settings it had."""
+
+    kind: str
+    settings: Mapping[str, Any]
+    found: Findings
+    place: int
+
+    @property
+    def rank(self) -> tuple[int, int, int]:
+        """Less is better: what is left out, then what is found, then the order of the registry."""
+        size = self.found.counts.get("reconstructions", 0) + self.found.counts.get("votes", 0)
+        return len(self.found.unread), -size, self.place
+
+
+@dataclass(kw_only=True)
+class _Source:
+    """A source where importers can look at it. held: what must stay while they do."""
+
+    path: Path
+    held: Unpacked | None = None
+    unread: tuple[Unread, ...] = field(default=())
+
+
+def recognise(
+    importers: Mapping[str, Importer],
+    source: Path,
+    name: str,
+    settings: Mapping[str, Any],
+    report: Report = silent,
+) -> ImportPlan:
+    """The plan of the importer that leaves least of `source` out, and why no other was taken.
+
+    settings: go to every importer that has them. Raises `DataError` with the reasons of all where
+    none reads it, and where it is too large, encrypted, broken, or an archive made to do harm.
+    """
+    at = _opened(source, report)
+    tried: list[_Tried] = []
+    refusals: dict[str, str] = {}
+    for place, (kind, importer) in enumerate(importers.items()):
+        report(Progress(place, len(importers), f"trying {kind}"))
+        own = {one.name for one in fields(importer)}
+        chosen = replace(importer, **{key: settings[key] for key in settings if key in own})
+        try:
+            found = chosen(at.path, name, silent)
+            tried.append(_Tried(kind=kind, settings=asdict(chosen), found=found, place=place))
+        except (SemsimError, OSError) as error:
+            refusals[kind] = _without(at.path, str(error))
+    report(Progress(len(importers), len(importers), "tried"))
+    if not tried:
+        reasons = "\n".join(f"  {kind}: {why}" for kind, why in refusals.items())
+        raise DataError(f"No importer reads {source.name}:\n{reasons}")
+    best, *others = sorted(tried, key=lambda one: one.rank)
+    refusals |= {one.kind: f"reads it too, {_behind(one, best)}" for one in others}
+    return ImportPlan(
+        name=name,
+        kind=best.kind,
+        source=source,
+        settings=best.settings,
+        found=_told(best.found, at),
+        refusals=refusals,
+        held=at.held,
+    )
+
+
+def _opened(source: Path, report: Report) -> _Source:
+    if not source.exists():
+        raise DataError(f"There is nothing at {source}.")
+    if source.is_dir():
+        check_folder(source)
+        return _Source(path=inner(source))
+    if not is_archive(source):
+        return _Source(path=source)
+    held = unpack(source, report)
+    files = [path for path in held.folder.rglob("*") if path.is_file()]
+    alone = len(files) == 1
+    return _Source(path=files[0] if alone else inner(held.folder), held=held, unread=held.unread)
+
+
+def _behind(one: _Tried, best: _Tried) -> str:
+    if len(one.found.unread) > len(best.found.unread):
+        return f"but leaves {len(one.found.unread):,} out where {best.kind} leaves out fewer"
+    return f"but no better than {best.kind}"
+
+
+def _told(found: Findings, at: _Source) -> Findings:
+    """`found` with what the archive left out, and without the folder it was unpacked in."""
+    if at.held is None:
+        return found
+    named = [Unread(one.where, _without(at.held.folder, one.why)) for one in found.unread]
+    return replace(found, unread=(*at.unread, *named))
+
+
+def _without(folder: Path, text: str) -> str:
+    return text.replace(f"{folder}/", "").replace(str(folder), folder.name)

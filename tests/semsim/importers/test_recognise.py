@@ -1,0 +1,149 @@
+"""A folder, a zip or a table of any known layout, recognised, shown and kept."""
+
+import gc
+import stat
+import zipfile
+
+import pytest
+from typer.testing import CliRunner
+
+from semsim.cli.imports import app
+from semsim.errors import DataError
+from semsim.importers import AUTO, IMPORTERS, archives, plan_import
+from semsim.importers.import_folder import carry_out, places_of
+from semsim.sets.reader import read_set
+
+
+def zipped(folder, path, wrap="drop"):
+    """`folder` as a zip with one more folder around it, and what a file manager leaves."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for one in sorted(folder.rglob("*")):
+            if one.is_file():
+                archive.write(one, f"{wrap}/{one.relative_to(folder)}")
+        archive.writestr(f"__MACOSX/{wrap}/._1.png", b"x")
+    return path
+
+
+@pytest.fixture
+def drop(tmp_path, draw):
+    """Two attacks on two models, originals apart by class; one picture has no original."""
+    root = tmp_path / "drop"
+    for image, kind in enumerate(("cat", "dog", "cow")):
+        draw(root / f"originals/{kind}/{image}.png", image)
+        for n, model in enumerate(("invgrad/net", "invgrad/other", "prior/net")):
+            draw(root / model / kind / f"{image}_rec.png", 10 * image + n + 50)
+    draw(root / "invgrad/net/stray.png", 7)
+    return root
+
+
+@pytest.mark.parametrize("kind", IMPORTERS)
+def test_every_layout_is_recognised_and_reads_as_its_own_importer_reads_it(kind, example):
+    source = example(kind)
+    own, plan = plan_import(kind, source, "n"), plan_import(AUTO, source, "n")
+    assert plan.kind == kind
+    assert plan.found.counts == own.found.counts
+    assert set(plan.refusals) == set(IMPORTERS) - {kind}
+    assert all(plan.refusals.values())
+
+
+def test_several_models_and_attacks_in_one_drop(drop, tmp_path):
+    source = zipped(drop, tmp_path / "drop.zip")
+    plan = plan_import(AUTO, source, "mine")
+    found = {(one.attack, one.model): one for one in plan.found.sets}
+    assert list(found) == [("invgrad", "net"), ("invgrad", "other"), ("prior", "net")]
+    assert {one.classes for one in found.values()} == {("cat", "cow", "dog")}
+    assert [str(one) for one in plan.found.unread] == [
+        "image stray of net: no original in the source"
+    ]
+    text = plan.text()
+    assert "net by invgrad on unknown: 3 of 3 pairs, 6×6 pixels, 3 classes (cat, cow, dog)" in text
+    assert "Not taken: train-with-ori: " in text
+    assert str(plan.held.folder) not in text
+    places = places_of("mine", tmp_path / "data")
+    carry_out(plan, places)
+    kept = [read_set(places.sets / one.folder) for one in plan.found.sets]
+    assert [(len(one.pairs), one.run["attack"]["name"]) for one in kept] == [
+        *((3, "invgrad"), (3, "invgrad"), (3, "prior"))
+    ]
+
+
+def test_what_was_unpacked_goes_with_the_plan(drop, tmp_path):
+    plan = plan_import(AUTO, zipped(drop, tmp_path / "drop.zip"), "mine")
+    folder = plan.held.folder
+    assert folder.is_dir()
+    del plan
+    gc.collect()
+    assert not folder.exists()
+
+
+def test_where_nobody_reads_it_every_importer_says_why(tmp_path):
+    (tmp_path / "odd.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(DataError) as error:
+        plan_import(AUTO, tmp_path / "odd.csv", "n")
+    for kind in IMPORTERS:
+        assert f"  {kind}: " in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("entries", "why"),
+    [
+        ({"../out.png": b"x"}, "leads out of it"),
+        ({"/etc/out.png": b"x"}, "leads out of it"),
+        ({"a\\..\\..\\out.png": b"x"}, "leads out of it"),
+        ({"big.csv": bytes(archives._PUT_OFF + 1)}, "no pictures shrink so much"),
+        ({f"{n}.png": b"x" for n in range(archives.MOST_PICTURES + 1)}, "20,001 pictures"),
+    ],
+    ids=["up", "root", "backslashes", "bomb", "many"],
+)
+def test_an_archive_that_could_do_harm_is_refused(tmp_path, entries, why):
+    with zipfile.ZipFile(tmp_path / "bad.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    with pytest.raises(DataError, match=why):
+        plan_import(AUTO, tmp_path / "bad.zip", "n")
+
+
+def test_links_encryption_and_broken_archives_are_refused(tmp_path):
+    path = tmp_path / "bad.zip"
+    link = zipfile.ZipInfo("link.png")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(link, "/etc/passwd")
+    with pytest.raises(DataError, match="leads out of it"):
+        plan_import(AUTO, path, "n")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("1.png", b"x" * 100)
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"x" * 100, b"y" * 100))  # its checksum is of another content
+    with pytest.raises(DataError, match="not a readable zip"):
+        plan_import(AUTO, path, "n")
+    flags = bytearray(whole)
+    flags[whole.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(flags)
+    with pytest.raises(DataError, match="is encrypted"):
+        plan_import(AUTO, path, "n")
+
+
+def test_a_huge_picture_is_left_out(drop, draw, monkeypatch):
+    monkeypatch.setenv("SEMSIM_MAX_MEGAPIXELS", "0.0001")
+    draw(drop / "prior/net/cat/0_rec.png", 1, (11, 11))
+    plan = plan_import(AUTO, drop, "n")
+    (left,) = [one.why for one in plan.found.unread if "0 of net" in one.where]
+    assert "is too large" in left
+
+
+def test_the_command_shows_the_plan_and_asks(drop, tmp_path):
+    words = [AUTO, str(drop), "--data-dir", str(tmp_path / "data")]
+    shown = CliRunner().invoke(app, words, input="n\n")
+    assert shown.exit_code == 1
+    assert "Keep this?" in shown.output
+    assert "image stray of net" in shown.output
+    assert not (tmp_path / "data").exists()
+    dry = CliRunner().invoke(app, [*words, "--dry-run"])
+    assert "Keep this?" not in dry.output
+    assert not (tmp_path / "data").exists()
+    kept = CliRunner().invoke(app, [*words, "--yes", "--dataset", "pets"])
+    assert kept.exit_code == 1, kept.output  # something was left out
+    folders = sorted(path.name for path in (tmp_path / "data/runs/drop").iterdir())
+    assert folders == ["import.json", "invgrad__net", "invgrad__other", "prior__net"]
+    assert read_set(tmp_path / "data/runs/drop/prior__net").run["dataset"]["name"] == "pets"
