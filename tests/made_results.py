@@ -1,5 +1,6 @@
 """A study and a reader of pages, for tests of what the Results page says."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from html.parser import HTMLParser
@@ -31,6 +32,18 @@ def study(task=Task.RECOGNITION, *, n_items=60, n_decoys=0, targets=None, **spec
         protocol="abc",
         targets=targets or {},
     )
+
+
+def shown_study(**changes) -> Study:
+    """A study as lists and heads show it: of symbols, made at noon."""
+    made = replace(
+        study(n_items=48, seed=7),
+        name="Symbols",
+        created=datetime(2026, 3, 1, 12, tzinfo=UTC),
+        dataset="symbols",
+        models=("resnet20-4/none", "convnet8/none"),
+    )
+    return replace(made, **changes)
 
 
 class Page(HTMLParser):

@@ -7,14 +7,16 @@ from pathlib import Path
 import pytest
 from study_factory import fresh_database, small_study
 
+from annotation.accounts import register
 from annotation.domain import Study
 from annotation.store import Store
 from annotation.study.labelling import join
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with fresh_database("sqlite", tmp_path) as url, Store(url) as opened:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """SQLite, or the database that a test names by indirect parameters."""
+    with fresh_database(getattr(request, "param", "sqlite"), tmp_path) as url, Store(url) as opened:
         yield opened
 
 
@@ -42,3 +44,9 @@ def anna(store, study):
 @pytest.fixture
 def ben(store, study):
     return join(store, study.token, "Ben").annotator
+
+
+@pytest.fixture
+def cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passwords are kept as always, but five times as cheap to check."""
+    monkeypatch.setattr(register, "PARALLELISM", 1)

@@ -18,12 +18,7 @@ from annotation.study.labelling import set_status
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PASSWORD = "four words make one"
-
-
-@pytest.fixture(autouse=True)
-def cheap(monkeypatch):
-    """Passwords are kept as always, but five times as cheap to check."""
-    monkeypatch.setattr(accounts, "PARALLELISM", 1)
+pytestmark = pytest.mark.usefixtures("cheap_passwords")
 
 
 @pytest.fixture

@@ -8,12 +8,7 @@ from annotation.accounts import register as accounts
 from annotation.accounts.start import ensure_administrator, require_loopback, who_may_enter
 
 PASSWORD = "four words make one"
-
-
-@pytest.fixture(autouse=True)
-def cheap(monkeypatch):
-    """Passwords are kept as always, but five times as cheap to check."""
-    monkeypatch.setattr(accounts, "PARALLELISM", 1)
+pytestmark = pytest.mark.usefixtures("cheap_passwords")
 
 
 def answers(*given):

@@ -11,12 +11,7 @@ from annotation.errors import SignInError
 from annotation.store import Store
 
 PASSWORD = "four words make one"
-
-
-@pytest.fixture(autouse=True)
-def cheap(monkeypatch):
-    """Passwords are kept as always, but five times as cheap to check."""
-    monkeypatch.setattr(accounts, "PARALLELISM", 1)
+pytestmark = pytest.mark.usefixtures("cheap_passwords")
 
 
 @pytest.fixture

@@ -1,18 +1,10 @@
 """The command group `annotators`, in process."""
 
 import pytest
-from study_factory import write_set
-from typer.testing import CliRunner
-
-from annotation.cli.main import app
 
 
 @pytest.fixture
-def run(tmp_path):
-    def run(*arguments):
-        return CliRunner().invoke(app, [*map(str, arguments), "--data-dir", str(tmp_path)])
-
-    folder = write_set(tmp_path / "set", probabilities={"reconstruction": {"TRUE": 0.9}})
+def run(run, folder):
     run("create", "demo", "--set", folder, "--simulated", "--votes-per-item", "3")
     run("simulate", "demo", "--annotators", "3")
     return run

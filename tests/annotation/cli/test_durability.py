@@ -4,27 +4,13 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from study_factory import write_set
-from typer.testing import CliRunner
 
-from annotation.cli.main import app
 from annotation.store.backup import backups
 
-SURE = {"reconstruction": {"TRUE": 0.9}}
-
 
 @pytest.fixture
-def run(tmp_path):
-    def run(*arguments):
-        return CliRunner().invoke(app, [*map(str, arguments), "--data-dir", str(tmp_path)])
-
-    return run
-
-
-@pytest.fixture
-def labelled(run, tmp_path):
+def labelled(run, folder, tmp_path):
     """A data folder with a study of four items and four votes."""
-    folder = write_set(tmp_path / "set", probabilities=SURE)
     assert run("create", "demo", "--set", folder, "--simulated").exit_code == 0
     assert run("simulate", "demo", "--annotators", "1").exit_code == 0
     return tmp_path

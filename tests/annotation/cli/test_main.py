@@ -8,27 +8,9 @@ from contextlib import closing
 
 import pandas as pd
 import pytest
-from study_factory import write_set
-from typer.testing import CliRunner
 
-from annotation.cli.main import app
 from annotation.formats import FORMATS
 from annotation.study.manifests import COLUMNS
-
-SURE = {"reconstruction": {"TRUE": 0.9}}
-
-
-@pytest.fixture
-def run(tmp_path):
-    def run(*arguments):
-        return CliRunner().invoke(app, [*map(str, arguments), "--data-dir", str(tmp_path)])
-
-    return run
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return write_set(tmp_path / "set", probabilities=SURE)
 
 
 def test_from_sets_to_tables(run, folder, tmp_path):

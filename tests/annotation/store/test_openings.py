@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from contracts.store_invariants import START, make_study
 from sqlalchemy import text
-from study_factory import DATABASES, fresh_database
+from study_factory import DATABASES
 
 from annotation.domain import Answer, StimulusKind
 from annotation.spec import Task
-from annotation.store import Store, openings
+from annotation.store import openings
 from annotation.store.tables import SlotRow, StimulusRow
 from annotation.study.labelling import join, next_items, progress, progress_of, vote
 from annotation.study.protocols import amend
@@ -20,13 +20,6 @@ LATER = START + timedelta(hours=1)
 
 
 in_every_database = pytest.mark.parametrize("store", DATABASES, indirect=True)
-
-
-@pytest.fixture
-def store(request, tmp_path):
-    kind = getattr(request, "param", "sqlite")
-    with fresh_database(kind, tmp_path) as url, Store(url) as opened:
-        yield opened
 
 
 def a_study(store, tmp_path, n_images=4, **spec):

@@ -5,13 +5,12 @@ from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from study_factory import DATABASES, fresh_database, write_set
+from study_factory import DATABASES, write_set
 
 from annotation.design import quality
 from annotation.domain import Answer, Step, StudyStatus, TrialKind, VoteStatus
 from annotation.errors import AnswerError, ConflictError, NotAllowedError, NotFoundError
 from annotation.spec import StudySpec, Task
-from annotation.store import Store
 from annotation.store.tables import AnnotatorRow, SlotRow, StimulusRow, TrialRow, VoteRow
 from annotation.study import participants as people
 from annotation.study.create import create_study
@@ -34,13 +33,6 @@ LABELS = ("Cat", "Cat", "cow", "cow", "star", "star", "sun", "sun")
 
 
 BOTH = pytest.mark.parametrize("store", DATABASES, indirect=True)
-
-
-@pytest.fixture
-def store(request, tmp_path):
-    kind = getattr(request, "param", "sqlite")
-    with fresh_database(kind, tmp_path) as url, Store(url) as opened:
-        yield opened
 
 
 @pytest.fixture

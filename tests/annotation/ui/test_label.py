@@ -4,13 +4,11 @@ import re
 
 import gradio as gr
 
-from annotation.ui import STATIC, STATIC_URL, StudyContext, label
-from semsim.analysis.dawid_skene import dawid_skene
+from annotation.ui import STATIC, STATIC_URL, label
 
 
-def test_the_page_holds_the_widget_and_runs_nothing(store, images, make_study):
+def test_the_page_holds_the_widget_and_runs_nothing(context, make_study):
     study = make_study()
-    context = StudyContext(store=store, images=images, find_sets=lambda: [], fit=dawid_skene)
     with gr.Blocks(analytics_enabled=False) as demo:
         assert label.render(context) == []
     config = str(demo.config)

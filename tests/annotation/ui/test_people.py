@@ -3,19 +3,10 @@
 from datetime import UTC, datetime
 
 import gradio as gr
-import pytest
-from study_factory import fresh_database, small_study
+from study_factory import small_study
 
-from annotation.store import Store
 from annotation.study import labelling, participants
-from annotation.ui import StudyContext, people
-from semsim.analysis.dawid_skene import dawid_skene
-
-
-@pytest.fixture
-def context(tmp_path):
-    with fresh_database("sqlite", tmp_path) as url, Store(url) as store:
-        yield StudyContext(store=store, images=tmp_path, find_sets=list, fit=dawid_skene)
+from annotation.ui import people
 
 
 def test_a_look_that_began_before_an_erasure_takes_nobody_from_the_screen(context, tmp_path):

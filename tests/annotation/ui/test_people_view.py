@@ -4,8 +4,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from made_results import shown_study as study
 
-from annotation.domain import AnnotatorRow, AnnotatorStatus, Study, StudyStatus
+from annotation.domain import AnnotatorRow, AnnotatorStatus
 from annotation.spec import StudySpec, Task
 from annotation.ui import people_view
 from annotation.votes.exclusion import Effect, ModelRate
@@ -23,26 +24,6 @@ EFFECT = Effect(
     n_undecided=3,
     models=(ModelRate(model="m", before=0.5, after=None, decided_before=2, decided_after=0),),
 )
-
-
-def study(**changes) -> Study:
-    made = Study(
-        id="s1",
-        name="Symbols",
-        task=Task.RECOGNITION,
-        status=StudyStatus.RUNNING,
-        spec=StudySpec(name="Symbols", task=Task.RECOGNITION),
-        token="link",
-        created=NOW,
-        protected=False,
-        dataset="symbols",
-        models=("m",),
-        n_items=48,
-        n_decoys=0,
-        n_failed=0,
-        protocol="abc",
-    )
-    return replace(made, **changes)
 
 
 def test_a_row_tells_all():

@@ -4,21 +4,14 @@ import uuid
 from datetime import UTC, datetime
 
 import gradio as gr
-import pytest
 from study_factory import answer_all, joined
 
 from annotation.domain import Answer
 from annotation.errors import NotFoundError
 from annotation.study.labelling import join, next_items, vote
 from annotation.tasks.kind import NONE
-from annotation.ui import StudyContext, results
+from annotation.ui import results
 from annotation.ui.results_data import ResultsCache
-from semsim.analysis.dawid_skene import dawid_skene
-
-
-@pytest.fixture
-def context(store, images):
-    return StudyContext(store=store, images=images, find_sets=list, fit=dawid_skene)
 
 
 def look(context, chosen=""):

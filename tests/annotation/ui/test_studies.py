@@ -4,20 +4,10 @@ from types import SimpleNamespace
 
 import gradio as gr
 import pytest
-from study_factory import write_set
 
 from annotation.study.labelling import list_studies
 from annotation.study.protocols import protocol_versions
-from annotation.ui import StudyContext, protocol_panel, studies
-from semsim.analysis.dawid_skene import dawid_skene
-
-
-@pytest.fixture
-def context(store, images, tmp_path):
-    folder = write_set(tmp_path / "sets" / "one", model="one")
-    return StudyContext(
-        store=store, images=images, find_sets=lambda: [("One", folder)], fit=dawid_skene
-    )
+from annotation.ui import protocol_panel, studies
 
 
 @pytest.mark.parametrize("account", [None, "eva"], ids=["no accounts", "an account"])

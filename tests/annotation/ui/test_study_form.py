@@ -13,17 +13,8 @@ from annotation.domain import Answer
 from annotation.errors import StudyError
 from annotation.spec import HeadlineRule, StudySpec, Task
 from annotation.study.labelling import join, next_items, vote
-from annotation.ui import StudyContext, study_form
+from annotation.ui import study_form
 from annotation.ui.study_form import spec_of
-from semsim.analysis.dawid_skene import dawid_skene
-
-
-@pytest.fixture
-def context(store, images, tmp_path):
-    folder = write_set(tmp_path / "sets" / "one", model="one")
-    return StudyContext(
-        store=store, images=images, find_sets=lambda: [("One", folder)], fit=dawid_skene
-    )
 
 
 @pytest.fixture(scope="module")

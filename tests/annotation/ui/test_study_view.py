@@ -5,35 +5,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from made_results import Page
+from made_results import shown_study as study
 
-from annotation.domain import AnnotatorRow, Study, StudyProgress, StudyStatus, TargetTest
+from annotation.domain import AnnotatorRow, StudyProgress, StudyStatus, TargetTest
 from annotation.spec import StudySpec, Task
 from annotation.ui import study_view
 from annotation.web.downloads import DOWNLOADS
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 NASTY = "<img src=x onerror=alert(1)>"
-
-
-def study(**changes) -> Study:
-    spec = StudySpec(name="Symbols", task=Task.RECOGNITION, seed=7)
-    made = Study(
-        id="s1",
-        name="Symbols",
-        task=Task.RECOGNITION,
-        status=StudyStatus.RUNNING,
-        spec=spec,
-        token="link",
-        created=NOW,
-        protected=False,
-        dataset="symbols",
-        models=("resnet20-4/none", "convnet8/none"),
-        n_items=48,
-        n_decoys=0,
-        n_failed=0,
-        protocol="abc",
-    )
-    return replace(made, **changes)
 
 
 def annotator(**changes) -> AnnotatorRow:
