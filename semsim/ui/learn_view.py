@@ -18,6 +18,7 @@ from semsim.learning.splits import Counts, HoldOut
 from semsim.learning.triplets import Inventory, JudgedOriginal
 from semsim.metrics.provenance import START, WEIGHT_OF
 from semsim.progress import Progress
+from semsim.reporting import canvas
 from semsim.ui.jobpanel import when
 from semsim.ui.markup import pieces
 from semsim.ui.plots import GREY, empty_plot
@@ -25,7 +26,8 @@ from semsim.ui.plots import GREY, empty_plot
 _HTML = pieces("learn.html")
 _SHOWN_IDS = 12  # originals named in a list before the rest is only counted
 _CURVE_POINTS = 600  # more than a curve has pixels
-_LINES = {"plus": "#2563eb", "minus": "#ea580c"}
+_LINES = {"plus": canvas.LEAKED, "minus": canvas.PRIVATE}
+_COURSE = canvas.SERIES[2]  # of loss and AUC, which are of neither side
 _STATE_WORDS = {
     JobState.QUEUED: "waiting",
     JobState.RUNNING: "running",
@@ -125,7 +127,7 @@ def loss_figure(history: Sequence[Progress], job_id: str) -> go.Figure:
         y=[p.values["loss"] for p in points],
         mode="lines",
         name="loss of a batch",
-        line={"color": _LINES["plus"], "width": 1.5},
+        line={"color": _COURSE, "width": 1.5},
     )
     return figure
 
@@ -169,7 +171,7 @@ def auc_figure(history: Sequence[Progress], job_id: str) -> go.Figure:
         y=[row["validation_auc"] for row in epochs],
         mode="lines+markers",
         name="AUC, all originals together",
-        line={"color": _LINES["plus"], "dash": "dash"},
+        line={"color": _COURSE, "dash": "dash"},
     )
     return figure
 

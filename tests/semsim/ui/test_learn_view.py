@@ -10,6 +10,7 @@ from semsim.learning.orders import Facts
 from semsim.learning.splits import Counts, HoldOut
 from semsim.learning.triplets import Inventory, JudgedOriginal
 from semsim.progress import Progress
+from semsim.reporting import canvas
 from semsim.ui.learn_view import (
     TrainingRow,
     auc_figure,
@@ -236,6 +237,16 @@ def test_auc_is_drawn_of_the_epochs_that_have_one():
     ]
     (curve,) = auc_figure(history, "j").data
     assert (list(curve.x), list(curve.y)) == ([2], [0.75])
+
+
+def test_what_leaked_is_warm_and_what_stayed_private_cool():
+    values = {"d_plus": 1.0, "d_minus": 2.0, "validation_d_plus": 1.0, "validation_d_minus": 2.0}
+    history = [batch(0.5, 5, 1.0), end(1, **values, validation_auc=0.75)]
+    leaked, private = canvas.LEAKED, canvas.PRIVATE
+    drawn = [curve.line.color for curve in distance_figure(history, "j").data]
+    assert drawn == [leaked, private, leaked, private]
+    courses = [figure(history, "j").data[0].line.color for figure in (loss_figure, auc_figure)]
+    assert not {leaked, private, None} & set(courses)
 
 
 def test_without_held_out_originals_two_curves_are_left():
