@@ -96,7 +96,8 @@ class TerminalBar:
 
     title: what stands before the bar. unit: of its speed; "B" is written with k, M and G.
     A stage is what stands before the first colon of a note, such as an epoch; its line is the last
-    note it had, with the share of the work that was done.
+    note it had, with the share of the work that was done. So what puts a name before the notes of
+    others sets it apart by a comma.
     """
 
     def __init__(self, title: str = "", unit: str = "it") -> None:

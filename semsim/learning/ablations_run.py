@@ -341,6 +341,6 @@ def _part_of(report: Report, number: int, total: int, name: str) -> Report:
     def tell(progress: Progress) -> None:
         share = progress.done / progress.total if progress.total else 0.0
         done = _STEPS * number + round(_STEPS * min(1.0, share))
-        report(Progress(done, _STEPS * total, f"{name}: {progress.note}"))
+        report(Progress(done, _STEPS * total, f"{name}, {progress.note}"))
 
     return tell

@@ -90,7 +90,7 @@ def halves(report: Report, controls: str) -> tuple[Report, Report]:
         report(replace(progress, total=2 * progress.total))
 
     def second(progress: Progress) -> None:
-        note = f"control, shuffled votes: {progress.note}"
+        note = f"control, shuffled votes, {progress.note}"
         report(Progress(progress.total + progress.done, 2 * progress.total, note))
 
     return first, second

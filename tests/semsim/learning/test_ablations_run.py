@@ -24,6 +24,7 @@ from semsim.learning.ablations_run import (
 from semsim.learning.card import card_markdown, read_card
 from semsim.learning.orders import Facts, Order, read_facts
 from semsim.learning.splits import HoldOut
+from semsim.terminal import TerminalBar
 
 SETTINGS = TrainSettings(
     backbone="lenet", lr=0.005, batch_size=8, epochs=1, triplets_per_original=2, device="cpu"
@@ -88,6 +89,16 @@ def test_a_study_that_is_stopped_goes_on_without_doing_anything_twice(material, 
     assert done[-1].done == done[-1].total == 2000
     assert [row["value"] for row in whole["rows"]] == [0.5, 1.0]
     assert whole["simulated"] is True
+
+
+def test_a_log_has_a_line_an_epoch_of_every_arm(material, place, tmp_path, capsys):
+    with TerminalBar() as report:
+        plan = replace(PLAN, settings=replace(SETTINGS, epochs=2))
+        run_study(plan, material, place, tmp_path / "study", report)
+    lines = [line.split("% ")[1] for line in capsys.readouterr().err.splitlines()]
+    losses = [line.split(" loss ")[0] for line in lines if " loss " in line]
+    arms = ("0.5-seed-0, 1 of 2", "1.0-seed-0, 2 of 2")
+    assert losses == [f"{arm}, epoch {number} of 2:" for arm in arms for number in (1, 2)]
 
 
 def test_jobs_remember_what_they_were_asked(asked, material, place, tmp_path):

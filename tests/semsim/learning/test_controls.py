@@ -29,6 +29,7 @@ from semsim.learning.train import train
 from semsim.metrics.network import load_semsim
 from semsim.metrics.provenance import SHUFFLED, START, read_training
 from semsim.progress import Progress
+from semsim.terminal import TerminalBar
 
 
 @pytest.fixture
@@ -168,6 +169,17 @@ def test_one_bar_for_both_trainings_and_one_set_of_curves():
     second(Progress(5, 10, "b", {"loss": 2.0}))
     assert [(p.done, p.total) for p in told] == [(10, 20), (15, 20)]
     assert [dict(p.values) for p in told] == [{"loss": 1.0}, {}]
+
+
+def test_a_log_has_a_line_an_epoch_of_the_control_as_of_the_training(
+    asked, material, place, tmp_path, capsys
+):
+    with TerminalBar() as report:
+        train_and_judge(asked, material, place, tmp_path / "job", report)
+    lines = [line.split("% ")[1] for line in capsys.readouterr().err.splitlines()]
+    losses = [line.split(" loss ")[0] for line in lines if " loss " in line]
+    epochs = [f"epoch {number} of 3:" for number in (1, 2, 3)]
+    assert losses == [*epochs, *(f"control, shuffled votes, {epoch}" for epoch in epochs)]
 
 
 @pytest.mark.parametrize(
