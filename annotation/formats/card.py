@@ -4,7 +4,7 @@ from annotation.domain import Study
 from annotation.formats.study_data import StudyData
 
 SIMULATED = (
-    "**Simulated votes: no person answered.** They come from a classifier's predictions and say "
+    "**Simulated votes: no person answered.** They come from a jury of five networks and say "
     "nothing about what people recognise."
 )
 
@@ -31,7 +31,7 @@ def _facts(data: StudyData) -> list[tuple[str, str]]:
     return [
         ("Question", "; ".join((study.task.value, *map(one_line, study.kind.terms)))),
         ("Data set", one_line(study.dataset)),
-        ("Target models", ", ".join(one_line(model) for model in study.models)),
+        ("Target models", "; ".join(_model(study, model) for model in study.models)),
         ("Reconstructions", f"{len(verdicts)} of {data.labels['image_id'].nunique()} originals"),
         ("Left out because the attack failed", str(study.n_failed)),
         ("Votes wanted for each", str(study.spec.votes_per_item)),
@@ -44,6 +44,12 @@ def _facts(data: StudyData) -> list[tuple[str, str]]:
         ("Annotators", _annotators(study)),
         ("Protocol (SHA-256)", study.protocol),
     ]
+
+
+def _model(study: Study, model: str) -> str:
+    """A model, and how good it was at its own task where that is known."""
+    test = study.target(model)
+    return one_line(model) + ("" if test.accuracy is None else f": {test.text}")
 
 
 def _annotators(study: Study) -> str:

@@ -302,9 +302,9 @@ def _unusable_names(folder: SetFolder) -> Iterator[str]:
 
 _SIMULATED = ", ".join(name for name, kind in KINDS.items() if kind.simulated)
 _NOT_SIMULATED = (
-    "Simulated annotators cannot answer this task: a classifier's probabilities do not say what "
-    f"people would. Take one that they can (--task {_SIMULATED}), or let people answer (without "
-    "--simulated)."
+    "Simulated annotators cannot answer this task: they are networks that name what a picture "
+    f"shows and can say nothing else. Take one that they can (--task {_SIMULATED}), or let people "
+    "answer (without --simulated)."
 )
 
 

@@ -1,11 +1,13 @@
 """The folder is what the builder "imagefolder" asks for: metadata and files agree."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 from PIL import Image
 
+from annotation.domain import TargetTest
 from annotation.formats.hugging_face import write_hugging_face
 from annotation.study.exports import read_study
 
@@ -55,9 +57,20 @@ def test_the_card_starts_with_front_matter(make_study, answer, out):
     assert "simulated" not in tags
 
 
+def test_models_are_listed_with_how_good_they_were_where_that_is_known(data, out):
+    known = TargetTest(accuracy=0.03, n_classes=50, at_chance=True)
+    write_hugging_face(
+        replace(data, study=replace(data.study, targets={data.study.models[0]: known})), out
+    )
+    first, *others = data.study.models
+    words = "; ".join([f"{first}: 3% right: at chance (2%)", *others])
+    assert f"- Target models: {words}" in (out / "README.md").read_text().splitlines()
+
+
 def test_simulated_votes_are_marked(simulated, out):
     write_hugging_face(simulated, out)
     lines = (out / "README.md").read_text().splitlines()
     assert "simulated" in lines[2]
     assert lines[4].startswith("**Simulated votes")
+    assert "jury of five networks" in lines[4]
     assert all(row["simulated"] for row in metadata(out))
