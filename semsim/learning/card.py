@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from semsim.analysis.evidence import TARGET
 from semsim.errors import WeightsError
 from semsim.kept.whole import write_json, write_text
 from semsim.learning.controls import verdict_of
+from semsim.reporting.notation import target_text
 from semsim.weights import sha256_of
 from semsim.words import counted
 
@@ -52,10 +54,18 @@ def card_paths(checkpoint: Path) -> tuple[Path, Path]:
 
 
 def data_facts(labels: pd.DataFrame, votes: pd.DataFrame | None) -> dict[str, Any]:
-    """What the labels and votes are of: names and counts, no people and no paths."""
+    """What the labels and votes are of: names and counts, no people and no paths.
+
+    targets: how good each model was at its own task, in words, where labels have `TARGET`.
+    """
     names = {key: sorted(set(labels[key].astype(str))) for key in ("dataset", "attack", "model")}
     return {
         **{f"{key}s": values for key, values in names.items()},
+        "targets": {
+            str(row["model"]): target_text(row)
+            for _, row in labels.drop_duplicates("model").iterrows()
+            if TARGET[0] in row and pd.notna(row[TARGET[0]])
+        },
         "n_reconstructions": len(labels),
         "n_votes": None if votes is None else len(votes),
         "n_annotators": None if votes is None else int(votes["annotator"].nunique()),

@@ -1,5 +1,6 @@
 """The model card: read as written, and nothing made up where numbers are missing."""
 
+import pandas as pd
 import pytest
 from huggingface_hub import ModelCard
 
@@ -8,6 +9,7 @@ from semsim.learning.card import (
     HEADS,
     card_markdown,
     card_paths,
+    data_facts,
     read_card,
     table_rows,
     without_paths,
@@ -57,7 +59,7 @@ def a_card(licence="CC0-1.0", simulated=True):
         **{"study": None, "n_originals": 4, "n_triplets": 5, "epochs": 6, "sha256": "ab"},
         "licence": licence,
         "data": {
-            **{"datasets": ["1", "a: b"], "attacks": ["x"], "models": ["m"]},
+            **{"datasets": ["1", "a: b"], "attacks": ["x"], "models": ["m", "n"]},
             **{"n_reconstructions": 7, "n_votes": None, "n_annotators": None},
         },
         "split": {"words": "some", "hold_out": "model", "fraction": 0.25, "seed": 0, "unused": 1},
@@ -99,6 +101,7 @@ def test_people_read_the_same_facts():
     assert lines[2].startswith("**Simulated votes.**")
     for line in (
         "- Study: not named; no votes, only majorities on 7 reconstructions",
+        "- Models: m; n",
         "- Held out: some (model, share 0.25, seed 0); 1 reconstructions on neither side",
         "1 reconstruction of 2 originals by 3 models; 95 % intervals in brackets.",
         "| SemSim | 0.50 [-0.10, 0.80] | – | 0.90 [0.75, 1.00] | – | – |",
@@ -109,3 +112,15 @@ def test_people_read_the_same_facts():
     ):
         assert line in lines
     assert lines[-1] == "- torch 2"
+
+
+def test_a_card_says_how_good_each_target_was_where_that_is_known():
+    labels = pd.DataFrame({"dataset": "1", "attack": "x", "model": ["m", "n"]})
+    unknown = data_facts(labels, None)
+    assert unknown["targets"] == {}
+    told = labels.assign(
+        target_accuracy=[0.02, None], target_chance=[0.02, None], target_at_chance=[True, None]
+    )
+    card = a_card()
+    text = card_markdown({**card, "data": data_facts(told, None)})
+    assert "- Models: m: 2% right: at chance (2%); n\n- Learned from" in text
