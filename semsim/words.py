@@ -1,5 +1,7 @@
 """What several pages say in the same words: counts, and how good an attacked model was."""
 
+from collections.abc import Mapping
+
 
 def agreeing(n: int, one: str, many: str) -> str:
     """The word that goes with `n` things: "has" with one, "have" with none or several."""
@@ -21,3 +23,15 @@ def target_words(share: float | None, chance: float | None, at_chance: bool | No
         return "not kept"
     guess = "not kept" if chance is None else f"{chance:.0%}"
     return f"{share:.0%} right" + (f": at chance ({guess})" if at_chance else f" (chance {guess})")
+
+
+def words_of_test(facts: object) -> str:
+    """`target_words` of what is kept of a model's test, see `semsim.targets.chance.facts_of_test`.
+
+    facts: a mapping, perhaps of an older version with less in it; anything else says nothing.
+    """
+    known = facts if isinstance(facts, Mapping) else {}
+    classes = known.get("n_classes")
+    chance = 1 / classes if classes else None
+    share = known.get("accuracy", known.get("test_accuracy"))  # as older sets of split have it
+    return target_words(share, chance, known.get("at_chance"))

@@ -16,8 +16,9 @@ from semsim.progress import Progress, Report, silent
 from semsim.registry import plain
 from semsim.sets.format import JURY, JURY_COLUMNS
 from semsim.sets.reader import ReconstructionSet, read_set
+from semsim.targets.chance import target_facts
 from semsim.targets.jurors import JURORS, JurySettings, Verdict, log_probabilities, train_juror
-from semsim.targets.model import load_target, save_target, target_facts
+from semsim.targets.model import load_target, save_target
 
 _PIECE = "jury/1"  # a change of what training does with the same settings
 _DIGITS = 2  # of a log-probability: who sees two classes alike names none, and the file is a third

@@ -16,7 +16,7 @@ from semsim.sets.image import SetImage, set_image
 from semsim.sets.reader import read_set
 from semsim.sets.writer import write_set
 from semsim.targets import TARGETS
-from semsim.targets.model import target_facts
+from semsim.targets.chance import target_facts
 from semsim.weights import sha256_of
 
 

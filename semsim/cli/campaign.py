@@ -187,7 +187,7 @@ def campaign_summary(outcome: dict[str, Any]) -> str:
     lines = [
         f"{outcome['n_ok']} ok / {outcome['n_failed']} failed "
         f"({outcome['computed']} computed now, {outcome['reused']} done before)",
-        *outcome["sets"],
+        *map(_set_line, outcome["sets"]),
     ]
     lines += outcome.get("judged", ())
     if not outcome.get("judge") and outcome["sets"]:
@@ -200,6 +200,10 @@ def campaign_summary(outcome: dict[str, Any]) -> str:
     for why, count in outcome["undone"].items():
         lines.append(f"{count} could not be computed and are tried again next time: {why}")
     return "\n".join(lines)
+
+
+def _set_line(folder: str) -> str:
+    return f"{folder}  target {read_set(Path(folder)).target_words}"
 
 
 def _status_text(data: Path, name: str) -> str:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from semsim.errors import DataError
 from semsim.sets.format import ATTACKED, COLUMNS, FIRST_COLUMNS, FORMAT, MANIFEST, RUN
-from semsim.words import target_words
+from semsim.words import words_of_test
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,7 @@ class ReconstructionSet:
     @property
     def target_words(self) -> str:
         """How good the attacked model was at its own task."""
-        target = self.run.get("target")
-        known = target if isinstance(target, dict) else {}
-        classes = known.get("n_classes")
-        chance = 1 / classes if classes else None
-        share = known.get("accuracy", known.get("test_accuracy"))  # as older sets of split have it
-        return target_words(share, chance, known.get("at_chance"))
+        return words_of_test(self.run.get("target"))
 
     @property
     def pairs(self) -> pd.DataFrame:

@@ -1,8 +1,12 @@
 """How good a target is on its test split, and whether that is more than guessing."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import scipy
+
+from semsim.weights import tensor_facts
 
 LEVEL = 0.05  # p from which a share of right answers is no more than guessing would give
 
@@ -27,3 +31,9 @@ def facts_of_test(accuracy: float, tested: int, classes: int) -> dict[str, Any]:
         "n_classes": classes,
         "at_chance": is_chance(round(accuracy * tested), tested, classes),
     }
+
+
+def target_facts(path: Path) -> dict[str, object]:
+    """What `semsim.targets.model.save_target` was told about the classifier at `path`."""
+    facts: dict[str, object] = json.loads(tensor_facts(path)["config"])["facts"]
+    return facts

@@ -104,9 +104,3 @@ def load_target(path: Path) -> TargetModel:
     )
     model.load_state_dict(weights, strict=True)
     return model.eval()
-
-
-def target_facts(path: Path) -> dict[str, object]:
-    """What `save_target` was told about the classifier at `path`, such as its accuracy."""
-    facts: dict[str, object] = json.loads(tensor_facts(path)["config"])["facts"]
-    return facts

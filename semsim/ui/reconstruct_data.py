@@ -20,10 +20,13 @@ from semsim.errors import SettingsError
 from semsim.grid.apart import apart
 from semsim.images import to_uint8
 from semsim.jobs.folders import Job
+from semsim.targets.chance import target_facts
 from semsim.targets.train_settings import TrainSettings, read_training
 from semsim.ui import ScienceContext
+from semsim.words import words_of_test
 
 _VERDICTS = "reconstruct: how cells turned out"  # in what a context keeps
+_TESTS = "reconstruct: how good targets are"
 _planning = threading.Lock()  # a plan takes seconds: who asks meanwhile gets the same
 
 
@@ -73,11 +76,15 @@ class PlanView:
 
 @dataclass(frozen=True, kw_only=True)
 class SetView:
-    """One target under one attack. training: share done, None where it does not train now."""
+    """One target under one attack.
+
+    target: how good it is at its own task, in words; "" until it is trained. training: share done,
+    None where it does not train now.
+    """
 
     planned: PlannedSet
     cells: tuple[CellView, ...]
-    trained: bool
+    target: str
     training: float | None
     failure: str
 
@@ -182,7 +189,7 @@ def _set_view(
     return SetView(
         planned=planned,
         cells=tuple(cells),
-        trained=key in store.weights,
+        target=_target_words(context, store, key),
         training=shares.get(key),
         failure=store.failure(key),
     )
@@ -209,6 +216,14 @@ def _cell_view(
     state = CellState.RUNNING if cell.key in shares else CellState.WAITING
     share = shares.get(cell.key, 0.0)
     return CellView(key=cell.key, image_id=cell.image_id, state=state, share=share)
+
+
+def _target_words(context: ScienceContext, store: PieceStore, key: str) -> str:
+    """What the weight file of a target says of its test, read once; "" without one."""
+    known = context.kept.setdefault(_TESTS, {})
+    if key not in known and key in store.weights:
+        known[key] = words_of_test(target_facts(store.weights.path(key)))
+    return str(known.get(key, ""))
 
 
 def _times(store: PieceStore) -> dict[str, int]:

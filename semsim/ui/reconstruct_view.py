@@ -106,7 +106,7 @@ def _target_words(view: SetView) -> str:
         return f"failed: {view.failure.strip().splitlines()[-1]}"
     if view.training is not None:
         return f"training, {view.training:.0%}"
-    return "trained" if view.trained else "not trained"
+    return view.target or "not trained"
 
 
 def _cell_words(cell: CellView) -> str:

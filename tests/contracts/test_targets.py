@@ -6,7 +6,8 @@ import torch
 from semsim.errors import UnknownNameError, WeightsError
 from semsim.registry import build
 from semsim.targets import TARGETS
-from semsim.targets.model import TargetModel, load_target, save_target, target_facts
+from semsim.targets.chance import target_facts
+from semsim.targets.model import TargetModel, load_target, save_target
 
 # Of the settings that make a network large, as many as it has; narrower ones may be dead.
 SMALL = {"width": 8, "growth": 4, "model": "shufflenet_v2_x0_5"}

@@ -1,6 +1,6 @@
 import pytest
 
-from semsim.words import agreeing, counted
+from semsim.words import agreeing, counted, words_of_test
 
 
 @pytest.mark.parametrize(
@@ -15,3 +15,18 @@ def test_counts_have_the_right_words(n, models, studies, verb):
     assert counted(n, "model") == models
     assert counted(n, "study", "studies") == studies
     assert agreeing(n, "has", "have") == verb
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"accuracy": 0.71, "n_classes": 50, "at_chance": False}, "71% right (chance 2%)"),
+        ({"accuracy": 0.03, "n_classes": 50, "at_chance": True}, "3% right: at chance (2%)"),
+        ({"accuracy": 0.5}, "50% right (chance not kept)"),
+        ({}, "not kept"),
+        (None, "not kept"),
+        ("cnn4", "not kept"),
+    ],
+)
+def test_a_test_is_told_as_far_as_it_was_kept(facts, words):
+    assert words_of_test(facts) == words

@@ -1,6 +1,7 @@
 """`python -m semsim campaign` in this process, with a worker that is a thread of it."""
 
 import json
+import re
 
 import pytest
 from made_campaign import SYMBOLS, one_thread_cluster, toy_campaign
@@ -45,7 +46,10 @@ def test_a_campaign_is_planned_run_and_reported(scheduler, tmp_path):
     assert done.exit_code == 0, done.output
     assert "2 ok / 0 failed (2 computed now, 0 done before)" in done.output
     assert "No judge has read these pictures" in done.output
-    assert str(tmp_path / "runs/tiny/cnn-small__none__invgrad") in done.output
+    folder = tmp_path / "runs/tiny/cnn-small__none__invgrad"
+    words = read_set(folder).target_words
+    assert re.search(r"right.* \(chance|right: at chance", words)
+    assert f"{folder}  target {words}\n" in done.output
     assert "0 computed now, 2 done before" in typed(*run).output
     state = typed("status", "--name", "tiny", *data)
     assert "tiny: done; 2 ok / 0 failed / 0 left of 2 images" in state.output

@@ -17,6 +17,7 @@ from semsim.campaign.watch import RunFolder
 from semsim.errors import JobError, SettingsError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import run_as_job
+from semsim.sets.reader import read_set
 from semsim.ui import ScienceContext, reconstruct, reconstruct_data, reconstruct_files
 from semsim.ui.reconstruct_data import CellState, set_views
 
@@ -131,6 +132,9 @@ def test_a_finished_campaign_is_shown_with_its_pictures(finished):
     sets, result = reconstruct.draw(context, job)
     assert "6 ok / 0 failed" in result
     assert sets.count("3 of 3 done") == 2
+    targets = [read_set(folder).target_words for folder in jobs.result(job)["sets"]]
+    assert targets[0].endswith(")")  # with what guessing gets, or a mark
+    assert all(f"<td>{words}</td>" in sets for words in targets)
     assert sets.count('class="rec-cell ok"') == 6 + 1  # and one in the legend
     assert reconstruct.attacks_of(context, job) == ["invgrad"]
     grid = reconstruct.grid_now(context, job, "invgrad", 1)
@@ -164,7 +168,7 @@ def test_what_is_under_way_shows_how_far_it_is(context):
         CellState.WAITING,
     ]
     assert one.cells[1].share == 0.4
-    assert (one.training, two.training, two.trained) == (None, 0.25, False)
+    assert (one.training, two.training, two.target) == (None, 0.25, "")
     job = queue_campaign(CampaignOrder(campaign=campaign, data=context.data), context.data / "jobs")
     assert "training, 25%" in reconstruct.draw(context, job)[0]
     assert "being attacked<br>40%" in reconstruct.grid_now(context, job, "invgrad", 1)
