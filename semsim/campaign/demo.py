@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from semsim.campaign.campaign_job import plan_of
-from semsim.campaign.demo_plan import JUDGES, DemoSettings, campaigns
+from semsim.campaign.demo_plan import JUDGES, DemoSettings, plans
 from semsim.campaign.jury import train_jury, write_jury
-from semsim.campaign.plan import Campaign
+from semsim.campaign.plan import Plan
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.device import pick_device
 from semsim.errors import DataError
@@ -43,7 +42,7 @@ def build_demo(
     judges = _train_judges(work, settings, report)
     jury = train_jury(work, settings.jury, workers=settings.workers, report=report)
     made: dict[str, list[Path]] = {}
-    for kind, wanted in campaigns(settings).items():
+    for kind, wanted in plans(settings).items():
         found = [one for each in wanted for one in _sets(each, work, settings, client, report)]
         shutil.rmtree(out / kind, ignore_errors=True)
         made[kind] = [shutil.copytree(one, out / kind / _plain(one.name)) for one in sorted(found)]
@@ -59,14 +58,14 @@ def _plain(name: str) -> str:
 
 
 def _sets(
-    campaign: Campaign, work: Path, settings: DemoSettings, client: "Client", report: Report
+    plan: Plan, work: Path, settings: DemoSettings, client: "Client", report: Report
 ) -> list[Path]:
     """The finished sets of a campaign, in `work`."""
     how = HowToRun(device=settings.device)
-    outcome = run_plan(plan_of(campaign), work, client, how, report)
+    outcome = run_plan(plan, work, client, how, report)
     if outcome["undone"]:
         why = "; ".join(outcome["undone"])
-        raise DataError(f"Not all of {campaign.name} could be computed; build again. {why}")
+        raise DataError(f"Not all of {plan.campaign.name} could be computed; build again. {why}")
     return [Path(folder) for folder in outcome["sets"]]
 
 
