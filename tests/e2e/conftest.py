@@ -1,13 +1,21 @@
 """What browser tests share."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
+from e2e.label_server import LabelServer
 from e2e.science_server import ScienceServer
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 from studio import Server, browser
+from study_factory import CLASSES, write_set
 
+from annotation.domain import Study
+from annotation.spec import StudySpec, Task
 from annotation.store import Store
+from annotation.study.create import create_study
+
+LAPTOP, PHONE = {"width": 1366, "height": 768}, {"width": 390, "height": 844}
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +29,15 @@ def chromium() -> Iterator[Browser]:
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
-    """The page of the science that a file names in PAGE; other files have a server of their own."""
-    running = ScienceServer(request.module.PAGE, tmp_path_factory.mktemp(request.module.PAGE))
+    """The page of the science that a file names in PAGE, or the human study on its SETS.
+
+    SETS: how many images each set has, by its name. Other files have a server of their own.
+    """
+    data, named = tmp_path_factory.mktemp("data"), vars(request.module)
+    for model, count in named.get("SETS", {}).items():
+        labels = [CLASSES[i % len(CLASSES)] for i in range(count)]
+        write_set(data / "sets" / model, model=model, labels=labels)
+    running = ScienceServer(named["PAGE"], data) if "PAGE" in named else LabelServer(data)
     running.start()
     yield running
     running.kill()
@@ -36,18 +51,51 @@ def store(server: Server) -> Iterator[Store]:
 
 
 @pytest.fixture
+def new_study(store: Store, server: Server) -> Callable[..., Study]:
+    """Make a study of symbols on one of the sets."""
+
+    def make(task: Task = Task.RECOGNITION, of: str = "resnet20-4", **spec: object) -> Study:
+        usual = {"name": "Symbols", "task": task, "list_size": 8, "min_rt_ms": 0}
+        made = StudySpec(**usual | spec)  # type: ignore[arg-type]
+        return create_study(store, made, [server.data / "sets" / of], server.data / "images")
+
+    return make
+
+
+@pytest.fixture
 def context(chromium: Browser) -> Iterator[BrowserContext]:
     """A laptop's window, signed in nowhere."""
-    opened = chromium.new_context(viewport={"width": 1366, "height": 768})
+    opened = chromium.new_context(viewport=LAPTOP)
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def page(context: BrowserContext) -> Iterator[Page]:
-    """An empty page; what goes wrong in its scripts fails the test."""
-    opened = context.new_page()
-    errors: list[str] = []
+def page(request: pytest.FixtureRequest, context: BrowserContext) -> Iterator[Page]:
+    """A page at the file's START, below PAGE's the studio, else empty; no script may go wrong.
+
+    What a file expects may take SLOW milliseconds where it says so.
+    """
+    with _sound(request, context) as opened:
+        yield opened
+
+
+@pytest.fixture
+def phone(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Page]:
+    """The same on a telephone."""
+    with chromium.new_context(viewport=PHONE) as context, _sound(request, context) as opened:
+        yield opened
+
+
+@contextmanager
+def _sound(request: pytest.FixtureRequest, context: BrowserContext) -> Iterator[Page]:
+    named, errors, opened = vars(request.module), list[str](), context.new_page()
     opened.on("pageerror", lambda error: errors.append(str(error)))
+    if "SLOW" in named:
+        opened.set_default_timeout(named["SLOW"])
+        expect.set_options(timeout=named["SLOW"])
+    if start := named.get("START", "/studio/" if "PAGE" in named else ""):
+        opened.goto(request.getfixturevalue("server").url + start)
     yield opened
+    expect.set_options(timeout=5000)
     assert errors == []

@@ -1,6 +1,5 @@
 """The labelling widget in a real browser against a real server."""
 
-from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -8,14 +7,13 @@ import pytest
 from e2e.label_server import LabelServer
 from playwright.sync_api import Page, Route, expect
 from studio import until
-from study_factory import CLASSES, write_set
+from study_factory import CLASSES
 
 from annotation.domain import Study
-from annotation.spec import StudySpec, Task
+from annotation.spec import Task
 from annotation.store import Store
 from annotation.store.tables import VoteRow
 from annotation.study import labelling as studies
-from annotation.study.create import create_study
 from annotation.study.exports import export_votes
 from annotation.study.protocols import amend
 
@@ -23,31 +21,10 @@ pytestmark = pytest.mark.e2e
 
 KEYS = "12345qwe"
 ANSWERS = dict(zip(KEYS, sorted(CLASSES, key=str.casefold), strict=True))
-LARGE = "convnet8"  # a set of 260 images; the usual one has 24
+LARGE = "convnet8"
+SETS = {"resnet20-4": 24, LARGE: 260}
 MANY_TIMINGS = "performance.setResourceTimingBufferSize(2000)"
 TWENTY = [KEYS[i % len(KEYS)] for i in range(20)]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelServer]:
-    data = tmp_path_factory.mktemp("labelling")
-    for model, count in (("resnet20-4", 24), (LARGE, 260)):
-        labels = [CLASSES[i % len(CLASSES)] for i in range(count)]
-        write_set(data / "sets" / model, model=model, labels=labels)
-    running = LabelServer(data)
-    running.start()
-    yield running
-    running.kill()
-
-
-@pytest.fixture
-def new_study(store: Store, server: LabelServer) -> Callable[..., Study]:
-    def make(task: Task = Task.RECOGNITION, of: str = "resnet20-4", **spec: object) -> Study:
-        made = StudySpec(**{"name": "Symbols", "task": task, "list_size": 8, "min_rt_ms": 0} | spec)  # type: ignore[arg-type]
-        folder = server.data / "sets" / of
-        return create_study(store, made, [folder], server.data / "images")
-
-    return make
 
 
 def join(page: Page, server: LabelServer, study: Study, name: str = "Ada") -> None:

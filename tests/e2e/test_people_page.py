@@ -1,57 +1,25 @@
 """The People page and what it means for somebody who is labelling, in a real browser."""
 
 import uuid
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from e2e.label_server import LabelServer
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import expect
 from studio import until
-from study_factory import CLASSES, write_set
 
 from annotation.domain import Answer, Study
-from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.study import labelling as studies
 from annotation.study import participants as people
-from annotation.study.create import create_study
 
 pytestmark = pytest.mark.e2e
 SLOW = 30_000  # milliseconds; two busy cores
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelServer]:
-    data = tmp_path_factory.mktemp("people")
-    labels = [CLASSES[i % len(CLASSES)] for i in range(24)]
-    write_set(data / "sets" / "resnet20-4", model="resnet20-4", labels=labels)
-    running = LabelServer(data)
-    running.start()
-    yield running
-    running.kill()
+SETS = {"resnet20-4": 24}
 
 
 @pytest.fixture
-def study(store: Store, server: LabelServer) -> Study:
-    spec = StudySpec(
-        name="Symbols", task=Task.RECOGNITION, votes_per_item=2, list_size=8, min_rt_ms=0
-    )
-    folder = [server.data / "sets" / "resnet20-4"]
-    return create_study(store, spec, folder, server.data / "images")
-
-
-@pytest.fixture
-def page(chromium: Browser) -> Iterator[Page]:
-    opened = chromium.new_context(viewport={"width": 1366, "height": 768}).new_page()
-    opened.set_default_timeout(SLOW)
-    expect.set_options(timeout=SLOW)
-    errors: list[str] = []
-    opened.on("pageerror", lambda error: errors.append(str(error)))
-    yield opened
-    opened.context.close()
-    expect.set_options(timeout=5000)
-    assert errors == []
+def study(new_study):
+    return new_study(votes_per_item=2)
 
 
 def answer_all(store: Store, study: Study, name: str) -> None:
@@ -143,15 +111,13 @@ def test_who_is_excluded_sees_a_plain_word_and_loses_nothing(page, server, store
     expect(page.locator(".sl-pictures img")).to_have_count(0)
 
 
-def test_the_page_without_people_and_on_a_phone(chromium, server, store, study) -> None:
-    page = chromium.new_context(viewport={"width": 390, "height": 844}).new_page()
-    page.goto(f"{server.url}/studio/people?study={study.id}")
-    expect(page.locator("#people-table")).to_contain_text("Nobody has joined yet", timeout=SLOW)
+def test_the_page_without_people_and_on_a_phone(phone, server, store, study) -> None:
+    phone.goto(f"{server.url}/studio/people?study={study.id}")
+    expect(phone.locator("#people-table")).to_contain_text("Nobody has joined yet")
     answer_all(store, study, "Ada")
-    button = page.get_by_role("button", name="Ada")
-    expect(button).to_be_visible(timeout=SLOW)  # nobody touched the page
+    button = phone.get_by_role("button", name="Ada")
+    expect(button).to_be_visible()  # nobody touched the page
     button.click()
-    expect(page.locator("#person-head h2")).to_have_text("Ada", timeout=SLOW)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert page.locator("#person-head").bounding_box()["width"] > 300
-    page.context.close()
+    expect(phone.locator("#person-head h2")).to_have_text("Ada")
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+    assert phone.locator("#person-head").bounding_box()["width"] > 300

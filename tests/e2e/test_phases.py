@@ -1,7 +1,6 @@
 """The way of one person through a study by keyboard alone, in a real browser on a real server."""
 
 import re
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -9,15 +8,13 @@ from e2e.label_server import LabelServer
 from e2e.rules import broken_rules
 from playwright.sync_api import Page, Request, Route, expect
 from studio import until
-from study_factory import CLASSES, questions_for, write_set
+from study_factory import questions_for
 
 from annotation.domain import Study
-from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.store.tables import VoteRow
 from annotation.study import labelling as studies
 from annotation.study import participants as people
-from annotation.study.create import create_study
 from annotation.study.exports import export_votes
 from annotation.study.passage import completion_code_of
 
@@ -31,28 +28,8 @@ FULL = {
     "items_per_person": 3,
     "completion_url": "https://panel.example/finish?cc={code}",
 }
+SETS = {"resnet20-4": 16}
 NARROW = {"width": 390, "height": 844}  # a telephone; also 1366 px at 350 %
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelServer]:
-    data = tmp_path_factory.mktemp("phases")
-    labels = [CLASSES[i % len(CLASSES)] for i in range(16)]
-    write_set(data / "sets" / "resnet20-4", model="resnet20-4", labels=labels)
-    running = LabelServer(data)
-    running.start()
-    yield running
-    running.kill()
-
-
-@pytest.fixture
-def new_study(store: Store, server: LabelServer) -> Callable[..., Study]:
-    def make(task: Task = Task.RECOGNITION, **spec: object) -> Study:
-        made = StudySpec(name="resnet20 at noise 0", task=task, list_size=8, min_rt_ms=0, **spec)  # type: ignore[arg-type]
-        folder = server.data / "sets" / "resnet20-4"
-        return create_study(store, made, [folder], server.data / "images")
-
-    return make
 
 
 def press_tab_to(page: Page, selector: str) -> None:

@@ -1,29 +1,12 @@
 """The page Reconstruct in a real browser: plan, start, watch, look at what came back."""
 
-from collections.abc import Iterator
-
 import pytest
-from e2e.science_server import ScienceServer
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.e2e
 PAGE = "reconstruct"
 SLOW = 120_000  # milliseconds; two busy cores
 TARGET = "cnn-small:width=4,activation=tanh"
-
-
-@pytest.fixture
-def page(chromium: Browser, server: ScienceServer) -> Iterator[Page]:
-    opened = chromium.new_context(viewport={"width": 1366, "height": 768}).new_page()
-    opened.set_default_timeout(SLOW)
-    expect.set_options(timeout=SLOW)
-    errors: list[str] = []
-    opened.on("pageerror", lambda error: errors.append(str(error)))
-    opened.goto(f"{server.url}/studio/")
-    yield opened
-    opened.context.close()
-    expect.set_options(timeout=5000)
-    assert errors == []
 
 
 def test_a_campaign_is_planned_run_and_looked_at(page: Page) -> None:
@@ -60,9 +43,6 @@ def test_a_campaign_is_planned_run_and_looked_at(page: Page) -> None:
     expect(page.locator("#rec-grid th img")).to_have_count(2)
 
 
-def test_the_page_fits_a_phone(chromium: Browser, server: ScienceServer) -> None:
-    page = chromium.new_context(viewport={"width": 390, "height": 844}).new_page()
-    page.goto(f"{server.url}/studio/")
-    expect(page.locator("#rec-sets")).not_to_be_empty(timeout=SLOW)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.context.close()
+def test_the_page_fits_a_phone(phone: Page) -> None:
+    expect(phone.locator("#rec-sets")).not_to_be_empty()
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390

@@ -1,47 +1,20 @@
 """The Studies page in a real browser against a real server."""
 
 import io
-from collections.abc import Iterator
 
 import pandas as pd
 import pytest
-from e2e.label_server import LabelServer
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import expect
 from studio import until
-from study_factory import write_set
 
-from annotation.spec import StudySpec, Task
+from annotation.spec import Task
 from annotation.study import labelling as studies
-from annotation.study.create import create_study
 from annotation.study.sets import read_set
 
 pytestmark = pytest.mark.e2e
 SLOW = 30_000  # milliseconds; two busy cores
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelServer]:
-    data = tmp_path_factory.mktemp("studies")
-    for model in ("convnet8", "resnet20-4"):
-        write_set(data / "sets" / model, model=model)
-    running = LabelServer(data)
-    running.start()
-    yield running
-    running.kill()
-
-
-@pytest.fixture
-def page(chromium: Browser, server: LabelServer) -> Iterator[Page]:
-    opened = chromium.new_context(viewport={"width": 1366, "height": 768}).new_page()
-    opened.set_default_timeout(SLOW)
-    expect.set_options(timeout=SLOW)
-    errors: list[str] = []
-    opened.on("pageerror", lambda error: errors.append(str(error)))
-    opened.goto(f"{server.url}/studio/")
-    yield opened
-    opened.context.close()
-    expect.set_options(timeout=5000)
-    assert errors == []
+SETS = {"convnet8": 4, "resnet20-4": 4}
+START = "/studio/"
 
 
 def test_a_study_is_made_followed_and_paused(page, server, store) -> None:
@@ -94,11 +67,9 @@ def test_gold_items_are_pasted(page, server, store) -> None:
     assert (study.spec.gold_rate, study.n_items) == (0.1, 3)
 
 
-def test_a_study_is_chosen_and_its_votes_taken_out(page, server, store) -> None:
-    folder = [server.data / "sets" / "convnet8"]
+def test_a_study_is_chosen_and_its_votes_taken_out(page, new_study) -> None:
     for name in ("Older", "Newer"):
-        spec = StudySpec(name=name, task=Task.PAIR, min_rt_ms=0)
-        create_study(store, spec, folder, server.data / "images")
+        new_study(Task.PAIR, "convnet8", name=name)
     page.reload()
     page.get_by_role("button", name="Older").click()
     expect(page.locator("#study-head h2")).to_have_text("Older")
@@ -109,9 +80,6 @@ def test_a_study_is_chosen_and_its_votes_taken_out(page, server, store) -> None:
     assert list(labels["study"]) == ["Older"] * 4
 
 
-def test_the_page_fits_a_phone(chromium, server) -> None:
-    page = chromium.new_context(viewport={"width": 390, "height": 844}).new_page()
-    page.goto(f"{server.url}/studio/")
-    expect(page.locator("#studies-table")).not_to_be_empty(timeout=SLOW)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.context.close()
+def test_the_page_fits_a_phone(phone) -> None:
+    expect(phone.locator("#studies-table")).not_to_be_empty()
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
