@@ -151,6 +151,8 @@ class _Drawn:
             if worst in ("commonest", "rarest"):
                 answers = {self.true_classes[number] for number in numbers}
                 self._shift(answers, more=worst == "rarest")
+            elif worst == "first-word-place":  # the first word in the alphabet has but one place
+                self._draw_again(range(len(self.lists)), POOL + 2 * again)
             else:
                 self._draw_again(numbers, POOL + 2 * again)
         return best[1]

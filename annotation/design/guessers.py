@@ -3,6 +3,10 @@
 Whoever plans a study wants to know it: a share recognised that a guesser reaches says nothing of
 what leaks. A guesser scores the words of each list and takes the best; where words tie it guesses
 among them, so the figures are expected shares and need no chance.
+
+Lists are drawn around the first word of their judge, which no list names. `central` stands for
+somebody who looks for it on each list, `first-word-place` for one who takes the place where it
+usually stands. `usual-place` and `told-originals` know answers besides: they are told, not bounded.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -92,7 +96,7 @@ def most_right(found: Sequence[Guess]) -> Guess:
 
 
 def said(found: Sequence[Guess]) -> str:
-    """What guessers reach, in a sentence or two; empty without lists."""
+    """What guessers reach, in three sentences; empty without lists."""
     if not found:
         return ""
     most = most_right(found)
@@ -100,9 +104,14 @@ def said(found: Sequence[Guess]) -> str:
         f"Somebody who sees only the lists, and {most.rule}, names {most.rate:.1%} of the "
         f"right answers; chance is {most.chance:.1%}."
     )
-    if not most.too_good:
-        return f"{reach} That is not above {BOUND:g} times chance."
-    return f"{reach} Warning: above {BOUND:g} times chance the lists give the answer away."
+    fair = f"That is not above {BOUND:g} times chance."
+    warning = f"Warning: above {BOUND:g} times chance the lists give the answer away."
+    return f"{reach} {warning if most.too_good else fair} {_said_of_told(found)}"
+
+
+def _said_of_told(found: Sequence[Guess]) -> str:
+    reached = [f"who {one.rule} names {one.rate:.1%}" for one in found if not one.bounded]
+    return f"Told more than any list says, which no bound is set on, {', '.join(reached)}."
 
 
 def _outside_the_run(lists: Lists) -> np.ndarray:
@@ -125,6 +134,17 @@ def _central(lists: Lists) -> np.ndarray:
     return met / np.maximum(1, lists.counts() - 1)
 
 
+def _first_word_place(lists: Lists) -> np.ndarray:
+    """(N, k) how often the word in the midst of its list stands at each place, tied words shared.
+
+    That word is the best guess, from lists alone, at the first word of the judge.
+    """
+    scores = _central(lists)
+    best = scores >= scores.max(axis=1, keepdims=True) - 1e-9
+    usual = (best / best.sum(axis=1, keepdims=True)).sum(axis=0)
+    return np.tile(usual, (len(best), 1))
+
+
 def _usual_place(lists: Lists) -> np.ndarray:
     """(N, k) how many answers of the other lists stand at each place."""
     own = np.arange(lists.words.shape[1]) == lists.right[:, None]
@@ -141,7 +161,14 @@ GUESSERS: Mapping[str, tuple[str, Callable[[Lists], np.ndarray]]] = {
     "commonest": ("takes the word that stands on the most lists", Lists.counts),
     "outside-the-run": ("takes the word furthest from others in the alphabet", _outside_the_run),
     "central": ("takes the word that goes best with the rest of its list", _central),
-    "usual-place": ("takes the place where most other answers stand", _usual_place),
+    "first-word-place": (
+        "takes the place where the word that goes best with its list usually stands",
+        _first_word_place,
+    ),
+    "usual-place": (
+        "was told the other answers and takes the place where most of them stand",
+        _usual_place,
+    ),
     "told-originals": ("was told which words are right somewhere", _told_originals),
 }
 # Both need answers, which no list tells. A bound would be on what people are asked about.

@@ -40,6 +40,15 @@ def test_the_word_that_its_neighbours_bring_along_is_in_the_midst():
     assert reached(lists, classes)["central"] == 1
 
 
+def test_the_place_of_the_first_word_is_where_the_word_in_the_midst_usually_stands():
+    # As above; third in the alphabet on 8 of the 12 lists. The answers themselves do not matter.
+    classes = [f"{k:02d}" for k in range(12)]
+    lists = [[classes[(k + d) % 12] for d in (-2, -1, 0, 1, 2)] for k in range(12)]
+    assert reached(lists, classes)["first-word-place"] == 8 / 12
+    assert reached(lists, [*classes[1:], "00"])["first-word-place"] == 1 / 12
+    assert reached([("a", "b", "c")] * 3, "aaa")["first-word-place"] == pytest.approx(1 / 3)
+
+
 def test_the_usual_place_is_that_of_the_other_lists():
     found = reached([("a", "b"), ("a", "b"), ("a", "b")], "aab")
     assert found["usual-place"] == 0.5 * 2 / 3  # twice one each way to guess, once never
@@ -52,6 +61,8 @@ def test_the_sentence_warns_only_above_the_bound():
     assert "not above 1.5 times chance" in said(fair)
     assert "Warning" in said(told)
     assert "100.0%" in said(told)
+    assert "who was told which words are right somewhere names 100.0%" in said(told)
+    assert "was told which words are right somewhere names 50.0%" in said(fair)
     assert said(()) == ""
 
 
