@@ -12,7 +12,7 @@ import gradio as gr
 from annotation.domain import Study, StudyStatus
 from annotation.errors import AnnotationError
 from annotation.study import labelling as studies
-from annotation.study.create import create_study
+from annotation.study.create import examine, keep_study
 from annotation.ui import StudyContext, protocol_panel, study_form, study_view
 from annotation.ui.protocol_panel import ProtocolPanel
 from annotation.ui.study_form import StudyForm, html
@@ -140,10 +140,13 @@ def _wire_form(context: StudyContext, panel: _Panel, form: StudyForm) -> None:
         try:
             folders = study_form.known_folders(context, filled.sets)
             spec = study_form.spec_of(filled.settings)
-            made = create_study(store, spec, folders, context.images, gold=filled.gold)
+            found = examine(spec, folders, gold=filled.gold)
+            made = keep_study(store, found, context.images)
         except AnnotationError as error:
-            return [study_view.problems(str(error)), gr.skip(), *[gr.skip()] * len(panel.outputs)]
-        return ["", "", *_look(context, made.id, "", request)]
+            same = [gr.skip()] * (2 + len(panel.outputs))
+            return [study_view.problems(str(error)), *same]
+        said = study_view.made(made.name, found.notes, found.people_needed)
+        return ["", said, "", *_look(context, made.id, "", request)]
 
     def look_ahead(*values: Any) -> str:
         filled = form.named(values)
@@ -162,7 +165,7 @@ def _wire_form(context: StudyContext, panel: _Panel, form: StudyForm) -> None:
     form.create.click(
         create,
         form.inputs,
-        [form.problems, settings["name"], *panel.outputs],
+        [form.problems, form.preview, settings["name"], *panel.outputs],
         api_visibility="private",
         concurrency_limit=1,
     )

@@ -30,6 +30,10 @@ from annotation.study.sets import SetFolder, read_set
 from annotation.tasks import KINDS
 from annotation.ui import StudyContext, study_view
 
+TOP_LISTS = (
+    "With the likeliest words a class that is rarely confused stands on few lists but its own, so "
+    "that lists alone may give answers away; how far is said once they are drawn."
+)
 BETWEEN = 0.4  # seconds that an answer takes beyond looking, as the labelling page has it
 TASKS = [(kind.choice, name) for name, kind in KINDS.items()]
 CHOICES: Mapping[str, list[tuple[str, Any]]] = {
@@ -65,8 +69,10 @@ DECIDING = (  # settings that the preview depends on
     "task",
     "votes_per_item",
     "extra_vote",
+    "list_size",
     "decoy_rate",
     "label_originals",
+    "distractors",
     "lists",
     "max_views",
     "items_per_person",
@@ -332,7 +338,11 @@ def _of_lists(spec: StudySpec, sets: Sequence[SetFolder]) -> str:
     ranked = {image_id for one in sets for image_id in one.predicted_originals}
     blind = any(image.image_id not in ranked for one in sets for image in one.images)
     drawn = any(len(one.classes) > spec.list_size for one in sets)
-    return RANDOM_LISTS if spec.kind.lists and blind and drawn else ""
+    if not spec.kind.lists or not drawn:
+        return ""
+    if blind:
+        return RANDOM_LISTS
+    return TOP_LISTS if spec.distractors is Distractors.TOP else ""
 
 
 def _seconds_per_vote(looked_ms: float | None) -> float:

@@ -180,6 +180,16 @@ def preview(size: Size, seconds: float = SECONDS_PER_VOTE, note: str = "") -> st
     return fill("preview.html", work=work, people=people, enough=enough, note=note)
 
 
+def made(name: str, notes: Sequence[str], people: str) -> str:
+    """What is said of a study once it is made: what planning found, and how many people it takes.
+
+    notes: sentences on what its lists are drawn from and what they tell.
+    """
+    return fill(
+        "preview.html", work=f"{name} is made.", note=" ".join(notes), people=people, enough=True
+    )
+
+
 def duration(seconds: float) -> str:
     """A span of work the way people say it."""
     minutes = seconds / 60

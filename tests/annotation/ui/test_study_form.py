@@ -14,7 +14,7 @@ from annotation.errors import StudyError
 from annotation.spec import HeadlineRule, StudySpec, Task
 from annotation.study.labelling import join, next_items, vote
 from annotation.ui import study_form
-from annotation.ui.study_form import spec_of
+from annotation.ui.study_form import TOP_LISTS, spec_of
 
 
 @pytest.fixture(scope="module")
@@ -123,13 +123,15 @@ def test_the_preview_asks_for_people_as_the_settings_do(context, form):
         preview(set_aside=4.0)
 
 
-def test_the_preview_depends_on_each_setting_it_listens_to(context, form):
+def test_the_preview_depends_on_each_setting_it_listens_to(context, form, tmp_path):
     (_, folder), *_ = context.find_sets()
-    of_pairs = {"task": "pair", "decoy_rate": 1.0}
+    of_pairs, few = {"task": "pair", "decoy_rate": 1.0}, {"list_size": 4.0}
     changes = {
         "task": ({}, {"task": "pair"}),
         "votes_per_item": ({}, {"votes_per_item": 3.0}),
         "extra_vote": ({"max_views": 1.0, **of_pairs}, {"extra_vote": True}),
+        "list_size": ({}, {"list_size": 4.0}),  # of all words there is nothing to draw
+        "distractors": (few, {"distractors": "top"}),
         "decoy_rate": (of_pairs, {"decoy_rate": 0.5}),
         "label_originals": ({}, {"label_originals": True}),
         "lists": ({"label_originals": True}, {"lists": "item"}),
@@ -138,9 +140,11 @@ def test_the_preview_depends_on_each_setting_it_listens_to(context, form):
         "set_aside": ({}, {"set_aside": 1.0}),
     }
     assert set(changes) == set(study_form.DECIDING)
-    for before, change in changes.values():
+    ranked = write_set(tmp_path / "ranked", model="two", probabilities=SURE)
+    for name, (before, change) in changes.items():
+        source = ranked if name == "distractors" else folder
         texts = [
-            study_form.preview_of(context.store, [folder], 5.0, values(form, **given))
+            study_form.preview_of(context.store, [source], 5.0, values(form, **given))
             for given in (before, {**before, **change})
         ]
         assert texts[0] != texts[1]
@@ -171,3 +175,16 @@ def test_random_lists_are_said_before_the_study_is_made(context, form, tmp_path)
     )
     ranked = write_set(tmp_path / "sets" / "two", model="two", probabilities=SURE)
     assert RANDOM_LISTS not in study_form.preview_of(context.store, [ranked], 5, given)
+
+
+def test_lists_of_the_likeliest_words_are_said_to_tell_more(context, form, tmp_path):
+    ranked = write_set(tmp_path / "sets" / "two", model="two", probabilities=SURE)
+
+    def preview(**changes):
+        given = values(form, **{"list_size": 4.0, **changes})
+        return study_form.preview_of(context.store, [ranked], 5, given)
+
+    assert TOP_LISTS in preview(distractors="top")
+    assert TOP_LISTS not in preview()
+    assert TOP_LISTS not in preview(distractors="top", list_size=20.0)
+    assert TOP_LISTS not in preview(distractors="top", task="rating")
