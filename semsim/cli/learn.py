@@ -110,10 +110,10 @@ def run_command(
         wanted = preset or preset_for(counts)
         settings = replace(read_settings(wanted), device=device)
         order = Order(name=name, checkpoints=checkpoints.resolve(), settings=settings, study=study)
-        beside = controls or default_controls(wanted.partition(":")[0].strip())
+        beside = controls or default_controls(_name(wanted))
         asked = JudgedOrder(order=order, hold_out=kept, licence=licence, controls=beside)
         place = _place(checkpoints, data_dir, metrics, device)
-        typer.echo(f"{counts_text(counts, kept)}\nPreset: {wanted}.", err=True)
+        typer.echo(f"{counts_text(counts, kept, wanted)}\nPreset: {wanted}.", err=True)
         do(queue_judged(asked, material, place, data_dir / "jobs"))
 
 
@@ -240,9 +240,16 @@ def read_settings(text: str) -> TrainSettings:
     return replace(preset, **changed)
 
 
-def counts_text(counts: Counts, hold_out: HoldOut) -> str:
-    """What a split has and lacks, in lines."""
-    training = counts.training
+def _name(preset: str) -> str:
+    return preset.partition(":")[0].strip()
+
+
+def counts_text(counts: Counts, hold_out: HoldOut, preset: str | None = None) -> str:
+    """What a split has and lacks, in lines, and what to expect of a training with `preset`.
+
+    preset: as `read_settings` takes it; left out, what follows from the counts.
+    """
+    training, wanted = counts.training, preset or preset_for(counts)
     lines = [
         f"Learns from {counted(training.n_triplets, 'triplet')} of "
         f"{counted(len(training.usable), 'original')}.",
@@ -251,7 +258,7 @@ def counts_text(counts: Counts, hold_out: HoldOut) -> str:
         f"{counted(counts.n_test_originals, 'original')} by "
         f"{counted(counts.n_test_models, 'model')}; {counted(counts.unused, 'is', 'are')} on "
         "neither side.",
-        expectation(counts),
+        expectation(counts, _name(wanted), read_settings(wanted).loss),
         *(f"Missing: {what}." for what in counts.lacking),
     ]
     return "\n".join(line for line in lines if line)

@@ -1,6 +1,7 @@
 """What to expect of a training before it starts: which preset suits so many votes, and how sure a
 test of so many originals can be."""
 
+from semsim.learning.settings import MIXED
 from semsim.learning.splits import Counts
 from semsim.words import counted
 
@@ -10,12 +11,22 @@ FEW_ORIGINALS, FEW_TRIPLETS = 50, 500
 # Half a 95 % interval of a difference of AUC on n originals is about this over √n: on 8 originals
 # of the built-in study 0.08 to 0.2.
 _SPREAD = 0.3
-_EXPECTED = {
-    "mixed": "too little to train a network on, so the preset mixed weighs pixels against a "
-    "network that stays as it is: expect about what the best of MSE, PSNR and SSIM reaches",
-    "pooled": "as much as the paper's smallest study had, so the preset pooled trains a network; "
-    "whether it beats pixels and its own start only the test can say",
+_FOUND = {
+    "mixed": "too little to train a network on",
+    "pooled": "as much as the paper's smallest study had",
 }
+_MIXES = (
+    "the preset {} weighs pixels against a network that stays as it is: expect about what the best "
+    "of MSE, PSNR and SSIM reaches"
+)
+_TRAINS = (
+    "the preset {} trains a network; whether it beats pixels and its own start only the test can "
+    "say"
+)
+_ON_TOO_LITTLE = (
+    "the preset {} trains one all the same: those tried here on so few lost to the best of MSE, "
+    "PSNR and SSIM"
+)
 
 
 def default_preset(n_originals: int, n_triplets: int) -> str:
@@ -29,10 +40,11 @@ def preset_for(counts: Counts) -> str:
     return default_preset(len(counts.training.usable), counts.training.n_triplets)
 
 
-def expectation(counts: Counts) -> str:
-    """In one sentence, what to expect of a training by its default preset and of its test.
+def expectation(counts: Counts, preset: str, loss: str) -> str:
+    """In one sentence, what to expect of a training with `preset` and of its test.
 
-    Empty where there is nothing to learn from.
+    loss: of its settings, which may be other than the preset's own. Empty where there is nothing
+    to learn from.
     """
     usable, n_test = len(counts.training.usable), counts.n_test_originals
     if not usable:
@@ -40,6 +52,14 @@ def expectation(counts: Counts) -> str:
     sure = _SPREAD / max(1, n_test) ** 0.5
     return (
         f"With {counted(usable, 'original')} and {counted(counts.training.n_triplets, 'triplet')} "
-        f"there is {_EXPECTED[preset_for(counts)]}; on {counted(n_test, 'held-out original')} a "
-        f"difference of AUC below about {sure:.2f} cannot be told from chance."
+        f"there is {_expected(preset, loss, preset_for(counts))}; on "
+        f"{counted(n_test, 'held-out original')} a difference of AUC below about {sure:.2f} cannot "
+        "be told from chance."
     )
+
+
+def _expected(preset: str, loss: str, default: str) -> str:
+    trains = _ON_TOO_LITTLE if default == MIXED else _TRAINS
+    words = _MIXES if loss == MIXED else trains
+    joined = "so" if preset == default and words != _ON_TOO_LITTLE else "but"
+    return f"{_FOUND[default]}, {joined} {words.format(preset)}"

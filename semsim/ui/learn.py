@@ -71,8 +71,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
         first = [*context.voted(), *(id_ for _, id_ in studies)][:1]
         return [
             gr.Dropdown(choices=studies, value=first),
-            *describe(context, first),
-            *advise(context, first),
+            *take_studies(first, HoldOut().fraction),
             learn_form.starts_offered(context.checkpoints),
             *ran.load(),
             *studying.load(),
@@ -102,32 +101,35 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     def forget() -> list[Any]:
         return ["", gr.Button(visible=False)]
 
-    def take_preset(name: str) -> list[Any]:
-        return [default_controls(name), *learn_form.form_values(PRESETS[name])]
+    def take_preset(name: str, studies: Sequence[str], held: str, part: float) -> list[Any]:
+        said = describe_split(context, studies, held, part, name)
+        return [said, default_controls(name), *learn_form.form_values(PRESETS[name])]
 
-    def take_studies(chosen: Sequence[str]) -> list[Any]:
-        return [*describe(context, chosen), *advise(context, chosen)]
+    def take_studies(chosen: Sequence[str], part: float) -> list[Any]:
+        # Of other studies originals are held out until something else is chosen.
+        asked = HoldOut(fraction=part)
+        return [*describe(context, chosen, asked), *advise(context, chosen, asked)]
 
     # Where the weights are chosen comes once more on load, with the files there are.
     advised = [preset, controls, *(one for one in form.fields if one is not form.weights)]
     described = [stock, name, hold_out, split, *advised]
-    study.input(take_studies, study, described, **QUIETLY)
+    study.input(take_studies, [study, share], described, **QUIETLY)
+    asked = [study, hold_out, share]
     for part in (hold_out, share):
         part.change(
             lambda *asked: describe_split(context, *asked),
-            [study, hold_out, share],
+            [*asked, preset],
             split,
             show_progress="hidden",
             **QUIETLY,
         )
     choose.click(promote_chosen, ran.chosen, [chosen_one, trainings, sure], **QUIETLY)
     sure.click(promote_surely, ran.chosen, [chosen_one, trainings, sure], **QUIETLY)
-    preset.input(take_preset, preset, [controls, *form.fields], **QUIETLY)
+    preset.input(take_preset, [preset, *asked], [split, controls, *form.fields], **QUIETLY)
     ran.chosen.change(forget, None, [chosen_one, sure], show_progress="hidden", **QUIETLY)
-    asked = [study, hold_out, share, name, preset, controls, *form.fields]
     ran.begin_with(
         begin,
-        asked,
+        [*asked, name, preset, controls, *form.fields],
         trouble,
         start,
         name=name,
@@ -137,8 +139,14 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     return [(load, loaded)]
 
 
-def describe(context: ScienceContext, studies: Sequence[str]) -> list[Any]:
-    """What can be learned from studies, a free name, what can be held out, and what that leaves."""
+def describe(
+    context: ScienceContext, studies: Sequence[str], asked: HoldOut | None = None
+) -> list[Any]:
+    """What can be learned from studies, a free name, what can be held out, and what that leaves.
+
+    asked: which originals are held out first; left out, the usual share.
+    """
+    asked = asked or HoldOut()
     nothing = gr.Dropdown(choices=[_ORIGINALS], value=_ORIGINALS[1])
     if not studies:
         return [_NO_CHOICE if context.studies() else _NO_STUDY, "", nothing, ""]
@@ -150,37 +158,42 @@ def describe(context: ScienceContext, studies: Sequence[str]) -> list[Any]:
         name = suggest_name(context, studies)
     except SemsimError as error:
         return [alert_html(error), "", nothing, ""]
-    first = hold_out_text(HoldOut())
+    first, preset = hold_out_text(asked), _suited(context, studies, asked)
     return [
         html,
         name,
         gr.Dropdown(choices=[_ORIGINALS, *offered], value=first),
-        describe_split(context, studies, first, HoldOut().fraction),
+        describe_split(context, studies, first, asked.fraction, preset or _PRESET),
     ]
 
 
-def advise(context: ScienceContext, studies: Sequence[str]) -> list[Any]:
-    """The preset that follows from what studies have, its controls, and its form less weights."""
+def advise(
+    context: ScienceContext, studies: Sequence[str], asked: HoldOut | None = None
+) -> list[Any]:
+    """The preset that follows from what a hold-out leaves, its controls, its form less weights."""
     names = [one for one in learn_form.FORM if one != "weights"]
-    nothing = [gr.skip() for _ in ("preset", "controls", *names)]
-    if not studies:
-        return nothing
-    try:
-        preset = preset_for(count(labels_of(context, studies), HoldOut()))
-    except SemsimError:  # said already where the studies are described
-        return nothing
+    preset = _suited(context, studies, asked or HoldOut())
+    if preset is None:
+        return [gr.skip() for _ in ("preset", "controls", *names)]
     return [preset, default_controls(preset), *(getattr(PRESETS[preset], one) for one in names)]
 
 
+def _suited(context: ScienceContext, studies: Sequence[str], asked: HoldOut) -> str | None:
+    try:
+        return preset_for(count(labels_of(context, studies), asked))
+    except SemsimError:  # said already where the studies are described
+        return None
+
+
 def describe_split(
-    context: ScienceContext, studies: Sequence[str], held: str | None, share: float
+    context: ScienceContext, studies: Sequence[str], held: str | None, share: float, preset: str
 ) -> str:
-    """What a training with this hold-out would have and what it lacks, as HTML."""
+    """What a training with this hold-out and preset would have and what it lacks, as HTML."""
     if not studies:
         return ""
     try:
         asked = parse_hold_out(held or "original", share)
-        return learn_view.split_html(count(labels_of(context, studies), asked), asked)
+        return learn_view.split_html(count(labels_of(context, studies), asked), asked, preset)
     except SemsimError as error:
         return alert_html(error)
 

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 import plotly.graph_objects as go
 
 from semsim.jobs.folders import JobState
+from semsim.learning import PRESETS
 from semsim.learning.advice import expectation
 from semsim.learning.card import HEADS, table_rows
 from semsim.learning.controls import verdict_of
@@ -63,9 +64,13 @@ def stock_html(inventory: Inventory, simulated: bool) -> str:
     return _HTML.stock(inventory, rows, simulated)
 
 
-def split_html(counts: Counts, hold_out: HoldOut) -> str:
-    """What is left to learn from and what it will be judged by, and what both lack."""
-    return _HTML.split(counts, hold_out.words, expectation(counts))
+def split_html(counts: Counts, hold_out: HoldOut, preset: str) -> str:
+    """What is left to learn from and what it will be judged by, and what both lack.
+
+    preset: the one chosen, of whose training is said what to expect.
+    """
+    expected = expectation(counts, preset, PRESETS[preset].loss)
+    return _HTML.split(counts, hold_out.words, expected)
 
 
 def judged_html(judged: Mapping[str, Any], title: str) -> str:

@@ -48,6 +48,8 @@ def test_a_run_prints_held_out_numbers_and_leaves_a_card(files, tmp_path):
     assert "the architecture net1, which it has not seen" in outcome.output
     assert "In sample (no measure of its worth)" in outcome.output
     assert "simulated votes" in outcome.output
+    assert "the preset small trains one all the same" in outcome.output
+    assert "the preset mixed weighs" not in outcome.output
     checkpoints = tmp_path / "checkpoints"
     assert read_card(checkpoints / "mine.safetensors")["licence"] == "CC0"
     assert promoted(checkpoints) is None

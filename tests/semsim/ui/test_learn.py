@@ -12,7 +12,7 @@ from semsim.errors import DataError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import JobState
 from semsim.kept.whole import write_json
-from semsim.learning import PRESETS, TrainSettings
+from semsim.learning import PRESETS, TrainSettings, advice
 from semsim.learning.ablations_run import (
     JudgedOrder,
     Material,
@@ -111,6 +111,25 @@ def test_the_preset_follows_from_the_study(context, tables):
     assert learn.advise(replace(context, studies=list), ["s9"]) == nothing
 
 
+def test_what_to_expect_is_said_of_the_preset_and_of_what_is_held_out(page, context, tables):
+    _, handlers, _ = page
+    chosen = handlers["take_preset"]
+    values = chosen.fn("small", ["s1"], "original", 0.25)
+    assert len(values) == len(chosen.outputs)
+    assert "With 4 originals and" in values[0]
+    assert "the preset small trains one all the same" in values[0]
+    split = handlers["take_studies"].fn(["s1"], 0.5)[3]
+    assert "With 3 originals and" in split
+    assert "so the preset mixed weighs" in split
+
+
+def test_the_preset_follows_from_what_the_hold_out_leaves(context, tables, monkeypatch):
+    monkeypatch.setattr(advice, "FEW_ORIGINALS", 4)
+    monkeypatch.setattr(advice, "FEW_TRIPLETS", 1)
+    assert learn.advise(context, ["s1"])[0] == "pooled"
+    assert learn.advise(context, ["s1"], HoldOut(fraction=0.5))[0] == "mixed"
+
+
 def test_a_reload_shows_the_newest_training(page, context, tables):
     queue(context, tables, "older")
     newest = queue(context, tables, "newer")
@@ -188,12 +207,12 @@ def test_a_study_that_has_gone_is_told(context, tables):
     stock, name, _, split = learn.describe(lost, ["s9"])
     told = learn.alert_html(DataError("There is no study s9."))
     assert (stock, name, split) == (told, "", "")
-    assert learn.describe_split(lost, ["s9"], "original", 0.25) == told
+    assert learn.describe_split(lost, ["s9"], "original", 0.25, "small") == told
 
 
 @pytest.mark.parametrize("held", ["architecture=other", "nonsense", "attack="])
 def test_a_hold_out_that_cannot_be_is_told_before_anything_starts(context, held):
-    assert 'role="alert"' in learn.describe_split(context, ["s1"], held, 0.25)
+    assert 'role="alert"' in learn.describe_split(context, ["s1"], held, 0.25, "small")
 
 
 def test_a_training_started_on_the_page_ends_in_a_checkpoint(page, context):
@@ -300,7 +319,9 @@ def test_the_result_says_what_it_lost_to(context, lost):
 
 def test_a_preset_brings_its_controls(page):
     _, handlers, _ = page
-    assert [handlers["take_preset"].fn(name)[0] for name in ("small", "paper")] == ["all", "start"]
+    asked = (["s1"], "original", 0.25)
+    brought = [handlers["take_preset"].fn(name, *asked)[1] for name in ("small", "paper")]
+    assert brought == ["all", "start"]
 
 
 def test_only_a_finished_training_is_promoted(context, tables):

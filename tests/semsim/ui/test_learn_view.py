@@ -286,11 +286,12 @@ def test_a_split_says_what_is_missing():
         unused=72,
         lacking=("12 originals have no <unrecognisable> reconstruction",),
     )
-    html = split_html(counts, HoldOut(kind="architecture", value="<net>"))
+    html = split_html(counts, HoldOut(kind="architecture", value="<net>"), "small")
     assert "6 triplets of 1 original" in html
     assert "10 recognisable and 14 unrecognisable" in html
     assert "12 originals have no &lt;unrecognisable&gt; reconstruction" in html
     assert "&lt;net&gt;" in html
+    assert "but the preset small trains one all the same" in html
 
 
 def test_a_mixed_one_says_what_counts_and_nothing_of_validation_it_had_none_of():
