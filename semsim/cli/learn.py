@@ -22,7 +22,7 @@ from semsim.learning.ablations_run import (
 )
 from semsim.learning.advice import expectation, preset_for
 from semsim.learning.card import HEADS, NOT_STATED, card_paths, table_rows
-from semsim.learning.card_promoted import lost_to, promote
+from semsim.learning.card_promoted import doubt, promote
 from semsim.learning.controls import CHOICES, default_controls, verdict_of
 from semsim.learning.evaluation import BASELINES
 from semsim.learning.initial import absolute
@@ -204,12 +204,13 @@ def promote_command(
 ) -> None:
     """Make a checkpoint the SemSim of this workspace, the one Compare shows first.
 
-    Where its card says that it lost to MSE, PSNR, SSIM or its own start, it asks once more.
+    Where its card says that it lost to MSE, PSNR, SSIM or its own start, or does not tell, it asks
+    once more.
     """
     with told_errors():
-        lost = lost_to(checkpoints, name)
-        if lost and not yes:
-            asked = f"On what was held out, {name} lost to {lost}. Use it all the same?"
+        doubtful = doubt(checkpoints, name)
+        if doubtful and not yes:
+            asked = f"On what was held out, {name} {doubtful}. Use it all the same?"
             typer.confirm(asked, abort=True)
         typer.echo(f"{promote(checkpoints, name)} is the SemSim of this workspace.")
 

@@ -11,6 +11,7 @@ from semsim.learning.orders import checkpoint_path
 from semsim.metrics.provenance import read_training
 
 PROMOTED_FILE = "workspace-semsim.json"
+_UNKNOWN = "was compared with none of MSE, PSNR, SSIM and its own start: nobody knows if it lost"
 BUILT_IN = "demo"  # the SemSim that comes with the product
 
 
@@ -27,14 +28,19 @@ def promote(checkpoints: Path, name: str) -> Path:
     return path
 
 
-def lost_to(checkpoints: Path, name: str) -> str:
-    """What the checkpoint called `name` lost to on what was held out, by its card; "" if nothing.
+def doubt(checkpoints: Path, name: str) -> str:
+    """What speaks against the checkpoint called `name`, by its card; "" if nothing.
 
-    Of MSE, PSNR, SSIM and its own start. One that nobody judged has lost nothing that is known.
-    Raises as `promote` for a name, `WeightsError` for a broken card.
+    Such as "lost to MSE, PSNR": of MSE, PSNR, SSIM and its own start, on what was held out. A card
+    that compares it with none of them leaves a doubt as well; one without a card was made without
+    a test, by somebody who chose so. Raises as `promote` for a name, `WeightsError` for a broken
+    card.
     """
     card = read_card(checkpoint_path(checkpoints, name))
-    return "" if card is None else ", ".join(verdict_of(card["held_out"]).lost)
+    lost = () if card is None else verdict_of(card["held_out"]).lost
+    if lost is None:
+        return _UNKNOWN
+    return f"lost to {', '.join(lost)}" if lost else ""
 
 
 def promoted(checkpoints: Path) -> str | None:

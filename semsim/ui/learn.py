@@ -15,7 +15,7 @@ from semsim.jobs.folders import Job, JobState
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations_run import JudgedOrder, Workplace
 from semsim.learning.advice import preset_for
-from semsim.learning.card_promoted import lost_to, promote, promoted
+from semsim.learning.card_promoted import doubt, promote, promoted
 from semsim.learning.controls import CHOICES, default_controls
 from semsim.learning.orders import KIND, Facts, Order, name_of, read_facts
 from semsim.learning.splits import (
@@ -211,9 +211,9 @@ def promote_training(
         if job is None or jobs.state(job) is not JobState.DONE:
             raise DataError("Choose a training that is done; only its SemSim can be used.")
         name = read_facts(job).name
-        lost = lost_to(context.checkpoints, name)
-        if lost and not sure:
-            return learn_view.lost_html(name, lost), True
+        doubtful = doubt(context.checkpoints, name)
+        if doubtful and not sure:
+            return learn_view.doubt_html(name, doubtful), True
         promote(context.checkpoints, name)
     except SemsimError as error:
         return alert_html(error), False

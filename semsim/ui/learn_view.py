@@ -97,9 +97,9 @@ def _judged(result: Mapping[str, Any]) -> list[str]:
     return [_HTML.held_out(verdict_of(result["held_out"]).sentences, unseen, seen)]
 
 
-def lost_html(name: str, lost: str) -> str:
+def doubt_html(name: str, doubtful: str) -> str:
     """What is said before a SemSim that lost becomes the one of the workspace."""
-    return _HTML.lost(name, lost)
+    return _HTML.doubt(name, doubtful)
 
 
 def promoted_html(name: str) -> str:

@@ -1,10 +1,13 @@
 """The SemSim of the workspace."""
 
+import json
+
 import pytest
 import torch
 
 from semsim.errors import SettingsError, WeightsError
-from semsim.learning.card_promoted import BUILT_IN, PROMOTED_FILE, promote, promoted
+from semsim.learning.card import FORMAT
+from semsim.learning.card_promoted import BUILT_IN, PROMOTED_FILE, doubt, promote, promoted
 from semsim.metrics.network import ModelSettings, SemSimModel, save_semsim
 from semsim.metrics.provenance import Training
 
@@ -47,3 +50,29 @@ def test_only_a_semsim_can_be_promoted(checkpoints):
 def test_a_file_edited_by_hand_promotes_nothing(checkpoints, content):
     (checkpoints / PROMOTED_FILE).write_text(content)
     assert promoted(checkpoints) is None
+
+
+@pytest.mark.parametrize(
+    ("aucs", "said"),
+    [
+        ({"mse": 0.83, "psnr": 0.83, "ssim": 0.5, "lpips-alex": 0.9}, "lost to MSE, PSNR"),
+        ({"ssim": 0.6, "semsim:mine.start": 0.67}, "lost to SEMSIM:MINE.START"),
+        ({"mse": 0.5, "ssim": 0.6, "lpips-alex": 0.9}, ""),
+        ({"mse": None, "lpips-alex": 0.9}, "nobody knows if it lost"),
+        ({}, "nobody knows if it lost"),
+    ],
+)
+def test_a_card_from_before_controls_is_judged_by_its_aucs(checkpoints, aucs, said):
+    rows = [
+        {"metric": name, "title": name.upper(), "auc": {"pooled": {"auc": auc}}}
+        for name, auc in {"semsim:mine": 0.67, **aucs}.items()
+    ]
+    rows.append({"metric": "human", "title": "People", "auc": {}})
+    card = {"format": FORMAT, "held_out": {"sample": "held-out", "metrics": rows}}
+    (checkpoints / "mine.card.json").write_text(json.dumps(card))
+    assert doubt(checkpoints, "mine").endswith(said)
+    assert bool(doubt(checkpoints, "mine")) == bool(said)
+
+
+def test_where_nobody_judged_there_is_nothing_to_doubt(checkpoints):
+    assert doubt(checkpoints, "mine") == ""

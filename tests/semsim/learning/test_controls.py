@@ -234,7 +234,7 @@ def test_one_that_does_not_beat_its_start_is_called_that():
     assert found.lost == ("SSIM",)
     lost = verdict_of(judged(row("semsim:a.start", -0.02, -0.1, 0.1, START)))
     assert lost.lost == ("SEMSIM:A.START",)
-    assert verdict_of({"sample": "held-out"}).lost == ()  # judged by an older version
+    assert verdict_of({"sample": "held-out"}).lost is None  # judged by an older version
     assert "before controls" in verdict_of({"sample": "held-out"}).sentences[0]
 
 
@@ -243,6 +243,6 @@ def test_where_there_is_no_auc_nothing_is_claimed(asked, material, place, tmp_pa
     train_and_judge(asked, material, place, tmp_path / "job")
     found = evaluate(asked.order.checkpoint, one_kind, None, place.judging(), sample="held-out")
     verdict = verdict_of(found)
-    assert verdict.lost == ()
+    assert verdict.lost is None
     assert verdict.sentences[0].startswith("It could not be compared with MSE")
     assert "there is no AUC" in verdict.sentences[1]

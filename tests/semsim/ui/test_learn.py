@@ -298,7 +298,7 @@ def test_a_semsim_that_lost_is_promoted_only_by_somebody_who_is_sure(page, conte
     _, handlers, _ = page
     assert jobs.state(lost) is JobState.DONE
     said, _, sure = handlers["promote_chosen"].fn(lost.id)
-    assert "lost to <strong>MSE, PSNR, SSIM</strong>" in said
+    assert "<strong>lost to MSE, PSNR, SSIM</strong>" in said
     assert sure.visible
     assert promoted(context.checkpoints) is None
     assert handlers["forget"].fn()[1].visible is False  # another training is chosen
