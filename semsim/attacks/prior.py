@@ -1,7 +1,7 @@
 """Our own attack: match gradients over what natural images are made of, not over pixels."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -244,13 +244,24 @@ def _one_by_lbfgs(problem: _Problem, start: Tensor, steps: int, report: Report) 
         report(Progress(min(done, steps - 1), steps, values={"objective": value}))
         return _SCALE * value
 
-    optimiser.step(closure)
+    left = not _stepped(optimiser, closure)
     with torch.no_grad():
         unknown.grad = None
-    value = float(problem.distance(problem.images(unknown.detach())))
+    value = math.nan if left else float(problem.distance(problem.images(unknown.detach())))
     report(Progress(steps, steps, values={"objective": value}))
     failure = None if math.isfinite(value) else f"The objective became {value} after {done} steps."
     return Descended(unknown=unknown.detach(), objective=torch.tensor([value]), failures=(failure,))
+
+
+def _stepped(optimiser: torch.optim.Optimizer, closure: Callable[[], float]) -> bool:
+    """Minimise; False where the line search asked for a step that is no finite number."""
+    try:
+        optimiser.step(closure)
+    except RuntimeError as error:
+        if "without overflow" not in str(error):
+            raise
+        return False
+    return True
 
 
 def _stretched(report: Report, total: int) -> Report:

@@ -21,6 +21,7 @@ from semsim.targets.jurors import JURORS, JurySettings, Verdict, log_probabiliti
 from semsim.targets.model import load_target, save_target
 
 _PIECE = "jury/1"  # a change of what training does with the same settings
+_LEAST = -12.0  # a log-probability that says no more than "never"; the file is smaller
 _DIGITS = 2  # of a log-probability: who sees two classes alike names none, and the file is a third
 
 
@@ -92,7 +93,7 @@ def jury_table(found: ReconstructionSet, jury: dict[str, Verdict]) -> pd.DataFra
         for name, juror in jury.items():
             logs = log_probabilities(juror.model, images)[:, :-1]
             parts.append(
-                pd.DataFrame(logs.round(_DIGITS), columns=list(GLYPHS))
+                pd.DataFrame(logs.clip(_LEAST).round(_DIGITS), columns=list(GLYPHS))
                 .assign(image_id=found.pairs["image_id"], subject=subject, juror=name)
                 .melt(["image_id", "subject", "juror"], None, "class_name", "log_probability")
                 .assign(threshold=round(juror.threshold, 4))

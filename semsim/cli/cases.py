@@ -32,7 +32,7 @@ def cases(
         known = ", ".join(per_image) or "none"
         raise UnknownNameError(f"The scores have no metric of images called {metric!r}: {known}.")
     figure = case_figure(analysis, per_image[metric], list(per_image.values()))
-    made = png(figure, width_mm=width) if out.suffix == ".png" else svg(figure, False, width)
+    made = png(figure, 150, width) if out.suffix == ".png" else svg(figure, False, width)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_bytes(made if isinstance(made, bytes) else made.encode())

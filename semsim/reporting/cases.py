@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from textwrap import shorten
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_WORDS = 21.0  # mm of text below the pictures
+_WORDS = 24.0  # mm of text below the pictures
+_LETTERS = 30  # of a line there
 
 
 def case_figure(analysis: Analysis, spec: MetricSpec, others: Sequence[MetricSpec] = ()) -> Drawn:
@@ -65,7 +66,7 @@ def _row(analysis: Analysis, way: str, entry: Entry, shown: Sequence[MetricSpec]
     return {
         "way": way.replace("the metric", shown[0].title),
         "image_id": entry.image_id,
-        "model": entry.label,
+        "model": entry.label.partition(" · ")[0].replace("/", " / "),
         "original": entry.original,
         "reconstruction": entry.reconstruction,
         "people": f"recognised by {yes} of {votes}{who}",
@@ -100,8 +101,11 @@ def _paint_case(part: Any, row: pd.Series) -> None:
     part.suptitle(
         row["way"][:1].upper() + row["way"][1:], fontsize=canvas.TEXT + 1, color=canvas.INK
     )
-    told = "\n".join([row["people"], row["metrics"], shorten(row["model"], 44, placeholder="…")])
-    part.supxlabel(told, fontsize=canvas.TEXT, color=canvas.INK)
+    part.supxlabel(
+        "\n".join([row["people"], row["metrics"], *wrap(row["model"], _LETTERS)[:2]]),
+        fontsize=canvas.TEXT,
+        color=canvas.INK,
+    )
 
 
 def _picture(axes: "Axes", path: str) -> None:
