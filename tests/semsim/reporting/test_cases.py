@@ -1,0 +1,66 @@
+"""The figure of four cases, and the command that draws it."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+import torch
+from made_analysis import SPECS, made_analysis
+from PIL import Image
+
+from semsim.errors import DataError
+from semsim.images import write_png
+from semsim.reporting.cases import case_figure
+from semsim.reporting.export import png
+from semsim.reporting.gallery import four_cases
+
+PSNR, MSE, *_ = SPECS
+
+
+@pytest.fixture
+def pictured(tmp_path):
+    """An analysis whose pictures lie on disk, each of one grey."""
+    analysis = made_analysis(8, 6)
+    images = analysis.evidence.images
+    paths = [tmp_path / f"{place}.png" for place in range(len(images))]
+    for place, path in enumerate(paths):
+        write_png(torch.full((3, 8, 8), place / len(paths)), path)
+    texts = pd.Series([str(path) for path in paths], dtype=object)
+    shown = images.assign(original=texts, reconstruction=texts)
+    return replace(analysis, evidence=replace(analysis.evidence, images=shown))
+
+
+def test_each_case_stands_with_what_everybody_says(pictured, tmp_path):
+    figure = case_figure(pictured, MSE, SPECS)
+    found = four_cases(pictured, MSE)
+    assert list(figure.frame["reconstruction"]) == [e.reconstruction for e in found.values()]
+    evidence = pictured.evidence
+    for row, entry in zip(figure.frame.itertuples(), found.values(), strict=True):
+        yes = int((evidence.recognised[entry.row] == 1).sum())
+        votes = int((evidence.recognised[entry.row] >= 0).sum())
+        assert row.people.startswith(f"recognised by {yes} of {votes}")
+        assert row.metrics.count(MSE.title) == 1
+        assert PSNR.title in row.metrics
+        assert "the metric" not in row.way
+    for width, across in ((183.0, 4), (89.0, 2)):
+        path = tmp_path / f"{across}.png"
+        path.write_bytes(png(figure, 50, width))
+        assert abs(Image.open(path).width - width / 25.4 * 50) <= 1
+
+
+def test_simulated_annotators_are_called_that(pictured):
+    simulated = replace(pictured, evidence=replace(pictured.evidence, simulated=True))
+    figure = case_figure(simulated, MSE)
+    assert figure.frame["people"].str.endswith(" simulated").all()
+    assert "simulated annotators" in figure.title
+    real = replace(pictured, evidence=replace(pictured.evidence, simulated=False))
+    assert not case_figure(real, MSE).frame["people"].str.contains("simulated").any()
+
+
+def test_without_pictures_or_votes_nothing_is_drawn(pictured):
+    gone = pictured.evidence.images.assign(original=None)
+    with pytest.raises(DataError, match="not at hand"):
+        case_figure(replace(pictured, evidence=replace(pictured.evidence, images=gone)), MSE)
+    nobody = replace(pictured, disagreement=pictured.disagreement.iloc[:0])
+    with pytest.raises(DataError, match="No reconstruction has both"):
+        case_figure(nobody, MSE)
