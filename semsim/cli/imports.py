@@ -56,6 +56,9 @@ def _carried_out(plan: ImportPlan, places: Places, judge: Path | None) -> None:
     typer.echo("\n".join(f"Wrote {folder}" for folder in folders))
     if judge is None:
         return
+    if not plan.found.sets:
+        typer.echo("No pictures, nothing was judged.")
+        return
     from semsim.judges.apply import apply_judge  # torch, which takes seconds
 
     with TerminalBar(judge.stem) as bar:

@@ -100,6 +100,14 @@ def test_settings_of_the_command_reach_the_importer(votes, tmp_path):
     assert labels["headline"].tolist() == ["mean-response"]
 
 
+def test_where_no_picture_comes_along_a_judge_has_nothing_to_read(votes, tmp_path):
+    make_classifier(tmp_path / "weights/judges/J.safetensors")
+    where = ("--data-dir", tmp_path / "data", "--checkpoints", tmp_path / "weights")
+    done = run("table", votes, *where, "--judge", "J")
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines()[-1] == "No pictures, nothing was judged."
+
+
 def test_a_judge_reads_what_is_imported_or_nothing_is(tmp_path):
     for name in ("1_0_ori", "1_0_rec", "2_1_ori", "2_1_rec"):
         picture = torch.rand(3, 16, 16, generator=torch.Generator().manual_seed(len(name)))
