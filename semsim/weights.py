@@ -121,13 +121,28 @@ def sha256_of(path: Path) -> str:
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> None:
     """Write `tensors` and `facts` as a safetensors file, whole or not at all.
 
+    The same content makes the same bytes: safetensors itself has `facts` in any order.
     Who may read it is up to the umask, as for every other file: safetensors' own writer lets
     nobody but its owner.
     """
     from safetensors.torch import save
 
     kept = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    write_bytes(path, save(kept, metadata=dict(facts)))
+    write_bytes(path, _in_order(save(kept, metadata=dict(facts))))
+
+
+def _in_order(content: bytes) -> bytes:
+    """A safetensors file with the facts in its header sorted by name.
+
+    Format: 8 bytes with the header's length, little-endian; JSON, with spaces up to a multiple of
+    8; the tensors. Source: https://github.com/huggingface/safetensors#format
+    """
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    header["__metadata__"] = dict(sorted(header.get("__metadata__", {}).items()))
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return b"".join((len(text).to_bytes(8, "little"), text, content[end:]))
 
 
 def tensor_facts(path: Path) -> dict[str, str]:

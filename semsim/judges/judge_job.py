@@ -77,7 +77,8 @@ def seed_of(order: JudgeOrder) -> int:
 def do_judge(order: JudgeOrder, folder: Path, report: Report) -> dict[str, Any]:
     """Train the judge, test it clean and degraded, and write it with its card.
 
-    An interrupted training goes on from what lies in `folder`. Returns the card.
+    An interrupted training goes on from what lies in `folder`. The card alone says when: the same
+    judge trained again is the same file, and known by its hash. Returns the card.
     """
     source = read_plugin(DATASETS, order.dataset)
     dataset = build(DATASETS, source.name, source.settings)
@@ -97,7 +98,6 @@ def do_judge(order: JudgeOrder, folder: Path, report: Report) -> dict[str, Any]:
     facts = {
         "name": order.name,
         "role": KIND,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "dataset": named(DATASETS, source),
         "architecture": named(TARGETS, architecture),
         "train": asdict(train),
@@ -110,7 +110,7 @@ def do_judge(order: JudgeOrder, folder: Path, report: Report) -> dict[str, Any]:
     }
     path = judge_path(order.name, order.checkpoints)
     save_target(model, path, name=architecture.name, facts=facts)
-    return write_card(path, facts)
+    return write_card(path, {"created": datetime.now(UTC).isoformat(timespec="seconds"), **facts})
 
 
 def degraded(images: LabelledImages, seed: int) -> LabelledImages:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from made_weights import make_classifier, make_semsim
+from safetensors.torch import load_file
 
 from semsim.errors import UnknownNameError, WeightsError
 from semsim.learning.pretrain import PretrainSettings, save_start
@@ -22,7 +23,9 @@ from semsim.weights import (
     read_manifest,
     search_folders,
     sha256_of,
+    tensor_facts,
     weight_file,
+    write_tensors,
 )
 
 CONTENT = b"these are the weights" * 100
@@ -212,3 +215,15 @@ def test_weights_may_be_read_by_whom_a_card_may_be_read(umask, tmp_path):
     assert modes == dict.fromkeys(modes, 0o666 & ~umask)
     assert len(modes) == 5
     assert torch.equal(load_target(tmp_path / "target.safetensors").head.weight, model.head.weight)
+
+
+def test_the_same_content_makes_the_same_file(tmp_path):
+    tensors = {"b": torch.arange(3.0), "a": torch.ones(2, 2, dtype=torch.int64)}
+    facts = {name: f"ö {name}" for name in "kfacbe"}
+    paths = [tmp_path / f"{number}.safetensors" for number in range(4)]
+    for path in paths:
+        write_tensors(path, tensors, dict(reversed(facts.items())))
+    assert len({sha256_of(path) for path in paths}) == 1
+    assert tensor_facts(paths[0]) == facts
+    again = load_file(paths[0])
+    assert all(torch.equal(again[name], value) for name, value in tensors.items())

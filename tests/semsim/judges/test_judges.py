@@ -109,9 +109,11 @@ def test_an_interrupted_training_goes_on_to_the_same_weights(shelf, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     straight = do_judge(replace(asked, checkpoints=other), other, silent)
-    assert [again[kind] for kind in ("clean", "degraded")] == [
-        straight[kind] for kind in ("clean", "degraded")
+    assert [again[kind] for kind in ("clean", "degraded", "sha256")] == [
+        straight[kind] for kind in ("clean", "degraded", "sha256")
     ]
+    assert "created" in straight
+    assert "created" not in judges(other)["one"]  # or no hash would be another's
 
 
 def test_predictions_are_written_into_sets_and_said_to_be_overwritten(shelf, tmp_path):
