@@ -97,7 +97,7 @@ def _paint_case(part: Any, row: pd.Series) -> None:
     axes = part.subplots(1, 2)
     for one, which in zip(axes, ("original", "reconstruction"), strict=True):
         _picture(one, row[which])
-        canvas.label(one, title=which)
+        one.set_title(which, fontsize=canvas.SMALL, color=canvas.INK, loc="left")
     part.suptitle(
         row["way"][:1].upper() + row["way"][1:], fontsize=canvas.TEXT + 1, color=canvas.INK
     )
