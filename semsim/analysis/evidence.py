@@ -19,6 +19,7 @@ ORIGINAL_ANSWER = "original_answer"  # column of votes: what most people call th
 RATED = ("rating_levels", "rating_threshold")  # columns of votes whose answers are ratings
 _VOTE_COLUMNS = (*IMAGE_KEY, "annotator", "answer", "recognised")
 SCORE_COLUMNS = (*IMAGE_KEY, "metric", "value")
+LEAKS = "leaks"  # column of scores: "higher" or "lower", of metrics that are not known here
 _FILES = ("original", "reconstruction", "attacked")
 TARGET = ("target_accuracy", "target_chance", "target_at_chance")  # of labels, where known
 

@@ -16,10 +16,11 @@ from pandas.api.types import union_categoricals
 from semsim.analysis.result import Analysis, AnalysisSettings, Ceiling
 from semsim.cli.options import taking
 from semsim.comparison.compared import Scored, compared, origin_of
+from semsim.comparison.foreign import directions_in, spec_of
 from semsim.comparison.list_judges import weights_stated
 from semsim.comparison.study_tables import StudyTables, imported_tables
-from semsim.errors import DataError, SettingsError, UnknownNameError
-from semsim.metrics import MetricSpec, find_metric
+from semsim.errors import DataError, SettingsError
+from semsim.metrics import MetricSpec
 from semsim.reporting.bundle import write_bundle
 from semsim.reporting.canvas import DOUBLE, SINGLE
 from semsim.reporting.methods import Origin, warnings
@@ -171,8 +172,8 @@ def specs_of(
     twice = sorted(set(higher) & set(lower))
     if twice:
         raise SettingsError(f"{', '.join(twice)} cannot leak more both ways; give one direction.")
-    directions = dict.fromkeys(higher, True) | dict.fromkeys(lower, False)
-    found = {name: _spec(name, scores, directions) for name in names}
+    directions = directions_in(scores) | dict.fromkeys(higher, True) | dict.fromkeys(lower, False)
+    found = {name: spec_of(name, scores, directions) for name in names}
     unknown = [name for name, spec in found.items() if spec is None]
     if unknown:
         raise SettingsError(
@@ -244,24 +245,6 @@ def _scores(request: Request, study: StudyTables) -> pd.DataFrame:
     if request.votes.is_dir():
         raise SettingsError(f"{request.votes} came without scores; give a table of them after it.")
     raise SettingsError("Give a table of scores after the votes: VOTES SCORES.")
-
-
-def _spec(name: str, scores: pd.DataFrame, directions: dict[str, bool]) -> MetricSpec | None:
-    try:
-        spec = find_metric(name).spec
-    except UnknownNameError:
-        if name not in directions:
-            return None
-        return MetricSpec(
-            name=name,
-            title=name,
-            higher_means_more_leakage=directions[name],
-            per_image=bool(scores.loc[scores["metric"] == name, "image_id"].notna().any()),
-        )
-    if directions.get(name, spec.higher_means_more_leakage) != spec.higher_means_more_leakage:
-        way = "higher" if spec.higher_means_more_leakage else "lower"
-        raise SettingsError(f"{name} is known: its {way} values leak more. Leave it out.")
-    return spec
 
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from semsim.analysis.evidence import gather
 from semsim.analysis.result import Analysis, AnalysisSettings
 from semsim.analysis.run import analyse
 from semsim.comparison import list_judges
+from semsim.comparison.foreign import foreign_remarks
 from semsim.comparison.list_judges import Weights
 from semsim.comparison.remarks import metric_remarks, training_remarks
 from semsim.comparison.seen_originals import left_out_remark, seen_by, without
@@ -73,6 +74,7 @@ def compared(
         *left_out_remark(unseen_by, seen, study.listed, analysis),
         *training_remarks(analysis, evidence.name, checkpoints),
         *metric_remarks(analysis.specs, scored.facts),
+        *foreign_remarks(analysis.specs),
     ]
     return replace(analysis, notes=(*analysis.notes, *notes))
 

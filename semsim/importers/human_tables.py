@@ -10,6 +10,7 @@ import pandas as pd
 from semsim.analysis.evidence import (
     GIVEN,
     IMAGE_KEY,
+    LEAKS,
     ORIGINAL_ANSWER,
     RATED,
     SCORE_COLUMNS,
@@ -112,7 +113,7 @@ def tables_of_votes(
     return HumanTables(
         votes=votes,
         labels=labels,
-        scores=None if scores is None else scores[list(SCORE_COLUMNS)],
+        scores=None if scores is None else scores[[*SCORE_COLUMNS, *({LEAKS} & {*scores})]],
         headline=headline,
         simulated=bool(labels["simulated"].any()),
     )

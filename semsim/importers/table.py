@@ -13,18 +13,22 @@ from pathlib import Path
 
 import pandas as pd
 
-from semsim.analysis.evidence import GIVEN, IMAGE_KEY, NONE_ANSWER, SCORE_COLUMNS
+from semsim.analysis.evidence import GIVEN, IMAGE_KEY, LEAKS, NONE_ANSWER, SCORE_COLUMNS
 from semsim.errors import DataError, SettingsError
 from semsim.importers.class_names import CLASS_LIST, read_class_names
 from semsim.importers.findings import Findings, Unread
 from semsim.importers.human_tables import NAMED_TYPES, RATED_TYPES, VOTE_TYPES, votes_found
 from semsim.importers.text_table import TextTable, read_text_table
 from semsim.importers.vote_rows import NO, YES, Row, Sieve, counted_votes, with_names
-from semsim.metrics import find_metric
+from semsim.metrics import find_metric, is_known
 from semsim.progress import Progress, Report, silent
 from semsim.registry import setting
 from semsim.words import counted
 
+# A metric's column, what its values are divided by, and which way it leaks if it is not known here.
+_SCORE = re.compile(
+    r"(?P<column>[^:/]+)(/(?P<divisor>[0-9.]*[1-9][0-9.]*))?(:(?P<way>higher|lower))?"
+)
 _CONSTANT = ("study", "votes_per_item", "headline")  # the same in every row of an export
 
 
@@ -43,7 +47,10 @@ class Table:
     )
     none: str = setting(NONE_ANSWER, text="The answer that means none.")
     given: str = setting("", text="Labels that came with the data, as name=column with commas.")
-    scores: str = setting("", text="Scores, as metric=column or metric=column/number.")
+    scores: str = setting(
+        "",
+        text="Scores, as metric=column, metric=column/number or, of your own, name=column:lower.",
+    )
     flags: str = setting("", text="Columns of 0 and 1 whose ones the report counts.")
     classes: Path | None = setting(None, text=CLASS_LIST)
     dataset: str = setting("unknown", text="Data set, where no column dataset says it.")
@@ -53,7 +60,7 @@ class Table:
 
     def __call__(self, source: Path, name: str, report: Report = silent) -> Findings:
         """The votes of the table, and the labels and scores its settings name."""
-        given, scored = _assignments("given", self.given), self._score_columns()
+        given, (scored, leaks) = _assignments("given", self.given), self._score_columns()
         table = read_text_table(source)
         table.columns(self.model, self.image_id, *given.values(), *(c for c, _ in scored.values()))
         constant = _constants(table)
@@ -62,6 +69,8 @@ class Table:
         key = self._keyed(table)
         facts, unclear = facts_of(key, table.cells, given)
         scores, unscored = scores_of(key, table.cells, scored)
+        if scores is not None and leaks:
+            scores = scores.assign(**{LEAKS: scores["metric"].map(leaks)})
         report(Progress(1, 1, "reading rows"))
         found = votes_found(
             kept,
@@ -148,15 +157,29 @@ class Table:
             key = key[cells["kind"].isna() | (cells["kind"] == "reconstruction")]
         return key.dropna()
 
-    def _score_columns(self) -> dict[str, tuple[str, float]]:
-        """Column and divisor by metric; `UnknownNameError` for a metric there is not."""
-        columns = {}
+    def _score_columns(self) -> tuple[dict[str, tuple[str, float]], dict[str, str]]:
+        """Column and divisor by metric, and which way those leak that are not known here."""
+        columns, leaks = {}, {}
         for metric, source in _assignments("scores", self.scores).items():
-            column, _, divisor = source.partition("/")
-            if not re.fullmatch(r"[0-9.]*[1-9][0-9.]*", divisor or "1"):
-                raise SettingsError(f"scores: {source!r} should be column/number.")
-            columns[find_metric(metric).spec.name] = (column, float(divisor or 1))
-        return columns
+            found = _SCORE.fullmatch(source)
+            if found is None:
+                raise SettingsError(
+                    f"scores: {source!r} should be column or column/number, of a metric of your "
+                    "own with :higher or :lower behind it."
+                )
+            columns[metric] = (found["column"], float(found["divisor"] or 1))
+            if found["way"] and not is_known(metric):
+                leaks[metric] = found["way"]
+            else:
+                _check_way(metric, found["way"])
+        return columns, leaks
+
+
+def _check_way(metric: str, way: str | None) -> None:
+    """Raise for a metric that is not known, and for one that leaks the other way."""
+    known = "higher" if find_metric(metric).spec.higher_means_more_leakage else "lower"
+    if way and way != known:
+        raise SettingsError(f"scores: {metric} is known: its {known} values leak more.")
 
 
 def _names(text: str) -> list[str]:

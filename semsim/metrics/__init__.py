@@ -97,6 +97,15 @@ def find_metric(name: str) -> Metric:
     return metric if plain == name else AgainstAttacked(metric=metric)
 
 
+def is_known(name: str) -> bool:
+    """Whether `find_metric` knows `name`; its weights may be missing for all that."""
+    try:
+        find_metric(name)
+    except UnknownNameError:
+        return False
+    return True
+
+
 def all_metrics(resources: Resources) -> dict[str, Metric]:
     """Every metric of the registry and of the checkpoints at hand, by name.
 
@@ -136,5 +145,6 @@ __all__ = [
     "Summary",
     "all_metrics",
     "find_metric",
+    "is_known",
     "summarise",
 ]

@@ -12,6 +12,7 @@ from semsim.analysis.evidence import MODEL_KEY, model_key
 from semsim.analysis.human import mean_response, verdict, vote_counts
 from semsim.analysis.result import Analysis, AnalysisSettings
 from semsim.comparison.compared import Scored, compared, origin_of
+from semsim.comparison.foreign import directions_in, spec_of
 from semsim.comparison.list_judges import refused, weights_at_hand
 from semsim.comparison.seen_originals import checkpoint_of, unseen, usually_unseen_by
 from semsim.comparison.study_tables import PICTURES, StudyTables, imported_tables
@@ -253,12 +254,19 @@ def _read(
 def _with_given(
     scores: pd.DataFrame, metrics: Mapping[str, Metric], given: pd.DataFrame | None
 ) -> tuple[pd.DataFrame, dict[str, MetricSpec]]:
-    """Our own scores and, of the other metrics, those that came with an import; all their facts."""
+    """Our own scores and, of the other metrics, those that came with an import; all their facts.
+
+    Raises `DataError` for a foreign metric of which the import does not say the direction.
+    """
     specs = {name: metric.spec for name, metric in metrics.items()}
     if given is None:
         return scores, specs
     absent = given[~given["metric"].isin(specs)]
-    specs |= {name: find_metric(name).spec for name in dict.fromkeys(absent["metric"])}
+    for name in dict.fromkeys(absent["metric"]):
+        found = spec_of(name, absent, directions_in(absent))
+        if found is None:
+            raise DataError(f"Nobody says whether higher or lower {name} leaks more. Import anew.")
+        specs[name] = found
     return (pd.concat([scores, absent], ignore_index=True) if len(scores) else absent), specs
 
 

@@ -132,6 +132,21 @@ def test_foreign_metrics_need_a_direction(files):
     assert "--higher-leaks NAME or --lower-leaks NAME" in done.stderr
 
 
+def test_an_import_of_ones_own_metric_needs_no_direction_again(tmp_path):
+    votes, scores = made_tables()
+    mine = scores[scores["metric"] == "mine"].rename(columns={"value": "mine"})
+    key = ["dataset", "attack", "model", "image_id"]
+    votes.merge(mine[[*key, "mine"]], on=key).to_csv(tmp_path / "own.csv", index=False)
+    settings = {"scores": "mine=mine:higher"}
+    places = places_of("own", tmp_path / "data")
+    carry_out(plan_import("table", tmp_path / "own.csv", "own", settings), places)
+    done = run("compare", places.tables, *FEW)
+    assert done.exit_code == 0, done.output
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("mine ")]
+    assert line.split()[1] == "5"
+    assert "Note: mine is foreign" in done.stdout
+
+
 def test_directions_that_cannot_be_right_are_refused():
     _, scores = made_tables()
     with pytest.raises(SettingsError, match="both ways"):

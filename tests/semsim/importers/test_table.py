@@ -340,3 +340,28 @@ def test_without_metrics_there_are_no_scores():
 def test_an_empty_column_gives_no_value():
     facts, _ = facts_of(ROWS, ROWS.assign(label=None), {"given": "label"})
     assert facts["human:given"].isna().all()
+
+
+OWN = """model,image_id,class_name,annotator,answer,mine,other
+m1,1,cat,A,cat,0.1,5
+m1,2,cat,A,cat,0.2,6
+m2,1,cat,A,none,0.8,7
+m2,2,cat,A,none,0.9,8
+"""
+
+
+def test_scores_of_ones_own_come_with_their_direction(tmp_path):
+    (tmp_path / "own.csv").write_text(OWN)
+    found = Table(scores="mine=mine:lower,other=other/2:higher,psnr=other:higher")
+    scores = found(tmp_path / "own.csv", "n").tables.scores
+    ways = scores[["metric", "leaks"]].drop_duplicates().astype(object).where(pd.notna, None)
+    assert ways.to_numpy().tolist() == [["mine", "lower"], ["other", "higher"], ["psnr", None]]
+    assert scores.loc[scores["metric"] == "other", "value"].tolist() == [2.5, 3, 3.5, 4]
+    for wrong, message in (
+        ("psnr=other:lower", "its higher values leak more"),
+        ("mine=mine:sideways", "with :higher or :lower behind it"),
+    ):
+        with pytest.raises(SettingsError, match=message):
+            Table(scores=wrong)(tmp_path / "own.csv", "n")
+    with pytest.raises(UnknownNameError):
+        Table(scores="mine=mine")(tmp_path / "own.csv", "n")

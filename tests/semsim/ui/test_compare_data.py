@@ -249,6 +249,25 @@ def test_imported_labels_are_a_study_without_pictures(made_context, tmp_path):
     assert found.n_votes == len(labels) * 5
 
 
+def test_a_metric_of_ones_own_stands_on_compare_as_foreign(made_context, tmp_path):
+    context = made_context(n_images=2)
+    labels = make_labels(tmp_path / "others", n_images=4, simulated=False)
+    scores = labels[["dataset", "attack", "model", "image_id"]].assign(
+        metric="mine", value=np.linspace(10, 30, len(labels)), leaks="lower"
+    )
+    tables = {"votes": make_votes(labels), "labels": labels, "scores": scores}
+    folder = context.data / "imports" / "theirs"
+    write_import(folder, tables)
+    found = fresh(context, View(study="import:theirs"))
+    spec = found.spec("mine")
+    assert (spec.name, spec.higher_means_more_leakage, spec.per_image) == ("mine", False, True)
+    said = "mine is foreign: its values came with the data and were not computed here."
+    assert said in found.analysis.notes
+    scores.drop(columns="leaks").to_parquet(folder / "scores.parquet")
+    with pytest.raises(DataError, match="higher or lower mine leaks"):
+        fresh(context, View(study="import:theirs"))
+
+
 def write_import(folder, tables: dict[str, pd.DataFrame]) -> None:
     """Imported labels as the importers leave them."""
     folder.mkdir(parents=True)
