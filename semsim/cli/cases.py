@@ -9,6 +9,7 @@ from semsim.cli.compare import Request, judge, requested
 from semsim.cli.options import taking
 from semsim.errors import DataError, SettingsError, UnknownNameError
 from semsim.metrics import MetricSpec
+from semsim.metrics.provenance import control_in
 from semsim.reporting.canvas import DOUBLE, SINGLE
 from semsim.reporting.cases import case_figure
 from semsim.reporting.export import png, svg
@@ -31,7 +32,8 @@ def cases(
     if metric not in per_image:
         known = ", ".join(per_image) or "none"
         raise UnknownNameError(f"The scores have no metric of images called {metric!r}: {known}.")
-    figure = case_figure(analysis, per_image[metric], list(per_image.values()))
+    others = [spec for name, spec in per_image.items() if not control_in(name.partition("@")[0])]
+    figure = case_figure(analysis, per_image[metric], others)
     made = png(figure, 150, width) if out.suffix == ".png" else svg(figure, False, width)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

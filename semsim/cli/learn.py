@@ -23,12 +23,13 @@ from semsim.learning.ablations_run import (
 from semsim.learning.advice import expectation, preset_for
 from semsim.learning.card import HEADS, NOT_STATED, card_paths, table_rows
 from semsim.learning.card_promoted import doubt, promote
-from semsim.learning.controls import CHOICES, default_controls, verdict_of
+from semsim.learning.controls import ABSENT, CHOICES, default_controls, verdict_of
 from semsim.learning.evaluation import BASELINES
 from semsim.learning.initial import absolute
 from semsim.learning.orders import Order
 from semsim.learning.pretrain import PretrainSettings, pretrain, save_start, start_accuracy
 from semsim.learning.splits import Counts, HoldOut, count, parse_hold_out
+from semsim.metrics.provenance import SHUFFLED, START
 from semsim.registry import build, read_plugin
 from semsim.terminal import DATA, TerminalBar, text_table, told_errors
 from semsim.weights import CHECKPOINTS
@@ -114,6 +115,8 @@ def run_command(
         asked = JudgedOrder(order=order, hold_out=kept, licence=licence, controls=beside)
         place = _place(checkpoints, data_dir, metrics, device)
         typer.echo(f"{counts_text(counts, kept, wanted)}\nPreset: {wanted}.", err=True)
+        if beside == START:
+            typer.echo(f"Control on shuffled votes: {ABSENT[SHUFFLED]}; see --controls.", err=True)
         do(queue_judged(asked, material, place, data_dir / "jobs"))
 
 

@@ -25,6 +25,8 @@ from semsim.metrics import (
     find_metric,
     summarise,
 )
+from semsim.metrics.provenance import control_in
+from semsim.metrics.reference import SUFFIX
 from semsim.progress import Progress, Report, silent
 from semsim.scores.folder_pairs import FolderPairs, match_folders
 from semsim.scores.scoring import (
@@ -73,7 +75,7 @@ def score(
         str,
         typer.Option(
             help="Names with commas between, or 'all'. <name>@attacked compares with the image "
-            "that was really attacked."
+            "that was really attacked. semsim:<name> brings its controls, where they are kept."
         ),
     ] = "mse,psnr,ssim",
     out: Annotated[
@@ -265,7 +267,25 @@ def _names(text: str, resources: Resources) -> list[str]:
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
         raise SettingsError("--metrics is empty. Try --metrics mse,psnr,ssim.")
-    return [find_metric(name).spec.name for name in names]
+    asked = [find_metric(name).spec.name for name in names]
+    return list(dict.fromkeys(one for name in asked for one in _with_controls(name, resources)))
+
+
+def _with_controls(name: str, resources: Resources) -> list[str]:
+    """A metric and, of a SemSim, its own start and its training on shuffled votes, if kept."""
+    from semsim.learning.controls import controls_of  # with what trains; most metrics need none
+
+    plain = name.removesuffix(SUFFIX)
+    family, _, checkpoint = plain.partition(":")
+    path = resources.checkpoints / f"{checkpoint}.safetensors"
+    if family != "semsim" or control_in(checkpoint) or not path.is_file():
+        return [name]
+    try:
+        found, _ = controls_of(path)
+    except WeightsError:  # which the metric itself will say
+        return [name]
+    beside = (f"{family}:{control.stem}" for control in found.values())
+    return [name, *(one + name.removeprefix(plain) for one in beside)]
 
 
 def _fetch_for(names: Sequence[str], resources: Resources) -> None:

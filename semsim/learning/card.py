@@ -11,7 +11,7 @@ import pandas as pd
 from semsim.analysis.evidence import TARGET
 from semsim.errors import WeightsError
 from semsim.kept.whole import write_json, write_text
-from semsim.learning.controls import verdict_of
+from semsim.learning.controls import WHAT, verdict_of
 from semsim.reporting.notation import target_text
 from semsim.weights import sha256_of
 from semsim.words import counted
@@ -174,10 +174,18 @@ def _eval_results(card: Mapping[str, Any]) -> "list[EvalResult]":
 
 
 def table_rows(judged: Mapping[str, Any]) -> list[list[str]]:
-    """One row a metric, as text: the columns `HEADS`, with intervals."""
-    return [
+    """One row a metric, as text: the columns `HEADS`, with intervals.
+
+    A control that was not run has a row, too, which says so.
+    """
+    rows = [
         [row["title"], *(_interval(*found) for found in _measured(row))]
         for row in judged["metrics"]
+    ]
+    absent = judged.get("absent", {})  # older evaluations had no controls
+    blank = [""] * (len(HEADS) - 2)
+    return rows + [
+        [f"SemSim, {WHAT[name]}", why.split(",")[0], *blank] for name, why in absent.items()
     ]
 
 

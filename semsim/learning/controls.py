@@ -27,9 +27,9 @@ WHAT = {
     START: "its own start (the same network before it saw a vote)",
     SHUFFLED: "the same training on shuffled votes",
 }
-_ABSENT = {
+ABSENT = {
     START: "its start was not kept",
-    SHUFFLED: "no training on shuffled votes was made",
+    SHUFFLED: "not run, since it takes as long again",
 }
 _TAKEAWAY = {
     START: "Nothing shows that what it tells apart comes from these votes.",
@@ -63,7 +63,7 @@ def controls_of(checkpoint: Path) -> tuple[dict[str, Path], dict[str, str]]:
     own = read_training(checkpoint)
     paths = {control: control_path(checkpoint, control) for control in CONTROLS}
     found = {control: path for control, path in paths.items() if _belongs(own, path, control)}
-    return found, {control: why for control, why in _ABSENT.items() if control not in found}
+    return found, {control: why for control, why in ABSENT.items() if control not in found}
 
 
 def _belongs(own: Training, path: Path, control: str) -> bool:

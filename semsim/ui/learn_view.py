@@ -17,7 +17,7 @@ from semsim.learning.evaluation import auc_of
 from semsim.learning.orders import Facts
 from semsim.learning.splits import Counts, HoldOut
 from semsim.learning.triplets import Inventory, JudgedOriginal
-from semsim.metrics.provenance import START, WEIGHT_OF
+from semsim.metrics.provenance import SHUFFLED, START, WEIGHT_OF
 from semsim.progress import Progress
 from semsim.reporting import canvas
 from semsim.ui.jobpanel import when
@@ -118,7 +118,7 @@ def trainings_html(rows: Sequence[TrainingRow]) -> str:
     """All trainings, newest first, as a table."""
     head = (
         *("Started (UTC)", "Name", "Study", "State", "Held out"),
-        *("AUC", "of MSE", "of SSIM", "of its start"),
+        *("AUC", "of MSE", "of SSIM", "of its start", "of shuffled votes"),
     )
     return _HTML.trainings(head, [_training(row) for row in rows])
 
@@ -211,15 +211,19 @@ def _weights(results: Mapping[str, float]) -> list[str]:
 def _training(row: TrainingRow) -> list[str]:
     warned = " ⚠" if row.result.get("warnings") else ""
     judged = row.result.get("held_out")
-    compared = ("semsim", "mse", "ssim", f"semsim:{row.facts.name}.{START}")
+    beside = (f"semsim:{row.facts.name}.{control}" for control in (START, SHUFFLED))
+    compared = ("semsim", "mse", "ssim", *beside)
     numbers = [None if judged is None else auc_of(judged, metric) for metric in compared]
+    cells = ["" if number is None else f"{number:.2f}" for number in numbers]
+    if judged and SHUFFLED in judged.get("absent", {}):
+        cells[-1] = "not run"
     return [
         when(row.created),
         row.facts.name + warned + (" ★" if row.promoted else ""),
         _HTML.study(row.facts.study, row.facts.simulated),
         _STATE_WORDS[row.state],
         row.result.get("split", {}).get("hold_out", ""),
-        *("" if number is None else f"{number:.2f}" for number in numbers),
+        *cells,
     ]
 
 

@@ -14,9 +14,10 @@ from made_study import MODELS, make_labels
 from made_weights import CLASSES, make_classifier, put_in_manifest
 from typer.testing import CliRunner
 
-from semsim.cli.score import score, weights
+from semsim.cli.score import _names, score, weights
 from semsim.images import write_png
 from semsim.jobs import folders as jobs
+from semsim.metrics import Resources
 from semsim.metrics.pixel import mse
 from semsim.weights import REPOSITORY
 
@@ -245,3 +246,18 @@ def test_the_command_is_part_of_the_program(folders):
     assert done.returncode == 0, done.stderr
     assert Path(b.parent / "b-scores.parquet").is_file()
     assert "ssim" in done.stdout
+
+
+def test_a_semsim_brings_the_controls_that_lie_beside_it(tmp_path):
+    resources = Resources()  # of the repository, where the demo's lies with both
+    assert _names("psnr,semsim:demo@attacked", resources) == [
+        "psnr",
+        "semsim:demo@attacked",
+        "semsim:demo.start@attacked",
+        "semsim:demo.shuffled@attacked",
+    ]
+    assert _names("semsim:demo.start", resources) == ["semsim:demo.start"]
+    alone = Resources(checkpoints=tmp_path)
+    assert _names("semsim:demo", alone) == ["semsim:demo"]
+    (tmp_path / "demo.safetensors").write_bytes(b"broken")
+    assert _names("semsim:demo", alone) == ["semsim:demo"]

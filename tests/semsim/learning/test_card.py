@@ -36,6 +36,9 @@ def test_what_is_undefined_is_a_dash_and_not_a_number():
     (cells,) = table_rows({"metrics": [row]})
     assert cells == ["SemSim", "–", "0.25", "0.50", "–", "–"]
     assert len(cells) == len(HEADS)
+    _, absent = table_rows({"metrics": [row], "absent": {"shuffled": "not run, as it takes long"}})
+    assert absent[:2] == ["SemSim, the same training on shuffled votes", "not run"]
+    assert len(absent) == len(HEADS)
 
 
 def test_reasons_keep_what_is_missing_and_not_where_it_was_looked_for():

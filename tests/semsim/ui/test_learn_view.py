@@ -197,6 +197,13 @@ def test_no_training_yet_is_said():
     assert "No SemSim has been trained" in trainings_html([])
 
 
+def test_a_control_that_was_not_run_is_told_in_the_list():
+    held_out = JUDGED["held_out"]
+    quick = held_out | {"absent": {"shuffled": "not run, as it takes as long again"}}
+    assert "not run" in trainings_html([row(result=RESULT | {"held_out": quick})])
+    assert "not run" not in trainings_html([row(result=RESULT | JUDGED)])
+
+
 def test_the_loss_curve_is_that_of_the_batches():
     (curve,) = loss_figure([batch(0.5, 5, 2.0), end(1, d_plus=1.0), batch(1.5, 15, 1.0)], "j").data
     assert list(curve.x) == [0.5, 1.5]
