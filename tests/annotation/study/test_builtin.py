@@ -17,7 +17,7 @@ from annotation.study.builtin import (
     ensure_demo,
 )
 from annotation.study.create import create_study
-from annotation.study.exports import export_labels, export_votes
+from annotation.study.exports import export_labels, export_votes, facts_of_lists
 from annotation.study.labelling import list_studies
 
 SETS = sorted((Path(__file__).resolve().parents[3] / "data/demo/sets").iterdir())
@@ -67,6 +67,14 @@ def test_simulated_people_disagree_and_differ_as_real_ones_do(demo, made, folder
     rates = labels.groupby("model")["mean_response"].mean()
     assert len(rates) == len(SETS)
     assert rates.max() - rates.min() > 0.2
+
+
+def test_its_lists_give_nothing_away_to_somebody_who_never_looks(demo, made):
+    for name in (PEOPLE, SIMULATED):
+        facts = facts_of_lists(made, demo[name].id)
+        assert facts.guesses
+        assert not facts.most.too_good
+        assert facts.n_random == 0 < facts.n_lists
 
 
 def test_a_second_start_adds_nothing(demo, made, folder):

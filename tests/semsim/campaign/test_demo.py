@@ -21,6 +21,7 @@ from semsim.images import read_image, to_uint8
 from semsim.registry import build
 from semsim.sets.format import JURY_COLUMNS
 from semsim.sets.reader import read_set
+from semsim.targets.chance import facts_of_test
 from semsim.targets.jurors import JURORS
 from semsim.targets.model import load_target
 from semsim.weights import sha256_of
@@ -67,6 +68,21 @@ def test_records_say_how_they_were_made(kind):
         assert len(target["weights_sha256"]) == 64
         assert run["versions"]["torch"]
         assert run["seconds"] > 0
+
+
+def test_targets_have_learned_or_are_marked_and_one_is_kept_in_three_stages(sets):
+    targets = {found.model.rpartition("/")[0]: found.run["target"] for found in sets}
+    for target in targets.values():
+        marked = facts_of_test(target["accuracy"], target["n_test"], target["n_classes"])
+        assert target | marked == target
+    undefended = [t for name, t in targets.items() if name.split("/")[1] == "none"]
+    assert all(target["accuracy"] >= target["train"]["until"] for target in undefended)
+    stages = sorted(
+        target["accuracy"]
+        for target in undefended
+        if target["architecture"]["settings"]["activation"] == "silu"
+    )
+    assert stages == pytest.approx([0.3, 0.7, 0.97], abs=0.1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
