@@ -86,9 +86,9 @@ def test_the_ending_chooses_the_format(data, out):
 
 
 def test_a_file_that_is_there_is_replaced(data, out):
-    (out / "a.csv").write_text("old")
+    (out / "a.csv").write_text("earlier content")
     export(data, out / "a.csv")
-    assert "old" not in (out / "a.csv").read_text()
+    assert "earlier content" not in (out / "a.csv").read_text()
 
 
 @pytest.mark.parametrize(
