@@ -63,8 +63,8 @@ def training_mark() -> str:
 def demo_keys() -> list[str]:
     """Of a judge and of a juror."""
     settings = DemoSettings(device="cpu")
-    judge = demo._judge_path("recogniser", Path("work"), settings)
-    return [judge.as_posix(), jury.juror_path(Path("work"), 0, settings.jury).as_posix()]
+    judge = demo._judge_order("recogniser", Path("work"), settings)
+    return [judge.checkpoints.as_posix(), jury.juror_path(Path("work"), 0, settings.jury).as_posix()]
 
 
 ATTACK_KEYS = {
@@ -103,7 +103,7 @@ KEYS = {
     "demo": (
         demo_keys,
         [
-            "work/judges/recogniser-324331f2f6cb5619.safetensors",
+            "work/judges/9d1bfe3de3ba83df",
             "work/jury/08dba8a23febf953.safetensors",
         ],
     ),
