@@ -66,6 +66,7 @@ if __name__ == "__main__":  # what is computed apart imports this file anew
     import json, sys
     from argparse import Namespace
     from dataclasses import replace
+    from inspect import signature
     from pathlib import Path
 
     import app, gradio, pandas
@@ -91,7 +92,7 @@ if __name__ == "__main__":  # what is computed apart imports this file anew
         with gradio.Blocks():
             loads = page.render(context)
         for load, _ in loads:
-            load(*[Namespace(query_params={})] * load.__code__.co_argcount)
+            load(*[Namespace(query_params={}) for _ in signature(load).parameters])
     data_set = "symbols:train_per_class=1,test_per_class=1"
     found = kept_plan(Campaign(name="made", datasets=(data_set,), images=2))
     told = ""
