@@ -23,7 +23,7 @@ from semsim.learning.ablations_run import (
 from semsim.learning.advice import expectation, preset_for
 from semsim.learning.card import HEADS, NOT_STATED, card_paths, table_rows
 from semsim.learning.card_promoted import doubt, promote
-from semsim.learning.controls import ABSENT, CHOICES, default_controls, verdict_of
+from semsim.learning.controls import ABSENT, ALL, CHOICES, verdict_of
 from semsim.learning.evaluation import BASELINES
 from semsim.learning.initial import absolute
 from semsim.learning.orders import Order
@@ -91,13 +91,12 @@ def run_command(
     study: Annotated[str, typer.Option(help="Whose votes they are, for people to read.")] = "",
     licence: Annotated[str, typer.Option(help="What the card says of the licence.")] = NOT_STATED,
     controls: Annotated[
-        str | None,
+        str,
         typer.Option(
             help=f"{' or '.join(CHOICES)}: start judges the network before it saw a vote, all also "
-            "trains on shuffled votes, which takes as long again. Left out: all where the preset "
-            "takes minutes."
+            "trains on shuffled votes, which takes as long again."
         ),
-    ] = None,
+    ] = ALL,
     metrics: _Metrics = _METRICS,
     checkpoints: _Checkpoints = CHECKPOINTS,
     data_dir: _Data = DATA,
@@ -111,11 +110,10 @@ def run_command(
         wanted = preset or preset_for(counts)
         settings = replace(read_settings(wanted), device=device)
         order = Order(name=name, checkpoints=checkpoints.resolve(), settings=settings, study=study)
-        beside = controls or default_controls(_name(wanted))
-        asked = JudgedOrder(order=order, hold_out=kept, licence=licence, controls=beside)
+        asked = JudgedOrder(order=order, hold_out=kept, licence=licence, controls=controls)
         place = _place(checkpoints, data_dir, metrics, device)
         typer.echo(f"{counts_text(counts, kept, wanted)}\nPreset: {wanted}.", err=True)
-        if beside == START:
+        if controls == START:
             typer.echo(f"Control on shuffled votes: {ABSENT[SHUFFLED]}; see --controls.", err=True)
         do(queue_judged(asked, material, place, data_dir / "jobs"))
 

@@ -20,8 +20,6 @@ from semsim.weights import sha256_of
 
 ALL = "all"
 CHOICES = (ALL, START)
-# Presets whose training takes minutes, so that a second one on shuffled votes is made unasked.
-_QUICK = ("small", "pooled", "mixed")
 CLASSIC = ("mse", "psnr", "ssim")
 WHAT = {
     START: "its own start (the same network before it saw a vote)",
@@ -35,11 +33,6 @@ _TAKEAWAY = {
     START: "Nothing shows that what it tells apart comes from these votes.",
     SHUFFLED: "Nothing shows that what people said taught it anything.",
 }
-
-
-def default_controls(preset: str) -> str:
-    """Which controls a training with `preset` has unless it is told: of `CHOICES`."""
-    return ALL if preset in _QUICK else START
 
 
 def check_controls(controls: str) -> str:

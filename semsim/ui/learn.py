@@ -16,7 +16,7 @@ from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations_run import JudgedOrder, Workplace
 from semsim.learning.advice import preset_for
 from semsim.learning.card_promoted import doubt, promote, promoted
-from semsim.learning.controls import CHOICES, default_controls
+from semsim.learning.controls import CHOICES
 from semsim.learning.orders import KIND, Facts, Order, name_of, read_facts
 from semsim.learning.splits import (
     KINDS,
@@ -103,7 +103,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
 
     def take_preset(name: str, studies: Sequence[str], held: str, part: float) -> list[Any]:
         said = describe_split(context, studies, held, part, name)
-        return [said, default_controls(name), *learn_form.form_values(PRESETS[name])]
+        return [said, *learn_form.form_values(PRESETS[name])]
 
     def take_studies(chosen: Sequence[str], part: float) -> list[Any]:
         # Of other studies originals are held out until something else is chosen.
@@ -111,7 +111,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
         return [*describe(context, chosen, asked), *advise(context, chosen, asked)]
 
     # Where the weights are chosen comes once more on load, with the files there are.
-    advised = [preset, controls, *(one for one in form.fields if one is not form.weights)]
+    advised = [preset, *(one for one in form.fields if one is not form.weights)]
     described = [stock, name, hold_out, split, *advised]
     study.input(take_studies, [study, share], described, **QUIETLY)
     asked = [study, hold_out, share]
@@ -125,7 +125,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
         )
     choose.click(promote_chosen, ran.chosen, [chosen_one, trainings, sure], **QUIETLY)
     sure.click(promote_surely, ran.chosen, [chosen_one, trainings, sure], **QUIETLY)
-    preset.input(take_preset, [preset, *asked], [split, controls, *form.fields], **QUIETLY)
+    preset.input(take_preset, [preset, *asked], [split, *form.fields], **QUIETLY)
     ran.chosen.change(forget, None, [chosen_one, sure], show_progress="hidden", **QUIETLY)
     ran.begin_with(
         begin,
@@ -170,12 +170,12 @@ def describe(
 def advise(
     context: ScienceContext, studies: Sequence[str], asked: HoldOut | None = None
 ) -> list[Any]:
-    """The preset that follows from what a hold-out leaves, its controls, its form less weights."""
+    """The preset that follows from what a hold-out leaves, and its form less weights."""
     names = [one for one in learn_form.FORM if one != "weights"]
     preset = _suited(context, studies, asked or HoldOut())
     if preset is None:
-        return [gr.skip() for _ in ("preset", "controls", *names)]
-    return [preset, default_controls(preset), *(getattr(PRESETS[preset], one) for one in names)]
+        return [gr.skip() for _ in ("preset", *names)]
+    return [preset, *(getattr(PRESETS[preset], one) for one in names)]
 
 
 def _suited(context: ScienceContext, studies: Sequence[str], asked: HoldOut) -> str | None:
@@ -339,7 +339,7 @@ def _order_form() -> tuple[Any, ...]:
     )
     controls = gr.Radio(
         [("Its own start and shuffled votes", CHOICES[0]), ("Its own start", CHOICES[1])],
-        value=default_controls(_PRESET),
+        value=CHOICES[0],
         label="Compared with",
         info="The network before it saw a vote costs nothing. The same training on shuffled votes "
         "takes as long again.",

@@ -64,7 +64,8 @@ def demo_keys() -> list[str]:
     """Of a judge and of a juror."""
     settings = DemoSettings(device="cpu")
     judge = demo._judge_order("recogniser", Path("work"), settings)
-    return [judge.checkpoints.as_posix(), jury.juror_path(Path("work"), 0, settings.jury).as_posix()]
+    juror = jury.juror_path(Path("work"), 0, settings.jury)
+    return [judge.checkpoints.as_posix(), juror.as_posix()]
 
 
 ATTACK_KEYS = {

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from semsim.errors import SettingsError, StopRequestedError
-from semsim.learning import PRESETS
 from semsim.learning.ablations_run import JudgedOrder, Workplace, train_and_judge
 from semsim.learning.card import card_markdown, read_card
 from semsim.learning.card_promoted import promote
@@ -16,7 +15,6 @@ from semsim.learning.controls import (
     beaten,
     check_controls,
     controls_of,
-    default_controls,
     halves,
     shuffled_order,
     verdict_of,
@@ -151,13 +149,8 @@ def test_shuffled_votes_keep_what_the_sampler_counts(labels, quick):
     assert shuffled_order(order).settings == replace(quick, shuffled_votes=True)
 
 
-def test_which_controls_there_are_follows_from_how_long_a_preset_takes():
-    assert {name: default_controls(name) for name in ("small", "pooled", "paper", "code")} == {
-        **dict.fromkeys(("small", "pooled"), "all"),
-        **dict.fromkeys(("paper", "code"), "start"),
-    }
-    assert all(default_controls(name) in CHOICES for name in PRESETS)
-    assert default_controls("mixed") == "all"
+def test_there_is_no_other_choice_of_controls():
+    assert [check_controls(one) for one in CHOICES] == ["all", "start"]
     with pytest.raises(SettingsError, match="all, start"):
         check_controls("none")
 

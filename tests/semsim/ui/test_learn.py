@@ -86,7 +86,7 @@ def test_the_page_offers_the_studies_and_what_each_is_good_for(page):
     shown = dict(zip([output.elem_id for output in outputs], values, strict=True))
     assert "No SemSim has been trained" in shown["learn-trainings"]
     assert [value for _, value in shown["learn-weights"].choices] == ["scratch", "imagenet"]
-    assert (shown["learn-preset"], shown["learn-controls"]) == ("mixed", "all")
+    assert shown["learn-preset"] == "mixed"
     assert (shown["learn-loss"], shown["learn-epochs"]) == ("mixed", 1)
     assert "With 4 originals and" in split
 
@@ -105,7 +105,7 @@ def test_the_preset_follows_from_the_study(context, tables):
     for study, preset in (("s1", "mixed"), ("s2", "mixed")):
         found = learn.advise(both, [study])
         assert found[0] == preset  # 90 originals, but 360 triplets
-        assert dict(zip(names, found[2:], strict=True))["epochs"] == PRESETS[preset].epochs
+        assert dict(zip(names, found[1:], strict=True))["epochs"] == PRESETS[preset].epochs
     nothing = learn.advise(both, [])
     assert nothing == [gr.skip()] * (2 + len(names))
     assert learn.advise(replace(context, studies=list), ["s9"]) == nothing
@@ -317,11 +317,10 @@ def test_the_result_says_what_it_lost_to(context, lost):
     assert "of its start" in learn.trainings_now(context)
 
 
-def test_a_preset_brings_its_controls(page):
-    _, handlers, _ = page
-    asked = (["s1"], "original", 0.25)
-    brought = [handlers["take_preset"].fn(name, *asked)[1] for name in ("small", "paper")]
-    assert brought == ["all", "start"]
+def test_another_preset_leaves_the_controls_as_they_were_chosen(page):
+    outputs = {output.elem_id for output in page[1]["take_preset"].outputs}
+    assert "learn-epochs" in outputs
+    assert "learn-controls" not in outputs
 
 
 def test_only_a_finished_training_is_promoted(context, tables):
