@@ -107,7 +107,7 @@ def test_the_preset_follows_from_the_study(context, tables):
         assert found[0] == preset  # 90 originals, but 360 triplets
         assert dict(zip(names, found[1:], strict=True))["epochs"] == PRESETS[preset].epochs
     nothing = learn.advise(both, [])
-    assert nothing == [gr.skip()] * (2 + len(names))
+    assert nothing == [gr.skip()] * (1 + len(names))
     assert learn.advise(replace(context, studies=list), ["s9"]) == nothing
 
 
