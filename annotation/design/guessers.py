@@ -111,7 +111,7 @@ def said(found: Sequence[Guess]) -> str:
 
 def _said_of_told(found: Sequence[Guess]) -> str:
     reached = [f"who {one.rule} names {one.rate:.1%}" for one in found if not one.bounded]
-    return f"Told more than any list says, which no bound is set on, {', '.join(reached)}."
+    return f"Some know more than lists say, which nothing bounds: {'; '.join(reached)}."
 
 
 def _outside_the_run(lists: Lists) -> np.ndarray:
