@@ -18,7 +18,7 @@ from semsim.attacks.security.check import CheckedLayer, checked_layers, measured
 from semsim.attacks.security.index import CNN3, SecurityIndex, Shape, security_index
 from semsim.attacks.security.network import ReadNetwork, leaked_layers, network_of, read_network
 from semsim.errors import DataError, SettingsError
-from semsim.reporting.export import png, svg
+from semsim.reporting.export import write_picture
 from semsim.reporting.security_figure import leak_figure
 from semsim.terminal import text_table, told_errors
 
@@ -189,17 +189,7 @@ def layer_text(index: SecurityIndex, names: tuple[str, ...]) -> str:
 
 def write_leaks(index: SecurityIndex, name: str, path: Path) -> None:
     """Write the picture of where a network leaks; `SettingsError` for an ending there is not."""
-    drawing = leak_figure(index, name)
-    if path.suffix not in (".png", ".svg"):
-        raise SettingsError(f"--figure ends in .png or .svg; got {path.name!r}.")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == ".png":
-            path.write_bytes(png(drawing))
-        else:
-            path.write_text(svg(drawing, live=False), encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"{path} cannot be written ({error}). Choose another --figure.") from error
+    write_picture(leak_figure(index, name), path, "--figure")
 
 
 def _built_in(variant: str, input_shape: Shape) -> nn.Module:

@@ -7,12 +7,12 @@ import typer
 
 from semsim.cli.compare import Request, judge, requested
 from semsim.cli.options import taking
-from semsim.errors import DataError, SettingsError, UnknownNameError
+from semsim.errors import UnknownNameError
 from semsim.metrics import MetricSpec
 from semsim.metrics.provenance import control_in
 from semsim.reporting.canvas import DOUBLE, SINGLE
 from semsim.reporting.cases import case_figure
-from semsim.reporting.export import png, svg
+from semsim.reporting.export import check_picture, write_picture
 
 
 @taking(request=requested)
@@ -25,8 +25,7 @@ def cases(
     ] = DOUBLE,
 ) -> None:
     """Draw one reconstruction for each way people and a metric can judge, and what both say."""
-    if out.suffix not in (".png", ".svg"):
-        raise SettingsError(f"--out ends in .png or .svg; got {out.name!r}.")
+    check_picture(out, "--out")
     analysis, _ = judge(request)
     per_image: dict[str, MetricSpec] = {one.name: one for one in analysis.specs if one.per_image}
     if metric not in per_image:
@@ -34,10 +33,5 @@ def cases(
         raise UnknownNameError(f"The scores have no metric of images called {metric!r}: {known}.")
     others = [spec for name, spec in per_image.items() if not control_in(name.partition("@")[0])]
     figure = case_figure(analysis, per_image[metric], others)
-    made = png(figure, 150, width) if out.suffix == ".png" else svg(figure, False, width)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_bytes(made if isinstance(made, bytes) else made.encode())
-    except OSError as error:
-        raise DataError(f"{out} cannot be written ({error}). Choose another --out.") from error
+    write_picture(figure, out, "--out", dpi=150, width_mm=width)
     typer.echo(f"{figure.caption}\nWrote {out}")

@@ -5,10 +5,12 @@ import io
 import re
 import threading
 from html import escape
+from pathlib import Path
 
 import matplotlib
 import pandas as pd
 
+from semsim.errors import DataError, SettingsError
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn
 
@@ -39,6 +41,31 @@ def png(figure: Drawn, dpi: int = 300, width_mm: float = canvas.DOUBLE) -> bytes
         drawing = figure.draw(width_mm)
         drawing.savefig(file, format="png", dpi=dpi, facecolor="white", metadata={"Software": None})
         return file.getvalue()
+
+
+def check_picture(path: Path, option: str) -> None:
+    """Raise `SettingsError`, which names the `option`, unless `path` ends as a picture does."""
+    if path.suffix not in (".png", ".svg"):
+        raise SettingsError(f"{option} ends in .png or .svg; got {path.name!r}.")
+
+
+def write_picture(
+    figure: Drawn, path: Path, option: str, *, dpi: int = 300, width_mm: float = canvas.DOUBLE
+) -> None:
+    """Write the figure as the ending of `path` says, with the folders it lacks.
+
+    option: what asked for it, for errors: as `check_picture`, and `DataError` where `path` cannot
+    be written.
+    """
+    check_picture(path, option)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".png":
+            path.write_bytes(png(figure, dpi, width_mm))
+        else:
+            path.write_text(svg(figure, False, width_mm), encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{path} cannot be written ({error}). Choose another {option}.") from error
 
 
 def _write_svg(figure: Drawn, width_mm: float, *, text: str, on_white: bool) -> str:
