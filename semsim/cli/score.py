@@ -25,8 +25,6 @@ from semsim.metrics import (
     find_metric,
     summarise,
 )
-from semsim.metrics.provenance import control_in
-from semsim.metrics.reference import SUFFIX
 from semsim.progress import Progress, Report, silent
 from semsim.scores.folder_pairs import FolderPairs, match_folders
 from semsim.scores.scoring import (
@@ -273,19 +271,21 @@ def _names(text: str, resources: Resources) -> list[str]:
 
 def _with_controls(name: str, resources: Resources) -> list[str]:
     """A metric and, of a SemSim, its own start and its training on shuffled votes, if kept."""
-    from semsim.learning.controls import controls_of  # with what trains; most metrics need none
+    if not name.startswith("semsim:"):
+        return [name]
+    from semsim.comparison.seen_originals import checkpoint_of  # with what trains
+    from semsim.learning.controls import controls_of
 
-    plain = name.removesuffix(SUFFIX)
-    family, _, checkpoint = plain.partition(":")
+    checkpoint = checkpoint_of(name)
     path = resources.checkpoints / f"{checkpoint}.safetensors"
-    if family != "semsim" or control_in(checkpoint) or not path.is_file():
+    if not checkpoint or not path.is_file():
         return [name]
     try:
         found, _ = controls_of(path)
     except WeightsError:  # which the metric itself will say
         return [name]
-    beside = (f"{family}:{control.stem}" for control in found.values())
-    return [name, *(one + name.removeprefix(plain) for one in beside)]
+    reference = name.removeprefix(f"semsim:{checkpoint}")
+    return [name, *(f"semsim:{control.stem}{reference}" for control in found.values())]
 
 
 def _fetch_for(names: Sequence[str], resources: Resources) -> None:
