@@ -1,6 +1,8 @@
 # make run    sets up .venv, starts SemSim Studio on the built-in study
 # make test   sets up .venv, runs lint, types and all tests
 # make flower sets up .venv/flower, with what Flower needs in front of .venv
+# make docs   builds docs/ into site/, strictly
+# make formats sets up .venv/formats, with the libraries that read the exports
 PYTHON ?= python3
 HOST   ?= 127.0.0.1
 PORT   ?= 7860
@@ -12,7 +14,7 @@ LOCAL   = $(if $(filter 127.0.0.1 localhost ::1,$(HOST)),--local)
 # Else every process that is started would compile the project anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run test lint types demo flower clean help
+.PHONY: run test lint types docs demo flower formats clean help
 
 help:
 	@grep -E '^# make' Makefile | sed 's/^# //'
@@ -39,6 +41,14 @@ SITE = -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 
 flower: .venv/flower.stamp
 
+.venv/formats.stamp: requirements-formats.txt .venv/run.stamp
+	$(BIN)/python -m venv .venv/formats
+	$(BIN)/python $(SITE) > "$$(.venv/formats/bin/python $(SITE))/studio.pth"
+	.venv/formats/bin/python -m pip install --quiet -r requirements-formats.txt
+	touch $@
+
+formats: .venv/formats.stamp
+
 run: .venv/run.stamp
 	$(BIN)/python app.py $(LOCAL) --host $(HOST) --port $(PORT) $(ARGS)
 
@@ -51,6 +61,9 @@ types: .venv/test.stamp
 
 test: lint types
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
+
+docs: .venv/test.stamp
+	$(BIN)/python -m mkdocs build --strict
 
 # The study of simulated votes as the studio makes it, a SemSim that learns from two thirds of it, and
 # the first picture of the README: four cases of the rest.
@@ -70,7 +83,7 @@ demo: .venv/run.stamp
 	$(BIN)/python -m semsim score --labels $(DEMO)/labels.parquet --metrics psnr,ssim,semsim:demo \
 		--out $(DEMO)/scores.parquet
 	$(BIN)/python -m semsim cases $(DEMO)/votes.parquet $(DEMO)/scores.parquet \
-		--labels $(DEMO)/labels.parquet --unseen-by demo --out data/demo/cases.png
+		--labels $(DEMO)/labels.parquet --unseen-by demo --out data/demo/cases.png --rows data/demo/cases.json
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache site

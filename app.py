@@ -6,15 +6,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from annotation.cli.console import ServerParser, check_port, told_errors
-from annotation.web import proxies
+from annotation.cli.commands import told_stop
+from annotation.cli.console import ServerParser, check_port, failed, told_errors
+from semsim import __version__
+from semsim.errors import MissingExtraError
+from semsim.kept.places import CHECKPOINTS, DEMO, settle
+
+try:
+    from annotation.web import logs, proxies, root_path
+except ModuleNotFoundError as error:
+    raise failed(MissingExtraError("The studio", "studio")) from error
 
 if TYPE_CHECKING:
     from annotation.store import Store
     from annotation.web.guard import Guard
 
-ROOT = Path(__file__).resolve().parent
-DEMO = ROOT / "data/demo"
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # before gradio is imported
 
 
@@ -22,20 +28,26 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
     """The whole product as one ASGI application. note: what the page Studies says at its top."""
     from annotation.accounts.start import who_may_enter  # these take seconds, after a first word
     from annotation.errors import told_as
-    from annotation.study import exports, labelling
-    from annotation.ui import StudyContext, label, mount
+    from annotation.study import exports, imported, labelling, set_users
+    from annotation.ui import StudyContext, home, mount, plain
+    from annotation.votes.science import Science
+    from annotation.web import frame
     from annotation.web.guard import Guard
-    from semsim.analysis.dawid_skene import dawid_skene
     from semsim.errors import DataError
+    from semsim.jobs.folders import read_json
+    from semsim.reporting.glossary import glossary
     from semsim.sets.reader import set_choices
     from semsim.ui import ScienceContext, StudyChoice, pages
+    from semsim.ui.lent import lent
+    from semsim.ui.running import running, semsims
 
     who = who_may_enter(store, options.host, local=options.local)
     data, images = options.data_dir, options.data_dir / "images"
     sets = lambda: set_choices([DEMO, data / "runs"])  # noqa: E731
     told = told_as(DataError)  # the two halves know only errors of their own
     facts = lambda s: (s.id, s.name, s.spec.simulated, s.spec.headline.value)  # noqa: E731
-    human = StudyContext(store=store, images=images, find_sets=sets, fit=dawid_skene, note=note)
+    of = Science(**lent(data))
+    human = StudyContext(store=store, images=images, find_sets=sets, science=of, note=note)
     science = ScienceContext(
         data=data,
         checkpoints=options.checkpoints,
@@ -44,37 +56,65 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
         labels=told(lambda study: exports.export_labels(store, study, images)),
         votes=told(lambda study: exports.export_votes(store, study)),
         device=options.device,
+        in_hand=frame.in_hand(store),
+        framed=frame.framed,
+        built_in=(DEMO,),
+        used_by=told(lambda folder: set_users.users_of(store, images, folder)),
     )
-    app = mount.web_app(store, images, *pages.routers(science), who=who)
-    mount.mount(app, "/label", [mount.Page("Label", "label", label, human)])
-    shown = [mount.Page(*page, human) for page in mount.PAGES]
-    mount.mount(app, "/studio", [*shown, *(mount.Page(*p, science) for p in pages.PAGES)], who)
+    jobs = lambda: running(data / "jobs")  # noqa: E731
+    lab = home.Lab(
+        cases=lambda: read_json(DEMO / "cases.json"),
+        semsims=lambda: semsims(options.checkpoints),
+        running=jobs,
+    )
+    routes = (home.router(human, lab), *plain.routers(human, who), *pages.routers(science))
+    imports = lambda: imported.choices(of)  # noqa: E731
+    app = mount.web_app(
+        store, images, *routes, who=who, running=jobs, imports=imports, words=glossary
+    )
+    mount.mount(app, "/studio", [mount.Page(*page, science) for page in pages.PAGES], who)
     return Guard(app, who, lambda token: labelling.who(store, token))
 
 
 def serve(options: Namespace) -> None:
     """Open everything, say where it is, and serve until stopped."""
+    with told_errors():
+        logs.begin(options)
     check_port(options.host, options.port)
     print("SemSim Studio: starting; to put the pages together takes seconds.", flush=True)
+    os.environ[root_path.ROOT_PATH] = options.root_path
     from annotation.store import Store, backup
     from annotation.study.builtin import DemoInTheMaking
     from semsim.sets.reader import set_choices
 
     options.data_dir.mkdir(parents=True, exist_ok=True)
+    settle()
     with told_errors():
         store = Store(options.database or f"sqlite:///{options.data_dir.resolve() / 'studies.db'}")
         sets, pairs = ([one for _, one in set_choices([DEMO / n])] for n in ("sets", "pairs"))
         demo = DemoInTheMaking(store, sets, options.data_dir / "images", pairs)
         app = create_app(store, options, demo.note)
-    print(f"SemSim Studio: http://{options.host}:{options.port}/studio/", flush=True)
     with backup.scheduled_backups(store, options.data_dir / "backups"):
         demo.start()
-        proxies.serve(app, options.host, options.port, options.trusted_proxy)
+        proxies.serve(logs.Accessed(app), options.host, options.port, options.trusted_proxy)
+
+
+def main() -> None:
+    """What `semsim-studio` and `python app.py` do."""
+    parser = ServerParser(__doc__, __version__)
+    proxies.add_options(parser)
+    logs.add_options(parser)
+    parser.add_argument("--checkpoints", type=Path, default=CHECKPOINTS, help="weights")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
+    options = parser.parse_args()
+    with told_stop():
+        if options.command == "doctor":
+            from annotation.cli.doctor import diagnose
+            from semsim.cli.doctor import machine
+
+            raise SystemExit(diagnose(options, machine(options.checkpoints, options.device)))
+        serve(options)
 
 
 if __name__ == "__main__":
-    parser = ServerParser(description=__doc__)
-    proxies.add_option(parser)
-    parser.add_argument("--checkpoints", type=Path, default=ROOT / "checkpoints", help="weights")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
-    serve(parser.parse_args())
+    main()

@@ -148,6 +148,10 @@ class Study:
         """How good that model was; of one without a record, nothing is known."""
         return self.targets.get(model, TargetTest())
 
+    def target_of(self, name: str) -> TargetTest:
+        """The same of a model by the name that `votes.rates.model_names` gives it."""
+        return self.target(name if name in self.targets else name.rpartition(" · ")[0])
+
     @property
     def n_reconstructions(self) -> int:
         """The items that are judged."""
@@ -214,8 +218,8 @@ class Answer:
     `answer` is a candidate class or "none" (with an optional `NoneReason`) for recognition,
     "same" or "different" for pair, a number for rating. `rt_ms` is the time from first paint to
     key, None if not measured. `display` holds what the image looked like on screen (size, zoom,
-    ...). `version` is that of the protocol the item was shown under, None if the browser does not
-    know.
+    ...), `views` which views of it were looked at (`spec.View`), the first first. `version` is that
+    of the protocol the item was shown under, None if the browser does not know.
     """
 
     id: str
@@ -225,6 +229,7 @@ class Answer:
     rt_ms: float | None = None
     client_ts: datetime | None = None
     display: Mapping[str, Any] = field(default_factory=dict)
+    views: tuple[str, ...] = ()
     tab: str = ""
     version: int | None = None
 

@@ -2,10 +2,26 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, Self
+
+from annotation.tasks.wording import PLAIN
 
 
 class AnnotationError(Exception):
-    """Root of all errors raised by `annotation`; its message is shown to people as it is."""
+    """Root of all errors raised by `annotation`; its message is shown to people as it is.
+
+    said: which text of `tasks.wording` it is, and what that is filled in with, where annotators
+    read it: a study may have another text there.
+    """
+
+    said: tuple[str, dict[str, Any]] = ("", {})
+
+    @classmethod
+    def of(cls, name: str, /, **values: Any) -> Self:
+        """The error that the text "error.`name`" tells."""
+        error = cls(PLAIN(f"error.{name}", **values))
+        error.said = (f"error.{name}", values)
+        return error
 
 
 class StudyError(AnnotationError):
@@ -34,6 +50,10 @@ class TooQuickError(AnswerError):
 
 class ConflictError(AnnotationError):
     """A request that contradicts what has already been stored."""
+
+
+class NameTakenError(ConflictError):
+    """A name that somebody else has in the study, who comes back by a link of their own."""
 
 
 class UnfitError(AnnotationError):

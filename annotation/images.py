@@ -3,6 +3,7 @@
 import hashlib
 import io
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,23 @@ def decode(content: bytes) -> np.ndarray:
 def shuffled(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The same pixels, (H, W, 3) uint8, in an order drawn by `rng`: all colours, nothing to see."""
     return rng.permutation(pixels.reshape(-1, pixels.shape[2])).reshape(pixels.shape)
+
+
+def strip(paths: Sequence[Path], side: int = 64, gap: int = 4) -> bytes:
+    """Some pictures side by side as one PNG, none longer than `side`; nothing is smoothed away.
+
+    Raises `StudyError` for a picture that cannot be read.
+    """
+    pictures = [Image.fromarray(read_pixels(path), "RGB") for path in paths]
+    for picture in pictures:
+        picture.thumbnail((side, side))
+    width, height = (max(one.size[axis] for one in pictures) for axis in (0, 1))
+    whole = Image.new("RGBA", (len(pictures) * (width + gap) - gap, height))
+    for place, picture in enumerate(pictures):
+        whole.paste(picture, (place * (width + gap), 0))
+    buffer = io.BytesIO()
+    whole.save(buffer, format="PNG")
+    return buffer.getvalue()
 
 
 def sha256(content: bytes) -> str:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from annotation.errors import StudyError
 from annotation.tasks import KINDS
 from annotation.tasks.kind import Kind
+from annotation.tasks.wording import PLAIN, Wording, flaws
+from annotation.texts import flaw_of_class
 
-UNTITLED = "Pictures"  # what annotators read where a study has no title for them
+_UNTITLED = PLAIN("label.untitled")
 MAX_LIST_SIZE = 20  # one key each on the 4 × 5 block of the keyboard
 
 
@@ -60,11 +62,12 @@ class Lists(StrEnum):
     ITEM = "item"  # none: the wrong words are drawn anew for each
 
 
-class Interpolation(StrEnum):
+class View(StrEnum):
     """How image pixels become screen pixels; it changes what people recognise."""
 
-    NEAREST = "nearest"
-    SMOOTH = "smooth"
+    SQUARES = "squares"  # each pixel a square
+    SMOOTH = "smooth"  # interpolated
+    SMOOTH_AND_SMALL = "smooth-and-small"  # and the same small beside it
 
 
 class Background(StrEnum):
@@ -98,7 +101,7 @@ class StudySpec:
     title: str = setting(
         "",
         "Title for annotators",
-        f'What annotators see; they never see the name. Empty: "{UNTITLED}".',
+        f'What annotators see; they never see the name. Empty: "{_UNTITLED}".',
     )
     votes_per_item: int = setting(5, "Votes per item (K)", "K, the people who judge each item.")
     # Where K are split as evenly as an odd K can be.
@@ -241,11 +244,38 @@ class StudySpec:
         "", "Completion address", "Where people go on to at the end; {code} stands for the code."
     )
 
+    # In which words (annotation.tasks.wording)
+    texts: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata=words(
+            "Texts",
+            "Texts in place of the usual ones, by name, for a study in another language. "
+            "`python -m annotation texts` lists them all.",
+        ),
+    )
+    class_names: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata=words(
+            "Shown names of classes",
+            "What annotators read in place of a class's name; answers are kept under that name.",
+        ),
+    )
+
     # What an image looks like on screen
-    image_scale: int = setting(8, "Scale", "Screen pixels per image pixel.")
-    interpolation: Interpolation = field(
-        default=Interpolation.NEAREST,
-        metadata=words("Interpolation", "How image pixels become screen pixels."),
+    view: View = field(
+        default=View.SMOOTH_AND_SMALL,
+        metadata=words(
+            "View",
+            "How image pixels become screen pixels. Usually smooth, with the small picture beside "
+            "it: the edges of large squares are not in the picture and hide what is (Harmon and "
+            "Julesz 1973), and whoever wants to recognise something would not look at it so. A "
+            "held key shows the other views; which were looked at is kept with each vote.",
+        ),
+    )
+    image_scale: int = setting(
+        0,
+        "Most screen pixels per image pixel (0: all that fit)",
+        "The most screen pixels an image pixel may take, in whole multiples; 0 is as many as fit.",
     )
     background: Background = field(
         default=Background.GREY, metadata=words("Background", "What surrounds an image.")
@@ -266,12 +296,22 @@ class StudySpec:
         return KINDS[self.task].of(vars(self))
 
     @property
+    def wording(self) -> Wording:
+        """The words annotators read."""
+        return Wording(own=self.texts, classes=self.class_names)
+
+    @property
     def shown_title(self) -> str:
         """What annotators are told the study is called."""
-        return self.title or UNTITLED
+        return self.title or self.wording("label.untitled")
 
     def _checks(self) -> tuple[tuple[bool, str], ...]:
-        return (*self._checks_of_items(), *self._checks_of_people(), *self._checks_of_quality())
+        return (
+            *self._checks_of_items(),
+            *self._checks_of_people(),
+            *self._checks_of_quality(),
+            *self._checks_of_words(),
+        )
 
     def _checks_of_items(self) -> tuple[tuple[bool, str], ...]:
         return (
@@ -294,8 +334,8 @@ class StudySpec:
                 f"The decoy rate must be 0 to 1 per matched item; got {self.decoy_rate}.",
             ),
             (
-                not 1 <= self.image_scale <= 64,
-                f"The image scale must be 1 to 64; got {self.image_scale}.",
+                not 0 <= self.image_scale <= 64,
+                f"The image scale must be 1 to 64, or 0 for all that fits; got {self.image_scale}.",
             ),
             *self._checks_of_task(),
         )
@@ -316,8 +356,8 @@ class StudySpec:
         )
         yield (
             self.lists is Lists.ITEM and self.distractors is Distractors.TOP,
-            "The likeliest words of an original are the same for all its items: lists of their own "
-            "(lists=item) take distractors=balanced.",
+            "The likeliest words of an original are the same for all its items. Where each item "
+            "has a list of its own, wrong words are balanced, not the likeliest.",
         )
         yield from ((True, flaw) for flaw in self.kind.flaws())
 
@@ -375,6 +415,21 @@ class StudySpec:
             ),
         )
 
+    def _checks_of_words(self) -> Iterator[tuple[bool, str]]:
+        yield from ((True, flaw) for flaw in flaws(self.texts))
+        pairs = self.class_names.items() if isinstance(self.class_names, Mapping) else [(None,)]
+        if not all(isinstance(one, str) for pair in pairs for one in pair):
+            yield True, f"Shown names of classes are texts by class; got {self.class_names!r}."
+            return
+        shown = [name.strip().casefold() for name in self.class_names.values()]
+        yield (
+            len(set(shown)) < len(shown),
+            "Two classes are shown under the same name; nobody could tell them apart.",
+        )
+        for name, words_of in self.class_names.items():
+            flaw = flaw_of_class(words_of)
+            yield bool(flaw), f"The shown name of the class {name!r}: {flaw}"
+
 
 _KINDS = {
     one.name: one.type
@@ -384,9 +439,12 @@ _KINDS = {
 
 
 # What studies of before there was a setting were made with.
-_BEFORE = {"min_rt_ms": 0, "distractors": Distractors.TOP}
+_BEFORE = {"min_rt_ms": 0, "distractors": Distractors.TOP, "image_scale": 8}
+_VIEWS = {"nearest": View.SQUARES, "smooth": View.SMOOTH}  # by what was called interpolation
 
 
 def stored(values: Mapping[str, Any]) -> StudySpec:
     """The settings that were stored as `values`, perhaps by an earlier version."""
-    return StudySpec(**{**_BEFORE, **values})
+    known = {**_BEFORE, **values}
+    before = known.pop("interpolation", "nearest")
+    return StudySpec(**{"view": _VIEWS[before], **known})

@@ -26,7 +26,7 @@ from semsim.images import write_png
 from semsim.metrics import Resources
 from semsim.metrics.pixel import mse, psnr
 from semsim.metrics.registered import psnr_registered, ssim_registered
-from semsim.metrics.ssim import ssim
+from semsim.metrics.structural import ssim
 from semsim.scores.scoring import pair_sets_of_labels, score_sets
 
 WANG = {"gaussian_weights": True, "sigma": 1.5, "use_sample_covariance": False}

@@ -5,7 +5,9 @@ The rule, which stands here before the second half is opened:
 1. The originals are halved once, by `HALVING_SEED`. What follows up to 3 sees the first half only.
 2. Candidates are every start with every recipe of `RECIPES`. A start is random weights, a file
    given as --start NAME=FILE (of `learn pretrain` on other pictures), or torchvision's ImageNet
-   weights, if their file is on this machine already; nothing is fetched.
+   weights, if their file is on this machine already; nothing is fetched. Weights that are no
+   better than guessing are no start, and those that learned of the study's own data set have not
+   seen other pictures: what a run with these among them says is outside this rule.
 3. Each candidate is trained with each of `CHOOSING_SEEDS` and each architecture left out, and
    judged by that architecture's reconstructions of a third of the originals, which it has not
    seen. Chosen is the candidate with the highest mean of its pooled AUC less the highest of those

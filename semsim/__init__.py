@@ -1,1 +1,42 @@
-"""The science of SemSim Studio: reconstruct, score, learn, compare."""
+"""The science of SemSim Studio: reconstruct, score, learn, compare.
+
+What is public, and where each name lives. A name is imported when it is first asked for, so that
+`import semsim` takes no time.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from semsim import metrics as metrics
+    from semsim import torchmetrics as torchmetrics
+    from semsim.interface.attacking import attack as attack
+    from semsim.interface.comparing import compare as compare
+    from semsim.interface.loss_module import SemSimLoss as SemSimLoss
+    from semsim.interface.pretrained_module import SemSim as SemSim
+    from semsim.interface.tables_of_pairs import score as score
+
+PUBLIC = {
+    "SemSim": "semsim.interface.pretrained_module",
+    "SemSimLoss": "semsim.interface.loss_module",
+    "attack": "semsim.interface.attacking",
+    "compare": "semsim.interface.comparing",
+    "metrics": "semsim.metrics",
+    "score": "semsim.interface.tables_of_pairs",
+    "torchmetrics": "semsim.torchmetrics",
+}
+__all__ = sorted(PUBLIC)
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name not in PUBLIC:
+        raise AttributeError(f"module 'semsim' has no attribute {name!r}")
+    module = import_module(PUBLIC[name])
+    found = module if PUBLIC[name] == f"semsim.{name}" else getattr(module, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *PUBLIC})

@@ -1,8 +1,9 @@
-"""Where tensors live: a GPU when there is one, and what a process does with memory it frees."""
+"""What a machine has: a GPU or none, cores, and what a process does with memory it frees."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,11 @@ def pick_device(name: str = "auto") -> torch.device:
     except (RuntimeError, AssertionError) as error:
         raise SettingsError(f"Device {name!r} cannot be used here: {error}") from error
     return device
+
+
+def cores() -> int:
+    """Cores of this machine, at least 1."""
+    return os.cpu_count() or 1
 
 
 def keep_freed_memory() -> None:

@@ -21,7 +21,7 @@ class DataError(SemsimError):
 
 
 class WeightsError(SemsimError):
-    """A weight file that is missing or is not the file it should be."""
+    """A weight file that is missing or not the file it should be, or a library that is missing."""
 
 
 class AttackFailedError(SemsimError):
@@ -34,3 +34,12 @@ class JobError(SemsimError):
 
 class StopRequestedError(SemsimError):
     """Somebody asked a running job to stop."""
+
+
+class MissingExtraError(WeightsError, ImportError):
+    """A part of the product whose libraries are not installed."""
+
+    def __init__(self, part: str, extra: str) -> None:
+        super().__init__(
+            f'{part} needs libraries that are not installed: pip install "semsim-studio[{extra}]".'
+        )

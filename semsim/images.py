@@ -107,7 +107,10 @@ def to_uint8(image: Tensor) -> np.ndarray:
 
 
 def write_png(image: Tensor, path: Path) -> None:
-    """Write (3, H, W) in [0, 1] as a lossless PNG without metadata."""
+    """Write an image, (3, H, W) in [0, 1], as a lossless PNG without metadata.
+
+    Values are rounded to the nearest of 256; folders that are missing are made.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(to_uint8(image)).save(path, format="PNG", optimize=True)
 

@@ -24,7 +24,7 @@ class Add(nn.Module):
     """Sums feature maps of one shape, as ResNet's skips do."""
 
     def forward(self, first: Tensor, *others: Tensor) -> Tensor:
-        """The sum of all arguments."""
+        """The sum of all arguments, which have one shape."""
         for other in others:
             first = first + other
         return first
@@ -74,7 +74,10 @@ class LayerGraph(nn.Module):
         return self.trace(inputs)[self.nodes[-1].name]
 
     def trace(self, inputs: Tensor) -> dict[str, Tensor]:
-        """The output of every node by its name, and the normalised inputs as `INPUT`."""
+        """The output of every node by its name, and the normalised inputs as `INPUT`.
+
+        inputs: (N, *input_shape).
+        """
         values = {INPUT: (inputs.to(self.mean.dtype) - self.mean) / self.std}
         for node in self.nodes:
             values[node.name] = node.layer(*(values[name] for name in node.inputs))

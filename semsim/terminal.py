@@ -4,37 +4,35 @@ Exit codes: 0 all was done, 1 some of it, 2 an error (said on stderr, after "Err
 where a command tells that from an error, and 130 after Ctrl-C.
 """
 
+import json
+import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from semsim.errors import DataError, SemsimError, SettingsError
-from semsim.progress import Progress, Report
+from semsim.kept.extras import arrow
+from semsim.kept.places import DATA as DATA
+from semsim.progress import Progress, Report, silent
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SOME, ERROR, NONE = 1, 2, 3
-DATA = Path(__file__).resolve().parents[1] / "data"  # the same folder as app.py's
+log = logging.getLogger("semsim")
 STDOUT = Path("-")
+Json = Annotated[bool, typer.Option("--json", help="Print a JSON list instead of a table.")]
 _TABLES = (".parquet", ".csv")
 
 
-class Commands(TyperGroup):
-    """A group whose usage errors are told like all others, in a line that begins with "Error:"."""
-
-    def main(self, *args: Any, **kwargs: Any) -> Any:
-        self._help_mode, self.rich_markup_mode = self.rich_markup_mode, None
-        return super().main(*args, **kwargs)
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        self.rich_markup_mode = getattr(self, "_help_mode", self.rich_markup_mode)
-        super().format_help(ctx, formatter)
+def say(text: str) -> None:
+    """Tell people something that is no result: on standard error, and not with -q."""
+    if log.isEnabledFor(logging.WARNING):
+        typer.echo(text, err=True)
 
 
 @contextmanager
@@ -43,8 +41,17 @@ def told_errors() -> Iterator[None]:
     try:
         yield
     except (SemsimError, OSError) as error:
+        log.info("Where the error below comes from", exc_info=error)
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(ERROR) from error
+
+
+def show(rows: Sequence[Mapping[str, Any]], text: str, as_json: bool) -> None:
+    """Print a table: as a JSON list of its rows where that is asked for, else in words."""
+    if as_json:
+        text = json.dumps(rows, indent=2, ensure_ascii=False, default=str)
+    if text:
+        typer.echo(text)
 
 
 def check_table(out: Path | None) -> None:
@@ -54,6 +61,8 @@ def check_table(out: Path | None) -> None:
             f"--out ends in {' or '.join(_TABLES)}, or is - for standard output (as CSV); "
             f"got {out.name!r}."
         )
+    if out is not None and out.suffix == ".parquet":
+        arrow()
 
 
 def check_folder(out: Path) -> None:
@@ -97,7 +106,7 @@ class TerminalBar:
     title: what stands before the bar. unit: of its speed; "B" is written with k, M and G.
     A stage is what stands before the first colon of a note, such as an epoch; its line is the last
     note it had, with the share of the work that was done. So what puts a name before the notes of
-    others sets it apart by a comma.
+    others sets it apart by a comma. With -q nothing is shown.
     """
 
     def __init__(self, title: str = "", unit: str = "it") -> None:
@@ -106,6 +115,8 @@ class TerminalBar:
         self._last: Progress | None = None
 
     def __enter__(self) -> Report:
+        if not log.isEnabledFor(logging.WARNING):
+            return silent
         return self._draw if sys.stderr.isatty() else self._log
 
     def __exit__(self, *_: object) -> None:
@@ -136,7 +147,7 @@ class TerminalBar:
     def _end_stage(self) -> None:
         if self._last is not None and self._last.note:
             share = self._last.done / self._last.total if self._last.total else 1
-            typer.echo(f"{share:.0%} {self._last.note}", err=True)
+            say(f"{share:.0%} {self._last.note}")
         self._last = None
 
 

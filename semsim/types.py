@@ -19,7 +19,9 @@ class AttackedModel(Protocol):
     mean: Tensor
     std: Tensor
 
-    def __call__(self, images: Tensor) -> Tensor: ...
+    def __call__(self, images: Tensor) -> Tensor:
+        """(N, C, H, W) in [0, 1] to logits, (N, classes)."""
+        ...
 
     def parameters(self) -> Iterator[nn.Parameter]: ...
 
@@ -62,9 +64,13 @@ class VerticalModel(Protocol):
 
     mean: Tensor
     std: Tensor
-    joint: nn.Linear
 
-    def __call__(self, images: Tensor) -> Tensor: ...
+    @property
+    def joint(self) -> nn.Linear: ...
+
+    def __call__(self, images: Tensor) -> Tensor:
+        """(N, C, H, W) in [0, 1] to logits, (N, classes)."""
+        ...
 
     def parameters(self) -> Iterator[nn.Parameter]: ...
 

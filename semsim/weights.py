@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 from safetensors import safe_open
 
 from semsim.errors import UnknownNameError, WeightsError
+from semsim.kept.places import BROUGHT
+from semsim.kept.places import CHECKPOINTS as CHECKPOINTS
 from semsim.kept.whole import whole_file, write_bytes
 from semsim.progress import Progress, Report, silent
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-CHECKPOINTS = REPOSITORY / "checkpoints"
 MANIFEST = "manifest.json"
 FORMAT = "semsim-weights/1"
 _CHUNK = 1 << 20
@@ -66,7 +66,7 @@ def read_manifest(checkpoints: Path = CHECKPOINTS) -> dict[str, WeightFile]:
     """
     path = Path(checkpoints) / MANIFEST
     if not path.is_file():
-        path = CHECKPOINTS / MANIFEST
+        path = BROUGHT / "checkpoints" / MANIFEST
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
@@ -119,7 +119,7 @@ def sha256_of(path: Path) -> str:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> None:
-    """Write `tensors` and `facts` as a safetensors file, whole or not at all.
+    """Write `tensors`, of any shape, and `facts` as a safetensors file, whole or not at all.
 
     The same content makes the same bytes: safetensors itself has `facts` in any order.
     Who may read it is up to the umask, as for every other file: safetensors' own writer lets

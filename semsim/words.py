@@ -1,6 +1,6 @@
 """What several pages say in the same words: counts, and how good an attacked model was."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 
 def agreeing(n: int, one: str, many: str) -> str:
@@ -11,6 +11,11 @@ def agreeing(n: int, one: str, many: str) -> str:
 def counted(n: int, one: str, many: str = "") -> str:
     """`n` things by what they are called: "1 model", "1,200 images"; `many` where no s is added."""
     return f"{n:,} {agreeing(n, one, many or one + 's')}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names one after another: "a", "a and b", "a, b and c"; at least one."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def target_words(share: float | None, chance: float | None, at_chance: bool | None) -> str:

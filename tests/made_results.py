@@ -4,13 +4,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from html.parser import HTMLParser
+from pathlib import Path
 
 from annotation.domain import Study, StudyStatus
 from annotation.spec import StudySpec, Task
 from annotation.ui import results_data
-from semsim.analysis.dawid_skene import dawid_skene
+from annotation.votes.science import Science
+from semsim.ui.lent import lent
 
-results_of = partial(results_data.results_of, fit=dawid_skene)
+SCIENCE = Science(**lent(Path("nowhere")))
+results_of = partial(results_data.results_of, science=SCIENCE)
 NASTY = "<img src=x onerror=alert(1)>"
 
 

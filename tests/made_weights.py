@@ -14,7 +14,7 @@ from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorIncepti
 from torchvision.models import squeezenet1_1
 
 from semsim.metrics import Resources
-from semsim.metrics.fid import INCEPTION
+from semsim.metrics.inception import INCEPTION
 from semsim.metrics.network import ModelSettings, SemSimModel, save_semsim
 from semsim.metrics.provenance import Training
 from semsim.targets.convnet import SmallCNN

@@ -1,8 +1,9 @@
-"""Run commands one after the other in one process: `python readme_runner.py COMMANDS RESULTS`.
+"""Run what pages show one after the other in one process: `python readme_runner.py STEPS RESULTS`.
 
-COMMANDS is a JSON list of lists of words that follow `python`; RESULTS becomes a JSON list of
-[exit code, what was printed]. One process, because importing takes longer than most commands do.
-A command that fails does not keep the others from being run.
+STEPS is a JSON list of [page, code], or [page, list of words that follow `python`]; RESULTS becomes
+a JSON list of [exit code, what was printed]. One process, because importing takes longer than most
+commands do. Code goes on where that of the same page before it ended. A step that fails does not
+keep the others from being run.
 """
 
 import io
@@ -10,16 +11,19 @@ import json
 import runpy
 import sys
 import traceback
+from collections import defaultdict
 from contextlib import redirect_stdout
 from pathlib import Path
 
 
-def run(words: list[str]) -> tuple[int, str]:
-    """The exit code of `python <words>` and what it printed."""
+def run(words: list[str] | str, names: dict[str, object]) -> tuple[int, str]:
+    """The exit code of `python <words>`, or of code that knows `names`, and what it printed."""
     told = io.StringIO()
     try:
         with redirect_stdout(told):
-            if words[0] == "-m":
+            if isinstance(words, str):
+                exec(words, names)
+            elif words[0] == "-m":
                 sys.argv = words[1:]
                 runpy.run_module(words[1], run_name="__main__", alter_sys=True)
             else:
@@ -36,6 +40,7 @@ def run(words: list[str]) -> tuple[int, str]:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path.cwd()))
-    commands = json.loads(Path(sys.argv[1]).read_text())
+    steps = json.loads(Path(sys.argv[1]).read_text())
     results = Path(sys.argv[2])
-    results.write_text(json.dumps([run(words) for words in commands]))
+    of_pages: dict[str, dict[str, object]] = defaultdict(lambda: {"__name__": "__main__"})
+    results.write_text(json.dumps([run(words, of_pages[page]) for page, words in steps]))

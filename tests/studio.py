@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import runpy
 import shutil
+import signal
 import socket
 import sys
 import time
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from helpers import skip_or_fail
 from playwright.sync_api import Browser, sync_playwright
+from starlette.routing import BaseRoute, Mount, Route
 
 import app
 from annotation.store import Store
@@ -35,7 +37,7 @@ CHROMIUM_FLAGS = (
 START_SECONDS = 180  # torch and gradio take long to import on a busy machine
 # Servers are copies of one process that has imported everything and done nothing yet.
 COPIES = multiprocessing.get_context("forkserver")
-_LATE = ["annotation.ui.mount", "annotation.ui.people", "annotation.ui.results", "semsim.ui.pages"]
+_LATE = ["annotation.ui.mount", "annotation.ui.plain", "semsim.ui.pages"]
 COPIES.set_forkserver_preload(["app", *_LATE])
 
 
@@ -74,6 +76,8 @@ def run_script(command: Sequence[str], environment: Mapping[str, str], log: Path
         os.dup2(told.fileno(), sys.stdout.fileno())
         os.dup2(told.fileno(), sys.stderr.fileno())
     sys.argv = list(command)
+    # Whoever started the tests in the background made them deaf to Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # Ends with whoever tests it, and yet may have processes of its own, as any server.
     multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
     runpy.run_path(command[0], run_name="__main__")
@@ -121,6 +125,16 @@ class Server:
             self._process.join()
             self._process = None
 
+    def interrupt(self) -> int | None:
+        """Ctrl-C, until it ends; its exit code."""
+        process, self._process = self._process, None
+        assert process is not None
+        assert process.pid is not None
+        while process.exitcode is None:
+            os.kill(process.pid, signal.SIGINT)
+            process.join(20)
+        return process.exitcode
+
     def _answers(self) -> bool:
         if self._process is None or not self._process.is_alive():
             raise AssertionError((self.data / "server.log").read_text())
@@ -147,3 +161,19 @@ def compose(store: Store, data: Path, host: str = "127.0.0.1", local: bool = Tru
         data_dir=data, checkpoints=data / "checkpoints", device="cpu", host=host, local=local
     )
     return app.create_app(store, options)
+
+
+def addresses(routes: Sequence[BaseRoute], before: str = "") -> Iterator[tuple[str, str]]:
+    """(method, path) of every route, those of mounted applications too."""
+    for route in routes:
+        if isinstance(route, Mount) and route.routes:
+            yield from addresses(route.routes, before + route.path)
+        elif isinstance(route, Mount):
+            yield "GET", before + route.path
+        elif isinstance(route, Route):
+            for method in sorted((route.methods or set()) - {"HEAD"}):
+                yield method, before + route.path
+        elif hasattr(route, "original_router"):
+            yield from addresses(route.original_router.routes, before)
+        else:
+            raise TypeError(f"{route!r} is a kind of route this test does not know.")

@@ -20,13 +20,15 @@ from PIL import Image
 from sqlalchemy import Engine, event
 
 from annotation.design import check
-from annotation.domain import Annotator, Answer, Study, VoteReceipt
+from annotation.domain import Annotator, Answer, SignedIn, Study, VoteReceipt
+from annotation.errors import NameTakenError
 from annotation.formats.study_data import StudyData
 from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.study.create import create_study
 from annotation.study.exports import read_study
-from annotation.study.labelling import join, next_items, vote
+from annotation.study.labelling import come_back, join, next_items, vote
+from annotation.study.participants import new_link
 from annotation.study.passage import spec_of
 from annotation.tasks.kind import Question
 
@@ -47,6 +49,14 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 def joined(store: Store, study: Study, *names: str) -> list[Annotator]:
     """Those people, in the study."""
     return [join(store, study.token, name).annotator for name in names]
+
+
+def arrived(store: Store, study: Study, name: str) -> SignedIn:
+    """Somebody of that name, signed in: who is there already comes by a link of their own."""
+    try:
+        return join(store, study.token, name)
+    except NameTakenError:
+        return come_back(store, new_link(store, study.id, name, START))
 
 
 def answer_to(item: str, answer: str = "none", **more: Any) -> Answer:

@@ -23,6 +23,8 @@ ALLOWED = {
     "torchvision": ("semsim/",),
     "semsim": ("semsim/", "app.py"),
     "annotation": ("annotation/", "app.py"),
+    "flwr": ("semsim/federated/flower_apps.py",),
+    "cryptography": ("semsim/federated/",),
     "matplotlib": ("semsim/datasets/", "semsim/ui/", "semsim/reporting/"),
 }
 # Rooms from low to high, a floor a line. A module imports from its own room and from lower floors;
@@ -41,7 +43,8 @@ FLOORS = {
         "split federated importers",
         "learning",
         "reproduce comparison",
-        "cli ui",
+        "cli ui interface",
+        "torchmetrics",
         "__main__",
     ),
     "annotation": (
@@ -103,6 +106,12 @@ def test_libraries_are_used_only_where_they_belong(path):
             assert path.as_posix().startswith(places), f"{path} must not import {library}"
 
 
+def test_no_path_is_computed_from_the_place_of_a_module():
+    """`files_of` finds what comes with a package, `kept.places` everything else."""
+    named = [path for path in SOURCES if "__file__" in (ROOT / path).read_text(encoding="utf-8")]
+    assert named == []
+
+
 @pytest.mark.parametrize("package", FLOORS)
 def test_every_room_has_a_floor(package):
     rooms = {room_of(path) for path in SOURCES if path.parts[0] == package} - {"__init__"}
@@ -141,7 +150,7 @@ def test_a_file_is_called_by_what_it_is_about():
 @pytest.mark.parametrize("path", SOURCES, ids=str)
 def test_files_stay_small(path):
     lines = (ROOT / path).read_text(encoding="utf-8").count("\n")
-    assert lines <= (80 if path.name == "app.py" else 500), f"{path} has {lines} lines: split it"
+    assert lines <= (120 if path.name == "app.py" else 500), f"{path} has {lines} lines: split it"
 
 
 def test_packages_do_not_import_in_circles():

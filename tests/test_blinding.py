@@ -35,8 +35,6 @@ from annotation.tasks import KINDS
 MODELS = ("hushnet-alpha", "hushnet-beta")
 OTHER = "Someone Particular"
 MOST_ADDRESSES = 400
-# What a page of Gradio's own consists of is the same for everybody and holds nothing of a study.
-ASSET = re.compile(r"^/label/(assets|static|svelte|theme|_app|gradio_api/startup)")
 # A page's settings, which lie in it as JSON, spell quotes out.
 ADDRESS = re.compile(r"""(?:["'(]|\\u0027)(\.{0,2}/[^"'()<>\s\\{}$`]*)""")
 PNG_CHUNKS = {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"}
@@ -161,14 +159,18 @@ def _crawl(seen):
     """Ask for every address that anything so far has named."""
     asked = {str(one.request.url.path) for one in seen.told}
     asked |= {"/sign-out"}
-    for start in ("/", "/label/config", "/label/info", "/label/gradio_api/info", "/openapi.json"):
+    for start in (
+        "/",
+        "/label/config",
+        "/label/worker.js",
+        "/label/gradio_api/info",
+        "/openapi.json",
+    ):
         _ask(seen, start, asked)
     position = 0
     while position < len(seen.told) and len(asked) < MOST_ADDRESSES:
         response = seen.told[position]
         position += 1
-        if ASSET.match(response.request.url.path):
-            continue
         named = [*ADDRESS.findall(_text(response)), response.headers.get("location", "")]
         for address in filter(None, named):
             _ask(seen, urljoin(str(response.request.url), address), asked)
@@ -187,11 +189,6 @@ def _text(response):
     return response.text if re.search("html|json|javascript|css|text|xml", kind) else ""
 
 
-def _of_a_study(visit):
-    """What was told, but for Gradio's own files."""
-    return [one for one in visit.told if not ASSET.match(one.request.url.path)]
-
-
 def _everything(response):
     headers = "\n".join(f"{name}: {value}" for name, value in response.headers.items())
     return f"{response.request.url}\n{headers}\n{_text(response)}"
@@ -205,7 +202,7 @@ def test_the_visit_saw_what_there_is_to_see(visit, store, study):
     main = sum(not one["practice"] for one in visit.receipts)
     assert main == study.n_items + sum(one.kind != "practice" for one in trials)
     paths = {one.request.url.path for one in visit.told if one.status_code == 200}
-    assert {"/begin", "/label/", "/api/study", "/static/annotation/labeller.js"} <= paths
+    assert {"/begin", "/label", "/api/study", "/static/annotation/labeller.js"} <= paths
 
 
 def test_nothing_names_a_model_an_attack_an_original_or_anybody_else(visit, store, study):
@@ -219,7 +216,7 @@ def test_nothing_names_a_model_an_attack_an_original_or_anybody_else(visit, stor
     ids = {one.id for one in sources} | {one.image_id for one in sources}
     words = {*MODELS, "hushnet", "hushhush", "invgrad", "stratum", OTHER, study.dataset}
     words |= digests | {digest[:12] for digest in digests} | ids
-    for response in _of_a_study(visit):
+    for response in visit.told:
         told = _everything(response).casefold()
         found = [word for word in words if word.casefold() in told]
         assert found == [], response.request.url
@@ -227,7 +224,7 @@ def test_nothing_names_a_model_an_attack_an_original_or_anybody_else(visit, stor
 
 def test_a_class_is_named_only_in_a_list_of_candidates(visit, study):
     """The feedback of practice says the answer; that is what it is for."""
-    for response in _of_a_study(visit):
+    for response in visit.told:
         if not response.request.url.path.startswith("/api/"):
             continue
         told = response.json() if "json" in response.headers.get("content-type", "") else {}

@@ -1,68 +1,109 @@
-"""What the README tells people to type is typed here."""
+"""What the README and the pages of the site tell people to type is typed here."""
 
 import json
 import os
+import pkgutil
 import re
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import textwrap
+import tomllib
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from made_campaign import toy_campaign
 from studio import until
 from typer.main import get_command
 
-from semsim.cli.main import app
+from annotation.cli.main import app as human
+from semsim.cli.main import app as science
 from semsim.jobs.orders import to_record
 
 ROOT = Path(__file__).resolve().parents[1]
 PUBLISHED = "semsim_cifar100_labels.csv"  # not part of the project
 SHARED = ROOT.parent / "shared/data" / PUBLISHED
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = [
-    block.strip().splitlines() for block in re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
+NAVIGATION = re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text().split("\nnav:\n")[1])
+WRITTEN = [
+    f"docs/{name}" for name in NAVIGATION if (ROOT / "docs" / name).exists()
+]  # not generated
+TEXTS = {page: (ROOT / page).read_text(encoding="utf-8") for page in ("README.md", *WRITTEN)}
+README = TEXTS["README.md"]
+EXAMPLES = [
+    f"examples/{name}.py"
+    for name in ("score_folders", "semsim_as_loss", "attack_classifier", "votes_to_ranking")
 ]
-TEXTS = [
-    block.strip().splitlines()
-    for block in re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
-]
-SEVERAL_MACHINES = next(lines for lines in TEXTS if lines[0] == "dask scheduler")
-EXAMPLE = "tcp://10.0.0.1:8786"  # the address in the README
-COMMANDS = [line for block in BLOCKS for line in block]
-MADE = [line for line in COMMANDS if line.startswith("make ")]
-TYPED = [line for line in COMMANDS if line.startswith("python ")]
+NOT_RUN = {"dask_jobqueue": "needs a SLURM cluster"}
+
+
+class Block(NamedTuple):
+    """What stands between ``` and ```."""
+
+    page: str
+    kind: str
+    text: str
+
+    def steps(self):
+        """What a reader does with it one after the other."""
+        whole = self.kind == "python"
+        return [(self.page, step) for step in ([self.text] if whole else self.text.splitlines())]
+
+
+def blocks_of(page, whole):
+    found = re.findall(r"^( *)```(\w+)\n(.*?)^\1```$", whole, flags=re.DOTALL | re.MULTILINE)
+    return [Block(page, kind, textwrap.dedent(text).strip()) for _, kind, text in found]
+
+
+BLOCKS = [block for page, whole in TEXTS.items() for block in blocks_of(page, whole)]
+SEVERAL_MACHINES = next(b.text for b in BLOCKS if b.text.startswith("dask scheduler"))
+# semsim/federated/test_flower.py types it.
+FEDERATED = next(b.text for b in BLOCKS if b.text.startswith("python -m semsim federated cert"))
+EXAMPLE = "tcp://10.0.0.1:8786"  # the address in the page
+STEPS = [step for block in BLOCKS if block.kind in ("sh", "python") for step in block.steps()]
+MADE = [step for step in STEPS if step[1].startswith("make ")]
+TYPED = [step for step in STEPS if step not in MADE]
+
+
+def copied(folder, *names):
+    """A checkout with these folders in `folder`, and the weights that come with it."""
+    for name in names:
+        ignored = shutil.ignore_patterns("__pycache__", ".hypothesis")
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    (folder / "checkpoints").mkdir()
+    for kept in ("manifest.json", "demo.*"):
+        for path in (ROOT / "checkpoints").glob(kept):
+            shutil.copy(path, folder / "checkpoints")
+    shutil.copy(ROOT / "app.py", folder)
 
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory):
     """A folder that looks like a fresh clone, in which commands may write."""
     folder = tmp_path_factory.mktemp("clone")
-    for name in ("semsim", "annotation", "data/demo"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "checkpoints").mkdir()
-    shutil.copy(ROOT / "checkpoints/manifest.json", folder / "checkpoints")
-    shutil.copy(ROOT / "app.py", folder)
+    copied(folder, "semsim", "annotation", "examples", "data/demo")
     if SHARED.exists():
         (folder / PUBLISHED).symlink_to(SHARED)
     return folder
 
 
-def test_readme_has_only_commands_that_are_tested():
-    assert MADE[:2] == ["make run", "make test"]
-    assert len(TYPED) > 3
-    assert set(COMMANDS) == {*MADE, *TYPED}
+def test_there_are_only_commands_that_are_tested():
+    assert MADE[:2] == [("README.md", "make run"), ("README.md", "make test")]
+    assert len(TYPED) > 30
+    lines = [line for block in BLOCKS if block.kind == "sh" for line in block.text.splitlines()]
+    assert [line for line in lines if not line.startswith(("make ", "python "))] == []
 
 
 @pytest.fixture(scope="module")
 def typed(clone, tmp_path_factory):
-    """Each command → its exit code and what it printed; all of them, in the order of the README."""
+    """Each step → its exit code and what it printed; all, in the order of README and site."""
     folder = tmp_path_factory.mktemp("typed")
-    given, results = folder / "commands.json", folder / "results.json"
-    lines = [line for line in TYPED if SHARED.exists() or not needs_published(line)]
-    given.write_text(json.dumps([shlex.split(line)[1:] for line in lines]))
+    given, results = folder / "steps.json", folder / "results.json"
+    steps = [step for step in TYPED if not left_out(step[1])]
+    words = [(page, shlex.split(s)[1:] if s.startswith("python ") else s) for page, s in steps]
+    given.write_text(json.dumps(words))
     runner = Path(__file__).with_name("readme_runner.py")
     done = subprocess.run(
         [sys.executable, str(runner), str(given), str(results)],
@@ -74,36 +115,120 @@ def typed(clone, tmp_path_factory):
     )
     assert done.returncode == 0, done.stderr
     found = [(*one, done.stderr) for one in json.loads(results.read_text())]
-    return dict(zip(lines, found, strict=True))
+    return dict(zip(steps, found, strict=True))
 
 
-def needs_published(line):
-    return PUBLISHED in line or "data/imports/paper" in line
+def left_out(step):
+    """Why a step is not run here; "" where it is."""
+    if (PUBLISHED in step or "data/imports/paper" in step) and not SHARED.exists():
+        return f"the published votes are not here ({PUBLISHED})"
+    return next((why for word, why in NOT_RUN.items() if word in step), "")
 
 
-@pytest.mark.parametrize("line", TYPED)
-def test_a_command_works(line, typed):
-    if needs_published(line) and not SHARED.exists():
-        pytest.skip(f"the published votes are not here ({PUBLISHED})")
-    code, printed, errors = typed[line]
+@pytest.mark.parametrize(("page", "step"), TYPED)
+def test_a_step_works(page, step, typed):
+    if not step.startswith("python "):
+        compile(step, page, "exec")
+    if left_out(step):
+        pytest.skip(left_out(step))
+    code, printed, errors = typed[page, step]
     assert code == 0, (printed, errors)
-    assert printed.strip()
-    if "--headline" in line:
-        check_cells(shlex.split(line)[-1], printed)
+    assert printed.strip() or not step.startswith("python ")
+    if "--headline" in step:
+        check_cells(shlex.split(step)[-1], TEXTS[page], printed)
 
 
-def check_cells(rule, printed):
-    """The README's table of the paper's cells is what the command prints."""
-    told = re.findall(r"^\| the .*?" + r" \| ([\d.]+)" * 4 + r" \|$", README, re.MULTILINE)
+def test_every_example_is_run():
+    files = {path.name for path in (ROOT / "examples").glob("*.py")}
+    assert files == {Path(path).name for path in EXAMPLES}
+    modules = [path.removesuffix(".py").replace("/", ".") for path in EXAMPLES]
+    run = [shlex.split(step)[2] for page, step in TYPED if step.startswith("python -m examples.")]
+    assert run == modules
+
+
+def printed_by(example, typed):
+    return next(found[1] for (_, step), found in typed.items() if f"examples.{example}" in step)
+
+
+def test_the_loss_of_the_example_is_followed(typed):
+    seen = [float(s) for s in re.findall(r"SemSim ([\d.]+)", printed_by("semsim_as_loss", typed))]
+    assert seen[-1] > 1.5 * seen[0] + 0.01
+
+
+def test_the_attack_of_the_example_sees_less_of_what_is_defended(typed, clone):
+    told = printed_by("attack_classifier", typed)
+    psnr = dict(re.findall(r"^([a-z-]+)\S* +PSNR +([\d.]+) dB", told, flags=re.MULTILINE))
+    assert float(psnr["none"]) > float(psnr["gradient-noise"]) + 3
+    assert len(list((clone / "attacked").glob("*.png"))) == 4
+
+
+def test_the_ranking_of_the_example_has_figures_and_a_report(typed, clone):
+    assert "Human ceiling" in printed_by("votes_to_ranking", typed)
+    assert len(list((clone / "ranking").glob("*.png"))) > 3
+    assert "Simulated votes" in (clone / "ranking/report.html").read_text(encoding="utf-8")
+
+
+def test_a_new_metric_is_added_as_typed(tmp_path):
+    """Its file, its two lines, and the tests that then hold it, in a copy of the repository."""
+    copied(tmp_path, "semsim", "annotation", "tests", "data/demo")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    five_minutes = page.split("## A new metric")[1].split("\n## ")[0]
+    written, lines, typed = blocks_of("CONTRIBUTING.md", five_minutes)
+    (place,) = re.findall(r"Write `(\S+)`:", five_minutes)
+    (tmp_path / place).write_text(written.text + "\n", encoding="utf-8")
+    imported, registered = (line.removeprefix("+") for line in lines.text.splitlines())
+    registry = tmp_path / "semsim/metrics/__init__.py"
+    text = registry.read_text(encoding="utf-8")
+    text = text.replace("from semsim.metrics.base", f"{imported}\nfrom semsim.metrics.base", 1)
+    text = text.replace('        "psnr": Psnr(),', f'{registered}\n        "psnr": Psnr(),', 1)
+    registry.write_text(text, encoding="utf-8")
+    told = ""
+    for line in typed.text.splitlines():
+        done = subprocess.run(
+            [sys.executable, *shlex.split(line)[1:]],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        told += done.stdout
+    assert re.search(r"^\.{5,}", told, flags=re.MULTILINE)  # tests ran
+    assert "MAE" in told or "mae" in told
+
+
+NUMBERS = (ROOT / "docs/numbers.md").read_text(encoding="utf-8")
+NAMED = sorted(set(re.findall(r"`((?:semsim|annotation)(?:\.\w+){2,})`", NUMBERS)))
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_every_statistic_is_computed_where_the_page_says(name):
+    assert callable(pkgutil.resolve_name(":".join(name.rsplit(".", 1))))
+
+
+def test_every_statistic_of_the_page_names_what_computes_it():
+    parts = re.split(r"^### ", NUMBERS, flags=re.MULTILINE)[1:]
+    assert len(parts) > 40
+    assert [part.splitlines()[0] for part in parts if "→ `" not in part] == []
+
+
+def check_cells(rule, text, printed):
+    """The page's table of the paper's cells is what the command prints."""
+    told = re.findall(r"^\| the .*?" + r" \| ([\d.]+)" * 4 + r" \|$", text, re.MULTILINE)
     cells = told[["released", "majority"].index(rule)]
     rows = {line.split()[0]: line.split()[2:4] for line in printed.splitlines() if line.split()}
     assert (*rows["PSNR"], *rows["MSE"]) == cells
 
 
 def test_no_block_is_left_out():
-    kinds = re.findall(r"^```(\w+)$", README, flags=re.MULTILINE)
-    assert set(kinds) == {"sh", "text", "python", "powershell"}
-    assert TEXTS == [SEVERAL_MACHINES]
+    fences = sum(len(re.findall(r"^ *```\w", text, flags=re.MULTILINE)) for text in TEXTS.values())
+    assert fences == len(BLOCKS)
+    assert {block.kind for block in BLOCKS} == {"sh", "text", "python", "powershell"}
+    assert re.findall(r'--8<-- "(.*)"', TEXTS["docs/how-to/examples.md"]) == EXAMPLES
+    texts = [b.text for b in BLOCKS if b.kind == "text" and b.page != "docs/tutorials/deploy.md"]
+    assert texts == [SEVERAL_MACHINES, FEDERATED]
 
 
 def test_several_machines_are_set_up_as_typed(clone, tmp_path):
@@ -112,7 +237,7 @@ def test_several_machines_are_set_up_as_typed(clone, tmp_path):
     (clone / "campaign.json").write_text(json.dumps(to_record(campaign)))
     around = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     around["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{around['PATH']}"
-    scheduler, worker, last = SEVERAL_MACHINES
+    scheduler, worker, last = SEVERAL_MACHINES.splitlines()
     running = []
 
     def begin(line, log):
@@ -151,8 +276,8 @@ def address_in(log):
     return found[1] if found else ""
 
 
-@pytest.mark.parametrize("line", MADE)
-def test_make_knows_the_target(line):
+@pytest.mark.parametrize(("page", "line"), MADE)
+def test_make_knows_the_target(page, line):
     dry = subprocess.run(
         [*shlex.split(line), "--dry-run"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -160,7 +285,7 @@ def test_make_knows_the_target(line):
 
 
 def test_every_command_explains_itself():
-    group = get_command(app)
+    group = get_command(science)
     for name in group.list_commands(None):
         command = group.get_command(None, name)
         assert command.name == name
@@ -171,3 +296,52 @@ def test_every_command_explains_itself():
 def test_links_in_the_readme_lead_somewhere():
     for target in re.findall(r"\]\((?!https://)([^)#]+)\)", README):
         assert (ROOT / target).exists(), target
+
+
+def test_the_readme_is_short():
+    assert README.count("\n") <= 150
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built as `make docs` does: a warning is an error."""
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_make_docs_builds_strictly():
+    done = subprocess.run(
+        ["make", "docs", "--dry-run"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "mkdocs build --strict" in done.stdout
+
+
+def test_the_site_has_every_page_and_fetches_nothing_from_elsewhere(site):
+    tag = re.compile(r'<(?:script|img|iframe|link)\b[^>]*\b(?:src|href)="?(?:https?:)?//[^>]*>')
+    for name in NAVIGATION:
+        page = (site / name).with_suffix(".html").read_text(encoding="utf-8")
+        assert tag.findall(page) == [], name
+    for path in site.rglob("*.css"):
+        assert not re.search(r"url\(.?(https?:|//)", path.read_text(encoding="utf-8")), path
+
+
+def test_the_glossary_of_the_site_is_that_of_the_pages(site):
+    words = tomllib.loads((ROOT / "semsim/reporting/glossary.toml").read_text(encoding="utf-8"))
+    page = (site / "glossary.html").read_text(encoding="utf-8")
+    assert re.findall(r"<dt><strong>(.*?)</strong></dt>", page) == list(words)
+
+
+@pytest.mark.parametrize("program", [science, human], ids=["semsim", "annotation"])
+def test_the_reference_has_every_command(program, site):
+    page = (site / "reference/commands.html").read_text(encoding="utf-8")
+    group = get_command(program)
+    for name in group.list_commands(None):
+        assert re.search(rf"<code>python -m \w+ {name}</code>", page), name

@@ -43,3 +43,13 @@ def user_name(who: Who) -> Callable[[Request], Awaitable[str | None]]:
         return None if account is None else account.name
 
     return name
+
+
+def account_name(who: Who | None) -> Callable[[Request], str | None]:
+    """The name of the account that a request carries; None without any, or without accounts."""
+
+    def name(request: Request) -> str | None:
+        account = who(request.cookies.get(ACCOUNT_COOKIE, "")) if who else None
+        return None if account is None else account.name
+
+    return name

@@ -90,7 +90,7 @@ class Attempts:
         """
         with self._lock:
             if self._under_way[key] >= self.crowd:
-                raise TooManyError("Too many tries at once. Wait a little, then try again.")
+                raise TooManyError.of("too_many")
             self._under_way[key] += 1
         try:
             while wait := await to_thread.run_sync(self.begin, key):

@@ -10,7 +10,7 @@ import typer
 from annotation.account_domain import Role
 from annotation.accounts import register as accounts
 from annotation.accounts.start import PASSWORD, new_password
-from annotation.cli.console import DATA, Database, DataDir, opened
+from annotation.cli.console import DATA, Database, DataDir, Json, opened, show
 
 app = typer.Typer(
     name="accounts",
@@ -27,12 +27,18 @@ def _password() -> str:
 
 
 @app.command(name="list")
-def list_accounts(data_dir: DataDir = DATA, database: Database = None) -> None:
+def list_accounts(
+    data_dir: DataDir = DATA, database: Database = None, as_json: Json = False
+) -> None:
     """List all accounts."""
     with opened(database, data_dir) as store:
-        for one in accounts.list_accounts(store):
-            state = "" if one.disabled is None else f"  disabled since {one.disabled:%Y-%m-%d}"
-            typer.echo(f"{one.name}  {one.role}  since {one.created:%Y-%m-%d}{state}")
+        found = accounts.list_accounts(store)
+    told = []
+    for one in found:
+        state = "" if one.disabled is None else f"  disabled since {one.disabled:%Y-%m-%d}"
+        told.append(f"{one.name}  {one.role}  since {one.created:%Y-%m-%d}{state}")
+    facts = ("name", "role", "created", "disabled")
+    show([{fact: getattr(one, fact) for fact in facts} for one in found], "\n".join(told), as_json)
 
 
 @app.command(help=f"Make an account; asks for a password, or takes {PASSWORD}.")

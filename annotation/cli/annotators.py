@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from annotation.cli.console import DATA, Database, DataDir, opened
+from annotation.cli.console import DATA, Database, DataDir, Json, opened, show
 from annotation.cli.naming import StudyName, find_study
 from annotation.domain import Annotator
 from annotation.study import participants as people
@@ -26,7 +26,7 @@ class _ListsByDefault(TyperGroup):
 app = typer.Typer(
     name="annotators",
     cls=_ListsByDefault,
-    help="The people of a study: list, pause, resume, exclude, include, erase them.",
+    help="The people of a study: list, pause, resume, exclude, include, erase, link them.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -41,15 +41,21 @@ class Votes(StrEnum):
 
 
 @app.command(name="list")
-def list_annotators(name: StudyName, data_dir: DataDir = DATA, database: Database = None) -> None:
+def list_annotators(
+    name: StudyName, data_dir: DataDir = DATA, database: Database = None, as_json: Json = False
+) -> None:
     """List everybody in a study."""
     with opened(database, data_dir) as store:
-        for row in people.list_people(store, find_study(store, name).id):
-            marks = " simulated" if row.simulated else ""
-            out = f" + {row.excluded} excluded" if row.excluded else ""
-            failed = f"  failed {row.catch_failed} of {row.catch_answered} catch trials"
-            warning = failed if row.warned else ""
-            typer.echo(f"{row.name}  {row.status}{marks}  {row.done} votes{out}{warning}")
+        found = people.list_people(store, find_study(store, name).id)
+    told = []
+    for row in found:
+        marks = " simulated" if row.simulated else ""
+        out = f" + {row.excluded} excluded" if row.excluded else ""
+        failed = f"  failed {row.catch_failed} of {row.catch_answered} catch trials"
+        warning = failed if row.warned else ""
+        told.append(f"{row.name}  {row.status}{marks}  {row.done} votes{out}{warning}")
+    facts = ("name", "status", "simulated", "done", "excluded", "catch_failed", "catch_answered")
+    show([{fact: getattr(row, fact) for fact in facts} for row in found], "\n".join(told), as_json)
 
 
 @app.command()
@@ -82,6 +88,16 @@ def let_in(
 ) -> None:
     """Let somebody take part who failed the questions on the instructions."""
     _step(people.let_in, name, person, data_dir, database)
+
+
+@app.command()
+def link(
+    name: StudyName, person: PersonName, data_dir: DataDir = DATA, database: Database = None
+) -> None:
+    """Make somebody a new personal link, who has lost theirs; send it to nobody else."""
+    with opened(database, data_dir) as store:
+        secret = people.new_link(store, find_study(store, name).id, person, datetime.now(UTC))
+        typer.echo(f"/me/{secret}")
 
 
 @app.command()

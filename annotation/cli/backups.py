@@ -9,10 +9,7 @@ import typer
 from annotation.cli.console import DATA, Database, DataDir, address, told_errors
 from annotation.store import backup
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command(name="backup")
 def back_up(
     out: Annotated[
         Path | None,
@@ -31,7 +28,6 @@ def back_up(
         typer.echo(f"{out} holds all of {source}")
 
 
-@app.command()
 def restore(
     file: Annotated[Path, typer.Argument(help="A backup.")],
     data_dir: DataDir = DATA,

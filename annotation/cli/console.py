@@ -1,28 +1,31 @@
 """What all commands share: where the data lies, how a database is opened, how errors are told.
 
 Exit codes: 0 all was done, 1 something was found wrong by a dry run, 2 an error (said on stderr,
-after "Error:").
+after "Error:"), 130 after Ctrl-C.
 """
 
 import argparse
+import json
+import logging
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
 from annotation.errors import AnnotationError
+from annotation.kept.places import DATA as DATA
 
 if TYPE_CHECKING:
     from annotation.store import Store
 
 ERROR = 2
-DATA = Path(__file__).resolve().parents[2] / "data"  # the same folder as app.py's
+log = logging.getLogger("annotation")
 STDOUT = Path("-")
+Json = Annotated[bool, typer.Option("--json", help="Print a JSON list instead of a table.")]
 DataDir = Annotated[Path, typer.Option("--data-dir", help="Folder of studies and their images.")]
 Database = Annotated[
     str | None,
@@ -33,23 +36,16 @@ Database = Annotated[
 ]
 
 
-class Commands(TyperGroup):
-    """A group whose usage errors are told like all others, in a line that begins with "Error:"."""
-
-    def main(self, *args: Any, **kwargs: Any) -> Any:
-        self._help_mode, self.rich_markup_mode = self.rich_markup_mode, None
-        return super().main(*args, **kwargs)
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        self.rich_markup_mode = getattr(self, "_help_mode", self.rich_markup_mode)
-        super().format_help(ctx, formatter)
-
-
 class ServerParser(argparse.ArgumentParser):
     """The same for app.py, with the options of this half."""
 
-    def __init__(self, description: str | None) -> None:
+    def __init__(self, description: str | None, version: str) -> None:
         super().__init__(description=description)
+        self.add_argument("--version", action="version", version=f"SemSim Studio {version}")
+        self.add_argument(
+            "command", nargs="?", choices=["doctor"], help="say whether the studio would start here"
+        )
+        self.add_argument("--json", action="store_true", help="print what doctor says as JSON")
         self.add_argument("--host", default="127.0.0.1", help="address to listen on")
         self.add_argument("--port", type=int, default=7860, help="port to listen on")
         self.add_argument("--local", action="store_true", help="no accounts, this machine only")
@@ -73,7 +69,22 @@ def told_errors() -> Iterator[None]:
     try:
         yield
     except (AnnotationError, OSError) as error:
+        log.info("Where the error below comes from", exc_info=error)
         raise failed(error) from error
+
+
+def say(text: str) -> None:
+    """Tell people something that is no result: on standard error, and not with -q."""
+    if log.isEnabledFor(logging.WARNING):
+        typer.echo(text, err=True)
+
+
+def show(rows: Sequence[Mapping[str, Any]], text: str, as_json: bool) -> None:
+    """Print a table: as a JSON list of its rows where that is asked for, else in words."""
+    if as_json:
+        text = json.dumps(rows, indent=2, ensure_ascii=False, default=str)
+    if text:
+        typer.echo(text)
 
 
 def failed(why: object) -> SystemExit:

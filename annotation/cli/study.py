@@ -6,15 +6,25 @@ from typing import Annotated, Any
 import typer
 
 from annotation import formats
-from annotation.cli.console import DATA, STDOUT, Database, DataDir, opened, told_errors
+from annotation.cli.console import (
+    DATA,
+    STDOUT,
+    Database,
+    DataDir,
+    Json,
+    opened,
+    say,
+    show,
+    told_errors,
+)
 from annotation.cli.naming import StudyName, find_study
+from annotation.errors import StudyError
 from annotation.formats import FORMATS, What
 from annotation.spec import USUAL_TASK, HeadlineRule, StudySpec, Task
 from annotation.study import exports, labelling, protocols, setting_texts
 from annotation.study import simulate as simulation
 from annotation.study.create import Examination, examine, keep_study
-
-app = typer.Typer(add_completion=False)
+from annotation.study.study_file import StudyFile, paths_of, read_text, texts_listed
 
 Out = Annotated[
     Path,
@@ -22,32 +32,48 @@ Out = Annotated[
 ]
 
 
-@app.command()
-def studies(data_dir: DataDir = DATA, database: Database = None) -> None:
+def studies(data_dir: DataDir = DATA, database: Database = None, as_json: Json = False) -> None:
     """List all studies."""
     with opened(database, data_dir) as store:
-        for one in labelling.list_studies(store):
-            marks = " simulated" if one.spec.simulated else ""
-            typer.echo(
-                f"{one.id}  {one.name}  {one.task} {one.status}{marks}  {one.n_items} items  "
-                f"link /join/{one.token}"
-            )
+        found = labelling.list_studies(store)
+    rows = [
+        {
+            "id": one.id,
+            "name": one.name,
+            "task": one.task,
+            "status": one.status,
+            "simulated": one.spec.simulated,
+            "items": one.n_items,
+            "link": f"/join/{one.token}",
+        }
+        for one in found
+    ]
+    told = (
+        f"{row['id']}  {row['name']}  {row['task']} {row['status']}"
+        f"{' simulated' if row['simulated'] else ''}  {row['items']} items  link {row['link']}"
+        for row in rows
+    )
+    show(rows, "\n".join(told), as_json)
 
 
 def _setting(name: str) -> Any:
     return typer.Option(help=setting_texts.HELP[name])
 
 
-CREATE = """Create a study from reconstruction sets, or from a manifest.
+CREATE = """Create a study from reconstruction sets, from a manifest, or as a file says.
 
 A manifest has the columns model, dataset, attack, image_id, class_name,
 original, reconstruction and, if known, attacked; the last three are paths
 from its folder on."""
 
 
-@app.command(help=f"{CREATE}\n\nSettings:\n\n{setting_texts.table()}")
 def create(
-    name: Annotated[str, typer.Argument(help="What to call the study.")],
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="What to call the study.")] = "",
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="A study's file, .yaml; what else is given here goes before."),
+    ] = None,
     sets: Annotated[
         list[Path] | None, typer.Option("--set", help="A reconstruction set; repeat it.")
     ] = None,
@@ -87,8 +113,16 @@ def create(
             "simulated": simulated,
             "password": password,
         }
-        spec = StudySpec(name=name, **{**flags, **setting_texts.parse(setting or ())})
-        found = examine(spec, folders, files, gold=gold)
+        given = {one: flags[one] for one in flags if _is_given(context, one)} if source else flags
+        given |= setting_texts.parse(setting or ()) | ({"name": name} if name else {})
+        file = _read(source) if source else StudyFile(settings={})
+        where = source.parent if source else Path()
+        found = examine(
+            file.spec(**{"task": task, **file.settings, **given}),
+            [*folders, *paths_of(file.sets, where)],
+            [*files, *paths_of(file.manifests, where)],
+            gold=gold or file.answers,
+        )
         if dry_run:
             _report(found)
             return
@@ -102,7 +136,29 @@ def create(
             typer.echo(line)
 
 
-@app.command()
+create.__doc__ = f"{CREATE}\n\nSettings:\n\n{setting_texts.table()}"
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _read(path: Path) -> StudyFile:
+    try:
+        return read_text(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise StudyError(f"{path} cannot be read: {error}") from None
+
+
+def texts() -> None:
+    """List every text that annotators read, as a study's file has them.
+
+    Replace what you like, in any language.
+    """
+    typer.echo(texts_listed(), nl=False)
+
+
 def amend(
     name: StudyName,
     setting: Annotated[list[str], typer.Option("--setting", help="NAME=VALUE; repeat it.")],
@@ -118,7 +174,6 @@ def amend(
         typer.echo(f"{found.name}: protocol version {found.version}, {found.protocol}")
 
 
-@app.command()
 def protocol(name: StudyName, data_dir: DataDir = DATA, database: Database = None) -> None:
     """List the versions of a study's protocol."""
     with opened(database, data_dir) as store:
@@ -138,7 +193,6 @@ def _report(found: Examination) -> None:
         raise typer.Exit(1)
 
 
-@app.command()
 def simulate(
     name: StudyName,
     annotators: Annotated[int, typer.Option(help="How many of the jury.")] = 5,
@@ -154,7 +208,6 @@ def simulate(
         )
 
 
-@app.command()
 def progress(name: StudyName, data_dir: DataDir = DATA, database: Database = None) -> None:
     """Show how far a study is."""
     with opened(database, data_dir) as store:
@@ -172,7 +225,6 @@ FORMAT_LIST = "\n\n".join(
 )
 
 
-@app.command(help=f"Write a study to a file or a new folder.\n\nFormats:\n\n{FORMAT_LIST}")
 def export(
     name: StudyName,
     out: Annotated[Path, typer.Option("--out", help="File or new folder; - is stdout.")],
@@ -190,12 +242,14 @@ def export(
         if out == STDOUT:
             content, said = formats.content(data, form or "csv", what)
             typer.echo(content, nl=False)
-            typer.echo(said, err=True)
+            say(said)
         else:
             typer.echo(f"{formats.export(data, out, form, what)} in {out}")
 
 
-@app.command()
+export.__doc__ = f"Write a study to a file or a new folder.\n\nFormats:\n\n{FORMAT_LIST}"
+
+
 def labels(name: StudyName, out: Out, data_dir: DataDir = DATA, database: Database = None) -> None:
     """Write the majority label of every reconstruction, one a row."""
     export(name, out, what=What.LABELS, data_dir=data_dir, database=database)

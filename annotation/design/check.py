@@ -34,8 +34,3 @@ def unanswered(kind: Kind, answers: Mapping[str, str]) -> tuple[str, ...]:
 def wrong(kind: Kind, answers: Mapping[str, str]) -> tuple[str, ...]:
     """Names of the questions that `answers`, question → option, get wrong."""
     return tuple(one.name for one in kind.check if answers.get(one.name) != one.right)
-
-
-def reminders(kind: Kind, names: tuple[str, ...]) -> tuple[str, ...]:
-    """What to tell somebody who got the questions of these names wrong."""
-    return tuple(one.reminder for one in kind.check if one.name in names)

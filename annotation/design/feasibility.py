@@ -94,7 +94,7 @@ def _shared_lists(spec: StudySpec, views: int) -> Iterator[str]:
     if spec.kind.lists and spec.lists is Lists.ORIGINAL and views > 1:
         yield (
             "All pictures of an original share one list of words, which tells that they belong "
-            "together; with a list for each item (lists=item) none does."
+            "together; with wrong words drawn anew for each item none does."
         )
 
 

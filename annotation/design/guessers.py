@@ -6,7 +6,10 @@ among them, so the figures are expected shares and need no chance.
 
 Lists are drawn around the first word of their judge, which no list names. `central` stands for
 somebody who looks for it on each list, `first-word-place` for one who takes the place where it
-usually stands. `usual-place` and `told-originals` know answers besides: they are told, not bounded.
+usually stands. Taken at its word, the place of the judge's own first word is no bounded guesser:
+that word is nearly always the answer, so only somebody who knows answers knows its place. That is
+`usual-place`, which reaches 12.5 % on the twelve lists of the built-in study, where chance is 5 %.
+It and `told-originals` know answers besides: they are told, not bounded.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -164,6 +164,8 @@ def _asked(
 def _lists(
     spec: StudySpec, classes: Sequence[str], asked: Mapping[str, Original]
 ) -> dict[str, CandidateList]:
+    if not asked:
+        return {}
     # Its own generator for each list: one more image must not change the order of others.
     about = list(asked.values())
     rngs = [random.Random(f"candidates/{spec.seed}/{key}") for key in asked]

@@ -5,13 +5,6 @@ from annotation.spec import StudySpec
 
 # In this order. Those a study leaves out are passed over.
 _WAY = (Step.CONSENT, Step.INSTRUCTIONS, Step.PRACTICE, Step.CHECK, Step.MAIN)
-NAMES = {
-    Step.CONSENT: "Consent",
-    Step.INSTRUCTIONS: "Instructions",
-    Step.PRACTICE: "Practice",
-    Step.CHECK: "Questions",
-    Step.MAIN: "Study",
-}
 AT_WORK = (Step.PRACTICE, Step.MAIN)  # shown items; everybody else reads a page
 
 

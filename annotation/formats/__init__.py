@@ -36,11 +36,17 @@ Writer = Callable[[StudyData, Path], str]  # writes there, and says what in a fe
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """One form. `ending` of its file, empty for a folder; `writers`, the first the default."""
+    """One form. `ending` of its file, empty for a folder; `writers`, the first the default.
+
+    title, sentence: what pages call the file, and what it is good for; empty where it holds a plain
+    table of several.
+    """
 
     about: str
     ending: str
     writers: Mapping[What, Writer]
+    title: str = ""
+    sentence: str = ""
 
 
 def _both_tables(write: Callable[[pd.DataFrame, Path], None]) -> Mapping[What, Writer]:
@@ -75,26 +81,36 @@ FORMATS: Mapping[str, Format] = {
         about="counted votes as worker, task, label",
         ending=".csv",
         writers={What.VOTES: write_crowd_kit},
+        title="For crowd-kit",
+        sentence="Counted votes as worker, task and label, as methods of aggregation take them.",
     ),
     "label-studio": Format(
         about="folder with tasks.json, labelling interface and images",
         ending="",
         writers={What.VOTES: write_label_studio},
+        title="For Label Studio",
+        sentence="Tasks, answers, interface and pictures of a Label Studio project.",
     ),
     "hf": Format(
         about="folder that Hugging Face datasets reads, labels and images",
         ending="",
         writers={What.LABELS: write_hugging_face},
+        title="For Hugging Face",
+        sentence="Labels and pictures as a folder that the library datasets reads, with a card.",
     ),
     "triplets": Format(
         about="folder of SemSim triplets and images",
         ending="",
         writers={What.LABELS: write_triplets},
+        title="Triplets",
+        sentence="Original, recognised and unrecognised reconstruction side by side, to train on.",
     ),
     "train-with-ori": Format(
         about="folder tree of the SemSim authors",
         ending="",
         writers={What.LABELS: write_train_with_ori},
+        title="As the SemSim authors",
+        sentence="The folders that the code of the SemSim paper trains on.",
     ),
 }
 _BY_ENDING = {one.ending: name for name, one in reversed(list(FORMATS.items())) if one.ending}

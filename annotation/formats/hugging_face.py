@@ -5,28 +5,39 @@
     train/images/<sha256>.png   every image once
 
 `file_name` becomes the column image; `original_file_name` becomes original in versions of
-`datasets` that know several images a row, and stays a path in older ones.
-Source: Hugging Face documentation, "Create an image dataset", ImageFolder.
+`datasets` that know several images a row, and stays a path in older ones. `votes` is a list.
+Source: Hugging Face documentation, "Create an image dataset", ImageFolder, and "Dataset cards".
 """
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from annotation.formats.card import card
 from annotation.formats.pictures import with_images
-from annotation.formats.plain import write_jsonl
+from annotation.formats.plain import records, write_jsonl
 from annotation.formats.study_data import StudyData
 from annotation.texts import counted
 
 NAMES = {"reconstruction": "file_name", "original": "original_file_name"}
+VOTE = ("annotator", "answer", "recognised", "rt_ms")  # of each vote in the column `votes`
+_LICENCE = "unknown"  # the hub's word; only who owns the pictures and votes can say another
+_SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 ABOUT = """
 One row a reconstruction in `train/metadata.jsonl`: `image` (`file_name`) is the reconstruction,
 `original` (`original_file_name`) what was attacked. `recognisable` is the majority of the votes,
 null where there is none; `mean_response` is the share of votes that recognised it. Of ratings it is
-the share at or above the threshold, and `mean_rating` decides what is recognisable. Read it with
-`datasets.load_dataset("imagefolder", data_dir=...)`.
+the share at or above the threshold, and `mean_rating` decides what is recognisable. `votes` holds
+each vote that counts: annotator, answer, whether it recognised the picture, and milliseconds taken.
+Read it with `datasets.load_dataset("imagefolder", data_dir=...)`.
+
+## Licence
+
+The pictures keep the licence of their data set, and the votes are of whoever ran the study. The
+studio knows neither, so the front matter says `unknown`: put the right one there before you publish
+this folder.
 """
 
 
@@ -35,6 +46,7 @@ def write_hugging_face(data: StudyData, folder: Path) -> str:
     table = _shown_only(data.labels)
     (folder / "train").mkdir()
     table = with_images(table, list(NAMES), folder / "train").rename(columns=NAMES)
+    table = table.assign(votes=_votes_of(data, table["item"]))
     write_jsonl(table, folder / "train" / "metadata.jsonl")
     text = f"{_front_matter(data)}\n{card(data, ABOUT)}"
     (folder / "README.md").write_text(text, encoding="utf-8")
@@ -47,15 +59,32 @@ def _shown_only(labels: pd.DataFrame) -> pd.DataFrame:
     return labels[[*NAMES, *rest]]
 
 
+def _votes_of(data: StudyData, items: pd.Series) -> pd.Series:
+    """The counted votes on each item, in the order of their annotators."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for vote in records(data.counted.sort_values("annotator")[["item", *VOTE]]):
+        found.setdefault(vote.pop("item"), []).append(vote)
+    return items.map(lambda item: found.get(item, []))
+
+
 def _front_matter(data: StudyData) -> str:
-    tags = ["image-reconstruction", "human-evaluation"]
-    tags += ["simulated"] if data.study.spec.simulated else []
+    simulated = data.study.spec.simulated
+    facts = {
+        "pretty_name": data.study.name,
+        "license": _LICENCE,
+        "task_categories": ["image-classification"],
+        "annotations_creators": ["machine-generated" if simulated else "crowdsourced"],
+        "size_categories": [_size(len(data.labels))],
+        "tags": [
+            *("image-reconstruction", "human-evaluation", "privacy", data.study.task.value),
+            *(["simulated"] if simulated else []),
+        ],
+    }
     # JSON is YAML, and quotes what a study may be called.
-    return "\n".join(
-        (
-            "---",
-            f"pretty_name: {json.dumps(data.study.name)}",
-            f"tags: {json.dumps(tags)}",
-            "---",
-        )
-    )
+    lines = [f"{name}: {json.dumps(value)}" for name, value in facts.items()]
+    return "\n".join(("---", *lines, "---"))
+
+
+def _size(n: int) -> str:
+    """The word that the hub has for `n` rows."""
+    return next((word for most, word in _SIZES if n < most), "n>1M")

@@ -1,14 +1,16 @@
 """A folder that Label Studio imports: tasks with one annotation an annotator.
 
     tasks.json            what to import
+    annotated.json        the same as Label Studio exports it: who answered is the annotator
     config.xml            the labelling interface that the answers belong to
     images/<sha256>.png   every image once
 
 Every kind of task becomes Choices. Label Studio's Pairwise asks which of two is better, left or
 right, which is not the question whether two show the same; its Rating begins at no star, and does
-not say what the ends of a scale are called. An annotation names no `completed_by`,
+not say what the ends of a scale are called. An annotation of `tasks.json` names no `completed_by`,
 as Label Studio refuses people it does not know; the annotator's name is in `meta.text` of the
-result, which Label Studio keeps.
+result, which Label Studio keeps. In `annotated.json` it is `completed_by`, from which
+label-studio-sdk's converter fills `annotator`.
 Source: Label Studio documentation, "Label Studio JSON format of annotated tasks", tags Choices and
 Image, "local storage".
 """
@@ -42,20 +44,37 @@ addressed as local files: start Label Studio with `LABEL_STUDIO_LOCAL_FILES_SERV
 and `LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT` set to this folder, and add the folder `images` in it
 as a local storage of the project. Only votes that count are there. `meta.text` of a result is the
 annotator.
+
+`annotated.json` has the same tasks in the form in which Label Studio exports them, with the
+annotator in `completed_by`: for programs that read such exports. Label Studio imports it only where
+it knows an account under each of these names.
 """
 
 
 def write_label_studio(data: StudyData, folder: Path) -> str:
     """Write what counts as tasks with the counted votes as annotations, and the images."""
     tasks = label_studio_tasks(data, folder)
-    (folder / "tasks.json").write_text(
-        json.dumps(tasks, ensure_ascii=False, allow_nan=False, indent=1), encoding="utf-8"
-    )
+    _write(tasks, folder / "tasks.json")
+    _write([_as_exported(task) for task in tasks], folder / "annotated.json")
     (folder / "config.xml").write_text(
         _BESIDE if data.study.kind.beside else _ALONE, encoding="utf-8"
     )
     (folder / "README.md").write_text(card(data, ABOUT), encoding="utf-8")
     return f"{counted(len(tasks), 'task')} with {counted(len(data.counted), 'annotation')}"
+
+
+def _write(tasks: list[dict[str, Any]], path: Path) -> None:
+    text = json.dumps(tasks, ensure_ascii=False, allow_nan=False, indent=1)
+    path.write_text(text, encoding="utf-8")
+
+
+def _as_exported(task: dict[str, Any]) -> dict[str, Any]:
+    """`task` with who made each annotation, where Label Studio puts it: a person is an address."""
+    named = [
+        {**one, "completed_by": {"email": one["result"][0]["meta"]["text"][0]}}
+        for one in task["annotations"]
+    ]
+    return {**task, "annotations": named}
 
 
 def label_studio_tasks(data: StudyData, folder: Path) -> list[dict[str, Any]]:

@@ -53,10 +53,7 @@ class Store:
             upgrade(self._engine)
         except DatabaseError as error:
             self.close()
-            raise StoreError(
-                f"The database {self._engine.url} cannot be used: {error.orig}. "
-                "Check the address, the rights and that the server runs."
-            ) from error
+            raise engines.unusable(self._engine, error) from error
 
     def read(self, work: Callable[[Session], T]) -> T:
         """`work` on one unchanging snapshot of the database."""

@@ -60,6 +60,14 @@ def open_engine(url: str) -> Engine:
     )
 
 
+def unusable(engine: Engine, error: DBAPIError) -> StoreError:
+    """What to raise where a database does not let itself be opened."""
+    return StoreError(
+        f"The database {engine.url} cannot be used: {error.orig}. "
+        "Check the address, the rights and that the server runs."
+    )
+
+
 def _parsed(url: str) -> URL:
     try:
         return make_url(url)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
@@ -12,9 +11,10 @@ from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, inspect, text
 
 from annotation.errors import StoreError
+from annotation.kept.places import files_of
 from annotation.store.engine import writer
 
-SCRIPTS = Path(__file__).parent / "migrations"
+SCRIPTS = files_of("annotation.store") / "migrations"
 LOCK = 726_001  # any number, the same in every process: two servers must not migrate at once
 
 
@@ -24,24 +24,24 @@ def upgrade(engine: Engine) -> None:
     Raises `StoreError` if the database is newer than this program or does not say how old it is.
     """
     with engine.connect() as connection:
-        if _version(connection) == _script().get_current_head():
+        if version_of(connection) == script().get_current_head():
             return
     with _migrating(engine) as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
-        _require_known_version(connection)
+        require_known_version(connection)
         try:
             command.upgrade(_config(connection), "head")
         except CommandError as error:
             raise StoreError(
-                f"The database has version {_version(connection)!r}, which this program does not "
+                f"The database has version {version_of(connection)!r}, which this program does not "
                 "know. It was made by a newer one: update the program, or use another database."
             ) from error
 
 
-def _require_known_version(connection: Connection) -> None:
-    if _version(connection) is None and inspect(connection).has_table("study"):
-        head = _script().get_current_head()
+def require_known_version(connection: Connection) -> None:
+    if version_of(connection) is None and inspect(connection).has_table("study"):
+        head = script().get_current_head()
         raise StoreError(
             "The database has studies, but no row in the table alembic_version, which says of what "
             "version its tables are; it was left as it is. Restore a backup. If nothing else is "
@@ -79,7 +79,7 @@ def _check_references(connection: Connection) -> None:
         )
 
 
-def _version(connection: Connection) -> str | None:
+def version_of(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
@@ -91,5 +91,5 @@ def _config(connection: Connection | None = None) -> Config:
     return config
 
 
-def _script() -> ScriptDirectory:
+def script() -> ScriptDirectory:
     return ScriptDirectory.from_config(_config())

@@ -8,7 +8,7 @@ other, and as long as nobody does the vote can count again.
 import hashlib
 import secrets
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
@@ -36,6 +36,7 @@ from annotation.store.specs import settings_of
 from annotation.store.tables import (
     AnnotatorRow,
     EventRow,
+    PersonalLinkRow,
     SessionRow,
     SlotRow,
     StimulusRow,
@@ -45,6 +46,8 @@ from annotation.store.tables import (
 )
 
 JOINED = "joined"
+LINKED = "link_made"  # by a researcher, who could come in by it
+MOST_LINKS = 20  # of one person, who asks for one on each device
 STATUS = "annotator_status"
 # Every request asks this.
 _OWNER = (
@@ -61,10 +64,26 @@ def annotator_named(
 
     Raises `SignInError` for the pseudonym of somebody who has been erased.
     """
+    return found(tx, study_id, name) or _value(_add(tx, study_id, name, now, simulated))
+
+
+def found(tx: Session, study_id: str, name: str, *, alone: bool = False) -> Annotator | None:
+    """The annotator of that name, if there is one; raises `SignInError` for an erased person's.
+
+    alone: where there is none, nobody else can take the name before this transaction ends.
+    """
     known = tx.scalar(by_name(study_id, name))
+    if known is None and alone:
+        _lock_seats(tx, study_id)
+        known = tx.scalar(by_name(study_id, name))
     if known is not None and known.status == AnnotatorStatus.ERASED:
-        raise SignInError("This name stands for somebody else; please take another one.")
-    return _value(known or _add(tx, study_id, name, now, simulated))
+        raise SignInError.of("erased")
+    return None if known is None else _value(known)
+
+
+def sent_as(tx: Session, annotator: Annotator) -> Mapping[str, str]:
+    """The ids of the recruiting service that sent somebody; none where none did."""
+    return tx.get_one(AnnotatorRow, annotator.id).external or {}
 
 
 def by_name(study_id: str, name: str) -> Select[AnnotatorRow]:
@@ -75,9 +94,7 @@ def by_name(study_id: str, name: str) -> Select[AnnotatorRow]:
 
 
 def _add(tx: Session, study_id: str, name: str, now: datetime, simulated: bool) -> AnnotatorRow:
-    # Two who join at once must not get the same seat.
-    lock = select(StudyRow).where(StudyRow.id == study_id).with_for_update(key_share=True)
-    spec = settings_of(tx.scalars(lock).one())
+    spec = settings_of(_lock_seats(tx, study_id))
     taken = select(func.max(AnnotatorRow.seat)).where(AnnotatorRow.study_id == study_id)
     last = tx.scalar(taken)
     row = AnnotatorRow(
@@ -97,6 +114,12 @@ def _add(tx: Session, study_id: str, name: str, now: datetime, simulated: bool) 
     tx.flush()
     note(tx, study_id, JOINED, now, person=row.id, name=name, simulated=simulated)
     return row
+
+
+def _lock_seats(tx: Session, study_id: str) -> StudyRow:
+    """The study; two who join it at once must get neither the same seat nor the same name."""
+    lock = select(StudyRow).where(StudyRow.id == study_id).with_for_update(key_share=True)
+    return tx.scalars(lock).one()
 
 
 def open_session(tx: Session, annotator: Annotator, now: datetime) -> SignedIn:
@@ -120,6 +143,39 @@ def session_owner(tx: Session, token: str) -> Annotator | None:
 def close_session(tx: Session, token: str) -> None:
     """Forget a session."""
     tx.execute(delete(SessionRow).where(SessionRow.token_sha256 == _hash(token)))
+
+
+def new_link(tx: Session, annotator: Annotator, now: datetime) -> str:
+    """The secret of one more link of somebody's own, told once and kept only as a hash.
+
+    The latest `MOST_LINKS` of a person work.
+    """
+    secret = secrets.token_urlsafe(24)
+    mine = PersonalLinkRow.annotator_id == annotator.id
+    latest = select(PersonalLinkRow.token_sha256).where(mine)
+    order = (PersonalLinkRow.created.desc(), PersonalLinkRow.token_sha256)
+    kept = tx.scalars(latest.order_by(*order).limit(MOST_LINKS - 1)).all()
+    tx.execute(delete(PersonalLinkRow).where(mine, PersonalLinkRow.token_sha256.not_in(kept)))
+    row = {"token_sha256": _hash(secret), "annotator_id": annotator.id, "created": now}
+    tx.add(PersonalLinkRow(**row))
+    return secret
+
+
+def new_link_of(tx: Session, study_id: str, name: str, now: datetime) -> str:
+    """As `new_link`, by name; raises `NotFoundError`, and `ConflictError` if they are erased."""
+    person = locked(tx, study_id, name)
+    _require(person, AnnotatorStatus.ACTIVE, AnnotatorStatus.PAUSED, AnnotatorStatus.EXCLUDED)
+    note(tx, study_id, LINKED, now, person=person.id)
+    return new_link(tx, _value(person), now)
+
+
+def link_owner(tx: Session, secret: str) -> Annotator | None:
+    """Whose personal link that is, None if it is nobody's (any more)."""
+    query = select(AnnotatorRow).join(
+        PersonalLinkRow, PersonalLinkRow.annotator_id == AnnotatorRow.id
+    )
+    row = tx.scalar(query.where(PersonalLinkRow.token_sha256 == _hash(secret)))
+    return None if row is None else _value(row)
 
 
 def pause(tx: Session, /, study_id: str, name: str, now: datetime, **data: Any) -> Annotator:
@@ -200,7 +256,8 @@ def erase(
     if not keep_votes:
         _blank_events(tx, person, VOTED)
         _blank_votes(tx, person)
-    tx.execute(delete(SessionRow).where(SessionRow.annotator_id == person.id))
+    for table in (SessionRow, PersonalLinkRow):
+        tx.execute(delete(table).where(table.annotator_id == person.id))
     person.external = person.completion_code = None
     if not erased:
         # Last, since others who refer to this person wait from here on.
@@ -223,7 +280,7 @@ def _blank_tabs(tx: Session, person: AnnotatorRow) -> None:
 def _blank_votes(tx: Session, person: AnnotatorRow) -> None:
     given = update(VoteRow).where(VoteRow.annotator_id == person.id)
     nothing = {"reason": None, "rt_ms": None, "client_ts": None, "recognised": False}
-    tx.execute(given.values(answer="", display={}, tab="", **nothing))
+    tx.execute(given.values(answer="", display={}, views=[], tab="", **nothing))
 
 
 def locked(tx: Session, study_id: str, name: str) -> AnnotatorRow:

@@ -22,7 +22,7 @@ from annotation.domain import (
     StudyProgress,
     VoteStatus,
 )
-from annotation.errors import NotAllowedError
+from annotation.errors import NotAllowedError, NotFoundError
 from annotation.images import folder_of, path_of
 from annotation.spec import Task
 from annotation.store import attention, tables, trials
@@ -253,6 +253,17 @@ def item_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
     return [{**row, **_constants(study)} for row in rows.mappings()]
 
 
+def some_pictures(tx: Session, study_id: str, n: int) -> list[str]:
+    """SHA-256s of up to `n` reconstructions of a study, the same every time (ids are random)."""
+    query = (
+        select(StimulusRow.sha256)
+        .where(StimulusRow.study_id == study_id, StimulusRow.kind == StimulusKind.RECONSTRUCTION)
+        .order_by(StimulusRow.id)
+        .limit(n)
+    )
+    return list(tx.scalars(query))
+
+
 def stimulus_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
     """One row an item of any kind: what is shown, beside what, and which classes are offered."""
     rows = tx.execute(
@@ -273,6 +284,27 @@ def stimulus_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
         .order_by(StimulusRow.model, SourceRow.image_id, StimulusRow.id)
     )
     return [dict(row) for row in rows.mappings()]
+
+
+def picture_of(tx: Session, study_id: str, digest: str, root: Path) -> Path:
+    """Where a picture of a study lies, by its SHA-256; raises `NotFoundError`.
+
+    root: where studies keep their images.
+    """
+    study = tx.get(StudyRow, study_id)
+    path = None if study is None else path_of(folder_of(study.images, root), digest)
+    if path is None or not _shows(tx, study_id, digest) or not path.is_file():
+        raise NotFoundError("The study has no such picture.")
+    return path
+
+
+def _shows(tx: Session, study_id: str, digest: str) -> bool:
+    stimuli = select(StimulusRow.id).where(
+        StimulusRow.study_id == study_id,
+        or_(StimulusRow.sha256 == digest, StimulusRow.attacked_sha256 == digest),
+    )
+    sources = select(SourceRow.id).where(SourceRow.study_id == study_id, SourceRow.sha256 == digest)
+    return any(tx.scalar(one.limit(1)) is not None for one in (stimuli, sources))
 
 
 def candidate_lists(tx: Session, study: Study) -> list[CandidateList]:
@@ -316,6 +348,7 @@ def vote_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
             VoteRow.client_ts,
             VoteRow.server_ts,
             cast(VoteRow.display, Text).label("display"),
+            VoteRow.views,
             VoteRow.status,
             VoteRow.protocol,
             VoteRow.id.label("vote_id"),
@@ -328,7 +361,10 @@ def vote_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
         .where(VoteRow.study_id == study.id)
         .order_by(EventRow.id)
     )
-    return [{**row, **_constants(study)} for row in rows.mappings()]
+    constants = _constants(study)
+    return [
+        {**row, **constants, "views": " ".join(row["views"]) or None} for row in rows.mappings()
+    ]
 
 
 def _constants(study: Study) -> dict[str, Any]:

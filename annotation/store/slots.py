@@ -103,15 +103,10 @@ _AT_WORK = (
         ),
     )
 )
-_REFUSED = {
-    AnnotatorStatus.PAUSED: (
-        "The researcher has paused your part in this study, so this was not taken. "
-        "You can send it again once you may continue."
-    ),
-    AnnotatorStatus.EXCLUDED: (
-        "The researcher has ended your part in this study, so this was not taken."
-    ),
-    AnnotatorStatus.ERASED: "You have been erased from this study, so this was not taken.",
+_REFUSED = {  # by the name of the error
+    AnnotatorStatus.PAUSED: "paused",
+    AnnotatorStatus.EXCLUDED: "excluded",
+    AnnotatorStatus.ERASED: "gone",
 }
 
 
@@ -272,7 +267,7 @@ def _touch(tx: Session, annotator: Annotator, now: datetime) -> Row[tuple[str, s
 def require_active(status: AnnotatorStatus) -> None:
     """Raise `NotAllowedError` with what an annotator of that status is to be told."""
     if status is not AnnotatorStatus.ACTIVE:
-        raise NotAllowedError(_REFUSED[status])
+        raise NotAllowedError.of(_REFUSED[status])
 
 
 def task_items(tx: Session, items: Sequence[str], until: datetime) -> list[TaskItem]:

@@ -40,6 +40,8 @@ from annotation.store.tables import (
     Table,
 )
 
+DELETED = "deleted"  # status of a row that is all that is left of a study
+
 
 def add_study(tx: Session, plan: StudyPlan, images: Path, now: datetime) -> Study:
     """Store a planned study with all its items and K free slots for each.
@@ -189,13 +191,33 @@ def _slots(
 
 def all_studies(tx: Session) -> list[Study]:
     """All studies, newest first."""
-    query = select(StudyRow).order_by(StudyRow.created.desc(), StudyRow.id)
+    query = select(StudyRow).where(StudyRow.status != DELETED)
+    query = query.order_by(StudyRow.created.desc(), StudyRow.id)
     return [_value(row) for row in tx.scalars(query)]
 
 
 def study_of(tx: Session, study_id: str) -> Study:
     """One study; raises `NotFoundError`."""
     return _value(_row(tx, study_id))
+
+
+def asking_about(
+    tx: Session, dataset: str, model: str, attack: str, image_id: str
+) -> list[tuple[str, str]]:
+    """(name, SHA-256 of the picture) of each study with that reconstruction, by name."""
+    chosen = (
+        select(StudyRow.name, StimulusRow.sha256)
+        .join(StimulusRow, StimulusRow.study_id == StudyRow.id)
+        .where(
+            StudyRow.dataset == dataset,
+            StimulusRow.kind == StimulusKind.RECONSTRUCTION,
+            StimulusRow.model == model,
+            StimulusRow.attack == attack,
+            StimulusRow.shown_image_id == image_id,
+        )
+        .order_by(StudyRow.name, StudyRow.id)
+    )
+    return [(name, digest) for name, digest in tx.execute(chosen)]
 
 
 def study_of_token(tx: Session, token: str) -> Study:
@@ -218,6 +240,15 @@ def put_status(tx: Session, study_id: str, status: StudyStatus, now: datetime) -
     return _value(row)
 
 
+def rename(tx: Session, study_id: str, name: str, now: datetime) -> Study:
+    """Call a study otherwise; raises `NotFoundError`."""
+    row = _row(tx, study_id)
+    if row.name != name:
+        note(tx, study_id, "renamed", now, before=row.name, after=name)
+        row.name, row.spec = name, {**row.spec, "name": name}
+    return _value(row)
+
+
 def amend(
     tx: Session,
     study_id: str,
@@ -230,7 +261,7 @@ def amend(
     Raises `NotFoundError`, `ConflictError` if the study is closed, and what `change` raises.
     """
     row = tx.scalar(select(StudyRow).where(StudyRow.id == study_id).with_for_update(key_share=True))
-    if row is None:
+    if row is None or row.status == DELETED:
         raise NotFoundError(f"There is no study {study_id!r}.")
     if row.status == StudyStatus.CLOSED:
         raise ConflictError("The study is closed; its settings can no longer change.")
@@ -296,14 +327,14 @@ def protocol_versions(tx: Session, study_id: str) -> list[ProtocolVersion]:
 
 def _row(tx: Session, study_id: str) -> StudyRow:
     row = tx.get(StudyRow, study_id)
-    if row is None:
+    if row is None or row.status == DELETED:
         raise NotFoundError(f"There is no study {study_id!r}.")
     return row
 
 
 def _row_of_token(tx: Session, token: str) -> StudyRow:
     row = tx.scalar(select(StudyRow).where(StudyRow.token == token))
-    if row is None:
+    if row is None or row.status == DELETED:
         raise NotFoundError("This link leads to no study. Ask whoever sent it for a new one.")
     return row
 

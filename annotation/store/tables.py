@@ -136,7 +136,7 @@ class StimulusRow(Table):
 
 
 class AnnotatorRow(Table):
-    """One person in one study; signing in again under the same name is the same person."""
+    """One person in one study, whose name nobody else there has."""
 
     __tablename__ = "annotator"
     __table_args__ = (
@@ -166,6 +166,16 @@ class SessionRow(Table):
     """A signed-in browser; whoever reads this table cannot sign in with it."""
 
     __tablename__ = "session"
+
+    token_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    annotator_id: Mapped[str] = mapped_column(ForeignKey("annotator.id"), index=True)
+    created: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class PersonalLinkRow(Table):
+    """A link of somebody's own to come back with; who reads this table cannot come in by it."""
+
+    __tablename__ = "personal_link"
 
     token_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
     annotator_id: Mapped[str] = mapped_column(ForeignKey("annotator.id"), index=True)
@@ -304,6 +314,7 @@ class VoteRow(Table):
     client_ts: Mapped[datetime | None] = mapped_column(UtcDateTime)
     server_ts: Mapped[datetime] = mapped_column(UtcDateTime)
     display: Mapped[dict[str, Any]] = mapped_column(Json)
+    views: Mapped[list[str]] = mapped_column(Json, server_default="[]")  # looked at
     tab: Mapped[str] = mapped_column(Text)
     status: Mapped[str] = mapped_column(Word)
     protocol: Mapped[int] = mapped_column(server_default="1")  # version it was shown under

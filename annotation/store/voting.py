@@ -45,8 +45,6 @@ from annotation.store.tables import (
 )
 from annotation.votes.answers import check_answer, check_pace, shown_under
 
-NOT_GIVEN = "This item was not given to you; ask for the next one."
-
 # Made once, as making a statement takes longer than carrying it out.
 _QUESTION = (
     select(StudyRow, SourceRow.class_name, CandidateListRow.classes, VoteRow)
@@ -79,7 +77,7 @@ def record(tx: Session, annotator: Annotator, answer: Answer, now: datetime) -> 
     slots = slots_of(tx, [answer.item])[answer.item]
     holds = annotator.id in {slot.annotator for slot in slots}
     if not holds and not has_held(tx, annotator, answer.item):
-        raise NotAllowedError(NOT_GIVEN)
+        raise NotAllowedError.of("not_given")
     spec = settings_of(study)
     check_answer(spec.kind, classes, answer)
     check_pace(answer, study.version, spec.min_rt_ms)
@@ -101,7 +99,7 @@ def _trial(tx: Session, annotator: Annotator, item: str) -> TrialRow:
     if trial is None or trial.study_id != annotator.study_id:
         raise NotFoundError(f"This study has no item {item!r}.")
     if trial.annotator_id != annotator.id:
-        raise NotAllowedError(NOT_GIVEN)
+        raise NotAllowedError.of("not_given")
     return trial
 
 
@@ -156,6 +154,7 @@ def _add_vote(
         client_ts=answer.client_ts,
         server_ts=now,
         display=dict(answer.display),
+        views=list(answer.views),
         tab=answer.tab,
         status=status,
         protocol=shown_under(answer, study.version),
@@ -212,14 +211,14 @@ def take_back(tx: Session, annotator: Annotator, vote_id: str, now: datetime) ->
         raise NotFoundError(f"You have given no vote {vote_id!r}.")
     study = tx.get_one(StudyRow, vote.study_id)
     if study.status == StudyStatus.CLOSED:
-        raise ConflictError("The study is closed; its votes can no longer be taken back.")
+        raise ConflictError.of("closed")
     until = now + timedelta(seconds=settings_of(study).lease_seconds)
     if vote.trial_id is not None:
         return _take_back_from_trial(tx, vote, until, now)
     if vote.status != VoteStatus.SUPERSEDED:
         _supersede(tx, vote, until, now)
     elif _answered_since(tx, vote):
-        raise ConflictError("You have answered this item again since; take that answer back.")
+        raise ConflictError.of("answered_again")
     return task_items(tx, [vote.stimulus_id], until)[0]
 
 
@@ -264,5 +263,5 @@ def _take_back_from_trial(tx: Session, vote: VoteRow, until: datetime, now: date
             trial.state, trial.tab = trials.OPEN, vote.tab
         log(tx, UNDONE, vote, now, status_before=was)
     elif trial.state == trials.DONE:
-        raise ConflictError("You have answered this item again since; take that answer back.")
+        raise ConflictError.of("answered_again")
     return trials.task_items(tx, [trial], until)[0]

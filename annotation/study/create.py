@@ -103,8 +103,11 @@ def examine(
     folders = [f for f in (reading.attempt(partial(read_set, folder)) for folder in sets) if f]
     for path in manifests:
         folders += reading.read_manifest(path)
-    reading.problems += _problems_between(folders, n_sources=len(sets) + len(manifests))
-    reading.problems += _problems_of_task(spec, folders)
+    if not sets and not manifests:
+        reading.problems.append(
+            "A study needs at least one reconstruction set or manifest; got none."
+        )
+    reading.problems += problems_between(spec, folders)
     for folder in folders:
         reading.read_images(folder)
     known = reading.attempt(partial(read_gold, gold)) if gold else []
@@ -262,9 +265,9 @@ def _counts(
     return {**counts, "items": len(plan.items), **never}
 
 
-def _problems_between(folders: Sequence[SetFolder], *, n_sources: int) -> list[str]:
-    none = "A study needs at least one reconstruction set or manifest; got none."
-    problems = [] if n_sources else [none]
+def problems_between(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]:
+    """Why sets cannot be asked about together, or not in this task; no picture is opened."""
+    problems = []
     for model, count in Counter(folder.model for folder in folders).items():
         if count > 1:
             where = ", ".join(str(f.folder) for f in folders if f.model == model)
@@ -276,7 +279,8 @@ def _problems_between(folders: Sequence[SetFolder], *, n_sources: int) -> list[s
         for folder in folders[1:]
         if (folder.dataset, folder.classes) != (folders[0].dataset, folders[0].classes)
     ]
-    return problems + [problem for folder in folders for problem in _problems_within(folder)]
+    problems += [problem for folder in folders for problem in _problems_within(folder)]
+    return problems + _problems_of_task(spec, folders)
 
 
 def _problems_within(folder: SetFolder) -> list[str]:
@@ -314,7 +318,7 @@ def _problems_of_task(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str
     problems = [
         f"{folder.folder} {problem}"
         for folder in folders
-        for problem in spec.kind.problems(folder.classes)
+        for problem in (*spec.kind.problems(folder.classes), *_unnamed(spec, folder.classes))
     ]
     for folder in folders if spec.simulated else ():
         asked = ["reconstruction", *(["original"] if spec.label_originals else [])]
@@ -327,6 +331,14 @@ def _problems_of_task(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str
                     "jury` writes into sets of the built-in symbols."
                 )
     return problems
+
+
+def _unnamed(spec: StudySpec, classes: Sequence[str]) -> list[str]:
+    unknown = sorted(set(spec.class_names) - set(classes))
+    return [
+        f"has no class {name!r}, for which there is a shown name; it has {', '.join(classes[:9])}."
+        for name in unknown
+    ]
 
 
 def _check_size(path: Path, pixels: np.ndarray, original: np.ndarray) -> None:

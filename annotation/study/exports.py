@@ -1,6 +1,7 @@
 """Votes and labels of a study as tables, the form in which they leave the study."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ VOTE_COLUMNS: Mapping[str, str] = {
     "client_ts": "datetime64[us, UTC]",
     "server_ts": "datetime64[us, UTC]",
     "display": "str",  # JSON: what the picture looked like on screen
+    "views": "str",  # which were looked at, with spaces, the first one first; of old votes none
     "status": "str",
     "protocol": "int64",  # version of the settings the item was shown under
     "vote_id": "str",
@@ -47,6 +49,38 @@ VOTE_COLUMNS: Mapping[str, str] = {
     "judges": "str",  # SHA-256 of the weights that ranked the words of the lists, with spaces
     "lists": "str",  # what the lists tell whoever sees only them, in sentences
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collected:
+    """What has been collected in a study: its votes, its pictures, what its lists tell.
+
+    votes: as from `export_votes`. items: one row a reconstruction with `item` and, as SHA-256,
+    `original` and `reconstruction`. lists: None without any.
+    """
+
+    study: Study
+    votes: pd.DataFrame
+    items: pd.DataFrame
+    lists: ListFacts | None
+
+
+def read_collected(store: Store, study_id: str) -> Collected:
+    """All of it as it is at one moment; raises `NotFoundError`."""
+
+    def read(tx: Any) -> tuple[Study, Rows, Rows, list[CandidateList]]:
+        study = studies.study_of(tx, study_id)
+        votes, items = (of(tx, study) for of in (reports.vote_rows, reports.item_rows))
+        return study, votes, items, reports.candidate_lists(tx, study)
+
+    study, votes, items, lists = store.read(read)
+    facts = list_facts(lists)
+    return Collected(
+        study=study,
+        votes=_votes(study, votes, facts),
+        items=pd.DataFrame(items, columns=list(aggregate.ITEM_COLUMNS)),
+        lists=facts,
+    )
 
 
 def export_votes(store: Store, study_id: str) -> pd.DataFrame:
@@ -104,6 +138,11 @@ def read_study(store: Store, study_id: str, images: Path) -> StudyData:
         stimuli=_with_paths(stimuli, STIMULUS_COLUMNS, folder),
         lists=facts.said if facts else (),
     )
+
+
+def read_items(store: Store, study_id: str) -> Rows:
+    """One row an item of any kind, as `reports.stimulus_rows`; raises `NotFoundError`."""
+    return store.read(lambda tx: reports.stimulus_rows(tx, studies.study_of(tx, study_id)))
 
 
 def facts_of_lists(store: Store, study_id: str) -> ListFacts | None:

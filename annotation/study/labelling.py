@@ -23,7 +23,7 @@ from annotation.domain import (
     TaskItem,
     VoteReceipt,
 )
-from annotation.errors import AnswerError, NotFoundError, SignInError
+from annotation.errors import AnswerError, NameTakenError, NotFoundError, SignInError
 from annotation.store import (
     Store,
     askers,
@@ -52,8 +52,11 @@ study_by_token = reading(studies.study_of_token)
 progress = reading(reports.study_progress)
 last_event = reading(reports.last_event)
 voted = reading(reports.voted)
+some_pictures = reading(reports.some_pictures)
+picture_of = reading(reports.picture_of)
 usual_rt_ms = reading(reports.usual_rt_ms)
 who = reading(people.session_owner)
+whose_link = reading(people.link_owner)
 sign_out = writing(people.close_session)
 heartbeat = writing(slots.heartbeat)
 release = writing(slots.release)
@@ -76,25 +79,30 @@ def join(
     password: str | None = None,
     *,
     external: Mapping[str, str] | None = None,
+    session: str = "",
 ) -> SignedIn:
-    """Sign in to the study of a join link; the same name again is the same person.
+    """Take part in the study of a join link under a name that nobody there has yet.
 
-    external: the ids of a recruiting service that sent them, kept with them.
-    Raises `NotFoundError` for the link, `SignInError` for an unusable name, a wrong password, or
-    a study for simulated annotators.
+    external: the ids of a recruiting service that sent them, kept with them; by the same ids
+    somebody comes back. session: of the browser, whose owner may come in again by their name.
+    Raises `NotFoundError` for the link, `NameTakenError` for the name of somebody else,
+    `SignInError` for an unusable name, a wrong password, or a study for simulated annotators.
     """
     name = _tidy(name)
     study = study_by_token(store, token)
     if study.spec.simulated:
-        raise SignInError("This study is answered by simulated annotators; people cannot join it.")
+        raise SignInError(study.spec.wording("join.simulated"))
     salt, digest = store.read(lambda tx: studies.secret_of_token(tx, token))
     # Outside of any transaction: a password takes long to check, on purpose.
     if not passwords.matches(password, salt, digest):
-        raise SignInError("The password is not the one of this study.")
+        raise SignInError.of("password")
     now = datetime.now(UTC)
 
     def open_session(tx: Any) -> SignedIn:
-        annotator = people.annotator_named(tx, study.id, name, now)
+        known = people.found(tx, study.id, name, alone=True)
+        if known is not None and not _is_theirs(tx, known, external or {}, session):
+            raise NameTakenError.of("taken", name=known.name)
+        annotator = known or people.annotator_named(tx, study.id, name, now)
         if external:
             phase_rows.keep_external(tx, annotator, external)
         return people.open_session(tx, annotator, now)
@@ -102,12 +110,43 @@ def join(
     return store.write(open_session)
 
 
+def _is_theirs(tx: Any, known: Annotator, external: Mapping[str, str], session: str) -> bool:
+    """Whether whoever comes is `known`: by their session, or by an id that a service gave them."""
+    owner = people.session_owner(tx, session) if session else None
+    if owner is not None and owner.id == known.id:
+        return True
+    sent = people.sent_as(tx, known)
+    return any(sent.get(name) == value == known.name for name, value in external.items())
+
+
+def come_back(store: Store, link: str, study_id: str | None = None) -> SignedIn:
+    """Sign in by a personal link, or by its secret alone, to the study it is of.
+
+    Raises `SignInError` for a link that is nobody's, or of another study than `study_id`.
+    """
+    secret = link.strip().rstrip("/").rpartition("/")[2]
+    now = datetime.now(UTC)
+
+    def open_session(tx: Any) -> SignedIn:
+        annotator = people.link_owner(tx, secret)
+        if annotator is None or study_id not in (None, annotator.study_id):
+            raise SignInError.of("link")
+        return people.open_session(tx, annotator, now)
+
+    return store.write(open_session)
+
+
+def new_link(store: Store, annotator: Annotator) -> str:
+    """The secret of one more personal link, which is told this once."""
+    return store.write(lambda tx: people.new_link(tx, annotator, datetime.now(UTC)))
+
+
 def _tidy(name: str) -> str:
     words = unicodedata.normalize("NFKC", name).split()
     # What does not print could make one name look like another.
     tidy = " ".join(filter(None, ("".join(filter(str.isprintable, word)) for word in words)))
     if not tidy or len(tidy) > LONGEST_NAME:
-        raise SignInError(f"Please give a name of 1 to {LONGEST_NAME} letters; got {len(tidy)}.")
+        raise SignInError.of("name", most=LONGEST_NAME, n=len(tidy))
     return tidy
 
 

@@ -24,6 +24,11 @@ def list_people(store: Store, study_id: str) -> list[AnnotatorRow]:
     return store.read(lambda tx: reports.study_progress(tx, study_id)).annotators
 
 
+def new_link(store: Store, study_id: str, name: str, now: datetime) -> str:
+    """The secret of one more personal link, for somebody who has lost theirs; `NotFoundError`."""
+    return store.write(lambda tx: people.new_link_of(tx, study_id, name, now))
+
+
 def erase(store: Store, study_id: str, name: str, now: datetime, *, keep_votes: bool) -> Annotator:
     """Replace somebody's name by a pseudonym for good, end their sessions and let them go.
 

@@ -9,9 +9,7 @@ from annotation.errors import AnswerError
 from annotation.spec import StudySpec
 from annotation.store import Store, reading, studies
 from annotation.store import phases as rows
-from annotation.texts import counted
 
-NO_CHOICE = "Please choose one of the two answers."
 YES, NO = "yes", "no"
 LONGEST_NUMBER = 9  # digits
 
@@ -45,7 +43,7 @@ def _consent(
 ) -> Annotator:
     choice = data.get("agree")
     if choice not in (YES, NO):
-        raise AnswerError(NO_CHOICE)
+        raise AnswerError.of("choose")
     keep = data.get("keep_votes") == YES
     return store.write(
         lambda tx: rows.consent(tx, annotator, now, agreed=choice == YES, keep_votes=keep)
@@ -56,10 +54,7 @@ def _check(store: Store, annotator: Annotator, data: Mapping[str, str], now: dat
     kind = spec_of(store, annotator).kind
     left = len(check.unanswered(kind, data))
     if left:
-        raise AnswerError(
-            f"Please answer every question; {counted(left, 'is', 'are')} still open. "
-            "This was not counted as an attempt."
-        )
+        raise AnswerError.of("open", n=left)
     attempt = data.get("attempt", "")
     # Of no attempt: changes nothing. Python refuses to read very many digits.
     used = int(attempt) if attempt.isdecimal() and len(attempt) <= LONGEST_NUMBER else -1

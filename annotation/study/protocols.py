@@ -36,8 +36,9 @@ AMENDABLE = frozenset(
         "check_attempts",
         "completion_code",
         "completion_url",
+        "texts",
+        "view",
         "image_scale",
-        "interpolation",
         "background",
     }
 )

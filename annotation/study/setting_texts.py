@@ -1,10 +1,11 @@
 """Settings of a study as text, as the command line and files give them."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from enum import StrEnum
 from types import NoneType
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from annotation.errors import StudyError
 from annotation.spec import StudySpec
@@ -35,6 +36,8 @@ def value_of(name: str, text: str) -> Any:
     if name not in hints or name == "name":
         known = ", ".join(one for one in hints if one != "name")
         raise StudyError(f"A study has no setting {name!r}. It has: {known}.")
+    if get_origin(hints[name]) is Mapping:
+        return _named_texts(name, text)
     kinds = get_args(hints[name]) or (hints[name],)
     if not text and NoneType in kinds:
         return None
@@ -43,9 +46,21 @@ def value_of(name: str, text: str) -> Any:
 
 def as_text(value: Any) -> str:
     """A setting's value as `value_of` reads it."""
+    if isinstance(value, Mapping):
+        return json.dumps(value, ensure_ascii=False) if value else ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "" if value is None else str(value)
+
+
+def _named_texts(name: str, text: str) -> dict[str, str]:
+    try:
+        found = json.loads(text or "{}")
+    except ValueError as error:
+        raise StudyError(f"{name} must be a JSON object; got {text[:80]!r} ({error}).") from None
+    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+        raise StudyError(f"{name} must be a JSON object of texts; got {text[:80]!r}.")
+    return found
 
 
 def _read(name: str, text: str, kind: type) -> Any:

@@ -74,10 +74,8 @@ class Recognition(Kind):
     )
     rules = (
         "Name what you recognise: press the key on the button with that word, or click it.",
-        "If you can make nothing out, answer none with the key 6: I can’t make it out.",
-        "If you see something that no word stands for, answer none with the key 7: It is not in "
-        "the list. Space is none without a reason. None only means that you do not see any of "
-        "these things; it is as good an answer as any word.",
+        "If none of the words fits, answer none of these, for one of two reasons: “I can’t make it "
+        "out” (Space) or “I see something else” (N). It is as good an answer as any word.",
         "You need not be sure. Give a word when something in the picture speaks for it, and none "
         "when you would only guess blindly.",
         "Judge every picture by itself, whatever you answered before. A word may be right often, "
@@ -103,11 +101,10 @@ class Recognition(Kind):
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        """None, with and without a reason; classes take the block of keys."""
+        """None, for one of two reasons; classes take the block of keys."""
         return (
-            Key(code="Space", answer=NONE, label="None of these"),
-            Key(code="Digit6", answer=NONE, label="I can’t make it out", reason="cannot_make_out"),
-            Key(code="Digit7", answer=NONE, label="It is not in the list", reason="not_in_list"),
+            Key(code="Space", answer=NONE, label="I can’t make it out", reason="cannot_make_out"),
+            Key(code="KeyN", answer=NONE, label="I see something else", reason="not_in_list"),
         )
 
     def recognised(self, true_class: str, answer: str) -> bool:

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from annotation.store import Store
-from annotation.votes.reliability import Fit
-
-STATIC = Path(__file__).parent / "static"  # served at STATIC_URL
-STATIC_URL = "/static/annotation"
+from annotation.votes.science import Science
+from annotation.web.frame import in_hand
+from annotation.web.templates import STATIC as STATIC
+from annotation.web.templates import STATIC_URL as STATIC_URL
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,13 +18,18 @@ class StudyContext:
 
     `find_sets` lists the reconstruction sets there are, as (label, folder). `base_url` is the
     address people reach the server under, such as "https://lab.example.org"; None takes the one
-    the researcher's own browser used. `note` is what the page of studies says above them; `fit` is
-    what the other half knows of Dawid and Skene.
+    the researcher's own browser used. `note` is what the page of studies says above them;
+    `science` is what the other half computes and keeps of votes.
     """
 
     store: Store
     images: Path
     find_sets: Callable[[], list[tuple[str, Path]]]
-    fit: Fit
+    science: Science
     base_url: str | None = None
     note: Callable[[], str] = str
+
+    @property
+    def in_hand(self) -> Callable[[Any], str]:
+        """Which study a request is about, see `annotation.web.frame.in_hand`."""
+        return in_hand(self.store)

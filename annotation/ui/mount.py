@@ -1,34 +1,34 @@
-"""The web application: routes, static files, and pages with a navigation bar."""
+"""The web application: routes, static files, and pages in one frame."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import gradio as gr
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
-from fastapi.responses import FileResponse, RedirectResponse
+from fastapi.middleware.gzip import GZipMiddleware
+from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
-from annotation.accounts.access import ACCOUNT_COOKIE, Who, required, user_name
+from annotation.accounts.access import Who, required, user_name
 from annotation.store import Store
-from annotation.ui import STATIC, STATIC_URL, people, results, studies
+from annotation.ui import STATIC, STATIC_URL
 from annotation.ui.theme import mount_settings
-from annotation.web import account_api
-from annotation.web.api import researcher_router, router
-from annotation.web.templates import fill
+from annotation.web import account_api, frame, watching
+from annotation.web.api import invalid, researcher_router, router
+from annotation.web.framed import Framed
+from annotation.web.root_path import rooted
 
-# Title, address and module of the pages about studies, in the order of the navigation bar.
-PAGES = (
-    ("Studies", "studies", studies),
-    ("People", "people", people),
-    ("Results", "results", results),
-)
+SMALLEST_PACKED = 1000  # bytes; below, packing costs more than it saves
 
 
 class Page(NamedTuple):
     """A page: its title, its address below the mount, its module, what its `render` is given.
+
+    The one with the address "" stands at the mount itself.
 
     `module.render(context)` draws the page and returns what to run when it opens, as
     (function, outputs).
@@ -40,59 +40,64 @@ class Page(NamedTuple):
     context: Any
 
 
-def web_app(store: Store, images: Path, *more: APIRouter, who: Who | None) -> FastAPI:
+def web_app(
+    store: Store,
+    images: Path,
+    *more: APIRouter,
+    who: Who | None,
+    running: Callable[[], list[Any]] = list,
+    imports: Callable[[], Mapping[str, str]] = dict,
+    words: Callable[[], Mapping[str, str]] = dict,
+) -> FastAPI:
     """Everything but the Gradio pages: what the widget talks to, sign-in, downloads, static files.
 
     more: routes of others for people with an account, which stand before the pages.
     who: whose account a session belongs to; None lets everybody have everything.
+    running, imports, words: what the frame shows, as `frame.FrameContext` has it.
     """
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    # The usual answer repeats what came, which not every encoding can say.
+    app.add_exception_handler(RequestValidationError, _invalid)
+    latency = watching.Latency()
+    app.add_middleware(Framed)
     # With a CORS rule in front, Gradio's own stands down; its would let any site read answers.
     app.add_middleware(CORSMiddleware, allow_origins=[])
+    app.add_middleware(GZipMiddleware, minimum_size=SMALLEST_PACKED, compresslevel=5)
+    app.add_middleware(watching.Timed, latency=latency)
+    app.include_router(watching.router(store, images, who, running, latency))
     app.include_router(router(store, images))
     if who is not None:
         app.include_router(account_api.router(store))
     checked = [] if who is None else [Depends(required(who))]
-    for routes in (researcher_router(store, images), *more):
+    bar = frame.FrameContext(store=store, running=running, imports=imports, words=words, who=who)
+    for routes in (frame.router(bar), researcher_router(store, images), *more):
         app.include_router(routes, dependencies=checked)
     app.mount(STATIC_URL, StaticFiles(directory=STATIC))
     app.add_api_route("/favicon.ico", lambda: FileResponse(STATIC / "icon.svg"), methods=["GET"])
-    app.add_api_route("/", lambda: RedirectResponse("/studio/"), methods=["GET"])
+    app.add_api_route("/", lambda: RedirectResponse(rooted("/studio/")), methods=["GET"])
     return app
 
 
+async def _invalid(_: Request, error: Exception) -> JSONResponse:
+    return invalid(cast(RequestValidationError, error))
+
+
 def mount(app: FastAPI, path: str, pages: Sequence[Page], who: Who | None = None) -> None:
-    """Mount `pages` at `path`, the first one as the main page.
+    """Mount `pages` at `path`.
 
     who: whose account a session belongs to, where the pages are only for people with one.
     """
     with gr.Blocks(title="SemSim Studio", analytics_enabled=False) as demo:
-        _draw(demo, pages[0], pages, who)
-        for page in pages[1:]:
-            # As `demo.route`, after which Gradio would make an application page by page.
-            demo.pages.append((page.address, page.title, True))
-            demo.current_page = page.address
-            _draw(demo, page, pages, who)
+        for page in sorted(pages, key=lambda one: one.address != ""):
+            if page.address:
+                # As `demo.route`, after which Gradio would make an application page by page.
+                demo.pages.append((page.address, page.title, True))
+                demo.current_page = page.address
+            for load, outputs in page.module.render(page.context):
+                demo.load(load, None, outputs, queue=False, api_visibility="private")
     checked = None if who is None else user_name(who)
     with warnings.catch_warnings():
         # Said although server-side rendering is switched off already.
         warnings.filterwarnings("ignore", message="SSR mode is not supported")
-        gr.mount_gradio_app(app, demo, path=path, auth_dependency=checked, **mount_settings())
-
-
-def _draw(demo: gr.Blocks, page: Page, pages: Sequence[Page], who: Who | None) -> None:
-    if len(pages) > 1:
-        gr.Navbar(main_page_name=pages[0].title)  # repeated on every page, or it says "Home"
-    for load, outputs in page.module.render(page.context):
-        demo.load(load, None, outputs, queue=False, api_visibility="private")
-    if who is not None:
-        bar = gr.HTML(head=f'<link rel="stylesheet" href="{STATIC_URL}/accounts.css">')
-        demo.load(_bar(who), None, bar, queue=False, api_visibility="private")
-
-
-def _bar(who: Who) -> Callable[[gr.Request], str]:
-    def bar(request: gr.Request) -> str:
-        account = who(request.cookies.get(ACCOUNT_COOKIE, ""))
-        return "" if account is None else fill("account_bar.html", account=account)
-
-    return bar
+        given = {"root_path": rooted(path), **mount_settings()}
+        gr.mount_gradio_app(app, demo, path=path, auth_dependency=checked, **given)

@@ -1,18 +1,12 @@
 """What the People page shows, as pure functions of domain values."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from annotation.domain import AnnotatorRow, AnnotatorStatus, Step, Study
 from annotation.texts import counted
-from annotation.ui.study_view import when
 from annotation.votes.exclusion import Effect
 from annotation.web.templates import fill
 
-NO_STUDY = (
-    '<p class="st-empty">There is no study yet. <a href="/studio/">Make one on the page '
-    "Studies</a>; its people appear here.</p>"
-)
 BACKUPS = (
     "The name is replaced by a pseudonym and taken out of the database for good. Backups and "
     "files that were downloaded before still hold it."
@@ -40,29 +34,55 @@ _STEPS = {
 }
 
 
-def people_table(study: Study, people: Sequence[AnnotatorRow], chosen: str, now: datetime) -> str:
-    """Everybody in a study, the one called `chosen` marked."""
-    told = {"failed": _caught, "when": when, "now": now}
-    return fill("people.html", study=study, people=people, chosen=chosen, **told)
+_TAKING_PART = (AnnotatorStatus.ACTIVE, AnnotatorStatus.PAUSED)
 
 
-def _caught(person: AnnotatorRow) -> str:
+def lead(study: Study, people: Sequence[AnnotatorRow]) -> str:
+    """How many take part, how much they have done, and who needs a look."""
+    if not people:
+        return ""
+    votes, done = sum(one.done for one in people), sum(one.step is Step.DONE for one in people)
+    who = "simulated annotator" if study.spec.simulated else "annotator"
+    said = f"{counted(len(people), who)}, {counted(votes, 'vote')}"
+    said += f", {done:,} done" if done else ""
+    warned = sum(one.warned for one in people)
+    failing = f" {warned:,} of them failed catch trials and should be looked at." if warned else ""
+    return f"{said}.{failing}"
+
+
+def caught(person: AnnotatorRow) -> str:
+    """How many catch trials somebody failed."""
     return f"failed {person.catch_failed:,} of {counted(person.catch_answered, 'catch trial')}"
 
 
-def person_head(person: AnnotatorRow) -> str:
-    """Name and marks of one person, and what their status means."""
+def person_facts(person: AnnotatorRow) -> list[str]:
+    """What the status of one person means, and what else is known of them."""
     facts = [_NOTES[person.status], _STEPS.get(person.step, "")]
     if person.paused_by_itself:
         facts.append(_BY_ITSELF)
     if person.catch_answered:
-        facts.append(f"{_caught(person).capitalize()}.")
+        facts.append(f"{caught(person).capitalize()}.")
     if person.completion_code:
         facts.append(f"Completion code: {person.completion_code}.")
     if person.keep_votes is not None:
         agreed = "agreed" if person.keep_votes else "did not agree"
         facts.append(f"They {agreed} that their answers are kept if they are erased.")
-    return fill("person_head.html", person=person, failed=_caught(person), facts=facts)
+    return [fact for fact in facts if fact]
+
+
+def may(person: AnnotatorRow) -> tuple[str, ...]:
+    """What can be done to somebody: pause, resume, exclude, include, let-in, link, erase."""
+    status = person.status
+    makes_sense = {
+        "pause": status is AnnotatorStatus.ACTIVE,
+        "resume": status is AnnotatorStatus.PAUSED,
+        "include": status is AnnotatorStatus.EXCLUDED,
+        "let-in": person.step is Step.FAILED and status in _TAKING_PART,
+        "exclude": status in _TAKING_PART,
+        "link": status is not AnnotatorStatus.ERASED and not person.simulated,
+        "erase": status is not AnnotatorStatus.ERASED or bool(person.done),
+    }
+    return tuple(name for name, one in makes_sense.items() if one)
 
 
 def effect(effect: Effect) -> str:

@@ -1,123 +1,68 @@
-"""The Results page: what the votes of a study say, how sure that is, and how far people agree."""
+"""The Results page: what the votes of the study in hand say, and how sure that is."""
 
-from collections.abc import Callable
 from typing import Any
 
-import gradio as gr
+from fastapi import APIRouter, Request, Response
 
-from annotation.errors import AnnotationError
-from annotation.study import labelling as studies
-from annotation.ui import (
-    StudyContext,
-    results_plots,
-    results_quality,
-    results_view,
-    study_view,
-)
-from annotation.ui.results_data import Results, ResultsCache
-from annotation.ui.study_form import html
-from annotation.votes.agreement import Coding
+from annotation.errors import AnnotationError, NotFoundError
+from annotation.study import imported
+from annotation.ui import StudyContext, results_tabs, results_view
+from annotation.ui.results_data import ResultsCache
+from annotation.web.api import Route
+from annotation.web.templates import page
 
-Loads = list[tuple[Callable[..., Any], list[Any]]]
-FEWEST_PEOPLE = 3  # from which a matrix of pairs says more than the table
-# From top to bottom, as `_shown` fills them.
-_PARTS = (
-    "rate-plot",
-    "rates",
-    "agreement",
-    "annotators",
-    "kappa-plot",
-    "quality",
-    "carry-plot",
-    "carry-over",
-    "reliability",
-    "detection",
-    "confusion-plot",
-    "confusions",
-    "files",
-)
+PAGE = "/studio/results"
 
 
-def render(context: StudyContext) -> Loads:
-    """Draw the page and tie it to the store; returns what to run when it opens.
+def router(context: StudyContext) -> APIRouter:
+    """The page, one tab of it at a time, and its tables.
 
-    Nothing is computed by itself: results are looked at when the page opens, when another study is
-    chosen and when Refresh is pressed, and computed only if something has happened since.
+    Nothing is computed by itself: results are looked at when the page or a table is asked for, and
+    computed only if something has happened in the study since.
     """
-    cache = ResultsCache(context.store, context.fit)
-    gr.Markdown("# Results")
-    with gr.Row(elem_classes="st-study"):
-        study = gr.Dropdown(label="Study", elem_id="results-study", filterable=False)
-        refresh = gr.Button("Refresh", scale=0, min_width=110, elem_id="results-refresh")
-    head = html("results-head")
-    with gr.Column(visible=False) as body:
-        outputs = [study, head, body, *map(_part, _PARTS)]
+    cache = ResultsCache(context.store, context.science)
+    routes = APIRouter(route_class=Route, include_in_schema=False)
 
-    def look(chosen: str | None) -> list[Any]:
-        return _look(context, cache, chosen or "")
+    def show(request: Request, tab: str = "share") -> Response:
+        tab = tab if tab in results_tabs.TABS else "share"
+        chosen, imports = request.query_params.get("study", ""), imported.choices(context.science)
+        if not chosen.startswith(imported.PREFIX):
+            chosen = context.in_hand(request) or next(iter(imports), "")
+        if not chosen:
+            return _page(study=None, tab=tab)
+        try:
+            results = cache.get(chosen)
+        except AnnotationError as error:
+            return _page(study=None, tab=tab, problem=str(error))
+        others = {key: name for key, name in imports.items() if key != chosen}
+        lead, body = results_tabs.shown(results, tab)
+        told = {"facts": results_view.facts(results), "lead": lead, "body": body}
+        files = list(results_view.tables(results)) if results.n_votes else []
+        return _page(study=results.study, tab=tab, files=files, imports=others, **told)
 
-    def open_page(request: gr.Request) -> list[Any]:
-        return _look(context, cache, request.query_params.get("study", ""))
+    def table(study_id: str, name: str) -> Response:
+        found = results_view.tables(cache.get(study_id))
+        if name not in found:
+            raise NotFoundError(f"There is no table {name!r}. Known: {', '.join(found)}.")
+        headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
+        return Response(results_view.csv(found[name]), media_type="text/csv", headers=headers)
 
-    gr.on(
-        [study.input, refresh.click],
-        look,
-        study,
-        outputs,
-        api_visibility="private",
-        show_progress_on=head,
-        concurrency_limit=None,
-    )
-    return [(open_page, outputs)]
-
-
-def _part(name: str) -> gr.HTML | gr.Plot:
-    if name.endswith("plot"):
-        return gr.Plot(show_label=False, elem_id=f"results-{name}")
-    return html(f"results-{name}", container=True, padding=True)
-
-
-def _look(context: StudyContext, cache: ResultsCache, chosen: str) -> list[Any]:
-    known = studies.list_studies(context.store)
-    current = study_view.current(known, chosen or next(iter(studies.voted(context.store)), ""))
-    choices = [study_view.choice(study) for study in known]
-    if current is None:
-        return [gr.Dropdown(choices=[], value=None), *_nothing(results_view.NO_STUDY)]
-    selector = gr.Dropdown(choices=choices, value=current.id)
-    try:
-        return [selector, *_shown(cache.get(current.id))]
-    except AnnotationError as error:
-        return [selector, *_nothing(study_view.problems(str(error)))]
+    for path, get in (
+        (PAGE, show),
+        (PAGE + "/{study_id}/{name}.csv", table),
+    ):
+        routes.add_api_route(path, get, methods=["GET"], response_model=None)
+    return routes
 
 
-def _nothing(head: str) -> list[Any]:
-    return [head, gr.Column(visible=False), *[gr.skip()] * len(_PARTS)]
-
-
-def _shown(results: Results) -> list[Any]:
-    head = results_view.head(results)
-    if not results.n_votes:
-        return _nothing(head)
-    recognised = results.pairs[results.pairs["coding"] == Coding.RECOGNISED.value]
-    truth = results.study.kind.truth_words
-    return [
-        head,
-        gr.Column(visible=True),
-        results_plots.rate_figure(results.rates, results.study.kind.scale, results.lists),
-        results_view.rates(results),
-        results_view.agreement(results),
-        results_view.annotators(results),
-        gr.Plot(results_plots.kappa_figure(recognised), visible=results.n_people >= FEWEST_PEOPLE),
-        results_quality.quality(results),
-        gr.Plot(results_plots.view_figure(results.carry_over), visible=_seen_twice(results)),
-        results_quality.carry_over(results),
-        results_quality.models_of_votes(results),
-        gr.HTML(results_view.detection(results), visible=results.detection is not None),
-        results_plots.confusion_figure(results.confusion, truth),
-        results_view.confusions(results),
-        results_view.downloads(results),
-    ]
-
-
-def _seen_twice(results: Results) -> bool:
-    return len(results.carry_over) > 1
+def _page(**values: Any) -> Response:
+    usual: dict[str, Any] = {
+        "problem": "",
+        "facts": "",
+        "lead": "",
+        "body": "",
+        "files": [],
+        "imports": {},
+    }
+    tabs = [(key, tab.title) for key, tab in results_tabs.TABS.items()]
+    return page("results.html", tabs=tabs, **{**usual, **values})

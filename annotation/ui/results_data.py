@@ -6,7 +6,8 @@ import subprocess
 import sys
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,8 @@ from annotation.design.list_facts import ListFacts
 from annotation.domain import Study
 from annotation.errors import StoreError
 from annotation.store import Store
-from annotation.study.exports import export_votes, facts_of_lists
+from annotation.study import imported
+from annotation.study.exports import read_collected
 from annotation.study.labelling import get_study, last_event
 from annotation.votes.agreement import (
     Coding,
@@ -34,12 +36,26 @@ from annotation.votes.quality import (
     repeat_table,
 )
 from annotation.votes.rates import confusion_table, rate_table
-from annotation.votes.reliability import Fit, Reliability, open_questions, reliability
+from annotation.votes.reliability import Reliability, open_questions, reliability
+from annotation.votes.science import Ceiling, Science
 from annotation.votes.summaries import summary_table
 
 KEPT = 8  # studies whose results stay in memory
 FEW = 5000  # votes wanted: up to so many, computing takes less than starting a process does
+EXAMPLES = 4  # pictures of a kind
 POLITE = 10  # so much a process gives way to the server (os.nice)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """A picture that shows what a share means; `original` and `reconstruction` are SHA-256."""
+
+    model: str
+    class_name: str
+    n_recognised: int
+    n_votes: int
+    original: str
+    reconstruction: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +65,9 @@ class Results:
     n_votes: counted votes on reconstructions, n_items of them with a vote, n_full with all K.
     pairs: pairwise κ of every coding. detection: None but for a pair study. checks, none_bias,
     repeats and carry_over are the tables of `votes.quality`; annotators has a row for everybody
-    with votes or trials. lists: what candidate lists tell, None without any.
+    with votes or trials. lists: what candidate lists tell, None without any. seen, unseen: pictures
+    that people clearly recognised, and such as they clearly did not. became: how many votes have
+    each `VoteStatus`.
     """
 
     study: Study
@@ -70,13 +88,34 @@ class Results:
     carry_over: pd.DataFrame
     reliability: Reliability
     open_questions: dict[str, int]
+    ceiling: Ceiling
+    became: Mapping[str, int]
     lists: ListFacts | None = None
+    seen: tuple[Example, ...] = ()
+    unseen: tuple[Example, ...] = ()
+
+    @property
+    def n_decided(self) -> int:
+        """Pictures on which people have come to a verdict."""
+        return int(self.items["recognisable"].notna().sum())
+
+    @property
+    def n_recognised(self) -> int:
+        """Those whose verdict is that they are recognised."""
+        return int(self.items["recognisable"].fillna(False).sum())
 
 
 def results_of(
-    study: Study, votes: pd.DataFrame, fit: Fit, lists: ListFacts | None = None
+    study: Study,
+    votes: pd.DataFrame,
+    science: Science,
+    lists: ListFacts | None = None,
+    pictures: pd.DataFrame | None = None,
 ) -> Results:
-    """Everything from the table of a study's votes; the study's seed draws the resamples."""
+    """Everything from the table of a study's votes; the study's seed draws the resamples.
+
+    pictures: `item`, `original` and `reconstruction`, where examples are to be shown.
+    """
     kind, k, seed = study.kind, study.spec.votes_per_item, study.spec.seed
     ballots = ballots_of(votes, np.random.default_rng(seed))
     items = summary_table(ballots, k)
@@ -104,23 +143,51 @@ def results_of(
         none_bias=none_bias_table(votes),
         repeats=repeats,
         carry_over=carry_over_table(votes, np.random.default_rng(seed)),
-        reliability=reliability(ballots, items, kind, fit),
+        reliability=reliability(ballots, items, kind, science.fit),
         open_questions=open_questions(items, k),
+        ceiling=science.ceiling(votes),
+        became={str(one): int(n) for one, n in votes["status"].value_counts().items()},
         lists=lists,
+        seen=() if pictures is None else examples(items, pictures, recognised=True),
+        unseen=() if pictures is None else examples(items, pictures, recognised=False),
     )
 
 
-def read_results(store: Store, study_id: str, fit: Fit) -> Results:
+def examples(
+    items: pd.DataFrame, pictures: pd.DataFrame, *, recognised: bool
+) -> tuple[Example, ...]:
+    """At most `EXAMPLES` pictures of different originals on which people are of one mind.
+
+    items: a `summaries.summary_table`. As far as there are, each is of another class and model.
+    """
+    alike = items[items["recognisable"].notna() & (items["recognisable"] == recognised)]
+    ordered = alike.sort_values(
+        ["mean_response", "n_votes", "item"], ascending=[not recognised, False, True]
+    ).merge(pictures[["item", "original", "reconstruction"]], on="item")
+    one_each = ordered.drop_duplicates("image_id")
+    again = one_each.duplicated("class_name").astype(int) + one_each.duplicated("model")
+    # Of one mind first: variety counts among those that are equally clear.
+    chosen = one_each.assign(again=again).sort_values(
+        ["mean_response", "again"], ascending=[not recognised, True], kind="stable"
+    )
+    names = [one.name for one in fields(Example)]
+    return tuple(
+        Example(**{name: row[name] for name in names})
+        for row in chosen.head(EXAMPLES).to_dict("records")
+    )
+
+
+def read_results(store: Store, study_id: str, science: Science) -> Results:
     """The results as they are now; raises `NotFoundError`."""
-    votes, lists = export_votes(store, study_id), facts_of_lists(store, study_id)
-    return results_of(get_study(store, study_id), votes, fit, lists)
+    found = read_collected(store, study_id)
+    return results_of(found.study, found.votes, science, found.lists, found.items)
 
 
-def _apart(url: str, study_id: str, fit: Fit) -> Results:
+def _apart(url: str, study_id: str, science: Science) -> Results:
     """As `read_results`, in a process of its own that imports no more than this needs."""
     done = subprocess.run(
         [sys.executable, "-c", f"from {__name__} import answer; answer()"],
-        input=pickle.dumps((url, study_id, fit)),  # others on the machine see arguments
+        input=pickle.dumps((url, study_id, science)),  # others on the machine see arguments
         capture_output=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
         check=False,
@@ -135,9 +202,9 @@ def answer() -> None:
     """The other end of `_apart`: what it asks for comes in, pickled results go out."""
     if hasattr(os, "nice"):
         os.nice(POLITE)
-    url, study_id, fit = pickle.load(sys.stdin.buffer)
+    url, study_id, science = pickle.load(sys.stdin.buffer)
     with Store(url) as store:
-        pickle.dump(read_results(store, study_id, fit), sys.stdout.buffer)
+        pickle.dump(read_results(store, study_id, science), sys.stdout.buffer)
 
 
 class ResultsCache:
@@ -148,25 +215,35 @@ class ResultsCache:
     takes one read transaction, which makes no vote wait.
     """
 
-    def __init__(self, store: Store, fit: Fit) -> None:
-        self._store, self._fit = store, fit
+    def __init__(self, store: Store, science: Science) -> None:
+        self._store, self._science = store, science
         self._lock = threading.Lock()
         self._known: OrderedDict[str, tuple[int, Results]] = OrderedDict()
 
     def get(self, study_id: str) -> Results:
-        """The results as they are now; raises `NotFoundError`."""
+        """The results as they are now, also of votes that were imported; raises `NotFoundError`."""
         with self._lock:
-            event = last_event(self._store, study_id)
             seen, known = self._known.get(study_id, (-1, None))
-            if known is None or seen != event:
-                # Votes that come after `event` was read may be in it; then the next look is anew.
-                study = get_study(self._store, study_id)
-                if study.n_items * study.spec.votes_per_item <= FEW:
-                    known = read_results(self._store, study_id, self._fit)
-                else:
-                    known = _apart(self._store.url, study_id, self._fit)
-            self._known[study_id] = (event, known)
+            look = self._of_import if study_id.startswith(imported.PREFIX) else self._of_study
+            self._known[study_id] = look(study_id, seen, known)
             self._known.move_to_end(study_id)
             while len(self._known) > KEPT:
                 self._known.popitem(last=False)
-            return known
+            return self._known[study_id][1]
+
+    def _of_study(self, study_id: str, seen: int, known: Results | None) -> tuple[int, Results]:
+        event = last_event(self._store, study_id)
+        if known is not None and seen == event:
+            return seen, known
+        # Votes that come after `event` was read may be in it; then the next look is anew.
+        study = get_study(self._store, study_id)
+        if study.n_items * study.spec.votes_per_item <= FEW:
+            return event, read_results(self._store, study_id, self._science)
+        return event, _apart(self._store.url, study_id, self._science)
+
+    def _of_import(self, study_id: str, seen: int, known: Results | None) -> tuple[int, Results]:
+        found = imported.find(self._science, study_id)
+        if known is not None and seen == found.state:
+            return seen, known
+        study = imported.study_of(study_id, found)
+        return found.state, results_of(study, found.votes, self._science)

@@ -8,7 +8,7 @@ from annotation.ui.results_data import Results
 from annotation.ui.results_view import DASH, grid, number, percent, section, why
 from annotation.votes.agreement import Coding
 from annotation.votes.ballots import BOOTSTRAPS, WILSON
-from annotation.votes.quality import EVERYBODY, Check
+from annotation.votes.quality import EVERYBODY, NO_REPEATS, Check
 
 MOST_LISTED = 12
 _REPEATED = {Coding.ANSWER.value: "answers", Coding.RECOGNISED.value: "recognised or not"}
@@ -83,6 +83,8 @@ def repeats(results: Results) -> str:
     title, study = "Repeats", results.study
     if not study.spec.repeat_rate and not results.repeats["n"].sum():
         return section(title, "", "No repeats in this study: nobody was asked the same twice.")
+    if not results.repeats["n"].sum():
+        return section(title, "", f"So far {NO_REPEATS}.")
     rows = [
         (
             row["annotator"],
@@ -188,13 +190,3 @@ def unsettled(results: Results) -> str:
     note = "Nothing is decided by chance: such items stay undecided, and rates leave them out."
     table = grid("Ties and missing votes", ("Reconstructions seen", "How many"), rows)
     return section("Ties and missing votes", table, note)
-
-
-def quality(results: Results) -> str:
-    """All about trials, in one piece."""
-    return known_answers(results) + repeats(results)
-
-
-def models_of_votes(results: Results) -> str:
-    """All about how votes are put together, in one piece."""
-    return reliability(results) + unsettled(results)

@@ -1,14 +1,14 @@
 """What the Results page says, as pure functions of `Results`. Every text is escaped."""
 
-from base64 import b64encode
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
-from annotation.domain import Study
 from annotation.formats import spreadsheet
 from annotation.spec import HeadlineRule
+from annotation.tasks.kind import Scale
 from annotation.texts import agreeing, counted
 from annotation.ui.results_data import Results
 from annotation.votes.agreement import Coding
@@ -17,14 +17,25 @@ from annotation.votes.ballots import BOOTSTRAPS, WILSON
 from annotation.votes.rates import likely_confusions
 from annotation.web.templates import fill
 
-NO_STUDY = '<p class="st-empty">No study yet. Make one on the page Studies.</p>'
 MODERATE = 100  # decided items: with fewer, the interval of a rate of one half exceeds ± 10 points
 DASH = "–"
+MOST_CLASSES = 12  # up to which all answers to all are shown
 _MEANS = {"mean_response": "Mean response", "mean_rating": "Mean rating"}
 _CODINGS = {
     Coding.ANSWER: "Answers",
     Coding.RECOGNISED: "Recognised or not",
     Coding.NONE: "None or not",
+}
+# What a table or a part of it is called → the word that the glossary explains it by.
+TERMS = {
+    **dict.fromkeys(
+        ("Fleiss' κ", "mean Cohen's κ", "mean weighted κ", "Every two people"), "kappa"
+    ),
+    **dict.fromkeys(("Mean κ", "Cohen's κ", "Repeat κ"), "kappa"),
+    **dict.fromkeys(("Krippendorff's α", "Krippendorff's ordinal α"), "alpha"),
+    **{"Target on its test": "target", "τ without": "tau", "Gold": "gold item"},
+    **{"Known answers": "gold item", "Repeats": "blind repeat", "What the lists tell": "guesser"},
+    **{"Carry-over between views": "carry-over", "d′ [95%]": "d prime"},
 }
 # Column of trials → the setting that asks for them.
 _RATES = {
@@ -35,46 +46,45 @@ _RATES = {
 }
 
 
-def head(results: Results) -> str:
-    """Name, marks, and how much has been collected."""
-    study, items = results.study, results.items
-    wanted = study.n_reconstructions
-    facts = [
+class Range(NamedTuple):
+    """Where a value and the ends of its interval are on a line from 0 to 1."""
+
+    at: float
+    low: float
+    high: float
+
+
+Cell = str | Range
+
+
+def facts(results: Results) -> str:
+    """How much has been collected."""
+    study = results.study
+    found = [
         f"{counted(results.n_votes, 'vote')} of {counted(results.n_people, 'annotator')}",
-        f"{results.n_items:,} of {counted(wanted, 'reconstruction')} seen",
+        f"{results.n_items:,} of {counted(study.n_reconstructions, 'reconstruction')} seen",
         f"{results.n_full:,} with all {counted(study.spec.votes_per_item, 'vote')}",
-        f"{int(items['undecided'].sum()):,} undecided",
+        f"{results.n_items - results.n_decided:,} undecided",
     ]
-    if study.kind.lists:
-        facts.append(f"{int(items['tie'].sum()):,} with a tie for the most frequent answer")
-    return fill("results_head.html", study=study, facts=facts, remarks=_remarks(results))
+    return " · ".join(found)
 
 
-def _remarks(results: Results) -> list[str]:
-    remarks = []
-    if results.study.spec.simulated:
-        remarks.append(
-            "These votes come from simulated annotators. They show what the page can do and say "
-            "nothing about what people recognise."
-        )
-    if not results.n_votes:
-        remarks.append(
-            "There are no votes yet. Send people the link on the page Studies, then press Refresh."
-        )
-    elif results.n_full < results.study.n_reconstructions:
-        remarks.append(
+def remarks(results: Results) -> list[str]:
+    """What has to be known before any share is believed."""
+    found = []
+    if results.n_full < results.study.n_reconstructions:
+        found.append(
             "Votes are still missing. Rates are of decided items, and items on which people agree "
             "are decided first, so they can still move by more than their intervals say."
         )
-    remarks += results.lists.said if results.lists else ()
     few = int((results.rates["n_decided"] < MODERATE).sum())
     if few:
-        remarks.append(
+        found.append(
             f"{few} of {counted(len(results.rates), 'model')} {agreeing(few, 'has', 'have')} fewer "
             f"than {MODERATE} decided items; a rate near one half is then known to no better than "
             "10 points to either side."
         )
-    return remarks
+    return found
 
 
 def rates(results: Results) -> str:
@@ -82,24 +92,26 @@ def rates(results: Results) -> str:
     kind = results.study.kind
     mean = "mean_rating" if kind.scale else "mean_response"
     shown = number if kind.scale else percent
+    by = mean if kind.scale else "rate"
     rows = [
         (
-            row["model"],
-            _target(results.study, row["model"]),
-            f"{row['n_decided']:,} / {row['n_items']:,}",
+            shown_name(row["model"]),
+            results.study.target_of(row["model"]).text,
+            interval(row[by], row[f"{by}_low"], row[f"{by}_high"], kind.scale),
             percent(row["rate"], row["rate_low"], row["rate_high"]) + why(row["reason"]),
             shown(row[mean], row[f"{mean}_low"], row[f"{mean}_high"]),
+            f"{row['n_decided']:,} / {row['n_items']:,}",
             _rank(row),
         )
         for row in results.rates.to_dict("records")
     ]
-    recognised = f"{kind.decides.capitalize()} recognised"
     heads = (
         "Model",
         "Target on its test",
-        "Decided / seen",
-        recognised,
+        _MEANS[by] if kind.scale else "Recognised",
+        f"{kind.decides.capitalize()} recognised",
         _MEANS[mean],
+        "Decided / seen",
         "Rank (95%)",
     )
     note = (
@@ -113,13 +125,26 @@ def rates(results: Results) -> str:
             " As the protocol has it, an answer recognises where it is what more than half of the "
             "votes on the original say; where none is, items are undecided."
         )
-    return section("Recognised, by model", grid("Rates", heads, rows), note)
+    guess = None if results.lists is None or kind.scale else results.lists.most.rate
+    if guess is not None:
+        note += f" Dotted: {guess:.1%}, who sees only the lists."
+    return section("Recognised, by model", grid("Rates", heads, rows, guess=guess), note)
 
 
-def _target(study: Study, name: str) -> str:
-    """How good a model was; its name has its attack behind it where the study has several."""
-    model = name if name in study.targets else name.rpartition(" · ")[0]
-    return study.target(model).text
+def shown_name(model: str) -> str:
+    """A model's name without its attack behind it where the name says so itself."""
+    name, _, attack = model.rpartition(" · ")
+    return name if name.endswith(f"/{attack}") else model
+
+
+def interval(at: float, low: float, high: float, scale: Scale | None = None) -> Range | str:
+    """A value with its interval on a line that is as long as all values there are."""
+    if pd.isna(at):
+        return DASH
+    least, most = (1.0, float(scale.levels)) if scale else (0.0, 1.0)
+    ends = (at if pd.isna(end) else end for end in (low, high))
+    places = ((one - least) / (most - least) for one in (at, *ends))
+    return Range(*(round(float(one), 4) for one in places))
 
 
 def agreement(results: Results) -> str:
@@ -168,14 +193,14 @@ def annotators(results: Results) -> str:
     heads = ["Annotator", "Votes", "Median time", *(("None",) if kind.has_none else ())]
     heads += ["With the others' majority", "Mean κ", "τ without", "Largest change"]
     of_trials = (*(head for head, _ in kind.caught), "Gold", "Repeat κ")
-    heads += of_trials
+    names = dict(zip(_RATES, of_trials, strict=True))
+    heads += [words for column, words in names.items() if column not in absent]
     note = (
         "τ without: how much of the ranking of the models stays when this annotator is left out, "
         "1 is all of it. Largest change: how far any model's mean response moves then. "
         f"{', '.join(of_trials[:2])}: catch trials answered right. Gold: gold items answered "
         "right. Repeat κ: of their answers with their own to the same items."
     )
-    names = dict(zip(_RATES, of_trials, strict=True))
     note += "".join(f" {names[column]}: {reason}." for column, reason in absent.items())
     return section("Annotators", grid("Annotators", heads, rows), note)
 
@@ -194,10 +219,10 @@ def _absent(results: Results) -> dict[str, str]:
 def _trials(row: Mapping[Hashable, Any], absent: Mapping[str, str]) -> list[str]:
     """The cells of one annotator's trials, each missing value with its reason."""
     cells = []
-    for column in _RATES:
+    for column in [one for one in _RATES if one not in absent]:
         kappa = column == "repeat_kappa"
         text = number(row[column]) if kappa else percent(row[column])
-        if column not in absent and pd.isna(row[column]):
+        if pd.isna(row[column]):
             text += why(row["repeat_reason"] if kappa else NOT_ANSWERED)
         cells.append(text)
     return cells
@@ -230,34 +255,36 @@ def detection(results: Results) -> str:
 
 
 def confusions(results: Results) -> str:
-    """What is most often taken for what; the pairs' two by two table."""
-    if not results.study.kind.lists:
-        counts = results.confusion
-        if results.study.kind.scale:
+    """What is most often taken for what; of few classes all answers to all."""
+    kind, counts = results.study.kind, results.confusion
+    if not kind.lists:
+        if kind.scale:
             counts = pd.concat([counts, counts.sum().to_frame("all").T])
-        rows = [(shown, *(f"{n:,}" for n in row)) for shown, *row in counts.itertuples()]
+        rows = [(str(shown), *(f"{n:,}" for n in row)) for shown, *row in counts.itertuples()]
         table = grid("Answers", ("Shown", *map(str, counts.columns)), rows)
-        return section(results.study.kind.answers_words, table, "")
-    found = likely_confusions(results.confusion)
+        return section(kind.answers_words, table, "")
+    found = likely_confusions(counts)
     listed = [
         (row["class_name"], row["answered"], f"{row['votes']:,}", percent(row["share"]))
         for row in found.to_dict("records")
     ]
     heads = ("Shown", "Taken for", "Votes", "Share of its votes")
     note = "Counted votes on reconstructions; the answer none is left out of this list."
-    return section("Most frequent confusions", grid("Confusions", heads, listed), note)
+    shown = section("Most frequent confusions", grid("Confusions", heads, listed), note)
+    if not 0 < len(counts) <= MOST_CLASSES:
+        return shown
+    shares = counts.div(counts.sum(axis=1), axis=0).where(counts > 0)
+    return shown + section(f"Answers by {kind.truth_words}", heat("Answers", shares, "{:.0%}"), "")
 
 
-def downloads(results: Results) -> str:
-    """The tables as CSV files, carried by the page itself."""
-    tables = {
+def tables(results: Results) -> dict[str, pd.DataFrame]:
+    """What can be downloaded, by name of the file."""
+    found = {
         "rates": results.rates,
         "agreement": results.agreement,
         "pairwise-kappa": results.pairs,
         "annotators": results.annotators,
         "confusion": results.confusion.melt(value_name="votes", ignore_index=False).reset_index(),
-    }
-    tables |= {
         "known-answers": pd.concat([results.checks, results.none_bias], ignore_index=True),
         "repeats": results.repeats,
         "carry-over": results.carry_over,
@@ -265,9 +292,8 @@ def downloads(results: Results) -> str:
         "disagreements": results.reliability.disagreements,
     }
     if results.detection is not None:
-        tables["signal-detection"] = results.detection
-    files = {name: b64encode(csv(table).encode()).decode() for name, table in tables.items()}
-    return fill("results_downloads.html", files=files)
+        found["signal-detection"] = results.detection
+    return found
 
 
 def csv(table: pd.DataFrame) -> str:
@@ -313,9 +339,34 @@ def why(reason: str) -> str:
 
 def section(title: str, table: str, note: str) -> str:
     """A heading, HTML below it, and a text as its note."""
-    return fill("results_section.html", title=title, table=table, note=note)
+    return fill("results_section.html", title=title, table=table, note=note, terms=TERMS)
 
 
-def grid(name: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of texts, escaped here; the first column names the row."""
-    return fill("results_grid.html", name=name, heads=heads, rows=list(rows))
+def grid(
+    name: str,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    *,
+    guess: float | None = None,
+) -> str:
+    """A table of texts, escaped here, and of intervals; the first column names the row.
+
+    guess: where a line is drawn across all intervals, from 0 to 1.
+    """
+    return fill(
+        "results_grid.html", name=name, heads=heads, rows=list(rows), guess=guess, terms=TERMS
+    )
+
+
+def heat(name: str, table: pd.DataFrame, form: str) -> str:
+    """A table of shares, NaN left blank, the larger the darker; columns have the rows' numbers."""
+    cells = table.to_numpy(dtype=float)
+    rows = [[None if np.isnan(one) else float(one) for one in row] for row in cells]
+    return fill(
+        "results_heat.html",
+        name=name,
+        rows=list(zip(map(str, table.index), rows, strict=True)),
+        columns=[str(one) for one in table.columns],
+        numbered=list(table.index) == list(table.columns),
+        form=form,
+    )

@@ -1,16 +1,14 @@
-"""What the Studies page shows, as pure functions of domain values."""
+"""What pages show of a study, as pure functions of domain values."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-import plotly.graph_objects as go
-
-from annotation.design.feasibility import feasibility, load_before
-from annotation.domain import AnnotatorRow, Study, StudyProgress, StudyStatus
-from annotation.spec import StudySpec
+from annotation.domain import AnnotatorRow, ProtocolVersion, Study, StudyProgress, StudyStatus
+from annotation.study.setting_texts import as_text
 from annotation.texts import counted
 from annotation.web.downloads import DOWNLOADS
+from annotation.web.root_path import rooted
 from annotation.web.templates import fill
 
 SECONDS_PER_VOTE = 3.0  # what a practised person takes, where nobody has answered yet
@@ -35,17 +33,6 @@ def choice(study: Study) -> tuple[str, str]:
     return f"{study.name} ({study.status.value}{mark}, {study.created:%Y-%m-%d})", study.id
 
 
-def studies_table(rows: Sequence[tuple[Study, StudyProgress]], chosen: str, note: str = "") -> str:
-    """`note`, and all studies, newest first, the one with id `chosen` marked."""
-    shown = [(study, votes_done(progress), votes_wanted(progress)) for study, progress in rows]
-    return fill("studies.html", rows=shown, chosen=chosen, note=note)
-
-
-def chips(study: Study) -> str:
-    """The study's status, and whether its annotators are simulated."""
-    return fill("chips.html", study=study)
-
-
 def votes_wanted(progress: StudyProgress) -> int:
     """K votes for each item, and one more where they were split and the study says so."""
     return progress.n_items * (len(progress.coverage) - 1) + progress.extra_wanted
@@ -56,31 +43,31 @@ def votes_done(progress: StudyProgress) -> int:
     return sum(votes * items for votes, items in enumerate(progress.coverage)) + progress.extra_done
 
 
-def study_head(study: Study) -> str:
-    """Name, marks and settings of one study."""
+def facts(study: Study) -> list[str]:
+    """What one study is, each fact in a few words."""
     spec = study.spec
-    facts = [
+    found = [
         f"Task {study.kind.words}",
         f"data set {study.dataset}",
         f"{counted(study.n_items, 'item')} of {counted(len(study.models), 'target model')}",
         f"{counted(spec.votes_per_item, 'vote')} each",
     ]
     if study.kind.lists:
-        facts.append(f"up to {spec.list_size} candidates, {spec.distractors.value}")
-        facts.append(f"one list for each {spec.lists.value}")
-    facts += study.kind.terms
+        found.append(f"up to {spec.list_size} candidates, {spec.distractors.value}")
+        found.append(f"one list for each {spec.lists.value}")
+    found += study.kind.terms
     guessing = sum(study.target(model).at_chance is True for model in study.models)
     if guessing:
-        facts.append(f"{counted(guessing, 'target model')} at chance")
+        found.append(f"{counted(guessing, 'target model')} at chance")
     if study.n_decoys:
-        facts.append(f"{study.n_decoys} of them decoys")
+        found.append(f"{study.n_decoys} of them decoys")
     if study.n_originals:
-        facts.append(f"{study.n_originals} of them originals")
+        found.append(f"{study.n_originals} of them originals")
     if study.n_failed:
-        facts.append(f"{study.n_failed} failed reconstructions left out")
-    facts.append(f"headline human score: {spec.headline.value}")
-    facts += [f"seed {spec.seed}", f"made {study.created:%Y-%m-%d %H:%M} UTC"]
-    return fill("study_head.html", study=study, facts=facts)
+        found.append(f"{study.n_failed} failed reconstructions left out")
+    found.append(f"headline human score: {spec.headline.value}")
+    found += [f"seed {spec.seed}", f"made {study.created:%Y-%m-%d %H:%M} UTC"]
+    return found
 
 
 def people_table(people: Sequence[AnnotatorRow], now: datetime) -> str:
@@ -98,95 +85,24 @@ def when(then: datetime, now: datetime) -> str:
     return f"{then:%Y-%m-%d %H:%M} UTC"
 
 
-def coverage_figure(progress: StudyProgress) -> go.Figure:
-    """How many items have 0, 1, … K votes, as bars."""
-    votes = [str(n) for n in range(len(progress.coverage))]
-    bars = go.Bar(
-        x=votes,
-        y=progress.coverage,
-        text=progress.coverage,
-        textposition="outside",
-        cliponaxis=False,
-        marker_color=BAR_COLOUR,
-        hovertemplate="%{y} items with %{x} votes<extra></extra>",
-    )
-    figure = go.Figure(bars)
-    figure.update_layout(
-        title={"text": "Items by number of votes", "font": {"size": 15}},
-        xaxis={"title": "votes", "type": "category"},
-        yaxis={"title": "items", "rangemode": "tozero"},
-        margin={"l": 55, "r": 15, "t": 50, "b": 50},
-        height=300,
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        font={"family": "system-ui, sans-serif"},
-    )
-    return figure
+def exports_of(study_id: str) -> list[dict[str, Any]]:
+    """What can be taken out of a study: links, and a sentence on each kind of file."""
+    found: dict[str, dict[str, Any]] = {}
+    for file, one in DOWNLOADS.items():
+        one_of = found.setdefault(one.sentence, {"text": one.sentence, "links": []})
+        one_of["links"].append((one.words, rooted(f"/studio/download/{study_id}/{file}")))
+    return list(found.values())
 
 
-def downloads(study_id: str) -> str:
-    """Links to everything the study has collected."""
-    return fill("downloads.html", study=study_id, downloads=DOWNLOADS)
+def versions_table(versions: Sequence[ProtocolVersion], lists: Sequence[str] = ()) -> str:
+    """Every version with what it changed, when, by whom and why; what is said of the `lists`."""
+    shown = [(version, _changes(version)) for version in versions]
+    return fill("versions.html", versions=shown, lists=lists)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Size:
-    """What decides how much work a study is, and how often people meet the same original.
-
-    n_reconstructions, n_decoys, n_originals: without those set aside. people: how many are expected
-    to take part.
-    """
-
-    spec: StudySpec
-    n_reconstructions: int
-    n_decoys: int
-    n_originals: int
-    n_models: int
-    people: int
-
-
-def preview_nothing() -> str:
-    """What to do before a preview can be given."""
-    work = "Choose at least one reconstruction set to see how large the study is."
-    return fill("preview.html", work=work, people="", note="")
-
-
-def preview(size: Size, seconds: float = SECONDS_PER_VOTE, note: str = "") -> str:
-    """What a study of that size means in items, votes, people and their time, `seconds` a vote.
-
-    note: what else to know before it is made.
-    """
-    load = load_before(
-        size.spec,
-        n_reconstructions=size.n_reconstructions,
-        n_originals=size.n_originals,
-        n_models=size.n_models,
-        n_decoys=size.n_decoys,
-    )
-    votes = load.n_items * size.spec.votes_per_item
-    decoys = f" and {counted(size.n_decoys, 'decoy')}" if size.n_decoys else ""
-    originals = f" and {counted(size.n_originals, 'original')}" if size.spec.label_originals else ""
-    work = (
-        f"{counted(size.n_reconstructions, 'reconstruction')} of "
-        f"{counted(size.n_models, 'target model')}{decoys}{originals}: "
-        f"{counted(load.n_items, 'item')}. With "
-        f"{counted(size.spec.votes_per_item, 'vote')} each that is {counted(votes, 'vote')}, about "
-        f"{duration(votes * seconds)} of work in all at {seconds:.2g} seconds a "
-        "vote."
-    )
-    found = feasibility(size.spec, load, size.people)
-    enough = found.annotators_enough is not None and size.people >= found.annotators_enough
-    people = f"{found.people}; {counted(size.people, 'is', 'are')} expected. {found.risk}"
-    return fill("preview.html", work=work, people=people, enough=enough, note=note)
-
-
-def made(name: str, notes: Sequence[str], people: str) -> str:
-    """What is said of a study once it is made: what planning found, and how many people it takes.
-
-    notes: sentences on what its lists are drawn from and what they tell.
-    """
-    return fill(
-        "preview.html", work=f"{name} is made.", note=" ".join(notes), people=people, enough=True
+def _changes(version: ProtocolVersion) -> str:
+    return ", ".join(
+        f"{name} = {as_text(getattr(version.spec, name)) or '(empty)'}" for name in version.changed
     )
 
 
@@ -209,7 +125,7 @@ def link_note(study: Study) -> str:
         return "People cannot join: this study is answered by simulated annotators."
     protected = " and the password" if study.protected else ""
     notes = {
-        StudyStatus.RUNNING: f"Whoever has this link{protected} can take part.",
+        StudyStatus.RUNNING: f"Whoever has the link{protected} can take part.",
         StudyStatus.PAUSED: "Paused: people keep their place and wait; nothing is handed out.",
         StudyStatus.CLOSED: "Closed: votes that still arrive are kept but do not count.",
     }

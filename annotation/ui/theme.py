@@ -111,6 +111,7 @@ def mount_settings() -> dict[str, Any]:
     """Keywords for `gr.mount_gradio_app`: the look, and everything off that no page needs."""
     return {
         "theme": theme(),
+        # Once more beside the link in every page's head: Gradio's own rules outweigh that one.
         "css_paths": STATIC / "studio.css",
         "footer_links": [],
         "run_history": False,

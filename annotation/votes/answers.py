@@ -29,10 +29,7 @@ def check_pace(answer: Answer, version: int, least_ms: float) -> None:
     """
     late_enough = answer.rt_ms is None or answer.rt_ms >= least_ms
     if not late_enough and shown_under(answer, version) == version:
-        raise TooQuickError(
-            "That was too quick to have looked, so it was not taken. Look again: "
-            f"{answer.rt_ms:g} ms is too quick, expected {least_ms:g} ms or more."
-        )
+        raise TooQuickError.of("too_quick", rt=f"{answer.rt_ms:g}", least=f"{least_ms:g}")
 
 
 def shown_under(answer: Answer, version: int) -> int:

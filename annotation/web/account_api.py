@@ -39,7 +39,8 @@ from annotation.errors import (
 )
 from annotation.store import Store, password_tries
 from annotation.texts import fit
-from annotation.web.guard import LOGIN, is_same_origin
+from annotation.web.guard import LOGIN, is_same_origin, why_foreign
+from annotation.web.root_path import rooted
 from annotation.web.templates import page
 
 HOME = "/studio/"
@@ -102,7 +103,7 @@ def own_path(wanted: str) -> str:
 
 def _require_same_origin(request: Request) -> None:
     if not is_same_origin(request.headers):
-        raise HTTPException(403, "This request comes from another site.")
+        raise HTTPException(403, why_foreign(request.headers))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +116,7 @@ class _Accounts:
     def login_page(self, request: Request, next: str = HOME) -> Response:
         goes_to = own_path(next)
         if self._account(request) is not None:
-            return RedirectResponse(goes_to, 303)
+            return RedirectResponse(rooted(goes_to), 303)
         return page("login.html", goes_to=goes_to, name="", problem="")
 
     async def login(
@@ -142,8 +143,8 @@ class _Accounts:
 
     def logout(self, request: Request) -> Response:
         accounts.sign_out(self.store, _token(request))
-        response = RedirectResponse(LOGIN, 303)
-        response.delete_cookie(ACCOUNT_COOKIE)
+        response = RedirectResponse(rooted(LOGIN), 303)
+        response.delete_cookie(ACCOUNT_COOKIE, path=rooted("/"))
         return response
 
     def invitation_page(self, token: str) -> Response:
@@ -223,7 +224,7 @@ class _Accounts:
             change()
         except AnnotationError as error:
             return self._admin_page(me, error)
-        return RedirectResponse("/admin", 303)
+        return RedirectResponse(rooted("/admin"), 303)
 
     def _told(
         self, request: Request, me: Account, make: Callable[[], str], role: Role | None = None
@@ -305,11 +306,12 @@ def _key(name: str, address: str) -> str:
 
 
 def _signed_in(request: Request, session: Session, goes_to: str) -> Response:
-    response = RedirectResponse(goes_to, 303)
+    response = RedirectResponse(rooted(goes_to), 303)
     response.set_cookie(
         ACCOUNT_COOKIE,
         session.token,
         max_age=int(LONGEST_SESSION.total_seconds()),  # the server ends it earlier if unused
+        path=rooted("/"),
         httponly=True,
         samesite="lax",
         secure=request.url.scheme == "https",

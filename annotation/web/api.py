@@ -5,7 +5,7 @@ commit. Few at a time hand out items, so that an answer never queues behind them
 """
 
 from collections.abc import Callable, Coroutine
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ from uuid import UUID
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 
@@ -30,15 +30,18 @@ from annotation.domain import (
     StudyStatus,
     TaskItem,
 )
+from annotation.spec import View
 from annotation.store import Store
 from annotation.study import exports
 from annotation.study import labelling as study
 from annotation.study import passage as phases
 from annotation.study.labelling import MOST_ITEMS
 from annotation.texts import LONGEST_ANSWER, fit, fit_json, sendable
-from annotation.web import downloads
-from annotation.web.guard import ANNOTATOR_COOKIE, SIGNED_OUT, is_same_origin
-from annotation.web.page_api import BEGIN, DONE, Pages
+from annotation.web import downloads, label_page
+from annotation.web.guard import ANNOTATOR_COOKIE, SIGNED_OUT, is_same_origin, why_foreign
+from annotation.web.page_api import BEGIN, DONE, LABEL, Pages, link_of
+from annotation.web.root_path import rooted
+from annotation.web.templates import STATIC
 
 # What the browser is told about somebody who gets no items, whatever the study does.
 _STOPPED = {
@@ -48,6 +51,7 @@ _STOPPED = {
 }
 STATUS_OF = {
     errors.SignInError: 401,
+    errors.NameTakenError: 409,
     errors.NotAllowedError: 403,
     errors.NotFoundError: 404,
     errors.ConflictError: 409,
@@ -93,6 +97,7 @@ class VoteBody(BaseModel):
     rt_ms: Annotated[float, Field(ge=0, le=LONGEST_MS, allow_inf_nan=False)] | None = None
     client_ts: Moment | None = None
     display: Display = {}
+    views: Annotated[list[View], Field(max_length=len(View))] = []
     tab: Tab
     # Pages opened before there were versions do not say.
     version: Annotated[int, Field(ge=1, le=MOST_VERSIONS)] | None = None
@@ -111,7 +116,7 @@ class HeartbeatBody(BaseModel):
     items: Annotated[list[Text], Field(max_length=MOST_ITEMS)]
 
 
-class _Route(APIRoute):
+class Route(APIRoute):
     """Turns what goes wrong into {"error": message} with the status that fits."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -122,15 +127,22 @@ class _Route(APIRoute):
                 return await handle(request)
             except errors.AnnotationError as error:
                 look = {"look_again": True} if isinstance(error, errors.TooQuickError) else {}
-                return _problem(STATUS_OF.get(type(error), 400), str(error), **look)
+                name, values = error.said  # which the page has in the words of its study
+                told = {"text": name, "values": values} if name else {}
+                return _problem(STATUS_OF.get(type(error), 400), str(error), **look, **told)
             except RequestValidationError as error:
-                return _problem(422, _what_is_invalid(error))
+                return invalid(error)
 
         return handle_errors
 
 
-def _problem(status: int, message: str, **more: bool) -> JSONResponse:
+def _problem(status: int, message: str, **more: Any) -> JSONResponse:
     return JSONResponse({"error": sendable(message), **more}, status)
+
+
+def invalid(error: RequestValidationError) -> JSONResponse:
+    """What is answered to a request that is not as its route wants it; it repeats nothing of it."""
+    return _problem(422, _what_is_invalid(error))
 
 
 def _what_is_invalid(error: RequestValidationError) -> str:
@@ -141,21 +153,24 @@ def _what_is_invalid(error: RequestValidationError) -> str:
     )
 
 
-async def _require_same_origin(request: Request) -> None:  # async, as it needs no thread
+async def require_same_origin(request: Request) -> None:  # async, as it needs no thread
     if not is_same_origin(request.headers):
-        raise errors.NotAllowedError("This request comes from another site.")
+        raise errors.NotAllowedError(why_foreign(request.headers))
 
 
 def router(store: Store, images: Path, clock: Clock = CLOCK) -> APIRouter:
     """The routes for annotators. `images` is where studies keep their images."""
     api = _Annotators(store=store, images=images)
     pages = Pages(store=store, attempts=Attempts(store, "join", crowd=MOST_JOINING, clock=clock))
-    routes = APIRouter(route_class=_Route, include_in_schema=False)
+    routes = APIRouter(route_class=Route, include_in_schema=False)
     for path, get in (
         ("/api/study", api.study),
         ("/api/next", api.next),
         ("/api/image/{token}", api.image),
+        (LABEL, api.page),
+        (f"{LABEL}/worker.js", api.worker),
         ("/join/{token}", pages.join_page),
+        ("/me/{link}", pages.personal_page),
         (SIGNED_OUT, pages.signed_out),
         (BEGIN, pages.begin),
         (DONE, pages.done),
@@ -166,11 +181,13 @@ def router(store: Store, images: Path, clock: Clock = CLOCK) -> APIRouter:
         ("/api/undo", api.undo),
         ("/api/heartbeat", api.heartbeat),
         ("/api/release", api.release),
+        ("/api/link", api.link),
+        ("/me/{link}", pages.personal),
         ("/join/{token}", pages.join),
         ("/sign-out", pages.sign_out),
         (BEGIN, pages.advance),
     ):
-        checked = [Depends(_require_same_origin)]
+        checked = [Depends(require_same_origin)]
         routes.add_api_route(
             path, post, methods=["POST"], dependencies=checked, response_model=None
         )
@@ -179,7 +196,7 @@ def router(store: Store, images: Path, clock: Clock = CLOCK) -> APIRouter:
 
 def researcher_router(store: Store, images: Path) -> APIRouter:
     """Downloads below /studio; who may have them is decided in front of it (`guard.Guard`)."""
-    routes = APIRouter(route_class=_Route, include_in_schema=False)
+    routes = APIRouter(route_class=Route, include_in_schema=False)
 
     def download(study_id: str, file: Annotated[str, AfterValidator(downloads.known)]) -> Response:
         return downloads.response(exports.read_study(store, study_id, images), file)
@@ -197,29 +214,38 @@ class _Annotators:
     claiming: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(MOST_CLAIMING))
 
     def study(self, request: Request) -> dict[str, Any]:
-        annotator = self._signed_in(request)
+        return self._about(self._signed_in(request))
+
+    def _about(self, annotator: Annotator) -> dict[str, Any]:
         about = study.get_study(self.store, annotator.study_id)
-        spec = about.spec
         return {
+            **label_page.shown(about.spec, about.version),
             "key": study.key(annotator),
-            "version": about.version,
-            "name": spec.shown_title,
-            "task": about.task.value,
-            "question": about.kind.question,
-            "keys": [asdict(key) for key in about.kind.keys],
-            "lists": about.kind.lists,
-            "beside": about.kind.beside,
-            "first_ms": about.kind.first_ms,
-            "min_rt_ms": spec.min_rt_ms,
-            "image_scale": spec.image_scale,
-            "interpolation": spec.interpolation.value,
-            "background": spec.background.value,
             "annotator": annotator.name,
-            "sign_in": f"/join/{about.token}",
+            "sign_in": rooted(f"/join/{about.token}"),
             "step": annotator.step.value,
-            "place": place(spec, annotator.step),
+            "place": place(about.spec, annotator.step),
             "progress": self._progress(annotator, study.progress_of(self.store, annotator)),
         }
+
+    def page(self, request: Request) -> Response:
+        """The labelling page, for who is at work; others are led to where they belong."""
+        annotator = study.who(self.store, request.cookies.get(ANNOTATOR_COOKIE, ""))
+        if annotator is None:
+            return RedirectResponse(rooted(SIGNED_OUT), 303)
+        if annotator.step not in (*AT_WORK, Step.DONE):
+            return RedirectResponse(rooted(BEGIN), 303)
+        return label_page.page(self._about(annotator))
+
+    def worker(self) -> Response:
+        """The script that shows the page without a network; it may do so for /label only."""
+        headers = {"Service-Worker-Allowed": rooted(LABEL), "Cache-Control": "no-cache"}
+        return FileResponse(STATIC / "worker.js", headers=headers)
+
+    def link(self, request: Request) -> dict[str, Any]:
+        """One more personal link, told this once."""
+        link = link_of(study.new_link(self.store, self._signed_in(request)))
+        return {"link": rooted(link)}
 
     async def next(
         self,
@@ -269,7 +295,7 @@ class _Annotators:
         if annotator.step is not Step.DONE:
             return {}
         code = phases.completion_code_of(self.store, annotator.study_id, annotator.name)
-        return {"code": code, "done_page": DONE}
+        return {"code": code, "done_page": rooted(DONE)}
 
     def vote(self, request: Request, body: VoteBody) -> dict[str, Any]:
         answer = Answer(**{**body.model_dump(), "id": str(body.id)})
@@ -325,7 +351,7 @@ def _caller(request: Request) -> study.Caller:
 def _item(item: TaskItem) -> dict[str, Any]:
     told = {
         "item": item.item,
-        "images": [f"/api/image/{token}" for token in item.images],
+        "images": [rooted(f"/api/image/{token}") for token in item.images],
         "candidates": list(item.candidates),
         "lease_until": item.lease_until.isoformat(),
     }

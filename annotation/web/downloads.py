@@ -21,25 +21,40 @@ KINDS = {
     ".zip": "application/zip",
 }
 TABLES = {What.VOTES: "Every vote", What.LABELS: "Majority labels"}
+SENTENCES = {
+    What.VOTES: "Who said what of which picture, when and how fast: a row a vote, those that do "
+    "not count as well.",
+    What.LABELS: "What most people said: a row a reconstruction, with votes, share and verdict.",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Download:
-    """One file to download: a table of a study in one format. `words` say what it is."""
+    """One file to download: a table of a study in one format.
+
+    words: what the link says. sentence: what the file holds and whom it is for; the same for one
+    table in several formats.
+    """
 
     form: str
     what: What
     words: str
+    sentence: str
 
 
 def _of_format(name: str, one: Format) -> dict[str, Download]:
     if len(one.writers) == 1:
         (what,) = one.writers
-        words = f"{one.about[0].upper()}{one.about[1:]} ({name})"
-        return {f"{name}{one.ending or '.zip'}": Download(form=name, what=what, words=words)}
+        kind = one.ending or ".zip"
+        words = f"{one.title} ({kind[1:].upper()})"
+        made = Download(form=name, what=what, words=words, sentence=one.sentence)
+        return {f"{name}{kind}": made}
     return {
         f"{what}{one.ending}": Download(
-            form=name, what=what, words=f"{TABLES[what]} ({one.ending[1:].upper()})"
+            form=name,
+            what=what,
+            words=f"{TABLES[what]} ({one.ending[1:].upper()})",
+            sentence=SENTENCES[what],
         )
         for what in one.writers
     }
@@ -70,7 +85,7 @@ def response(data: StudyData, file: str) -> FileResponse:
     return FileResponse(
         path,
         media_type=KINDS.get(path.suffix),
-        filename=f"{_file_name(data.study.name)}-{file}",
+        filename=f"{file_name(data.study.name)}-{file}",
         headers={"Cache-Control": "no-store"},
         background=BackgroundTask(shutil.rmtree, folder),
     )
@@ -85,5 +100,6 @@ def _write(data: StudyData, file: str, folder: Path) -> Path:
     return Path(shutil.make_archive(str(inner), "zip", folder, inner.name))
 
 
-def _file_name(name: str) -> str:
+def file_name(name: str) -> str:
+    """A study's name as a file can be called."""
     return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower() or "study"

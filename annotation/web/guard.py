@@ -16,7 +16,8 @@ from annotation.account_domain import Role
 from annotation.accounts.access import ACCOUNT_COOKIE, LOOPBACK, Who
 from annotation.domain import Annotator
 from annotation.errors import AnnotationError
-from annotation.texts import is_fit
+from annotation.texts import is_fit, sendable
+from annotation.web.root_path import bare, rooted
 from annotation.web.templates import page
 
 ANNOTATOR_COOKIE = "semsim_session"
@@ -24,7 +25,15 @@ SIGNED_OUT = "/signed-out"
 LOGIN = "/login"
 LOCAL_ONLY = (
     "Started with --local, this server answers only under a loopback address, such as "
-    "http://127.0.0.1. Start it without --local to let others in."
+    "http://127.0.0.1, and was asked for under the Host {host!r}. Start it without --local to let "
+    "others in."
+)
+ANOTHER_SITE = "This request comes from another site."
+ANOTHER_HOST = (
+    "This request comes from another site: from a page of {origin!r}, and its Host is {host!r}. If "
+    "these should be one, the web server in front has to pass the Host on as it got it (nginx: "
+    "proxy_set_header Host $http_host;), or say it as X-Forwarded-Host and be named with "
+    "--trusted-proxy."
 )
 # Who may reach what lies below; an administrator may do all that a researcher may.
 NEEDED = {"studio": Role.RESEARCHER, "account": Role.RESEARCHER, "admin": Role.ADMINISTRATOR}
@@ -32,8 +41,7 @@ SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 SMALL_BODY = 64 * 1024  # bytes; more than any route outside the studio needs
 STUDIO_BODY = 1024 * 1024  # bytes; the longest form of the studio, several times over
 
-# All that the labelling page asks Gradio for. It has no event at all, and sends nothing here.
-LABEL_FOLDERS, LABEL_FILE = ("assets", "static"), "theme.css"
+LABEL_FILE = "worker.js"  # all there is below the labelling page
 # Gradio serves these in the studio whether a page needs them or not: fetching any address, handing
 # the access token to scripts, taking files, proxying, monitoring. No page here needs them.
 CLOSED = (
@@ -72,6 +80,9 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
+FRAMED = "/studio/preview"
+# The labelling page is ours alone.
+LABEL_POLICY = POLICY.replace(" 'unsafe-inline' 'unsafe-eval'", "").replace(" blob:", "")
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -102,22 +113,22 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})  # no page uses one
         else:
             answer = await self._refusal(scope) or self._app
-            await answer(scope, receive, _with_headers(send, _headers_for(scope["path"])))
+            await answer(scope, receive, _with_headers(send, _headers_for(bare(scope))))
 
     async def _refusal(self, scope: Scope) -> Response | None:
         """What to answer instead of passing the request on."""
         headers = Headers(scope=scope)
         # Whole segments: /labels is not below /label.
-        parts = [part for part in scope["path"].split("/") if part]
+        parts = [part for part in bare(scope).split("/") if part]
         if self._who is None and not _is_local(headers):
-            return _problem(403, LOCAL_ONLY)
+            return _problem(403, LOCAL_ONLY.format(host=headers.get("host", "")))
         if not is_fit(scope["path"] + unquote_plus(scope["query_string"].decode("latin-1"))):
             return _problem(400, "This address has characters in it that no address here has.")
         refusal = _body_refusal(headers, STUDIO_BODY if parts[:1] == ["studio"] else SMALL_BODY)
         if refusal is not None:
             return refusal
         if scope["method"] not in SAFE_METHODS and not is_same_origin(headers):
-            return _problem(403, "This request comes from another site.")
+            return _problem(403, why_foreign(headers))
         if parts[:1] == ["label"]:
             return await _label_refusal(scope, parts[1:], self._annotator)
         if self._who is not None and parts and parts[0] in NEEDED:
@@ -156,8 +167,8 @@ async def _account_refusal(
 
 def _sign_in_first(scope: Scope) -> Response:
     query = scope["query_string"].decode("latin-1")
-    wanted = "/" + scope["path"].lstrip("/") + (f"?{query}" if query else "")
-    return RedirectResponse(f"{LOGIN}?{urlencode({'next': wanted})}", 303)
+    wanted = "/" + bare(scope).lstrip("/") + (f"?{query}" if query else "")
+    return RedirectResponse(f"{rooted(LOGIN)}?{urlencode({'next': wanted})}", 303)
 
 
 def is_same_origin(headers: Mapping[str, str]) -> bool:
@@ -175,6 +186,14 @@ def is_same_origin(headers: Mapping[str, str]) -> bool:
         return False
 
 
+def why_foreign(headers: Mapping[str, str]) -> str:
+    """What to say to a request that is not `is_same_origin`."""
+    host, origin = headers.get("host", ""), headers.get("origin", "")
+    if headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
+        return ANOTHER_SITE
+    return ANOTHER_HOST.format(origin=sendable(origin), host=sendable(host))
+
+
 async def _label_refusal(scope: Scope, rest: list[str], annotator: WhoLabels) -> Response | None:
     token = HTTPConnection(scope).cookies.get(ANNOTATOR_COOKIE, "")
     try:
@@ -184,9 +203,8 @@ async def _label_refusal(scope: Scope, rest: list[str], annotator: WhoLabels) ->
     if known is None:
         if rest:
             return _problem(401, "You are not signed in. Open the link of your study.")
-        return RedirectResponse(SIGNED_OUT, 303)
-    inside = len(rest) > 1 and rest[0] in LABEL_FOLDERS and ".." not in rest
-    needed = not rest or inside or rest == [LABEL_FILE]
+        return RedirectResponse(rooted(SIGNED_OUT), 303)
+    needed = rest in ([], [LABEL_FILE])
     safe = scope["method"] in SAFE_METHODS
     return None if needed and safe else _problem(404, "Not found.")
 
@@ -215,6 +233,11 @@ def _problem(status: int, message: str) -> Response:
 
 
 def _headers_for(path: str) -> dict[str, str]:
+    if path == FRAMED:  # the page of a new study shows it beside its form
+        own = POLICY.replace("frame-ancestors 'none'", "frame-ancestors 'self'")
+        return {**HEADERS, "Content-Security-Policy": own}
+    if path.split("/")[1:2] == ["label"]:
+        return {**HEADERS, "Content-Security-Policy": LABEL_POLICY}
     # Asked anew each time (and mostly answered "not modified"), so that after an update no browser
     # mixes old and new scripts.
     return {**HEADERS, "Cache-Control": "no-cache"} if path.startswith("/static/") else HEADERS

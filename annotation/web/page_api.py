@@ -3,6 +3,7 @@
 Like those in `annotation.web.api`, they reply only after the use case has returned.
 """
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from annotation import errors
 from annotation.accounts.attempts import Attempts, TooManyError, place_of
 from annotation.design import check
-from annotation.design.way import AT_WORK, NAMES, place
+from annotation.design.way import AT_WORK, place
 from annotation.domain import (
     SESSION_LASTS,
     Annotator,
@@ -27,24 +28,19 @@ from annotation.domain import (
 from annotation.store import Store
 from annotation.study import labelling as study
 from annotation.study import passage as phases
+from annotation.tasks.wording import PLAIN
 from annotation.texts import UNFIT, is_fit
 from annotation.web.guard import ANNOTATOR_COOKIE, SIGNED_OUT
 from annotation.web.recruiting import Recruit, code_address, recruit_of
+from annotation.web.root_path import rooted
 from annotation.web.templates import page
 
 LABEL = "/label"
 BEGIN = "/begin"  # the address of all pages before the labelling
 DONE = "/done"
-_STOPPED = {
-    AnnotatorStatus.PAUSED: (
-        "Your part is paused",
-        "The researcher has paused your part in this study. Load this page again later.",
-    ),
-    AnnotatorStatus.EXCLUDED: (
-        "Your part has ended",
-        "The researcher has ended your part in this study. Thank you for your help.",
-    ),
-}
+ME = "/me"  # in front of the secret of a personal link
+_STOPPED = {AnnotatorStatus.PAUSED: "paused", AnnotatorStatus.EXCLUDED: "ended"}
+_REFUSED = {TooManyError: 429, errors.NameTakenError: 409}  # others: 403
 
 
 async def _fields(request: Request) -> dict[str, str]:
@@ -91,7 +87,12 @@ class Pages:
         before = request.cookies.get(ANNOTATOR_COOKIE, "")
 
         def sign_in() -> SignedIn:
-            signed_in = study.join(self.store, token, name, password, external=ids)
+            if form.get("link"):
+                signed_in = study.come_back(self.store, form["link"], about.id)
+            else:
+                signed_in = study.join(
+                    self.store, token, name, password, external=ids, session=before
+                )
             # Whoever was signed in here before; nobody else must go on under their name.
             study.sign_out(self.store, before)
             return signed_in
@@ -100,59 +101,78 @@ class Pages:
         try:
             async with turn:
                 signed_in = await run_in_threadpool(sign_in)
-        except (errors.SignInError, TooManyError) as error:
-            status = 429 if isinstance(error, TooManyError) else 403
-            return _join_page(about, recruit, status, name=name, problem=str(error))
-        response = RedirectResponse(_place_of(signed_in.annotator), 303)
-        response.set_cookie(
-            ANNOTATOR_COOKIE,
-            signed_in.session_token,
-            max_age=int(SESSION_LASTS.total_seconds()),
-            httponly=True,
-            samesite="lax",
-            secure=request.url.scheme == "https",
-        )
-        return response
+        except (errors.SignInError, errors.NameTakenError, TooManyError) as error:
+            problem, taken = about.spec.wording.told(error), _asks_for_link(error, form)
+            status = _REFUSED.get(type(error), 403)
+            return _join_page(about, recruit, status, name=name, problem=problem, taken=taken)
+        return _let_in(request, signed_in)
+
+    def personal_page(self, request: Request, link: str) -> Response:
+        """Whoever opens a personal link goes on there; where another is signed in, it is asked."""
+        owner = study.whose_link(self.store, link)
+        here = self._signed_in(request)
+        if owner is None or here is None or owner.id == here.id:
+            return self.personal(request, link)
+        about = study.get_study(self.store, owner.study_id)
+        say, address = about.spec.wording, rooted(link_of(link))
+        return page("personal.html", say=say, address=address, name=owner.name, other=here.name)
+
+    def personal(self, request: Request, link: str) -> Response:
+        """Sign in by a personal link."""
+        try:
+            signed_in = study.come_back(self.store, link)
+        except errors.SignInError as error:
+            return _message(404, PLAIN("error.link_title"), str(error))
+        study.sign_out(self.store, request.cookies.get(ANNOTATOR_COOKIE, ""))
+        return _let_in(request, signed_in)
 
     def sign_out(self, request: Request) -> Response:
-        study.sign_out(self.store, request.cookies.get(ANNOTATOR_COOKIE, ""))
-        response = RedirectResponse(SIGNED_OUT, 303)
-        response.delete_cookie(ANNOTATOR_COOKIE)
+        """Say how to come back, this once; nothing of theirs stays in this browser."""
+        token = request.cookies.get(ANNOTATOR_COOKIE, "")
+        annotator = study.who(self.store, token)
+        if annotator is None:
+            response: Response = RedirectResponse(rooted(SIGNED_OUT), 303)
+        else:
+            say = study.get_study(self.store, annotator.study_id).spec.wording
+            link = link_of(study.new_link(self.store, annotator))
+            study.sign_out(self.store, token)
+            base = str(request.base_url).rstrip("/")
+            response = page("signed_out.html", say=say, name=annotator.name, link=base + link)
+        response.delete_cookie(ANNOTATOR_COOKIE, path=rooted("/"))
+        response.headers["Clear-Site-Data"] = '"cache"'
         return response
 
     def signed_out(self) -> Response:
-        text = (
-            "To label pictures, open the link of your study. The researcher who asked you has it."
-        )
-        return page("message.html", title="You are signed out", text=text)
+        return page("signed_out.html", say=PLAIN, link="", name="")
 
     def begin(self, request: Request) -> Response:
         """The page of the step somebody is at, or the way to where they belong."""
         annotator = self._signed_in(request)
         if annotator is None:
-            return RedirectResponse(SIGNED_OUT, 303)
+            return RedirectResponse(rooted(SIGNED_OUT), 303)
         return self._page_of(phases.settle(self.store, annotator))
 
     def advance(self, request: Request, form: Fields) -> Response:
         """Take what the page of a step sent; the reply leads to the next page."""
         annotator = self._signed_in(request)
         if annotator is None:
-            return RedirectResponse(SIGNED_OUT, 303)
+            return RedirectResponse(rooted(SIGNED_OUT), 303)
         try:
             phases.advance(self.store, annotator, _step(form), form)
         except errors.AnswerError as error:
-            return self._page_of(annotator, problem=str(error), status=422)
+            problem = phases.spec_of(self.store, annotator).wording.told(error)
+            return self._page_of(annotator, problem=problem, status=422)
         except errors.NotAllowedError:
             pass  # the page says why
-        return RedirectResponse(BEGIN, 303)
+        return RedirectResponse(rooted(BEGIN), 303)
 
     def done(self, request: Request) -> Response:
         """The last page, for those who are done only."""
         annotator = self._signed_in(request)
         if annotator is None:
-            return RedirectResponse(SIGNED_OUT, 303)
+            return RedirectResponse(rooted(SIGNED_OUT), 303)
         if annotator.step is not Step.DONE:
-            return RedirectResponse(_place_of(annotator), 303)
+            return RedirectResponse(rooted(_place_of(annotator)), 303)
         about = study.get_study(self.store, annotator.study_id)
         code = phases.completion_code_of(self.store, about.id, annotator.name)
         goes_to = code_address(about.spec.completion_url, code or "")
@@ -162,21 +182,19 @@ class Pages:
         about = study.get_study(self.store, annotator.study_id)
         step = annotator.step
         if step in AT_WORK or step is Step.DONE:
-            return RedirectResponse(_place_of(annotator), 303)
+            return RedirectResponse(rooted(_place_of(annotator)), 303)
         stopped = _why_stopped(annotator, about)
-        if stopped is not None:
-            return _step_page("stopped.html", about, title=stopped[0], text=stopped[1])
+        if stopped:
+            return _step_page("stopped.html", about, why=stopped)
         asked = self._check(annotator, about) if step is Step.CHECK else {}
         return _step_page(f"{step}.html", about, step, status, problem=problem, **asked)
 
     def _check(self, annotator: Annotator, about: Study) -> dict[str, Any]:
         used, wrong = phases.attempts_used(self.store, annotator)
         questions = check.questions(about.kind, about.spec.seed, annotator.id)
-        return {
-            "used": used,
-            "questions": questions,
-            "reminders": check.reminders(about.kind, wrong),
-        }
+        in_words = [about.spec.wording.question(about.kind, one) for one in questions]
+        reminders = [one.reminder for one in in_words if one.name in wrong]
+        return {"used": used, "questions": in_words, "reminders": reminders}
 
     def _joined(self, token: str) -> Study | None:
         try:
@@ -192,7 +210,7 @@ def _step(form: Fields) -> Step:
     try:
         return Step(form.get("step", ""))
     except ValueError:
-        raise errors.AnswerError("This page is out of date. Please go on from here.") from None
+        raise errors.AnswerError.of("out_of_date") from None
 
 
 def _place_of(annotator: Annotator) -> str:
@@ -202,19 +220,43 @@ def _place_of(annotator: Annotator) -> str:
     return DONE if annotator.step is Step.DONE else BEGIN
 
 
-def _why_stopped(annotator: Annotator, about: Study) -> tuple[str, str] | None:
+def _why_stopped(annotator: Annotator, about: Study) -> str:
+    """The name of the text that says why somebody cannot go on, if so."""
     if annotator.status is not AnnotatorStatus.ACTIVE:
-        return _STOPPED.get(annotator.status)
-    if about.status is StudyStatus.CLOSED and annotator.step is not Step.FAILED:
-        return "The study is closed", "There is nothing left to answer. Thank you for coming."
-    return None
+        return _STOPPED.get(annotator.status, "")
+    closed = about.status is StudyStatus.CLOSED and annotator.step is not Step.FAILED
+    return "closed" if closed else ""
+
+
+def link_of(secret: str) -> str:
+    """The address of a personal link on this server."""
+    return f"{ME}/{secret}"
+
+
+def _let_in(request: Request, signed_in: SignedIn) -> Response:
+    response = RedirectResponse(rooted(_place_of(signed_in.annotator)), 303)
+    response.set_cookie(
+        ANNOTATOR_COOKIE,
+        signed_in.session_token,
+        max_age=int(SESSION_LASTS.total_seconds()),
+        path=rooted("/"),
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+    )
+    return response
+
+
+def _asks_for_link(error: Exception, form: Mapping[str, str]) -> bool:
+    return isinstance(error, errors.NameTakenError) or bool(form.get("link"))
 
 
 def _join_page(
-    about: Study, recruit: Recruit | None = None, status: int = 200, **values: str | None
+    about: Study, recruit: Recruit | None = None, status: int = 200, **values: Any
 ) -> Response:
-    given = {"signed_in_as": None, "name": "", "problem": "", **values}
-    return page("join.html", status, study=about, recruit=recruit, **given)
+    given = {"signed_in_as": None, "name": "", "problem": "", "taken": False, **values}
+    say = about.spec.wording
+    return page("join.html", status, study=about, say=say, recruit=recruit, **given)
 
 
 def _step_page(
@@ -222,10 +264,13 @@ def _step_page(
 ) -> Response:
     """A page of the study, with the place of `step` on the way."""
     where = place(about.spec, step) if step else None
-    name = NAMES.get(step) if step else None
-    return page(template, status, study=about, where=where, step_name=name, **values)
+    say = about.spec.wording
+    return page(template, status, study=about, say=say, where=where, step=step, **values)
 
 
 def _no_such_study() -> Response:
-    text = "This link leads to no study. Ask the researcher who gave it to you for a new one."
-    return page("message.html", 404, title="No such study", text=text)
+    return _message(404, PLAIN("error.no_study_title"), PLAIN("error.no_study"))
+
+
+def _message(status: int, title: str, text: str) -> Response:
+    return page("message.html", status, title=title, text=text)

@@ -1,19 +1,26 @@
 """Which web server in front is believed when it says for whom it asks."""
 
 import argparse
+import os
 from collections.abc import Sequence
 from ipaddress import ip_network
 
+import typer
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+from annotation.web.root_path import ROOT_PATH, Below, root_path, rooted
+
+_HOST = b"x-forwarded-host"
 
 
 class Proxies:
     """ASGI middleware: X-Forwarded-* counts if it comes from `trusted`, else it is taken out.
 
     trusted: addresses or networks of web servers in front; none is trusted by itself, not even
-        one on this machine. What a trusted one says becomes the client's address and the scheme.
+        one on this machine. What a trusted one says becomes the client's address, the scheme and
+        the host, the last host where several web servers have named one.
     """
 
     def __init__(self, app: ASGIApp, trusted: Sequence[str]) -> None:
@@ -23,12 +30,23 @@ class Proxies:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         client = scope.get("client")
         if client and client[0] in self._believing.trusted_hosts:
+            scope = _with_host(scope)
             await self._believing(scope, receive, send)  # type: ignore[arg-type]
             return
         if "headers" in scope:
             kept = [(name, value) for name, value in scope["headers"] if not _is_forwarded(name)]
             scope = {**scope, "headers": kept}
         await self._app(scope, receive, send)
+
+
+def _with_host(scope: Scope) -> Scope:
+    """The request with the host that the web server in front was asked for, if it says so."""
+    named = [value for name, value in scope["headers"] if name.lower() == _HOST]
+    if not named:
+        return scope
+    others = [one for one in scope["headers"] if one[0].lower() not in (b"host", _HOST)]
+    host = named[-1].rpartition(b",")[2].strip()
+    return {**scope, "headers": [(b"host", host), *others]}
 
 
 def _is_forwarded(name: bytes) -> bool:
@@ -47,19 +65,43 @@ def proxy(text: str) -> str:
     return text
 
 
-def add_option(parser: argparse.ArgumentParser) -> None:
-    """Let a command be told whom to believe."""
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Let a command be told of web servers in front: whom to believe, and the path they add."""
     parser.add_argument(
         "--trusted-proxy",
         metavar="ADDRESS",
         type=proxy,
         action="append",
         default=[],
-        help="web server in front whose X-Forwarded-For and -Proto are believed; may be repeated",
+        help="web server in front whose X-Forwarded-For, -Proto and -Host are believed; may be "
+        "repeated",
+    )
+    parser.add_argument(
+        "--root-path",
+        metavar="PATH",
+        type=root_path,
+        default=os.environ.get(ROOT_PATH, ""),
+        help=f"path a web server in front shows this one below, such as /semsim [{ROOT_PATH}]",
     )
 
 
 def serve(app: ASGIApp, host: str, port: int, trusted: Sequence[str]) -> None:
-    """Serve until stopped; `Proxies` alone decides who is believed."""
-    served = Proxies(app, trusted)
-    uvicorn.run(served, host=host, port=port, log_level="warning", proxy_headers=False)
+    """Say where, and serve until stopped; Ctrl-C is raised again.
+
+    `Proxies` alone decides who is believed.
+    """
+    typer.echo(f"SemSim Studio: http://{host}:{port}{rooted('/studio/')}")
+    served = Proxies(Below(app), trusted)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            served,
+            host=host,
+            port=port,
+            log_config=None,  # as all others log, see `logs`
+            log_level="warning",
+            proxy_headers=False,
+        )
+    )
+    server.run()
+    if not server.started:
+        raise SystemExit(1)  # it has said why

@@ -4,14 +4,18 @@ As in JSX, a line break beside a tag or a value is nothing, and any other one is
 """
 
 import re
-from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.ext import Extension
 from starlette.responses import HTMLResponse
 
-_HERE = Path(__file__).parent
+from annotation.kept.places import files_of
+from annotation.web.root_path import rooted
+
+_HALF = files_of("annotation")
+STATIC = _HALF / "ui/static"  # served at STATIC_URL
+STATIC_URL = "/static/annotation"
 _BESIDE = re.compile(r"(?<=[>}])\s*\n\s*|\s*\n\s*(?=[<{])")
 
 
@@ -21,11 +25,12 @@ class _Lines(Extension):
 
 
 _TEMPLATES = Environment(
-    loader=FileSystemLoader([_HERE / "html", _HERE.parent / "ui/html"]),
+    loader=FileSystemLoader([_HALF / "web/html", _HALF / "ui/html"]),
     autoescape=True,
     undefined=StrictUndefined,
     extensions=[_Lines],
 )
+_TEMPLATES.globals["rooted"] = rooted
 
 
 def fill(template: str, **values: Any) -> str:

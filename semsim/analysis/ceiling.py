@@ -4,12 +4,14 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 
 from semsim.analysis.correlation import RankAgreement, rank_agreement
+from semsim.analysis.evidence import SCORE_COLUMNS, gather
 from semsim.analysis.human import mean_response
-from semsim.analysis.layout import Layout, model_means
+from semsim.analysis.layout import Layout, layout_of, model_means
 from semsim.analysis.model_intervals import bonett_wright, kendall_score, why_no_interval
-from semsim.analysis.resampling import Resamples
+from semsim.analysis.resampling import Resamples, resample
 from semsim.analysis.result import Ceiling
 from semsim.words import counted
 
@@ -56,6 +58,16 @@ def human_ceiling(recognised: np.ndarray, layout: Layout, resamples: Resamples) 
         tau_high=tau_ends[1],
         interval_undefined=why_no_interval(n_models),
     )
+
+
+def ceiling_of_votes(votes: pd.DataFrame) -> Ceiling:
+    """The ceiling of a study from its table of votes alone, as `Evidence` is gathered from it."""
+    real = votes[(votes["status"] == "counted") & (votes["kind"] == "reconstruction")]
+    if not len(real):
+        return Ceiling(undefined="there are no votes yet")
+    evidence = gather(real, pd.DataFrame(columns=list(SCORE_COLUMNS)), ())
+    layout = layout_of(evidence.images)
+    return human_ceiling(evidence.response, layout, resample(layout, 1, 1, seed=0))
 
 
 def splits(annotators: int, resamples: Resamples) -> list[tuple[int, ...]]:

@@ -26,7 +26,9 @@ def difference_table(people: Measure, metrics: list[Measure]) -> pd.DataFrame:
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """p of several tests corrected for their number; NaN stays and does not count.
+    """p of several tests, (T,), corrected for their number; NaN stays and does not count.
+
+    Returns (T,) in [0, 1], never below `p`.
 
     Holm 1979, "A simple sequentially rejective multiple test procedure".
     """

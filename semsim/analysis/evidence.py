@@ -37,7 +37,7 @@ class Ratings:
     threshold: float
 
     def share(self, ratings: np.ndarray | float) -> Any:
-        """Ratings, or their mean, on a scale from 0, the lowest, to 1, the highest."""
+        """Ratings, or their means, of any shape, from 0 for the lowest to 1 for the highest."""
         return (ratings - 1) / (self.levels - 1)
 
     def of(self, share: float) -> float:
@@ -120,7 +120,7 @@ def gather(
     votes of one annotator on one image, and two scores of one image by one metric.
     """
     counted = _counted(votes)
-    known = None if labels is None else _keyed(labels, IMAGE_KEY, "labels")
+    known = None if labels is None else keyed(labels, IMAGE_KEY, "labels")
     images = _images(counted, known)
     places = pd.MultiIndex.from_frame(images[IMAGE_KEY])
     annotators, recognised, none = _answers(counted, places, counted["recognised"])
@@ -161,12 +161,12 @@ def short_labels(images: pd.DataFrame) -> dict[str, str]:
 
 def _counted(votes: pd.DataFrame) -> pd.DataFrame:
     """The counted votes on reconstructions, their keys as strings."""
-    _check_columns(votes, _VOTE_COLUMNS, "votes")
+    check_columns(votes, _VOTE_COLUMNS, "votes")
     kept = votes
     for column, value in (("status", "counted"), ("kind", "reconstruction")):
         if column in kept:
             kept = kept[kept[column] == value]
-    kept = _keyed(kept, [*IMAGE_KEY, "annotator"], "votes")
+    kept = keyed(kept, [*IMAGE_KEY, "annotator"], "votes")
     try:
         said = kept["recognised"].astype("boolean")
     except (TypeError, ValueError) as error:
@@ -179,9 +179,12 @@ def _counted(votes: pd.DataFrame) -> pd.DataFrame:
     return kept
 
 
-def _keyed(table: pd.DataFrame, keys: list[str], what: str) -> pd.DataFrame:
-    """A copy whose keys are strings; `DataError` where one is absent or missing."""
-    _check_columns(table, keys, what)
+def keyed(table: pd.DataFrame, keys: list[str], what: str) -> pd.DataFrame:
+    """A copy of the table called `what` whose keys are strings.
+
+    Raises `DataError` where one is absent or missing.
+    """
+    check_columns(table, keys, what)
     for key in keys:
         if table[key].isna().any():
             n = int(table[key].isna().sum())
@@ -199,7 +202,8 @@ def _text(keys: pd.Series) -> pd.Series:
     return keys.astype(str)
 
 
-def _check_columns(table: pd.DataFrame, columns: Iterable[str], what: str) -> None:
+def check_columns(table: pd.DataFrame, columns: Iterable[str], what: str) -> None:
+    """Raise `DataError`, which names the table by `what` and what it has, if a column is absent."""
     absent = [column for column in columns if column not in table]
     if absent:
         raise DataError(
@@ -317,17 +321,17 @@ def _scored(
     places: pd.MultiIndex,
 ) -> tuple[dict[str, np.ndarray], dict[str, pd.DataFrame], list[str]]:
     """Scores of images (R,) and of sets by name of the metric, and what was left out."""
-    _check_columns(scores, SCORE_COLUMNS, "scores")
-    keyed = _keyed(scores, [*MODEL_KEY, "metric"], "scores")
+    check_columns(scores, SCORE_COLUMNS, "scores")
+    table = keyed(scores, [*MODEL_KEY, "metric"], "scores")
     try:
-        keyed["value"] = keyed["value"].astype(float)
+        table["value"] = table["value"].astype(float)
     except (TypeError, ValueError) as error:
         raise DataError(f"Scores: value must be a number; {error}.") from None
-    others = sorted(set(keyed["metric"].unique()) - {spec.name for spec in specs})
+    others = sorted(set(table["metric"].unique()) - {spec.name for spec in specs})
     notes = [f"Scores of {', '.join(others)} are left out: not asked for."] if others else []
     of_images, of_sets = {}, {}
     for spec in specs:
-        own = keyed[keyed["metric"] == spec.name].astype(dict.fromkeys(MODEL_KEY, str))
+        own = table[table["metric"] == spec.name].astype(dict.fromkeys(MODEL_KEY, str))
         if own.empty:
             continue
         _check_kind(own, spec)

@@ -78,6 +78,12 @@ def rules_of_votes(evidence: Evidence) -> Mapping[str, Rule]:
     return {**_MEAN_RATING, **RULES, "majority": _THRESHOLD}
 
 
+def title_of(evidence: Evidence, rule: str) -> str:
+    """What people call a human score; a label that came with the data has its own name."""
+    rules = rules_of_votes(evidence)
+    return rules[rule].title if rule in rules else rule
+
+
 def vote_counts(recognised: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(R,) int each: how many votes recognised each image, and how many votes there are.
 
@@ -98,6 +104,8 @@ def mean_response(response: np.ndarray) -> np.ndarray:
 
 def votes_needed(votes: np.ndarray, votes_per_item: np.ndarray | int) -> np.ndarray:
     """How many votes make a majority: more than half of K, or of all `votes` where more have come.
+
+    votes: (R,) int, those on each image. votes_per_item: K, one for all or (R,). Returns (R,) int.
 
     Three of five decide whatever the others will say, and an extra vote that makes it 3 to 3 takes
     the decision back. The human study has the same rule for its labels and its results.
@@ -167,24 +175,24 @@ def _explained(values: np.ndarray, why: str) -> HumanScore:
 
 RULES: dict[str, Rule] = {
     "majority": Rule(
-        title="Majority",
+        title="Majority of votes",
         meaning="1 where more than half of the K votes, or of all where an image has more, "
         "recognise the image, 0 where more than half do not, undecided otherwise",
         score=_majority,
     ),
     "mean-response": Rule(
-        title="Mean response",
+        title="Share of votes",
         meaning="the share of votes that recognise the image",
         score=_mean_response,
     ),
     "ignoring-none": Rule(
-        title="Ignoring 'none'",
+        title="Share of votes without 'none'",
         meaning="the share that is right among the votes that name a class; undecided where "
         "everybody answered 'none'",
         score=_ignoring_none,
     ),
     "dawid-skene": Rule(
-        title="Dawid-Skene",
+        title="Votes weighed by annotator (Dawid-Skene)",
         meaning="the probability that the image is recognisable, when each annotator has an own "
         "sensitivity and specificity (Dawid and Skene 1979)",
         score=_dawid_skene,

@@ -106,7 +106,7 @@ def sign_of(spec: MetricSpec) -> float:
 
 
 def both_have(measures: Sequence[Measure]) -> np.ndarray:
-    """Which models have a value under each of `measures`: their rows, in an order of their own.
+    """Which models have a value under each of `measures`: their rows, (n,) int, in their own order.
 
     The order is that of the values themselves, so that what is drawn at random does not depend
     on what models are called.

@@ -1,5 +1,6 @@
 """Tables of models: what people and metrics say of each, and under each human score."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -72,7 +73,9 @@ def rule_table(specs: Sequence[MetricSpec], evidence: Evidence, layout: Layout) 
 def matrix_table(measures: list[Measure]) -> pd.DataFrame:
     """Spearman's ρ over models of people and metrics with each other, oriented; by titles."""
     titles = [measure.title for measure in measures]
-    values = [[_agreement(a, b)["rho"] for b in measures] for a in measures]
+    values = np.full((len(measures), len(measures)), np.nan)
+    for (i, a), (j, b) in itertools.combinations_with_replacement(enumerate(measures), 2):
+        values[i, j] = values[j, i] = _agreement(a, b)["rho"]
     return pd.DataFrame(values, index=titles, columns=titles, dtype=float)
 
 

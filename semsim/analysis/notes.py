@@ -5,7 +5,7 @@ import pandas as pd
 
 from semsim.analysis.correlation import FEW_MODELS
 from semsim.analysis.evidence import Evidence
-from semsim.analysis.human import judged, verdict
+from semsim.analysis.human import judged, title_of, verdict
 from semsim.analysis.layout import Layout
 from semsim.analysis.measures import Measure
 from semsim.analysis.result import AnalysisSettings
@@ -32,14 +32,14 @@ def notes_of(
 
 def _of_votes(evidence: Evidence, settings: AnalysisSettings) -> list[str]:
     notes = []
-    score = judged(evidence, settings.headline)
+    score, title = judged(evidence, settings.headline), title_of(evidence, settings.headline)
     undecided = int(np.isnan(score.values).sum())
     if score.undefined:
-        notes.append(f"The human score '{settings.headline}' is undefined: {score.undefined}.")
+        notes.append(f"The human score '{title}' is undefined: {score.undefined}.")
     elif undecided:
         notes.append(
             f"{undecided} of {counted(len(score.values), 'image')} "
-            f"{agreeing(undecided, 'is', 'are')} undecided under the rule '{settings.headline}' "
+            f"{agreeing(undecided, 'is', 'are')} undecided under the rule '{title}' "
             "and left out."
         )
     half = int((verdict(evidence, settings.headline) == 0.5).sum())

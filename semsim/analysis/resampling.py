@@ -76,7 +76,7 @@ def interval(draws: np.ndarray) -> tuple[float, float]:
 
 
 def varied_interval(draws: np.ndarray) -> tuple[float, float, str | None]:
-    """As `interval`, and why there is none; there is none where every resample says the same.
+    """As `interval` of (B,) draws, and why there is none; there is none where all say the same.
 
     Such draws say that the resamples could not show what chance does, not that it does nothing.
     """

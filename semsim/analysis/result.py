@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from semsim.analysis.evidence import Evidence
+from semsim.analysis.human import title_of
 from semsim.metrics.base import MetricSpec
 
 # One row a model. `human` is the model's mean human score under the headline rule. For every
@@ -116,3 +117,8 @@ class Analysis:
     disagreement: pd.DataFrame
     matrix: pd.DataFrame
     notes: tuple[str, ...] = ()
+
+    @property
+    def score_title(self) -> str:
+        """What people call the human score that models are ranked by."""
+        return title_of(self.evidence, self.settings.headline)

@@ -83,7 +83,8 @@ def contest_of(
 ) -> Contest:
     """Sort images into a contest, without the groups that have only one kind.
 
-    values, recognised, groups, original: one an image; values may be infinite but not NaN.
+    values (float64), recognised (bool), groups, original (int): (R,), one an image; values may be
+    infinite but not NaN, and groups are numbered from 0.
     """
     n = np.bincount(groups)
     wins = np.bincount(groups[recognised], minlength=len(n))

@@ -27,6 +27,11 @@ def read_attack(text: str) -> Plugin:
     return read_plugin(ATTACKS, text, presets(name))
 
 
+def read_vertical(text: str) -> Plugin:
+    """An attack on vertical federated learning, as in `cafe`, `cafe:fast` or `cafe:steps=500`."""
+    return read_plugin(VERTICAL_ATTACKS, text, presets(text.partition(":")[0].strip()))
+
+
 def with_preset(attacks: Sequence[str], preset: str | None) -> list[str]:
     """The attacks, those that have `preset` and name none of their own under it."""
     if preset is None:

@@ -19,7 +19,10 @@ def moments(activations: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def normalised_by_itself(activations: Tensor, eps: float) -> Tensor:
-    """Each channel of each image less its own mean, over its own deviation."""
+    """Each channel of each image, (N, C, H, W), less its own mean, over its own deviation.
+
+    eps: added to the variance, as of the layer. Returns the same shape; differentiable.
+    """
     mean, variance = (m[:, :, None, None] for m in moments(activations))
     return (activations - mean) * (variance + eps).rsqrt()
 
@@ -78,7 +81,10 @@ def moments_of_each(
 
 @torch.no_grad()
 def statistics_of(model: AttackedModel, image: Tensor, mode: BatchNorm) -> BatchNormStatistics:
-    """What one image, (1, C, H, W) in [0, 1], looks like to every batch norm layer."""
+    """What one image, (1, C, H, W) in [0, 1], looks like to every batch norm layer.
+
+    mode: of the layers while it passes. Returns one (channels,) mean and variance a layer.
+    """
     found = moments_of_each(model, image, mode)
     return BatchNormStatistics(
         means=tuple(mean[0] for mean, _ in found),

@@ -1,7 +1,7 @@
 """COPA, the combined optimisation attack (Chen and Campbell 2021, arXiv:2111.10178)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import torch
@@ -34,8 +34,10 @@ class Copa:
     nearer to the leaked one, that image is the result, and `Inversion.solver` says "rgap".
 
     steps: Gauss-Newton steps of one layer at most. inner: iterations of each. pull_back: with the
-    constraint of Appendix B. denoise: weight of total variation denoising, 0 for none; the paper's
-    is 0.15.
+    constraint of Appendix B. full_rank: only where, as the paper asks, the weight before has more
+    outputs than inputs and full column rank; without it wherever outputs outnumber inputs, since a
+    search for the inputs needs no inverse. (The line of Algorithm 1 asks for the opposite of the
+    appendix.) denoise: weight of total variation denoising, 0 for none; the paper's is 0.15.
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -48,6 +50,7 @@ class Copa:
     steps: int = 20
     inner: int = 200
     pull_back: bool = True
+    full_rank: bool = field(default=False, metadata={"before": False})
     denoise: float = 0.0
 
     def __call__(
@@ -60,7 +63,7 @@ class Copa:
         """The solution before it is clamped to [0, 1], with the residual of every layer."""
         chain = chain_of(seen)
         search = Search(steps=self.steps, inner=self.inner)
-        solve = through_activation(search, pull_back=self.pull_back)
+        solve = through_activation(search, pull_back=self.pull_back, full_rank=self.full_rank)
         found = invert(chain, seen.label, solve, report)
         own = Inversion(
             image=chain.images(found.x)[0].cpu(), residuals=found.residuals, solver="recursion"
@@ -83,11 +86,12 @@ def _apart(seen: GradientObservation, found: Inversion) -> float:
     return gradient_distance(seen, found.image.clamp(0, 1).to(seen.model.mean))
 
 
-def through_activation(search: Search, *, pull_back: bool) -> Solver:
+def through_activation(search: Search, *, pull_back: bool, full_rank: bool = False) -> Solver:
     """Minimise ‖U A(z) − V‖² + ‖g(z)‖² over z, the previous layer's output (Eq. 5 and 7), from 0.
 
     pull_back: with g, where the previous layer has fewer inputs than outputs, so that its outputs
-        fill a subspace only (Appendix B); g is the distance from it. The first layer has neither
+        fill a subspace only (Appendix B); g is the distance from it. full_rank: only where its
+        weight has full column rank, too. The first layer has neither
         activation nor layer before it and is plain least squares (Eq. 6). So is a layer that hides
         nothing, if its equations agree: what they decide is where both terms are 0.
     """
@@ -100,7 +104,7 @@ def through_activation(search: Search, *, pull_back: bool) -> Solver:
             decided = plain(equations, before)
             if decided.residual <= AGREE:
                 return decided
-        bound = pull_back and has_pull_back(before)
+        bound = pull_back and has_pull_back(before) and not (full_rank and folds(before))
         place = gauss_newton(
             lambda parts: _linearised(equations, before, parts),
             _start(before, bound),
@@ -117,6 +121,17 @@ def has_pull_back(before: Stage) -> bool:
     """Whether outputs of `before` are bound to a subspace: more outputs than inputs."""
     inputs = torch.Size(before.inputs).numel()
     return inputs < torch.Size(before.outputs).numel()
+
+
+def folds(before: Stage) -> bool:
+    """Whether some inputs of `before` give the same outputs: rank W < its columns.
+
+    From the eigenvalues of WᵀW, in as many megabytes as (columns / 362)².
+    """
+    n = torch.Size(before.inputs).numel()
+    units = torch.eye(n, dtype=before.weight.dtype, device=before.weight.device)
+    W = before.apply(units.reshape(n, *before.inputs)).flatten(1)  # its transpose
+    return int(torch.linalg.matrix_rank(W @ W.T, hermitian=True)) < n
 
 
 def _start(before: Stage, bound: bool) -> Parts:

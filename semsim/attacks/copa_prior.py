@@ -69,6 +69,7 @@ class WholeProblem:
         """`errors`, and `noise` × coefficients: least squares of both is the likeliest image.
 
         noise: the relative size of errors that count as large as a coefficient of unit size.
+        Returns a function of coefficients, (1, C, H, W), whose last part has that shape too.
         """
         return lambda coefficients: (*self.errors(coefficients), noise * coefficients)
 

@@ -27,7 +27,7 @@ class ImageBasis:
     amplitude: Tensor
 
     def to(self, like: Tensor) -> "ImageBasis":
-        """The same basis in the device and precision of `like`."""
+        """The same basis in the device and precision of `like`, a tensor of any shape."""
         return ImageBasis(
             rows=self.rows.to(like),
             columns=self.columns.to(like),
@@ -80,7 +80,10 @@ def cosine_waves(size: int) -> Tensor:
 
 
 def opponent_colours(channels: int) -> Tensor:
-    """Brightness, blue-yellow and red-green as orthonormal rows over R, G, B; float64."""
+    """Brightness, blue-yellow and red-green as orthonormal rows over R, G, B: (3, 3) float64.
+
+    channels: 1 or 3; of one channel brightness alone, (1, 1).
+    """
     if channels == 1:
         return torch.ones(1, 1, dtype=torch.float64)
     axes = torch.tensor([[1.0, 1, 1], [1, 1, -2], [1, -1, 0]], dtype=torch.float64)

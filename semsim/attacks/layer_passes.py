@@ -10,7 +10,7 @@ Everything works on N images at once, each with its own v.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import torch
 import torch.nn.functional as F
@@ -27,46 +27,57 @@ _FEW = 12
 class Passed(Protocol):
     """A layer after its forward pass: `output`, and what its other passes do.
 
-    Tensors have N first; `along` is v for the layer's own parameters, as `own` gives g, or what
-    `matched` mixes.
+    output: (N, *outputs). `along` is v for the layer's own parameters, as `own` gives g, or what
+    `matched` mixes. Nothing here checks its arguments: `second_order` asks only what fits.
     """
 
     output: Tensor
 
     def own(self, slope: Tensor) -> Sequence[Tensor]:
-        """The gradient of each image by the layer's parameters; `slope` is that of `output`."""
+        """The gradient of each image by the layer's parameters, one (N, *parameter.shape) each.
+
+        slope: (N, *outputs), that of the loss by `output`.
+        """
         ...
 
     def matched(self, slope: Tensor, targets: Sequence[Tensor]) -> Sequence[Pair | Outer]:
-        """`own` beside the targets of the same parameters."""
+        """`own` beside the targets of the same parameters, each (N, *parameter.shape).
+
+        slope: (N, *outputs), that of the loss by `output`.
+        """
         ...
 
     def pull(self, slope: Tensor) -> Tensor:
-        """The slope by the layer's input."""
+        """The slope by the layer's input, (N, *inputs), from that by `output`, (N, *outputs)."""
         ...
 
     def push(self, change: Tensor | None, along: Sequence[Any]) -> Tensor | None:
-        """The change of `output`, when the input changes by `change` and parameters by `along`."""
+        """The change of `output`, when the input changes by `change` and parameters by `along`.
+
+        change: (N, *inputs), None for no change. along: one (N, *parameter.shape) a parameter.
+        Returns (N, *outputs), None where nothing changes.
+        """
         ...
 
     def pull_change(
         self, bent: Tensor, slope: Tensor, change: Tensor | None, along: Sequence[Any]
     ) -> Tensor:
-        """The slope of the loss's change by the input, from that by the output, `bent`."""
+        """The slope of the loss's change by the input, (N, *inputs), from that by `output`.
+
+        bent: (N, *outputs), that by `output`. slope: (N, *outputs), of the loss itself. change,
+        along: as `push` had them.
+        """
         ...
 
 
-class WithParameters:
+class WithParameters(Passed, Protocol):
     """A layer with parameters, whose gradients are small enough to be written out."""
-
-    def own(self, slope: Tensor) -> Sequence[Tensor]:
-        raise NotImplementedError
 
     def matched(self, slope: Tensor, targets: Sequence[Tensor]) -> Sequence[Pair | Outer]:
         return [Pair(*both) for both in zip(self.own(slope), targets, strict=True)]
 
 
-class _NoParameters:
+class _NoParameters(Passed, Protocol):
     def own(self, slope: Tensor) -> Sequence[Tensor]:
         return ()
 
@@ -74,8 +85,8 @@ class _NoParameters:
         return ()
 
 
-class Linear:
-    """y = W x + b."""
+class Linear(Passed):
+    """y = W x + b; x: (N, I), y: (N, O)."""
 
     def __init__(self, layer: nn.Linear, x: Tensor) -> None:
         self.layer, self.x = layer, x
@@ -113,12 +124,12 @@ class Linear:
 
 
 def convolution(layer: nn.Conv2d, x: Tensor) -> Passed:
-    """The convolution in the way that is faster for it."""
+    """The convolution of x, (N, C, H, W), in the way that is faster for it."""
     return (SmallConvolution if layer.in_channels <= _FEW else Convolution)(layer, x)
 
 
 class Convolution(WithParameters):
-    """y = W ∗ x + b."""
+    """y = W ∗ x + b; x: (N, C, H, W), y: (N, O, h, w)."""
 
     def __init__(self, layer: nn.Conv2d, x: Tensor) -> None:
         self.layer, self.x = layer, x
@@ -189,6 +200,8 @@ class SmallConvolution(WithParameters):
     """y = W ∗ x + b as one matrix product of W and the columns that its taps see."""
 
     def __init__(self, layer: nn.Conv2d, x: Tensor) -> None:
+        if isinstance(layer.padding, str):  # such a layer never gets here, see `second_order`
+            raise ValueError("Expected padding in pixels.")
         self.layer, self.columns, self.size = layer, _columns(layer, x), x.shape[2:]
         self.weight = layer.weight.flatten(1)
         self.shape = (len(x), len(self.weight), *_output_size(layer, x))
@@ -243,9 +256,7 @@ def _output_size(layer: nn.Conv2d, x: Tensor) -> tuple[int, int]:
 
 
 def _padding(layer: nn.Conv2d) -> tuple[int, int]:
-    if isinstance(layer.padding, str):  # such a layer never gets here, see `second_order`
-        raise ValueError("Expected padding in pixels.")
-    return layer.padding[0], layer.padding[1]
+    return cast(tuple[int, int], layer.padding)
 
 
 class BatchNorm(WithParameters):
@@ -324,7 +335,10 @@ class LinearMap(_NoParameters):
         push: Callable[[Tensor], Tensor],
         pull: Callable[[Tensor], Tensor],
     ) -> None:
-        self.output, self._push, self.pull = output, push, pull
+        self.output, self._push, self._pull = output, push, pull
+
+    def pull(self, slope: Tensor) -> Tensor:
+        return self._pull(slope)
 
     def push(self, change: Tensor | None, along: Sequence[Tensor]) -> Tensor | None:
         return None if change is None else self._push(change)
@@ -332,43 +346,43 @@ class LinearMap(_NoParameters):
     def pull_change(
         self, bent: Tensor, slope: Tensor, change: Tensor | None, along: Sequence[Tensor]
     ) -> Tensor:
-        return self.pull(bent)
+        return self._pull(bent)
 
 
 def relu(layer: nn.Module, x: Tensor) -> Kinked:
-    """max(x, 0)."""
+    """max(x, 0), of any shape."""
     return Kinked(x, x.clamp_min(0), (x > 0).to(x.dtype), 1.0)
 
 
 def leaky_relu(layer: nn.LeakyReLU, x: Tensor) -> Kinked:
-    """x above 0, a fixed share of it below."""
+    """x above 0, a fixed share of it below, of any shape."""
     first = torch.where(x > 0, x.new_tensor(1.0), x.new_tensor(layer.negative_slope))
     return Kinked(x, x * first, first, 1 - layer.negative_slope)
 
 
 def tanh(layer: nn.Module, x: Tensor) -> Elementwise:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent of x, of any shape."""
     y = x.tanh()
     first = 1 - y * y
     return Elementwise(y, first, -2 * y * first)
 
 
 def sigmoid(layer: nn.Module, x: Tensor) -> Elementwise:
-    """1 / (1 + exp(−x))."""
+    """1 / (1 + exp(−x)), of any shape."""
     y = x.sigmoid()
     first = y * (1 - y)
     return Elementwise(y, first, first * (1 - 2 * y))
 
 
 def silu(layer: nn.Module, x: Tensor) -> Elementwise:
-    """x · sigmoid(x)."""
+    """x · sigmoid(x), of any shape."""
     s = x.sigmoid()
     spread = s * (1 - s)
     return Elementwise(x * s, s + x * spread, spread * (2 + x * (1 - 2 * s)))
 
 
 def softplus(layer: nn.Softplus, x: Tensor) -> Elementwise:
-    """log(1 + exp(βx)) / β."""
+    """log(1 + exp(βx)) / β, of any shape."""
     first = (layer.beta * x).sigmoid()
     return Elementwise(
         F.softplus(x, layer.beta, layer.threshold), first, layer.beta * first * (1 - first)
@@ -376,7 +390,10 @@ def softplus(layer: nn.Softplus, x: Tensor) -> Elementwise:
 
 
 def max_pool(layer: nn.MaxPool2d, x: Tensor) -> LinearMap:
-    """The largest value of each window; linear while the same one stays the largest."""
+    """The largest value of each window: (N, C, H, W) to (N, C, h, w).
+
+    Linear while the same one stays the largest.
+    """
     shape = (layer.kernel_size, layer.stride, layer.padding, layer.dilation)
     y, index = F.max_pool2d(x, *shape, layer.ceil_mode, return_indices=True)
 
@@ -391,7 +408,7 @@ def max_pool(layer: nn.MaxPool2d, x: Tensor) -> LinearMap:
 
 
 def mean_pool(layer: nn.Module, x: Tensor) -> LinearMap:
-    """The mean of the whole map."""
+    """The mean of the whole map: (N, C, H, W) to (N, C, 1, 1)."""
     pixels = x.shape[2] * x.shape[3]
 
     def push(change: Tensor) -> Tensor:
@@ -404,7 +421,7 @@ def mean_pool(layer: nn.Module, x: Tensor) -> LinearMap:
 
 
 def flatten(layer: nn.Module, x: Tensor) -> LinearMap:
-    """All but the first dimension joined."""
+    """All but the first dimension joined: (N, …) to (N, d)."""
 
     def pull(slope: Tensor) -> Tensor:
         return slope.view(x.shape)
@@ -413,5 +430,5 @@ def flatten(layer: nn.Module, x: Tensor) -> LinearMap:
 
 
 def unchanged(layer: nn.Module, x: Tensor) -> LinearMap:
-    """x itself."""
+    """x itself, of any shape."""
     return LinearMap(x, lambda change: change, lambda slope: slope)

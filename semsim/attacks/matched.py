@@ -29,7 +29,11 @@ class Matched(Protocol):
     square: Tensor
 
     def mixed(self, own: Tensor, target: Tensor) -> Sequence[Any]:
-        """`own` times g plus `target` times t, which are (N,), of each of the parameters."""
+        """V = own · g + target · t of each image, for each of the parameters.
+
+        own, target: (N,), what ⟨g, t⟩ and ‖g‖² make of the slope of a distance. Returns one
+        (N, *parameter.shape) a parameter, or an `OuterAlong` that stands for it.
+        """
         ...
 
 
@@ -43,6 +47,7 @@ class Written:
         self.square = _row_dots(self._gradient, self._gradient)
 
     def mixed(self, own: Tensor, target: Tensor) -> Sequence[Tensor]:
+        """As `Matched.mixed`, written out."""
         both = torch.addcmul(self._target * target[:, None], self._gradient, own[:, None])
         parts = both.split([shape[1:].numel() for shape in self._shapes], dim=1)
         return [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]
@@ -58,6 +63,7 @@ class Outer:
         self.dot, self.square = _row_dots(slope, self.target_x), self.squares[0] * self.squares[1]
 
     def mixed(self, own: Tensor, target: Tensor) -> "Sequence[OuterAlong]":
+        """As `Matched.mixed`, never written out."""
         return [OuterAlong(outer=self, own=own[:, None], target=target[:, None])]
 
 

@@ -80,7 +80,10 @@ class GradientDistance:
         return _cosine_of_each(dots, squares, self._squares, joint=joint)
 
     def beside_grey(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """That of images in [0, 1], and that of mid-grey ones; attacks are compared by it."""
+        """That of images, (N, C, H, W) in [0, 1], and that of mid-grey ones; both (N,).
+
+        Attacks are compared by it; no gradient goes through.
+        """
         return self(images).detach(), self(torch.full_like(images, 0.5)).detach()
 
     def some(self, places: Sequence[int]) -> Self:

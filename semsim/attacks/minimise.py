@@ -95,8 +95,9 @@ def minimise_by_lbfgs(
 ) -> float:
     """Torch's L-BFGS without line search, 20 inner iterations a step, as DLG and iDLG use it.
 
-    objective: the value at the present `unknowns`, which are leaves that want a gradient and are
-    changed in place. Ends early once the objective is below `stop_below`.
+    objective: the value at the present `unknowns`, a tensor of shape (). unknowns: leaves of any
+    shape that want a gradient; they are changed in place. Ends early once the objective is below
+    `stop_below`.
     Returns the objective at the end; raises `AttackFailedError` where it is no longer finite.
     """
     optimiser = torch.optim.LBFGS(unknowns, lr=lr, max_iter=20, history_size=100)

@@ -9,8 +9,7 @@ from torch import Tensor
 from semsim.attacks.batch_norm import BatchNorm, batch_norm_mode, statistics_of
 from semsim.attacks.per_sample import parameter_gradients
 from semsim.defences.base import Defence
-from semsim.targets.model import TargetModel
-from semsim.types import GradientObservation
+from semsim.types import AttackedModel, GradientObservation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +27,7 @@ class Leak:
 
 
 def observe_gradient(
-    model: TargetModel,
+    model: AttackedModel,
     image: Tensor,
     label: int,
     defence: Defence,

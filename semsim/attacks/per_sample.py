@@ -81,12 +81,15 @@ def products_of_each(
 
 
 def squares_of_each(gradients: Sequence[Tensor]) -> Tensor:
-    """The squared norm of each tensor of each image, (N, tensors)."""
+    """The squared norm of each tensor of each image, (N, tensors).
+
+    gradients: one (N, *parameter.shape) a parameter.
+    """
     return torch.stack([sums(gradient.square()) for gradient in gradients], dim=1)
 
 
 def sums(values: Tensor) -> Tensor:
-    """The sum over all but the first dimension."""
+    """The sum over all but the first dimension: (N, …) to (N,)."""
     if len(values) == 1:  # one long sum is faster, and adds up as the authors' code does
         return values.sum()[None]
     return values.flatten(1).sum(1)

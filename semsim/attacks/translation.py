@@ -36,7 +36,7 @@ STILL = Move()
 
 
 def moved(images: Tensor, move: Move) -> Tensor:
-    """Images (…, H, W) moved by `move`, first sideways; differentiable.
+    """Images (…, H, W) moved by `move`, first sideways; of the same shape, differentiable.
 
     What leaves the frame is lost; what is left behind has the fill.
     """

@@ -1,5 +1,6 @@
 """Asking for a campaign: its plan from the data at hand, and the job it becomes."""
 
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,8 @@ class CampaignOrder(Place):
 
     scheduler: address of a Dask scheduler, "" for this machine. workers: processes on this
     machine, 0 for one a core. retry: see `HowToRun`. judge: of those in `checkpoints`, the one that
-    reads the pictures at the end; "" for none.
+    reads the pictures at the end; "" for none. imports: the folder in which networks of somebody's
+    own are looked for, None where there are none.
     """
 
     campaign: Campaign
@@ -36,6 +38,7 @@ class CampaignOrder(Place):
     retry: bool = False
     judge: str = ""
     checkpoints: Path = CHECKPOINTS
+    imports: Path | None = None
 
 
 def plan_of(campaign: Campaign) -> Plan:
@@ -96,6 +99,8 @@ def do_campaign(order: CampaignOrder, folder: Path, report: Report) -> dict[str,
     from semsim.judges.apply import judge_new
 
     del folder
+    if order.imports is not None:
+        look_in(order.imports)
     plan = plan_of(order.campaign)
     judge = find_judge(order.judge, order.checkpoints) if order.judge else None
     if judge is not None:  # said before hours of work, not after
@@ -110,6 +115,12 @@ def do_campaign(order: CampaignOrder, folder: Path, report: Report) -> dict[str,
         return outcome
     read = judge_new(judge, [Path(one) for one in outcome["sets"]])
     return {**outcome, "judged": [one.said for one in read], "judge": order.judge}
+
+
+def look_in(folder: Path) -> None:
+    """Let this process, and those it starts, import what is in `folder`."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
 
 
 def campaign_order(job: Job) -> CampaignOrder:

@@ -6,21 +6,22 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from semsim.attacks import ATTACKS, run_many
 from semsim.attacks.observe import Leak, assumptions, observe_gradient
+from semsim.attacks.together import Found
 from semsim.campaign.plan import TargetPlan
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
-from semsim.errors import AttackFailedError
 from semsim.progress import Report, silent
 from semsim.registry import Plugin, build
 from semsim.sets.image import AttackResult, result_of
-from semsim.targets import TARGETS
+from semsim.targets import NETWORKS
 from semsim.targets.chance import facts_of_test
 from semsim.targets.model import TargetModel
 from semsim.targets.train import Training, accuracy, carry_out
-from semsim.types import LabelledImages, Reconstruction
+from semsim.types import AttackedModel, LabelledImages
 
 
 def train_plan(
@@ -33,7 +34,7 @@ def train_plan(
     dataset = build(DATASETS, plan.dataset.name, plan.dataset.settings)
     test = dataset("test")
     training = Training(
-        architecture=build(TARGETS, plan.architecture.name, plan.architecture.settings),
+        architecture=build(NETWORKS, plan.architecture.name, plan.architecture.settings),
         data=dataset("train"),
         defence=build(DEFENCES, plan.defence.name, plan.defence.settings),
         settings=plan.train,
@@ -57,20 +58,35 @@ def attack_images(
 
     seeds: one an image; it decides what the defence does to it and where the attack starts.
     """
+    found = attacked(
+        model, list(images.images), images.labels.tolist(), defence, attack, seeds, report
+    )
+    return [_of_leak(leak, one) for leak, one in found]
+
+
+def attacked(
+    model: AttackedModel,
+    images: Sequence[Tensor],
+    labels: Sequence[int],
+    defence: Plugin,
+    attack: Plugin,
+    seeds: Sequence[int],
+    report: Report = silent,
+) -> list[tuple[Leak, Found]]:
+    """What leaks of each image, (C, H, W) in [0, 1], and what the attack makes of it, in order."""
     rngs = [torch.Generator().manual_seed(seed) for seed in seeds]
     shield = build(DEFENCES, defence.name, defence.settings)
     tool = build(ATTACKS, attack.name, attack.settings)
     known = assumptions(tool)
     leaks = [
         observe_gradient(model, image, label, shield, rng, **known)
-        for image, label, rng in zip(images.images, images.labels.tolist(), rngs, strict=True)
+        for image, label, rng in zip(images, labels, rngs, strict=True)
     ]
     seen = [leak.observation for leak in leaks]
-    found = run_many(tool, seen, rngs=rngs, report=report)
-    return [_of_leak(leak, one) for leak, one in zip(leaks, found, strict=True)]
+    return list(zip(leaks, run_many(tool, seen, rngs=rngs, report=report), strict=True))
 
 
-def _of_leak(leak: Leak, found: Reconstruction | AttackFailedError) -> AttackResult:
+def _of_leak(leak: Leak, found: Found) -> AttackResult:
     return replace(
         result_of(found, leak.attacked),
         shift_x=leak.shift_x,

@@ -3,13 +3,12 @@
 from dataclasses import dataclass, replace
 
 from semsim.campaign.campaign_job import plan_of
-from semsim.campaign.plan import Campaign, Plan
+from semsim.campaign.grids import DEMO_GRID
+from semsim.campaign.plan import Plan
 from semsim.datasets.symbols import GLYPHS
-from semsim.defences import STRATEGIES
 from semsim.errors import SettingsError
 from semsim.registry import check_settings, setting
 from semsim.targets.jurors import JurySettings
-from semsim.targets.train_settings import TrainSettings
 
 JUDGES = {"recogniser": "cnn-small", "predictor": "convnet8:width=12"}
 STAGES = ("until=0.3", "until=0.97")  # beside the 0.65 of the others: early and late in a training
@@ -68,18 +67,16 @@ def plans(settings: DemoSettings) -> dict[str, tuple[Plan, ...]]:
     faces to be told apart, by detectors of faces.
     """
     width = settings.width
-    symbols = Campaign(
-        name="demo",
+    symbols = replace(
+        DEMO_GRID,
         datasets=(f"symbols:train_per_class={settings.train_per_class}",),
         architectures=tuple(
-            f"cnn4:activation={activation}" + ("" if width == 32 else f",width={width}")
-            for activation in ("silu", "relu")
+            text + ("" if width == 32 else f",width={width}") for text in DEMO_GRID.architectures
         ),
-        strategies=tuple(STRATEGIES["paper"]),
         attacks=settings.attacks,
         images=settings.images,
         seeds=(settings.seed,),
-        train=TrainSettings(epochs=settings.epochs, batch_size=32, lr=0.01, until=settings.until),
+        train=replace(DEMO_GRID.train, epochs=settings.epochs, until=settings.until),
         together=settings.together,
     )
     stages = replace(symbols, name="demo-stages", strategies=("none",), trainings=STAGES)

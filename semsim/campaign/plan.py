@@ -33,13 +33,14 @@ from semsim.registry import (
     setting,
     short_labels,
 )
-from semsim.targets import TARGETS
+from semsim.targets import NETWORKS
 from semsim.targets.train_settings import TrainSettings, read_training
 from semsim.types import LabelledImages
 
 TARGET_FORMAT = "semsim-target/2"  # a change of what training does with the same settings
 CELL_FORMAT = "semsim-cell/1"
 _GRADIENTS = 32_000_000  # numbers: the gradients of all images attacked at once, 128 MB
+_OWN = re.compile(r"own:network=(?P<module>[\w.]+):(?P<name>\w+),source=")
 _LISTS = ("datasets", "architectures", "strategies", "attacks", "seeds", "trainings")
 
 
@@ -176,12 +177,16 @@ def parameters(plan: TargetPlan, images: LabelledImages) -> int:
     """How many parameters the target has."""
     import torch  # what a campaign is can be read without
 
-    channels, *size = images.images.shape[1:]
-    architecture = build(TARGETS, plan.architecture.name, plan.architecture.settings)
-    with torch.device("meta"):  # sizes alone: nothing is allocated or drawn
-        body, width = architecture.build(channels, tuple(size))
-    head = (width + 1) * len(images.classes)
-    return int(head + sum(parameter.numel() for parameter in body.parameters()))
+    from semsim.targets.model import TargetModel, Whole
+
+    channels, height, width = images.images.shape[1:]
+    architecture = build(NETWORKS, plan.architecture.name, plan.architecture.settings)
+    # Of ours sizes alone: nothing is allocated. Somebody else's code may need numbers.
+    device = "cpu" if isinstance(architecture, Whole) else "meta"
+    facts: dict[str, Any] = {"mean": [0.0] * channels, "std": [1.0] * channels}
+    with torch.random.fork_rng(), torch.device(device):
+        model = TargetModel(architecture, images.classes, **facts, size=(height, width))
+    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def check(campaign: Campaign) -> None:
@@ -234,7 +239,7 @@ def key_of(*parts: Any) -> str:
 def _targets(campaign: Campaign) -> Iterator[PlannedTarget]:
     grid = product(
         zip(campaign.datasets, short_labels(campaign.datasets), strict=True),
-        zip(campaign.architectures, short_labels(campaign.architectures), strict=True),
+        zip(campaign.architectures, _architecture_labels(campaign.architectures), strict=True),
         campaign.strategies,
         campaign.trainings,
         campaign.seeds,
@@ -247,11 +252,21 @@ def _targets(campaign: Campaign) -> Iterator[PlannedTarget]:
         plan = TargetPlan(
             label="/".join(parts),
             dataset=read_plugin(DATASETS, dataset),
-            architecture=read_plugin(TARGETS, architecture),
+            architecture=read_plugin(NETWORKS, architecture),
             defence=read_strategy(strategy),
             train=replace(read_training(training, campaign.train), seed=seed),
         )
         yield PlannedTarget(key=target_key(plan), dataset=dataset, plan=plan, seed=seed)
+
+
+def has_own(campaign: Campaign) -> bool:
+    """Whether it attacks a network of somebody's own, whose code must be imported."""
+    return any(text.partition(":")[0].strip() == "own" for text in campaign.architectures)
+
+
+def _architecture_labels(texts: Sequence[str]) -> list[str]:
+    """As `short_labels`; a network of somebody's own is called as its class."""
+    return short_labels([_OWN.sub(r"\g<name>:\g<module>,", text) for text in texts])
 
 
 def target_key(plan: TargetPlan) -> str:
@@ -259,7 +274,7 @@ def target_key(plan: TargetPlan) -> str:
     return key_of(
         TARGET_FORMAT,
         key_settings(DATASETS, plan.dataset),
-        key_settings(TARGETS, plan.architecture),
+        key_settings(NETWORKS, plan.architecture),
         key_settings(DEFENCES, plan.defence),
         plain_before(plan.train),
     )
@@ -282,7 +297,7 @@ def _planned_set(
         for image_id, digest in digests
     )
     model = f"{target.plan.label}/{label}"
-    folder = f"{_file_name(target.plan.label)}__{_file_name(label)}"
+    folder = f"{file_name(target.plan.label)}__{file_name(label)}"
     return PlannedSet(
         model=model,
         folder=folder,
@@ -310,7 +325,7 @@ def _digests(images: LabelledImages) -> list[tuple[str, str]]:
     ]
 
 
-def _file_name(label: str) -> str:
+def file_name(label: str) -> str:
     """A name any file system takes; a hash keeps apart what differs in other signs only."""
     plain_name = re.sub(r"[^0-9A-Za-z.+_-]+", "-", label.replace("/", "__")).strip("-")
     changed = plain_name != label.replace("/", "__")

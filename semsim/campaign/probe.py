@@ -9,19 +9,27 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsim.attacks import ATTACKS
-from semsim.campaign.plan import Plan, PlannedSet, PlannedTarget, key_of, parameters
+from semsim.campaign.plan import (
+    Campaign,
+    Plan,
+    PlannedSet,
+    PlannedTarget,
+    key_of,
+    parameters,
+)
 from semsim.campaign.store import PieceStore
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.errors import StopRequestedError
+from semsim.jobs.orders import to_record
 from semsim.progress import Progress, Report, silent
 from semsim.registry import Plugin, build, key_settings
-from semsim.targets import TARGETS
+from semsim.targets import NETWORKS
 from semsim.types import LabelledImages
 
 if TYPE_CHECKING:
@@ -30,6 +38,7 @@ if TYPE_CHECKING:
 _BATCHES = 3  # of training, after one that is not measured
 _LONG_ENOUGH = 1.0  # seconds of attack that tell its pace
 _FILE = 4096  # bytes a file takes at least
+_MACHINE = [platform.node(), platform.machine(), platform.processor()]
 _PICTURES = 6  # original, attacked and reconstruction, each in the store and in the set
 
 Load = Callable[[Plugin, str], LabelledImages]
@@ -67,6 +76,14 @@ class Outlook:
     disk: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What a campaign takes: seconds of one core, and bytes."""
+
+    seconds: float
+    disk: int
+
+
 def outlook(plan: Plan, data: Path, estimate: Estimate | None) -> Outlook:
     """What is left of `plan` below `data`; without `estimate` the time is not told."""
     store = PieceStore(data)
@@ -91,6 +108,29 @@ def outlook(plan: Plan, data: Path, estimate: Estimate | None) -> Outlook:
     )
 
 
+def cost_of(plan: Plan, estimate: Estimate) -> Cost:
+    """What all of `plan` takes where nothing of it is done yet."""
+    trainings = {target.key: estimate.training(target) for target in plan.targets}
+    images = {cell.key: estimate.image(s) for s in plan.sets for cell in s.cells}
+    return Cost(seconds=sum(trainings.values()) + sum(images.values()), disk=_disk(plan))
+
+
+def known_cost(campaign: Campaign, data: Path) -> Cost | None:
+    """What `keep_cost` kept of a campaign on this machine; a plan is not needed for that."""
+    kept = PieceStore(data).probes
+    key = _cost_key(campaign)
+    return Cost(**kept.read(key)) if key in kept else None
+
+
+def keep_cost(campaign: Campaign, data: Path, cost: Cost) -> None:
+    """Keep what a campaign takes on this machine, whatever its name."""
+    _write(data, _cost_key(campaign), asdict(cost))
+
+
+def _cost_key(campaign: Campaign) -> str:
+    return key_of("cost", _MACHINE, to_record(replace(campaign, name="")))
+
+
 def known_estimate(plan: Plan, data: Path) -> Estimate | None:
     """What earlier probes say of `plan`, or None where one is missing."""
     kept = {key: _read(data, key) for key in _probes(plan)}
@@ -107,7 +147,7 @@ def measure(plan: Plan, data: Path, load: Load, report: Report = silent) -> Esti
         if kept is None:
             with _one_thread():
                 kept = _probe(plan, about, load)
-            _write(data, key, kept)
+            _write(data, key, {"seconds": kept})
         seconds[key] = kept
         report(Progress(done, len(probes), "measuring a few steps"))
     return _estimate(plan, seconds)
@@ -137,9 +177,8 @@ def _attack_key(planned: PlannedSet) -> str:
 
 
 def _network(target: PlannedTarget) -> list[object]:
-    machine = [platform.node(), platform.machine(), platform.processor()]
     dataset = key_settings(DATASETS, target.plan.dataset)
-    return [machine, dataset, key_settings(TARGETS, target.plan.architecture)]
+    return [_MACHINE, dataset, key_settings(NETWORKS, target.plan.architecture)]
 
 
 def _probe(plan: Plan, about: PlannedTarget | PlannedSet, load: Load) -> float:
@@ -165,7 +204,7 @@ def _train_on(target: PlannedTarget, data: LabelledImages, batches: int) -> "Tar
     from semsim.targets.train import train_target
 
     some = data.pick(range(min(len(data), batches * target.plan.train.batch_size)))
-    architecture = build(TARGETS, target.plan.architecture.name, target.plan.architecture.settings)
+    architecture = build(NETWORKS, target.plan.architecture.name, target.plan.architecture.settings)
     settings = replace(target.plan.train, epochs=1)
     return train_target(architecture, some, build(DEFENCES, "none"), settings)
 
@@ -229,6 +268,6 @@ def _read(data: Path, key: str) -> float | None:
     return float(probes.read(key)["seconds"]) if key in probes else None
 
 
-def _write(data: Path, key: str, seconds: float) -> None:
+def _write(data: Path, key: str, found: dict[str, float]) -> None:
     if Path(data).is_dir():  # asking what a campaign takes begins no data folder
-        PieceStore(data).probes.write(key, {"seconds": seconds})
+        PieceStore(data).probes.write(key, found)

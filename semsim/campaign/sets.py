@@ -15,7 +15,7 @@ from semsim.registry import named
 from semsim.sets.image import SetImage, set_image
 from semsim.sets.reader import read_set
 from semsim.sets.writer import write_set
-from semsim.targets import TARGETS
+from semsim.targets import NETWORKS
 from semsim.targets.chance import target_facts
 from semsim.weights import sha256_of
 
@@ -85,7 +85,7 @@ def _target_record(store: PieceStore, planned: PlannedSet) -> dict[str, Any]:
     plan, key = planned.target.plan, planned.target.key
     record = {
         "key": key,
-        "architecture": named(TARGETS, plan.architecture),
+        "architecture": named(NETWORKS, plan.architecture),
         "strategy": named(DEFENCES, plan.defence),
         "train": asdict(plan.train),
     }

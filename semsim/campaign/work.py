@@ -118,7 +118,10 @@ def attack(
 
 
 def crashed(original: np.ndarray, why: str) -> Attacked:
-    """The record of an image whose attack broke or never began; `why` holds the traceback."""
+    """The record of an image whose attack broke or never began.
+
+    original: (H, W, 3) uint8. why: holds the traceback.
+    """
     result = AttackResult(
         picture=None,
         attacked=original,

@@ -8,8 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from semsim.attacks.as_text import with_preset
-from semsim.campaign.campaign_job import CampaignOrder, jobs_of, load, plan_of, queue_campaign
-from semsim.campaign.plan import Campaign
+from semsim.campaign.campaign_job import (
+    CampaignOrder,
+    jobs_of,
+    load,
+    look_in,
+    plan_of,
+    queue_campaign,
+)
+from semsim.campaign.plan import Campaign, has_own
 from semsim.campaign.probe import Outlook, measure, outlook
 from semsim.campaign.store import PieceStore
 from semsim.campaign.vertical import VerticalRun, attack_vertical
@@ -61,8 +68,22 @@ def changed(
         typer.Option(help="Preset of the attacks that name none: paper, code or fast."),
     ] = None,
     train: Annotated[str, typer.Option(help="Training of the targets, as epochs=2,lr=0.05.")] = "",
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Target of your own, as package.module:Class. Class(num_classes=…, "
+            "image_size=(height, width)) makes a torch.nn.Module from normalised images "
+            "(N, 3, height, width) to logits (N, num_classes). Repeatable."
+        ),
+    ] = None,
 ) -> _Change:
     """What these options make of a campaign; with a file, of that in the file."""
+    look_in(Path.cwd())
+    if model:
+        from semsim.targets.own import own_network  # with torch
+
+        own = tuple(map(own_network, model))
+        changes = {**changes, "architectures": (*changes.get("architectures", ()), *own)}
 
     def change(base: Campaign) -> Campaign:
         if file is not None:
@@ -124,7 +145,9 @@ def run_command(
         checkpoints=checkpoints,
     )
     if job is None:
-        order = replace(order, campaign=change(order.campaign))
+        campaign = change(order.campaign)
+        imports = Path.cwd() if has_own(campaign) else None
+        order = replace(order, campaign=campaign, imports=imports)
         outcome = do(queue_campaign(order, order.data / "jobs"))
     else:
         typed = given(ctx, order, data="data_dir", retry="retry_failed")
@@ -153,6 +176,7 @@ def status_command(
     data_dir: _DataDir = DATA,
 ) -> None:
     """Say how far campaigns are."""
+    look_in(Path.cwd())
     with told_errors():
         names = campaigns(data_dir) if name is None else [name]
         for one in names:

@@ -9,7 +9,7 @@ from semsim.datasets import DATASETS, OnDisk
 from semsim.datasets.on_disk import ROOT
 from semsim.errors import SettingsError
 from semsim.registry import build
-from semsim.terminal import text_table, told_errors
+from semsim.terminal import Json, show, text_table, told_errors
 
 app = typer.Typer(no_args_is_help=True, help="Data sets: which there are, and how to get them.")
 
@@ -17,13 +17,14 @@ _Root = Annotated[Path, typer.Option(help="Folder of data sets.")]
 
 
 @app.command("list")
-def list_datasets(root: _Root = Path(ROOT)) -> None:
+def list_datasets(root: _Root = Path(ROOT), as_json: Json = False) -> None:
     """Name each data set, what people are asked about it, and whether its files are there."""
     rows = []
     for name, kind in DATASETS.items():
         made = build(DATASETS, name, _settings(name, root))
         rows.append([name, made.task, _state(made), kind.about])
-    typer.echo(text_table(["name", "task", "files", "what it is"], rows))
+    found = [dict(zip(("name", "task", "files", "about"), row, strict=True)) for row in rows]
+    show(found, text_table(["name", "task", "files", "what it is"], rows), as_json)
 
 
 @app.command("get")

@@ -9,6 +9,7 @@ from semsim.campaign.demo import build_demo
 from semsim.campaign.demo_plan import DemoSettings
 from semsim.campaign.jury import train_jury, write_jury
 from semsim.cli.options import settings_of, taking
+from semsim.kept.places import DEMO
 from semsim.targets.jurors import JurySettings
 from semsim.terminal import DATA, TerminalBar
 
@@ -31,7 +32,7 @@ def demo_jury(
     """Train the five simulated annotators and write what each sees into the sets."""
     with TerminalBar(unit="juror") as bar:
         weights = train_jury(work, JurySettings(), workers=workers, report=bar)
-    folders = sets or sorted((DATA / "demo/sets").iterdir())
+    folders = sets or sorted((DEMO / "sets").iterdir())
     write_jury(folders, weights)
     typer.echo(f"jury.parquet is in {len(folders)} sets")
 

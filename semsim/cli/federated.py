@@ -1,20 +1,25 @@
-"""`python -m semsim federated`: FedAvg against PBPFL, and what each party gets to see."""
+"""`python -m semsim federated …`: FedAvg against PBPFL, and a training between machines."""
 
-from dataclasses import replace
+import secrets
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer import Option
+from typer.core import TyperGroup
 
 from semsim.cli.job import do
 from semsim.cli.options import given, settings_of, taking
+from semsim.errors import SettingsError
 from semsim.federated.arms import ARMS
 from semsim.federated.comparison_job import FederatedJob, do_comparison
-from semsim.federated.settings import FederatedOrder
+from semsim.federated.own_table import own_table_text
+from semsim.federated.settings import FederatedOrder, FederatedSettings
 from semsim.federated.summary import cost_table, curve_table, leak_table, training_words
 from semsim.jobs.folders import read_job
-from semsim.terminal import TerminalBar, check_folder
+from semsim.kept.whole import write_json
+from semsim.terminal import TerminalBar, check_folder, told_errors
 
 _NONE = "none"
 
@@ -30,15 +35,49 @@ def chosen_arms(text: str) -> tuple[str, ...]:
 _ORDER = settings_of(FederatedOrder, arms=chosen_arms)
 
 
+_Table = Annotated[
+    Path | None, Option(help="A CSV table of your own instead, with numbers and categories.")
+]
+_Target = Annotated[str | None, Option(help="The column of --table that is predicted.")]
+
+
+def _named(data: str, table: Path | None, target: str | None) -> str:
+    """The data text that these options mean together."""
+    return data if table is None and target is None else own_table_text(table, target)
+
+
+class _Group(TyperGroup):
+    """Its first command needs not be named: `federated --out …` compares."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in {*self.commands, "--help", "-h"}:
+            args = ["compare", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_Group,
+    no_args_is_help=True,
+    help="Federated learning with a masked model, compared in one process or between machines.",
+)
+
+
+@app.command()
 @taking(order=_ORDER)
-def federated(
+def compare(
     ctx: typer.Context,
     out: Annotated[Path, Option(help="Folder for the results; an interrupted run goes on.")],
     order: FederatedOrder,
+    table: _Table = None,
+    target: _Target = None,
     job: Annotated[Path | None, Option(help="Job of an older version.", hidden=True)] = None,
 ) -> None:
-    """Train FedAvg and PBPFL from one start, attack what each party sees, and say what leaks."""
+    """Train FedAvg and PBPFL from one start, attack what each party sees, and say what leaks.
+
+    This is what `federated` does where no command is named.
+    """
     check_folder(out)
+    order = replace(order, data=_named(order.data, table, target))
     if job is not None:
         typed = given(ctx, order)
         do(
@@ -59,3 +98,131 @@ def told(result: dict[str, Any]) -> str:
         parts.append(leak_table(leak))
     parts.append("\n".join(leak.get("summary", [])))
     return "\n\n".join(part for part in parts if part)
+
+
+_Address = Annotated[str, typer.Argument(metavar="HOST:PORT", help="The server's address.")]
+_Data = Annotated[
+    str, Option(help="As in federated compare: digits, symbols, folder:root=…, or a table.")
+]
+_Insecure = Annotated[bool, Option("--insecure", help="Encrypt nothing; for a trial alone.")]
+_Patience = Annotated[float, Option(min=1, help="Seconds of silence after which to give up.")]
+_SETTINGS = settings_of(
+    FederatedSettings,
+    {
+        "network": Option(help="As in federated compare."),
+        "scheme": Option(help="fedavg or pbpfl."),
+        "loss": Option(help="mse or cross-entropy, which pbpfl cannot take."),
+        "clients": Option(min=1, help="Clients that are waited for."),
+        "rounds": Option(min=1, help="Rounds of the training."),
+        "batch_size": Option(min=1, help="Batch size of a client."),
+        "lr": Option(help="The server's step size."),
+        "seed": Option(help="Orders the clients' mini-batches; everybody knows it."),
+    },
+)
+
+
+@app.command()
+@taking(settings=_SETTINGS)
+def serve(
+    address: _Address,
+    out: Annotated[Path, Option(help="Folder for the model, its curve and Flower's logs.")],
+    settings: FederatedSettings,
+    data: _Data = "digits",
+    table: _Table = None,
+    target: _Target = None,
+    certificates: Annotated[
+        Path | None, Option(help="Folder with the server's, as federated certificates makes it.")
+    ] = None,
+    insecure: _Insecure = False,
+    zero_sum: Annotated[
+        bool, Option("--zero-sum", help="Clients hide their updates under masks that cancel.")
+    ] = False,
+    secret_seed: Annotated[
+        int | None, Option(help="Draws weights and masks; a secret one where none is given.")
+    ] = None,
+    patience: _Patience = 3600,
+) -> None:
+    """Train with clients on other machines; they type federated join."""
+    from semsim.federated import flower, meeting  # with torch
+    from semsim.federated.comparison import load
+    from semsim.federated.networks import fresh_network
+
+    check_folder(out)
+    _check_secured(certificates, insecure, "--certificates")
+    if zero_sum:
+        masks = replace(settings.masks, zero_sum=True, noise_scope="round")
+        settings = replace(settings, scheme="pbpfl", masks=masks)
+    settings = replace(settings, keep=(), evaluate_every=max(1, settings.rounds // 20))
+    examples = load(_named(data, table, target)).data
+    fresh_network(settings, examples)  # says what does not fit before anybody is waited for
+    with TerminalBar(unit="round") as bar:
+        trained = flower.serve(
+            lambda wire: meeting.Meeting(
+                settings=settings,
+                data=examples,
+                wire=wire,
+                secret=secrets.randbits(63) if secret_seed is None else secret_seed,
+                patience=patience,
+                report=bar,
+                say=typer.echo,
+            ),
+            address,
+            certificates,
+            out / "flower",
+        )
+    (out / "model.safetensors").write_bytes(meeting.weights(trained.model))
+    curve = [asdict(point) for point in trained.curve]
+    write_json(out / "training.json", {"settings": asdict(settings), "curve": curve})
+    typer.echo(curve_table({"curves": {settings.scheme: curve}}))
+
+
+@app.command()
+def join(
+    address: _Address,
+    number: Annotated[int, Option(min=0, help="Which client this is, from 0.")],
+    out: Annotated[Path, Option(help="Folder for the released model and Flower's logs.")],
+    data: _Data = "digits",
+    table: _Table = None,
+    target: _Target = None,
+    dealt: Annotated[
+        bool,
+        Option("--dealt", help="Take this client's part of data that all have; for a trial."),
+    ] = False,
+    authority: Annotated[
+        Path | None, Option(help="The server's authority.crt, which makes its connection safe.")
+    ] = None,
+    insecure: _Insecure = False,
+    patience: _Patience = 3600,
+) -> None:
+    """Take part in a training as one client; examples stay on this machine."""
+    from semsim.federated import flower, meeting
+    from semsim.federated.comparison import load
+
+    with told_errors():
+        check_folder(out)
+        _check_secured(authority, insecure, "--authority")
+        named = _named(data, table, target)
+        guest = meeting.Guest(number, lambda facts: load(named, facts["coding"]).data, dealt=dealt)
+        released = flower.join(guest, address, authority, out / "flower", patience=patience)
+        (out / "model.safetensors").write_bytes(released)
+    typer.echo(f"The training is over; the model to use is {out / 'model.safetensors'}.")
+
+
+@app.command()
+def certificates(
+    folder: Annotated[Path, typer.Argument(help="A new folder for them.")],
+    host: Annotated[
+        list[str] | None, Option(help="Name or address by which clients reach it. Repeatable.")
+    ] = None,
+) -> None:
+    """Make certificates for a trial: clients need authority.crt, and only the server the rest."""
+    from semsim.federated.certificates import AUTHORITY, write_certificates
+
+    with told_errors():
+        write_certificates(folder, host or [])
+    typer.echo(f"Give {folder / AUTHORITY} to the clients, and keep the rest to the server.")
+
+
+def _check_secured(path: Path | None, insecure: bool, option: str) -> None:
+    if (path is None) != insecure:
+        raise SettingsError(f"Say either {option} or --insecure, which encrypts nothing.")

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from semsim.comparison.own_scores import columns_in, keep_own, read_own
 from semsim.errors import SettingsError
 from semsim.importers import AUTO, IMPORTERS, plan_import
 from semsim.importers.findings import Importer, ImportPlan
@@ -148,6 +149,23 @@ def _option(setting: Field, importer: Importer | Recognise) -> Any:
 def _help(kind: str, importer: Importer) -> str:
     like = next(name for name, one in IMPORTERS.items() if type(one) is type(importer))
     return (type(importer).__doc__ or "") if like == kind else f"{like}, set up for this file."
+
+
+@app.command("scores")
+def own(
+    file: Annotated[
+        Path, typer.Argument(help="CSV or Parquet with the columns model, image_id and scores.")
+    ],
+    study: Annotated[str, typer.Option(help="Name of the study, as its votes say it, or its id.")],
+    scores: Annotated[
+        str, typer.Option(help="Metrics and their columns, as name=column:lower or :higher.")
+    ],
+    data_dir: _DataDir = DATA,
+) -> None:
+    """Keep scores of metrics of your own for a study; compare and report show them as foreign."""
+    with told_errors():
+        kept = keep_own(data_dir, [study], read_own(file, columns_in(scores)))
+    typer.echo("\n".join(f"{one.metric}: {one.n:,} scores, {one.leaks} leaks more" for one in kept))
 
 
 app.command(AUTO, help=Recognise.__doc__)(_command(AUTO, Recognise()))

@@ -43,6 +43,11 @@ KINDS = {
         work="semsim.learning.ablations_run:do_study",
         told="semsim.cli.learn:study_text",
     ),
+    "learn-leave-out": Kind(
+        order="semsim.learning.leave_out:leave_out_order",
+        work="semsim.learning.leave_out:do_leave_out",
+        told="semsim.cli.learn:left_out_text",
+    ),
     "split": Kind(
         order="semsim.split.split_job:split_order",
         work="semsim.split.split_job:do_split",
@@ -58,6 +63,26 @@ KINDS = {
         work="semsim.judges.judge_job:do_judge",
         told="semsim.cli.judge:told",
         state="training.pt",
+    ),
+    "look": Kind(
+        order="semsim.importers.import_job:order_of",
+        work="semsim.importers.import_job:do_look",
+        told="semsim.importers.import_job:look_text",
+    ),
+    "import": Kind(
+        order="semsim.importers.import_job:order_of",
+        work="semsim.importers.import_job:do_keep",
+        told="semsim.importers.import_job:kept_text",
+    ),
+    "dataset": Kind(
+        order="semsim.datasets.fetch_job:fetch_order",
+        work="semsim.datasets.fetch_job:do_fetch",
+        told="semsim.datasets.fetch_job:told",
+    ),
+    "comparison": Kind(
+        order="semsim.comparison.packed_job:packed_order",
+        work="semsim.comparison.packed_job:do_packed",
+        told="semsim.comparison.packed_job:told",
     ),
     "campaign": Kind(
         order="semsim.campaign.campaign_job:campaign_order",

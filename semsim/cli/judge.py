@@ -12,7 +12,7 @@ from semsim.judges.judge_card import card_text, tested
 from semsim.judges.judge_job import JudgeOrder, queue_judge
 from semsim.judges.shelf import find_judge, judges
 from semsim.targets.train_settings import read_training
-from semsim.terminal import DATA, TerminalBar, text_table, told_errors
+from semsim.terminal import DATA, Json, TerminalBar, say, show, text_table, told_errors
 from semsim.weights import CHECKPOINTS
 
 app = typer.Typer(
@@ -52,14 +52,15 @@ def train_command(
 
 
 @app.command("list")
-def list_command(checkpoints: _Checkpoints = CHECKPOINTS) -> None:
+def list_command(checkpoints: _Checkpoints = CHECKPOINTS, as_json: Json = False) -> None:
     """Name each judge, what it was trained on, and how good it is."""
     with told_errors():
         rows = [_row(name, facts) for name, facts in judges(checkpoints).items()]
         if not rows:
-            typer.echo(f"No judge in {checkpoints}. `judge train` makes one.")
-            return
-        typer.echo(text_table(["name", "data set", "clean", "degraded"], rows))
+            say(f"No judge in {checkpoints}. `judge train` makes one.")
+        heads = ["name", "data set", "clean", "degraded"]
+        found = [dict(zip(heads, row, strict=True)) for row in rows]
+        show(found, text_table(heads, rows) if rows else "", as_json)
 
 
 @app.command("apply")

@@ -18,29 +18,29 @@ from semsim.learning.ablations_run import (
     Workplace,
     queue_judged,
     queue_study,
-    read_material,
 )
 from semsim.learning.advice import expectation, preset_for
 from semsim.learning.card import HEADS, NOT_STATED, card_paths, table_rows
 from semsim.learning.card_promoted import doubt, promote
 from semsim.learning.controls import ABSENT, ALL, CHOICES, verdict_of
-from semsim.learning.evaluation import BASELINES
+from semsim.learning.evaluation import BASELINES, auc_of
 from semsim.learning.initial import absolute
+from semsim.learning.leave_out import LeaveOut, queue_leave_out, read_materials
 from semsim.learning.orders import Order
-from semsim.learning.pretrain import PretrainSettings, pretrain, save_start, start_accuracy
+from semsim.learning.pretrain import PretrainSettings, goodness_of_start, pretrain, save_start
 from semsim.learning.splits import Counts, HoldOut, count, parse_hold_out
 from semsim.metrics.provenance import SHUFFLED, START
 from semsim.registry import build, read_plugin
-from semsim.terminal import DATA, TerminalBar, text_table, told_errors
+from semsim.terminal import DATA, TerminalBar, say, text_table, told_errors
 from semsim.weights import CHECKPOINTS
-from semsim.words import counted
+from semsim.words import counted, words_of_test
 
 
 class _JobsOfOlderVersions(TyperGroup):
     """A group that resumes the jobs of a version whose `learn` trained with options alone."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0].startswith("-") and args[0] != "--help":
+        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
             if "--job" not in args[:-1]:
                 ctx.fail(
                     "`learn` names what it does: `learn run --labels FILE --name NAME`, with "
@@ -56,9 +56,13 @@ app = typer.Typer(
     cls=_JobsOfOlderVersions, no_args_is_help=True, help="Train SemSim, judge it, study it."
 )
 
-_Labels = Annotated[Path, typer.Option(help="Parquet file of labels, exported from a study.")]
+_Labels = Annotated[
+    list[Path],
+    typer.Option(help="Parquet file of labels, exported from a study; again for each further one."),
+]
 _Votes = Annotated[
-    Path | None, typer.Option(help="Parquet file of its votes; without, no human ceiling.")
+    list[Path] | None,
+    typer.Option(help="Parquet file of its votes, again for each study; without, no ceiling."),
 ]
 _HoldOut = Annotated[
     str, typer.Option(help="original, or what is left out: architecture=convnet8 and the like.")
@@ -105,16 +109,16 @@ def run_command(
     """Train on one side of a split, judge by the other, write checkpoint and model card."""
     with told_errors():
         kept = parse_hold_out(hold_out, share, split_seed)
-        material = read_material(labels, votes)
+        material = read_materials(labels, votes or ())
         counts = count(material.labels, kept)
         wanted = preset or preset_for(counts)
         settings = replace(read_settings(wanted), device=device)
         order = Order(name=name, checkpoints=checkpoints.resolve(), settings=settings, study=study)
         asked = JudgedOrder(order=order, hold_out=kept, licence=licence, controls=controls)
         place = _place(checkpoints, data_dir, metrics, device)
-        typer.echo(f"{counts_text(counts, kept, wanted)}\nPreset: {wanted}.", err=True)
+        say(f"{counts_text(counts, kept, wanted)}\nPreset: {wanted}.")
         if controls == START:
-            typer.echo(f"Control on shuffled votes: {ABSENT[SHUFFLED]}; see --controls.", err=True)
+            say(f"Control on shuffled votes: {ABSENT[SHUFFLED]}; see --controls.")
         do(queue_judged(asked, material, place, data_dir / "jobs"))
 
 
@@ -137,7 +141,7 @@ def study_command(
 ) -> None:
     """Vary one thing and judge each training: label budget, network, loss or margin."""
     with told_errors():
-        material = read_material(labels, votes)
+        material = read_materials(labels, votes or ())
         given = (
             default_values(what, material.labels) if values is None else read_values(what, values)
         )
@@ -152,6 +156,30 @@ def study_command(
         do(queue_study(plan, material, place, data_dir / "jobs"))
 
 
+@app.command("leave-out")
+def leave_out_command(
+    labels: _Labels,
+    kind: Annotated[
+        str, typer.Argument(help="dataset, architecture, strategy or attack.")
+    ] = "dataset",
+    votes: _Votes = None,
+    share: _Share = 0.25,
+    seed: Annotated[int, typer.Option(help="Of trainings, and of test originals.")] = 0,
+    preset: _Preset = "small",
+    metrics: _Metrics = _METRICS,
+    checkpoints: _Checkpoints = CHECKPOINTS,
+    data_dir: _Data = DATA,
+    device: _Device = "auto",
+) -> None:
+    """Leave out each data set in turn, learn from the others, judge by it: the paper's Table 1."""
+    with told_errors():
+        settings = replace(read_settings(preset), device=device, seed=seed)
+        plan = LeaveOut(kind=kind, fraction=share, seed=seed)
+        place = _place(checkpoints, data_dir, metrics, device)
+        material = read_materials(labels, votes or ())
+        do(queue_leave_out(plan, settings, material, place, data_dir / "jobs"))
+
+
 @app.command("pretrain")
 def pretrain_command(
     out: Annotated[Path, typer.Option(help="File of weights to write, .safetensors.")],
@@ -159,7 +187,8 @@ def pretrain_command(
         str, typer.Option(help="Data set whose training split it learns, as symbols:setting=…")
     ] = "symbols:train_per_class=120",
     settings: Annotated[
-        str, typer.Option("--set", help="Settings, such as backbone=resnet50,epochs=30,seed=7.")
+        str,
+        typer.Option("--settings", help="Settings, such as backbone=resnet50,epochs=30,seed=7."),
     ] = "",
     device: _Device = "auto",
 ) -> None:
@@ -180,11 +209,13 @@ def pretrain_command(
         out.parent.mkdir(parents=True, exist_ok=True)
         with TerminalBar(unit="batch") as bar:
             model = pretrain(data("train"), asked, device=device, checkpoint=kept, report=bar)
-        share = start_accuracy(model, data("test"))
-        facts = {"dataset": source.name, "of": dict(source.settings), "test_accuracy": share}
+        tested = goodness_of_start(model, data("test"))
+        facts = {"dataset": source.name, "of": dict(source.settings), **tested}
         save_start(model, out, asked, facts)
         kept.unlink(missing_ok=True)
-        typer.echo(f"Wrote {out}: names {share:.1%} of the test images right.")
+        typer.echo(f"Wrote {out}. Of the test images it names {words_of_test(tested)}.")
+        if tested["at_chance"]:
+            typer.echo("It has learned nothing to start from: try another lr, or more epochs.")
 
 
 @app.command("counts")
@@ -194,7 +225,7 @@ def counts_command(
     """What a training and its test would have, and what they lack; trains nothing."""
     with told_errors():
         asked = parse_hold_out(hold_out, share, split_seed)
-        typer.echo(counts_text(count(read_material(labels, None).labels, asked), asked))
+        typer.echo(counts_text(count(read_materials(labels, ()).labels, asked), asked))
 
 
 @app.command("promote")
@@ -311,6 +342,26 @@ def study_text(outcome: dict[str, Any]) -> str:
     return "\n".join(
         [title, *simulated, text_table([*heads, "its start", "MSE", "PSNR", "SSIM"], rows)]
     )
+
+
+def left_out_text(outcome: dict[str, Any]) -> str:
+    """What leaving out one after the other found, as text: a line a value, SemSim and the others.
+
+    ρ and τ are over models, signed: above 0 agrees with people. AUC is over images.
+    """
+    rows, gaps = [], []
+    for row in outcome["rows"]:
+        if "why" in row:
+            gaps.append(f"Without {row['left_out']}: {row['why']}")
+            continue
+        judged = row["held_out"]
+        for one in judged["metrics"]:
+            numbers = (one["rho"], one["tau"], auc_of(judged, one["metric"]))
+            texts = ["–" if number is None else f"{number:.3f}" for number in numbers]
+            rows.append([row["left_out"], one["title"], str(one["n_models"]), *texts])
+    simulated = ["Simulated votes: this says nothing about people."] if outcome["simulated"] else []
+    head = [f"{outcome['kind']} left out", "metric", "models", "ρ", "τ", "AUC"]
+    return "\n".join([*simulated, text_table(head, rows), *gaps])
 
 
 def _place(checkpoints: Path, data: Path, metrics: str, device: str) -> Workplace:

@@ -1,25 +1,7 @@
-"""`python -m semsim …`: what the pages do, from a terminal.
+"""`python -m semsim …`: what the pages do, from a terminal."""
 
-Each command is imported when it is asked for: together they take seconds to import.
-"""
-
-from importlib import import_module
-from typing import Any, NamedTuple
-
-import typer
-from typer.core import TyperCommand, TyperGroup
-from typer.main import get_command
-
-from semsim.terminal import Commands
-
-
-class Late(NamedTuple):
-    """A command that is not imported yet: a function or an application in a module here."""
-
-    module: str
-    name: str
-    help: str  # as the list of commands shows it
-
+import semsim
+from semsim.cli.commands import Late, command_line
 
 COMMANDS = {
     "audit": Late(
@@ -42,8 +24,8 @@ COMMANDS = {
     "demo": Late("demo", "app", "The built-in study."),
     "federated": Late(
         "federated",
-        "federated",
-        "Train FedAvg and PBPFL from one start, attack what each party sees, and say what leaks.",
+        "app",
+        "Federated learning with a masked model, compared in one process or between machines.",
     ),
     "import": Late(
         "imports", "app", "Import data published by others: images, votes, labels, scores."
@@ -76,44 +58,5 @@ COMMANDS = {
     ),
 }
 
-
-class _Commands(Commands):
-    """Knows its commands by name and help alone."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.commands = {name: TyperCommand(name, help=one.help) for name, one in COMMANDS.items()}
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        mode = getattr(self, "_help_mode", self.rich_markup_mode)
-        known = TyperGroup(
-            commands=dict(self.commands), params=self.params, help=self.help, rich_markup_mode=mode
-        )
-        known.format_help(ctx, formatter)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        del ctx
-        if cmd_name not in COMMANDS:
-            return None
-        late = COMMANDS[cmd_name]
-        found = getattr(import_module(f"semsim.cli.{late.module}"), late.name)
-        if not isinstance(found, typer.Typer):
-            alone = typer.Typer(add_completion=False)
-            alone.command(cmd_name)(found)
-            found = alone
-        command = get_command(found)
-        command.name = cmd_name
-        return command
-
-
-app = typer.Typer(
-    cls=_Commands,
-    no_args_is_help=True,
-    add_completion=False,
-    help="What the pages do, from a terminal.",
-)
-
-
-@app.callback()
-def main() -> None:
-    """What the pages do, from a terminal."""
+ABOUT = "What the pages do, from a terminal."
+app = command_line(semsim.__version__, ABOUT, COMMANDS, script="semsim")

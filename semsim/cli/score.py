@@ -4,45 +4,41 @@ Exit codes of `score`: 0 when all that was asked for was computed, 1 when a metr
 or an image was left out, 2 when nothing could be done.
 """
 
-import functools
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
-import pandas as pd
 import typer
 
 from semsim.device import pick_device
-from semsim.errors import DataError, SemsimError, SettingsError, WeightsError
+from semsim.errors import SemsimError, SettingsError, WeightsError
 from semsim.jobs import folders as jobs
+from semsim.kept.places import settle
 from semsim.metrics import (
-    Metric,
-    Pairs,
-    Reference,
+    METRICS,
     Resources,
     all_metrics,
     find_metric,
     summarise,
 )
-from semsim.progress import Progress, Report, silent
-from semsim.scores.folder_pairs import FolderPairs, match_folders
+from semsim.progress import Report
+from semsim.scores.folder_pairs import folder_scores, match_folders
 from semsim.scores.scoring import (
-    FORMAT,
     ScoreBook,
     pair_sets_of_folders,
     pair_sets_of_labels,
-    provenance,
     read_labels,
-    read_pairs,
-    referenced,
     score_sets,
 )
 from semsim.terminal import (
     DATA,
     STDOUT,
+    Json,
     TerminalBar,
     check_table,
+    say,
+    show,
     text_table,
     told_errors,
     write_table,
@@ -64,7 +60,7 @@ def score(
     ] = None,
     sets: Annotated[
         list[Path] | None,
-        typer.Option(help="A reconstruction set, instead of two folders; may be repeated."),
+        typer.Option("--set", help="A reconstruction set, instead of two folders; repeat it."),
     ] = None,
     labels: Annotated[
         Path | None, typer.Option(help="A study's labels (Parquet), instead of folders.")
@@ -72,7 +68,8 @@ def score(
     metrics: Annotated[
         str,
         typer.Option(
-            help="Names with commas between, or 'all'. <name>@attacked compares with the image "
+            help=f"Names with commas between, or 'all': {', '.join(METRICS)}. "
+            "<name>@attacked compares with the image "
             "that was really attacked. semsim:<name> brings its controls, where they are kept."
         ),
     ] = "mse,psnr,ssim",
@@ -80,7 +77,7 @@ def score(
         Path | None,
         typer.Option(
             help="File to write, .parquet or .csv; - is CSV on standard output. For two folders "
-            "the default is <reconstructions>-scores.parquet, beside the folder."
+            "the default is <reconstructions>-scores.parquet, beside it; .csv without pyarrow."
         ),
     ] = None,
     scores: Annotated[
@@ -96,6 +93,7 @@ def score(
     """Score reconstructions against their originals; print a table and write the scores."""
     with told_errors():
         check_table(out)
+        settle()
         resources = Resources(checkpoints=checkpoints, device=pick_device(device))
         names = _names(metrics, resources)
         if fetch:
@@ -103,13 +101,13 @@ def score(
         given = [originals is not None or reconstructions is not None, bool(sets), bool(labels)]
         if sum(given) != 1:
             raise SettingsError(
-                "Give one of: --originals with --reconstructions, --sets, or --labels."
+                "Give one of: --originals with --reconstructions, --set, or --labels."
             )
         if given[0]:
             if originals is None or reconstructions is None:
                 raise SettingsError("--originals and --reconstructions go together.")
             if job is not None:
-                raise SettingsError("--job goes with --sets or --labels; leave it out for folders.")
+                raise SettingsError("--job goes with --set or --labels; leave it out for folders.")
             complete = _score_folders(originals, reconstructions, names, resources, out)
         else:
             work = _sets_work(sets or [], labels, names, resources, scores)
@@ -125,6 +123,7 @@ def weights(
         bool, typer.Option("--download", help="Fetch the named files; checks the sha256.")
     ] = False,
     checkpoints: CheckpointsOption = CHECKPOINTS,
+    as_json: Json = False,
     job: JobOption = None,
 ) -> None:
     """List the weight files metrics need, or fetch the named ones with --download."""
@@ -138,49 +137,12 @@ def weights(
         if fetch:
             _in_job(job, lambda report: _download(wanted, checkpoints, report))
     states = [(name, _weight_state(name, checkpoints)) for name in wanted]
-    typer.echo("\n".join(f"{name:24}{state}" for name, state in states))
+    rows = [
+        dict(zip(("name", "state", "where"), (n, *s.split(None, 1)), strict=True))
+        for n, s in states
+    ]
+    show(rows, "\n".join(f"{name:24}{state}" for name, state in states), as_json)
     raise typer.Exit(0 if all(state.startswith("ok") for _, state in states) else 1)
-
-
-def folder_scores(
-    found: FolderPairs, metrics: Sequence[Metric], resources: Resources, report: Report = silent
-) -> pd.DataFrame:
-    """One row a pair, one column a metric of images.
-
-    `attrs` of the table, which Parquet keeps: for every metric its summary and what made it, or
-    the reason why it is unavailable; metrics of sets have only that.
-    """
-    pairs = functools.cache(lambda reference: read_pairs(referenced(found.pairs, reference)))
-    table, records = referenced(found.pairs, "clean").copy(), {}
-    for step, metric in enumerate(metrics, start=1):
-        column, records[metric.spec.name] = _column(metric, pairs, resources)
-        if column is not None and metric.spec.per_image:
-            table[metric.spec.name] = column
-        report(Progress(step, len(metrics), metric.spec.title))
-    table.attrs = {"format": FORMAT, "metrics": records, "left_out": list(found.problems)}
-    return table
-
-
-def _column(
-    metric: Metric, pairs: Callable[[Reference], Pairs], resources: Resources
-) -> tuple[np.ndarray | None, dict[str, Any]]:
-    """A metric's values and their record; no values, and the reason, where it is unavailable."""
-    try:
-        judged = pairs(metric.spec.reference)
-        scores = metric.prepare(resources)(judged)
-        summary = summarise(scores.values)
-    except (WeightsError, DataError) as error:
-        return None, {"unavailable": str(error)}
-    record = {
-        "mean": summary.mean,
-        "sd": summary.sd,
-        "n": len(judged),
-        "n_inf": summary.n_inf,
-        "standard_error": scores.standard_error,
-        "notes": list(scores.notes),
-        **provenance(metric, resources),
-    }
-    return scores.values, record
 
 
 def _score_folders(
@@ -191,21 +153,23 @@ def _score_folders(
     out: Path | None,
 ) -> bool:
     found = match_folders(originals, reconstructions)
+    ending = "parquet" if find_spec("pyarrow") else "csv"
     metrics = [find_metric(name) for name in names]
     with TerminalBar(unit="metric") as bar:
         table = folder_scores(found, metrics, resources, bar)
     target = out or reconstructions.resolve().with_name(
-        f"{reconstructions.resolve().name}-scores.parquet"
+        f"{reconstructions.resolve().name}-scores.{ending}"
     )
     write_table(table, target)
     records = table.attrs["metrics"]
-    typer.echo(_record_table(records), err=target == STDOUT)
+    tell = say if target == STDOUT else typer.echo
+    tell(_record_table(records))
     for problem in found.problems:
-        typer.echo(f"Left out: {problem}", err=True)
+        say(f"Left out: {problem}")
     unavailable = _say_unavailable(
         {name: record["unavailable"] for name, record in records.items() if "unavailable" in record}
     )
-    typer.echo(f"Wrote {target}", err=target == STDOUT)
+    tell(f"Wrote {target}")
     return not found.problems and not unavailable
 
 
@@ -234,10 +198,10 @@ def _score_sets(work: Callable[[Report], ScoreBook], out: Path | None, job: Path
     book = books[0]
     if out is not None:
         write_table(book.scores, out)
-    typer.echo(_book_table(book), err=out == STDOUT)
+    (say if out == STDOUT else typer.echo)(_book_table(book))
     unavailable = _say_unavailable(book.unavailable)
     for (title, name), reason in book.refused.items():
-        typer.echo(f"{name} of {title}: {reason}", err=True)
+        say(f"{name} of {title}: {reason}")
     return not unavailable and not book.refused
 
 
@@ -273,8 +237,8 @@ def _with_controls(name: str, resources: Resources) -> list[str]:
     """A metric and, of a SemSim, its own start and its training on shuffled votes, if kept."""
     if not name.startswith("semsim:"):
         return [name]
-    from semsim.comparison.seen_originals import checkpoint_of  # with what trains
     from semsim.learning.controls import controls_of
+    from semsim.metrics.provenance import checkpoint_of  # with what trains
 
     checkpoint = checkpoint_of(name)
     path = resources.checkpoints / f"{checkpoint}.safetensors"
@@ -296,7 +260,7 @@ def _fetch_for(names: Sequence[str], resources: Resources) -> None:
             with TerminalBar(unit="B") as bar:
                 download(name, resources.checkpoints, bar)
         except WeightsError as error:  # the metrics that need it will say so; others go on
-            typer.echo(f"Not fetched: {error}", err=True)
+            say(f"Not fetched: {error}")
 
 
 def _download(names: Sequence[str], checkpoints: Path, report: Report) -> dict[str, Any]:
@@ -316,7 +280,7 @@ def _weight_state(name: str, checkpoints: Path) -> str:
 
 def _say_unavailable(reasons: dict[str, str]) -> bool:
     for name, reason in reasons.items():
-        typer.echo(f"{name} is unavailable: {reason}", err=True)
+        say(f"{name} is unavailable: {reason}")
     return bool(reasons)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -15,10 +16,16 @@ from semsim.comparison.list_judges import Weights
 from semsim.comparison.remarks import metric_remarks, training_remarks
 from semsim.comparison.seen_originals import left_out_remark, seen_by, without
 from semsim.comparison.study_tables import StudyTables
+from semsim.errors import DataError, SettingsError
 from semsim.kept.versions import software_versions
 from semsim.metrics import MetricSpec
 from semsim.progress import Report, silent
+from semsim.reporting.agreement_text import agreement_text
+from semsim.reporting.bundle import write_bundle
+from semsim.reporting.canvas import DOUBLE, Drawn
+from semsim.reporting.figures import figures
 from semsim.reporting.methods import Origin
+from semsim.reporting.report import report_html
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +49,67 @@ class Scored:
         return replace(self, specs=specs, table=self.table[~self.table["metric"].isin(names)])
 
 
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """How well each metric agrees with people, and where the numbers come from.
+
+    As text it is what `python -m semsim compare` prints.
+    """
+
+    analysis: Analysis
+    origin: Origin
+
+    def __str__(self) -> str:
+        return agreement_text(self.analysis, self.origin)
+
+    @property
+    def agreement(self) -> pd.DataFrame:
+        """One row a metric, columns `semsim.analysis.result.AGREEMENT_COLUMNS`."""
+        return self.analysis.agreement
+
+    def figures(self) -> tuple[Drawn, ...]:
+        """Those of the study, then metric by metric, the best agreeing first.
+
+        Each has a title, a caption, its numbers as `frame`, and `draw(width_mm)`, which makes a
+        matplotlib figure.
+        """
+        return figures(self.analysis)
+
+    def report(self, path: Path | str) -> Path:
+        """Write one HTML file with everything, which opens offline; returns its path.
+
+        Raises `SettingsError` where the path ends otherwise than .html or .htm, `DataError` where
+        it cannot be written.
+        """
+        place = check_report(Path(path))
+        text = report_html(self.analysis, self.origin)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise DataError(f"{place} cannot be written ({error}). Choose another file.") from error
+        return place
+
+    def write(
+        self,
+        folder: Path | str,
+        *,
+        overwrite: bool = False,
+        width_mm: float = DOUBLE,
+        report: Report = silent,
+    ) -> Path:
+        """Write report, tables and figures into a folder, as `semsim.reporting.bundle` says."""
+        how: dict[str, Any] = {"overwrite": overwrite, "width_mm": width_mm, "report": report}
+        return write_bundle(self.analysis, Path(folder), self.origin, **how)
+
+
+def check_report(path: Path) -> Path:
+    """`path`, if a report can be called so; raises `SettingsError` otherwise."""
+    if path.suffix not in (".html", ".htm"):
+        raise SettingsError(f"The report is a file that ends in .html; got {path.name!r}.")
+    return path
+
+
 def compared(
     study: StudyTables,
     scored: Scored,
@@ -49,7 +117,7 @@ def compared(
     checkpoints: Path,
     unseen_by: str = "",
     report: Report = silent,
-) -> Analysis:
+) -> Compared:
     """Judge every metric by how well it agrees with people; its notes say what must be known.
 
     A metric whose network ranked the words of the study's lists is left out, and a note says why.
@@ -75,12 +143,13 @@ def compared(
         *training_remarks(analysis, evidence.name, checkpoints),
         *metric_remarks(analysis.specs, scored.facts),
         *foreign_remarks(analysis.specs),
+        *study.remarks,
     ]
-    return replace(analysis, notes=(*analysis.notes, *notes))
+    noted = replace(analysis, notes=(*analysis.notes, *notes))
+    return Compared(analysis=noted, origin=_origin(study, noted, scored.weights))
 
 
-def origin_of(study: StudyTables, analysis: Analysis, weights: Weights) -> Origin:
-    """Where the numbers of a comparison come from, for its report; `weights` as of `Scored`."""
+def _origin(study: StudyTables, analysis: Analysis, weights: Weights) -> Origin:
     used = [weights.get(spec.name, {}) for spec in analysis.specs]
     return Origin(
         protocol=study.protocol,

@@ -1,11 +1,11 @@
 """Metrics of somebody else, whose values came with the data: what must be said of them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
 from semsim.analysis.evidence import LEAKS
-from semsim.errors import SettingsError
+from semsim.errors import DataError, SettingsError
 from semsim.metrics import MetricSpec, find_metric, is_known
 
 
@@ -27,7 +27,7 @@ def spec_of(name: str, scores: pd.DataFrame, directions: Mapping[str, bool]) -> 
             return None
         return MetricSpec(
             name=name,
-            title=name,
+            title=f"{name} (foreign)",
             higher_means_more_leakage=directions[name],
             per_image=bool(scores.loc[scores["metric"] == name, "image_id"].notna().any()),
         )
@@ -38,10 +38,47 @@ def spec_of(name: str, scores: pd.DataFrame, directions: Mapping[str, bool]) -> 
     return spec
 
 
+def specs_of(
+    scores: pd.DataFrame,
+    higher: Sequence[str] = (),
+    lower: Sequence[str] = (),
+    absent: Sequence[str] = (),
+) -> list[MetricSpec]:
+    """The facts of every metric in a table of scores, in the order they come.
+
+    higher, lower: names of metrics the product does not know, by the direction of leakage. absent:
+    further metrics, known here, that may have no scores. Raises `SettingsError` where a direction
+    is missing, given twice, or contradicts a known metric.
+    """
+    for column in ("metric", "image_id"):
+        if column not in scores:
+            raise DataError(f"The table of scores has no column {column}; it has {list(scores)}.")
+    names = [str(name) for name in scores["metric"].dropna().unique()]
+    unscored = sorted({*higher, *lower} - set(names))
+    if unscored:
+        raise SettingsError(
+            f"No scores of {', '.join(unscored)}, whose direction was given. The scores have: "
+            f"{', '.join(names)}."
+        )
+    twice = sorted(set(higher) & set(lower))
+    if twice:
+        raise SettingsError(f"{', '.join(twice)} cannot leak more both ways; give one direction.")
+    directions = directions_in(scores) | dict.fromkeys(higher, True) | dict.fromkeys(lower, False)
+    wanted = dict.fromkeys([*names, *absent])
+    found = {name: spec_of(name, scores, directions) for name in wanted}
+    unknown = [name for name, spec in found.items() if spec is None]
+    if unknown:
+        raise SettingsError(
+            f"The scores have metrics that are not known here: {', '.join(unknown)}. Say of each "
+            "whether higher or lower values leak more: --higher-leaks NAME or --lower-leaks NAME."
+        )
+    return [spec for spec in found.values() if spec is not None]
+
+
 def foreign_remarks(specs: Iterable[MetricSpec]) -> list[str]:
     """A sentence of each metric that is none of ours."""
     return [
-        f"{spec.title} is foreign: its values came with the data and were not computed here."
+        f"{spec.name} is foreign: its values came with the data and were not computed here."
         for spec in specs
         if not is_known(spec.name)
     ]

@@ -7,11 +7,10 @@ from pathlib import Path
 import pandas as pd
 
 from semsim.analysis.result import Analysis
-from semsim.comparison.seen_originals import checkpoint_of
 from semsim.errors import WeightsError
 from semsim.learning.controls import control_remarks
 from semsim.metrics import MetricSpec
-from semsim.metrics.provenance import Training, original_keys, read_training
+from semsim.metrics.provenance import Training, checkpoint_of, original_keys, read_training
 from semsim.reporting.notation import number
 from semsim.words import counted
 

@@ -10,14 +10,8 @@ from semsim.analysis.result import Analysis
 from semsim.errors import DataError, WeightsError
 from semsim.learning.card_promoted import promoted
 from semsim.learning.orders import checkpoint_path
-from semsim.metrics.provenance import control_in, original_keys, read_training
+from semsim.metrics.provenance import original_keys, read_training
 from semsim.words import counted
-
-
-def checkpoint_of(metric: str) -> str:
-    """The SemSim whose checkpoint a metric is of, by the metric's name; "" for another."""
-    family, _, checkpoint = metric.partition("@")[0].partition(":")
-    return checkpoint if family == "semsim" and not control_in(checkpoint) else ""
 
 
 def unseen(labels: pd.DataFrame | None, checkpoints: Path, names: Iterable[str]) -> dict[str, int]:

@@ -17,6 +17,7 @@ class StudyTables:
 
     labels: None where there are votes only. scores: those that came with the study. name, headline:
     of the study, where its tables are not to be asked. importer: by what it was brought in.
+    own: which of the scores somebody brought in beside them, see `own_scores`. remarks: on those.
     """
 
     votes: pd.DataFrame
@@ -25,6 +26,13 @@ class StudyTables:
     name: str | None = None
     headline: str | None = None
     importer: str = ""
+    own: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The name of the study; "" where nothing says it."""
+        return self.name or self._stated("study") or ""
 
     @property
     def protocol(self) -> str | None:

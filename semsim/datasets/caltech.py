@@ -11,6 +11,7 @@ from semsim.datasets.on_disk import (
     balanced_split,
     check_ready,
     fetched,
+    folder_of,
 )
 from semsim.images import is_image_file
 from semsim.types import LabelledImages
@@ -43,7 +44,7 @@ class Caltech101:
 
     @property
     def folder(self) -> Path:
-        return Path(self.root) / "caltech101" / "101_ObjectCategories"
+        return folder_of(self.root) / "caltech101" / "101_ObjectCategories"
 
     def present(self) -> bool:
         return self.folder.is_dir()
@@ -51,7 +52,7 @@ class Caltech101:
     def download(self) -> None:
         from torchvision.datasets import Caltech101 as Download  # slow to import, seldom needed
 
-        fetched(self, lambda: Download(self.root, download=True))
+        fetched(self, lambda: Download(folder_of(self.root), download=True))
 
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test"; `DataError` where the files are missing."""

@@ -12,6 +12,7 @@ from semsim.datasets.on_disk import (
     balanced_split,
     check_ready,
     fetched,
+    folder_of,
 )
 from semsim.errors import DataError
 from semsim.types import LabelledImages
@@ -45,7 +46,7 @@ class CelebA:
 
     @property
     def folder(self) -> Path:
-        return Path(self.root) / "celeba"
+        return folder_of(self.root) / "celeba"
 
     def present(self) -> bool:
         return self._identities.is_file() and (self.folder / "img_align_celeba").is_dir()
@@ -53,7 +54,7 @@ class CelebA:
     def download(self) -> None:
         from torchvision.datasets import CelebA as Download  # slow to import, seldom needed
 
-        fetched(self, lambda: Download(self.root, target_type="identity", download=True))
+        fetched(self, lambda: Download(folder_of(self.root), target_type="identity", download=True))
 
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test"; `DataError` where the files are missing or too few."""

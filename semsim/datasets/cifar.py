@@ -9,6 +9,7 @@ from semsim.datasets.on_disk import (
     check_ready,
     fetched,
     first_of_each,
+    folder_of,
 )
 from semsim.errors import DataError
 from semsim.types import LabelledImages
@@ -33,7 +34,7 @@ class Cifar100:
 
     @property
     def folder(self) -> Path:
-        return Path(self.root) / "cifar-100-python"  # torchvision's name for it
+        return folder_of(self.root) / "cifar-100-python"  # torchvision's name for it
 
     def present(self) -> bool:
         return self.folder.is_dir()
@@ -41,7 +42,7 @@ class Cifar100:
     def download(self) -> None:
         from torchvision.datasets import CIFAR100  # slow to import, seldom needed
 
-        fetched(self, lambda: CIFAR100(self.root, download=True))
+        fetched(self, lambda: CIFAR100(folder_of(self.root), download=True))
 
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test"; the number in an id is the place in the files, from 0.
@@ -53,7 +54,7 @@ class Cifar100:
 
         check_ready(self, "cifar100", split)
         try:
-            files = CIFAR100(self.root, train=split == "train")
+            files = CIFAR100(folder_of(self.root), train=split == "train")
         except (RuntimeError, OSError) as error:
             raise DataError(
                 f"The files in {self.folder} are not those of CIFAR-100 ({error}). Remove them and "

@@ -10,6 +10,7 @@ from semsim.datasets.on_disk import (
     assemble,
     check_ready,
     fetched,
+    folder_of,
 )
 from semsim.errors import DataError, SettingsError
 from semsim.images import is_image_file
@@ -46,7 +47,7 @@ class Imagenette:
 
     @property
     def folder(self) -> Path:
-        return Path(self.root) / _FOLDERS[self.source]
+        return folder_of(self.root) / _FOLDERS[self.source]
 
     def present(self) -> bool:
         return (self.folder / "train").is_dir() and (self.folder / "val").is_dir()
@@ -54,7 +55,7 @@ class Imagenette:
     def download(self) -> None:
         from torchvision.datasets import Imagenette as Files  # slow to import, seldom needed
 
-        fetched(self, lambda: Files(self.root, size=self.source, download=True))
+        fetched(self, lambda: Files(folder_of(self.root), size=self.source, download=True))
 
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test"; `DataError` where the files are missing."""
@@ -63,7 +64,7 @@ class Imagenette:
         check_ready(self, "imagenette", split)
         theirs = "train" if split == "train" else "val"
         try:
-            files = Files(self.root, split=theirs, size=self.source)
+            files = Files(folder_of(self.root), split=theirs, size=self.source)
         except (RuntimeError, OSError, KeyError) as error:
             raise DataError(f"{self.folder} is not Imagenette: {error}.") from error
         names = [synonyms[0] for synonyms in files.classes][: self.classes]

@@ -15,12 +15,13 @@ from PIL import Image
 
 from semsim.errors import DataError, SettingsError
 from semsim.images import from_uint8, open_picture
+from semsim.kept.places import DATA
 from semsim.types import LabelledImages
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-ROOT = "data/datasets"
+ROOT = "data/datasets"  # in a record: of the data folder, wherever that is
 _LIMITS = ("size", "classes", "per_class", "min_images", "test_per_class")
 
 
@@ -59,6 +60,11 @@ class Entry:
     path: Path
     label: int
     id: str
+
+
+def folder_of(root: str) -> Path:
+    """The folder that the setting `root` of a data set means."""
+    return DATA / "datasets" if root == ROOT else Path(root)
 
 
 def check_ready(data: OnDisk, name: str, split: str) -> None:

@@ -14,6 +14,7 @@ from semsim.datasets.on_disk import (
     assemble,
     check_ready,
     fetched,
+    folder_of,
 )
 from semsim.errors import DataError
 from semsim.types import LabelledImages
@@ -50,7 +51,7 @@ class StanfordDogs:
 
     @property
     def folder(self) -> Path:
-        return Path(self.root) / "stanford-dogs"
+        return folder_of(self.root) / "stanford-dogs"
 
     def present(self) -> bool:
         lists = [self.folder / f"{split}_list.mat" for split in ("train", "test")]

@@ -7,11 +7,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
 
-import matplotlib
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from semsim.datasets.on_disk import check_split
+from semsim.kept.extras import matplotlib
 from semsim.types import LabelledImages
 
 # Code points of DejaVu Sans, the font inside matplotlib. Classes that people could not name on a
@@ -129,7 +129,7 @@ def draw(codepoint: int, size: int, rng: np.random.Generator) -> np.ndarray:
 
 @cache
 def _font(points: int) -> ImageFont.FreeTypeFont:
-    path = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
+    path = Path(matplotlib().get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
     return ImageFont.truetype(str(path), points)
 
 

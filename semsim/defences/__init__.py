@@ -16,6 +16,7 @@ DEFENCES: Registry[type[Defence]] = Registry(
     {
         "none": "semsim.defences.none:NoDefence",
         "crop-flip": "semsim.defences.crop_flip:CropFlip",
+        "resized-crop-flip": "semsim.defences.resized_crop_flip:ResizedCropFlip",
         "ats": "semsim.defences.policies:Ats",
         "ops": "semsim.defences.policies:Operations",
         "gradient-noise": "semsim.defences.gradient_noise:GradientNoise",

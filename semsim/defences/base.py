@@ -33,18 +33,26 @@ class Defence(Protocol):
     __dataclass_fields__: ClassVar[dict]
 
     def images(self, images: Tensor, rng: torch.Generator) -> Augmented:
-        """The images that are really trained on, which are also those an attacker can get."""
+        """The images that are really trained on, which are also those an attacker can get.
+
+        images: (N, C, H, W) in [0, 1]; so are those returned. rng: on the CPU; the same draws on
+        every machine.
+        """
         return unchanged(images)
 
     def gradients(
         self, gradients: Sequence[Tensor], rng: torch.Generator, phase: Phase
     ) -> tuple[Tensor, ...]:
-        """The gradients that are used in training, or shared with the attacker."""
+        """The gradients that are used in training, or shared with the attacker.
+
+        gradients: one tensor a parameter, of its shape, and so returned. phase: "train" or
+        "attack", whether they are used or shared.
+        """
         return tuple(gradients)
 
 
 def unchanged(images: Tensor) -> Augmented:
-    """`images` as they are."""
+    """The images, (N, C, H, W), as they are."""
     still = torch.zeros(len(images), dtype=torch.long)
     return Augmented(images=images, shift_x=still, shift_y=still, flipped=still.bool())
 

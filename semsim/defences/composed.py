@@ -26,6 +26,7 @@ class Composed(Defence):
         _defences(self.parts)
 
     def images(self, images: Tensor, rng: torch.Generator) -> Augmented:
+        """As `Defence.images`: of all parts, one after the other."""
         so_far = unchanged(images)
         for defence in _defences(self.parts):
             so_far = _then(so_far, defence.images(so_far.images, rng))
@@ -34,6 +35,7 @@ class Composed(Defence):
     def gradients(
         self, gradients: Sequence[Tensor], rng: torch.Generator, phase: Phase
     ) -> tuple[Tensor, ...]:
+        """As `Defence.gradients`: of all parts, one after the other."""
         shared = tuple(gradients)
         for defence in _defences(self.parts):
             shared = defence.gradients(shared, rng, phase)

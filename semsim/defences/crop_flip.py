@@ -28,6 +28,7 @@ class CropFlip(Defence):
             )
 
     def images(self, images: Tensor, rng: torch.Generator) -> Augmented:
+        """As `Defence.images`: moved, and some mirrored."""
         count, p = len(images), self.padding
         flipped = torch.rand(count, generator=rng) < self.flip
         shift_x, shift_y = torch.randint(-p, p + 1, (2, count), generator=rng)

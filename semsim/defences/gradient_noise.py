@@ -39,6 +39,7 @@ class GradientNoise(Defence):
     def gradients(
         self, gradients: Sequence[Tensor], rng: torch.Generator, phase: Phase
     ) -> tuple[Tensor, ...]:
+        """As `Defence.gradients`: with noise, in the phases it applies to."""
         if self.apply_at not in (phase, "both"):
             return tuple(gradients)
         draw, source = _DRAWS[self.distribution], _source(gradients[0].device, rng, phase)

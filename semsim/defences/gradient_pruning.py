@@ -31,6 +31,7 @@ class GradientPruning(Defence):
     def gradients(
         self, gradients: Sequence[Tensor], rng: torch.Generator, phase: Phase
     ) -> tuple[Tensor, ...]:
+        """As `Defence.gradients`: without the smallest entries, in the phases it applies to."""
         if self.apply_at not in (phase, "both"):
             return tuple(gradients)
         return tuple(_pruned(g, self.rate) for g in gradients)

@@ -65,7 +65,7 @@ class Upload:
     beta: Tensors
 
     def tensors(self) -> dict[str, Tensor]:
-        """All of them under one name each, as "g/…", "sigma/…" and "beta/…"."""
+        """All of them under one name each, as "g/…", "sigma/…" and "beta/…"; shapes as they are."""
         parts = {"g": self.g, "sigma": self.sigma, "beta": self.beta}
         return {
             f"{part}/{name}": value for part, own in parts.items() for name, value in own.items()
@@ -186,7 +186,7 @@ def recover(key: Key, upload: Upload, settings: Pbpfl) -> Recovered:
 
 
 def under(part: str, tensors: Tensors) -> dict[str, Tensor]:
-    """Those of `tensors` whose names start with "part/", without that start."""
+    """Those of `tensors`, of any shape, whose names start with "part/", without that start."""
     start = f"{part}/"
     return {name.removeprefix(start): t for name, t in tensors.items() if name.startswith(start)}
 

@@ -20,8 +20,8 @@ class Pbpfl:
         all clients of a round the same masked model.
     zero_sum: clients add masks that sum to zero over all of them, so that the server learns only
         the sum (the paper's extension). It needs noise_scope "round": recovery is linear, but
-        only under one mask. zero_sum_std: standard deviation of each pair's mask, which has to be
-        large beside the updates, and costs as many digits of the sum as it is larger.
+        only under one mask. zero_sum_digits: binary digits after the point that the hidden numbers
+        keep, of 62; the others hold what is before it.
     tolerance: largest relative rounding error of the recovered gradient that is accepted.
     """
 
@@ -32,16 +32,18 @@ class Pbpfl:
     gamma_high: float = 1.5
     noise_scope: NoiseScope = "client"
     zero_sum: bool = False
-    zero_sum_std: float = 1e4
+    zero_sum_digits: int = 40
     tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
         _check_range("r_low", self.r_low, "r_high", self.r_high)
         _check_range("gamma_low", self.gamma_low, "gamma_high", self.gamma_high)
-        for name in ("a_high", "zero_sum_std", "tolerance"):
+        for name in ("a_high", "tolerance"):
             value = getattr(self, name)
             if not 0 < value < math.inf:
                 raise SettingsError(f"{name} is a positive number; got {value}.")
+        if not 1 <= self.zero_sum_digits <= 60:
+            raise SettingsError(f"zero_sum_digits is 1 to 60; got {self.zero_sum_digits}.")
         if self.noise_scope not in ("round", "client"):
             raise SettingsError(f"noise_scope is 'round' or 'client'; got {self.noise_scope!r}.")
         if self.zero_sum and self.noise_scope == "client":

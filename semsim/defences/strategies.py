@@ -11,7 +11,8 @@ from semsim.registry import Plugin
 # defence, and gradient defences act in training only, so that the attacked gradient is clean.
 # "paper": what Table 3 says. It names the operations otherwise than the code applies them, gives
 # no magnitudes (43-18-18's are taken from the list of ATS) and no crop with the gradient defences;
-# these act wherever a gradient is used, as the text describes a defence.
+# these act wherever a gradient is used, as the text describes a defence. Its crop is drawn as the
+# code does; the one that Table 3 names is `resized-crop-flip`.
 STRATEGIES: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "code": MappingProxyType(

@@ -8,8 +8,19 @@ from semsim.registry import Registry
 
 if TYPE_CHECKING:
     from semsim.federated.networks import Network
+    from semsim.federated.own_table import OwnTable
 
-TABLES = ("diabetes", "breast-cancer")
+TABLES = ("diabetes", "breast-cancer", "digit-values")
+OWN: Registry[type[OwnTable]] = Registry(
+    "table of one's own", {"table": "semsim.federated.own_table:OwnTable"}
+)
+
+
+def is_table(data: str) -> bool:
+    """Whether `data` names numbers to predict, not classes of images."""
+    return data.strip() in TABLES or data.strip().partition(":")[0] in OWN
+
+
 NETWORKS: Registry[Network] = Registry(
     "federated network",
     {

@@ -46,6 +46,8 @@ def canonical_scales(network: LayerGraph) -> dict[str, Tensor]:
 
     A row is what one unit reads, all weights into one channel. Where channels are added to each
     other, their common factor is that of the layer which writes them first. Rows of zeros stay.
+    Returns what `scales_of` returns, in shapes that broadcast to the parameters. Raises
+    `SettingsError` where a layer is not positively homogeneous.
     """
     slots = slots_of(network)
     r = torch.ones(slots.count, dtype=next(network.parameters()).dtype)
@@ -68,7 +70,8 @@ def stripped(
     seen: an eavesdropper's on both links. upload, a: what else passes there, (outputs,).
     gamma: the attacker's γ̂; None guesses it from the received weights by `guessed_gamma`. Whatever
     γ̂ is, g − γ̂σ + γ̂²‖a‖²β is exactly the gradient of the network whose last layer lacks γ̂a1ᵀ: a
-    wrong γ̂ leaves some noise in, but never makes network and gradient disagree.
+    wrong γ̂ leaves some noise in, but never makes network and gradient disagree. Raises
+    `SettingsError` where the observation's model is no `LayerGraph` with a linear layer last.
     """
     network = copy.deepcopy(network_of(seen.model))
     last = _last(network)
@@ -89,7 +92,7 @@ def guessed_gamma(network: LayerGraph, a: Tensor) -> float:
     """γ̂ from the received last layer alone, which is R∘W + γ a 1ᵀ.
 
     The mean over columns of their projection on a, (outputs,): the weights W point anywhere, the
-    noise always along a.
+    noise always along a. Raises `SettingsError` where the last layer is not linear.
     """
     weight = _last(network).weight.detach()
     return ((a @ weight).mean() / a.square().sum()).item()
@@ -142,7 +145,8 @@ def first_layer_distance(
     """How far `found` is from solving ∂W = ∂b xᵀ: ‖∂W − ∂b xᵀ‖ / ‖∂W‖, 0 where it does.
 
     Arguments as in `first_layer_input`; found: what that returns, or another guess of its shape.
-    Like it, it asks for no model, so that an eavesdropper on the uplink alone can compute it.
+    Like it, it asks for no model, so that an eavesdropper on the uplink alone can compute it, and
+    it raises `SettingsError` where the first layer is not linear. found: `network.input_shape`.
     """
     weight, bias = _first_layer(network, gradients)
     x = ((found.to(weight) - network.mean.to(weight)) / network.std.to(weight)).flatten()
@@ -150,7 +154,7 @@ def first_layer_distance(
 
 
 def solved_input(network: LayerGraph, gradients: Mapping[str, Tensor]) -> Reconstruction:
-    """`first_layer_input` of an image as the result of an attack, clamped to [0, 1].
+    """`first_layer_input` of an image as the result of an attack, (C, H, W) clamped to [0, 1].
 
     objective: `first_layer_distance` before clamping; residual, grey_residual: after it, and of a
     mid-grey image. Raises as `first_layer_input` does.

@@ -3,7 +3,7 @@
 import copy
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -12,8 +12,9 @@ from torch import Tensor
 from semsim.defences import pbpfl
 from semsim.errors import DataError
 from semsim.federated.data import Examples, batch_of
-from semsim.federated.settings import FederatedSettings, generator
+from semsim.federated.settings import FederatedSettings
 from semsim.federated.transport import pack, unpack
+from semsim.federated.zero_sum import Agreement, occasion_of
 from semsim.layer_graph import LayerGraph
 
 
@@ -32,6 +33,7 @@ class Client:
 
     number: from 0. examples: its own. architecture: a network of the public shape; its weights are
     not used. share: its part of all examples, by which it weights what zero-sum masks hide.
+    agreement: its side of these masks; a new one where the settings want them.
     """
 
     number: int
@@ -39,13 +41,19 @@ class Client:
     architecture: LayerGraph
     settings: FederatedSettings
     share: float
+    agreement: Agreement | None = None
+
+    def __post_init__(self) -> None:
+        if self.settings.hides_updates and self.agreement is None:
+            object.__setattr__(self, "agreement", Agreement(self.number))
 
     def answer(self, payload: bytes, round_number: int) -> Answer:
         """Train on the model in `payload` and return the update of this round (from 1)."""
         tensors = unpack(payload)
         network = with_weights(self.architecture, pbpfl.under("model", tensors))
         if self.settings.scheme == "pbpfl":
-            return self._pbpfl(pbpfl.Masked(network=network, a=tensors["a"]), round_number)
+            answer = self._pbpfl(pbpfl.Masked(network=network, a=tensors["a"]), round_number)
+            return self._hidden(answer, occasion_of(round_number, payload))
         return self._fedavg(network, round_number)
 
     def members(self, round_number: int, local_step: int = 0) -> list[int]:
@@ -60,14 +68,16 @@ class Client:
         between = time.perf_counter()
         tensors = pbpfl.client_backward(masked, losses).tensors()
         ended = time.perf_counter()
-        if self.settings.masks.zero_sum:
-            tensors = self._hidden(tensors, round_number)
         return Answer(payload=pack(tensors), forward=between - started, backward=ended - between)
 
-    def _hidden(self, tensors: Mapping[str, Tensor], round_number: int) -> dict[str, Tensor]:
+    def _hidden(self, answer: Answer, occasion: bytes) -> Answer:
         """The weighted update under this client's zero-sum mask (the paper's §4 extension)."""
-        masks = zero_sum_masks(tensors, self.number, round_number, self.settings)
-        return {name: self.share * value + masks[name] for name, value in tensors.items()}
+        if self.agreement is None:
+            return answer
+        update = {name: self.share * value for name, value in unpack(answer.payload).items()}
+        digits = self.settings.masks.zero_sum_digits
+        hidden = self.agreement.hidden(update, digits, occasion)
+        return replace(answer, payload=pack(hidden))
 
     def _fedavg(self, network: LayerGraph, round_number: int) -> Answer:
         before = {name: value.detach().clone() for name, value in network.named_parameters()}
@@ -94,7 +104,10 @@ class Client:
 
 
 def plain_loss(network: LayerGraph, batch: Examples, settings: FederatedSettings) -> Tensor:
-    """The mean over a mini-batch of ½‖y − ȳ‖², or of the cross-entropy; a scalar."""
+    """The mean over a mini-batch of ½‖y − ȳ‖², or of the cross-entropy; of shape ().
+
+    Raises `DataError` for the cross-entropy of examples without classes.
+    """
     found = network(batch.inputs)
     if settings.loss == "mse":
         return (found - batch.targets.to(found.dtype)).square().sum(1).mean() / 2
@@ -103,31 +116,12 @@ def plain_loss(network: LayerGraph, batch: Examples, settings: FederatedSettings
     return F.cross_entropy(found, batch.labels)
 
 
-def zero_sum_masks(
-    like: Mapping[str, Tensor], client: int, round_number: int, settings: FederatedSettings
-) -> dict[str, Tensor]:
-    """Masks that sum to zero over all clients, one tensor for each of `like`.
-
-    Every pair of clients shares a seed; the one adds what the other subtracts. Here the shared
-    seeds come from the settings; clients on several machines would have to agree on them in
-    secret from the server. Being real numbers, the masks hide by being large, not perfectly.
-    """
-    masks = {name: torch.zeros_like(value) for name, value in like.items()}
-    for other in range(settings.clients):
-        if other == client:
-            continue
-        low, high = sorted((client, other))
-        rng = generator("zero-sum", settings.seed, round_number, low, high)
-        sign = 1 if client == low else -1
-        for name in sorted(masks):
-            drawn = torch.randn(masks[name].shape, generator=rng, dtype=torch.float64)
-            masks[name] += (sign * settings.masks.zero_sum_std * drawn).to(masks[name])
-    return masks
-
-
 @torch.no_grad()
 def with_weights(architecture: LayerGraph, weights: Mapping[str, Tensor]) -> LayerGraph:
-    """A copy of `architecture` that has `weights`, by parameter name."""
+    """A copy of `architecture` that has `weights`, by parameter name, each of that one's shape.
+
+    Raises `DataError` that names the first that is missing or has another shape.
+    """
     network = copy.deepcopy(architecture)
     for name, parameter in network.named_parameters():
         if name not in weights or weights[name].shape != parameter.shape:

@@ -8,6 +8,7 @@
 What is there already is not computed again, so that an interrupted run goes on.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from semsim.attacks.as_text import read_attack
 from semsim.datasets import DATASETS
 from semsim.defences import pbpfl
 from semsim.errors import SettingsError
-from semsim.federated import NETWORKS, TABLES
+from semsim.federated import NETWORKS, OWN, TABLES, is_table
 from semsim.federated.arms import ARMS
 from semsim.federated.attacks import (
     denoised_outputs,
@@ -27,7 +28,7 @@ from semsim.federated.attacks import (
     has_linear_start,
 )
 from semsim.federated.comparison_job import TRAINING
-from semsim.federated.data import FederatedData, of_images, of_table
+from semsim.federated.data import FederatedData, of_images, of_own_table, of_table
 from semsim.federated.leak import LeakStudy, arms_for, write_arm
 from semsim.federated.rounds import FederatedRun, make_clients, train
 from semsim.federated.settings import FederatedOrder
@@ -48,8 +49,12 @@ class Loaded:
     images: LabelledImages | None
 
 
-def load(text: str) -> Loaded:
-    """The data that `text` names, see `FederatedOrder`."""
+def load(text: str, coding: Mapping[str, Any] | None = None) -> Loaded:
+    """The data that `text` names, see `FederatedOrder`; coding: see `of_own_table`."""
+    if text.strip().partition(":")[0] in OWN:
+        own = read_plugin(OWN, text)
+        table = build(OWN, own.name, own.settings)
+        return Loaded(data=of_own_table(table, coding), images=None)
     if text.strip() in TABLES:
         return Loaded(data=of_table(text.strip()), images=None)
     plugin = read_plugin(DATASETS, text)
@@ -67,7 +72,7 @@ def check_settings(order: FederatedOrder) -> None:
             raise SettingsError(f"{name} is 1 or more; got {getattr(order, name)}.")
     parties = [ARMS[arm] for arm in order.arms]
     lonely = [f"{arm.title!r}" for arm in parties if arm.needs_another_client]
-    if order.images == 1 and lonely and order.data.strip() not in TABLES:
+    if order.images == 1 and lonely and not is_table(order.data):
         raise SettingsError(
             f"Images each is 1, which makes one client; but {', '.join(lonely)} "
             f"need{'s' if len(lonely) == 1 else ''} another client beside it. Take 2 images or "
@@ -241,6 +246,13 @@ def _leak_record(scores: list[ArmScore]) -> dict[str, Any]:
 
 def _table_leak(order: FederatedOrder, data: FederatedData) -> dict[str, Any]:
     """Rows of a table have no pictures; but a biased linear start gives them away exactly."""
+    if len(data.input_shape) > 1:
+        return {
+            "summary": [
+                "Attacks reconstruct images of classes; of these a number is predicted, so that "
+                "none was attacked."
+            ]
+        }
     settings = replace(
         order.training("pbpfl"),
         clients=order.images,

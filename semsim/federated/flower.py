@@ -1,210 +1,321 @@
-"""The same server and clients over a real network, by Flower (an optional extra: `flwr`).
+"""A training between machines over Flower (`flwr`), which is an optional extra with its own folder.
 
-Flower only carries bytes here: what is sent, computed and recovered is that of `train`. A server
-on one machine calls `serve`, and each of its clients, on other machines, `join`:
-
-    network = serve(settings, data, "0.0.0.0:8080")
-    join(settings, data, my_examples, number, "server.example:8080")
-
-In a real training the server's seed has to differ from that of the clients, because masks and
-first weights are drawn from it; the clients' seed only decides the order of their mini-batches.
-Connections are not encrypted: run it in a network that you trust, or through a tunnel.
+Flower's SuperLink runs beside the server, a SuperNode beside each client; between them goes TLS.
+Flower only carries bytes here (`flower_apps`): what is sent, computed and recovered is said by
+`Meeting` and `Guest`, in this process.
 """
 
-import importlib
 import importlib.util
 import os
-from collections.abc import Mapping, Sequence
-from types import ModuleType
+import queue
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, Listener
+from pathlib import Path
 from typing import Any
 
 from semsim.errors import DataError, SettingsError
-from semsim.federated.clients import Client
-from semsim.federated.data import Examples, FederatedData
-from semsim.federated.networks import fresh_network
-from semsim.federated.server import Server
-from semsim.federated.settings import FederatedSettings
-from semsim.layer_graph import LayerGraph
-from semsim.progress import Progress, Report, silent
+from semsim.federated.certificates import AUTHORITY, CERTIFICATE, KEY
+from semsim.federated.meeting import Guest, Meeting, Trained, Wire
+from semsim.kept.places import checkout
 
-_TENSOR_TYPE = "safetensors"
-_PATIENCE = 3600  # seconds in which all clients have to have joined
+RELAY = "SEMSIM_FLOWER_RELAY"  # as in `flower_apps`, which only Flower's python can import
+FLOWER = "SEMSIM_FLOWER"  # the folder of an environment with Flower
+_LINGER = 10.0  # seconds in which a client's last answer can leave
+_STARTING = 120.0  # seconds in which Flower's processes have to answer
+_CONNECTION = "server"
+_PROJECT = """\
+[project]
+name = "semsim-federated"
+version = "1.0.0"
+description = "Hands Flower's messages to semsim."
+license = "Apache-2.0"
+dependencies = []
+
+[tool.flwr.app]
+publisher = "semsim"
+
+[tool.flwr.app.components]
+serverapp = "semsim.federated.flower_apps:server"
+clientapp = "semsim.federated.flower_apps:client"
+"""
 
 
-def is_installed() -> bool:
-    """Whether Flower can be imported."""
-    return importlib.util.find_spec("flwr") is not None
+def flower_folder() -> Path | None:
+    """The environment that Flower is in: the one `FLOWER` names, this one, or that of the Makefile.
+
+    None where there is none.
+    """
+    named = os.environ.get(FLOWER)
+    if named:
+        return Path(named)
+    if importlib.util.find_spec("flwr") is not None:
+        return Path(sys.prefix)
+    own = Path(sys.prefix) / "flower"
+    return own if (own / "bin" / "flower-superlink").exists() else None
 
 
 def serve(
-    settings: FederatedSettings,
-    data: FederatedData,
-    address: str,
-    *,
-    report: Report = silent,
-) -> LayerGraph:
-    """Wait at `address` ("host:port") for all clients, train, and return the true network.
+    make: Callable[[Wire], Meeting], address: str, certificates: Path | None, logs: Path
+) -> Trained:
+    """Hold a meeting at `address` ("host:port") with whoever joins it.
 
-    data: only its shapes and normalisation are used. Raises `SettingsError` where Flower is
-    missing or zero-sum masks are wanted, `DataError` where a client fails.
+    make: the meeting over a wire. certificates: a folder as `write_certificates` makes it; None
+    encrypts nothing. logs: a folder for what Flower says. Raises `SettingsError` where Flower or a
+    certificate is missing, `DataError` where the training cannot go on.
     """
-    _check(settings)
-    common, server_side = _flower("flwr.common"), _flower("flwr.server")
-    strategy = _Strategy(settings, data, common, report)
-    server_side.start_server(
-        server_address=address,
-        config=server_side.ServerConfig(num_rounds=settings.rounds),
-        strategy=strategy,
-    )
-    if strategy.server is None or strategy.done < settings.rounds:
-        reason = strategy.failure or "a client was lost"
-        raise DataError(
-            f"The training ended after {strategy.done} of {settings.rounds} rounds: {reason}"
+    tls = _server_tls(certificates)
+    with _Flower(logs) as flower:
+        control, inner = _free_port(), _free_port()
+        flower.start(
+            "flower-superlink",
+            *("--fleet-api-address", address),
+            *("--control-api-address", f"127.0.0.1:{control}"),
+            *("--serverappio-api-address", f"127.0.0.1:{inner}"),
+            "--disable-runtime-dependency-installation",
+            *tls,
         )
-    return strategy.server.network
+        flower.wait_for(control)
+        flower.submit(control, certificates)
+        with flower.connection() as line:
+            trained = make(_Relayed(line, flower)).held()
+            line.send(None)
+    return trained
 
 
 def join(
-    settings: FederatedSettings,
-    data: FederatedData,
-    examples: Examples,
-    number: int,
-    address: str,
-) -> None:
-    """Take part as client `number` (from 0) with `examples` until the server ends the training.
+    guest: Guest, address: str, authority: Path | None, logs: Path, *, patience: float = 3600.0
+) -> bytes:
+    """Take part in the meeting at `address` to its end; returns the released model (safetensors).
 
-    data: only its shapes and normalisation are used. The first connection is tried for a minute.
+    authority: the certificate that the server's has to be signed by; None takes an unencrypted
+    server. patience: seconds without a word from the server after which this ends.
+    Raises what `serve` raises.
     """
-    _check(settings)
-    common, client_side = _flower("flwr.common"), _flower("flwr.client")
-    client = Client(
-        number=number,
-        examples=examples,
-        architecture=fresh_network(settings, data),
-        settings=settings,
-        share=0.0,  # only zero-sum masks need it
-    )
-    client_side.start_client(
-        server_address=address,
-        client=_participant(client, common, client_side),
-        insecure=True,
-        max_wait_time=60.0,
-    )
+    if authority is not None and not authority.is_file():
+        raise SettingsError(f"There is no certificate {authority}; the server's {AUTHORITY} is it.")
+    tls = ["--insecure"] if authority is None else ["--root-certificates", str(authority.resolve())]
+    with _Flower(logs) as flower:
+        flower.start(
+            "flower-supernode",
+            *("--superlink", address),
+            *("--clientappio-api-address", f"127.0.0.1:{_free_port()}"),
+            *tls,
+        )
+        while guest.released is None:
+            with flower.connection(patience) as line:
+                line.send(guest.answer(*line.recv()))
+            if guest.failure is not None:
+                flower.linger()
+                raise guest.failure
+        flower.linger()
+    return guest.released
 
 
-class _Strategy:
-    """Flower's hooks around a `Server`, which starts once all clients have told their sizes."""
+class _Flower:
+    """Flower's processes, which end with this, and the socket at which their apps call."""
 
-    def __init__(
-        self,
-        settings: FederatedSettings,
-        data: FederatedData,
-        common: ModuleType,
-        report: Report,
-    ) -> None:
-        self.settings, self.data, self.common, self.report = settings, data, common, report
-        self.server: Server | None = None
-        self.proxies: list[Any] = []
-        self.done = 0
-        self.failure = ""
-
-    def initialize_parameters(self, client_manager: Any) -> Any:
-        return self.common.Parameters(tensors=[], tensor_type=_TENSOR_TYPE)
-
-    def configure_fit(self, server_round: int, parameters: Any, client_manager: Any) -> list[Any]:
-        if self.server is None:
-            self._meet(client_manager)
-        if self.server is None or self.failure:
-            return []
-        models = self.server.open_round(server_round)
-        return [
-            (proxy, self.common.FitIns(self._parameters(model), {"round": server_round}))
-            for proxy, model in zip(self.proxies, models, strict=True)
-        ]
-
-    def aggregate_fit(
-        self, server_round: int, results: Sequence[Any], failures: Sequence[Any]
-    ) -> tuple[Any, Mapping[str, Any]]:
-        if self.server is None or failures or len(results) != self.settings.clients:
-            self.failure = f"round {server_round} failed: {list(failures) or 'no answers'}"
-            return None, {}
-        ordered = sorted((answer for _, answer in results), key=lambda a: a.metrics["client"])
-        self.server.close_round([answer.parameters.tensors[0] for answer in ordered])
-        self.done = server_round
-        self.report(Progress(server_round, self.settings.rounds, "rounds"))
-        return self.common.Parameters(tensors=[], tensor_type=_TENSOR_TYPE), {}
-
-    def configure_evaluate(self, server_round: int, parameters: Any, client_manager: Any) -> list:
-        return []
-
-    def aggregate_evaluate(
-        self, server_round: int, results: Any, failures: Any
-    ) -> tuple[None, Mapping[str, Any]]:
-        return None, {}
-
-    def evaluate(self, server_round: int, parameters: Any) -> None:
-        return None
-
-    def _meet(self, client_manager: Any) -> None:
-        """Learn which connection is which client, and how many examples each has."""
-        if not client_manager.wait_for(self.settings.clients, timeout=_PATIENCE):
-            self.failure = f"fewer than {self.settings.clients} clients joined"
-            return
-        ask = self.common.GetPropertiesIns(config={})
-        told = {
-            proxy: proxy.get_properties(ask, timeout=None, group_id=None).properties
-            for proxy in client_manager.all().values()
+    def __init__(self, logs: Path) -> None:
+        folder = flower_folder()
+        if folder is None:
+            raise SettingsError(
+                "Training between machines needs Flower, which is not installed: make flower sets "
+                f"it up; or name the folder of an environment that has it in {FLOWER}. Training in "
+                "one process needs nothing."
+            )
+        self.bin = folder / "bin"
+        self.logs = logs
+        self.home = tempfile.TemporaryDirectory(prefix="semsim-flower-")
+        self.running: list[tuple[subprocess.Popen[bytes], Path]] = []
+        key = secrets.token_bytes(32)
+        self.listener = Listener(authkey=key)
+        self.calls: queue.Queue[Connection] = queue.Queue()
+        self.environment = {
+            **os.environ,
+            "PATH": os.pathsep.join([str(self.bin), os.environ.get("PATH", "")]),
+            "PYTHONPATH": os.pathsep.join(_search()),
+            "FLWR_HOME": self.home.name,
+            "FLWR_TELEMETRY_ENABLED": "0",  # else Flower reports its use
+            "FLWR_DISABLE_UPDATE_CHECK": "1",
+            RELAY: f"{self.listener.address}|{key.hex()}",
         }
-        ordered = sorted(told, key=lambda proxy: told[proxy]["client"])
-        numbers = [told[proxy]["client"] for proxy in ordered]
-        if numbers != list(range(self.settings.clients)):
-            self.failure = f"clients are numbered from 0 without gaps; these joined: {numbers}"
-            return
-        counts = [int(told[proxy]["examples"]) for proxy in ordered]
-        shares = [count / sum(counts) for count in counts]
-        self.proxies = ordered
-        self.server = Server(self.settings, fresh_network(self.settings, self.data), shares)
 
-    def _parameters(self, payload: bytes) -> Any:
-        return self.common.Parameters(tensors=[payload], tensor_type=_TENSOR_TYPE)
+    def __enter__(self) -> "_Flower":
+        self.logs.mkdir(parents=True, exist_ok=True)
+        threading.Thread(target=self._listen, daemon=True).start()
+        if threading.current_thread() is threading.main_thread():  # else they would be left behind
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        return self
 
+    def __exit__(self, *_: object) -> None:
+        for process, _log in self.running:
+            process.terminate()
+        for process, _log in self.running:
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.listener.close()
+        self.home.cleanup()
 
-def _participant(client: Client, common: ModuleType, client_side: ModuleType) -> Any:
-    """Flower's hooks around a `Client`."""
-    good = common.Status(code=common.Code.OK, message="")
+    def start(self, program: str, *arguments: str) -> None:
+        """Start one of Flower's programs, which logs to a file of its name."""
+        log = self.logs / f"{program}.log"
+        with log.open("wb") as file:
+            process = subprocess.Popen(
+                [str(self.bin / program), *arguments],
+                env=self.environment,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            )
+        self.running.append((process, log))
 
-    def get_properties(flower_client: Any, ins: Any) -> Any:
-        properties = {"client": client.number, "examples": len(client.examples)}
-        return common.GetPropertiesRes(status=good, properties=properties)
-
-    def fit(flower_client: Any, ins: Any) -> Any:
-        answer = client.answer(ins.parameters.tensors[0], int(ins.config["round"]))
-        return common.FitRes(
-            status=good,
-            parameters=common.Parameters(tensors=[answer.payload], tensor_type=_TENSOR_TYPE),
-            num_examples=len(client.examples),
-            metrics={"client": client.number},
+    def submit(self, control: int, certificates: Path | None) -> None:
+        """Have the SuperLink at port `control` run `flower_apps`."""
+        home = Path(self.home.name)
+        (home / "app").mkdir()
+        (home / "app" / "pyproject.toml").write_text(_PROJECT, encoding="utf-8")
+        secured = "insecure = true"
+        if certificates is not None:
+            secured = f"root-certificates = '{(certificates / AUTHORITY).resolve()}'"
+        (home / "config.toml").write_text(
+            f"[superlink.{_CONNECTION}]\naddress = 'localhost:{control}'\n{secured}\n",
+            encoding="utf-8",
         )
-
-    # Flower is not there when this file is read, so that its class is extended here.
-    hooks = {"get_properties": get_properties, "fit": fit}
-    return type("Participant", (client_side.Client,), hooks)()
-
-
-def _flower(module: str) -> ModuleType:
-    if not is_installed():
-        raise SettingsError(
-            "Training over a network needs Flower, which is not installed. Install `flwr` in an "
-            "environment of its own beside this program's requirements; training in one process "
-            "needs nothing."
+        done = subprocess.run(
+            [str(self.bin / "flwr"), "run", str(home / "app"), _CONNECTION],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_STARTING,
         )
-    os.environ.setdefault("FLWR_TELEMETRY_ENABLED", "0")  # Flower reports its use otherwise
-    return importlib.import_module(module)
+        if done.returncode:
+            raise DataError(f"Flower did not take the training: {done.stdout}{done.stderr}")
+
+    def wait_for(self, port: int) -> None:
+        """Return once something answers at `port` of this machine."""
+        ends = time.monotonic() + _STARTING
+        while time.monotonic() < ends:
+            self.check()
+            try:
+                with socket.create_connection(("127.0.0.1", port), timeout=1):
+                    return
+            except OSError:
+                time.sleep(0.2)
+        raise DataError(f"Flower did not start within {_STARTING:g} seconds; see {self.logs}.")
+
+    @contextmanager
+    def connection(self, patience: float = _STARTING) -> Iterator[Connection]:
+        """The next call of one of Flower's apps."""
+        ends = time.monotonic() + patience
+        while True:
+            self.check()
+            try:
+                line = self.calls.get(timeout=0.5)
+                break
+            except queue.Empty:
+                if time.monotonic() > ends:
+                    raise DataError(
+                        f"Nothing was heard for {patience:g} seconds; Flower's side of it is in "
+                        f"{self.logs}."
+                    ) from None
+        with line:
+            yield line
+
+    def check(self) -> None:
+        """`DataError` where one of the processes has ended."""
+        for process, log in self.running:
+            if process.poll() is not None:
+                said = log.read_text(encoding="utf-8", errors="replace")[-2000:]
+                raise DataError(f"Flower has ended ({log}): {said}")
+
+    def linger(self) -> None:
+        """Give the last answer time to leave, or the server to hang up."""
+        ends = time.monotonic() + _LINGER
+        while time.monotonic() < ends and all(one.poll() is None for one, _ in self.running):
+            time.sleep(0.2)
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                self.calls.put(self.listener.accept())
+            except OSError:
+                return  # closed
 
 
-def _check(settings: FederatedSettings) -> None:
-    if settings.masks.zero_sum:
-        raise SettingsError(
-            "Zero-sum masks need clients that agree on secrets, which is not done over Flower. "
-            "Take zero_sum=False, or train in one process."
-        )
+@dataclass
+class _Relayed:
+    """`Wire` by what `flower_apps.serve` does with Flower's grid."""
+
+    line: Connection
+    flower: _Flower
+    refused: int = 0
+
+    def nodes(self) -> list[int]:
+        found: list[int] = self._ask("nodes")
+        return found
+
+    def push(self, node: int, kind: str, fields: Mapping[str, Any]) -> str:
+        message: str | None = self._ask("push", node, kind, dict(fields))
+        self.refused += not message
+        return message or f"{_REFUSED}{self.refused}"  # that node has just gone
+
+    def pull(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any] | None]:
+        refused = [message for message in ids if message.startswith(_REFUSED)]
+        rest = [message for message in ids if message not in refused]
+        found: dict[str, Mapping[str, Any] | None] = self._ask("pull", rest) if rest else {}
+        return {**dict.fromkeys(refused), **found}
+
+    def _ask(self, *words: Any) -> Any:
+        try:
+            self.line.send(words)
+            return self.line.recv()
+        except (EOFError, OSError) as error:
+            self.flower.check()
+            raise DataError(f"Flower has hung up; see {self.flower.logs}.") from error
+
+
+_REFUSED = "refused "
+
+
+def _server_tls(certificates: Path | None) -> list[str]:
+    if certificates is None:
+        return ["--insecure"]
+    found = []
+    for option, name in (
+        ("--ssl-ca-certfile", AUTHORITY),
+        ("--ssl-certfile", CERTIFICATE),
+        ("--ssl-keyfile", KEY),
+    ):
+        path = (certificates / name).resolve()
+        if not path.is_file():
+            raise SettingsError(
+                f"{certificates} has no {name}. python -m semsim federated certificates makes a "
+                "folder with what is needed."
+            )
+        found += [option, str(path)]
+    return found
+
+
+def _search() -> list[str]:
+    """Where Flower's python finds `flower_apps`; that of an installed product has it anyhow."""
+    ours = checkout()
+    return [one for one in (str(ours) if ours else "", os.environ.get("PYTHONPATH", "")) if one]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

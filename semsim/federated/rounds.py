@@ -14,7 +14,14 @@ from semsim.federated.data import Examples, FederatedData, deal
 from semsim.federated.networks import fresh_network
 from semsim.federated.server import Server
 from semsim.federated.settings import FederatedSettings, generator
-from semsim.federated.transport import Message, Tap, Transport, numbers_in
+from semsim.federated.transport import (
+    Message,
+    Tap,
+    Transport,
+    numbers_in,
+    pack_keys,
+    unpack_keys,
+)
 from semsim.layer_graph import LayerGraph
 from semsim.progress import Progress, Report, silent
 
@@ -141,6 +148,7 @@ class _Session:
         self.seconds = {"perturb": 0.0, "forward": 0.0, "backward": 0.0, "update": 0.0}
         self.numbers = (0, 0)
         self.kept: list[KeptRound] = []
+        self._agree()
         self.curves: list[Point] = []
         self.evaluate(self.begun)
 
@@ -201,6 +209,21 @@ class _Session:
         self.seconds["backward"] += answer.backward
         up = Message(kind="update", round=number, client=client.number, payload=answer.payload)
         return self.transport.send(up)
+
+    def _agree(self) -> None:
+        """Carry the clients' public keys among them, where zero-sum masks need them."""
+        sides = [client.agreement for client in self.clients if client.agreement]
+        first = self.begun + 1
+        keys = [
+            self.transport.send(
+                Message(kind="key", round=first, client=one.number, payload=pack_keys([one.public]))
+            )
+            for one in sides
+        ]
+        for one in sides:
+            payload = pack_keys([unpack_keys(key)[0] for key in keys])
+            down = Message(kind="keys", round=first, client=one.number, payload=payload)
+            one.agree(unpack_keys(self.transport.send(down)))
 
     def _keep(self, number: int) -> None:
         members = tuple(

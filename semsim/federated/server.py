@@ -9,6 +9,7 @@ from semsim.defences import pbpfl
 from semsim.errors import DataError
 from semsim.federated.settings import FederatedSettings, generator
 from semsim.federated.transport import pack, unpack
+from semsim.federated.zero_sum import summed
 from semsim.layer_graph import LayerGraph
 
 
@@ -40,7 +41,11 @@ class Server:
         return [payload for _, payload in drawn]
 
     def close_round(self, payloads: Sequence[bytes]) -> dict[str, Tensor]:
-        """Take one step with all clients' updates, in order; returns the gradient it went by."""
+        """Take one step with all clients' updates, in order; returns the gradient it went by.
+
+        It has the shape of each parameter, by name. Raises `DataError` for more or fewer updates
+        than clients, and for one that cannot be read.
+        """
         if len(payloads) != len(self.shares):
             raise DataError(
                 f"A round needs the updates of all {len(self.shares)} clients; got {len(payloads)}."
@@ -54,8 +59,10 @@ class Server:
     def _gradient(self, updates: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
         if self.settings.scheme == "fedavg":
             return weighted([pbpfl.under("g", one) for one in updates], self.shares)
-        if self.settings.masks.zero_sum:  # clients have weighted already
-            return self._recovered(self.keys[0], weighted(updates, [1.0] * len(updates)))
+        if self.settings.hides_updates:  # clients have weighted already
+            digits = self.settings.masks.zero_sum_digits
+            total = summed(updates, digits, self.settings.torch_dtype)
+            return self._recovered(self.keys[0], total)
         found = [
             self._recovered(key, update) for key, update in zip(self.keys, updates, strict=True)
         ]
@@ -77,7 +84,7 @@ class Server:
 
 
 def weighted(parts: Sequence[Mapping[str, Tensor]], weights: Sequence[float]) -> dict[str, Tensor]:
-    """Σ weight · part, by name."""
+    """Σ weight · part, by name; tensors of one name have one shape in all parts."""
     total = {name: weights[0] * value for name, value in parts[0].items()}
     for part, weight in zip(parts[1:], weights[1:], strict=True):
         for name, value in part.items():

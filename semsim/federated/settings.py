@@ -75,6 +75,11 @@ class FederatedSettings:
 
         return torch.float64 if self.dtype == "float64" else torch.float32
 
+    @property
+    def hides_updates(self) -> bool:
+        """Whether clients add zero-sum masks, so that the server learns only their sum."""
+        return self.scheme == "pbpfl" and self.masks.zero_sum
+
     def _check_pbpfl(self) -> None:
         if self.loss != "mse":
             raise SettingsError(
@@ -105,7 +110,7 @@ class FederatedOrder:
         "digits",
         "Data",
         "digits, symbols, folder:root=… for images of your own, or a table, which has no pictures "
-        f"to attack: {', '.join(TABLES)}.",
+        f"to attack: {', '.join(TABLES)}, or your own, table:path=bank.csv,target=y.",
     )
     network: str = setting("lenet", "Network", f"{', '.join(NETWORKS)}. Of these mlp-3 for tables.")
     clients: int = setting(3, "Clients", "Clients of the training.", least=1)

@@ -7,6 +7,7 @@ from typing import Any
 from semsim.federated.arms import ARMS
 from semsim.terminal import text_table
 
+NEAR = 0.05  # of SSIM: less is not a difference anybody sees
 COST_COLUMNS = ("perturb", "forward", "backward", "update")  # PP, LFP, LBP, MU of Table 5
 COST_TITLES = ("server masks", "clients forward", "clients backward", "server updates")
 

@@ -2,17 +2,19 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
 from semsim.errors import DataError
 
-Kind = Literal["model", "update"]
+Kind = Literal["model", "update", "key", "keys"]
+_DOWN = ("model", "keys")  # from the server
 _HEADER = 8  # bytes of the length with which safetensors begins
 
 
@@ -20,8 +22,9 @@ _HEADER = 8  # bytes of the length with which safetensors begins
 class Message:
     """One message.
 
-    kind: "model" goes from the server to `client`, "update" from it to the server. round counts
-    from 1. payload: a safetensors file.
+    kind: "model" goes from the server to `client`, "update" from it to the server. Before a
+    training with zero-sum masks a "key" goes to the server and everybody's "keys" from it. round
+    counts from 1. payload: a safetensors file.
     """
 
     kind: Kind
@@ -30,7 +33,7 @@ class Message:
     payload: bytes
 
     def tensors(self) -> dict[str, Tensor]:
-        """What is in the payload, by name."""
+        """What is in the payload, by name, each in the shape in which it was sent."""
         return load(self.payload)
 
 
@@ -53,7 +56,7 @@ class Transport:
 
     def send(self, message: Message) -> bytes:
         """Deliver `message`; returns its payload as the receiver gets it."""
-        if message.kind == "model":
+        if message.kind in _DOWN:
             self.down += len(message.payload)
         else:
             self.up += len(message.payload)
@@ -65,17 +68,34 @@ class Transport:
 
 
 def pack(tensors: Mapping[str, Tensor]) -> bytes:
-    """Tensors as the bytes of a safetensors file."""
+    """Tensors, of any shape and by name, as the bytes of a safetensors file."""
     payload: bytes = save({name: value.detach().contiguous() for name, value in tensors.items()})
     return payload
 
 
 def unpack(payload: bytes) -> dict[str, Tensor]:
-    """The inverse of `pack`; `DataError` where the bytes are not a safetensors file."""
+    """The inverse of `pack`, shapes as they were.
+
+    Raises `DataError` where the bytes are not a safetensors file.
+    """
     try:
         return load(payload)
     except SafetensorError as error:
         raise DataError(f"A message is not a readable safetensors payload ({error}).") from error
+
+
+def pack_keys(keys: Sequence[bytes]) -> bytes:
+    """Public keys, all of one length, in order."""
+    rows = [torch.frombuffer(bytearray(key), dtype=torch.uint8) for key in keys]
+    return pack({"keys": torch.stack(rows)})
+
+
+def unpack_keys(payload: bytes) -> list[bytes]:
+    """The inverse of `pack_keys`; `DataError` where there are none."""
+    tensors = unpack(payload)
+    if set(tensors) != {"keys"} or tensors["keys"].dim() != 2:
+        raise DataError("A message with public keys was expected, and this is another.")
+    return [bytes(row.tolist()) for row in tensors["keys"]]
 
 
 def numbers_in(payload: bytes) -> int:

@@ -13,14 +13,13 @@ from torch import Tensor
 
 from semsim.errors import DataError
 from semsim.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED, yardstick
-from semsim.federated.summary import decibels
+from semsim.federated.summary import NEAR, decibels
 from semsim.images import read_image, read_images
 from semsim.metrics.pixel import psnr
-from semsim.metrics.ssim import ssim
+from semsim.metrics.structural import ssim
 from semsim.sets.reader import read_set
 
 SAME = 1e-6  # gradients closer than this are one gradient with rounding
-NEAR = 0.05  # of SSIM: less is not a difference anybody sees
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ from semsim.federated.arms import View
 from semsim.federated.clients import with_weights
 from semsim.federated.networks import QuadraticClassifier, drawn_network, fresh_network
 from semsim.federated.rounds import FederatedRun, KeptRound
-from semsim.federated.server import weighted
+from semsim.federated.zero_sum import as_numbers, summed
 from semsim.layer_graph import LayerGraph
 from semsim.types import AttackedModel, GradientObservation
 
@@ -73,8 +73,15 @@ def kept_round(run: FederatedRun, round_number: int | None = None) -> KeptRound:
 
 
 def sent(run: FederatedRun, client: int, round_number: int) -> dict[str, Tensor]:
-    """A client's update by name: "g/…", and with PBPFL "sigma/…" and "beta/…"."""
-    return _message(run, "update", client, round_number)
+    """A client's update by name: "g/…", and with PBPFL "sigma/…" and "beta/…".
+
+    Each has the shape of its parameter. Under zero-sum masks the numbers are what the masks make
+    of them. Raises `DataError` where the round was not kept.
+    """
+    update = _message(run, "update", client, round_number)
+    if run.settings.hides_updates:
+        return as_numbers(update, run.settings.masks.zero_sum_digits, run.settings.torch_dtype)
+    return update
 
 
 def received(run: FederatedRun, client: int, round_number: int) -> LayerGraph:
@@ -84,7 +91,10 @@ def received(run: FederatedRun, client: int, round_number: int) -> LayerGraph:
 
 
 def received_noise(run: FederatedRun, client: int, round_number: int) -> Tensor:
-    """PBPFL's vector a that a client got, (outputs,)."""
+    """PBPFL's vector a that a client got, (outputs,).
+
+    Raises `DataError` where the round was not kept, or the run has none.
+    """
     tensors = _message(run, "model", client, round_number)
     if "a" not in tensors:
         raise DataError("Only PBPFL sends a noise vector; this run is FedAvg.")
@@ -94,15 +104,18 @@ def received_noise(run: FederatedRun, client: int, round_number: int) -> Tensor:
 def recovered(run: FederatedRun, client: int, round_number: int) -> dict[str, Tensor]:
     """The gradient of one client as the server knows it, by parameter name.
 
-    With zero-sum masks it is the weighted mean over all clients, the only thing the server gets.
+    Each has the shape of its parameter. With zero-sum masks it is the weighted mean over all
+    clients, the only thing the server gets. Raises `DataError` where the round was not kept.
     """
     kept = kept_round(run, round_number)
     if run.settings.scheme == "fedavg":
         return pbpfl.under("g", sent(run, client, round_number))
     masks, clients = run.settings.masks, range(run.settings.clients)
-    update = sent(run, client, round_number)
-    if masks.zero_sum:
-        update = weighted([sent(run, one, round_number) for one in clients], [1.0] * len(clients))
+    if run.settings.hides_updates:
+        hidden = [_message(run, "update", one, round_number) for one in clients]
+        update = summed(hidden, masks.zero_sum_digits, run.settings.torch_dtype)
+    else:
+        update = sent(run, client, round_number)
     return pbpfl.recover(kept.keys[client], pbpfl.Upload.of(update), masks).gradients
 
 

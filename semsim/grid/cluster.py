@@ -10,13 +10,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from distributed import Client, Event, Future, get_worker
 
 from semsim.device import keep_freed_memory
-from semsim.errors import JobError, StopRequestedError
+from semsim.errors import JobError, MissingExtraError, StopRequestedError
 from semsim.grid.engine import Keep, Leave, Piece, Standing, answer_of, content_of, share_of
 from semsim.grid.machines import check_machines, parcel
 from semsim.progress import Progress
+
+try:
+    from distributed import Client, Event, Future, get_worker
+except ModuleNotFoundError as error:
+    raise MissingExtraError("Work in many processes", "grid") from error
 
 _TICK = 1.0  # seconds between two looks at whether a stop was asked for
 _TELL = 0.5  # seconds between two words of one worker

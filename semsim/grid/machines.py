@@ -7,22 +7,24 @@ a function that travels whole and bytes that it never opens.
 import hashlib
 import logging
 import multiprocessing
-import os
 import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import dask
-from distributed import Client as Client
-from distributed import LocalCluster
-from distributed.utils import get_mp_context
+from semsim.device import cores
+from semsim.errors import JobError, MissingExtraError
+from semsim.kept.places import files_of
 
-from semsim.errors import JobError
+try:
+    import dask
+    from distributed import Client as Client
+    from distributed import LocalCluster
+    from distributed.utils import get_mp_context
+except ModuleNotFoundError as error:
+    raise MissingExtraError("Work in many processes", "grid") from error
 
-PACKAGE = Path(__file__).resolve().parents[1]
 PATIENCE = 20  # seconds until a scheduler that does not answer is given up
 _LARGE = ["distributed", "pandas", "torch._dynamo"]  # the last by every optimiser
 _ENGINE = "semsim.grid.cluster"
@@ -50,7 +52,7 @@ def connect(
             check_machines(client, needs)
             yield client
         return
-    count = workers or os.cpu_count() or 1
+    count = workers or cores()
     quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": logging.ERROR}
     with (
         dask.config.set(_fresh()),
@@ -79,7 +81,7 @@ def _fresh() -> dict[str, str]:
 
 def cores_for_each(workers: int) -> int:
     """Threads of each of so many workers that share the cores of this machine."""
-    return max(1, (os.cpu_count() or 1) // workers)
+    return max(1, cores() // workers)
 
 
 def check_machines(client: Client, needs: str) -> None:
@@ -107,8 +109,9 @@ def check_machines(client: Client, needs: str) -> None:
 def product_version() -> str:
     """What tells one version of the product from another: 12 hex digits over its Python files."""
     digest = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0")
+    package = files_of("semsim")
+    for path in sorted(package.rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode() + b"\0")
         digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()[:12]
 

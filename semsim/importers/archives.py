@@ -28,6 +28,7 @@ _MOST_ENTRIES = 2 * MOST_PICTURES
 _PUT_OFF = 100 * 1000**2  # bytes up to which no archive is a bomb
 _SHRINKS = 200  # times; neither pictures nor tables become smaller than that
 _CHUNK = 1 << 20
+_NO_KIND = "no kind of file that is read"
 _ENCRYPTED = 1  # bit of an entry's flags
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 
@@ -111,7 +112,9 @@ def _wanted(opened: zipfile.ZipFile, archive: Path) -> tuple[list[_Entry], list[
             continue
         key = place.as_posix().lower()  # some file systems ignore case
         if place.suffix.lower() not in READ:
-            unread.append(Unread(place.as_posix(), "no kind of file that is read"))
+            inside = place.suffix.lower() == ".zip"
+            why = "an archive in the archive: unpack it first" if inside else _NO_KIND
+            unread.append(Unread(place.as_posix(), why))
         elif key in entries:
             unread.append(Unread(place.as_posix(), "the archive has two files of this name"))
         else:

@@ -32,7 +32,7 @@ VOTE_TYPES: Mapping[str, str] = {
     "recognised": "bool",
     "rt_ms": "float64",
     **dict.fromkeys(("client_ts", "server_ts"), "datetime64[us, UTC]"),
-    **dict.fromkeys(("display", "status"), "str"),
+    **dict.fromkeys(("display", "views", "status"), "str"),
     "protocol": "int64",
     "vote_id": "str",
     "simulated": "bool",
@@ -72,7 +72,9 @@ def vote_table(rows: pd.DataFrame, *, name: str, headline: str, k: int) -> pd.Da
         "vote_id": _vote_ids(key, name),
         "protocol": 1,
         **dict.fromkeys(("class_name", "expected", "answer", "reason", "display"), ""),
-        **dict.fromkeys(("stratum", "rt_ms", "client_ts", "server_ts", "judges", "lists"), None),
+        **dict.fromkeys(
+            ("stratum", "rt_ms", "client_ts", "server_ts", "views", "judges", "lists"), None
+        ),
     }
     for column, value in known.items():
         default = pd.Series(value, index=table.index, dtype=object)

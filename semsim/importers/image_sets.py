@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from semsim.errors import DataError
-from semsim.images import open_picture, read_image
+from semsim.images import open_picture
 from semsim.importers.findings import Findings, FoundSet, Pair, Unread, first_problem
 from semsim.kept.versions import software_versions
 from semsim.progress import Progress, Report
@@ -83,19 +84,19 @@ def _sizes(pairs: Sequence[Pair], report: Report) -> dict[Path, Size | str]:
 
 def _size(path: Path) -> Size | str:
     try:
-        shape = read_image(path).shape
-        return _unusable(path) or (int(shape[1]), int(shape[2]))
+        with open_picture(path) as file:
+            file.load()  # a file that was cut off shows only here
+            return _unusable(path, file) or (file.height, file.width)
     except DataError as error:
         return str(error)
 
 
-def _unusable(path: Path) -> str | None:
-    with open_picture(path) as file:
-        clear = file.has_transparency_data
-        if clear and np.asarray(file.convert("RGBA"))[..., 3].min() < 255:
-            return f"{path} is partly transparent"
-        if not clear and file.mode not in _MODES:
-            return f"{path} has pixels of kind {file.mode}; expected 8 bits a channel"
+def _unusable(path: Path, file: Image.Image) -> str | None:
+    clear = file.has_transparency_data
+    if clear and np.asarray(file.convert("RGBA"))[..., 3].min() < 255:
+        return f"{path} is partly transparent"
+    if not clear and file.mode not in _MODES:
+        return f"{path} has pixels of kind {file.mode}; expected 8 bits a channel"
     return None
 
 

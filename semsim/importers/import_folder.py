@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 
 from semsim.errors import DataError, SettingsError
 from semsim.importers.findings import FORMAT, HumanTables, ImportPlan
 from semsim.importers.image_sets import copy_set
+from semsim.kept.extras import arrow
 from semsim.kept.versions import software_versions
 from semsim.kept.whole import whole_folders, write_json
 from semsim.progress import Progress, Report, silent
@@ -171,6 +171,22 @@ def read_import(folder: Path) -> Imported:
     )
 
 
+def imported_votes(root: Path, folder: str) -> tuple[str, pd.DataFrame, int]:
+    """What the import in `folder` of `root` is called, its votes, and a number of their state.
+
+    Raises `DataError` for a name that is none of a folder in `root`, or a broken import.
+    """
+    if folder not in import_names(root):
+        raise DataError(f"There is no import {folder!r} in {root}, or it cannot be read.")
+    found = read_import(root / folder)
+    return found.name, found.votes, (root / folder / _TABLES[0]).stat().st_mtime_ns
+
+
+def import_names(root: Path) -> dict[str, str]:
+    """What every import in the folder `root` is called, by its own folder; no broken ones."""
+    return {path.name: one.name for path, one in list_imports(root).items() if not one.problem}
+
+
 def list_imports(root: Path) -> dict[Path, Listed]:
     """Every import in the folder `root`, in order of name; broken ones too, with the reason.
 
@@ -210,6 +226,7 @@ def _read_record(folder: Path) -> dict[str, Any]:
 
 
 def _read_table(path: Path) -> pd.DataFrame:
+    pa = arrow()
     try:
         return pd.read_parquet(path)
     except (OSError, ValueError, pa.ArrowException) as error:

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from semsim.errors import DataError, SemsimError
+from semsim.images import is_image_file
 from semsim.importers.archives import Unpacked, check_folder, inner, is_archive, unpack
 from semsim.importers.findings import Findings, Importer, ImportPlan, Unread
 from semsim.progress import Progress, Report, silent
@@ -18,6 +20,9 @@ class Recognise:
 
     dataset: str = setting("", text="Name of the data set.")
     attack: str = setting("", text="Name of the attack, where no folder has it.")
+    originals: Path | None = setting(
+        None, text="Folder or zip of the originals, where they lie apart; matched by name."
+    )
     classes: Path | None = setting(
         None, text="Class names, one a line, or a table of image_id and class_name."
     )
@@ -61,17 +66,19 @@ def recognise(
     none reads it, and where it is too large, encrypted, broken, or an archive made to do harm.
     """
     at = _opened(source, report)
+    apart = settings.get("originals")
+    clean = None if apart is None else _opened(apart, report)
+    given = {**settings, **({} if clean is None else {"originals": clean.path})}
     tried: list[_Tried] = []
     refusals: dict[str, str] = {}
     for place, (kind, importer) in enumerate(importers.items()):
         report(Progress(place, len(importers), f"trying {kind}"))
-        own = {one.name for one in fields(importer)}
-        chosen = replace(importer, **{key: settings[key] for key in settings if key in own})
         try:
-            found = chosen(at.path, name, silent)
+            chosen = _with(importer, given)
+            found = chosen(at.path, name, partial(_noted, report, kind))
             tried.append(_Tried(kind=kind, settings=asdict(chosen), found=found, place=place))
         except (SemsimError, OSError) as error:
-            refusals[kind] = _without(at.path, str(error))
+            refusals[kind] = _without(at.path, str(error)) or type(error).__name__
     report(Progress(len(importers), len(importers), "tried"))
     if not tried:
         reasons = "\n".join(f"  {kind}: {why}" for kind, why in refusals.items())
@@ -83,9 +90,24 @@ def recognise(
         kind=best.kind,
         source=source,
         settings=best.settings,
-        found=_told(best.found, at),
+        found=_told(_told(best.found, at), clean),
         refusals=refusals,
-        held=at.held,
+        held=at.held if clean is None else (at.held, clean.held),
+    )
+
+
+def _noted(report: Report, kind: str, progress: Progress) -> None:
+    report(replace(progress, note=f"{progress.note} ({kind})"))
+
+
+def _with(importer: Importer, settings: Mapping[str, Any]) -> Importer:
+    """An importer with those of the settings that it has; `DataError` for one that it must have."""
+    kinds = {one.name: one.type for one in fields(importer)}
+    if "originals" in settings and "originals" not in kinds:
+        raise DataError("takes no originals that lie apart")
+    chosen = {key: value for key, value in settings.items() if key in kinds}
+    return replace(
+        importer, **{key: str(one) if kinds[key] is str else one for key, one in chosen.items()}
     )
 
 
@@ -99,7 +121,7 @@ def _opened(source: Path, report: Report) -> _Source:
         return _Source(path=source)
     held = unpack(source, report)
     files = [path for path in held.folder.rglob("*") if path.is_file()]
-    alone = len(files) == 1
+    alone = len(files) == 1 and not is_image_file(files[0])
     return _Source(path=files[0] if alone else inner(held.folder), held=held, unread=held.unread)
 
 
@@ -109,9 +131,9 @@ def _behind(one: _Tried, best: _Tried) -> str:
     return f"but no better than {best.kind}"
 
 
-def _told(found: Findings, at: _Source) -> Findings:
+def _told(found: Findings, at: _Source | None) -> Findings:
     """`found` with what the archive left out, and without the folder it was unpacked in."""
-    if at.held is None:
+    if at is None or at.held is None:
         return found
     named = [Unread(one.where, _without(at.held.folder, one.why)) for one in found.unread]
     return replace(found, unread=(*at.unread, *named))

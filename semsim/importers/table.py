@@ -60,7 +60,7 @@ class Table:
 
     def __call__(self, source: Path, name: str, report: Report = silent) -> Findings:
         """The votes of the table, and the labels and scores its settings name."""
-        given, (scored, leaks) = _assignments("given", self.given), self._score_columns()
+        given, (scored, leaks) = _assignments("given", self.given), score_columns(self.scores)
         table = read_text_table(source)
         table.columns(self.model, self.image_id, *given.values(), *(c for c, _ in scored.values()))
         constant = _constants(table)
@@ -157,22 +157,27 @@ class Table:
             key = key[cells["kind"].isna() | (cells["kind"] == "reconstruction")]
         return key.dropna()
 
-    def _score_columns(self) -> tuple[dict[str, tuple[str, float]], dict[str, str]]:
-        """Column and divisor by metric, and which way those leak that are not known here."""
-        columns, leaks = {}, {}
-        for metric, source in _assignments("scores", self.scores).items():
-            found = _SCORE.fullmatch(source)
-            if found is None:
-                raise SettingsError(
-                    f"scores: {source!r} should be column or column/number, of a metric of your "
-                    "own with :higher or :lower behind it."
-                )
-            columns[metric] = (found["column"], float(found["divisor"] or 1))
-            if found["way"] and not is_known(metric):
-                leaks[metric] = found["way"]
-            else:
-                _check_way(metric, found["way"])
-        return columns, leaks
+
+def score_columns(text: str) -> tuple[dict[str, tuple[str, float]], dict[str, str]]:
+    """Column and divisor by metric, and which way those leak that are not known here.
+
+    text: metric=column, metric=column/number or, of one's own, name=column:lower, with commas.
+    Raises `SettingsError` for anything else, and for a known metric that leaks the other way.
+    """
+    columns, leaks = {}, {}
+    for metric, source in _assignments("scores", text).items():
+        found = _SCORE.fullmatch(source)
+        if found is None:
+            raise SettingsError(
+                f"scores: {source!r} should be column or column/number, of a metric of your "
+                "own with :higher or :lower behind it."
+            )
+        columns[metric] = (found["column"], float(found["divisor"] or 1))
+        if found["way"] and not is_known(metric):
+            leaks[metric] = found["way"]
+        else:
+            _check_way(metric, found["way"])
+    return columns, leaks
 
 
 def _check_way(metric: str, way: str | None) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 
 from semsim.errors import DataError
 from semsim.importers.findings import Unread
+from semsim.kept.extras import arrow
 from semsim.words import counted
 
 _DELIMITERS = ",;\t"
@@ -46,6 +46,7 @@ def read_text_table(path: Path) -> TextTable:
     readers = {".csv": _read_csv, ".txt": _read_csv, ".tsv": _read_csv, ".parquet": _read_parquet}
     if path.suffix.lower() not in readers:
         raise DataError(f"{path} should end in .csv, .tsv, .txt or .parquet.")
+    pa = arrow()
     try:
         table = readers[path.suffix.lower()](path)
     except (OSError, ValueError, csv.Error, pa.ArrowException) as error:

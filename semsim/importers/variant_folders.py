@@ -17,7 +17,7 @@ from semsim.attacks import ATTACKS
 from semsim.errors import DataError
 from semsim.images import is_image_file
 from semsim.importers.class_names import UNKNOWN, all_classes, read_class_table
-from semsim.importers.file_names import Tree
+from semsim.importers.file_names import Tree, below
 from semsim.importers.findings import Findings, Pair, Unread, first_problem
 from semsim.importers.image_sets import find_sets, slug
 from semsim.progress import Report, silent
@@ -41,7 +41,9 @@ Folders = tuple[str, ...]
 class VariantFolders:
     """Folders of pictures of the same names: one of originals, one for each model or variant."""
 
-    originals: str = setting("", text="Name of the originals' folder, where it is an unusual one.")
+    originals: str = setting(
+        "", text="Name of the originals' folder, where it is an unusual one or lies elsewhere."
+    )
     dataset: str = setting("unknown", text="Name of the data set.")
     attack: str = setting("unknown", text="Name of the attack, where no folder has it.")
     attacks: str = setting("", text="Folders that are attacks by other names, with commas.")
@@ -49,7 +51,7 @@ class VariantFolders:
 
     def __call__(self, source: Path, name: str, report: Report = silent) -> Findings:
         """One reconstruction set a variant, named as its folder."""
-        tree = _read(source, self.originals)
+        tree = _read(source, self.originals, name)
         table = self.classes or _class_table(tree)
         classes = {} if table is None else read_class_table(table)
         disputed = _disputed(tree)
@@ -105,10 +107,12 @@ class _Variants(Tree):
         return sorted({*own, *self.variants[folders]})
 
 
-def _read(source: Path, called: str) -> _Variants:
+def _read(source: Path, called: str, name: str) -> _Variants:
     if not source.is_dir():
         raise DataError(f"{source} is not a folder.")
+    apart = _elsewhere(called)
     tree, rest = _Variants(root=source), []
+    flat = () if apart is None else (name,)  # whose originals lie elsewhere may have no folders
     for path in sorted(one for one in source.rglob("*") if not one.is_dir()):
         inner = path.relative_to(source).parts
         if any(part.startswith((".", "__MACOSX")) for part in inner):
@@ -118,10 +122,11 @@ def _read(source: Path, called: str) -> _Variants:
             tree.leave_out("not an image file", path)
         elif (found := _original(inner[:-1], path.stem, called)) is not None:
             _take_original(tree, *found, path)
-        elif len(inner) == 1:
+        elif not (inner[:-1] or flat):
             tree.leave_out("not in a folder", path)
         else:
-            rest.append((inner[:-1], path))
+            rest.append((inner[:-1] or flat, path))
+    _take_apart(tree, apart)
     if not tree.originals:
         raise DataError(_without_originals(source, called))
     for folders, path in rest:
@@ -140,6 +145,21 @@ def _original(folders: Folders, stem: str, called: str) -> tuple[Folders, str, s
             below = folders[place + 1 :]
             return _plain(folders[:place]), below[-1] if below else "", name
     return (folders, "", name) if role in ORIGINALS and folders and not called else None
+
+
+def _elsewhere(called: str) -> Path | None:
+    folder = Path(called)
+    return folder if folder.is_absolute() and folder.is_dir() else None
+
+
+def _take_apart(tree: _Variants, folder: Path | None) -> None:
+    """The pictures of another folder are originals for all; a folder in it is their class."""
+    if folder is None:
+        return
+    for path in sorted(one for one in folder.rglob("*") if is_image_file(one)):
+        inner = path.relative_to(folder).parts[:-1]
+        kind = inner[-1] if inner and inner[-1].lower() not in ORIGINALS else ""
+        _take_original(tree, (), kind, _parted(path.stem)[0], path)
 
 
 def _parted(stem: str) -> tuple[str, str]:
@@ -221,7 +241,7 @@ def _disputed(tree: _Variants) -> dict[str, str]:
     return {
         name: (
             "several originals have this name: "
-            + ", ".join(paths[0].relative_to(tree.root).as_posix() for paths in found.values())
+            + ", ".join(below(paths[0], tree.root) for paths in found.values())
         )
         for name, found in files.items()
         if len(found) > 1

@@ -45,12 +45,12 @@ from semsim.jobs.progress_log import (
     read_recent,
     seconds_left,
 )
+from semsim.kept.places import checkout
 from semsim.kept.whole import write_json, write_text
 from semsim.progress import Progress, Report, silent
 
 log = logging.getLogger(__name__)
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 PROGRAM = ("-m", "semsim")
 ORDER_FILE = "order.json"
 T = TypeVar("T")
@@ -378,7 +378,7 @@ def _spawn(job: Job) -> None:
     with open(job.folder / "log.txt", "ab") as log:
         process = subprocess.Popen(
             command,
-            cwd=REPOSITORY,
+            cwd=checkout(),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

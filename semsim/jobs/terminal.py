@@ -4,18 +4,16 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
-import typer
-
 from semsim.jobs.folders import Job, run_as_job
 from semsim.kept.whole import sweep
 from semsim.progress import Report
-from semsim.terminal import TerminalBar
+from semsim.terminal import TerminalBar, say
 
 
 def carry_out(job: Job, work: Callable[[Report], dict[str, Any]]) -> dict[str, Any] | None:
     """Do `work` as `job`, showing how far it is; None where it was stopped as asked.
 
-    Ctrl-C ends the command with 130, after the command that goes on has been printed. What killed
+    Ctrl-C ends the command, which then says what goes on: `KeyboardInterrupt` has it. What killed
     writers have left in the data folder goes.
     """
     sweep(job.folder.parents[1])
@@ -24,8 +22,7 @@ def carry_out(job: Job, work: Callable[[Report], dict[str, Any]]) -> dict[str, A
             outcome = run_as_job(job.folder, work, also=show)
     except KeyboardInterrupt:
         again = shlex.join(job.command)
-        typer.echo(f"\nStopped. To go on: python -m semsim {again}", err=True)
-        raise typer.Exit(130) from None
+        raise KeyboardInterrupt(f"To go on: python -m semsim {again}") from None
     if outcome is None:
-        typer.echo("Stopped as asked; it can be resumed.", err=True)
+        say("Stopped as asked; it can be resumed.")
     return outcome

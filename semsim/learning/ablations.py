@@ -109,7 +109,7 @@ def arms(plan: StudyPlan) -> tuple[Arm, ...]:
     setting = STUDIES[plan.what].setting
     return tuple(
         Arm(
-            name=f"{_plain(value)}-seed-{seed}",
+            name=f"{plain_name(value)}-seed-{seed}",
             value=value,
             seed=seed,
             settings=replace(plan.settings, seed=seed, **({setting: value} if setting else {})),
@@ -190,6 +190,6 @@ def _facts(row: Mapping[str, Any], scope: str) -> dict[str, Any]:
     return {"value": str(row["value"]), "n_originals": row["n_originals"], **known}
 
 
-def _plain(value: Any) -> str:
+def plain_name(value: Any) -> str:
     """The value as a part of a name of a file."""
     return "".join(c if c.isascii() and (c.isalnum() or c == ".") else "-" for c in str(value))

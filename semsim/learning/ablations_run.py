@@ -276,8 +276,8 @@ def queue_judged(asked: JudgedOrder, material: Material, place: Workplace, root:
         root,
         kind=orders.KIND,
         title=f"Train {order.name}" + (" on simulated votes" if facts.simulated else ""),
-        order=TrainingJob(asked=asked, place=_resolved(place)),
-        files={**_tables(material), orders.FACTS_FILE: asdict(facts)},
+        order=TrainingJob(asked=asked, place=resolved(place)),
+        files={**tables_of(material), orders.FACTS_FILE: asdict(facts)},
     )
 
 
@@ -292,18 +292,18 @@ def queue_study(plan: StudyPlan, material: Material, place: Workplace, root: Pat
     place.judging()
     title = f"Study of SemSim: {STUDIES[plan.what].title.lower()}"
     title += " on simulated votes" if is_simulated(material.labels) else ""
-    order = StudyJob(plan=plan, place=_resolved(place))
-    return jobs.create(root, kind=STUDY_KIND, title=title, order=order, files=_tables(material))
+    order = StudyJob(plan=plan, place=resolved(place))
+    return jobs.create(root, kind=STUDY_KIND, title=title, order=order, files=tables_of(material))
 
 
 def do_training(order: TrainingJob, folder: Path, report: Report) -> dict[str, Any]:
     """What the training's job in `folder` was asked to do."""
-    return train_and_judge(order.asked, _material_in(folder), order.place, folder, report)
+    return train_and_judge(order.asked, material_in(folder), order.place, folder, report)
 
 
 def do_study(order: StudyJob, folder: Path, report: Report) -> dict[str, Any]:
     """What the study's job in `folder` was asked to do."""
-    return run_study(order.plan, _material_in(folder), order.place, folder, report)
+    return run_study(order.plan, material_in(folder), order.place, folder, report)
 
 
 def read_material(labels: Path, votes: Path | None) -> Material:
@@ -317,16 +317,19 @@ def read_material(labels: Path, votes: Path | None) -> Material:
         raise DataError(f"{labels} and {votes} are no tables to read ({error}).") from error
 
 
-def _material_in(folder: Path) -> Material:
+def material_in(folder: Path) -> Material:
+    """The tables that a job's folder keeps."""
     return read_material(folder / _LABELS_FILE, folder / _VOTES_FILE)
 
 
-def _tables(material: Material) -> dict[str, pd.DataFrame]:
+def tables_of(material: Material) -> dict[str, pd.DataFrame]:
+    """The files by which a job's folder keeps its tables."""
     tables = {_LABELS_FILE: material.labels}
     return tables if material.votes is None else {**tables, _VOTES_FILE: material.votes}
 
 
-def _resolved(place: Workplace) -> Workplace:
+def resolved(place: Workplace) -> Workplace:
+    """The same place from wherever the job is carried out."""
     return replace(place, checkpoints=place.checkpoints.resolve(), scores=place.scores.resolve())
 
 

@@ -23,12 +23,18 @@ def load_table(paths: Sequence[Path], side: int) -> Tensor:
 
 
 def take(table: Tensor, numbers: np.ndarray) -> Tensor:
-    """The numbered images of `table`, float32 in [0, 1]."""
+    """The numbered images of `table`: (M, 3, S, S) float32 in [0, 1].
+
+    table: (N, 3, S, S) uint8, as of `load_table`. numbers: (M,) int, each below N.
+    """
     return table[torch.from_numpy(numbers)].float() / 255
 
 
 def channel_statistics(table: Tensor) -> tuple[list[float], list[float]]:
-    """Mean and standard deviation of each channel of a uint8 table, in units of [0, 1]."""
+    """Mean and standard deviation of each channel of a table, in units of [0, 1].
+
+    table: (N, C, H, W) uint8. A channel that never changes has 1/255 for its deviation.
+    """
     values = table.permute(1, 0, 2, 3).flatten(1).double() / 255
     # A channel that never changes must not be divided by nothing.
     return values.mean(1).tolist(), values.std(1).clamp_min(1 / 255).tolist()

@@ -10,6 +10,7 @@ import pandas as pd
 
 from semsim.analysis.evidence import TARGET
 from semsim.errors import WeightsError
+from semsim.kept.places import files_of
 from semsim.kept.whole import write_json, write_text
 from semsim.learning.controls import WHAT, verdict_of
 from semsim.reporting.notation import target_text
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 FORMAT = "semsim-card/1"
 NOT_STATED = "not stated"
 HEADS = ("Metric", "ρ", "τ", "AUC pooled", "AUC within model", "AUC within original")
-_TEMPLATE = Path(__file__).with_name("card.md.jinja")
+_TEMPLATE = files_of("semsim.learning") / "card.md.jinja"
 _HUB_METRICS = ("spearmanr", "kendalltau", "roc_auc", "roc_auc", "roc_auc")  # of `HEADS`
 _HUB_LICENCES = (
     *("apache-2.0", "mit", "bsd-3-clause", "gpl-3.0", "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0"),

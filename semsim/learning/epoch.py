@@ -95,7 +95,10 @@ def run_epoch(
 
 
 def embed(model: SemSimModel, table: Tensor, numbers: np.ndarray) -> Tensor:
-    """Features (len(table), d) on the CPU, as scoring would make them; NaN to other numbers."""
+    """Features, (N, d) on the CPU, as scoring would make them; NaN to other numbers.
+
+    table: (N, 3, S, S) uint8. numbers: (M,) int, of the images that are asked about.
+    """
     features = torch.full((len(table), model.width), torch.nan)
     model.eval()
     with torch.inference_mode():

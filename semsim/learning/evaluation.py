@@ -28,7 +28,6 @@ BASELINES = (
     *("mse", "psnr", "ssim", "lpips-alex", "lpips-squeeze"),
     *("fd:recogniser", "recogniser"),
 )
-SCOPES = ("pooled", "within model", "within original")
 HUMAN = "human"  # the "metric" that is one annotator against the others
 _FROM_LABELS = "labels"
 _VOTE_COLUMNS = [*IMAGE_KEY, "annotator", "answer", "recognised"]

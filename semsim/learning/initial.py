@@ -66,8 +66,8 @@ def identify(backbone: str, weights: str) -> str:
     digest, facts = f"sha256:{sha256_of(Path(weights))}", start_facts(Path(weights))
     if facts is None:
         return digest
-    seed = facts["settings"]["seed"]
-    return f"{digest}, a classifier of the training split of {facts['dataset']}, seed {seed}"
+    seed, mark = facts["settings"]["seed"], _mark(facts)
+    return f"{digest}, a classifier of the training split of {facts['dataset']}, seed {seed}{mark}"
 
 
 def absolute(weights: str) -> str:
@@ -94,10 +94,15 @@ def start_facts(path: Path) -> dict[str, Any] | None:
         return None
 
 
+def _mark(facts: Mapping[str, Any]) -> str:
+    """That a classifier is no better than guessing, where it is not."""
+    return ", at chance" if facts.get("at_chance") else ""
+
+
 def _says(path: Path) -> str:
     facts = start_facts(path)
     if facts is not None:
-        return f"{facts['settings']['backbone']}, classifier of {facts['dataset']}"
+        return f"{facts['settings']['backbone']}, classifier of {facts['dataset']}{_mark(facts)}"
     try:
         training = read_training(path)
     except WeightsError:

@@ -48,7 +48,7 @@ class ContrastiveLoss:
     def __call__(
         self, anchors: Tensor, positives: Tensor, negatives: Tensor, weights: Tensor | None = None
     ) -> Tensor:
-        """As of `TripletLoss`."""
+        """As `TripletLoss.__call__`: a scalar from features (N, d), weights (N,)."""
         loss = losses.ContrastiveLoss(pos_margin=0.0, neg_margin=self.margin, **_exactly())
         terms = _terms(loss, anchors, positives, negatives)
         return _average(terms["pos_loss"]["losses"] + terms["neg_loss"]["losses"], weights)
@@ -68,7 +68,10 @@ class PooledLoss:
     def __call__(
         self, anchors: Tensor, positives: Tensor, negatives: Tensor, weights: Tensor | None = None
     ) -> Tensor:
-        """As of `TripletLoss`; a pair of triplets counts as the product of their weights."""
+        """As `TripletLoss.__call__`: a scalar from features (N, d), weights (N,).
+
+        A pair of triplets counts as the product of their weights.
+        """
         exact = torch.promote_types(anchors.dtype, torch.float32)
         _check_same([anchors, positives, negatives])
         anchors, positives, negatives = (p.to(exact) for p in (anchors, positives, negatives))

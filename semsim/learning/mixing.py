@@ -39,7 +39,10 @@ def run_mixing(model: SemSimModel, material: Material, settings: TrainSettings) 
 
 
 def block_distances(model: SemSimModel, table: Tensor, pairs: np.ndarray) -> np.ndarray:
-    """Squared distances (M, B) of each block between the images numbered in `pairs`, (M, 2)."""
+    """Squared distances (M, B) of each block between the images numbered in `pairs`, (M, 2).
+
+    table: (N, 3, S, S) uint8. Returns float64, on the CPU.
+    """
     model.eval()
     found = []
     with torch.inference_mode():
@@ -53,7 +56,10 @@ def block_distances(model: SemSimModel, table: Tensor, pairs: np.ndarray) -> np.
 
 
 def balance(model: SemSimModel, table: Tensor, pairs: np.ndarray) -> None:
-    """Make every block count alike over `pairs`: what a mixed SemSim is before it sees a vote."""
+    """Make every block count alike over `pairs`: what a mixed SemSim is before it sees a vote.
+
+    table: (N, 3, S, S) uint8. pairs: (M, 2) int, numbers of its images. Changes the model.
+    """
     mean = block_distances(model, table, pairs).mean(axis=0)
     model.weights.copy_(torch.from_numpy(1 / np.maximum(mean, 1e-12)))
 

@@ -14,6 +14,7 @@ from semsim.metrics.backbones import make_backbone
 from semsim.metrics.network import resize
 from semsim.progress import Report, silent
 from semsim.registry import check_settings, setting
+from semsim.targets.chance import facts_of_test
 from semsim.targets.degrade import degrade
 from semsim.targets.model import TargetModel
 from semsim.targets.train import Training, accuracy, carry_out
@@ -26,6 +27,8 @@ from semsim.weights import write_tensors
 class PretrainSettings:
     """Settings of one classifier; its network must be that of the SemSim which starts from it.
 
+    lr: 0 takes 0.05 where the network normalises what passes through it, else 0.01: at more, some
+    trainings of LeNet end where guessing does.
     The seed should be no annotator's: simulated ones answer by classifiers of seeds above 1000.
     """
 
@@ -33,7 +36,7 @@ class PretrainSettings:
     small_stem: bool = True
     input_size: int = setting(32, least=1)
     epochs: int = setting(20, least=1)
-    lr: float = 0.05
+    lr: float = setting(0.0, least=0)
     batch_size: int = setting(64, least=1)
     flip: float = 0.5  # chance of mirroring an image, beside moving it
     degrade: bool = True  # blur, noise and washed-out contrast on about two images in three
@@ -73,7 +76,7 @@ def pretrain(
         defence=CropFlip(flip=settings.flip),
         settings=ClassifierTraining(
             epochs=settings.epochs,
-            lr=settings.lr,
+            lr=_rate(settings),
             batch_size=settings.batch_size,
             seed=settings.seed,
         ),
@@ -89,17 +92,29 @@ def save_start(
 ) -> None:
     """Write the network without its classifier, with what made it; whole or not at all.
 
-    facts: where it comes from, such as the data set and its accuracy; a model card repeats them.
+    facts: where it comes from: the data set, and how good it is there, see
+        `semsim.targets.chance.facts_of_test`; a model card repeats them.
     """
     weights = {**model.body.state_dict(), "mean": model.mean, "std": model.std}
-    config = json.dumps({"settings": asdict(settings), **facts})
+    config = json.dumps({"settings": asdict(settings) | {"lr": _rate(settings)}, **facts})
     write_tensors(path, weights, {"kind": START_KIND, "config": config})
 
 
-def start_accuracy(model: TargetModel, data: LabelledImages) -> float:
-    """Share of `data`, of any size, that the classifier names right."""
+def goodness_of_start(model: TargetModel, data: LabelledImages) -> dict[str, Any]:
+    """How much of `data`, of any size, the classifier names right, and whether guessing does."""
     with torch.inference_mode():
-        return accuracy(model, _sized(data, model.size[0]))
+        share = accuracy(model, _sized(data, model.size[0]))
+    return facts_of_test(share, len(data), len(data.classes))
+
+
+def _rate(settings: PretrainSettings) -> float:
+    """The learning rate that `settings` mean."""
+    if settings.lr:
+        return settings.lr
+    with torch.device("meta"):
+        body, _ = make_backbone(settings.backbone, settings.small_stem, settings.input_size)
+    normalises = any("Norm" in type(layer).__name__ for layer in body.modules())
+    return 0.05 if normalises else 0.01
 
 
 def _sized(data: LabelledImages, side: int) -> LabelledImages:

@@ -43,7 +43,7 @@ def draw(
 
     Those of one original come together, as far as a batch of `settings.batch_size` then still
     holds triplets of `ORIGINALS_A_BATCH` originals, where it is no smaller and there are so many.
-    features: (number of images, d) by number of image; semi-hard mining needs them.
+    features: (N, d), by number of image; semi-hard mining needs them.
     """
     count = settings.triplets_per_original
     piles = []
@@ -62,7 +62,7 @@ def draw(
 
 
 def semi_hard(plus: float, minus: np.ndarray, margin: float, rng: np.random.Generator) -> int:
-    """Which of the candidates at distances `minus` to set against a positive at `plus`.
+    """Which of the candidates at distances `minus`, (K,), to set against a positive at `plus`.
 
     By chance one that is farther than the positive but inside the margin (Schroff et al. 2015,
     §3.2); where there is none, the mildest of those that are nearer, else the nearest.

@@ -20,15 +20,26 @@ from semsim.metrics.base import (
     Summary,
     summarise,
 )
-from semsim.metrics.fid import Fid, Kid
-from semsim.metrics.lpips import Lpips
-from semsim.metrics.ms_ssim import MsSsim
+from semsim.metrics.functions import (
+    fid,
+    kid,
+    lpips,
+    ms_ssim,
+    mse,
+    psnr,
+    psnr_registered,
+    ssim,
+    ssim_registered,
+)
+from semsim.metrics.inception import Fid, Kid
+from semsim.metrics.multi_scale import MsSsim
+from semsim.metrics.perceptual import Lpips
 from semsim.metrics.pixel import Mse, Psnr
 from semsim.metrics.recogniser import JUDGES, ClassifierDistance, Recogniser
 from semsim.metrics.reference import SUFFIX, AgainstAttacked
 from semsim.metrics.registered import PsnrRegistered, SsimRegistered
 from semsim.metrics.semsim import SemSimDistance
-from semsim.metrics.ssim import Ssim
+from semsim.metrics.structural import Ssim
 from semsim.registry import Registry
 from semsim.weights import tensor_facts
 
@@ -144,7 +155,16 @@ __all__ = [
     "Scores",
     "Summary",
     "all_metrics",
+    "fid",
     "find_metric",
     "is_known",
+    "kid",
+    "lpips",
+    "ms_ssim",
+    "mse",
+    "psnr",
+    "psnr_registered",
+    "ssim",
+    "ssim_registered",
     "summarise",
 ]

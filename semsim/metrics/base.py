@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 import numpy as np
 
 from semsim.errors import DataError
-from semsim.weights import CHECKPOINTS, REPOSITORY
+from semsim.kept.places import DEMO
+from semsim.weights import CHECKPOINTS
 
 if TYPE_CHECKING:
     import torch
@@ -57,7 +58,7 @@ class Resources:
     """
 
     checkpoints: Path = CHECKPOINTS
-    classifiers: tuple[Path, ...] = (REPOSITORY / "data" / "demo",)
+    classifiers: tuple[Path, ...] = (DEMO,)
     device: torch.device | str = "cpu"
     _loaded: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
@@ -166,9 +167,10 @@ def check_pairs(
         if str(images.dtype).removeprefix("torch.") not in dtypes:
             allowed = " or ".join(d if d == "uint8" else f"{d} in [0, 1]" for d in dtypes)
             raise DataError(f"{name} must be {allowed}; got {images.dtype}.")
-        low, high = (float(bound) for bound in images.aminmax())
-        # Negated, so that NaN is refused too.
-        if images.is_floating_point() and not (low >= 0 and high <= 1):
+        if not images.is_floating_point():
+            continue
+        low, high = (float(bound) for bound in images.detach().aminmax())
+        if not (low >= 0 and high <= 1):  # negated, so that NaN is refused too
             raise DataError(f"{name} must lie in [0, 1]; got values from {low:g} to {high:g}.")
     compared = 2 if sizes_may_differ else 4
     if originals.shape[:compared] != reconstructions.shape[:compared]:
@@ -179,7 +181,10 @@ def check_pairs(
 
 
 def check_side(images: Tensor, spec: MetricSpec, why: str) -> None:
-    """Raise `DataError` where an image is smaller than the metric can judge."""
+    """Raise `DataError` where an image is smaller than the metric can judge.
+
+    images: (N, C, H, W). why: what needs that size, in words.
+    """
     side = min(images.shape[2:])
     if side < spec.smallest_side:
         raise DataError(
@@ -189,7 +194,7 @@ def check_side(images: Tensor, spec: MetricSpec, why: str) -> None:
 
 
 def summarise(values: np.ndarray) -> Summary:
-    """Mean and spread of the finite `values`, and how many are infinite.
+    """Mean and spread of the finite `values`, (N,) float64, and how many are infinite.
 
     Raises `DataError` where one is NaN: no metric answers that.
     """
@@ -205,6 +210,6 @@ def summarise(values: np.ndarray) -> Summary:
 
 
 def batches(images: Tensor, size: int, device: torch.device | str) -> Iterator[Tensor]:
-    """`images` in parts of at most `size`, on `device`."""
+    """Images, (N, C, H, W), in parts (n, C, H, W) of at most `size`, on `device`."""
     for part in images.split(size):
         yield part.to(device)

@@ -21,9 +21,13 @@ class ClassifierModule(Protocol):
 
     classes: tuple[str, ...]
 
-    def __call__(self, images: Tensor) -> Tensor: ...
+    def __call__(self, images: Tensor) -> Tensor:
+        """(N, 3, H, W) in [0, 1] to logits, (N, number of classes)."""
+        ...
 
-    def features(self, images: Tensor) -> Tensor: ...
+    def features(self, images: Tensor) -> Tensor:
+        """(N, 3, H, W) in [0, 1] to what the last layer sees, (N, d)."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)

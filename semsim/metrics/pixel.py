@@ -14,7 +14,7 @@ from semsim.metrics.base import Judge, MetricSpec, Resources, Scores, check_pair
 if TYPE_CHECKING:
     from torch import Tensor
 
-_CHUNK = 1 << 18  # numbers turned to float64 at once; more would leave the processor's cache
+_CHUNK = 1 << 16  # numbers compared at once; more would leave the processor's cache
 _LEVELS = np.arange(256) / 255
 
 
@@ -60,8 +60,8 @@ def mse(originals: Tensor, reconstructions: Tensor) -> np.ndarray:
     originals, reconstructions: (N, 1 or 3, H, W), uint8, or float32 or float64 in [0, 1].
     Returns (N,) float64 in [0, 1], for bytes too: on 0…255 it would be 255² times as large.
     """
-    parts = exact_chunks(originals, reconstructions)
-    return np.concatenate([np.square(a - b).reshape(len(a), -1).mean(axis=1) for a, b in parts])
+    parts = _chunks(originals, reconstructions)
+    return np.concatenate([_mean_square(a, b) for a, b in parts])
 
 
 def psnr(originals: Tensor, reconstructions: Tensor) -> np.ndarray:
@@ -75,38 +75,62 @@ def psnr(originals: Tensor, reconstructions: Tensor) -> np.ndarray:
 
 
 def psnr_scores(values: np.ndarray) -> Scores:
-    """`values`, in dB, with a note on how many are infinite."""
+    """`values`, (N,) in dB, with a note on how many are infinite."""
     identical = int(np.isinf(values).sum())
     note = f"{identical} of {len(values)} reconstructions equal their original: PSNR is infinite"
     return Scores(values=values, notes=(note,) if identical else ())
 
 
 def exact_chunks(
-    originals: Tensor, reconstructions: Tensor, chunk: int = _CHUNK
+    originals: Tensor, reconstructions: Tensor
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Both sides as (n, C, H, W) float64 in [0, 1], some images at a time, in order.
 
-    originals, reconstructions: as for `mse`, checked at the call. chunk: numbers at most, or one
-    image.
+    originals, reconstructions: as for `mse`, checked at the call.
     """
+    parts = _chunks(originals, reconstructions)
+    return ((_exact(a), _exact(b)) for a, b in parts)
+
+
+def _chunks(originals: Tensor, reconstructions: Tensor) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     check_pairs(
         originals,
         reconstructions,
         channels=(1, 3),
         dtypes=("uint8", "float32", "float64"),
     )
-    size = max(1, chunk // originals[0].numel())
-    parts = zip(originals.split(size), reconstructions.split(size), strict=True)
-    return ((_exact(a), _exact(b)) for a, b in parts)
+    size = max(1, _CHUNK // originals[0].numel())
+    both = (images.detach().cpu().split(size) for images in (originals, reconstructions))
+    return ((a.numpy(), b.numpy()) for a, b in zip(*both, strict=True))
 
 
-def _exact(images: Tensor) -> np.ndarray:
+def _mean_square(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Of a - b, an image each; of two 8-bit images exactly, as it is one of whole numbers."""
+    x, y = _levels(a), _levels(b)
+    if x is None or y is None:
+        difference, peak = _exact(a) - _exact(b), 1
+    else:
+        difference, peak = (x - y).astype(np.float64), 255
+    flat = difference.reshape(len(a), -1)
+    return np.asarray(np.einsum("ij,ij->i", flat, flat) / (flat.shape[1] * peak**2))
+
+
+def _levels(values: np.ndarray) -> np.ndarray | None:
+    """Images as grey levels 0…255, float32, or None where they have others than 8-bit ones."""
+    if values.dtype == np.uint8:
+        return values.astype(np.float32)
+    if values.dtype == np.float64:
+        return None
+    levels = np.rint(values * np.float32(255))
+    return levels if np.array_equal(levels / np.float32(255), values) else None
+
+
+def _exact(values: np.ndarray) -> np.ndarray:
     """(N, C, H, W) as float64 in [0, 1], where an 8-bit image has exactly the values k/255.
 
     float32 holds k/255 with an error of up to 3e-8. That is nothing, except between images that
     differ by one grey level: it moves their PSNR by 1e-4 dB.
     """
-    values = images.detach().cpu().numpy()
     if values.dtype == np.uint8:
         return _LEVELS[values]
     if values.dtype == np.float64:

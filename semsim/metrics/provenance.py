@@ -61,6 +61,23 @@ def control_in(name: str) -> str:
     return last if last in CONTROLS and last != name else ""
 
 
+def checkpoint_of(metric: str) -> str:
+    """The SemSim whose checkpoint a metric is of, by the metric's name; "" for another."""
+    checkpoint = _learned(metric)
+    return "" if control_in(checkpoint) else checkpoint
+
+
+def is_control(metric: str) -> bool:
+    """Whether a metric, by its name, is what a SemSim is judged against: its start, and so on."""
+    return bool(control_in(_learned(metric)))
+
+
+def _learned(metric: str) -> str:
+    """The checkpoint in a metric's name, a control's too; "" for a metric without one."""
+    family, _, checkpoint = metric.partition("@")[0].partition(":")
+    return checkpoint if family == "semsim" else ""
+
+
 def read_training(path: Path) -> Training:
     """Where the checkpoint at `path` comes from, without loading its weights."""
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from semsim.errors import SettingsError, WeightsError
 from semsim.metrics.base import Judge, MetricSpec, Resources, Scores
-from semsim.metrics.fid import frechet_judge, remembered
+from semsim.metrics.inception import frechet_judge, remembered
 
 JUDGES = "judges"  # folder below checkpoints/
 _NAME = re.compile(r"[\w.-]+")

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _WINDOW, _SIGMA = 11, 1.5  # of SSIM, as Wang et al. have it
 _C1, _C2 = 0.01**2, 0.03**2
-_CHUNK = 1 << 16  # numbers compared at once; more would leave the processor's cache
 
 T = TypeVar("T")
 Crop = tuple[slice, slice]  # rows and columns
@@ -111,7 +110,7 @@ def psnr_registered(
     or more. Returns (N,) float64 in dB, +inf where some overlap is identical. Raises `DataError`
     for other images, `SettingsError` for a negative shift.
     """
-    parts = exact_chunks(originals, reconstructions, _CHUNK)
+    parts = exact_chunks(originals, reconstructions)
     metric = PsnrRegistered(shift=shift, flip=flip)
     check_side(originals, metric.spec, "half of a shifted image must still overlap")
 
@@ -128,10 +127,10 @@ def ssim_registered(
 ) -> np.ndarray:
     """The highest SSIM of each pair over all registrations, of the pixels that overlap.
 
-    originals, reconstructions: as for `semsim.metrics.ssim.ssim`, with sides of 11 + `shift`
+    originals, reconstructions: as for `semsim.metrics.structural.ssim`, with sides of 11 + `shift`
     pixels or more. Returns (N,) float64 in [-1, 1]. Raises as `psnr_registered`.
     """
-    parts = exact_chunks(originals, reconstructions, _CHUNK)
+    parts = exact_chunks(originals, reconstructions)
     metric = SsimRegistered(shift=shift, flip=flip)
     check_side(originals, metric.spec, f"its window is {_WINDOW} wide and it shifts")
     return _best(_moments, _mean_ssim, parts, shift, flip)

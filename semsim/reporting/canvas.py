@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
+
+from semsim.kept.extras import matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,8 +71,21 @@ class Drawn:
         return self.paint(self.frame, width_mm)
 
 
+def marked_as_simulated(drawn: Drawn) -> Drawn:
+    """The figure with a mark that it is of simulated votes, in its title and in the picture."""
+
+    def paint(frame: pd.DataFrame, width: float) -> "Figure":
+        figure = drawn.paint(frame, width)
+        mark: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": SMALL, "color": INK}
+        figure.text(0.995, 0.995, "Simulated votes", **mark)
+        return figure
+
+    return replace(drawn, title=f"{drawn.title} (simulated votes)", paint=paint)
+
+
 def blank(width_mm: float, height_mm: float) -> "Figure":
     """A transparent figure that makes room for its texts by itself."""
+    matplotlib()
     from matplotlib.figure import Figure  # slow to import, not needed to lay out pages
 
     figure = Figure(figsize=(width_mm / 25.4, height_mm / 25.4), layout="constrained")

@@ -10,6 +10,7 @@ from semsim.reporting.canvas import Drawn
 from semsim.reporting.image_figures import images, matrix
 from semsim.reporting.interval_figures import auc, forest, rules
 from semsim.reporting.model_figures import scatter, stability
+from semsim.reporting.ranked_figure import ranked
 
 # Figures of a whole study, and figures of one metric.
 _OF_STUDY: dict[str, Callable[[Analysis], Drawn]] = {
@@ -22,7 +23,9 @@ _OF_METRIC: dict[str, Callable[[Analysis, MetricSpec], Drawn]] = {
     "scatter": scatter,
     "stability": stability,
     "images": images,
+    "ranked": ranked,
 }
+_OF_IMAGES = ("images", "ranked")  # of metrics that give each image a value
 NAMES = (*_OF_STUDY, *_OF_METRIC)
 
 
@@ -49,7 +52,7 @@ def figures(analysis: Analysis) -> tuple[Drawn, ...]:
         figure(analysis, name, spec.name)
         for spec in by_agreement(analysis)
         for name in _OF_METRIC
-        if name != "images" or spec.name in analysis.evidence.scores
+        if name not in _OF_IMAGES or spec.name in analysis.evidence.scores
     ]
     return (*of_study, *of_metrics)
 

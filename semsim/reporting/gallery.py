@@ -66,17 +66,35 @@ def gallery(
     most: entries each way. per_original: how many of them may show the same original, so that one
     odd picture does not fill the gallery.
     """
-    gaps, line = _gaps(analysis, spec), analysis.evidence.threshold
-
-    def widest(rows: pd.DataFrame, ascending: bool) -> tuple[Entry, ...]:
-        ordered = rows.sort_values(["gap", "row"], ascending=[ascending, True], kind="stable")
-        return _entries(analysis, ordered, most, per_original)
-
+    ways = disagreements(analysis, spec)
     return Gallery(
         spec=spec,
-        metric_only=widest(gaps[(gaps["gap"] > 0) & (gaps["human"] < line)], ascending=False),
-        people_only=widest(gaps[(gaps["gap"] < 0) & (gaps["human"] > line)], ascending=True),
+        metric_only=_entries(analysis, ways[METRIC_ONLY], most, per_original),
+        people_only=_entries(analysis, ways[PEOPLE_ONLY], most, per_original),
     )
+
+
+def disagreements(analysis: Analysis, spec: MetricSpec) -> dict[str, pd.DataFrame]:
+    """The images that a metric of images and people judge differently, by who sees a leak.
+
+    Rows of the table of disagreement with the `gap`, the widest first.
+    """
+    gaps, line = _gaps(analysis, spec), analysis.evidence.threshold
+    found = {
+        METRIC_ONLY: gaps[(gaps["gap"] > 0) & (gaps["human"] < line)].assign(way=-1),
+        PEOPLE_ONLY: gaps[(gaps["gap"] < 0) & (gaps["human"] > line)].assign(way=1),
+    }
+    return {
+        who: rows.assign(order=rows["gap"] * rows["way"])
+        .sort_values(["order", "row"], kind="stable")
+        .drop(columns=["order", "way"])
+        for who, rows in found.items()
+    }
+
+
+def entries(analysis: Analysis, rows: pd.DataFrame) -> tuple[Entry, ...]:
+    """Rows of `disagreements` with all that a page says of them."""
+    return _entries(analysis, rows, len(rows), len(rows))
 
 
 def four_cases(analysis: Analysis, spec: MetricSpec) -> dict[str, Entry]:

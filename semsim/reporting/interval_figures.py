@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from semsim.analysis.human import title_of
 from semsim.analysis.result import Analysis, Ceiling
 from semsim.analysis.shares import NEWCOMBE
 from semsim.reporting import canvas
@@ -27,7 +28,7 @@ _FOREST = [
 _CHANCE = 0.5
 _WORDS = 36  # letters of a reason in a line: it ends before a high ceiling
 _BESIDE = 60.0  # mm that the texts on both sides of a panel need
-_RULE_COLUMNS = ("rule", "rho", "low", "high")
+_RULE_COLUMNS = ("human_score", "rho", "low", "high")
 
 
 def forest(analysis: Analysis) -> Drawn:
@@ -39,7 +40,7 @@ def forest(analysis: Analysis) -> Drawn:
         title="Agreement of each metric with people",
         caption=(
             "Rank correlation over models between each metric, oriented so that positive agrees "
-            f"with people, and the human score '{analysis.settings.headline}'. Left Spearman's ρ, "
+            f"with people, and the human score '{analysis.score_title}'. Left Spearman's ρ, "
             f"right Kendall's τ-b, {_models(rows['n'])}. {_interval_words(rows)} "
             f"{_ceiling_words(analysis.ceiling)}"
         ),
@@ -55,7 +56,7 @@ def auc(analysis: Analysis) -> Drawn:
         title="Single images: does the metric know which ones people recognise?",
         caption=(
             "Area under the ROC curve of each metric of images for the binary label people gave "
-            f"(score '{analysis.settings.headline}' above one half; exactly one half is left out)"
+            f"(score '{analysis.score_title}' above one half; exactly one half is left out)"
             f": {', '.join(scopes) or 'no scope'}. Lines: 95 % interval of "
             f"{analysis.settings.bootstraps} cluster bootstraps over originals. {NEWCOMBE} 0.5 is "
             "chance."
@@ -67,16 +68,17 @@ def auc(analysis: Analysis) -> Drawn:
 
 def rules(analysis: Analysis) -> Drawn:
     """ρ of every metric under each human score, side by side."""
-    names = list(dict.fromkeys(analysis.rules["rule"]))
+    titles = analysis.rules["rule"].map(lambda rule: title_of(analysis.evidence, str(rule)))
+    names = list(dict.fromkeys(titles))
     return Drawn(
         title="Does the choice of the human score matter?",
         caption=(
             "Spearman's ρ over models of each metric with people, when people are summed up by "
             f"{', '.join(names) or 'no score'}. The headline score is "
-            f"'{analysis.settings.headline}', fixed before; the others show how far it matters. "
+            f"'{analysis.score_title}', fixed before; the others show how far it matters. "
             f"Each over {_models(analysis.rules['n'])}."
         ),
-        frame=analysis.rules.reset_index(drop=True),
+        frame=analysis.rules.assign(human_score=titles).reset_index(drop=True),
         paint=_paint_rules,
     )
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from semsim.analysis.agreement import EXACT_UP_TO
 from semsim.analysis.evidence import Ratings
-from semsim.analysis.human import rules_of_votes
+from semsim.analysis.human import rules_of_votes, title_of
 from semsim.analysis.model_intervals import FEWEST
 from semsim.analysis.resampling import FEWEST_BOOTSTRAPPED
 from semsim.analysis.result import Analysis
@@ -74,8 +74,8 @@ def warnings(analysis: Analysis, origin: Origin) -> list[str]:
     headline = analysis.settings.headline
     if origin.protocol is not None and origin.protocol != headline:
         said.append(
-            f"The protocol fixed the human score '{origin.protocol}'; this analysis departs from "
-            f"it and ranks by '{headline}'."
+            f"The protocol fixed the human score '{title_of(analysis.evidence, origin.protocol)}'; "
+            f"this analysis departs from it and ranks by '{analysis.score_title}'."
         )
     return [*said, *analysis.notes]
 
@@ -98,7 +98,7 @@ def facts(analysis: Analysis) -> dict[str, str]:
         "Votes asked for each reconstruction": str(evidence.votes_per_item),
         "Answers 'none'": str(int(evidence.none.sum())),
         "Labels that came with the data": given,
-        "Human score": analysis.settings.headline,
+        "Human score": analysis.score_title,
         "Metrics": ", ".join(spec.title for spec in analysis.specs) or "none",
     }
 
@@ -186,13 +186,16 @@ def _human_score(analysis: Analysis) -> list[str]:
     headline = analysis.settings.headline
     rules = rules_of_votes(analysis.evidence)
     meanings = [
-        f"'{name}' is {rules[name].meaning if name in rules else 'a label that came with the data'}"
+        f"'{rules[name].title}' is {rules[name].meaning}"
+        if name in rules
+        else f"'{name}' is a label that came with the data"
         for name in dict.fromkeys([headline, *analysis.rules["rule"]])
     ]
     return [
-        f"The human score of an image is '{headline}'. The score of a model is the mean over its "
-        "images that have one; undecided images are left out and counted. Its interval at 95 % is "
-        f"that of {analysis.settings.bootstraps} cluster bootstraps over originals. {WILSON}",
+        f"The human score of an image is '{analysis.score_title}'. The score of a model is the "
+        "mean over its images that have one; undecided images are left out and counted. Its "
+        f"interval at 95 % is that of {analysis.settings.bootstraps} cluster bootstraps over "
+        f"originals. {WILSON}",
         f"{'; '.join(meanings)}.",
     ]
 
@@ -257,7 +260,10 @@ def _images(analysis: Analysis) -> list[str]:
         " Of ratings, the correlation of single images is Spearman's ρ of a metric with the mean "
         "rating over all images that have both, with the same kind of interval."
     )
-    label = f"whether '{headline}' is above one half; exactly one half is undecided and left out"
+    label = (
+        f"whether '{analysis.score_title}' is above one half; exactly one half is undecided and "
+        "left out"
+    )
     if rated and headline == "mean-rating":
         label = "whether its mean rating is at or above the threshold; undecided ones are left out"
     return [

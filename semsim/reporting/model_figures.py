@@ -57,7 +57,7 @@ def scatter(analysis: Analysis, spec: MetricSpec) -> Drawn:
         title=f"{spec.title}: {words}",
         caption=(
             f"Each point is a model: the mean {spec.title} of its reconstructions against the "
-            f"mean human score '{analysis.settings.headline}'. "
+            f"mean human score '{analysis.score_title}'. "
             f"{'Higher' if spec.higher_means_more_leakage else 'Lower'} {spec.title} means that "
             f"more leaks. Bars: 95 % of {analysis.settings.bootstraps} cluster bootstraps over "
             f"originals, in both directions. {WILSON} Infinite values are left out of means and "

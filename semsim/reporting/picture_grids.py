@@ -78,7 +78,7 @@ def method_figure(shown: Sequence[Shown], number: int, activation: str) -> Drawn
 def cut_figure(cuts: Sequence[Cut], originals: Tensor, title: str) -> Drawn:
     """One row a first cut, one column a second cut, the originals in front.
 
-    originals: (3, H, W), arranged as `Cut.images` are.
+    originals: (3, H, W) in [0, 1], arranged as `Cut.images` are.
     """
     frame = pd.DataFrame(
         {

@@ -7,23 +7,39 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
 from semsim.analysis.evidence import Ratings
 from semsim.analysis.result import Analysis
 from semsim.errors import DataError
 from semsim.images import open_picture
+from semsim.kept.places import files_of
+from semsim.metrics.base import MetricSpec
 from semsim.reporting import methods
+from semsim.reporting.answer import answer_of
 from semsim.reporting.export import svg
-from semsim.reporting.figures import by_agreement, figures
+from semsim.reporting.figures import by_agreement, figure
+from semsim.reporting.fitted import in_blocks, turned
 from semsim.reporting.gallery import gallery
+from semsim.reporting.glossary import glossary
+from semsim.reporting.inline import Point, plane
 from semsim.reporting.methods import Origin
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import number
-from semsim.reporting.tables import tables
+from semsim.reporting.tables import Table, ranks, table
 from semsim.reporting.writing import TEMPLATES, html
 
-_GALLERY = 8  # entries each way
+_GALLERY = 3  # entries each way
+_DRAWN = ("forest", "auc", "matrix")
+_SHOWN = ("agreement", "differences", "auc", "rules", "backbones", "models", "ceiling")
+# Terms of the report that a student cannot know.
+_TERMS = (
+    *("recognised", "human ceiling", "rho", "tau", "AUC", "held out", "target", "at chance"),
+    *("SemSim", "start", "shuffled votes", "PSNR", "SSIM", "LPIPS", "FID", "judge"),
+)
 _LARGEST = 160  # pixels a side: larger pictures are made smaller for the report
-_STYLE = Path(__file__).with_name("report.css")
+_STYLE = files_of("semsim.reporting") / "report.css"
 
 
 def report_html(analysis: Analysis, origin: Origin | None = None) -> str:
@@ -42,16 +58,19 @@ def report_html(analysis: Analysis, origin: Origin | None = None) -> str:
         "style": _STYLE.read_text(encoding="utf-8"),
         "simulated": methods.SIMULATED,
         "warnings": methods.warnings(analysis, origin),
+        "answer": answer_of(analysis),
         "facts": methods.facts(analysis),
-        "specs": specs,
-        "figures": figures(analysis),
-        "tables": tables(analysis),
-        "galleries": [gallery(analysis, spec, most=_GALLERY) for spec in judged],
+        "figures": {name: figure(analysis, name) for name in _DRAWN},
+        "tables": _fitted(analysis),
+        "planes": [(spec, _plane(analysis, spec)) for spec in specs],
+        "ranks": in_blocks(ranks(analysis)),
+        "galleries": [gallery(analysis, spec, most=_GALLERY, per_original=1) for spec in judged],
         "largest": _LARGEST,
         "methods": methods.sections(analysis, origin),
         "metric_table": methods.metric_table(analysis),
         "sources": methods.SOURCES,
         "weights": origin.weights,
+        "words": {term: glossary()[term] for term in _TERMS},
         "record": record,
     }
     tools = {
@@ -61,10 +80,29 @@ def report_html(analysis: Analysis, origin: Origin | None = None) -> str:
     return TEMPLATES.get_template("report.html.jinja").render(**content, **tools) + "\n"
 
 
+def _fitted(analysis: Analysis) -> dict[str, list[Table]]:
+    """The tables of the report by name, each in parts that fit on paper."""
+    found = {name: table(analysis, name) for name in _SHOWN}
+    values = {name: name for name in map(str, found["auc"].cells) if name.startswith("ρ")}
+    found["auc"] = turned(found["auc"], "Metric", "Scope", {"AUC [95 %]": "", **values})
+    found["rules"] = turned(found["rules"], "Metric", "Human score", {"ρ": ""})
+    found["backbones"] = turned(found["backbones"], "Metric", "Backbone left out", {"ρ": "without"})
+    return {name: in_blocks(one) for name, one in found.items()}
+
+
+def _plane(analysis: Analysis, spec: MetricSpec) -> str:
+    """What a metric says of each model against what people say, small and without names."""
+    models = analysis.models
+    values = models.get(spec.name, pd.Series(np.nan, index=models.index))
+    pairs = zip(values.astype(float), models["human"].astype(float), strict=True)
+    points = [Point(x=x, y=y) for x, y in pairs]
+    return plane(points, heading(spec), "people recognise", f"Models by {spec.title}", live=False)
+
+
 def _people(ratings: Ratings | None, share: float) -> str:
     """What people said of a picture of the gallery."""
     if ratings is None:
-        return f"{number(share, 2)} of the votes recognise it"
+        return f"{share:.0%} recognise it"
     return f"mean rating {number(ratings.of(share), 2)}"
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from semsim.analysis.human import title_of
 from semsim.analysis.result import Analysis
 from semsim.analysis.shares import NEWCOMBE, WILSON
 from semsim.errors import UnknownNameError
@@ -66,11 +67,13 @@ def table1(analyses: Sequence[Analysis]) -> Table:
     """
     frame = table_one(analyses)
     titles = {str(row["metric"]): str(row["title"]) for _, row in frame.iterrows()}
+    words = {(one.evidence.name, one.settings.headline): one.score_title for one in analyses}
     lines: list[list[str]] = []
     best: set[tuple[int, int]] = set()
     for key, part in frame.groupby(["study", "dataset", "rule"], sort=False, dropna=False):
         rows = {str(row["metric"]): row for _, row in part.iterrows()}
-        named = [*(str(name) for name in key), _n_range(part["n"])]
+        study, dataset, rule = (str(name) for name in key)
+        named = [study, dataset, words[study, rule], _n_range(part["n"])]
         nameless = [""] * len(named)
         for statistic, symbol in (("rho", "ρ"), ("tau", "τ")):
             found = [rows.get(metric) for metric in titles]
@@ -171,7 +174,7 @@ def _agreement(analysis: Analysis) -> Table:
         name="agreement",
         title="Agreement of each metric with people",
         caption=(
-            f"Rank correlation over models with the human score '{analysis.settings.headline}'. "
+            f"Rank correlation over models with the human score '{analysis.score_title}'. "
             "Signed values are oriented: positive agrees with people. Intervals: 95 % over models, "
             "of ρ after Bonett and Wright, of τ by its score. p: two-sided, exact or by "
             f"{analysis.settings.permutations} random permutations, not corrected for the number "
@@ -223,7 +226,7 @@ def _models(analysis: Analysis) -> Table:
         caption=(
             "Target: share of its test images that the attacked model names right; at chance, what "
             "it leaks says little about a model that works. "
-            f"People: mean human score '{analysis.settings.headline}' of a model's images. "
+            f"People: mean human score '{analysis.score_title}' of a model's images. "
             "Metrics: mean over the same images, ↑ a higher value means that more leaks, ↓ a "
             "lower one. Intervals: 95 %, cluster bootstrap over originals. "
             f"{WILSON} Infinite values are left out of means and counted."
@@ -334,7 +337,7 @@ def _backbones(analysis: Analysis) -> Table:
 
 def _rules(analysis: Analysis) -> Table:
     cells: Cells = {
-        "Human score": lambda row: str(row["rule"]),
+        "Human score": lambda row: title_of(analysis.evidence, str(row["rule"])),
         "Metric": lambda row: str(row["title"]),
         "n": lambda row: str(row["n"]),
         "ρ": lambda row: undefined_text(row["undefined"]) or number(row["rho"]),
@@ -347,7 +350,7 @@ def _rules(analysis: Analysis) -> Table:
         title="Human scores side by side",
         caption=(
             "Signed ρ and τ of each metric when people are summed up in other ways; the headline "
-            f"score is '{analysis.settings.headline}'. Left out: images on which the score is "
+            f"score is '{analysis.score_title}'. Left out: images on which the score is "
             "undecided."
         ),
         frame=analysis.rules,
@@ -401,6 +404,23 @@ def _matrix(analysis: Analysis) -> Table:
         ),
         frame=frame,
         cells=cells,
+    )
+
+
+def ranks(analysis: Analysis) -> Table:
+    """The rank of each model by people and by every metric, most recognised first."""
+    table = analysis.stability
+    wide = table.pivot_table(index="label", columns="title", values="rank", sort=False)
+    if "People" in wide:
+        wide = wide.sort_values("People", kind="stable")
+    cells = wide.map(lambda rank: number(rank, 1).removesuffix(".0"))
+    cells.insert(0, "Model", cells.index.astype(str))
+    return Table(
+        name="ranks",
+        title="Ranks of the models",
+        caption="By people and by each metric; 1 leaks most, equal values share their mean rank.",
+        frame=wide.reset_index(),
+        cells=cells.reset_index(drop=True),
     )
 
 

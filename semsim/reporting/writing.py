@@ -1,5 +1,6 @@
 """A table as CSV, LaTeX, Markdown and HTML."""
 
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import jinja2
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from semsim.kept.places import files_of
 from semsim.reporting.tables import Table
 
 
@@ -21,7 +23,7 @@ def templates_in(folder: Path) -> jinja2.Environment:
     )
 
 
-TEMPLATES = templates_in(Path(__file__).parent)
+TEMPLATES = templates_in(files_of("semsim.reporting"))
 _LATEX = {
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
@@ -33,6 +35,11 @@ _LATEX = {
 }
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # some spreadsheets take the full-width forms alike
 _MARKDOWN = {letter: f"\\{letter}" for letter in "\\|*_`[]<>#"}
+
+
+def png_address(content: bytes) -> str:
+    """An address that holds a PNG file."""
+    return f"data:image/png;base64,{base64.b64encode(content).decode()}"
 
 
 def csv(frame: pd.DataFrame) -> str:

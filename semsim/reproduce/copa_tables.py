@@ -132,7 +132,7 @@ def _spread(mean: float, sd: float, form: str) -> str:
 
 def _cell(cell: Cell) -> str:
     mse, psnr = cell
-    return "not read" if math.isnan(mse) else f"{mse:.4f}, {psnr:.1f}"
+    return f"{mse:.4f}, {psnr:.1f}"
 
 
 def grid_of(

@@ -1,8 +1,9 @@
 """`python -m semsim reproduce pbpfl`: Tables 2, 4, 5 and 6 of PBPFL, and what leaks.
 
 Yang et al. 2020, arXiv:2002.09843. The paper's data sets (bank marketing, retina images, skin
-lesions) are not here; what is compared is the pattern of its tables: PBPFL's errors equal FedAvg's
-from the same start, at K = 1, 5 and 10 clients.
+lesions) are not here, and others stand in for them unless `--table`, `--abd` and `--ldc` name them.
+What is compared is the pattern of its tables: PBPFL's errors equal FedAvg's from the same start, at
+K = 1, 5 and 10 clients.
 """
 
 import json
@@ -22,6 +23,7 @@ from semsim.errors import SettingsError
 from semsim.federated.arms import ARMS
 from semsim.federated.comparison import largest_difference, load
 from semsim.federated.data import Examples, FederatedData
+from semsim.federated.own_table import own_table_text
 from semsim.federated.rounds import FederatedRun, train
 from semsim.federated.settings import FederatedSettings
 from semsim.federated.summary import COST_COLUMNS
@@ -51,6 +53,7 @@ class Preset:
     """How much is computed.
 
     networks, table: Table 2's networks, and the rows of which they predict one number.
+    valued: images of which `image_network` predicts one number, Table 2's other half.
     image_network, images: Table 4's. epochs are passes of every client over its own part, so that
     more clients take fewer rounds, as in the paper (200). seeds: repetitions, each with a start
     and a split of its own. costs: Table 5's network, on `cost_batch` images of `side`
@@ -61,8 +64,9 @@ class Preset:
     networks: tuple[str, ...] = ("mlp-3", "mlp-5", "mlp-7")
     table_epochs: int = 20
     table_lr: float = 0.02
+    valued: str = "digit-values"
     images: str = "digits"
-    image_network: str = "lenet"
+    image_network: str = "resnet20"
     image_epochs: int = 3
     image_lr: float = 0.05
     seeds: int = 3
@@ -79,6 +83,7 @@ PRESETS: Mapping[str, Preset] = {
         table_epochs=1,
         images=_TINY,
         image_network="mlp-3",
+        valued="",
         image_epochs=1,
         seeds=2,
         costs="resnet20-add",
@@ -99,7 +104,6 @@ PRESETS: Mapping[str, Preset] = {
     "paper": Preset(
         table_epochs=200,
         images="symbols",
-        image_network="resnet20",
         image_epochs=200,
         side=64,
         cost_batch=32,
@@ -117,13 +121,37 @@ def reproduce_pbpfl(
     out: Annotated[Path, typer.Option(help="Folder for the tables; an interrupted run goes on.")],
     preset: Annotated[str, typer.Option(help=", ".join(PRESETS))] = "small",
     workers: Annotated[int, typer.Option(min=1, help="Processes, which share the cores.")] = 1,
+    table: Annotated[Path | None, typer.Option(help="Bank marketing, or another CSV.")] = None,
+    target: Annotated[str | None, typer.Option(help="The column of --table to predict.")] = None,
+    abd: Annotated[
+        str, typer.Option(help="Retina images: table:path=train.csv,target=diagnosis,images=DIR.")
+    ] = "",
+    ldc: Annotated[str, typer.Option(help="Skin images in class folders: folder:root=DIR.")] = "",
 ) -> None:
     """Train FedAvg and PBPFL side by side, count their costs, and attack what leaks."""
     if preset not in PRESETS:
         raise typer.BadParameter(f"{preset!r}: choose from {', '.join(PRESETS)}.")
     with told_errors(), TerminalBar(unit="step") as bar:
-        text = reproduced(PRESETS[preset], out.resolve() / preset, bar, workers)
+        own = own_table_text(table, target) if table or target else ""
+        chosen = with_own(PRESETS[preset], own, abd, ldc)
+        text = reproduced(chosen, out.resolve() / preset, bar, workers)
     typer.echo(text)
+
+
+def with_own(chosen: Preset, table: str = "", valued: str = "", images: str = "") -> Preset:
+    """`chosen` on the paper's data: data texts of UBMD, ABD and LDC, empty where one is missing.
+
+    Raises `SettingsError` and `DataError` where these cannot be read or are of another kind.
+    """
+    found: dict[str, Any] = {"table": table, "valued": valued, "images": images}
+    named = {name: text for name, text in found.items() if text}
+    for name, text in named.items():
+        data = load(text).data
+        if (len(data.input_shape) == 1) != (name == "table"):
+            raise SettingsError(f"{text} holds {'images' if name == 'table' else 'no images'}.")
+        if bool(data.classes) != (name == "images"):
+            raise SettingsError(f"{text} has {'classes' if data.classes else 'no classes'}.")
+    return replace(chosen, **named)
 
 
 def reproduced(chosen: Preset, out: Path, report: Report = silent, workers: int = 1) -> str:
@@ -133,10 +161,12 @@ def reproduced(chosen: Preset, out: Path, report: Report = silent, workers: int 
     if not (out / "costs.json").exists():  # timed first, while nothing else runs
         write_json(out / "costs.json", costs(chosen))
     second, fourth = regression(chosen, out), classification(chosen, out)
-    carry_out_all([*leak_pieces(chosen.leak, out), *second, *fourth], workers, report)
+    valued = valued_images(chosen, out)
+    carry_out_all([*leak_pieces(chosen.leak, out), *second, *valued, *fourth], workers, report)
     fifth = jobs.read_json(out / "costs.json")
     parts = [
         squared_error_text(_cells(second), chosen.table),
+        squared_error_text(_cells(valued), chosen.valued) if valued else "",
         accuracy_text(_cells(fourth), chosen.images),
         costs_text(fifth),
         traffic_text(fifth),
@@ -157,6 +187,17 @@ def regression(chosen: Preset, out: Path) -> list[Piece]:
             network, chosen.table, chosen.seeds, chosen.table_epochs, chosen.table_lr
         )
     ]
+
+
+def valued_images(chosen: Preset, out: Path) -> list[Piece]:
+    """Table 2's other half: one number predicted from an image; nothing where there are none."""
+    if not chosen.valued:
+        return []
+    repeated = _repeated(
+        chosen.image_network, chosen.valued, chosen.seeds, chosen.image_epochs, chosen.image_lr
+    )
+    schemes = ("FedAvg-MSE", "PBPFL")
+    return [_piece(settings, chosen.valued, out, schemes) for settings in repeated]
 
 
 def classification(chosen: Preset, out: Path) -> list[Piece]:

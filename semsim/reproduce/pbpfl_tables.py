@@ -37,7 +37,9 @@ class Cell:
 
 def squared_error_text(cells: Sequence[Cell], data: str) -> str:
     """Table 2's pattern."""
-    head = f"Table 2. Squared error on test rows of {data}, mean ± sd over seeds; lower is better."
+    head = (
+        f"Table 2. Squared error on test examples of {data}, mean ± sd over seeds; lower is better."
+    )
     return f"{head}\n{_by_clients(cells, lambda cell: cell.squared_error, 3)}\n{_gap(cells)}"
 
 

@@ -1,14 +1,20 @@
-"""Two folders of images, matched name by name."""
+"""Pairs of images that belong to no set: two folders, matched name by name, and their scores."""
 
+import functools
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from semsim.errors import DataError
+from semsim.errors import DataError, WeightsError
 from semsim.images import is_image_file, read_image
-from semsim.scores.scoring import PAIR_COLUMNS
+from semsim.metrics import Metric, Pairs, Reference, Resources, summarise
+from semsim.progress import Progress, Report, silent
+from semsim.scores.scoring import FORMAT, PAIR_COLUMNS, provenance, read_pairs, referenced
 
 _SHOWN = 20  # problems written out in an error
 
@@ -50,6 +56,61 @@ def match_folders(originals: Path, reconstructions: Path) -> FolderPairs:
         {"class_name": object, "attacked": object}
     )
     return FolderPairs(pairs=table, problems=tuple(problems))
+
+
+def folder_scores(
+    found: FolderPairs, metrics: Sequence[Metric], resources: Resources, report: Report = silent
+) -> pd.DataFrame:
+    """`pair_scores` of two folders; `attrs` has, as `left_out`, the problems of the folders."""
+    pairs = functools.cache(lambda reference: read_pairs(referenced(found.pairs, reference)))
+    table = pair_scores(referenced(found.pairs, "clean"), pairs, metrics, resources, report)
+    table.attrs["left_out"] = list(found.problems)
+    return table
+
+
+def pair_scores(
+    rows: pd.DataFrame,
+    pairs: Callable[[Reference], Pairs],
+    metrics: Sequence[Metric],
+    resources: Resources,
+    report: Report = silent,
+) -> pd.DataFrame:
+    """`rows`, one a pair, with one more column a metric of images.
+
+    pairs: the images of the rows, as each reference makes them.
+    `attrs` of the table, which Parquet keeps: for every metric its summary and what made it, or
+    the reason why it is unavailable; metrics of sets have only that.
+    """
+    table, records = rows.copy(), {}
+    for step, metric in enumerate(metrics, start=1):
+        column, records[metric.spec.name] = _column(metric, pairs, resources)
+        if column is not None and metric.spec.per_image:
+            table[metric.spec.name] = column
+        report(Progress(step, len(metrics), metric.spec.title))
+    table.attrs = {"format": FORMAT, "metrics": records, "left_out": []}
+    return table
+
+
+def _column(
+    metric: Metric, pairs: Callable[[Reference], Pairs], resources: Resources
+) -> tuple[np.ndarray | None, dict[str, Any]]:
+    """A metric's values and their record; no values, and the reason, where it is unavailable."""
+    try:
+        judged = pairs(metric.spec.reference)
+        scores = metric.prepare(resources)(judged)
+        summary = summarise(scores.values)
+    except (WeightsError, DataError) as error:
+        return None, {"unavailable": str(error)}
+    record = {
+        "mean": summary.mean,
+        "sd": summary.sd,
+        "n": len(judged),
+        "n_inf": summary.n_inf,
+        "standard_error": scores.standard_error,
+        "notes": list(scores.notes),
+        **provenance(metric, resources),
+    }
+    return scores.values, record
 
 
 def _images(folder: Path) -> tuple[dict[str, Path], list[str]]:

@@ -9,27 +9,36 @@ judged, such as images too small for it, is kept the same way: an empty table wi
 What is hashed is the reference image really used: the clean original or the attacked one.
 """
 
-import functools
+from __future__ import annotations
+
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import asdict, dataclass
+from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from semsim.analysis.evidence import SCORE_COLUMNS
+from semsim.device import cores
 from semsim.errors import DataError, WeightsError
 from semsim.images import read_images
+from semsim.kept.extras import arrow
 from semsim.kept.keys import key_of
 from semsim.kept.versions import software_versions
 from semsim.kept.whole import whole_file
-from semsim.metrics import Judge, Metric, Pairs, Reference, Resources, find_metric
+from semsim.metrics import Judge, Metric, Pairs, Reference, Resources, Scores, find_metric
 from semsim.progress import Progress, Report, silent
 from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.weights import sha256_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 FORMAT = "semsim-scores/2"  # 1 had PSNR from single precision
 WEIGHTS = "weights"
@@ -119,42 +128,50 @@ def pair_sets_of_labels(labels: pd.DataFrame) -> list[PairSet]:
 
 def score_sets(
     sets: Sequence[PairSet],
-    names: Sequence[str],
+    names: Sequence[str | Metric],
     resources: Resources,
     folder: Path,
     report: Report = silent,
 ) -> ScoreBook:
     """Compute what is not yet in `folder`, then read all of it.
 
-    names: of metrics, as in the registry. One report a (set, metric). Raises
-    `UnknownNameError` for a name no metric has, `DataError` for an image file that is gone.
+    names: of metrics, as in the registry, or metrics themselves. Those that need no weights share
+    one reading of a set, and as many sets are read at once as there are cores; the others, which
+    use all cores by themselves, come one after another.
+    Raises `UnknownNameError` for a name no metric has, `DataError` for an image file that is gone.
     """
     total = len(sets) * len(names)
     report(Progress(0, total, "looking for what is known"))
     hashes = _hashes(sets)
-    for done, name in enumerate(names):
-        metric = find_metric(name)
-        todo = _unknown(metric, sets, hashes, resources, folder)
-        known = (done + 1) * len(sets) - len(todo)
-        judge = _judge(metric, resources)
-        for step, (one, path) in enumerate(todo, start=1):
-            _write(path, _judged(metric, one, judge, resources))
-            report(Progress(known + step, total, f"{metric.spec.title}: {one.model}"))
-        report(Progress(known + len(todo), total, metric.spec.title))
+    originals = lru_cache(maxsize=1)(read_images)  # those of most sets are those of the set before
+    done = 0
+    for metrics in _side_by_side([_metric(name) for name in names], resources):
+        todo = _unknown(metrics, sets, hashes, resources, folder)
+        titles = metrics[0].spec.title if len(metrics) == 1 else f"{len(metrics)} metrics"
+        done += len(sets) * len(metrics) - sum(len(of_set) for _, of_set in todo)
+        judges = {metric: _judge(metric, resources) for metric in metrics}
+        work = partial(_judge_set, judges=judges, resources=resources, originals=originals)
+        with closing(_each(work, todo, cores() if len(metrics) > 1 else 1)) as finished:
+            for model, n in finished:
+                done += n
+                report(Progress(done, total, f"{titles}: {model}"))
+        report(Progress(done, total, titles))
     return read_scores(sets, names, resources, folder)
 
 
 def read_scores(
-    sets: Sequence[PairSet], names: Sequence[str], resources: Resources, folder: Path
+    sets: Sequence[PairSet], names: Sequence[str | Metric], resources: Resources, folder: Path
 ) -> ScoreBook:
     """What `folder` knows of `sets` under the metrics `names`; computes nothing."""
-    tables, facts, missing = [], [], []
+    tables: list[tuple[pd.DataFrame, PairSet, str]] = []
+    facts, missing = [], []
     unavailable: dict[str, str] = {}
     refused: dict[tuple[str, str], str] = {}
     hashes = _hashes(sets)
-    for name in names:
+    for metric in map(_metric, names):
+        name = metric.spec.name
         try:
-            paths = _paths(find_metric(name), hashes, resources, folder)
+            paths = _paths(metric, hashes, resources, folder)
         except WeightsError as error:
             unavailable[name] = str(error)
             continue
@@ -166,10 +183,9 @@ def read_scores(
                 refused[one.title, name] = str(found.attrs["refused"])
             else:
                 facts.append(_facts(found, one, name))
-                tables.append(_scores(found, one, name))
-    empty = pd.DataFrame(columns=list(BOOK_COLUMNS))
+                tables.append((found, one, name))
     return ScoreBook(
-        scores=pd.concat(tables, ignore_index=True) if tables else empty,
+        scores=_scores(tables),
         facts=pd.DataFrame(facts, columns=list(FACT_COLUMNS)),
         unavailable=unavailable,
         refused=refused,
@@ -186,10 +202,13 @@ def referenced(pairs: pd.DataFrame, reference: Reference) -> pd.DataFrame:
     return table if reference == "clean" else table.assign(original=pairs["attacked"].fillna(""))
 
 
-def read_pairs(pairs: pd.DataFrame) -> Pairs:
-    """The images of a table as `referenced` makes it.
+def read_pairs(
+    pairs: pd.DataFrame, originals: Callable[[tuple[Path, ...]], Tensor] = read_images
+) -> Pairs:
+    """The images of a table as `referenced` makes it, (N, 3, H, W) float32 in [0, 1] a side.
 
-    Raises `DataError` that names a broken image, or says how many have no reference.
+    originals: reads those on the left from their paths. Raises `DataError` that names a broken
+    image, or says how many have no reference.
     """
     lacking = int((pairs["original"] == "").sum())
     if lacking:
@@ -199,7 +218,7 @@ def read_pairs(pairs: pd.DataFrame) -> Pairs:
         )
     names = pairs["class_name"]
     return Pairs(
-        originals=read_images([Path(path) for path in pairs["original"]]),
+        originals=originals(tuple(Path(path) for path in pairs["original"])),
         reconstructions=read_images([Path(path) for path in pairs["reconstruction"]]),
         class_names=None if names.isna().any() else tuple(str(name) for name in names),
     )
@@ -207,6 +226,7 @@ def read_pairs(pairs: pd.DataFrame) -> Pairs:
 
 def read_labels(path: Path) -> pd.DataFrame:
     """The labels in a Parquet file; `DataError` where there are none to be read."""
+    arrow()
     try:
         return pd.read_parquet(path)
     except FileNotFoundError:
@@ -241,11 +261,13 @@ def content_hash(pairs: pd.DataFrame) -> str:
     return digest.hexdigest()
 
 
+def _metric(named: str | Metric) -> Metric:
+    return find_metric(named) if isinstance(named, str) else named
+
+
 def _hashes(sets: Sequence[PairSet]) -> Hashes:
     """Of the pairs of each set as each reference makes them, computed when first asked for."""
-    return functools.cache(
-        lambda reference: [content_hash(referenced(one.pairs, reference)) for one in sets]
-    )
+    return cache(lambda reference: [content_hash(referenced(one.pairs, reference)) for one in sets])
 
 
 def _paths(metric: Metric, hashes: Hashes, resources: Resources, folder: Path) -> list[Path]:
@@ -253,25 +275,80 @@ def _paths(metric: Metric, hashes: Hashes, resources: Resources, folder: Path) -
     return [folder / f"{key}.parquet" for key in keys]
 
 
+def _side_by_side(metrics: Sequence[Metric], resources: Resources) -> list[list[Metric]]:
+    """Metrics in groups that are computed together: first all that need no weights."""
+    light = [metric for metric in metrics if not _has_weights(metric, resources)]
+    return [*([light] if light else []), *([metric] for metric in metrics if metric not in light)]
+
+
+def _has_weights(metric: Metric, resources: Resources) -> bool:
+    try:
+        return bool(metric.files(resources))
+    except WeightsError:  # they are not there
+        return True
+
+
 def _unknown(
-    metric: Metric,
+    metrics: Sequence[Metric],
     sets: Sequence[PairSet],
     hashes: Hashes,
     resources: Resources,
     folder: Path,
-) -> list[tuple[PairSet, Path]]:
-    """The sets whose scores are not on disk, and where they belong; none without weights."""
-    try:
-        paths = _paths(metric, hashes, resources, folder)
-    except WeightsError:  # reading the scores afterwards finds it again, with its reason
-        return []
-    return [(one, path) for one, path in zip(sets, paths, strict=True) if _read(path) is None]
+) -> list[tuple[PairSet, dict[Metric, Path]]]:
+    """Sets with scores that are not on disk, and where those belong; none without weights."""
+    found: list[dict[Metric, Path]] = [{} for _ in sets]
+    for metric in metrics:
+        try:
+            paths = _paths(metric, hashes, resources, folder)
+        except WeightsError:  # reading the scores afterwards finds it again, with its reason
+            continue
+        for of_set, path in zip(found, paths, strict=True):
+            if _read(path) is None:
+                of_set[metric] = path
+    return [(one, of_set) for one, of_set in zip(sets, found, strict=True) if of_set]
 
 
-def _judged(metric: Metric, one: PairSet, judge: Judge, resources: Resources) -> pd.DataFrame:
+def _judge_set(
+    one: PairSet,
+    wanted: Mapping[Metric, Path],
+    *,
+    judges: Mapping[Metric, Judge],
+    resources: Resources,
+    originals: Callable[[tuple[Path, ...]], Tensor],
+) -> tuple[str, int]:
+    """Keep the scores of one set by each metric; the set's model, and how many were kept."""
+    read = cache(lambda reference: read_pairs(referenced(one.pairs, reference), originals))
+    for metric, path in wanted.items():
+        work = partial(_scores_of, judges[metric], read, metric.spec.reference)
+        _write(path, _judged(metric, one, work, resources))
+    return one.model, len(wanted)
+
+
+def _each(
+    work: Callable[[PairSet, Any], tuple[str, int]], todo: Sequence[tuple[PairSet, Any]], n: int
+) -> Generator[tuple[str, int]]:
+    """What `work` returns of each, `n` at a time, as they come; closed, it begins no more."""
+    if n == 1:
+        yield from (work(*one) for one in todo)
+        return
+    with ThreadPoolExecutor(n) as threads:
+        try:
+            for finished in as_completed([threads.submit(work, *one) for one in todo]):
+                yield finished.result()
+        finally:
+            threads.shutdown(cancel_futures=True)
+
+
+def _scores_of(judge: Judge, read: Callable[[Reference], Pairs], reference: Reference) -> Scores:
+    return judge(read(reference))
+
+
+def _judged(
+    metric: Metric, one: PairSet, judge: Callable[[], Scores], resources: Resources
+) -> pd.DataFrame:
     """The scores of one set, or an empty table that says why it cannot be judged."""
     try:
-        scores = judge(read_pairs(referenced(one.pairs, metric.spec.reference)))
+        scores = judge()
     except (DataError, WeightsError) as error:
         table = pd.DataFrame({"image_id": [], "value": []})
         record: dict[str, Any] = {"refused": str(error)}
@@ -298,7 +375,7 @@ def provenance(metric: Metric, resources: Resources) -> dict[str, Any]:
 
 def _judge(metric: Metric, resources: Resources) -> Judge:
     """The metric's judge, loaded when the first set asks for it."""
-    loaded = functools.cache(lambda: metric.prepare(resources))
+    loaded = cache(lambda: metric.prepare(resources))
     return lambda pairs: loaded()(pairs)
 
 
@@ -308,6 +385,7 @@ def _write(path: Path, table: pd.DataFrame) -> None:
 
 
 def _read(path: Path) -> pd.DataFrame | None:
+    pa = arrow()
     try:
         return pd.read_parquet(path)
     except FileNotFoundError:
@@ -316,20 +394,27 @@ def _read(path: Path) -> pd.DataFrame | None:
         return None
 
 
-def _scores(found: pd.DataFrame, one: PairSet, metric: str) -> pd.DataFrame:
-    # Built anew: the attributes of the file differ from set to set and are read elsewhere.
-    made_by: Mapping[str, str] = found.attrs["weights"]
-    return pd.DataFrame(
-        {
-            "dataset": one.dataset,
-            "attack": one.attack,
-            "model": one.model,
-            "metric": metric,
-            "image_id": found["image_id"].astype(object),
-            "value": found["value"].astype(float),
-            WEIGHTS: " ".join(f"{file}:{sha}" for file, sha in made_by.items()) or None,
-        }
-    )
+def _scores(tables: Sequence[tuple[pd.DataFrame, PairSet, str]]) -> pd.DataFrame:
+    """One table, columns `BOOK_COLUMNS`, of what was read of each set by each metric."""
+    if not tables:
+        return pd.DataFrame(columns=list(BOOK_COLUMNS))
+    # In one go: a frame for each of hundreds of files takes longer than reading them.
+    of_sets = [
+        (one.dataset, one.attack, one.model, metric, weights_words(found.attrs["weights"]))
+        for found, one, metric in tables
+    ]
+    lengths = [len(found) for found, _, _ in tables]
+    named = zip(*of_sets, strict=True)
+    repeated = (np.repeat(np.array(values, dtype=object), lengths) for values in named)
+    columns = dict(zip(("dataset", "attack", "model", "metric", WEIGHTS), repeated, strict=True))
+    for name, kind in (("image_id", object), ("value", float)):
+        columns[name] = np.concatenate([found[name].to_numpy(kind) for found, _, _ in tables])
+    return pd.DataFrame(columns)[list(BOOK_COLUMNS)]
+
+
+def weights_words(made_by: Mapping[str, str]) -> str | None:
+    """The cell of the column `WEIGHTS` for these files, SHA-256 by name; None for no file."""
+    return " ".join(f"{file}:{sha}" for file, sha in made_by.items()) or None
 
 
 def _facts(found: pd.DataFrame, one: PairSet, metric: str) -> dict[str, Any]:

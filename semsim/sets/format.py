@@ -23,6 +23,7 @@ is that it sees nothing that could be named.
 FORMAT = "semsim-reconstruction-set/1"
 RUN, MANIFEST, PREDICTIONS = "run.json", "manifest.parquet", "predictions.parquet"
 ATTACKED = "attacked"
+PICTURES = ("originals", "reconstructions", ATTACKED)  # folders
 PREDICTION_COLUMNS = ("image_id", "subject", "class_name", "log_probability")
 JURY = "jury.parquet"
 JURY_COLUMNS = ("image_id", "subject", "class_name", "juror", "threshold", "log_probability")

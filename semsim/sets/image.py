@@ -59,8 +59,10 @@ class AttackResult:
 
 def result_of(found: Reconstruction | AttackFailedError, attacked: Tensor) -> AttackResult:
     """What is kept of an attack on `attacked`, (3, H, W) in [0, 1], neither moved nor flipped."""
-    outcome: dict[str, Any] = {"picture": None, "error": str(found), "objective": float("nan")}
-    if isinstance(found, Reconstruction):
+    outcome: dict[str, Any]
+    if isinstance(found, AttackFailedError):
+        outcome = {"picture": None, "error": str(found), "objective": float("nan")}
+    else:
         outcome = {
             "picture": to_uint8(found.image),
             "error": "",

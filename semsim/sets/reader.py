@@ -1,16 +1,17 @@
 """Reading reconstruction sets, and finding them below a folder."""
 
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 
 from semsim.errors import DataError
-from semsim.sets.format import ATTACKED, COLUMNS, FIRST_COLUMNS, FORMAT, MANIFEST, RUN
+from semsim.kept.extras import arrow
+from semsim.sets.format import ATTACKED, COLUMNS, FIRST_COLUMNS, FORMAT, MANIFEST, PICTURES, RUN
 from semsim.words import words_of_test
 
 
@@ -57,6 +58,7 @@ def read_set(folder: Path) -> ReconstructionSet:
         if not (folder / name).is_file():
             raise DataError(f"{folder} is not a reconstruction set: {name} is missing.")
     run = _read_run(folder / RUN)
+    pa = arrow()
     try:
         manifest = pd.read_parquet(folder / MANIFEST)
     except (ValueError, OSError, pa.ArrowException) as error:
@@ -105,9 +107,23 @@ def set_choices(roots: Iterable[Path]) -> list[tuple[str, Path]]:
 
     A set that cannot be read is offered as such; whoever chooses it learns why.
     """
-    folders = [path.parent for root in roots for path in sorted(Path(root).glob(f"**/{RUN}"))]
-    whole = [folder for folder in folders if not folder.name.startswith(".")]  # no writer's part
-    return [(_name_of(folder), folder.resolve()) for folder in whole]
+    return [(_name_of(folder), folder) for folder in set_folders(roots)]
+
+
+def set_folders(roots: Iterable[Path]) -> list[Path]:
+    """Every folder below `roots` that says it is a set, by root and name.
+
+    The folders of pictures are not looked into: there may be tens of thousands of files in them.
+    """
+    found: list[Path] = []
+    for root in roots:
+        below = []
+        for above, folders, files in os.walk(root):
+            # What begins with a dot is what a writer has not finished.
+            folders[:] = [one for one in folders if one not in PICTURES and one[:1] != "."]
+            below += [Path(above)] if RUN in files else []
+        found += sorted(below)
+    return [folder.resolve() for folder in found]
 
 
 def _name_of(folder: Path) -> str:

@@ -117,6 +117,7 @@ class Choice(nn.Module):
         self.logits = nn.Parameter(torch.zeros(bodies))
 
     def forward(self) -> Tensor:
+        """One weight a body, (bodies,), from 0 to 1."""
         return self.logits.softmax(dim=0)
 
 
@@ -130,12 +131,12 @@ class ShadowNetwork(nn.Module):
         self.bodies = bodies  # not registered: they are the server's, and stay as they are
 
     def conclude(self, features: Tensor) -> Tensor:
-        """Logits from features."""
+        """Logits, (N, classes), from features, (N, C, h, w)."""
         answers = {place: body(features) for place, body in enumerate(self.bodies)}
         return self.tail(select(answers, self.choice()))
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits from images in [0, 1]."""
+        """Logits, (N, classes), from images, (N, 3, H, W) in [0, 1]."""
         return self.conclude(self.head(images))
 
 
@@ -171,14 +172,18 @@ def moments(features: Tensor) -> tuple[Tensor, Tensor]:
 def misalignment(features: Tensor, target: tuple[Tensor, Tensor], scale: Tensor) -> Tensor:
     """How far mean and deviation of `features` are from `target`, in units of `scale`, a variance.
 
-    The mean takes in a fixed noise of the client whole.
+    features: (N, C, h, w). target: mean and deviation, each (C, h, w). scale: a scalar, as is what
+    is returned. The mean takes in a fixed noise of the client whole.
     """
     mean, std = moments(features)
     return (F.mse_loss(mean, target[0]) + F.mse_loss(std, target[1])) / scale
 
 
 def grey_errors(head: nn.Module, features: Tensor, size: tuple[int, int]) -> Tensor:
-    """(N,) mean squared difference of `features` to those of a mid-grey image."""
+    """(N,) mean squared difference of `features`, (N, C, h, w), to those of a mid-grey image.
+
+    size: (H, W) of that image, in pixels.
+    """
     grey = head(torch.full((1, 3, *size), 0.5, device=features.device))
     return (features - grey).square().flatten(1).mean(dim=1)
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from semsim.metrics.pixel import psnr
-from semsim.metrics.ssim import ssim
+from semsim.metrics.structural import ssim
 from semsim.progress import Report, silent
 from semsim.split.networks import SplitNetwork
 from semsim.split.system import SplitSystem, observe

@@ -122,6 +122,7 @@ class Standardise(nn.Module):
         self.register_buffer("std", torch.tensor(std).view(1, -1, 1, 1))
 
     def forward(self, images: Tensor) -> Tensor:
+        """(N, C, H, W) in [0, 1] to the same shape."""
         return (images - self.mean) / self.std
 
 

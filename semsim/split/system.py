@@ -25,6 +25,7 @@ class FeatureNoise(nn.Module):
         self.fresh = fresh
 
     def forward(self, features: Tensor) -> Tensor:
+        """(N, C, H, W) to the same shape."""
         noisy = features + self.fixed
         return noisy + self.fresh * torch.randn_like(noisy) if self.fresh else noisy
 
@@ -64,12 +65,15 @@ class SplitSystem(nn.Module):
         return self.noise(self.head(images))
 
     def conclude(self, features: Tensor) -> Tensor:
-        """Logits from what was sent; only the bodies that count are run, the answer is the same."""
+        """Logits, (N, classes), from what was sent, (N, C, h, w).
+
+        Only the bodies that count are run; the answer is the same.
+        """
         answers = {i: self.bodies[i](features) for i in self.selected}
         return self.tail(self.drop(select(answers, self.selector)))
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits, (N, classes)."""
+        """Logits, (N, classes), from images, (N, 3, H, W) in [0, 1]."""
         return self.conclude(self.send(images))
 
 

@@ -107,7 +107,10 @@ def moved(images: Tensor, rng: torch.Generator) -> Tensor:
 
 
 def ghosted(images: Tensor, rng: torch.Generator) -> Tensor:
-    """Faint other pictures behind each, shifted copies of it, and noise."""
+    """Faint other pictures behind each, shifted copies of it, and noise.
+
+    images: (N, C, H, W) in [0, 1], and so returned.
+    """
     strength = random_strength(len(images), rng)
     others = images[torch.randperm(len(images), generator=rng)]
     copies = images.roll((3, 2), dims=(2, 3))
@@ -117,7 +120,10 @@ def ghosted(images: Tensor, rng: torch.Generator) -> Tensor:
 
 
 def coarse(images: Tensor, rng: torch.Generator) -> Tensor:
-    """Few large cells instead of pixels, smoothed again, in paler and shifted colours."""
+    """Few large cells instead of pixels, smoothed again, in paler and shifted colours.
+
+    images: (N, C, H, W) in [0, 1], and so returned; H and W of 4 or more.
+    """
     strength = random_strength(len(images), rng)
     size = images.shape[2:]
     small = F.interpolate(F.avg_pool2d(images, 2), size, mode="bilinear", align_corners=False)
@@ -130,7 +136,10 @@ def coarse(images: Tensor, rng: torch.Generator) -> Tensor:
 
 
 def speckled(images: Tensor, rng: torch.Generator) -> Tensor:
-    """Coloured noise of single pixels and of patches, the picture paler the stronger it is."""
+    """Coloured noise of single pixels and of patches, the picture paler the stronger it is.
+
+    images: (N, C, H, W) in [0, 1], and so returned; H and W of 4 or more.
+    """
     strength = random_strength(len(images), rng)
     count, channels, height, width = images.shape
     patches = torch.randn(count, channels, height // 4, width // 4, generator=rng)
@@ -141,7 +150,10 @@ def speckled(images: Tensor, rng: torch.Generator) -> Tensor:
 
 
 def covered(images: Tensor, rng: torch.Generator) -> Tensor:
-    """Stripes across, a grey patch over a part, the colours of some turned to their opposites."""
+    """Stripes across, a grey patch over a part, the colours of some turned to their opposites.
+
+    images: (N, C, H, W) in [0, 1], and so returned.
+    """
     strength = random_strength(len(images), rng)
     count, _, height, width = images.shape
     waves = 6.3 * torch.rand(count, 3, 1, 1, generator=rng)

@@ -93,26 +93,46 @@ def train_juror(
     place: int, settings: JurySettings, device: str = "cpu", report: Report = silent
 ) -> Verdict:
     """Juror number `place`, trained and with the threshold of `best_threshold`."""
-    juror, seed = JURORS[place], 7_000 + 10 * settings.seed + place
+    seed = 7_000 + 10 * settings.seed + place
     drawn = Symbols(
         train_per_class=settings.per_class, test_per_class=settings.test_per_class, seed=seed
     )
+    return juror_of(
+        place, drawn("train"), drawn("test"), settings.epochs, seed, device=device, report=report
+    )
+
+
+def juror_of(
+    place: int,
+    learned: LabelledImages,
+    held_out: LabelledImages,
+    epochs: int,
+    seed: int,
+    *,
+    device: str = "cpu",
+    report: Report = silent,
+) -> Verdict:
+    """Juror number `place` of any data set. epochs: in tenths of those that it takes.
+
+    held_out: pictures that it does not learn, by which its threshold is set.
+    """
+    juror = JURORS[place]
     bad = _in_turn(juror.bad)
     training = Training(
         architecture=build(TARGETS, juror.architecture.name, juror.architecture.settings),
-        data=with_nothing(drawn("train"), seed),
+        data=with_nothing(learned, seed),
         defence=NoDefence(),
         settings=TrainSettings(
-            epochs=settings.epochs * juror.epochs // 10, lr=juror.lr, batch_size=32, seed=seed
+            epochs=epochs * juror.epochs // 10, lr=juror.lr, batch_size=32, seed=seed
         ),
         device=device,
         degrade=bad,
     )
     model = carry_out(training, report)
-    held_out = with_nothing(drawn("test"), seed + 1)
-    pictures = bad(held_out.images, torch.Generator().manual_seed(seed))
+    tested = with_nothing(held_out, seed + 1)
+    pictures = bad(tested.images, torch.Generator().manual_seed(seed))
     logs = log_probabilities(model, pictures)
-    return Verdict(model=model, threshold=best_threshold(logs, held_out.labels.numpy(), seed))
+    return Verdict(model=model, threshold=best_threshold(logs, tested.labels.numpy(), seed))
 
 
 def _in_turn(steps: Sequence[Degrade]) -> Degrade:
@@ -174,6 +194,9 @@ def best_threshold(logs: np.ndarray, labels: np.ndarray, seed: int) -> float:
 
 
 def certainty(logs: np.ndarray, offered: Sequence[int] | np.ndarray, best: int) -> float:
-    """The probability of `best` among the words offered and nothing, 0 to 1; logs: (K + 1,)."""
+    """The probability of `best` among the words offered and nothing, 0 to 1.
+
+    logs: (K + 1,), log-probabilities of K words and, last, of nothing.
+    """
     among = np.exp(logs[[*offered, len(logs) - 1]])
     return float(np.exp(logs[best]) / among.sum())

@@ -30,3 +30,14 @@ def feature_count(body: nn.Module, channels: int, size: tuple[int, int]) -> int:
     count = body(torch.zeros(1, channels, *size)).shape[1]
     body.train()
     return int(count)
+
+
+def not_in_place(network: nn.Module) -> nn.Module:
+    """`network` itself, with no layer that overwrites what it is given.
+
+    An attack differentiates through the gradient, for which the values before are needed.
+    """
+    for module in network.modules():
+        if hasattr(module, "inplace"):
+            setattr(module, "inplace", False)  # noqa: B010  no module is typed to have it
+    return network

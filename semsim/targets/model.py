@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import torch
 from safetensors import SafetensorError
@@ -28,6 +28,18 @@ class Architecture(Protocol):
     def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]: ...
 
 
+@runtime_checkable
+class Whole(Protocol):
+    """Settings of a network that comes with its own last layer.
+
+    `classifier(channels, size, classes)` returns all of it, (N, channels, H, W) to (N, classes).
+    """
+
+    __dataclass_fields__: ClassVar[dict]
+
+    def classifier(self, channels: int, size: tuple[int, int], classes: int) -> nn.Module: ...
+
+
 class TargetModel(nn.Module):
     """A classifier over `classes` that takes images as they are, in [0, 1].
 
@@ -39,7 +51,7 @@ class TargetModel(nn.Module):
 
     def __init__(
         self,
-        architecture: Architecture,
+        architecture: Architecture | Whole,
         classes: Sequence[str],
         *,
         mean: Sequence[float],
@@ -50,18 +62,26 @@ class TargetModel(nn.Module):
         self.architecture = architecture
         self.classes = tuple(classes)
         self.size = size
-        self.body, width = architecture.build(len(mean), size)
-        self.head = nn.Linear(width, len(self.classes))
+        self.body, self.head = _parts(architecture, len(mean), size, len(self.classes))
         self.register_buffer("mean", torch.tensor(mean).view(1, -1, 1, 1))
         self.register_buffer("std", torch.tensor(std).view(1, -1, 1, 1))
 
     def features(self, images: Tensor) -> Tensor:
-        """What the last layer sees: (N, C, H, W) in [0, 1] to (N, d)."""
+        """What the last layer sees: (N, C, H, W) in [0, 1] to (N, d); of a whole one its logits."""
         return self.body((images - self.mean) / self.std)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits, (N, number of classes)."""
+        """Logits, (N, classes), of images, (N, C, H, W) in [0, 1]."""
         return self.head(self.features(images))
+
+
+def _parts(
+    architecture: Architecture | Whole, channels: int, size: tuple[int, int], classes: int
+) -> tuple[nn.Module, nn.Module]:
+    if isinstance(architecture, Whole):
+        return architecture.classifier(channels, size, classes), nn.Identity()
+    body, width = architecture.build(channels, size)
+    return body, nn.Linear(width, classes)
 
 
 def save_target(model: TargetModel, path: Path, *, name: str, facts: Mapping[str, object]) -> None:
@@ -83,7 +103,7 @@ def load_target(path: Path) -> TargetModel:
 
     Raises `WeightsError` where the file is missing, broken or of another kind.
     """
-    from semsim.targets import TARGETS
+    from semsim.targets import NETWORKS
 
     if not Path(path).is_file():
         raise WeightsError(f"No classifier at {path}. `python -m semsim demo build` makes one.")
@@ -96,7 +116,7 @@ def load_target(path: Path) -> TargetModel:
         raise WeightsError(f"{path} holds {metadata.get('kind')!r}, not a target classifier.")
     config = json.loads(metadata["config"])
     model = TargetModel(
-        build(TARGETS, config["name"], config["settings"]),
+        build(NETWORKS, config["name"], config["settings"]),
         config["classes"],
         mean=config["mean"],
         std=config["std"],

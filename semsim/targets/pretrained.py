@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from semsim.errors import SettingsError, UnknownNameError, WeightsError
-from semsim.targets.layers import feature_count
+from semsim.targets.layers import feature_count, not_in_place
 from semsim.weights import CHECKPOINTS
 
 _AUXILIARY: Mapping[str, Mapping[str, Any]] = MappingProxyType(
@@ -82,10 +82,7 @@ def _headless(name: str, size: tuple[int, int]) -> nn.Module:
     except (ValueError, RuntimeError, AssertionError) as error:
         raise SettingsError(f"torchvision's {name!r} cannot be made: {error}") from error
     _drop_head(model, name)
-    for module in model.modules():
-        if hasattr(module, "inplace"):
-            module.inplace = False  # an attack differentiates through the gradient itself
-    return model
+    return not_in_place(model)
 
 
 def _drop_head(model: nn.Module, name: str) -> None:

@@ -24,6 +24,7 @@ class BasicBlock(nn.Module):
             )
 
     def forward(self, x: Tensor) -> Tensor:
+        """(N, inputs, H, W) to (N, outputs, h, w), smaller by the stride."""
         inner = self.activation(self.bn1(self.conv1(x)))
         return self.activation(self.bn2(self.conv2(inner)) + self.shortcut(x))
 

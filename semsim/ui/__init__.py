@@ -36,6 +36,10 @@ class ScienceContext:
     voted: ids of the studies with votes, the one first that a page about votes opens with.
     labels, votes: a study's tables by its id, one row a reconstruction and one row a vote.
     device: name of the device jobs compute on, such as "auto".
+    in_hand: the id of the study that a request is about, "" for none.
+    framed: a plain page of the studio, of its title and its HTML.
+    built_in: folders of the sets that came with the product.
+    used_by: names of the studies that asked people about the set in a folder.
     kept: what pages have read, so that plots and downloads show what the page shows.
     """
 
@@ -46,4 +50,8 @@ class ScienceContext:
     votes: Callable[[str], pd.DataFrame]
     device: str
     voted: Callable[[], list[str]] = list
+    in_hand: Callable[[Any], str] = lambda request: ""
+    framed: Callable[[str, str], str] = lambda title, body: body
+    built_in: tuple[Path, ...] = ()
+    used_by: Callable[[Path], list[str]] = lambda folder: []
     kept: dict[Any, Any] = field(default_factory=dict)

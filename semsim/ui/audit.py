@@ -11,28 +11,28 @@ from semsim.errors import SemsimError
 from semsim.grid.apart import apart
 from semsim.reporting.export import svg
 from semsim.reporting.security_figure import leak_figure
-from semsim.ui import ScienceContext, audit_view
+from semsim.ui import ScienceContext, audit_view, lab
 from semsim.ui.audit_form import COLUMNS, layers_of, rows_of, shape_from
 from semsim.ui.jobpanel import QUIETLY, alert_html
 
 _FIRST = 1
 _OWN = "own layers"
+_INTRO = (
+    "How much of a picture does a network's architecture alone give away to layer-wise "
+    "inversion? [[c(M)]] counts what the weights and one gradient leave open: 0 is nothing."
+)
 
 
 def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]]:
     """Lay the page out where the caller stands; returns what it does when it is loaded."""
-    gr.HTML(audit_view.STYLE, apply_default_css=False)
-    gr.Markdown(
-        "# Audit\nHow much does a network's architecture alone give away to layer-wise inversion? "
-        "The index c(M) of the COPA paper counts what the weights and one gradient leave open: 0 "
-        "is nothing."
-    )
+    lab.head("Audit", _INTRO)
     with gr.Row():
-        with gr.Column(scale=2, min_width=320):
+        with gr.Column(scale=2, min_width=300):
             variant, size, table, show, attack, trouble = _form()
-        with gr.Column(scale=3, min_width=320):
-            verdict, figure, layers, tried = (_html(name) for name in _DRAWN)
-            example = _html("example")
+        with gr.Column(scale=4, min_width=320):
+            verdict, figure, example, layers, tried = (
+                _html(name) for name in ("verdict", "figure", "example", "layers", "tried")
+            )
 
     drawn = [trouble, verdict, figure, layers, tried, example]
 
@@ -103,11 +103,14 @@ def _form() -> tuple[Any, ...]:
         attack = gr.Button("Attack an example", elem_id="audit-attack")
     trouble = gr.HTML(elem_id="audit-trouble")
     gr.Markdown(
-        "A network of your own, from a Python file: `python -m semsim audit model.py:Net`. That "
-        "runs the file, so it is not offered here."
+        "A network from a Python file: `python -m semsim audit model.py:Net`. That runs the file, "
+        "so it is not offered here.",
+        elem_classes="st-note",
     )
     return variant, size, table, show, attack, trouble
 
 
 def _html(name: str) -> Any:
-    return gr.HTML(elem_id=f"audit-{name}", elem_classes="aud", apply_default_css=False)
+    return gr.HTML(
+        elem_id=f"audit-{name}", elem_classes="aud", apply_default_css=False, padding=False
+    )

@@ -11,30 +11,18 @@ from PIL import Image
 from semsim.attacks.security.advice import TryOut, described, signed, stated
 from semsim.attacks.security.index import SecurityIndex
 from semsim.images import to_uint8
-from semsim.ui.markup import pieces, png_address
+from semsim.reporting.writing import png_address
+from semsim.ui.markup import pieces
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 _HTML = pieces("audit.html")
-WIDTH = 110.0  # mm, of the picture: legible on a phone and not huge on a wide screen
-STYLE = """<style>
-.aud table{border-collapse:collapse;width:100%;font-size:.92em}
-.aud th,.aud td{text-align:left;padding:.3rem .6rem;border:0;color:inherit;
-  border-bottom:1px solid var(--border-color-primary)}
-.aud td.n,.aud th.n{text-align:right;font-variant-numeric:tabular-nums}
-.aud .wide{overflow-x:auto}
-.aud p{margin:.6rem 0}
-.aud h2{font-size:1.15em;font-weight:600;margin:1.2rem 0 .4rem}
-.aud .c{font-size:1.6em;font-weight:600;margin:.2rem 0}
-.aud img{width:128px;height:128px;image-rendering:pixelated;display:block}
-.aud figure{display:inline-block;margin:0 1rem 1rem 0}
-.aud svg{max-width:100%;height:auto}
-</style>"""
+WIDTH = 130.0  # mm, of the picture: legible on a phone and not huge on a wide screen
 
 
 def verdict_html(index: SecurityIndex, words: Sequence[str]) -> str:
-    """c(M), large, and what it means."""
+    """What c(M) says in a sentence, then what it means."""
     return _HTML.verdict(stated(index), words)
 
 
@@ -63,7 +51,7 @@ def tried_html(index: SecurityIndex, tried: Sequence[TryOut]) -> str:
         for one in tried
     ]
     header = ["Change in", f"c(M), now {signed(index.value)}", "hidden of the image itself"]
-    return _HTML.table("What if?", "Changes", header, rows)
+    return str(_HTML.table("What if a layer were changed?", "Changes", header, rows))
 
 
 def example_html(pictures: Sequence[tuple[str, Tensor]], words: str) -> str:

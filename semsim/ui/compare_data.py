@@ -1,9 +1,11 @@
 """What the Compare page shows: votes and scores of a study, read once and analysed."""
 
+import hashlib
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,15 +13,16 @@ import pandas as pd
 from semsim.analysis.evidence import MODEL_KEY, model_key
 from semsim.analysis.human import mean_response, verdict, vote_counts
 from semsim.analysis.result import Analysis, AnalysisSettings
-from semsim.comparison.compared import Scored, compared, origin_of
+from semsim.comparison.compared import Scored, compared
 from semsim.comparison.foreign import directions_in, spec_of
 from semsim.comparison.list_judges import refused, weights_at_hand
-from semsim.comparison.seen_originals import checkpoint_of, unseen, usually_unseen_by
+from semsim.comparison.own_scores import joined
+from semsim.comparison.seen_originals import unseen, usually_unseen_by
 from semsim.comparison.study_tables import PICTURES, StudyTables, imported_tables
 from semsim.errors import DataError
 from semsim.importers.import_folder import list_imports
 from semsim.metrics import Metric, MetricSpec, Resources, all_metrics, find_metric
-from semsim.metrics.provenance import original_keys
+from semsim.metrics.provenance import checkpoint_of, original_keys
 from semsim.reporting.figures import by_agreement
 from semsim.reporting.methods import Origin
 from semsim.reporting.notation import number
@@ -52,20 +55,31 @@ class View:
     unseen_by: str = ""
 
 
+class BookKey(NamedTuple):
+    """What scores are kept by."""
+
+    study: str
+    reference: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """A study's votes beside its scores.
 
-    labels: one row a reconstruction, as the study exports them.
+    tables, scored: what it was made from. labels: one row a reconstruction, as the study exports
+        them.
     unavailable: metrics without their weights, with the reason.
     origin: where the numbers come from, for the report.
     unseen: of each SemSim that learned from some of the study's originals and not from others, how
         many it has not seen. n_originals: how many there are, looked at or not.
     usually_unseen_by: whose unseen originals count where nobody has chosen; "" for all.
+    version: of the votes, scores and weights it was made from.
     """
 
     study: StudyChoice
     view: View
+    tables: StudyTables
+    scored: Scored
     labels: pd.DataFrame
     book: ScoreBook
     specs: tuple[MetricSpec, ...]
@@ -75,6 +89,7 @@ class Comparison:
     unseen: Mapping[str, int] = field(default_factory=dict)
     n_originals: int = 0
     usually_unseen_by: str = ""
+    version: str = ""
 
     @property
     def images(self) -> pd.DataFrame:
@@ -127,7 +142,7 @@ def find_study(context: ScienceContext, wanted: str | None) -> StudyChoice | Non
     An imported study has votes, too; without any votes it is the newest.
     """
     studies = studies_of(context)
-    imported = [study.id for study in studies if study.id.startswith(_IMPORT)]
+    imported = [study.id for study in studies if is_import(study.id)]
     for name in (wanted, *context.voted(), *imported):
         for study in studies:
             if name in (study.id, study.name):
@@ -161,12 +176,23 @@ def opened(
             reference=reference,
             unseen_by=usual if unseen_by is None else unseen_by,
         )
-        found = replace(_read(context, study, tables, view), usually_unseen_by=usual)
-        context.kept.pop(view, None)
+        version = _version(context, tables)
+        found = context.kept.pop(view, None)
+        if found is None or (found.version, found.study) != (version, study):
+            made = _read(context, study, tables, view, version)
+            found = replace(made, usually_unseen_by=usual, version=version)
         context.kept[view] = found
-        while len(context.kept) > _KEPT:
-            context.kept.pop(next(iter(context.kept)))
+        _forget(context.kept)
         return found
+
+
+def _forget(kept: dict[Any, Any]) -> None:
+    """Leave the comparisons shown last, and the books they are read from."""
+    views = [key for key in kept if isinstance(key, View)]
+    used = {BookKey(view.study, view.reference) for view in views[-_KEPT:]}
+    books = [key for key in kept if isinstance(key, BookKey) and key not in used]
+    for old in [*views[:-_KEPT], *books]:
+        del kept[old]
 
 
 def fresh(context: ScienceContext, view: View) -> Comparison:
@@ -182,7 +208,11 @@ def held(
     unseen_by: str | None = None,
 ) -> Comparison:
     """The comparison as it was last shown; `opened` now if it never was."""
-    shown = [one for one in [*context.kept.values()] if one.study.id == study_id]
+    shown = [
+        one
+        for view, one in [*context.kept.items()]
+        if isinstance(view, View) and view.study == study_id
+    ]
     if not shown:
         return opened(context, study_id, rule, reference, unseen_by)
     last: Comparison = shown[-1]
@@ -203,7 +233,11 @@ def _exactly(context: ScienceContext, study_id: str) -> StudyChoice:
 
 
 def _tables(context: ScienceContext, study: StudyChoice) -> StudyTables:
-    if study.id.startswith(_IMPORT):
+    return joined(_collected(context, study), context.data, study.id)
+
+
+def _collected(context: ScienceContext, study: StudyChoice) -> StudyTables:
+    if is_import(study.id):
         return imported_tables(context.data / "imports" / study.id.removeprefix(_IMPORT))
     return StudyTables(
         votes=context.votes(study.id),
@@ -213,40 +247,86 @@ def _tables(context: ScienceContext, study: StudyChoice) -> StudyTables:
     )
 
 
+def _version(context: ScienceContext, tables: StudyTables) -> str:
+    """What a comparison depends on besides its view: votes, labels, scores and weights."""
+    digest = hashlib.sha256()
+    for table in (tables.votes, tables.labels, tables.scores):
+        if table is not None:
+            rows = pd.util.hash_pandas_object(table.astype(str), index=False)
+            digest.update(repr(list(table)).encode() + rows.to_numpy().tobytes())
+    scores = context.data / "scores"
+    if scores.is_dir():  # a score once written stays as it is, so a new one changes the folder
+        digest.update(str(scores.stat().st_mtime_ns).encode())
+    for path in sorted(context.checkpoints.glob("*")):
+        digest.update(f"{path.name} {path.stat().st_mtime_ns} {path.stat().st_size}".encode())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Book:
+    """What is known of a study's scores against one reference."""
+
+    version: str
+    metrics: Mapping[str, Metric]
+    weights: Mapping[str, Mapping[str, str]]
+    dependent: Mapping[str, str]
+    book: ScoreBook
+
+
+def _book(context: ScienceContext, tables: StudyTables, view: View, version: str) -> _Book:
+    key = BookKey(view.study, view.reference)
+    found: _Book | None = context.kept.pop(key, None)
+    if found is None or found.version != version:
+        resources = Resources(checkpoints=context.checkpoints)
+        metrics = _metrics(resources, view) if tables.has_pictures else {}
+        weights = weights_at_hand(metrics, resources)
+        dependent = refused(weights, tables.judges)
+        wanted = [name for name in metrics if name not in dependent]
+        sets = [] if tables.labels is None or not wanted else pair_sets_of_labels(tables.labels)
+        book = read_scores(sets, wanted, resources, context.data / "scores")
+        found = _Book(
+            version=version, metrics=metrics, weights=weights, dependent=dependent, book=book
+        )
+    context.kept[key] = found
+    return found
+
+
 def _read(
-    context: ScienceContext, study: StudyChoice, tables: StudyTables, view: View
+    context: ScienceContext, study: StudyChoice, tables: StudyTables, view: View, version: str
 ) -> Comparison:
-    """The comparison of a study as far as scores are on disk."""
+    """The comparison of a study as far as scores are on disk.
+
+    A metric of which the scores of some models are still missing does not count yet.
+    """
+    known = _book(context, tables, view, version)
+    book, dependent = known.book, known.dependent
+    scores, specs = _with_given(book.scores, known.metrics, tables.scores)
     resources = Resources(checkpoints=context.checkpoints)
-    metrics = _metrics(resources, view) if tables.has_pictures else {}
-    weights = weights_at_hand(metrics, resources)
-    dependent = refused(weights, tables.judges)
-    wanted = [name for name in metrics if name not in dependent]
-    sets = [] if tables.labels is None or not wanted else pair_sets_of_labels(tables.labels)
-    book = read_scores(sets, wanted, resources, context.data / "scores")
-    scores, specs = _with_given(book.scores, metrics, tables.scores)
-    weights |= weights_at_hand(set(specs) - set(weights), resources)
+    weights = {**known.weights, **weights_at_hand(set(specs) - set(known.weights), resources)}
     names = dict.fromkeys([*scores["metric"], *dependent])
+    partial = {name for _, name in book.missing}
     scored = Scored(
         table=scores,
         specs=[specs[name] for name in names],
         weights=weights,
         facts=book.facts,
-    )
+    ).refusing([name for name in names if name in partial])
     settings = AnalysisSettings(headline=view.rule)
-    analysis = compared(tables, scored, settings, context.checkpoints, view.unseen_by)
+    made = compared(tables, scored, settings, context.checkpoints, view.unseen_by)
     offered = {name: spec for name, spec in specs.items() if name not in dependent}
-    known = [name for name in map(checkpoint_of, specs) if name]
+    learned = [name for name in map(checkpoint_of, specs) if name]
     return Comparison(
         study=study,
         view=view,
-        labels=analysis.evidence.images if tables.labels is None else tables.labels,
+        tables=tables,
+        scored=scored,
+        labels=made.analysis.evidence.images if tables.labels is None else tables.labels,
         book=book,
         specs=tuple(spec for name, spec in offered.items() if name not in book.unavailable),
-        analysis=analysis,
-        origin=origin_of(tables, analysis, weights),
+        analysis=made.analysis,
+        origin=made.origin,
         unavailable=tuple((specs[name], why) for name, why in book.unavailable.items()),
-        unseen=unseen(tables.labels, context.checkpoints, known),
+        unseen=unseen(tables.labels, context.checkpoints, learned),
         n_originals=len(set(original_keys(tables.listed))),
     )
 
@@ -268,6 +348,11 @@ def _with_given(
             raise DataError(f"Nobody says whether higher or lower {name} leaks more. Import anew.")
         specs[name] = found
     return (pd.concat([scores, absent], ignore_index=True) if len(scores) else absent), specs
+
+
+def is_import(study_id: str) -> bool:
+    """Whether these are votes from elsewhere, and no study of this workspace."""
+    return study_id.startswith(_IMPORT)
 
 
 def image_choices(images: pd.DataFrame) -> list[tuple[str, str]]:

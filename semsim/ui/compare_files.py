@@ -1,23 +1,20 @@
-"""Downloads of the Compare page: each figure and table in every form, the report, all at once."""
+"""Downloads of the Compare page: each figure and table in every form, and what jobs have made."""
 
-import io
-import tempfile
-import zipfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query
-from fastapi.responses import PlainTextResponse, Response
+from fastapi.responses import FileResponse, PlainTextResponse, Response
 
-from semsim.errors import SemsimError, UnknownNameError
+from semsim.errors import JobError, SemsimError, UnknownNameError
+from semsim.jobs import folders as jobs
 from semsim.reporting import canvas, figures, tables, writing
-from semsim.reporting.bundle import write_bundle
 from semsim.reporting.export import png, svg
-from semsim.reporting.report import report_html
 from semsim.ui import ScienceContext
 from semsim.ui.compare_data import Comparison, View, held
+from semsim.ui.compare_jobs import made_file
+from semsim.ui.markup import rooted
 
 FOLDER = "/studio/compare-files"
 _FIGURES: dict[str, tuple[str, Callable[[canvas.Drawn], str | bytes]]] = {
@@ -35,13 +32,18 @@ _TABLES: dict[str, tuple[str, Callable[[tables.Table], str]]] = {
 def address(
     view: View, name: str, ending: str, metric: str | None = None, studies: Sequence[str] = ()
 ) -> str:
-    """Where a file is: a figure or table by its name, "report" (html) or "everything" (zip)."""
+    """Where a file is: a figure or table by its name."""
     asked = [("study", one) for one in studies or [view.study]]
     asked += [("reference", view.reference)]
     # Each of several studies keeps its own.
     asked += [] if studies else [("rule", view.rule), ("unseen_by", view.unseen_by)]
     asked += [("metric", metric)] if metric else []
-    return f"{FOLDER}/{name}.{ending}?{urlencode(asked)}"
+    return rooted(f"{FOLDER}/{name}.{ending}?{urlencode(asked)}")
+
+
+def made_address(job: str, name: str) -> str:
+    """Where the file is that a job has made."""
+    return rooted(f"{FOLDER}/made/{job}/{name}")
 
 
 def router(context: ScienceContext) -> APIRouter:
@@ -67,6 +69,16 @@ def router(context: ScienceContext) -> APIRouter:
         shown = f'attachment; filename="{stem}.{ending}"'
         return Response(content, media_type=kind, headers={"Content-Disposition": shown})
 
+    @routes.get(FOLDER + "/made/{job}/{name}")
+    def made(job: str, name: str) -> Response:
+        try:
+            found = jobs.open_job(context.data / "jobs", job)
+            if made_file(found) != name:
+                raise JobError(f"There is no {name}. Ask for it on Compare.")
+        except SemsimError as error:
+            return PlainTextResponse(str(error), status_code=404)
+        return FileResponse(found.folder / name, filename=name)
+
     return routes
 
 
@@ -74,10 +86,6 @@ def _content(
     comparisons: Sequence[Comparison], name: str, ending: str, metric: str | None
 ) -> tuple[str, str | bytes]:
     first = comparisons[0]
-    if (name, ending) == ("report", "html"):
-        return "text/html", report_html(first.analysis, first.origin)
-    if (name, ending) == ("everything", "zip"):
-        return "application/zip", _zipped(first)
     if name in figures.NAMES and ending in _FIGURES:
         kind, figure_as = _FIGURES[ending]
         return kind, figure_as(figures.figure(first.analysis, name, metric))
@@ -86,13 +94,3 @@ def _content(
         made = tables.table1([one.analysis for one in comparisons]) if name == "table1" else None
         return kind, table_as(made or tables.table(first.analysis, name))
     raise UnknownNameError(f"There is no {name}.{ending}.")
-
-
-def _zipped(comparison: Comparison) -> bytes:
-    """Everything about an analysis as one file."""
-    packed = io.BytesIO()
-    with tempfile.TemporaryDirectory() as place, zipfile.ZipFile(packed, "w") as archive:
-        folder = write_bundle(comparison.analysis, Path(place) / "compare", comparison.origin)
-        for path in sorted(folder.rglob("*.*")):
-            archive.write(path, path.relative_to(folder), zipfile.ZIP_DEFLATED)
-    return packed.getvalue()

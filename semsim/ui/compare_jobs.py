@@ -1,8 +1,10 @@
-"""What Compare lets run in the background: scoring a study, fetching weights."""
+"""What Compare lets run: scoring a study, fetching weights, writing the report."""
 
 import threading
+from dataclasses import asdict
 
 from semsim.analysis.evidence import MODEL_KEY
+from semsim.comparison.packed_job import PACK_JOB, PackOrder, pack_files
 from semsim.errors import JobError, SemsimError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
@@ -24,7 +26,7 @@ def scoring_job(context: ScienceContext, comparison: Comparison) -> Job | None:
     a person to resume. None where nothing is missing and nothing runs.
     """
     with _starting:
-        job = _newest_job(context, comparison.study.id)
+        job = newest_scoring(context, comparison.study.id)
         missing = [list(pair) for pair in comparison.book.missing]
         if job is not None and jobs.state(job) not in _SETTLED:
             return job
@@ -65,7 +67,8 @@ def missing_weights(context: ScienceContext) -> list[WeightFile]:
     ]
 
 
-def _newest_job(context: ScienceContext, study_id: str) -> Job | None:
+def newest_scoring(context: ScienceContext, study_id: str) -> Job | None:
+    """The job that scores a study, or scored it last."""
     for job in jobs.list_jobs(context.data / "jobs", SCORE_JOB):
         if _request(job).get("study") == study_id:
             return job
@@ -109,3 +112,52 @@ def _is_here(name: str, context: ScienceContext) -> bool:
     except SemsimError:
         return False
     return True
+
+
+def make_files(context: ScienceContext, comparison: Comparison, what: str) -> Job:
+    """A job that writes the report, or everything, of a comparison; the one there is, if any."""
+    with _starting:
+        job = made_job(context, comparison, what)
+        if job is not None and jobs.state(job) in {*jobs.LIVE, JobState.DONE}:
+            return job
+        tables, view = comparison.tables, comparison.view
+        order = PackOrder(
+            what=what,
+            study=comparison.study.name,
+            protocol=tables.protocol or comparison.study.headline,
+            importer=tables.importer,
+            rule=view.rule,
+            unseen_by=view.unseen_by,
+            checkpoints=context.checkpoints.resolve(),
+        )
+        job = jobs.create(
+            context.data / "jobs",
+            kind=PACK_JOB,
+            title=f"{'Report' if what == 'report' else 'Everything'} of {comparison.study.name}",
+            order=order,
+            files={
+                **pack_files(tables, comparison.scored),
+                "request.json": _packed(comparison, what),
+            },
+        )
+        jobs.start(job)
+        return job
+
+
+def made_job(context: ScienceContext, comparison: Comparison, what: str) -> Job | None:
+    """The newest job that writes, or wrote, `what` of this very comparison."""
+    asked = _packed(comparison, what)
+    found = jobs.list_jobs(context.data / "jobs", PACK_JOB)
+    return next((job for job in found if _request(job) == asked), None)
+
+
+def made_file(job: Job) -> str:
+    """The name of the file that a job of `make_files` has left, or ""."""
+    if jobs.state(job) is not JobState.DONE:
+        return ""
+    name = str(jobs.result(job).get("file", ""))
+    return name if (job.folder / name).is_file() else ""
+
+
+def _packed(comparison: Comparison, what: str) -> dict[str, object]:
+    return {"what": what, **asdict(comparison.view), "version": comparison.version}

@@ -1,31 +1,26 @@
 """The page Federated: FedAvg against PBPFL, what it costs, and what each party can see."""
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
 
 from semsim.errors import SettingsError
-from semsim.federated import NETWORKS, TABLES
 from semsim.federated.arms import ARMS, REFERENCE, RESCALED
 from semsim.federated.comparison_job import KIND, TRAINING, arms_done, out_of
 from semsim.federated.settings import FederatedOrder
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
-from semsim.ui import ScienceContext, federated_view, jobpanel
+from semsim.ui import ScienceContext, federated_view, jobpanel, lab, plain_words
+from semsim.ui.markup import pieces
+from semsim.ui.settings_form import Given, changed, settings_of
 
-# The fields of `FederatedOrder` on the page, in the order of the form.
-FORM = (
-    "data",
-    "network",
-    "clients",
-    "rounds",
-    "cross_entropy",
-    "arms",
-    "images",
-    "attack",
+_NAME = "fed"
+_FIRST = FederatedOrder()
+_PLAIN = ("clients", "rounds", "images")
+_MORE = (
     "split",
     "dirichlet_alpha",
     "noise_scope",
@@ -33,53 +28,46 @@ FORM = (
     "lr",
     "attack_round",
     "seed",
+    "cross_entropy",
 )
-_MORE = FORM.index("split")  # the first that is folded away
-_FIELDS = {one.name: one for one in fields(FederatedOrder)}
-_WHOLE = {name for name, one in _FIELDS.items() if type(one.default) is int}
-_CHOICES = {"data": ("digits", "symbols", *TABLES), "network": tuple(NETWORKS)}
-_EITHER: dict[str, Any] = {
-    "split": ["iid", "dirichlet"],
-    "noise_scope": [("each client its own", "client"), ("one a round", "round")],
-}
-_NOTHING = "<p>Nothing has been compared here yet. Start with what the form proposes.</p>"
+_LISTS = {"data": "Pictures", "attacks": "Attack", "arms": "Who looks, and how"}
+_LAB, _HTML = pieces("lab.html"), pieces("federated.html")
+_INTRO = (
+    "Clients train together without sharing pictures. Does a [[masked model]] (PBPFL, "
+    "arXiv:2002.09843) keep the pictures from a server, an eavesdropper, another client?"
+)
 
 
 def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]]:
     """Lay the page out where the caller stands; returns what it does when it is loaded."""
-    gr.HTML(federated_view.STYLE, apply_default_css=False)
-    gr.Markdown(
-        "# Federated\nPBPFL (arXiv:2002.09843) lets clients train on a masked model. Train it "
-        "beside FedAvg from the same start, then attack what the server, an eavesdropper and "
-        "another client see of clients' images."
-    )
+    lab.head("Federated", _INTRO)
     with gr.Row():
-        with gr.Column(scale=2, min_width=320):
-            form = _form()
+        with gr.Column(scale=2, min_width=300):
+            _, answer, js = lab.form(_NAME, form_html())
             begin = gr.Button("Start", variant="primary", elem_id="fed-start")
             trouble = gr.HTML(elem_id="fed-trouble")
-        with gr.Column(scale=3, min_width=320):
+        with gr.Column(scale=4, min_width=320):
             ran = jobpanel.Jobs("Comparison", "fed", context.data / "jobs", KIND)
-            summary = gr.HTML(elem_id="fed-summary", apply_default_css=False)
-            curve = gr.Plot(show_label=False, visible=False, elem_id="fed-curve")
-            words = gr.HTML(elem_id="fed-training", apply_default_css=False)
-    grid = gr.HTML(elem_id="fed-grid", apply_default_css=False)
+            summary, grid = _html("summary"), _html("grid")
+            with gr.Accordion("Training and cost", open=False):
+                curve = gr.Plot(show_label=False, visible=False, elem_id="fed-curve")
+                words = _html("training")
 
-    def start(*values: Any) -> Job:
+    def start(text: str) -> Job:
         where = "semsim.federated.comparison_job:queue_comparison"
-        job: Job = apart(where, order_of(values), context.data)
+        job: Job = apart(where, order_of(Given.of(text)), context.data)
         jobs.start(job)
         return job
 
     outputs = ran.follow(draw, [summary, curve, words, grid])
-    ran.begin_with(begin, form, trouble, start)
+    ran.begin_with(begin, [answer], trouble, start, js=js)
     return [(ran.load, outputs)]
 
 
 def draw(job: Job | None) -> list[Any]:
-    """Summary, curve, training and pictures of a comparison, as far as it is."""
+    """Answer, curve, training and pictures of a comparison, as far as it is."""
     if job is None:
-        return [_NOTHING, gr.Plot(visible=False), "", ""]
+        return [federated_view.nothing_html(), gr.Plot(visible=False), "", ""]
     out, done = out_of(job), jobs.state(job) is JobState.DONE
     leak = jobs.result(job)["leak"] if done else {}
     pictures = federated_view.grid_html(out, arms_done(out), leak)
@@ -94,50 +82,52 @@ def draw(job: Job | None) -> list[Any]:
     ]
 
 
-def order_of(values: tuple[Any, ...]) -> FederatedOrder:
-    """The order that the form's values mean, in the order of `FORM`."""
-    given = dict(zip(FORM, values, strict=True))
-    empty = [name for name, value in given.items() if value is None or value == ""]
-    if empty:
-        raise SettingsError(f"{empty[0]} is empty; give a value.")
-    given |= {name: int(given[name]) for name in _WHOLE}
-    if given["arms"]:  # the arms they are compared with come along
-        given["arms"] = [arm for arm in ARMS if arm in {*given["arms"], REFERENCE, RESCALED}]
-    return FederatedOrder(**{**given, "arms": tuple(given["arms"])})
+def form_html() -> str:
+    """The form, filled with a few of the arms."""
+    pictures = (*plain_words.PICTURES, *plain_words.TABLE_CHOICES)
+    arms = [one.item for one in plain_words.ARM_CHOICES if one.usual]
+    attack = plain_words.LEAK_ATTACKS[0].item
+    return str(
+        _HTML.form(
+            _LAB.choices("arms", _LISTS["arms"], plain_words.ARM_CHOICES, arms),
+            _LAB.fields(settings_of(_FIRST, _PLAIN)),
+            _LAB.select("network", "Network", plain_words.FEDERATED_NETWORKS, _FIRST.network),
+            _LAB.choices("datasets", _LISTS["data"], pictures, (_FIRST.data,), lab.reasons(), True),
+            _LAB.more(
+                ("datasets", "attacks"),
+                _HTML.more(
+                    _LAB.choices(
+                        "attacks",
+                        _LISTS["attacks"],
+                        plain_words.LEAK_ATTACKS,
+                        (attack,),
+                        {},
+                        True,
+                    ),
+                    _LAB.fields(settings_of(_FIRST, _MORE)),
+                ),
+                "More: attack, masks, how data is split",
+            ),
+        )
+    )
 
 
-def _form() -> list[Any]:
-    """The components, in the order of `FORM`."""
-    rows = {"clients": ("clients", "rounds"), "images": ("images", "attack")}
-    made: dict[str, Any] = {}
-    for name in FORM[:_MORE]:
-        if name not in made:
-            with gr.Row():
-                made |= {one: _component(one) for one in rows.get(name, (name,))}
-    with gr.Accordion("More settings", open=False, elem_id="fed-more"):
-        made |= {name: _component(name) for name in FORM[_MORE:]}
-    return [made[name] for name in FORM]
+def order_of(given: Given) -> FederatedOrder:
+    """The order that the form means; `SettingsError` in its words where it cannot be."""
+    data, attack = (_one(given, name) for name in ("datasets", "attacks"))
+    arms = set(given.texts("arms"))
+    # The arms they are compared with come along.
+    wanted = tuple(arm for arm in ARMS if arm in {*arms, REFERENCE, RESCALED}) if arms else ()
+    order = changed(_FIRST, given.fields)
+    return replace(order, data=data, attack=attack, arms=wanted)
 
 
-def _component(name: str) -> Any:
-    """What a setting is edited by, from what its field says of it."""
-    one = _FIELDS[name]
-    shown: dict[str, Any] = {
-        "value": list(one.default) if isinstance(one.default, tuple) else one.default,
-        "label": one.metadata["label"],
-        "elem_id": f"fed-{name.replace('_', '-')}",
-    }
-    if name == "arms":
-        return gr.CheckboxGroup([(arm.title, key) for key, arm in ARMS.items()], **shown)
-    if isinstance(one.default, bool):
-        return gr.Checkbox(**shown)
-    shown["info"] = one.metadata["text"] or None
-    if name in _CHOICES:
-        return gr.Dropdown(list(_CHOICES[name]), allow_custom_value=name == "data", **shown)
-    if name in _EITHER:
-        return gr.Radio(_EITHER[name], **shown)
-    if isinstance(one.default, str):
-        return gr.Textbox(min_width=160, **shown)
-    whole = isinstance(one.default, int)
-    least = one.metadata["least"] or 0
-    return gr.Number(precision=0 if whole else None, minimum=least, min_width=120, **shown)
+def _one(given: Given, name: str) -> str:
+    chosen = given.texts(name)
+    if not chosen:
+        raise SettingsError(f"Choose one of {_LISTS.get(name, 'Pictures')}.")
+    return chosen[0]
+
+
+def _html(name: str) -> gr.HTML:
+    return gr.HTML(elem_id=f"fed-{name}", apply_default_css=False, padding=False)

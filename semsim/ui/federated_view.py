@@ -6,35 +6,35 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from semsim.federated.arms import ARMS
+from semsim.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED
 from semsim.federated.summary import (
     COST_COLUMNS,
     COST_TITLES,
+    NEAR,
     cost_ratios,
     decibels,
     training_words,
 )
+from semsim.reporting.writing import png_address
 from semsim.sets.reader import read_set
-from semsim.ui.markup import pieces, png_address
+from semsim.ui.markup import pieces, study_address
 from semsim.ui.plots import empty_plot
+from semsim.words import listed
 
 _HTML = pieces("federated.html")
-STYLE = """<style>
-.fed-scroll {overflow-x: auto; max-width: 100%}
-.fed-table {border-collapse: collapse; margin: .25rem 0}
-.fed-table :is(th, td) {padding: .3rem .5rem; border: 0; text-align: left; vertical-align: middle;
-  border-bottom: 1px solid var(--border-color-primary); font-weight: 400}
-.fed-table thead th {font-weight: 600; vertical-align: bottom}
-.fed-table th.fed-first {position: sticky; left: 0; background: var(--body-background-fill);
-  min-width: 8rem; max-width: 14rem}
-.fed-picture {width: 64px; min-width: 64px; max-width: none; height: 64px; display: block;
-  image-rendering: pixelated; border-radius: 3px}
-.fed-title {font-weight: 600; margin: .75rem 0 .25rem}
-.fed-list {padding-left: 1.2rem; list-style: disc}
-.fed-list li {margin: .2rem 0}
-.fed-empty {width: 64px; height: 64px; border: 1px dashed #6b7280; border-radius: 3px;
-  font-size: .75rem; text-align: center}
-</style>"""
+# Of a verdict, what it means for the party.
+_STANDING = {
+    **dict.fromkeys(("identical", "as much"), "sees"),
+    "less": "less",
+    **dict.fromkeys(("little", "nothing"), "kept"),
+    **dict.fromkeys(("unclear", "too weak", "failed", "reference"), "open"),
+}
+_SAID = {
+    "kept": "Masks keep them from {} against this attack.",
+    "less": "Less comes back for {}, but more than nothing.",
+    "sees": "They do not keep them from {}.",
+    "open": "It is open for {}.",
+}
 # Schemes that agree lie on each other, so that the upper one is dashed and thinner.
 _LINES: Mapping[str, dict[str, Any]] = {
     "FedAvg": {"color": "#2563eb", "width": 5},
@@ -77,8 +77,48 @@ def training_html(training: Mapping[str, Any]) -> str:
 
 
 def summary_html(leak: Mapping[str, Any]) -> str:
-    """The verdict a party, in words."""
-    return _HTML.summary(leak.get("summary", []))
+    """The answer in a sentence, and the verdict a party; "" until there is one."""
+    if not leak.get("summary"):
+        return ""
+    lead = verdict_words(leak["scores"]) if "scores" in leak else leak["summary"][0]
+    return str(_HTML.summary(lead, leak["summary"]))
+
+
+def verdict_words(scores: Sequence[Mapping[str, Any]]) -> str:
+    """From whom masks keep the pictures; each party counts by the arm that shows it most.
+
+    Where the attack gets no more from plain training than the mean colour shows, nothing is said.
+    """
+    known = {score["arm"]: score for score in scores}
+    plain = max(
+        (known[arm] for arm in (REFERENCE, RESCALED) if arm in known),
+        key=lambda score: _number(score["ssim"]),
+    )
+    figures = f"SSIM {plain['ssim']:.2f}; a picture in the mean colour: {plain['blank_ssim']:.2f}"
+    if not plain["ssim"] - plain["blank_ssim"] > 2 * NEAR:
+        return (
+            f"The attack failed on plain training too ({figures}): nothing can be said of masks. "
+            "Take a stronger attack, or another network."
+        )
+    found: dict[str, list[str]] = {}
+    for party, arms in PARTIES.items():
+        judged = [known[arm] for arm in arms if arm in known]
+        if judged:
+            best = max(judged, key=lambda score: _number(score["ssim"]))
+            found.setdefault(_STANDING[best["verdict"]], []).append(party[0].lower() + party[1:])
+    parts = [f"Plain training gives pictures away ({figures})."]
+    parts += [words.format(listed(found[key])) for key, words in _SAID.items() if key in found]
+    return " ".join(parts)
+
+
+def nothing_html() -> str:
+    """That there is no comparison, and what to do."""
+    return str(_HTML.nothing())
+
+
+def _number(value: float | None) -> float:
+    """For an order in which what failed comes last."""
+    return -1.0 if value is None or value != value else value
 
 
 def grid_html(out: Path, arms: Sequence[str], leak: Mapping[str, Any]) -> str:
@@ -95,7 +135,8 @@ def grid_html(out: Path, arms: Sequence[str], leak: Mapping[str, Any]) -> str:
         )
         for arm in arms
     )
-    return _HTML.grid([first, *others], out / "sets")
+    folders = [out / "sets" / arm for arm in arms]
+    return str(_HTML.grid([first, *others], out / "sets", study_address(folders)))
 
 
 def _figures(score: Mapping[str, Any] | None) -> tuple[str, ...]:

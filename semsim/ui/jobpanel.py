@@ -174,22 +174,26 @@ class Jobs:
         *,
         name: Any = None,
         next_name: Callable[..., str] = lambda *values: "",
+        js: str | None = None,
+        begun: Sequence[tuple[Any, Any]] = (),
     ) -> None:
         """Let `button` start the job that the inputs mean, or say in `trouble` why it cannot.
 
         name: a component that then gets the next free name, of `next_name`, if there is one.
+        js: what makes the inputs in the browser. begun: components and what they become then.
         """
         names = [] if name is None else [name]
+        changed = [*names, *(component for component, _ in begun)]
 
         def start(*values: Any) -> list[Any]:
             try:
                 job = start_job(*values)
-                then = [next_name(*values) for _ in names]
+                then = [next_name(*values) for _ in names] + [value for _, value in begun]
             except SemsimError as error:
-                return [alert_html(error), *(gr.skip() for _ in [*names, *self.outputs])]
+                return [alert_html(error), *(gr.skip() for _ in [*changed, *self.outputs])]
             return ["", *then, *self._shown(job.id)]
 
-        button.click(start, list(inputs), [trouble, *names, *self.outputs], **QUIETLY)
+        button.click(start, list(inputs), [trouble, *changed, *self.outputs], js=js, **QUIETLY)
 
     def _shown(self, job_id: str | None) -> list[Any]:
         return [chooser(self.root, self.kind, job_id), *self._look(job_id)]
@@ -274,15 +278,21 @@ def status_html(
 ) -> str:
     """The state of a job as HTML; every text is escaped."""
     running = state is JobState.RUNNING
-    words = "Stopping after the present step" if running and stopping else _WORDS[state]
+    words = state_words(state, stopping)
     share, note = None, ""
     if progress is not None:
-        share = round(100 * _share(progress))
+        share = round(100 * share_done(progress))
         left = f"about {words_for_seconds(seconds)} left" if running and seconds is not None else ""
         note = " · ".join(word for word in (f"{share} %", progress.note, left) if word)
     # The traceback below what went wrong is for error.txt.
     what = error.split("\n\n", 1)[0] if state is JobState.FAILED else ""
     return str(_HTML.status(state.value, title, words, share, note, what))
+
+
+def state_words(state: JobState, stopping: bool) -> str:
+    """Where a job is, in words, with what can be done about it."""
+    running = state is JobState.RUNNING
+    return "Stopping after the present step" if running and stopping else _WORDS[state]
 
 
 def words_for_seconds(seconds: float) -> str:
@@ -294,7 +304,8 @@ def words_for_seconds(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def _share(progress: Progress) -> float:
+def share_done(progress: Progress) -> float:
+    """The share of it that is done, 0 to 1."""
     return min(1.0, progress.done / progress.total) if progress.total > 0 else 0.0
 
 

@@ -34,13 +34,17 @@ from semsim.ui import (
     learn_studies,
     learn_view,
 )
+from semsim.ui.curves import svg
 from semsim.ui.jobpanel import QUIETLY, alert_html
 from semsim.ui.learn_chosen import labels_of, material_of, studies_behind, study_names
 from semsim.ui.learn_view import TrainingRow
+from semsim.ui.markup import joined, rooted
 
 _PRESET = "small"
+_NEW, _LIST, _ONE = "new", "list", "one"  # tabs
 _NO_STUDY = (
-    "<p>There is no study yet. Make one on the page Studies, collect votes, then come back.</p>"
+    '<div class="st-empty"><p>There is no study yet. SemSim learns from votes.</p>'
+    '<p><a class="st-button" data-kind="primary" href="{}">Make a study</a></p></div>'
 )
 _NO_CHOICE = "<p>Choose at least one study; its votes are what SemSim learns from.</p>"
 _ORIGINALS = ("Originals only", "original")
@@ -49,27 +53,31 @@ _ORIGINALS = ("Originals only", "original")
 def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]]:
     """Lay the page out where the caller stands; returns what it does when it is loaded."""
     gr.Markdown(
-        "# Train SemSim\nSemSim learns a distance between images from votes: an original should "
-        "be near to the reconstructions people recognise and far from those they do not."
+        "# Train SemSim\nSemSim learns from votes that an original is near to the reconstructions "
+        "people recognise, and far from the others."
     )
-    with gr.Row():
-        with gr.Column(scale=2, min_width=320):
+    with gr.Tabs(elem_id="learn-tabs") as tabs:
+        with gr.Tab("New", id=_NEW):
             order_form = _order_form()
-            study, stock, hold_out, share, split, name, preset, controls, form = order_form[:9]
-            begin, trouble = order_form[9:]
-        with gr.Column(scale=3, min_width=320):
+        with gr.Tab("Running and done", id=_LIST, render_children=True):
+            trainings = gr.HTML(elem_id="learn-trainings")
+        with gr.Tab("One training", id=_ONE, render_children=True):
             ran, drawn, choose, sure, chosen_one = _watch_area(context)
-    trainings = gr.HTML(elem_id="learn-trainings")
-    studying = learn_studies.section(context, study, hold_out, share)
+        study, stock, hold_out, share, split, name, preset, controls, form = order_form[:9]
+        begin, trouble = order_form[9:]
+        studying = learn_studies.section(context, study, hold_out, share)
 
     watched = ran.follow(
         lambda job: [*draw(context, job), trainings_now(context)], [*drawn, trainings]
     )
 
-    def load() -> list[Any]:
+    def load(request: gr.Request | None = None) -> list[Any]:
         studies = [(s.label, s.id) for s in context.studies()]
-        first = [*context.voted(), *(id_ for _, id_ in studies)][:1]
+        in_hand = [context.in_hand(request)] if request else []
+        known = [id_ for _, id_ in studies]
+        first = [id_ for id_ in (*in_hand, *context.voted(), *known) if id_ in known][:1]
         return [
+            gr.Tabs(selected=_ONE) if jobpanel.newest(ran.root, KIND) else gr.skip(),
             gr.Dropdown(choices=studies, value=first),
             *take_studies(first, HoldOut().fraction),
             learn_form.starts_offered(context.checkpoints),
@@ -134,8 +142,9 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
         start,
         name=name,
         next_name=lambda studies, *values: suggest_name(context, studies),
+        begun=[(tabs, gr.update(selected=_ONE))],
     )
-    loaded = [study, *described, form.weights, *watched, *studying.outputs]
+    loaded = [tabs, study, *described, form.weights, *watched, *studying.outputs]
     return [(load, loaded)]
 
 
@@ -149,7 +158,12 @@ def describe(
     asked = asked or HoldOut()
     nothing = gr.Dropdown(choices=[_ORIGINALS], value=_ORIGINALS[1])
     if not studies:
-        return [_NO_CHOICE if context.studies() else _NO_STUDY, "", nothing, ""]
+        return [
+            _NO_CHOICE if context.studies() else _NO_STUDY.format(rooted("/studio/new")),
+            "",
+            nothing,
+            "",
+        ]
     try:
         labels = labels_of(context, studies)
         html = learn_view.stock_html(take_stock(labels), is_simulated(labels))
@@ -221,26 +235,16 @@ def promote_training(
 
 
 def draw(context: ScienceContext, job: Job | None) -> list[Any]:
-    """The curves of a training and, when it is done, its result and the button to use it."""
+    """The verdict on a training when it is done, its curves, its result, the button to use it."""
     if job is None:
-        return [*(gr.Plot(visible=False) for _ in range(3)), "", gr.Button(visible=False)]
-    history, result, is_done = jobs.history(job), "", jobs.state(job) is JobState.DONE
+        return ["", "", "", gr.Button(visible=False)]
+    verdict, result, is_done = "", "", jobs.state(job) is JobState.DONE
     if is_done:
         found = jobs.result(job)
         result = learn_view.result_html(found, studies_behind(context, found["study"]))
-    figures = (
-        figure(history, job.id)
-        for figure in (
-            learn_view.loss_figure,
-            learn_view.distance_figure,
-            learn_view.auc_figure,
-        )
-    )
-    return [
-        *(gr.Plot(figure, visible=learn_view.has_course(figure)) for figure in figures),
-        result,
-        gr.Button(visible=is_done),
-    ]
+        verdict = learn_view.verdict_html(found)
+    curves = joined(svg(one) for one in learn_view.charts(jobs.history(job)))
+    return [verdict, curves, result, gr.Button(visible=is_done)]
 
 
 def begin_training(
@@ -305,16 +309,24 @@ def _row(job: Job, best: str | None) -> TrainingRow:
 
 
 def _order_form() -> tuple[Any, ...]:
+    with gr.Row():
+        with gr.Column(scale=1, min_width=320):
+            learned = _learned_from()
+        with gr.Column(scale=1, min_width=320):
+            return (*learned, *_learned_how())
+
+
+def _learned_from() -> tuple[Any, ...]:
     # The lists below change while the server runs; after a restart it knows an open page's choice
     # only if a value outside the first list is allowed.
     study = gr.Dropdown(
         [],
         label="Studies whose votes to learn from",
+        info="The study in hand; add others to learn from all of them.",
         multiselect=True,
         allow_custom_value=True,
         elem_id="learn-study",
     )
-    stock = gr.HTML(elem_id="learn-stock")
     hold_out = gr.Dropdown(
         [_ORIGINALS],
         value=_ORIGINALS[1],
@@ -326,7 +338,12 @@ def _order_form() -> tuple[Any, ...]:
     share = gr.Slider(
         0.1, 0.5, HoldOut().fraction, step=0.05, label="Share of originals", elem_id="learn-share"
     )
+    stock = gr.HTML(elem_id="learn-stock")
     split = gr.HTML(elem_id="learn-split")
+    return study, stock, hold_out, share, split
+
+
+def _learned_how() -> tuple[Any, ...]:
     name = gr.Textbox(label="Name of the new SemSim", max_length=80, elem_id="learn-name")
     preset = gr.Radio(
         list(PRESETS),
@@ -348,20 +365,29 @@ def _order_form() -> tuple[Any, ...]:
     form = learn_form.build(PRESETS[_PRESET])
     begin = gr.Button("Start training", variant="primary", elem_id="learn-start")
     trouble = gr.HTML(elem_id="learn-trouble")
-    return study, stock, hold_out, share, split, name, preset, controls, form, begin, trouble
+    return name, preset, controls, form, begin, trouble
 
 
 def _watch_area(context: ScienceContext) -> tuple[jobpanel.Jobs, list[Any], Any, Any, Any]:
+    verdict = gr.HTML(elem_id="learn-verdict", padding=False)
+    with gr.Row():
+        choose = gr.Button(
+            "Use as the SemSim of this workspace",
+            visible=False,
+            scale=0,
+            min_width=400,
+            elem_id="learn-promote",
+        )
+        sure = gr.Button(
+            "Use it all the same",
+            variant="stop",
+            visible=False,
+            scale=0,
+            min_width=240,
+            elem_id="learn-promote-sure",
+        )
+    said = gr.HTML(elem_id="learn-promoted", padding=False)
     ran = jobpanel.Jobs("Training", "learn", context.data / "jobs", KIND)
-    result = gr.HTML(elem_id="learn-result")
-    loss = gr.Plot(show_label=False, visible=False, elem_id="learn-loss-curve")
-    distance = gr.Plot(show_label=False, visible=False, elem_id="learn-distances")
-    auc = gr.Plot(show_label=False, visible=False, elem_id="learn-auc")
-    choose = gr.Button(
-        "Use as the SemSim of this workspace", visible=False, elem_id="learn-promote"
-    )
-    said = gr.HTML(elem_id="learn-promoted")
-    sure = gr.Button(
-        "Use it all the same", variant="stop", visible=False, elem_id="learn-promote-sure"
-    )
-    return ran, [loss, distance, auc, result, choose], choose, sure, said
+    curves = gr.HTML(elem_id="learn-curves", padding=False)
+    result = gr.HTML(elem_id="learn-result", padding=False)
+    return ran, [verdict, curves, result, choose], choose, sure, said

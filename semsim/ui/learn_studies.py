@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
-import plotly.graph_objects as go
 
 from semsim.errors import SettingsError
 from semsim.grid.apart import apart
@@ -17,13 +16,13 @@ from semsim.learning.ablations import STUDIES, StudyPlan, default_values, read_v
 from semsim.learning.ablations_run import STUDY_KIND, Workplace
 from semsim.learning.splits import parse_hold_out
 from semsim.ui import ScienceContext, jobpanel
+from semsim.ui.curves import Chart, Curve, svg
 from semsim.ui.learn_chosen import material_of
 from semsim.ui.markup import pieces
-from semsim.ui.plots import empty_plot
 
 _COLOURS = {
-    **{"auc": "#2563eb", "start": "#0891b2", "mse": "#ea580c", "psnr": "#16a34a"},
-    "ssim": "#9333ea",
+    **{"auc": ("accent", False), "start": ("accent", True), "mse": ("ink", True)},
+    **{"psnr": ("soft", True), "ssim": ("soft", False)},
 }
 _NAMES = {"auc": "SemSim", "start": "Its start", "mse": "MSE", "psnr": "PSNR", "ssim": "SSIM"}
 
@@ -41,10 +40,10 @@ def section(context: ScienceContext, study: Any, hold_out: Any, share: Any) -> S
 
     study, hold_out, share: the components of the page that say what is learned from and judged by.
     """
-    with gr.Accordion("Studies: what does SemSim depend on?", open=False, elem_id="learn-studies"):
+    with gr.Tab("What it depends on", id="studies", render_children=True, elem_id="learn-studies"):
         gr.Markdown(
-            "Each varies one thing and leaves all else as it is. It learns from the studies chosen "
-            "above and is judged by what is kept for the test there."
+            "Each run varies one thing and leaves all else as it is. It learns from the studies "
+            "chosen under New and is judged by what is kept for the test there."
         )
         with gr.Row():
             what = gr.Radio(
@@ -64,7 +63,7 @@ def section(context: ScienceContext, study: Any, hold_out: Any, share: Any) -> S
         begin = gr.Button("Start the study", elem_id="study-start")
         trouble = gr.HTML(elem_id="study-trouble")
         ran = jobpanel.Jobs("Study run", "study", context.data / "jobs", STUDY_KIND)
-        plot = gr.Plot(show_label=False, visible=False, elem_id="study-plot")
+        plot = gr.HTML(elem_id="study-plot")
         table = gr.HTML(elem_id="study-table")
     outputs = ran.follow(draw, [plot, table])
     asked = [study, hold_out, share, what, preset, values, seeds]
@@ -112,31 +111,26 @@ def start_study(
 def draw(job: Job | None) -> list[Any]:
     """Figure and table of a finished study."""
     if job is None or jobs.state(job) is not JobState.DONE:
-        return [gr.Plot(visible=False), ""]
+        return ["", ""]
     found = jobs.result(job)
-    return [gr.Plot(study_figure(found), visible=True), study_html(found)]
+    return [svg(study_chart(found)), study_html(found)]
 
 
-def study_figure(found: Mapping[str, Any]) -> go.Figure:
+def study_chart(found: Mapping[str, Any]) -> Chart:
     """Held-out AUC of SemSim against what is varied, lowest to highest seed as a bar."""
     kind, table = STUDIES[found["what"]], summary(found["rows"])
-    figure = empty_plot(f"{kind.title}: held-out AUC", kind.axis, "AUC", "")
+    curves = []
     for name, title in _NAMES.items():
-        bars = {}
-        if name == "auc":
-            above, below = table["auc_highest"] - table["auc"], table["auc"] - table["auc_lowest"]
-            bars = {"error_y": {"array": above, "arrayminus": below, "symmetric": False}}
-        figure.add_scatter(
-            x=table["value"],
-            y=table[name],
-            name=title,
-            mode="lines+markers",
-            line={"color": _COLOURS[name], "dash": "solid" if name == "auc" else "dot"},
-            **bars,
+        colour, dashed = _COLOURS[name]
+        ends = ("auc_lowest", "auc_highest") if name == "auc" else ()
+        low, high = (table[one].tolist() for one in ends) if ends else ((), ())
+        values = [str(one) for one in table["value"]]
+        y = table[name].astype(float).tolist()
+        curves.append(
+            Curve(name=title, x=values, y=y, colour=colour, dashed=dashed, low=low, high=high)
         )
-    figure.update_xaxes(type="category")
-    figure.update_yaxes(range=[0, 1.05])
-    return figure
+    title = f"{kind.title}: held-out AUC"
+    return Chart(title=title, x=kind.axis, y="AUC", curves=tuple(curves), highest=1.05)
 
 
 def study_html(found: Mapping[str, Any]) -> str:

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-import plotly.graph_objects as go
-
 from semsim.jobs.folders import JobState
 from semsim.learning import PRESETS
 from semsim.learning.advice import expectation
@@ -19,16 +17,13 @@ from semsim.learning.splits import Counts, HoldOut
 from semsim.learning.triplets import Inventory, JudgedOriginal
 from semsim.metrics.provenance import SHUFFLED, START, WEIGHT_OF
 from semsim.progress import Progress
-from semsim.reporting import canvas
+from semsim.ui.curves import Chart, Curve
 from semsim.ui.jobpanel import when
 from semsim.ui.markup import pieces
-from semsim.ui.plots import GREY, empty_plot
 
 _HTML = pieces("learn.html")
 _SHOWN_IDS = 12  # originals named in a list before the rest is only counted
 _CURVE_POINTS = 600  # more than a curve has pixels
-_LINES = {"plus": canvas.LEAKED, "minus": canvas.PRIVATE}
-_COURSE = canvas.SERIES[2]  # of loss and AUC, which are of neither side
 _STATE_WORDS = {
     JobState.QUEUED: "waiting",
     JobState.RUNNING: "running",
@@ -94,7 +89,14 @@ def _judged(result: Mapping[str, Any]) -> list[str]:
         return []
     unseen = judged_html(result["held_out"], f"Held out: {result['split']['words']}")
     seen = judged_html(result["in_sample"], "In sample")
-    return [_HTML.held_out(verdict_of(result["held_out"]).sentences, unseen, seen)]
+    return [_HTML.held_out(unseen, seen)]
+
+
+def verdict_html(result: Mapping[str, Any]) -> str:
+    """What the test says of a finished training, the first sentence large; empty without one."""
+    if "held_out" not in result:
+        return ""
+    return _HTML.verdict(verdict_of(result["held_out"]).sentences, result["simulated"])
 
 
 def doubt_html(name: str, doubtful: str) -> str:
@@ -123,67 +125,66 @@ def trainings_html(rows: Sequence[TrainingRow]) -> str:
     return _HTML.trainings(head, [_training(row) for row in rows])
 
 
-def loss_figure(history: Sequence[Progress], job_id: str) -> go.Figure:
+def charts(history: Sequence[Progress]) -> list[Chart]:
+    """The course of a training as far as it has one: a mixed SemSim is fitted at once."""
+    found = (loss_chart(history), distance_chart(history), auc_chart(history))
+    return [one for one in found if one.has_course]
+
+
+def loss_chart(history: Sequence[Progress]) -> Chart:
     """The loss of each batch against epochs."""
     points = _thinned(_own_course(history))
-    figure = empty_plot("Loss", "epoch", "loss", job_id)
-    figure.add_scatter(
+    curve = Curve(
+        name="of a batch",
         x=[p.values["epoch"] for p in points],
         y=[p.values["loss"] for p in points],
-        mode="lines",
-        name="loss of a batch",
-        line={"color": _COURSE, "width": 1.5},
+        marked=False,
     )
-    return figure
+    return Chart(title="Loss", x="epoch", y="loss", curves=(curve,))
 
 
-def distance_figure(history: Sequence[Progress], job_id: str) -> go.Figure:
+def distance_chart(history: Sequence[Progress]) -> Chart:
     """Mean distance to recognisable (d+) and unrecognisable (d−) ones, each epoch.
 
     Solid on training originals, dashed on those held out.
     """
     epochs = last_by_epoch([p.values for p in history])
-    figure = empty_plot("Mean distance to the original", "epoch", "distance", job_id)
-    if epochs:
-        figure.update_yaxes(range=[0, 1.15 * _highest(epochs)])
     curves = (
-        ("d_plus", "d+ recognisable", "plus", "solid"),
-        ("d_minus", "d− unrecognisable", "minus", "solid"),
-        ("validation_d_plus", "d+ held out", "plus", "dash"),
-        ("validation_d_minus", "d− held out", "minus", "dash"),
+        ("d_plus", "d+ recognisable", "leaked", False),
+        ("d_minus", "d− unrecognisable", "private", False),
+        ("validation_d_plus", "d+ held out", "leaked", True),
+        ("validation_d_minus", "d− held out", "private", True),
     )
-    for key, name, colour, dash in curves:
-        known = [row for row in epochs if key in row]
-        if known:
-            figure.add_scatter(
-                x=[row["epoch"] for row in known],
-                y=[row[key] for row in known],
-                mode="lines+markers",
-                name=name,
-                line={"color": _LINES[colour], "dash": dash},
-            )
-    return figure
+    drawn = [
+        Curve(
+            name=name,
+            x=[row["epoch"] for row in epochs if key in row],
+            y=[row[key] for row in epochs if key in row],
+            colour=colour,
+            dashed=dashed,
+        )
+        for key, name, colour, dashed in curves
+    ]
+    return Chart(
+        title="Mean distance to the original",
+        x="epoch",
+        y="distance",
+        curves=tuple(one for one in drawn if one.x),
+        highest=1.15 * _highest(epochs) if epochs else None,
+    )
 
 
-def auc_figure(history: Sequence[Progress], job_id: str) -> go.Figure:
+def auc_chart(history: Sequence[Progress]) -> Chart:
     """AUC of the images of the originals kept for validation, each epoch; 0.5 is chance."""
     epochs = [row for row in last_by_epoch([p.values for p in history]) if "validation_auc" in row]
-    figure = empty_plot("AUC on originals kept for validation", "epoch", "AUC", job_id)
-    figure.update_yaxes(range=[0, 1.05])
-    figure.add_hline(y=0.5, line={"color": GREY, "dash": "dot"})
-    figure.add_scatter(
+    curve = Curve(
+        name="all originals together",
         x=[row["epoch"] for row in epochs],
         y=[row["validation_auc"] for row in epochs],
-        mode="lines+markers",
-        name="AUC, all originals together",
-        line={"color": _COURSE, "dash": "dash"},
+        dashed=True,
     )
-    return figure
-
-
-def has_course(figure: go.Figure) -> bool:
-    """Whether a figure has a curve: a mixed SemSim is fitted at once and has none."""
-    return any(len(curve.x or ()) > 1 for curve in figure.data)
+    title = "AUC on originals kept for validation"
+    return Chart(title=title, x="epoch", y="AUC", curves=(curve,), highest=1.05, line=0.5)
 
 
 def _lacking(words: str, originals: Sequence[JudgedOriginal]) -> tuple[int, str, list[str], int]:

@@ -1,17 +1,28 @@
 """HTML of the pages from the templates in `html`, which escape whatever they are given."""
 
-import base64
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from semsim.kept.places import files_of
 from semsim.reporting.writing import templates_in
 from semsim.words import agreeing, counted
 
-_TEMPLATES = templates_in(Path(__file__).with_name("html"))
-_TEMPLATES.globals |= {"agreeing": agreeing, "counted": counted}
+
+def rooted(address: str) -> str:
+    """An address on this server, such as "/studio/", as a browser has to ask for it.
+
+    A web server in front may show this one below a path, which app.py has put into the environment.
+    """
+    return os.environ.get("SEMSIM_ROOT_PATH", "") + address
+
+
+_TEMPLATES = templates_in(files_of("semsim.ui") / "html")
+_TEMPLATES.globals |= {"agreeing": agreeing, "counted": counted, "rooted": rooted}
 
 
 def pieces(template: str) -> Any:
@@ -24,6 +35,6 @@ def joined(parts: Iterable[str]) -> str:
     return Markup("").join(parts)
 
 
-def png_address(content: bytes) -> str:
-    """An address that holds a PNG file."""
-    return f"data:image/png;base64,{base64.b64encode(content).decode()}"
+def study_address(folders: Iterable[str | Path]) -> str:
+    """The page New study with these reconstruction sets chosen."""
+    return rooted(f"/studio/new?{urlencode([('set', str(folder)) for folder in folders])}")

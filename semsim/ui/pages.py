@@ -8,7 +8,9 @@ from semsim.ui import (
     compare,
     compare_files,
     federated,
+    lab,
     learn,
+    pictures,
     reconstruct,
     reconstruct_files,
     split,
@@ -18,7 +20,6 @@ from semsim.ui import (
 PAGES = (
     ("Reconstruct", "reconstruct", reconstruct),
     ("Train SemSim", "train", learn),
-    ("Compare", "compare", compare),
     ("Audit", "audit", audit),
     ("Split inference", "split", split),
     ("Federated", "federated", federated),
@@ -26,5 +27,6 @@ PAGES = (
 
 
 def routers(context: ScienceContext) -> tuple[APIRouter, ...]:
-    """The routes of everything the pages let people download or look at."""
-    return tuple(files.router(context) for files in (compare_files, reconstruct_files))
+    """The plain pages, and the routes of everything the pages let people download or look at."""
+    found = (pictures, compare, compare_files, lab, reconstruct_files)
+    return tuple(one.router(context) for one in found)

@@ -1,94 +1,59 @@
 """The page Reconstruct: choose targets and attacks, see what they take, run them, look."""
 
-import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
 
-from semsim.attacks import ATTACKS
 from semsim.campaign.campaign_job import KIND, name_of
 from semsim.campaign.plan import Campaign
 from semsim.campaign.watch import read_campaign
-from semsim.datasets import DATASETS, OnDisk
-from semsim.defences.strategies import NAMED_STRATEGIES
 from semsim.errors import SemsimError
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
-from semsim.judges.judge_card import tested
-from semsim.judges.shelf import judges
-from semsim.targets import TARGETS
-from semsim.ui import ScienceContext, jobpanel, reconstruct_view
+from semsim.ui import ScienceContext, jobpanel, lab, reconstruct_form, reconstruct_view
 from semsim.ui.jobpanel import QUIETLY, alert_html
-from semsim.ui.reconstruct_data import (
-    Form,
-    SetView,
-    kept_plan,
-    set_views,
+from semsim.ui.reconstruct_data import SetView, kept_plan, set_views
+from semsim.ui.reconstruct_form import CARDS, campaign_of
+from semsim.ui.settings_form import Given
+
+_INTRO = (
+    "Train classifiers, attack pictures through the gradients they leak ([[gradient "
+    "inversion]]), and see what comes back of each."
 )
-
-# What is chosen when the page opens: minutes on two cores, with the built-in symbols.
-FIRST = {
-    "datasets": ("symbols:train_per_class=20",),
-    "architectures": ("resnet20-4:width=16,activation=tanh", "convnet8:width=16,activation=tanh"),
-    "strategies": ("none", "crop-flip"),
-    "attacks": ("invgrad",),
-}
-_TEXT_ONLY = {"folder", "torchvision", "cafe"}  # nothing without settings of their own
-_PRESETS = ("fast", "code", "paper")
-_NOTHING = "<p>No campaign has been started here yet. The first one will be shown here.</p>"
-_NO_JUDGE = "None: random word lists"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Inputs:
-    """The form, in the order its values come in."""
-
-    name: Any
-    datasets: Any
-    architectures: Any
-    strategies: Any
-    attacks: Any
-    preset: Any
-    images: Any
-    seeds: Any
-    training: Any
-    judge: Any
-    more_datasets: Any
-    more_architectures: Any
-    more_strategies: Any
-    more_attacks: Any
-
-    @property
-    def all(self) -> list[Any]:
-        return [getattr(self, one.name) for one in fields(self)]
+_NAME = reconstruct_form.NAME
+_PLAN, _RUN, _LOOK = "plan", "run", "look"
+_DATA = "semsim.ui.reconstruct_data"
 
 
 def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]]:
     """Lay the page out where the caller stands; returns what it does when it is loaded."""
-    gr.HTML(reconstruct_view.STYLE, apply_default_css=False)
-    gr.Markdown(
-        "# Reconstruct\nTrain classifiers under several strategies, attack images through the "
-        "gradients they leak, and get one reconstruction set for every model and attack."
-    )
-    with gr.Row():
-        with gr.Column(scale=2, min_width=320):
-            inputs, missing, show, begin, trouble, taken = _form()
-        with gr.Column(scale=3, min_width=320):
+    lab.head("Reconstruct", _INTRO)
+    with gr.Tabs(elem_id="rec-tabs") as tabs:
+        with gr.Tab("Plan", id=_PLAN):
+            cards = lab.bound("rec-cards", reconstruct_form.cards_html(context.data))
+            _, answer, js = lab.form(_NAME, reconstruct_form.form_html(context.checkpoints))
+            with gr.Row(elem_classes="lab-bar"):
+                begin = gr.Button("Start", variant="primary", scale=0, elem_id="rec-start")
+                show = gr.Button("What it takes", scale=0, elem_id="rec-plan")
+                cost = gr.Button(
+                    "Measure the cards", scale=0, min_width=200, size="md", elem_id="rec-measure"
+                )
+                taken = gr.HTML(elem_id="rec-outlook", apply_default_css=False, padding=False)
+            trouble = gr.HTML(elem_id="rec-trouble")
+        with gr.Tab("Running", id=_RUN, render_children=True):
             ran = jobpanel.Jobs("Campaign", "rec", context.data / "jobs", KIND)
-            drawn = [
-                gr.HTML(elem_id="rec-sets", apply_default_css=False),
-                gr.HTML(elem_id="rec-result"),
-            ]
+            drawn = [_html("strip"), _html("sets")]
+        with gr.Tab("Results", id=_LOOK, render_children=True):
+            drawn += [_html("verdict"), _html("result")]
             with gr.Row():
                 small: dict[str, Any] = {"min_width": 140, "visible": False}
                 attack = gr.Dropdown(
                     [], label="Attack", allow_custom_value=True, elem_id="rec-attack", **small
                 )
                 page = gr.Number(1, label="Page", precision=0, elem_id="rec-page", **small)
-            grid = gr.HTML(elem_id="rec-grid", apply_default_css=False)
+            grid = _html("grid")
 
     def opened(found: Job | None) -> list[Any]:
         attacks = attacks_of(context, found)
@@ -107,79 +72,102 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     )
 
     def load() -> list[Any]:
-        absent = reconstruct_view.missing_html(missing_data())
-        known = gr.Dropdown(choices=judge_choices(context))
-        return [free_name(context), absent, known, *ran.load()]
+        live = jobs.live_jobs(ran.root, KIND)
+        tab = gr.Tabs(selected=_RUN) if live else gr.skip()
+        return [tab, *ran.load()]
 
     def redraw(job_id: str | None, attack: str | None, page: float | None) -> str:
         return grid_now(context, jobpanel.find(ran.root, job_id), attack, page)
 
-    def plan(*values: Any) -> list[Any]:
-        return ["", *plan_words(context, values)]
+    def plan(text: str) -> list[Any]:
+        return ["", plan_words(context, text)]
 
-    def measured(*values: Any) -> list[Any]:
-        return measured_words(context, values)  # apart from the plan, which is there at once
+    def measured(text: str) -> list[Any]:
+        return measured_words(context, text)  # apart from the plan, which is there at once
 
-    show.click(plan, inputs.all, [trouble, taken], **QUIETLY).then(
-        measured, inputs.all, [trouble, taken], show_progress="hidden", **QUIETLY
+    def measure_cards() -> list[Any]:
+        return cards_measured(context)
+
+    show.click(plan, answer, [trouble, taken], js=js, show_progress="hidden", **QUIETLY).then(
+        measured, answer, [trouble, taken, cards], js=js, show_progress="hidden", **QUIETLY
     )
+    cost.click(measure_cards, None, [trouble, cards], show_progress="hidden", **QUIETLY)
     ran.begin_with(
         begin,
-        inputs.all,
+        [answer],
         trouble,
-        lambda *values: begin_campaign(context, values),
-        name=inputs.name,
-        next_name=lambda *values: free_name(context),
+        lambda text: begin_campaign(context, text),
+        js=js,
+        begun=[(tabs, gr.update(selected=_RUN))],
     )
     of_grid = [ran.chosen, attack, page]
     ran.panel.timer.tick(redraw, of_grid, grid, show_progress="hidden", **QUIETLY)
     for control in (attack, page):
         control.input(redraw, of_grid, grid, show_progress="hidden", **QUIETLY)
-    return [(load, [inputs.name, missing, inputs.judge, *outputs])]
+    return [(load, [tabs, *outputs])]
 
 
-def plan_words(context: ScienceContext, values: Sequence[Any]) -> list[str]:
+def plan_words(context: ScienceContext, text: str) -> str:
     """What the form's campaign takes, as HTML; what is wrong with it, in its place."""
     try:
-        return [_outlook(context, values, measured=False)]
+        return _outlook(context, campaign_of(Given.of(text), free_name(context)), measured=False)
     except SemsimError as error:
-        return [alert_html(error)]
+        return alert_html(error)
 
 
-def measured_words(context: ScienceContext, values: Sequence[Any]) -> list[Any]:
-    """What `plan_words` says once a few steps are measured, after what went wrong in measuring."""
+def measured_words(context: ScienceContext, text: str) -> list[Any]:
+    """What went wrong in measuring, what `plan_words` says after it, and the cards."""
     try:
-        return ["", _outlook(context, values, measured=True)]
+        told = _outlook(context, campaign_of(Given.of(text), free_name(context)), measured=True)
+    except SemsimError as error:
+        return [alert_html(error), gr.skip(), gr.skip()]
+    return ["", told, reconstruct_form.cards_html(context.data)]
+
+
+def cards_measured(context: ScienceContext) -> list[Any]:
+    """What went wrong, and the cards anew with what each takes on this machine."""
+    absent = lab.absent()
+    wanted = [one for _, _, one in CARDS if not set(one.datasets) & set(absent)]
+    try:
+        for campaign in wanted:
+            _outlook(context, campaign, measured=True)
     except SemsimError as error:
         return [alert_html(error), gr.skip()]
+    return ["", reconstruct_form.cards_html(context.data)]
 
 
-def _outlook(context: ScienceContext, values: Sequence[Any], measured: bool) -> str:
-    where = "semsim.ui.reconstruct_data:told"
-    view = apart(where, _form_of(values), context.data, measured)
-    return reconstruct_view.outlook_html(view, os.cpu_count() or 1, measuring=not measured)
+def _outlook(context: ScienceContext, campaign: Campaign, measured: bool) -> str:
+    view = apart(f"{_DATA}:told", campaign, context.data, measured)
+    return reconstruct_view.outlook_html(view, measuring=not measured)
 
 
-def begin_campaign(context: ScienceContext, values: Sequence[Any]) -> Job:
+def begin_campaign(context: ScienceContext, text: str) -> Job:
     """Start the form's campaign as a job; raises `SemsimError` where it cannot be."""
-    where = "semsim.ui.reconstruct_data:queued"
+    given = Given.of(text)
+    place = (context.data, str(context.device), context.checkpoints)
     job: Job = apart(
-        where, _form_of(values), context.data, str(context.device), context.checkpoints
+        f"{_DATA}:queued", campaign_of(given, free_name(context)), given.text("judge"), *place
     )
     jobs.start(job)
     return job
 
 
 def draw(context: ScienceContext, job: Job | None) -> list[Any]:
-    """The progress of a campaign's sets and, when it is done, its result."""
+    """What came back last, progress by set, the verdict and, when it is done, the result."""
     if job is None:
-        return [_NOTHING, ""]
+        empty = reconstruct_view.nothing_html()
+        return [empty, "", empty, ""]
     try:
-        sets = reconstruct_view.sets_html(_views(context, job))
+        views = _views(context, job)
     except SemsimError as error:
-        return [alert_html(error), ""]
+        return [alert_html(error), "", "", ""]
     done = jobs.state(job) is JobState.DONE
-    return [sets, reconstruct_view.result_html(jobs.result(job)) if done else ""]
+    return [
+        reconstruct_view.strip_html(views),
+        reconstruct_view.sets_html(views),
+        reconstruct_view.verdict_html(views),
+        reconstruct_view.result_html(jobs.result(job)) if done else "",
+    ]
 
 
 def attacks_of(context: ScienceContext, job: Job | None) -> list[str]:
@@ -216,7 +204,8 @@ def grid_now(
         return ""
     last = reconstruct_view.pages(images)
     place = min(max(1, int(page or 1)), last)
-    return f"<p>Page {place} of {last}</p>" + reconstruct_view.grid_html(views, images, place)
+    where = f'<p class="st-note">Page {place} of {last}</p>' if last > 1 else ""
+    return where + reconstruct_view.grid_html(views, images, place)
 
 
 def free_name(context: ScienceContext) -> str:
@@ -228,16 +217,6 @@ def free_name(context: ScienceContext) -> str:
     return f"campaign-{number}"
 
 
-def judge_choices(context: ScienceContext) -> list[tuple[str, str]]:
-    """No judge first, then each with what it is of and how good it is on spoilt pictures."""
-    known = {name: facts for name, facts in judges(context.checkpoints).items() if facts}
-    return [
-        (_NO_JUDGE, ""),
-        *((f"{name}: {one['dataset']['name']}, {tested(one['degraded'])}", name)
-          for name, one in known.items()),
-    ]  # fmt: skip
-
-
 def _views(context: ScienceContext, job: Job) -> list[SetView]:
     return set_views(context, _read(context, job))
 
@@ -246,109 +225,5 @@ def _read(context: ScienceContext, job: Job) -> Campaign:
     return read_campaign(context.data, name_of(job))
 
 
-def _form_of(values: Sequence[Any]) -> Form:
-    given = dict(zip((one.name for one in fields(_Inputs)), values, strict=True))
-    lists = ("datasets", "architectures", "strategies", "attacks")
-    return Form(
-        name=given["name"] or "",
-        chosen={name: tuple(given[name] or ()) for name in lists},
-        more={name: given[f"more_{name}"] or "" for name in lists},
-        preset=given["preset"],
-        images=given["images"],
-        seeds=given["seeds"] or "",
-        training=given["training"] or "",
-        judge=given["judge"] or "",
-    )
-
-
-def missing_data() -> dict[str, str]:
-    """The data sets that are not on this machine, and the command that gets each."""
-    made = {name: DATASETS[name]() for name in DATASETS}
-    return {
-        name: f"python -m semsim datasets get {name}"
-        for name, data in made.items()
-        if isinstance(data, OnDisk) and not data.present()
-    }
-
-
-def _offered(registry: Any, first: Sequence[str]) -> list[tuple[str, str]]:
-    """What a list offers: words, and the text they stand for."""
-    names = [text.partition(":")[0] for text in first]
-    plain = [one for one in registry if one not in names and one not in _TEXT_ONLY]
-    return [(_spoken(text), text) for text in [*first, *plain]]
-
-
-def _spoken(text: str) -> str:
-    name, _, settings = text.partition(":")
-    words = settings.replace("_", " ").replace("=", " ").replace(",", ", ")
-    return f"{name} ({words})" if words else name
-
-
-def _form() -> tuple[_Inputs, Any, Any, Any, Any, Any]:
-    named = {one.name: one.metadata.get("label") for one in fields(Campaign)}
-    name = gr.Textbox(label=named["name"], max_length=80, elem_id="rec-name")
-    boxes = {
-        "datasets": DATASETS,
-        "architectures": TARGETS,
-        "strategies": NAMED_STRATEGIES,
-        "attacks": ATTACKS,
-    }
-    chosen = {
-        key: gr.CheckboxGroup(
-            _offered(known, FIRST[key]),
-            value=list(FIRST[key]),
-            label=named[key],
-            elem_id=f"rec-{key}",
-        )
-        for key, known in boxes.items()
-    }
-    missing = gr.HTML(elem_id="rec-missing")
-    preset = gr.Radio(
-        list(_PRESETS),
-        value="fast",
-        label="Preset of the attacks",
-        info="fast: minutes on a laptop. paper: as published. code: as the authors' code has it.",
-        elem_id="rec-preset",
-    )
-    with gr.Row():
-        images = gr.Number(6, label=named["images"], precision=0, elem_id="rec-images")
-        seeds = gr.Textbox("0", label=named["seeds"], info="as 0 1 2", elem_id="rec-seeds")
-        training = gr.Textbox(
-            "epochs=2,lr=0.02",
-            label="Training",
-            info="as epochs=200,lr=0.1",
-            elem_id="rec-training",
-        )
-    judge = gr.Dropdown(
-        [(_NO_JUDGE, "")],
-        value="",
-        label="Judge",
-        info="A classifier that was never attacked: it ranks the words of a study's lists. "
-        "`python -m semsim judge train` makes one.",
-        elem_id="rec-judge",
-    )
-    with gr.Accordion("More, written as text", open=False, elem_id="rec-more"):
-        gr.Markdown(
-            "One a line, with settings after a colon: `folder:root=/images`, "
-            "`convnet8:width=32`, `ats:3-1-7`, `invgrad:fast,steps=100`."
-        )
-        more = {
-            f"more_{key}": gr.Textbox(label=named[key], lines=2, elem_id=f"rec-more-{key}")
-            for key in boxes
-        }
-    with gr.Row():
-        show = gr.Button("Show the plan", elem_id="rec-plan")
-        begin = gr.Button("Start", variant="primary", elem_id="rec-start")
-    trouble = gr.HTML(elem_id="rec-trouble")
-    taken = gr.HTML(elem_id="rec-outlook")
-    inputs = _Inputs(
-        name=name,
-        preset=preset,
-        images=images,
-        seeds=seeds,
-        training=training,
-        judge=judge,
-        **chosen,
-        **more,
-    )
-    return inputs, missing, show, begin, trouble, taken
+def _html(name: str) -> gr.HTML:
+    return gr.HTML(elem_id=f"rec-{name}", apply_default_css=False)

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -10,18 +10,22 @@ from pathlib import Path
 
 import numpy as np
 
-from semsim.attacks.as_text import with_preset
 from semsim.campaign.campaign_job import CampaignOrder, load, plan_of, queue_campaign
 from semsim.campaign.plan import Campaign, Cell, PlannedSet
-from semsim.campaign.probe import Outlook, known_estimate, measure, outlook
+from semsim.campaign.probe import (
+    Outlook,
+    cost_of,
+    keep_cost,
+    known_estimate,
+    measure,
+    outlook,
+)
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder
-from semsim.errors import SettingsError
 from semsim.grid.apart import apart
 from semsim.images import to_uint8
 from semsim.jobs.folders import Job
 from semsim.targets.chance import target_facts
-from semsim.targets.train_settings import TrainSettings, read_training
 from semsim.ui import ScienceContext
 from semsim.words import words_of_test
 
@@ -45,7 +49,8 @@ class CellView:
 
     share: done of it, 0 to 1. changed: when, for addresses of pictures. worse_than_grey: whether a
     grey image explains the gradient at least as well as the picture. blown_up: whether the solution
-    was farther from grey than any picture.
+    was farther from grey than any picture. clearer: whether the picture is nearer to what was
+    attacked than mid-grey, in mean squared error.
     """
 
     key: str
@@ -55,6 +60,7 @@ class CellView:
     changed: int = 0
     worse_than_grey: bool = False
     blown_up: bool = False
+    clearer: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,39 +99,6 @@ class SetView:
         return sum(cell.state is state for cell in self.cells)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Form:
-    """What the form holds; `more` are lists written as text, one plug-in a line."""
-
-    name: str
-    chosen: Mapping[str, Sequence[str]]
-    more: Mapping[str, str]
-    preset: str
-    images: float | None
-    seeds: str
-    training: str
-    judge: str = ""
-
-
-def campaign_of_form(form: Form) -> Campaign:
-    """The campaign a form means; `SettingsError` where a field cannot be read."""
-    if form.images is None:
-        raise SettingsError("The number of images is empty; give at least 1.")
-    lists = {
-        name: (*chosen, *_lines(form.more.get(name, ""))) for name, chosen in form.chosen.items()
-    }
-    return Campaign(
-        name=form.name.strip(),
-        datasets=lists["datasets"],
-        architectures=lists["architectures"],
-        strategies=lists["strategies"],
-        attacks=tuple(with_preset(lists["attacks"], form.preset)),
-        images=int(form.images),
-        seeds=_seeds(form.seeds),
-        train=read_training(form.training, TrainSettings()),
-    )
-
-
 def kept_plan(campaign: Campaign) -> PlanView:
     """The plan of `campaign`; the last few are kept, as a page asks several times a second."""
     with _planning:
@@ -152,19 +125,20 @@ def planned(campaign: Campaign) -> PlanView:
     return PlanView(sets=plan.sets, pictures=pictures)
 
 
-def told(form: Form, data: Path, measuring: bool) -> Outlook:
+def told(campaign: Campaign, data: Path, measuring: bool) -> Outlook:
     """What is left to do; measuring: probe a few steps where no earlier probe is known."""
-    plan = plan_of(campaign_of_form(form))
+    plan = plan_of(campaign)
     estimate = measure(plan, data, load) if measuring else known_estimate(plan, data)
+    if estimate is not None:
+        keep_cost(campaign, data, cost_of(plan, estimate))
     return outlook(plan, data, estimate)
 
 
-def queued(form: Form, data: Path, device: str, checkpoints: Path) -> Job:
-    """The job of the form's campaign; data that is not there is said now, not by a failed job."""
-    campaign = campaign_of_form(form)
+def queued(campaign: Campaign, judge: str, data: Path, device: str, checkpoints: Path) -> Job:
+    """The job of a campaign; data that is not there is said now, not by a failed job."""
     plan_of(campaign)
     order = CampaignOrder(
-        campaign=campaign, data=data, device=device, judge=form.judge, checkpoints=checkpoints
+        campaign=campaign, data=data, device=device, judge=judge, checkpoints=checkpoints
     )
     return queue_campaign(order, data / "jobs")
 
@@ -203,7 +177,7 @@ def _cell_view(
     there: Mapping[str, int],
 ) -> CellView:
     if cell.key in there:
-        ok, worse, blown_up = _verdict(context, store, cell.key, there[cell.key])
+        ok, worse, blown_up, clearer = _verdict(context, store, cell.key, there[cell.key])
         return CellView(
             key=cell.key,
             image_id=cell.image_id,
@@ -212,6 +186,7 @@ def _cell_view(
             changed=there[cell.key],
             worse_than_grey=worse,
             blown_up=blown_up,
+            clearer=clearer,
         )
     state = CellState.RUNNING if cell.key in shares else CellState.WAITING
     share = shares.get(cell.key, 0.0)
@@ -241,22 +216,19 @@ def _times(store: PieceStore) -> dict[str, int]:
 
 def _verdict(
     context: ScienceContext, store: PieceStore, key: str, at: int
-) -> tuple[bool, bool, bool]:
-    """Whether the cell succeeded, is worse than grey, blew up; each version is read once."""
+) -> tuple[bool, bool, bool, bool]:
+    """Whether the cell succeeded, is worse than grey, blew up, is clearer; each is read once."""
     known = context.kept.setdefault(_VERDICTS, {})
     if (key, at) not in known:
         found = store.cells.read(key).result
-        known[key, at] = (found.ok, found.worse_than_grey, found.blown_up)
-    verdict: tuple[bool, bool, bool] = known[key, at]
+        clearer = found.picture is not None and _is_clearer(found.picture, found.attacked)
+        known[key, at] = (found.ok, found.worse_than_grey, found.blown_up, clearer)
+    verdict: tuple[bool, bool, bool, bool] = known[key, at]
     return verdict
 
 
-def _lines(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def _seeds(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.replace(",", " ").split())
-    except ValueError:
-        raise SettingsError(f"Seeds are whole numbers, as 0 1 2; got {text!r}.") from None
+def _is_clearer(picture: np.ndarray, attacked: np.ndarray) -> bool:
+    """Whether a picture, (H, W, 3) uint8, is nearer to the attacked one than mid-grey is."""
+    truth = attacked.astype(float)
+    near = np.square(picture.astype(float) - truth).mean()
+    return bool(near < np.square(127.5 - truth).mean())

@@ -1,16 +1,18 @@
 """What the page Reconstruct draws: plain values in, HTML out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from semsim.campaign.probe import Outlook
-from semsim.ui.jobpanel import words_for_seconds
-from semsim.ui.markup import pieces, png_address
+from semsim.reporting.writing import png_address
+from semsim.ui.markup import pieces, study_address
 from semsim.ui.reconstruct_data import CellState, CellView, Pictures, SetView
 from semsim.ui.reconstruct_files import address, png
-from semsim.words import agreeing, counted
+from semsim.ui.reconstruct_form import disk_words, time_words
+from semsim.words import counted
 
-ROWS = 12  # images on one page of the grid
+ROWS = 6  # images on one page of the grid
+_STRIP = 8  # pictures that came back last
 _SQUARES = 64  # images of a set shown one by one before only a bar fits
 _WORDS = {
     CellState.WAITING: "waiting",
@@ -18,40 +20,44 @@ _WORDS = {
     CellState.OK: "done",
     CellState.FAILED: "failed",
 }
-STYLE = """<style>
-.rec-scroll {overflow-x: auto; max-width: 100%}
-.rec-table {border-collapse: collapse; margin: .25rem 0}
-.rec-table :is(th, td) {padding: .3rem .5rem; border: 0; text-align: left; vertical-align: middle;
-  border-bottom: 1px solid var(--border-color-primary); font-weight: 400}
-.rec-table thead th {font-weight: 600; vertical-align: bottom}
-.rec-table th.rec-first {position: sticky; left: 0; background: var(--body-background-fill)}
-.rec-cells {display: flex; flex-wrap: wrap; gap: 2px; min-width: 9rem; max-width: 22rem}
-.rec-cell {width: 12px; height: 12px; border-radius: 2px; border: 1px solid #6b7280}
-.rec-cell.ok {background: #15803d; border-color: #15803d}
-.rec-cell.failed {background: #b91c1c; border-color: #b91c1c; border-radius: 50%}
-.rec-cell.running {background: #1d4ed8; border-color: #1d4ed8; opacity: .75}
-.rec-picture {width: 72px; height: 72px; image-rendering: pixelated; display: block;
-  border-radius: 3px}
-.rec-empty {width: 72px; height: 72px; border: 1px dashed #6b7280; border-radius: 3px;
-  display: flex; align-items: center; justify-content: center;
-  font-size: .75rem; text-align: center}
-.rec-name {font-size: .8rem; max-width: 7rem; overflow-wrap: anywhere}
-.rec-key {display: inline-flex; gap: .35rem; align-items: center; margin-right: 1rem}
-</style>"""
-_HTML = pieces("reconstruct.html")
+_HTML, _LAB = pieces("reconstruct.html"), pieces("lab.html")
+NOTHING = "No campaign has been started here yet. Choose a card on Plan and press Start."
+_METHOD = (
+    "Clearer: nearer, in mean squared error, to the picture that was attacked than a plain grey "
+    "one, which anybody can draw. A failed attack counts as not clearer. What people recognise "
+    "takes a study."
+)
 
 
-def outlook_html(view: Outlook, workers: int, measuring: bool) -> str:
+def outlook_html(view: Outlook, measuring: bool) -> str:
     """What a plan takes before it is started."""
     reused = f" ({view.cells_done} are done already)" if view.cells_done else ""
-    time = _time_words(view.seconds, workers, measuring)
-    return _HTML.outlook(view, counted(view.cells, "image"), reused, time)
+    time = _time_words(view.seconds, measuring)
+    images = counted(view.cells, "picture")
+    return str(_HTML.outlook(view, images, reused, time, disk_words(view.disk)))
 
 
 def sets_html(views: Sequence[SetView]) -> str:
     """A row for every target under every attack, with a square for every image."""
     states = [(state.value, words) for state, words in _WORDS.items()]
-    return _HTML.sets(states, [_set_row(view) for view in views])
+    return str(_HTML.sets(states, [_set_row(view) for view in views]))
+
+
+def strip_html(views: Sequence[SetView]) -> str:
+    """The pictures that came back last, each beside what was attacked."""
+    done = [(cell, view) for view in views for cell in view.cells if cell.state is CellState.OK]
+    newest = sorted(done, key=lambda one: one[0].changed)[: -_STRIP - 1 : -1]
+    pairs = [
+        {
+            "original": address(cell.key, "attacked", cell.changed),
+            "result": address(cell.key, "picture", cell.changed),
+            "words": view.planned.model,
+            "chip": "" if cell.clearer else "no clearer than grey",
+            "kind": "private",
+        }
+        for cell, view in newest
+    ]
+    return str(_LAB.pairs(pairs)) if pairs else ""
 
 
 def grid_html(views: Sequence[SetView], images: Mapping[str, Pictures], page: int) -> str:
@@ -68,28 +74,61 @@ def pages(images: Mapping[str, Pictures]) -> int:
     return max(-(-len(one.names) // ROWS) for one in images.values())
 
 
+def verdict_html(views: Sequence[SetView]) -> str:
+    """On how many pictures the attacks got more than a grey picture, in all and by model."""
+    clearer, over = _clearer(views)
+    if not over:
+        return ""
+    rows = []
+    for view in views:
+        mine, of = _clearer([view])
+        kind = "leaked" if 2 * mine > of else "private"
+        rows.append((view.planned.model, _target_words(view), f"{mine} of {of}", kind))
+    return str(_HTML.verdict(verdict_words(clearer, over, views), _METHOD, rows))
+
+
+def verdict_words(clearer: int, over: int, views: Sequence[SetView]) -> str:
+    """The answer in a sentence, and what follows where the undefended models gave nothing away."""
+    first = f"What came back is clearer than a grey picture on {clearer} of {over} pictures."
+    plain = [view for view in views if view.planned.target.plan.defence.name == "none"]
+    mine, of = _clearer(plain)
+    if len(plain) < len(views) and of and 2 * mine <= of:
+        return (
+            f"{first} The attacks failed on most pictures of the undefended models too ({mine} of "
+            f"{of}): nothing can be said of a defence."
+        )
+    return first
+
+
 def result_html(result: Mapping[str, Any]) -> str:
     """What a finished campaign made."""
     crashed, n = result["n_crashed"], len(result["sets"])
-    return _HTML.result(
-        result,
-        f", {crashed} of them broke with an error that is in the set's table" if crashed else "",
-        result.get("undone", {}),  # results of before have none
-        counted(n, "reconstruction set is", "reconstruction sets are"),
-        agreeing(n, "it", "them"),
+    broke = f", {crashed} of them broke with an error that is in the set's table" if crashed else ""
+    return str(
+        _HTML.result(
+            result,
+            broke,
+            result.get("undone", {}),  # results of before have none
+            counted(n, "reconstruction set is", "reconstruction sets are"),
+            study_address(result["sets"]),
+        )
     )
 
 
-def missing_html(missing: Mapping[str, str]) -> str:
-    """Data sets that are not on this machine, and the command that gets each."""
-    words = counted(len(missing), "data set is", "data sets are")
-    return _HTML.missing(words, missing) if missing else ""
+def nothing_html() -> str:
+    """That there is no campaign, and what to do."""
+    return str(_HTML.nothing(NOTHING))
 
 
-def _time_words(seconds: float | None, workers: int, measuring: bool) -> str:
+def _clearer(views: Iterable[SetView]) -> tuple[int, int]:
+    over = [c for v in views for c in v.cells if c.state in (CellState.OK, CellState.FAILED)]
+    return sum(cell.clearer for cell in over), len(over)
+
+
+def _time_words(seconds: float | None, measuring: bool) -> str:
     if seconds is None:
         return "being measured on a few steps …" if measuring else "not measured"
-    return f"about {words_for_seconds(seconds / max(1, workers))} on {workers} cores"
+    return time_words(seconds)
 
 
 def _set_row(view: SetView) -> tuple[Any, ...]:
@@ -124,12 +163,16 @@ def _grid(views: Sequence[SetView], images: Pictures, page: int) -> str:
         )
         for place in range(start, min(start + ROWS, len(images.names)))
     ]
-    return _HTML.grid(images.dataset, [view.planned.model for view in views], rows)
+    return str(_HTML.grid(images.dataset, [view.planned.model for view in views], rows))
 
 
 def _picture(view: SetView, cell: CellView, name: str) -> dict[str, Any]:
     if cell.state is CellState.OK:
-        flags = {"worse than grey": cell.worse_than_grey, "blew up": cell.blown_up}
+        flags = {
+            "no clearer than grey": not cell.clearer,
+            "worse than grey": cell.worse_than_grey,
+            "blew up": cell.blown_up,
+        }
         return {
             "address": address(cell.key, "picture", cell.changed),
             "alt": f"{name}, reconstructed from {view.planned.model}",

@@ -1,123 +1,119 @@
 """The page Split inference: choose network, cuts, defences and attacks, watch, see what leaks."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from semsim.datasets import DATASETS
 from semsim.errors import SettingsError
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.learning.card_promoted import promoted
 from semsim.metrics import METRICS, Resources, all_metrics
-from semsim.split import SPLIT_DEFENCES, SPLIT_NETWORKS
-from semsim.split.plan import ARMS, PRESETS, SplitPlace, SplitPlan
+from semsim.split.plan import PRESETS, SplitPlace, SplitPlan
 from semsim.split.split_job import KIND
-from semsim.ui import ScienceContext, jobpanel, split_view
+from semsim.ui import ScienceContext, jobpanel, lab, plain_words, split_view
+from semsim.ui.markup import pieces
+from semsim.ui.settings_form import Given, changed, settings_of
 
 _BASE = PRESETS["small"]
-_DEFENCES = ("none", "single", "ensembler")
-_SHOWN = ("ssim", "psnr", "recogniser")  # scores that every result has
+_NAME = "split"
+_NETWORKS = ("small:width=16",)
+_DEFENCES = ("none", "single", "ensembler:bodies=4,selected=2")
 _ATTACKS = ("adaptive", "adaptive-aligned")
-# The form's fields in their order.
-FIELDS = (
-    "name",
-    "dataset",
-    "network",
-    "h",
-    "t",
-    "defences",
-    "more",
-    "attacks",
-    "bodies",
-    "selected",
-    "defence_seeds",
-    "attack_seeds",
-    "images",
-    "epochs",
-    "ensemble_epochs",
-    "shadow_epochs",
-    "metrics",
-)
-_EMPTY = (
-    "<p>No experiment has been run here yet. The settings on this page train and attack a small "
-    "network on handwritten digits, in some minutes.</p>"
-)
+_SHOWN = ("ssim", "psnr", "recogniser")  # scores that every result has
+_TRAIN = ("epochs", "ensemble_epochs", "lr", "ensemble_lr", "batch_size")
+_SHADOW = ("epochs", "lr", "batch_size")
+_LAB, _HTML = pieces("lab.html"), pieces("split.html")
 _INTRO = (
-    "# Split inference\n"
-    "A client runs the first layers of a network, sends the features to a server that runs the "
-    "middle, and finishes by itself. Here the server tries to get the images back from the "
-    "features, and defences try to keep it from that: what do they cost, and what do they hide?"
+    "A client runs a network's first layers and sends their features to a server ([[split "
+    "inference]]). Can the server get the pictures back, and what do defences hide?"
 )
 
 
 def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]]:
     """Lay the page out where the caller stands; returns what it does when it is loaded."""
-    gr.Markdown(_INTRO)
+    lab.head("Split inference", _INTRO)
     with gr.Row():
-        with gr.Column(scale=2, min_width=320):
-            form = _form()
-            metrics = form[-1]
+        with gr.Column(scale=2, min_width=300):
+            _, answer, js = lab.form(_NAME, form_html())
+            with gr.Accordion("More metrics", open=False):
+                metrics = gr.Dropdown(
+                    [],
+                    value=[],
+                    multiselect=True,
+                    allow_custom_value=True,  # what is trained later is offered on loading
+                    label="Beside SSIM, PSNR and a recogniser",
+                    info="A SemSim of yours is semsim:<its name>.",
+                    elem_id="split-metrics",
+                )
             begin = gr.Button("Start", variant="primary", elem_id="split-start")
             trouble = gr.HTML(elem_id="split-trouble")
-        with gr.Column(scale=3, min_width=320):
+        with gr.Column(scale=4, min_width=320):
             ran = jobpanel.Jobs("Experiment", "split", context.data / "jobs", KIND)
-    result = gr.HTML(elem_id="split-result")
+            result = gr.HTML(elem_id="split-result", apply_default_css=False, padding=False)
+
+    def start(text: str, more: Sequence[str] | None) -> Job:
+        return begin_experiment(context, plan_of_form(Given.of(text), more or ()))
 
     outputs = ran.follow(lambda job: [outcome_html(job)], [result])
-    ran.begin_with(
-        begin, form, trouble, lambda *values: begin_experiment(context, plan_of_form(values))
-    )
+    ran.begin_with(begin, [answer, metrics], trouble, start, js=js)
     return [(lambda: [offered_metrics(context.checkpoints), *ran.load()], [metrics, *outputs])]
 
 
-def plan_of_form(values: Sequence[Any]) -> SplitPlan:
-    """The plan that the form means; `SettingsError` names a field that is empty."""
-    given = dict(zip(FIELDS, values, strict=True))
-    given["more"] = given["more"] or ""  # a box that nobody touched holds None
-    given["metrics"] = given["metrics"] or ()
-    for field, value in given.items():
-        if value is None or (value == "" and field != "more"):
-            raise SettingsError(f"{field.replace('_', ' ')} is empty; give a value.")
-    epochs = int(given["shadow_epochs"])
-    return replace(
-        _BASE,
-        name=str(given["name"]).strip(),
-        dataset=str(given["dataset"]).strip(),
-        networks=(with_cuts(str(given["network"]).strip(), int(given["h"]), int(given["t"])),),
-        defences=tuple(defence_texts(given)),
-        attacks=tuple(given["attacks"]),
-        defence_seeds=tuple(range(int(given["defence_seeds"]))),
-        attack_seeds=tuple(range(int(given["attack_seeds"]))),
-        images=int(given["images"]),
-        train=replace(
-            _BASE.train,
-            epochs=int(given["epochs"]),
-            ensemble_epochs=int(given["ensemble_epochs"]),
-        ),
-        shadow=replace(_BASE.shadow, epochs=epochs, decoder_epochs=epochs),
-        metrics=tuple(given["metrics"]),
+def form_html() -> str:
+    """The form, filled with the small preset."""
+    reasons = lab.reasons()
+    return str(
+        _HTML.form(
+            _LAB.choices("datasets", "Pictures", plain_words.PICTURES, ("digits",), reasons, True),
+            _LAB.choices(
+                "split-defences", "Defences", plain_words.SPLIT_DEFENCE_CHOICES, _DEFENCES
+            ),
+            _LAB.choices("attacks", "Attacks", plain_words.SPLIT_ATTACK_CHOICES, _ATTACKS),
+            _LAB.more(
+                ("split-networks", "split-defences", "datasets"),
+                _HTML.more(
+                    _LAB.choices(
+                        "split-networks", "Networks", plain_words.SPLIT_NETWORK_CHOICES, _NETWORKS
+                    ),
+                    _LAB.fields(settings_of(_BASE, ("images",))),
+                    _LAB.fields(settings_of(_BASE.train, _TRAIN), "train."),
+                    _LAB.fields(settings_of(_BASE.shadow, _SHADOW), "shadow."),
+                    _BASE,
+                ),
+                "More: cuts, networks, epochs, seeds",
+            ),
+        )
     )
 
 
-def with_cuts(network: str, h: int, t: int) -> str:
-    """A network as text with its cuts."""
-    return f"{network}{',' if ':' in network else ':'}h={h},t={t}"
+def plan_of_form(given: Given, metrics: Sequence[str] = ()) -> SplitPlan:
+    """The plan that the form means; `SettingsError` names a field that is empty.
 
-
-def defence_texts(given: dict[str, Any]) -> list[str]:
-    """The defences that are ticked, with their number of bodies, and those written as text."""
-    bodies, selected = int(given["bodies"]), int(given["selected"])
-    settings = {
-        "dr-ensemble": f":bodies={bodies}",
-        "ensembler": f":bodies={bodies},selected={selected}",
-    }
-    written = [text.strip() for text in str(given["more"]).split(";") if text.strip()]
-    return [*(f"{name}{settings.get(name, '')}" for name in given["defences"]), *written]
+    The undefended system is always among the defences: without it nothing can be said of them.
+    """
+    datasets = given.texts("datasets")
+    if not datasets:
+        raise SettingsError("Choose the pictures.")
+    shadow = changed(_BASE.shadow, given.fields, "shadow.")
+    return replace(
+        _BASE,
+        name=given.text("name"),
+        dataset=datasets[0],
+        networks=given.texts("split-networks"),
+        defences=tuple(dict.fromkeys(("none", *given.texts("split-defences")))),
+        attacks=given.texts("attacks"),
+        defence_seeds=tuple(range(given.whole("defence_seeds", "Defence seeds"))),
+        attack_seeds=tuple(range(given.whole("attack_seeds", "Attack seeds"))),
+        images=given.whole("images", "Images judged"),
+        train=changed(_BASE.train, given.fields, "train."),
+        shadow=replace(shadow, decoder_epochs=shadow.epochs),
+        metrics=tuple(metrics),
+    )
 
 
 def begin_experiment(context: ScienceContext, plan: SplitPlan) -> Job:
@@ -133,7 +129,7 @@ def begin_experiment(context: ScienceContext, plan: SplitPlan) -> Job:
 def outcome_html(job: Job | None) -> str:
     """What an experiment found, once it is done."""
     if job is None:
-        return _EMPTY
+        return str(_HTML.nothing())
     return split_view.result_html(jobs.result(job)) if jobs.state(job) is JobState.DONE else ""
 
 
@@ -152,73 +148,3 @@ def offered_metrics(checkpoints: Path) -> Any:
 
 def _is_built_in(name: str) -> bool:
     return name in METRICS
-
-
-def _form() -> list[Any]:
-    """The components, in the order of `FIELDS`."""
-    name = gr.Textbox("digits-1", label="Name", max_length=80, elem_id="split-name")
-    dataset = gr.Dropdown(
-        list(DATASETS),
-        value="digits",
-        label="Data set",
-        info="Settings after a colon, as folder:root=photos,size=32.",
-        allow_custom_value=True,
-        elem_id="split-dataset",
-    )
-    network = gr.Dropdown(
-        list(SPLIT_NETWORKS),
-        value="small",
-        label="Network",
-        info="resnet18 and vgg16 are a GPU's work.",
-        allow_custom_value=True,
-        elem_id="split-network",
-    )
-    with gr.Row():
-        h = _number(1, "First cut h", "Units the client runs at the start.", "h")
-        t = _number(1, "Second cut t", "Units it runs at the end.", "t")
-    defences = gr.CheckboxGroup(
-        list(SPLIT_DEFENCES), value=list(_DEFENCES), label="Defences", elem_id="split-defences"
-    )
-    with gr.Row():
-        bodies = _number(4, "Bodies N", "Of the ensembles.", "bodies")
-        selected = _number(2, "Selected P", "Of Ensembler, secretly.", "selected")
-    attacks = gr.CheckboxGroup(
-        [(arm.title, key) for key, arm in ARMS.items()],
-        value=list(_ATTACKS),
-        label="Attacks",
-        info="aligned: to the statistics of what clients send, stronger than the published ones.",
-        elem_id="split-attacks",
-    )
-    metrics = gr.Dropdown(
-        [],
-        value=[],
-        multiselect=True,
-        allow_custom_value=True,  # what is trained after the page was made is offered on loading
-        label="More metrics",
-        info="Beside SSIM, PSNR and a recogniser. A SemSim of yours is semsim:<its name>.",
-        elem_id="split-metrics",
-    )
-    with gr.Accordion("Settings", open=False, elem_id="split-settings"):
-        more = gr.Textbox(
-            label="More defences, written as text",
-            info="With semicolons, as single:sigma=0.5; ensembler:weight=1.",
-            elem_id="split-more",
-        )
-        seeds = _number(2, "Defence seeds", "Trainings of each defence.", "defence-seeds")
-        starts = _number(3, "Attack seeds", "A verdict needs three.", "attack-seeds")
-        images = _setting(_BASE, "images", "images")
-        epochs = _setting(_BASE.train, "epochs", "epochs")
-        second = _setting(_BASE.train, "ensemble_epochs", "stage2")
-        passes = _setting(_BASE.shadow, "epochs", "shadow")
-    form = [name, dataset, network, h, t, defences, more, attacks, bodies, selected]
-    return [*form, seeds, starts, images, epochs, second, passes, metrics]
-
-
-def _setting(settings: Any, name: str, key: str) -> Any:
-    """A number of the preset, edited under its field's own words."""
-    (facts,) = (one.metadata for one in fields(settings) if one.name == name)
-    return _number(getattr(settings, name), facts["label"], facts["text"], key)
-
-
-def _number(value: int, label: str, info: str, key: str) -> Any:
-    return gr.Number(value, precision=0, minimum=1, label=label, info=info, elem_id=f"split-{key}")

@@ -7,15 +7,18 @@ from typing import Any
 import pandas as pd
 
 from semsim.errors import DataError
+from semsim.reporting.writing import png_address
 from semsim.sets.reader import read_set
 from semsim.split.plan import ARMS
 from semsim.split.summary import scored, spread_text
-from semsim.ui.markup import pieces, png_address
-from semsim.words import counted
+from semsim.ui.markup import pieces, study_address
+from semsim.words import counted, listed
 
 _HTML = pieces("split.html")
 SHOWN = 8  # images a row
-_ROWS = 14  # sets shown
+_ROWS = 8  # sets shown
+_RUNS = 3  # of an attack on a system, for a verdict
+_WITHOUT_ORIGINALS = ("", "attacker's choice")  # choices an attacker can make
 _CHOICES = {
     "best SSIM": "best body by SSIM (needs the originals)",
     "best PSNR": "best body by PSNR (needs the originals)",
@@ -25,16 +28,97 @@ _CHOICES = {
 
 
 def result_html(result: Mapping[str, Any]) -> str:
-    """A finished experiment: table, what comes without features, cost, images, where sets lie."""
+    """A finished experiment: the answer, images, table, what comes without features, cost."""
     folders = [Path(folder) for folder in result["sets"]]
-    return _HTML.result(
-        scores_html(result["summary"]),
-        _HTML.baselines(result["baselines"]),
-        images_html(folders),
-        costs_html(result["costs"]),
-        counted(len(folders), "reconstruction set lies", "reconstruction sets lie"),
-        str(folders[0].parent) if folders else "",
+    return str(
+        _HTML.result(
+            verdict_words(result["summary"], result["baselines"]),
+            images_html(folders),
+            scores_html(result["summary"]),
+            _HTML.baselines(result["baselines"]),
+            costs_html(result["costs"]),
+            counted(len(folders), "reconstruction set lies", "reconstruction sets lie"),
+            str(folders[0].parent) if folders else "",
+            study_address(folders),
+        )
     )
+
+
+def verdict_words(summary: Sequence[Mapping[str, Any]], baselines: Mapping[str, float]) -> str:
+    """The answer in a sentence: what comes back without a defence, and which defence hides it.
+
+    A defence counts by the strongest attack that a server can make. Where no attack gets more from
+    the undefended system than a guess shows, nothing is said of defences.
+    """
+    best = _strongest(summary)
+    guess = _guess(baselines)
+    plain = {network: row for (network, name), row in best.items() if name == "none"}
+    if not plain:
+        return "The undefended system was not attacked: nothing can be said of a defence."
+    if failed := [row for row in plain.values() if not _beats(row, baselines)]:
+        return (
+            f"The attacks failed on the undefended system: {_figures(failed[0])}, no more than a "
+            f"guess without any feature ({guess}). Nothing can be said of a defence."
+        )
+    first = f"Without a defence pictures come back ({_figures(next(iter(plain.values())))}; {guess}"
+    others = {key: row for key, row in best.items() if key[1] != "none"}
+    hidden = [_called(key, plain) for key, row in others.items() if not _beats(row, baselines)]
+    shown = [f"{_called(k, plain)} ({_figures(row)})" for k, row in others.items()
+             if _beats(row, baselines)]  # fmt: skip
+    parts = [f"{first})."]
+    if hidden:
+        parts.append(f"No attack gets more than a guess under {listed(hidden)}.")
+    if shown:
+        parts.append(f"Pictures still come back under {listed(shown)}.")
+    unfit = dict.fromkeys(str(row["defence"]) for row in summary if not row["valid"])
+    if unfit:
+        parts.append(f"{listed(list(unfit))} cannot be judged: too much accuracy is lost.")
+    if min(row["n"] for row in best.values()) < _RUNS:
+        parts.append(f"A verdict needs {_RUNS} runs of each.")
+    return " ".join(parts)
+
+
+def _strongest(summary: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Of each valid system the row of the attack that gets most, of those a server can make."""
+    found: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for row in summary:
+        able = row["choice"] in _WITHOUT_ORIGINALS and not row["attack"].startswith("oracle")
+        if not row["valid"] or not row["attack"] or not able or pd.isna(row["psnr_mean"]):
+            continue
+        key = (str(row["network"]), str(row["defence"]))
+        if key not in found or _order(row) > _order(found[key]):
+            found[key] = row
+    return found
+
+
+def _order(row: Mapping[str, Any]) -> tuple[float, float]:
+    ssim = row["ssim_mean"]
+    return (-1.0 if pd.isna(ssim) else float(ssim)), float(row["psnr_mean"])
+
+
+def _beats(row: Mapping[str, Any], baselines: Mapping[str, float]) -> bool:
+    """Whether it is nearer to the pictures than a grey one and the public ones' mean."""
+    scores = [(row["psnr_mean"], max(baselines["grey_psnr"], baselines["mean_psnr"]))]
+    if not pd.isna(row["ssim_mean"]):
+        scores.append((row["ssim_mean"], max(baselines["grey_ssim"], baselines["mean_ssim"])))
+    return all(own > guessed for own, guessed in scores)
+
+
+def _figures(row: Mapping[str, Any]) -> str:
+    ssim = "" if pd.isna(row["ssim_mean"]) else f"SSIM {row['ssim_mean']:.2f}, "
+    return f"{ssim}PSNR {row['psnr_mean']:.1f} dB"
+
+
+def _guess(baselines: Mapping[str, float]) -> str:
+    ssim = max(baselines["grey_ssim"], baselines["mean_ssim"])
+    psnr = max(baselines["grey_psnr"], baselines["mean_psnr"])
+    return f"the best guess: SSIM {ssim:.2f}, PSNR {psnr:.1f} dB"
+
+
+def _called(key: tuple[str, str], plain: Mapping[str, Any]) -> str:
+    """A defence, with its network where there are several."""
+    network, defence = key
+    return defence if len(plain) < 2 else f"{defence} on {network}"
 
 
 def scores_html(summary: Sequence[Mapping[str, Any]]) -> str:

@@ -25,7 +25,7 @@ def test_a_task_may_be_given_by_name():
         ({"list_size": 21}, "got 21"),
         ({"decoy_rate": 0.5}, "pair task"),
         ({"decoy_rate": 1.5, "task": Task.PAIR}, "got 1.5"),
-        ({"image_scale": 0}, "image scale"),
+        ({"image_scale": -1}, "image scale"),
         ({"lease_seconds": 0}, "lease"),
         ({"password": ""}, "empty password"),
         ({"min_rt_ms": -1}, "shortest time"),

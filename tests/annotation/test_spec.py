@@ -1,12 +1,14 @@
 """Settings of a study as they are stored, which is what a protocol's hash is made of."""
 
+import re
 from dataclasses import asdict
 
 import pytest
 
+from annotation.errors import StudyError
 from annotation.spec import StudySpec, Task, stored
 
-# What is stored of each setting; a setting may join these, none may change.
+# What is stored of each setting.
 KEPT = {
     "title": "",
     "votes_per_item": 5,
@@ -38,8 +40,10 @@ KEPT = {
     "check_attempts": 2,
     "completion_code": "",
     "completion_url": "",
-    "image_scale": 8,
-    "interpolation": "nearest",
+    "texts": {},
+    "class_names": {},
+    "view": "smooth-and-small",
+    "image_scale": 0,
     "background": "grey",
 }
 
@@ -55,5 +59,66 @@ def test_the_usual_settings_are_stored_as_ever(task):
     assert stored(kept) == StudySpec(name="x", task=Task(task))
 
 
+@pytest.mark.parametrize(("before", "view"), [("nearest", "squares"), ("smooth", "smooth")])
+def test_pictures_of_studies_from_before_there_were_views_look_as_they_did(before, view):
+    kept = {"name": "x", "task": "pair", "image_scale": 8, "interpolation": before}
+    assert (stored(kept).view, stored(kept).image_scale) == (view, 8)
+    bare = stored({"name": "x", "task": "pair"})
+    assert (bare.view, bare.image_scale) == ("squares", 8)
+
+
 def test_studies_from_before_there_was_a_shortest_time_take_any_answer():
     assert stored({"name": "x", "task": "pair"}).min_rt_ms == 0
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        ({"join.begin": "Los"}, "no texts called 'join.begin'"),
+        ({"join.start": " "}, "'join.start' should be words"),
+        ({"join.start": 3}, "'join.start' should be words"),
+        ({"join.start": "a\x00"}, "no control characters"),
+        ({"label.of": "{n} von {all}"}, "'label.of' is filled in with {n}, {total}; got {all}"),
+    ],
+)
+def test_a_text_that_nobody_could_read_is_refused_when_a_study_is_made(texts, words):
+    with pytest.raises(StudyError, match=re.escape(words)):
+        StudySpec(name="x", task=Task.PAIR, texts=texts)
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ({"sun": "Stern", "star": "stern "}, "under the same name"),
+        ({"sun": ""}, "class 'sun': '' is empty"),
+        ({"sun": None}, "are texts by class"),
+    ],
+)
+def test_shown_names_of_classes_tell_them_apart(names, words):
+    with pytest.raises(StudyError, match=re.escape(words)):
+        StudySpec(name="x", task=Task.PAIR, class_names=names)
+
+
+def test_a_study_may_have_its_own_words_for_everything():
+    spec = StudySpec(
+        name="x",
+        task=Task.RECOGNITION,
+        texts={
+            "label.of": "{n} von {total}",
+            "label.untitled": "Bilder",
+            "recognition.rules": "Eins.\n\nZwei.",
+            "recognition.key.not_in_list": "Etwas anderes",
+            "recognition.check.nothing.cannot": "Nichts zu sehen",
+        },
+        class_names={"sun": "Sonne"},
+    )
+    say, kind = spec.wording, spec.kind
+    assert say("label.of", n=1, total=2) == "1 von 2"
+    assert spec.shown_title == "Bilder"
+    assert say.rules(kind) == ("Eins.", "Zwei.")
+    assert [key.label for key in say.keys(kind)] == ["I can’t make it out", "Etwas anderes"]
+    asked = say.question(kind, kind.check[0])
+    assert dict(asked.options)["cannot"] == "Nichts zu sehen"
+    assert asked.right == kind.check[0].right
+    assert [say.class_name(name) for name in ("sun", "chess_pawn")] == ["Sonne", "chess pawn"]
+    assert spec == stored(asdict(spec))

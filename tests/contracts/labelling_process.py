@@ -16,10 +16,10 @@ from typing import TextIO
 
 from helpers import at_once
 from studio import COPIES
-from study_factory import answer_to
+from study_factory import answer_to, arrived
 
 from annotation.store import Store
-from annotation.study.labelling import join, next_items, vote
+from annotation.study.labelling import next_items, study_by_token, vote
 
 
 def label_everything(store, annotator, rng, acknowledged):
@@ -40,7 +40,7 @@ def label(told: Connection, url: str, token: str, seed: int, names: Sequence[str
         os.write(told.fileno(), line.encode())  # in one piece: others write too
 
     def take_part(store, name):
-        person = join(store, token, name).annotator
+        person = arrived(store, study_by_token(store, token), name).annotator
         label_everything(store, person, random.Random(f"{seed}/{name}"), acknowledged)
 
     with Store(url) as store:

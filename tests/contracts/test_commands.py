@@ -62,15 +62,25 @@ def test_a_usage_error_begins_like_every_other_error(call):
     assert "--no-such-option" in said
 
 
+@pytest.mark.parametrize("call", CALLS, ids=" ".join)
+def test_a_command_explains_itself_in_two_ways_and_can_be_told_how_loud_to_be(call):
+    short, long = typed(call, "-h"), typed(call, "--help")
+    assert short.exit_code == 0
+    assert short.output == long.output
+    options = {name for one in COMMANDS[call].params for name in one.opts}
+    assert options >= {"-v", "--verbose", "-q", "--quiet"}
+
+
 # What makes something where there was nothing; everything else needs what is there.
 MAKERS = {
     *[("annotation", name) for name in ("create", "restore")],
     ("annotation", "accounts", "add"),
 }
+STATE = {("annotation", "texts")}  # what says what is always so, and needs nothing
 
 
 @pytest.mark.parametrize(
-    "call", [c for c in CALLS if c[0] == "annotation" and c not in MAKERS], ids=" ".join
+    "call", [c for c in CALLS if c[0] == "annotation" and c not in MAKERS | STATE], ids=" ".join
 )
 def test_nothing_is_made_where_there_are_no_studies(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -100,14 +110,14 @@ READING = {
     ("campaign", "status"): 0,
     ("campaign", "status", "--name", "nobody"): 2,
     ("compare", NOWHERE): 2,
-    ("federated", "--out", "-"): 2,
+    ("federated", "compare", "--out", "-"): 2,
     ("report", NOWHERE): 2,
     ("learn", "counts", "--labels", NOWHERE): 2,
     ("learn", "run", "--labels", NOWHERE, "--name", "x"): 2,
     ("learn", "promote", "nobody"): 2,
     ("datasets", "list", "--root", "nowhere"): 0,
     ("weights", "--checkpoints", "nowhere"): 1,
-    ("score", "--sets", "nowhere"): 2,
+    ("score", "--set", "nowhere"): 2,
     ("score", "--labels", NOWHERE): 2,
     ("import", "train-with-ori", "nowhere", "--name", "x"): 2,
     ("audit", "cnn3:9"): 2,
@@ -115,6 +125,11 @@ READING = {
     ("campaign", "plan", *TINY): 0,
     ("campaign", "run", "--name", "x", "--dataset", "nobody"): 2,
     ("split", "run", "--file", "nowhere.json"): 2,
+    ("judge", "list"): 0,
+    ("judge", "apply", "nowhere", "--judge", "nobody"): 2,
+    ("cases", NOWHERE, "--out", "cases.png"): 2,
+    ("job", "nowhere"): 2,
+    ("import", "auto", "nowhere", "--name", "x"): 2,
 }
 
 

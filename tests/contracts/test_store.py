@@ -20,12 +20,14 @@ from sqlalchemy.exc import IntegrityError
 from study_factory import START, answer_all, answer_to, joined
 
 from annotation.design.assignment import order_of, rank
+from annotation.errors import NameTakenError
 from annotation.formats.plain import write_parquet
 from annotation.spec import Task
 from annotation.store import Store, reports, studies
 from annotation.store.tables import SlotRow, VoteRow
 from annotation.study.exports import export_votes
 from annotation.study.labelling import join, next_items, progress, progress_of, undo, vote
+from annotation.study.participants import list_people
 
 PEOPLE = ("Anna", "Ben", "Cleo", "Dora")
 RECEIPT = re.compile(r"[0-9a-f-]{36} [a-z]+\n")  # as a process tells it
@@ -60,9 +62,11 @@ def test_one_vote_sent_many_times_at_once_is_one_vote(store, tmp_path):
 
 def test_one_name_joining_many_times_at_once_is_one_person(store, tmp_path):
     study = make_study(store, tmp_path, 1)
-    people = at_once(*[lambda: join(store, study.token, "Anna").annotator] * 8)
-    assert len(people) == 8
-    assert len(set(people)) == 1
+    together = [lambda: join(store, study.token, "Anna")] * 8
+    people = at_once(*together, refused=NameTakenError)
+    taken = [one for one in people if isinstance(one, NameTakenError)]
+    assert len(taken) == 7
+    assert [row.name for row in list_people(store, study.id)] == ["Anna"]
 
 
 def test_undo_while_others_take_over_keeps_the_invariants(store, tmp_path):

@@ -195,7 +195,8 @@ def everything_in(store, study):
 @pytest.mark.parametrize("keep_votes", [True, False])
 def test_an_erased_name_is_nowhere_in_the_database(store, tmp_path, keep_votes):
     study = make_study(store, tmp_path, 40)
-    signed_in = [join(store, study.token, NAME) for _ in range(2)]
+    first = join(store, study.token, NAME)
+    signed_in = [first, join(store, study.token, NAME, session=first.session_token)]
     for other in range(30):  # pages are split, which leaves copies of rows behind
         join(store, study.token, f"other {other}")
     for receipt in answer_all(store, signed_in[0].annotator, n=30)[:3]:

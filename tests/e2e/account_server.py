@@ -17,21 +17,19 @@ class AccountServer(Server):
 def main(data: Path, port: int) -> None:
     """Serve the studies in `data` to people with an account there."""
     import uvicorn
+    from made_results import SCIENCE
 
     from annotation.accounts.start import who_may_enter
     from annotation.store import Store
     from annotation.study.labelling import who as find_annotator
-    from annotation.ui import StudyContext, label, studies
-    from annotation.ui.mount import Page, mount, web_app
+    from annotation.ui import StudyContext, plain
+    from annotation.ui.mount import web_app
     from annotation.web.guard import Guard
-    from semsim.analysis.dawid_skene import dawid_skene
 
     store, images = Store(f"sqlite:///{data / 'studies.db'}"), data / "images"
     who = who_may_enter(store, "0.0.0.0", local=False)
-    context = StudyContext(store=store, images=images, find_sets=lambda: [], fit=dawid_skene)
-    app = web_app(store, images, who=who)
-    mount(app, "/label", [Page("Label", "label", label, context)])
-    mount(app, "/studio", [Page("Studies", "studies", studies, context)], who)
+    context = StudyContext(store=store, images=images, find_sets=lambda: [], science=SCIENCE)
+    app = web_app(store, images, *plain.routers(context, who), who=who)
     guarded = Guard(app, who, partial(find_annotator, store))
     uvicorn.run(guarded, host="127.0.0.1", port=port, log_level="warning")
 

@@ -94,7 +94,7 @@ def _sound(request: pytest.FixtureRequest, context: BrowserContext) -> Iterator[
     if "SLOW" in named:
         opened.set_default_timeout(named["SLOW"])
         expect.set_options(timeout=named["SLOW"])
-    if start := named.get("START", "/studio/" if "PAGE" in named else ""):
+    if start := named.get("START", f"/studio/{named['PAGE']}" if "PAGE" in named else ""):
         opened.goto(request.getfixturevalue("server").url + start)
     yield opened
     expect.set_options(timeout=5000)

@@ -17,26 +17,21 @@ class LabelServer(Server):
 def main(data: Path, port: int) -> None:
     """Serve the studies in `data`; reconstruction sets are the folders below `data/sets`."""
     import uvicorn
+    from made_results import SCIENCE
 
     from annotation.store import Store
     from annotation.study.labelling import who as find_annotator
-    from annotation.ui import StudyContext, label, people, studies
-    from annotation.ui.mount import Page, mount, web_app
+    from annotation.ui import StudyContext, plain
+    from annotation.ui.mount import web_app
     from annotation.web.guard import Guard
-    from semsim.analysis.dawid_skene import dawid_skene
+    from semsim.reporting.glossary import glossary
 
     def sets() -> list[tuple[str, Path]]:
         return [(path.parent.name, path.parent) for path in sorted(data.glob("sets/*/run.json"))]
 
     store, images = Store(f"sqlite:///{data / 'studies.db'}"), data / "images"
-    context = StudyContext(store=store, images=images, find_sets=sets, fit=dawid_skene)
-    app = web_app(store, images, who=None)
-    mount(app, "/label", [Page("Label", "label", label, context)])
-    pages = [
-        Page("Studies", "studies", studies, context),
-        Page("People", "people", people, context),
-    ]
-    mount(app, "/studio", pages)
+    context = StudyContext(store=store, images=images, find_sets=sets, science=SCIENCE)
+    app = web_app(store, images, *plain.routers(context), who=None, words=glossary)
     guarded = Guard(app, None, partial(find_annotator, store))
     uvicorn.run(guarded, host="127.0.0.1", port=port, log_level="warning")
 

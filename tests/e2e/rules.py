@@ -3,15 +3,22 @@
 axe-core does the checking: https://github.com/dequelabs/axe-core.
 """
 
-import json
-
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
+from studio import until
 
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 LOOKS = {"light": (1366, 768), "dark": (390, 844)}
 TIMES = 3
 LONG = 120_000  # milliseconds: two busy cores
+MOST_SHIFT = 0.05
+# The browser's own sum of what moved by itself on a page (cumulative layout shift).
+SHIFT = """
+window.shifted = 0;
+new PerformanceObserver((list) => {
+  for (const one of list.getEntries()) if (!one.hadRecentInput) window.shifted += one.value;
+}).observe({ type: 'layout-shift', buffered: true });
+"""
 # Gradio's pages have a class for it, the others follow the browser.
 IS_DARK = """(window.gradio_config ? document.body.classList.contains("dark")
     : matchMedia("(prefers-color-scheme: dark)").matches)"""
@@ -28,7 +35,7 @@ def put_on(page: Page, look: str) -> None:
     width, height = LOOKS[look]
     page.set_viewport_size({"width": width, "height": height})
     page.emulate_media(color_scheme=look)  # type: ignore[arg-type]
-    page.wait_for_function(IS_DARK + f" === {json.dumps(look == 'dark')}")
+    until(lambda: page.evaluate(IS_DARK) == (look == "dark"))
 
 
 def broken_in_any_look(page: Page, part: str = "html") -> list[str]:

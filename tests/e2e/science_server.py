@@ -1,10 +1,15 @@
 """A page of the science alone, for browser tests: `science_server.py ADDRESS DATA PORT`."""
 
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from studio import Server
+
+if TYPE_CHECKING:
+    from semsim.ui import ScienceContext
 
 
 class ScienceServer(Server):
@@ -15,30 +20,71 @@ class ScienceServer(Server):
 
 
 def main(address: str, data: Path, port: int) -> None:
-    """Serve the page as the product does, without the other pages and without studies."""
+    """Serve the page as the product does, without the other pages.
+
+    Compare has a made study with votes and scores, the others have none.
+    """
     import uvicorn
 
     from annotation.store import Store
     from annotation.study.labelling import who as find_annotator
     from annotation.ui.mount import Page, mount, web_app
     from annotation.web.guard import Guard
-    from semsim.ui import ScienceContext
     from semsim.ui.pages import PAGES, routers
 
-    context = ScienceContext(
+    context = compared(data) if address == "compare" else without_studies(data)
+    store = Store(f"sqlite:///{data / 'studies.db'}")
+    app = web_app(store, data / "images", *routers(context), who=None)
+    if drawn := [Page(*page, context) for page in PAGES if page[1] == address]:
+        mount(app, "/studio", drawn)
+    guarded = Guard(app, None, partial(find_annotator, store))
+    uvicorn.run(guarded, host="127.0.0.1", port=port, log_level="warning")
+
+
+def without_studies(data: Path) -> "ScienceContext":
+    """What a page gets where nobody has made a study."""
+    from annotation.web.frame import framed
+    from semsim.ui import ScienceContext
+
+    return ScienceContext(
         data=data,
         checkpoints=data / "checkpoints",
         studies=list,
         labels=lambda study: (_ for _ in ()).throw(KeyError(study)),
         votes=lambda study: (_ for _ in ()).throw(KeyError(study)),
         device="cpu",
+        framed=framed,
     )
-    store = Store(f"sqlite:///{data / 'studies.db'}")
-    app = web_app(store, data / "images", *routers(context), who=None)
-    (page,) = (page for page in PAGES if page[1] == address)
-    mount(app, "/studio", [Page(*page, context)])
-    guarded = Guard(app, None, partial(find_annotator, store))
-    uvicorn.run(guarded, host="127.0.0.1", port=port, log_level="warning")
+
+
+def compared(data: Path) -> "ScienceContext":
+    """What a page gets with one study in which people have voted and every metric has judged.
+
+    On what the better models leak people and metrics differ, so that there is something to look at.
+    """
+    from made_study import make_labels, make_votes
+
+    from semsim.metrics import Resources, all_metrics
+    from semsim.scores.scoring import pair_sets_of_labels, score_sets
+    from semsim.ui import StudyChoice
+
+    models = tuple(f"net{n // 7}/way{n % 7}" for n in range(14))
+    labels = make_labels(data / "made", models=models, n_images=12, simulated=False)
+    differing = [
+        (3 * n) % 6 if n % 4 == 0 else count for n, count in labels["n_recognised"].items()
+    ]
+    labels = labels.assign(n_recognised=differing)
+    votes, context = make_votes(labels), without_studies(data)
+    resources = Resources(checkpoints=context.checkpoints)
+    names = list(all_metrics(resources))
+    score_sets(pair_sets_of_labels(labels), names, resources, data / "scores")
+    return replace(
+        context,
+        studies=lambda: [StudyChoice("1", "Made", False)],
+        labels=lambda study: labels,
+        votes=lambda study: votes,
+        in_hand=lambda request: "1",
+    )
 
 
 if __name__ == "__main__":

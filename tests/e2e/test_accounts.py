@@ -55,27 +55,29 @@ def sign_in(page: Page, name: str = "Ada", password: str = PASSWORD) -> None:
 
 def test_signing_in_outlives_a_restart_and_ends_when_one_signs_out(visit, server) -> None:
     page = visit()
-    page.goto("/studio/?study=none")
+    page.goto("/studio/overview?study=none")
     expect(page).to_have_url(re.compile(r"/login\?next="))
     assert broken_in_any_look(page) == []
     sign_in(page, password="not the password")
     expect(page.get_by_role("alert")).to_contain_text("name or the password is wrong")
     assert broken_in_any_look(page) == []
     sign_in(page)
-    bar = page.get_by_role("navigation", name="Your account")
+    bar = page.get_by_role("complementary", name="Studio")
+    page.get_by_role("button", name="Menu").click()  # the window is a telephone's since
     expect(bar).to_contain_text("Signed in as Ada")
-    expect(page).to_have_url(f"{server.url}/studio/?study=none")
-    assert broken_in_any_look(page, ".account-bar") == []
+    expect(page).to_have_url(f"{server.url}/studio/overview?study=none")
+    assert broken_in_any_look(page, "#studio-frame") == []
 
     server.kill()
     server.start()
     page.reload()
+    page.get_by_role("button", name="Menu").click()
     expect(bar).to_contain_text("Signed in as Ada")
     expect(page.get_by_text("No study yet")).to_be_visible()
 
     bar.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
-    page.goto("/studio/")
+    page.goto("/studio/overview")
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 
 
@@ -91,7 +93,8 @@ def test_a_researcher_is_invited_and_administers_nothing(visit) -> None:
     bo.get_by_label("Name").fill("Bo")
     bo.get_by_label("New password").fill("five words make a few")
     bo.get_by_role("button", name="Make the account").click()
-    bar = bo.get_by_role("navigation", name="Your account")
+    bar = bo.get_by_role("complementary", name="Studio")
+    bo.get_by_role("button", name="Menu").click()
     expect(bar).to_contain_text("Signed in as Bo")
     expect(bar.get_by_role("link", name="Accounts")).to_have_count(0)
     bo.goto("/admin")
@@ -101,7 +104,7 @@ def test_a_researcher_is_invited_and_administers_nothing(visit) -> None:
     assert broken_in_any_look(ada) == []
     ada.get_by_role("button", name="Disable: Bo").click()
     expect(ada.get_by_role("button", name="Enable: Bo")).to_be_visible()
-    bo.goto("/studio/")
+    bo.goto("/studio/overview")
     expect(bo.get_by_role("heading", name="Sign in")).to_be_visible()
 
 
@@ -127,10 +130,10 @@ def test_events_say_which_account_caused_them(visit, server) -> None:
         )
         study = create_study(store, spec, [folder], server.data / "images")
         page = visit()
-        page.goto("/studio/")
+        page.goto("/studio/overview")
         sign_in(page)
-        page.locator("#study-pause").click()
-        expect(page.locator("#study-head")).to_contain_text("paused")
+        page.get_by_role("button", name="Pause").click()
+        expect(page.locator(".ov-top")).to_contain_text("paused")
         events = store.read(lambda tx: tx.query(EventRow).filter_by(study_id=study.id).all())
     assert [one.data["by"] for one in events if one.kind == "status"] == ["Ada"]
 
@@ -139,7 +142,7 @@ def test_the_cookie_of_an_annotator_opens_nothing_of_the_studio(visit, server) -
     page = visit()
     for name in ("semsim_session", "semsim_account"):
         page.context.add_cookies([{"name": name, "value": "x", "url": server.url}])
-    page.goto("/studio/")
+    page.goto("/studio/overview")
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     for path in ("/studio/config", "/studio/download/x/votes.csv", "/admin", "/account"):
         assert page.request.get(path, headers={"accept": "*/*"}).status == 401

@@ -1,5 +1,6 @@
 """The labelling widget in a real browser against a real server."""
 
+import re
 from datetime import datetime
 from pathlib import Path
 
@@ -16,10 +17,12 @@ from annotation.store.tables import VoteRow
 from annotation.study import labelling as studies
 from annotation.study.exports import export_votes
 from annotation.study.protocols import amend
+from annotation.tasks.wording import USUAL
 
 pytestmark = pytest.mark.e2e
 
 KEYS = "12345qwe"
+BUSY = 4  # times as long on a machine that does much else
 ANSWERS = dict(zip(KEYS, sorted(CLASSES, key=str.casefold), strict=True))
 LARGE = "convnet8"
 SETS = {"resnet20-4": 24, LARGE: 260}
@@ -38,13 +41,9 @@ def join(page: Page, server: LabelServer, study: Study, name: str = "Ada") -> No
 
 def in_memory(page: Page, pictures: int) -> None:
     """Wait until the browser holds `pictures`: a key can only answer a picture that is there."""
-    page.wait_for_function(
-        """(count) => performance.getEntriesByType('resource')
-            .filter((entry) => entry.name.includes('/api/image/') && entry.responseEnd > 0)
-            .length >= count""",
-        arg=pictures,
-        timeout=30_000,
-    )
+    got = """() => performance.getEntriesByType('resource')
+        .filter((entry) => entry.name.includes('/api/image/') && entry.responseEnd > 0).length"""
+    until(lambda: page.evaluate(got) >= pictures, 30)
     # Decoding follows the last answer from the network at once; two frames later it is done.
     page.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
 
@@ -261,12 +260,11 @@ def test_space_is_none_and_a_clicked_button_does_not_catch_it(
     join(page, server, study)
     page.get_by_role("button", name="umbrella").click()
     page.keyboard.press("Space")
-    page.keyboard.press("6")
-    page.keyboard.press("7")
+    page.keyboard.press("n")
     saved(page)
     votes = export_votes(store, study.id)
-    assert list(votes["answer"]) == ["umbrella", "none", "none", "none"]
-    assert list(votes["reason"].fillna("")) == ["", "", "cannot_make_out", "not_in_list"]
+    assert list(votes["answer"]) == ["umbrella", "none", "none"]
+    assert list(votes["reason"].fillna("")) == ["", "cannot_make_out", "not_in_list"]
 
 
 def test_a_signed_out_page_keeps_its_answers_until_somebody_signs_in_again(
@@ -330,7 +328,7 @@ def test_an_answer_that_can_never_be_saved_is_shown_and_kept(
     page.route("**/api/vote", refuse)
     page.keyboard.press("1")
     expect(page.locator(".sl-notice")).to_contain_text(
-        "One answer was not accepted: Not an answer."
+        "Not accepted: Not an answer. Answers kept in this browser: 1."
     )
     page.unroute("**/api/vote", refuse)
     page.reload()
@@ -345,8 +343,14 @@ def test_an_answer_that_only_the_server_finds_too_quick_is_said_and_not_kept(
 ) -> None:
     """As a page of before there was a limit sends it."""
     study = new_study(min_rt_ms=5000)
-    old = {"min_rt_ms": 0}
-    page.route("**/api/study", lambda route: route.fulfill(json={**route.fetch().json(), **old}))
+
+    def without_limit(route: Route) -> None:
+        found = route.fetch()
+        old = found.text().replace('"min_rt_ms": 5000', '"min_rt_ms": 0')
+        assert old != found.text()
+        route.fulfill(response=found, body=old)
+
+    page.route("**/label", without_limit)
     join(page, server, study)
     page.keyboard.press("1")
     expect(page.locator(".sl-was")).to_contain_text("too quick to have looked")
@@ -372,7 +376,7 @@ def test_the_end_and_a_pause_are_said(page, server, store, new_study) -> None:
 def test_the_record_says_how_long_and_how_large_the_picture_was_seen(
     page, server, store, new_study
 ) -> None:
-    study = new_study(image_scale=9)
+    study = new_study(image_scale=9, view="squares")
     join(page, server, study)
     sent: list[dict] = []
     page.on("request", lambda r: sent.append(r.post_data_json) if "vote" in r.url else None)
@@ -394,11 +398,11 @@ def test_the_record_says_how_long_and_how_large_the_picture_was_seen(
 def test_new_settings_are_for_the_next_picture_and_votes_say_which_they_were_shown_by(
     context, page, server, store, new_study
 ) -> None:
-    study = new_study(image_scale=9)
+    study = new_study(image_scale=9, view="squares")
     join(page, server, study)
     context.set_offline(True)
     page.keyboard.press("1")
-    changed = {"image_scale": 2, "interpolation": "smooth", "title": "Smaller"}
+    changed = {"image_scale": 2, "view": "smooth", "title": "Smaller"}
     amend(store, study.id, changed, "too large")
     context.set_offline(False)
     held: list[Route] = []
@@ -464,7 +468,7 @@ def test_the_help_opens_with_a_key_and_keys_can_be_switched_off(
     page.get_by_role("button", name="star").click()
     saved(page)
     assert answers(store, study) == ["star"]
-    page.get_by_role("button", name="Keyboard help").click()
+    page.get_by_role("button", name="How to").click()
     page.get_by_role("checkbox", name="Answer with single keys").check()
     page.keyboard.press("Escape")
     page.keyboard.press("?")
@@ -536,9 +540,9 @@ def test_keys_that_do_nothing_and_answers_taken_back_are_said_in_words(
     said = page.locator(".sl-was")
     page.keyboard.press("y")
     expect(said).to_contain_text("“Y” is not a key here")
-    page.keyboard.press("6")
+    page.keyboard.press("Space")
     page.keyboard.press("Backspace")
-    expect(said).to_contain_text("You answered “I can’t make it out”.")
+    expect(said).to_contain_text("You answered “None: I can’t make it out”.")
     saved(page)
 
 
@@ -609,8 +613,179 @@ def test_ratings_fit_the_screen(chromium, server, store, new_study, size) -> Non
     assert len({box["y"] for box in buttons}) == 1
     assert all(box["width"] >= 44 and box["y"] + box["height"] <= height for box in buttons)
     pictures = [one.bounding_box() for one in page.locator(".sl-pictures img").all()]
-    assert pictures[0]["x"] + pictures[0]["width"] < pictures[1]["x"]
+    side, size = ("y", "height") if width < height else ("x", "width")
+    assert pictures[0][side] + pictures[0][size] < pictures[1][side]
     page.get_by_role("button", name="1: Nothing of it").tap()
     saved(page)
     assert answers(store, study) == ["1"]
     context.close()
+
+
+SCREENS = [(1366, 768), (2560, 1440), (390, 844)]
+
+
+@pytest.mark.parametrize("task", [Task.RECOGNITION, Task.PAIR])
+def test_pictures_fill_the_screen_in_whole_multiples(
+    chromium, server, store, new_study, task
+) -> None:
+    study = new_study(task, list_size=8)
+    context = chromium.new_context(viewport={"width": 1366, "height": 768})
+    page = context.new_page()
+    join(page, server, study)
+    for width, height in SCREENS:
+        page.set_viewport_size({"width": width, "height": height})
+        page.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
+        boxes = [one.bounding_box() for one in page.locator(".sl-pictures img").all()]
+        assert len(boxes) == (2 if task is Task.PAIR else 1)
+        for box in boxes:
+            assert box["width"] % 6 == 0  # the picture's own pixels
+            assert box["width"] == box["height"] >= 0.6 * min(width, height)
+            assert box["x"] >= 0
+            assert box["y"] >= 0
+            assert box["x"] + box["width"] <= width
+            assert box["y"] + box["height"] <= height
+        assert page.evaluate("document.documentElement.scrollHeight") <= height
+    context.close()
+
+
+def test_a_held_key_shows_another_view_and_is_on_record(page, server, store, new_study) -> None:
+    study = new_study()
+    join(page, server, study)
+    host = page.locator("semsim-labeller")
+    expect(host).to_have_attribute("data-view", "smooth-and-small")
+    expect(page.locator(".sl-small")).to_be_visible()
+    page.keyboard.press("1")
+    page.keyboard.down("h")
+    expect(host).to_have_attribute("data-view", "squares")
+    expect(page.locator(".sl-small")).to_be_hidden()
+    page.keyboard.up("h")
+    expect(host).to_have_attribute("data-view", "smooth-and-small")
+    page.keyboard.press("2")
+    page.get_by_role("button", name="Other view").focus()
+    page.keyboard.down("Enter")
+    expect(host).to_have_attribute("data-view", "squares")
+    page.keyboard.press("3")  # while it is held
+    expect(host).to_have_attribute("data-view", "smooth-and-small")
+    page.keyboard.up("Enter")
+    page.keyboard.press("4")
+    saved(page)
+    own = "smooth-and-small"
+    assert [vote.views for vote in votes_of(store, study)] == [
+        [own],
+        [own, "squares"],
+        [own, "squares"],
+        [own],
+    ]
+    assert list(export_votes(store, study.id)["views"])[:2] == [own, f"{own} squares"]
+
+
+def test_the_instructions_can_be_read_again(page, server, new_study) -> None:
+    study = new_study(instructions="Look closely.\n\nTake your time.")
+    page.goto(f"{server.url}/join/{study.token}")
+    page.get_by_label("Your name").fill("Ada")
+    for button in ("Start", "Go on"):
+        page.get_by_role("button", name=button).click()
+    expect(page.locator(".sl-pictures img")).to_be_visible()
+    page.get_by_role("button", name="How to").click()
+    dialog = page.get_by_role("dialog", name="What to do")
+    expect(dialog).to_contain_text("Take your time.")
+    expect(dialog).to_contain_text("for one of two reasons")
+    expect(dialog.get_by_role("heading", name="What to do")).to_be_in_viewport()
+
+
+def test_a_personal_link_leads_on_another_device_to_the_same_place(
+    chromium, page, server, store, new_study
+) -> None:
+    study = new_study()
+    join(page, server, study)
+    page.keyboard.press("1")
+    page.keyboard.press("2")
+    saved(page)
+    page.get_by_role("button", name="Your link to come back").click()
+    address = page.locator(".sl-address")
+    expect(address).to_contain_text(f"{server.url}/me/")
+    with chromium.new_context() as context:
+        other = context.new_page()
+        other.goto(f"{server.url}/join/{study.token}")
+        other.get_by_label("Your name").fill("ada")
+        other.get_by_role("button", name="Start").click()
+        expect(other.get_by_role("alert")).to_contain_text("Somebody called Ada takes part")
+        other.get_by_label("Your personal link").fill(address.inner_text())
+        other.get_by_role("button", name="Continue with my link").click()
+        expect(other.locator(".sl-count")).to_contain_text("2 of 24")
+        other.get_by_role("button", name="Sign out").click()
+        expect(other.get_by_role("heading", name="You are signed out")).to_be_visible()
+        other.get_by_role("link", name="Continue as Ada").click()
+        expect(other.locator(".sl-count")).to_contain_text("2 of 24")
+
+
+def kept(page: Page) -> list[str]:
+    """What the browser would show without a network."""
+    names = """caches.open('semsim-label').then((it) => it.keys())
+        .then((all) => all.map((one) => new URL(one.url).pathname))"""
+    return list(page.evaluate(names))
+
+
+def test_a_reload_without_a_network_shows_the_page_and_what_is_unsent(
+    context, page, server, store, new_study
+) -> None:
+    study = new_study()
+    join(page, server, study)
+    until(lambda: "/label" in kept(page) and "/static/annotation/labeller.js" in kept(page))
+    assert not any("/api/" in address for address in kept(page))
+    context.set_offline(True)
+    page.keyboard.press("1")
+    page.keyboard.press("2")
+    expect(page.locator(".sl-status")).to_have_text("2 unsaved — retrying")
+    page.on("dialog", lambda dialog: dialog.accept())  # leave the page all the same
+    page.reload()
+    expect(page.locator(".sl-status")).to_have_text("2 unsaved — retrying")
+    expect(page.locator(".sl-message")).to_contain_text("kept in this browser")
+    context.set_offline(False)
+    saved(page)
+    assert answers(store, study) == [ANSWERS["1"], ANSWERS["2"]]
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+    until(lambda: kept(page) == [])
+
+
+def test_a_study_in_another_language_says_nothing_in_english(page, server, new_study) -> None:
+    names = {"sun": "Äpfel", "star": "Zebra", "Cat": "Birne"}
+    texts = {name: f"«{name}»" for name in USUAL if name.split(".")[0] in ("label", "recognition")}
+    texts |= {"page.lang": "de", "label.progress": "«»"}
+    study = new_study(texts=texts, class_names=names, title="Bilder")
+    join(page, server, study)
+    assert page.locator("html").get_attribute("lang") == "de"
+    words = [one.inner_text() for one in page.locator(".sl-grid button:visible span").all()]
+    order = "anchor, Äpfel, Birne, chess knight, cow, heart, umbrella, Zebra"
+    assert words == order.split(", ")
+    shown = page.locator(".sl-page").inner_text()
+    rest = re.sub(r"«[^»]*»", "", shown)
+    for word in [*words, "Bilder"]:
+        rest = rest.replace(word, "")
+    letters = [one for one in rest.split() if len(one) > 1]
+    assert letters == ["Space"]
+
+
+def test_the_first_picture_is_there_within_three_seconds_on_a_slow_line(
+    context, page, server, new_study
+) -> None:
+    study = new_study(of=LARGE)
+    join(page, server, study)
+    cookies = context.cookies()
+    with context.browser.new_context(viewport={"width": 1366, "height": 768}) as fresh:
+        fresh.add_cookies(cookies)
+        opened = fresh.new_page()
+        network = fresh.new_cdp_session(opened)
+        network.send("Network.enable")
+        speed = 1.6e6 / 8
+        slow = {"downloadThroughput": speed, "uploadThroughput": speed}
+        given = {"offline": False, "latency": 150, **slow}
+        network.send("Network.emulateNetworkConditions", given)
+        asked: list[str] = []
+        opened.on("request", lambda request: asked.append(request.url))
+        opened.goto(f"{server.url}/label", wait_until="commit")
+        expect(opened.locator(".sl-pictures img")).to_be_visible(timeout=30_000)
+        took = opened.evaluate("performance.now()")
+        assert took <= 3000 * BUSY
+        assert len([one for one in asked if "/api/image/" not in one]) <= 30

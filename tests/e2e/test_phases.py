@@ -29,6 +29,7 @@ FULL = {
     "completion_url": "https://panel.example/finish?cc={code}",
 }
 SETS = {"resnet20-4": 16}
+AGAIN = "Some answers were not as the instructions say"
 NARROW = {"width": 390, "height": 844}  # a telephone; also 1366 px at 350 %
 
 
@@ -109,9 +110,9 @@ def test_the_whole_way_by_keyboard_with_a_reload_at_every_step(
     heading(page, "A few questions")
     page.reload()
     answer_questions(page, store, wrong="guess")
-    expect(page.get_by_role("alert")).to_contain_text("Something was not as the instructions say")
+    expect(page.get_by_role("alert")).to_contain_text(AGAIN)
     page.reload()
-    expect(page.get_by_role("alert")).to_contain_text("Something was not as the instructions say")
+    expect(page.get_by_role("alert")).to_contain_text(AGAIN)
     answer_questions(page, store)
 
     expect(page.locator(".sl-pictures img")).to_be_visible(timeout=30_000)
@@ -162,7 +163,7 @@ def test_somebody_sent_by_a_service_presses_one_button(page, server, store, new_
 
 
 def test_what_an_image_looked_like_is_on_record(page, server, store, new_study) -> None:
-    study = new_study(interpolation="smooth", background="black", image_scale=7)
+    study = new_study(view="smooth", background="black", image_scale=7)
     start(page, server, study)
     picture = page.locator(".sl-pictures img").first
     assert picture.evaluate("(it) => getComputedStyle(it).imageRendering") == "auto"
@@ -171,7 +172,7 @@ def test_what_an_image_looked_like_is_on_record(page, server, store, new_study) 
     page.keyboard.press("1")
     expect(page.locator(".sl-status")).to_have_text("Saved ✓")
     row = store.read(lambda tx: tx.query(VoteRow).filter_by(study_id=study.id).one())
-    shown = {"interpolation": "smooth", "background": "black", "scale": 7, "css_px": [42, 42]}
+    shown = {"view": "smooth", "background": "black", "scale": 7, "css_px": [42, 42]}
     away = {"hidden_ms": 0, "blur_ms": 0}
     screen = {"viewport": [1366, 768], "dpr": 1, "zoom": 1}
     assert {**row.display, **shown, **away, **screen} == row.display

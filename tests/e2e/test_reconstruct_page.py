@@ -6,36 +6,46 @@ from playwright.sync_api import Page, expect
 pytestmark = pytest.mark.e2e
 PAGE = "reconstruct"
 SLOW = 120_000  # milliseconds; two busy cores
-TARGET = "cnn-small:width=4,activation=tanh"
 
 
 def test_a_campaign_is_planned_run_and_looked_at(page: Page) -> None:
-    expect(page.locator("#rec-sets")).to_contain_text("No campaign has been started here yet")
-    for group, more in (
-        ("datasets", "symbols:train_per_class=1,test_per_class=1"),
-        ("architectures", TARGET),
-        ("attacks", "invgrad:steps=20"),
+    expect(page.locator("#rec-cards")).to_contain_text("Time not measured yet")
+    expect(page.locator("td.lab-on")).to_have_count(2)  # one model, trained in two ways
+    page.get_by_role("button", name="All 11 models and 12 trainings").click()
+    page.get_by_label("Tiny", exact=True).check()
+    page.get_by_label("Small, smooth", exact=True).uncheck()
+    page.get_by_label("Gradient noised", exact=True).uncheck()
+    page.get_by_label("Cropped and mirrored", exact=True).check()
+    expect(page.locator("td.lab-on")).to_have_count(2)
+    page.get_by_label("With a natural-image prior").uncheck()
+    page.get_by_label("Inverting Gradients").check()
+    page.get_by_text("More: how models are trained").click()
+    for item, settings in (
+        ("symbols", {"train_per_class": "1", "test_per_class": "1"}),
+        ("cnn-small", {"width": "4", "activation": "tanh"}),
+        ("invgrad", {"steps": "20"}),
     ):
-        for box in page.locator(f"#rec-{group} input:checked").all()[::-1]:
-            box.uncheck()
-        if not page.locator(f"#rec-more-{group} textarea").is_visible():
-            page.get_by_text("More, written as text").click()
-        page.locator(f"#rec-more-{group} textarea").fill(more)
-    page.locator("#rec-images input").fill("0")
+        for name, value in settings.items():
+            page.locator(f'[data-item="{item}"] [data-setting="{name}"]').fill(value)
+    page.locator("#rec-images").fill("0")
     page.locator("#rec-start").click()
     expect(page.locator("#rec-trouble")).to_contain_text("at least one image")
-    page.locator("#rec-images input").fill("2")
-    page.locator("#rec-training input, #rec-training textarea").fill("epochs=1")
+    page.locator("#rec-images").fill("2")
+    page.locator('[name="train.epochs"]').fill("1")
     page.locator("#rec-plan").click()
-    expect(page.locator("#rec-outlook")).to_contain_text("4 images to attack")
+    expect(page.locator("#rec-outlook")).to_contain_text("4 pictures to attack")
     expect(page.locator("#rec-outlook")).to_contain_text("Time: about")
 
     page.locator("#rec-start").click()
     expect(page.locator("#rec-status [data-state]")).to_be_visible()
     page.reload()  # the job is not the page's
+    page.get_by_role("tab", name="Running").click()
     expect(page.locator("#rec-status [data-state=done]")).to_be_visible()
-    expect(page.locator("#rec-result")).to_contain_text("4 ok / 0 failed")
     expect(page.locator("#rec-sets")).to_contain_text("2 of 2 done")
+    expect(page.locator("#rec-strip img")).to_have_count(8)
+    page.get_by_role("tab", name="Results").click()
+    expect(page.locator("#rec-verdict")).to_contain_text("of 4 pictures")
+    expect(page.locator("#rec-result")).to_contain_text("4 ok / 0 failed")
     pictures = page.locator("#rec-grid td img")
     expect(pictures).to_have_count(4)
     for picture in pictures.all():
@@ -43,6 +53,15 @@ def test_a_campaign_is_planned_run_and_looked_at(page: Page) -> None:
     expect(page.locator("#rec-grid th img")).to_have_count(2)
 
 
+def test_a_card_fills_the_form(page: Page) -> None:
+    page.get_by_role("button", name="The demo's grid").click()
+    expect(page.locator("td.lab-on")).to_have_count(2 * 7)
+    expect(page.locator("#rec-images")).to_have_value("12")
+    expect(page.locator("#rec-outlook")).to_contain_text("14 targets")
+    expect(page.get_by_label("CIFAR-100")).to_be_disabled()
+    assert page.evaluate("document.documentElement.scrollHeight") <= 1.5 * 768
+
+
 def test_the_page_fits_a_phone(phone: Page) -> None:
-    expect(phone.locator("#rec-sets")).not_to_be_empty()
+    expect(phone.locator("#rec-form table")).to_be_visible()
     assert phone.evaluate("document.documentElement.scrollWidth") <= 390

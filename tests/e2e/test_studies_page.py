@@ -1,85 +1,266 @@
-"""The Studies page in a real browser against a real server."""
+"""A study is made in four steps, followed, previewed and deleted, in a real browser."""
 
 import io
+import re
 
 import pandas as pd
 import pytest
+from e2e.rules import broken_in_any_look
 from playwright.sync_api import expect
 from studio import until
+from study_factory import answer_all
 
+from annotation.errors import NotFoundError
 from annotation.spec import Task
 from annotation.study import labelling as studies
 from annotation.study.sets import read_set
+from annotation.study.study_file import read_text
+from annotation.tasks.wording import USUAL
 
 pytestmark = pytest.mark.e2e
 SLOW = 30_000  # milliseconds; two busy cores
 SETS = {"convnet8": 4, "resnet20-4": 4}
-START = "/studio/"
+START = "/studio/new"
+TALLEST = 1.5 * 768  # pixels of a step
 
 
-def test_a_study_is_made_followed_and_paused(page, server, store) -> None:
-    expect(page.locator("#studies-table")).to_contain_text("No study yet")
-    page.get_by_role("button", name="New study").click()
-    page.get_by_role("button", name="Create study").click()
-    expect(page.locator("#new-problems")).to_contain_text("A study needs a name")
-    page.get_by_role("checkbox", name="convnet8").check()
-    page.get_by_role("checkbox", name="resnet20-4").check()
-    expect(page.locator("#new-preview")).to_contain_text("8 items. With 5 votes each that is 40")
+def height(page) -> int:
+    return page.evaluate("document.documentElement.scrollHeight")
+
+
+def choose(page, *names: str) -> None:
+    for name in names:
+        page.get_by_role("checkbox", name=name).check()
+
+
+def test_a_study_is_made_in_four_steps_and_followed(page, server, store) -> None:
+    page.get_by_role("button", name="Next").click()
+    expect(page.get_by_role("alert")).to_contain_text("Choose at least one set")
+    choose(page, "convnet8", "resnet20-4")
+    expect(page.locator("#in-short")).to_contain_text("2 sets: 8 reconstructions of 4 originals")
+    assert height(page) <= TALLEST
+    page.get_by_role("button", name="Next").click()
+    screen = page.frame_locator(".nw-screen iframe")
+    expect(screen.locator(".sl-question")).to_have_text("What do you see in the picture?")
+    expect(screen.locator(".sl-pictures img, .sl-pictures canvas").first).to_be_visible()
+    page.get_by_role("radio", name="Pair").check()
+    expect(screen.locator(".sl-question")).to_have_text("Do both pictures show the same subject?")
+    page.get_by_label("Words of the question").fill("Zeigen beide dasselbe?")
+    expect(screen.locator(".sl-question")).to_have_text("Zeigen beide dasselbe?")
+    page.get_by_label("Title for annotators").fill("Symbols in noise")
+    expect(screen.locator("h1")).to_have_text("Symbols in noise")
+    assert height(page) <= TALLEST
+    page.get_by_role("button", name="Next").click()
+    page.get_by_label("People you expect").fill("4")
+    page.get_by_label("Wage an hour").fill("12")
+    means = page.locator('[data-said="people"]')
+    expect(means).to_contain_text("With fewer than 5 people no item gets all its votes")
+    expect(means).to_contain_text("At 12 an hour that costs")
+    page.get_by_label("People you expect").fill("5")
+    assert height(page) <= TALLEST
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator('[data-said="review"]')).to_contain_text("they read “Symbols in noise”")
     page.get_by_label("Name", exact=True).fill("First <b>study</b>")
+    assert height(page) <= TALLEST
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as a file").click()
+    kept = read_text(download.value.path().read_text())
+    assert (kept.spec().name, kept.spec().decoy_rate) == ("First <b>study</b>", 0.5)
+    assert kept.spec().texts == {"pair.question": "Zeigen beide dasselbe?"}
     page.get_by_role("button", name="Create study").click()
-    expect(page.locator("#study-head")).to_contain_text("First <b>study</b>")
-    expect(page.locator("#study-people")).to_contain_text("Nobody has joined yet")
-    expect(page.locator("#study-coverage .js-plotly-plot")).to_be_visible()
-    expect(page.locator("#new-problems")).to_be_empty()
 
+    expect(page.get_by_role("heading", level=1)).to_have_text("First <b>study</b>")
+    expect(page.locator("#studio-toasts")).to_contain_text("Created: First <b>study</b>")
     (study,) = studies.list_studies(store)
-    link = page.locator("#study-link").get_by_role("textbox")
-    expect(link).to_have_value(f"{server.url}/join/{study.token}")
-
+    assert page.url.endswith(f"/studio/overview?study={study.id}")
+    link = page.locator("#link")
+    expect(link).to_have_attribute("href", f"{server.url}/join/{study.token}")
     page.get_by_role("button", name="Pause").click()
-    expect(page.locator("#study-head")).to_contain_text("paused")
+    expect(page.locator(".ov-top")).to_contain_text("paused")
     until(lambda: studies.get_study(store, study.id).status == "paused")
     page.get_by_role("button", name="Start").click()
-    expect(page.locator("#study-head")).to_contain_text("running")
+    expect(page.locator(".ov-top")).to_contain_text("running")
 
     # Nobody touches the page; it notices by itself that somebody has joined.
     studies.join(store, study.token, "Ada & <i>Eve</i>")
-    expect(page.locator("#study-people")).to_contain_text("Ada & <i>Eve</i>")
+    expect(page.locator(".ov-people")).to_contain_text("Ada & <i>Eve</i>")
 
 
-def test_gold_items_are_pasted(page, server, store) -> None:
-    page.get_by_role("button", name="New study").click()
-    page.get_by_role("checkbox", name="convnet8").check()
-    page.get_by_label("Name", exact=True).fill("With gold")
-    page.get_by_role("button", name="Quality control").click()
-    page.get_by_role("spinbutton", name="Gold items").fill("0.1")
+def test_words_are_given_row_by_row_and_changed_later(page, server, store) -> None:
+    choose(page, "convnet8")
+    page.get_by_role("button", name="2 Question").click()
+    page.get_by_text("More: Words").click()
+    texts, classes = (page.locator(f'[data-of="{name}"]') for name in ("texts", "class_names"))
+    texts.get_by_role("button", name="Add").click()
+    texts.get_by_label("The usual text").select_option("join.start")
+    expect(texts.get_by_label("Your words")).to_have_attribute("placeholder", USUAL["join.start"])
+    texts.get_by_label("Your words").fill('Los "jetzt"')
+    for number, (name, shown) in enumerate((("anchor", "X"), ("anchor", "Anker"))):
+        classes.get_by_role("button", name="Add").click()
+        classes.get_by_label("Name of the class").nth(number).fill(name)
+        classes.get_by_label("Shown as").nth(number).fill(shown)
+    expect(classes.locator("[aria-invalid=true]")).to_have_count(2)
+    classes.get_by_role("button", name="Take this row away").first.click()
+    expect(classes.locator("[aria-invalid=true]")).to_have_count(0)
+    page.get_by_role("button", name="4 Review").click()
+    page.get_by_label("Name", exact=True).fill("German")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as a file").click()
+    page.get_by_role("button", name="Create study").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("German")
+    (study,) = (one for one in studies.list_studies(store) if one.name == "German")
+    assert study.spec.texts == {"join.start": 'Los "jetzt"'}
+    assert study.spec.class_names == {"anchor": "Anker"}
+
+    page.locator("summary", has_text="Protocol").click()
+    page.get_by_label("Change a setting").select_option("texts")
+    amend = page.locator("#given")
+    expect(amend.get_by_label("The usual text")).to_have_value("join.start")
+    amend.get_by_label("Your words").fill("Anfangen")
+    page.get_by_label("Why").fill("Shorter")
+    page.get_by_role("button", name="Save as a new version").click()
+    expect(page.locator("#studio-toasts")).to_contain_text("Saved as version 2")
+    assert studies.get_study(store, study.id).spec.texts == {"join.start": "Anfangen"}
+
+    page.goto(f"{server.url}/studio/new")
+    page.locator("#from-file").set_input_files(download.value.path())
+    page.get_by_role("button", name="2 Question").click()
+    page.get_by_text("More: Words").click()
+    expect(texts.get_by_label("Your words")).to_have_value('Los "jetzt"')
+    expect(classes.get_by_label("Name of the class")).to_have_value("anchor")
+
+
+def test_a_problem_stands_by_its_step_and_gold_items_are_pasted(page, server, store) -> None:
+    choose(page, "convnet8")
+    page.get_by_role("button", name="3 People").click()
+    page.get_by_text("More: Are they looking?").click()
+    page.get_by_label("Gold items", exact=True).fill("0.1")
     (image, *_) = read_set(server.data / "sets" / "convnet8").images
-    answers, create = page.get_by_label("Answers of gold items"), page.locator("#new-create")
+    answers = page.get_by_label("Answers of gold items")
     answers.fill(f"model\timage_id\tanswer\nnobody\t{image.image_id}\tnone")
-    with page.expect_response("**/queue/data*") as told:
-        create.click()
-    expect(page.locator("#new-problems")).to_contain_text("Answers of gold items, line 2")
-    told.value.finished()  # as long as it goes on the page takes no second press
+    page.get_by_role("button", name="4 Review").click()
+    page.get_by_label("Name", exact=True).fill("With gold")
+    page.get_by_role("button", name="Create study").click()
+    expect(page.get_by_role("alert")).to_contain_text("Answers of gold items, line 2")
+    expect(page.get_by_role("button", name="3 People")).to_have_attribute("aria-current", "step")
     answers.fill(f"model\timage_id\tanswer\nconvnet8\t{image.image_id}\tnone")
-    create.click()
-    expect(page.locator("#study-head")).to_contain_text("With gold")
+    page.get_by_role("button", name="4 Review").click()
+    page.get_by_role("button", name="Create study").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("With gold")
     (study,) = (one for one in studies.list_studies(store) if one.name == "With gold")
     assert (study.spec.gold_rate, study.n_items) == (0.1, 3)
 
 
-def test_a_study_is_chosen_and_its_votes_taken_out(page, new_study) -> None:
-    for name in ("Older", "Newer"):
-        new_study(Task.PAIR, "convnet8", name=name)
-    page.reload()
-    page.get_by_role("button", name="Older").click()
-    expect(page.locator("#study-head h2")).to_have_text("Older")
+def test_answers_in_a_preview_are_never_votes(page, server, store, new_study) -> None:
+    study = new_study(Task.RECOGNITION, "convnet8", name="Tried")
+    sent = []
+    page.on("request", lambda one: sent.append((one.method, one.url)))
+    page.goto(f"{server.url}/studio/overview?study={study.id}")
+    page.get_by_role("link", name="Open as annotator").click()
+    expect(page.get_by_role("status").filter(has_text="nothing is kept")).to_be_visible()
+    for left in range(3, -1, -1):
+        expect(page.locator(".sl-pictures img, .sl-pictures canvas").first).to_be_visible()
+        page.wait_for_timeout(200)
+        page.keyboard.press("1")
+        expect(page.locator(".sl-count")).to_contain_text(re.compile(f"{4 - left} of 4|All"))
+    assert {method for method, _ in sent} == {"GET"}
+    assert not [url for _, url in sent if "/api/" in url]
+    assert studies.progress(store, study.id).annotators == []
+
+
+def test_a_study_is_deleted_by_typing_its_name(page, server, store, new_study) -> None:
+    study = new_study(Task.PAIR, "convnet8", name="Gone")
+    page.goto(f"{server.url}/studio/overview?study={study.id}")
+    page.locator("summary", has_text="More").click()
+    page.get_by_role("button", name="Delete").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="Delete it")).to_be_disabled()
+    dialog.get_by_role("textbox").fill("Gone")
+    dialog.get_by_role("button", name="Delete it").click()
+    page.wait_for_url("**/studio/")
+    with pytest.raises(NotFoundError):
+        studies.get_study(store, study.id)
+
+
+def test_votes_are_taken_out_of_the_study_in_hand(page, server, new_study) -> None:
+    older, _ = (new_study(Task.PAIR, "convnet8", name=name) for name in ("Older", "Newer"))
+    page.goto(f"{server.url}/studio/overview?study={older.id}")
+    page.locator("summary", has_text="Export").click()
     with page.expect_download() as download:
-        page.get_by_role("link", name="Majority labels (Parquet)").click()
+        page.get_by_role("link", name="Majority labels (PARQUET)").click()
     labels = pd.read_parquet(io.BytesIO(download.value.path().read_bytes()))
     assert download.value.suggested_filename == "older-labels.parquet"
     assert list(labels["study"]) == ["Older"] * 4
 
 
-def test_the_page_fits_a_phone(phone) -> None:
-    expect(phone.locator("#studies-table")).not_to_be_empty()
+def test_the_pages_fit_a_phone(phone, server, new_study) -> None:
+    expect(phone.get_by_role("heading", level=1)).to_have_text("New study")
     assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+    study = new_study(Task.PAIR, "convnet8", name="Small")
+    phone.goto(f"{server.url}/studio/overview?study={study.id}")
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("step", ["pictures", "question", "people", "review"])
+def test_every_step_keeps_the_rules_in_both_looks(page, step) -> None:
+    choose(page, "convnet8")
+    page.locator(f'[data-go="{step}"]').click()
+    expect(page.locator("#in-short")).not_to_be_empty()
+    assert broken_in_any_look(page, "main") == []
+
+
+def test_the_overview_keeps_the_rules_with_its_menus_open(page, server, new_study) -> None:
+    study = new_study(Task.PAIR, "convnet8", name="Kept")
+    page.goto(f"{server.url}/studio/overview?study={study.id}")
+    page.locator("summary", has_text="More").click()
+    page.locator("summary", has_text="Protocol").click()
+    page.locator("summary", has_text="Export").click()
+    assert broken_in_any_look(page, "main") == []
+
+
+def test_items_are_looked_through_by_keys(page, server, store, new_study) -> None:
+    study = new_study(Task.RECOGNITION, "convnet8", name="Seen", votes_per_item=1)
+    answer_all(store, studies.join(store, study.token, "Ada").annotator)
+    page.goto(f"{server.url}/studio/items?study={study.id}")
+    expect(page.get_by_role("status").first).to_contain_text("4 items: 4 not recognised.")
+    page.get_by_label("Answered by").select_option("Ada")
+    page.wait_for_url("**by=Ada*")
+    expect(page.locator("tbody tr")).to_have_count(4)
+    assert broken_in_any_look(page, "main") == []
+    page.locator("tbody a").first.click()
+    expect(page.locator(".it-pages")).to_contain_text("1 of 4")
+    expect(page.get_by_role("img", name="Original")).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".it-pages")).to_contain_text("2 of 4")
+    assert broken_in_any_look(page, "main") == []
+    page.keyboard.press("Escape")
+    expect(page.locator("tbody tr")).to_have_count(4)
+    assert "by=Ada" in page.url
+
+
+def test_a_study_starts_from_a_file_and_is_duplicated(page, server, store) -> None:
+    page.get_by_role("button", name="2 Question").click()
+    page.get_by_role("radio", name="Pair").check()  # what was filled in before goes
+    page.get_by_role("button", name="1 Pictures").click()
+    folder = server.data / "sets" / "convnet8"
+    content = f"name: Filed\ntask: recognition\nlist_size: 7\npeople: 9\nsets: ['{folder}']\n"
+    file = {"name": "study.yaml", "mimeType": "text/yaml", "buffer": content.encode()}
+    page.locator("#from-file").set_input_files(file)
+    expect(page.locator("#studio-toasts")).to_contain_text("Filled in from study.yaml")
+    expect(page.get_by_role("checkbox", name="convnet8")).to_be_checked()
+    expect(page.locator("#in-short")).to_contain_text("1 set: 4 reconstructions")
+    page.get_by_role("button", name="2 Question").click()
+    expect(page.get_by_label("Candidates per item")).to_have_value("7")
+    page.get_by_role("button", name="4 Review").click()
+    expect(page.locator('[data-said="review"]')).to_contain_text("9 are expected")
+    page.get_by_role("button", name="Create study").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Filed")
+    page.locator("summary", has_text="More").click()
+    page.get_by_role("link", name="Duplicate").click()
+    expect(page.get_by_role("status").first).to_contain_text("Filled in from Filed.")
+    expect(page.get_by_role("checkbox", name="convnet8")).to_be_checked()
+    page.get_by_role("button", name="4 Review").click()
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Filed (copy)")
+    broken = {**file, "buffer": b"votes: 3"}
+    page.locator("#from-file").set_input_files(broken)
+    expect(page.get_by_role("alert")).to_contain_text("no setting 'votes'")

@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 CASES = 8  # of each operation; each is sent in many spoilt ways
 LATE, EARLY = "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"
-DEEP = "[" * 99 + "]" * 99
 # What has broken servers before, this one too.
 NASTY = (
     *("\0", "a\0b", "\ud800", "a\udfff", "\x1b[2J", "\u202e", "%00", "%", "..", "{}", "'\""),

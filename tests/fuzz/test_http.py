@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 from fuzz.requests_from_schema import LATE, Spoiler, cases_of, schema_of
 from made_accounts import made_account, made_session
-from study_factory import CLASSES, DATABASES, fresh_database, small_study
+from study_factory import CLASSES, DATABASES, arrived, fresh_database, small_study
 
 from annotation.account_domain import Role
 from annotation.accounts import register as accounts
@@ -33,11 +33,19 @@ from semsim.ui.pages import routers
 REQUESTS = 2_000  # on each database
 # The fields of forms that routes read by themselves, which their schema does not know.
 FORMS = {
-    "/join/{token}": ("name", "password", "PROLIFIC_PID", "STUDY_ID", "participant"),
+    "/join/{token}": ("name", "password", "link", "PROLIFIC_PID", "STUDY_ID", "participant"),
     "/begin": ("step", "agree", "keep_votes", "attempt", "what", "none", "guess"),
 }
 # What may end a session, so that whoever asked gets a new one.
-ENDING = {"/join/{token}", "/sign-out", "/login", "/logout", "/invite/{token}", "/account"}
+ENDING = {
+    "/join/{token}",
+    "/me/{link}",
+    "/sign-out",
+    "/login",
+    "/logout",
+    "/invite/{token}",
+    "/account",
+}
 ACCOUNTS = {"researcher": Role.RESEARCHER, "administrator": Role.ADMINISTRATOR}
 ROLES = ("nobody", "annotator", *ACCOUNTS)
 # Who has something to do there, by the first part of the path.
@@ -96,10 +104,10 @@ def server(request, tmp_path, monkeypatch):
 
 def real_values(store, made):
     """Values that exist or could, by the name of the parameter or field they are for."""
-    person = study.join(store, made.token, "Anna").annotator
+    arrived(store, made, "Anna")
     other = made_account(store, "Eve")  # whom administrators may do anything to
     store.write(lambda tx: tx.query(AnnotatorRow).update({"step": Step.MAIN}))
-    person = study.join(store, made.token, "Anna").annotator
+    person = arrived(store, made, "Anna").annotator
     items = study.next_items(store, person, "tab", 8, datetime.now(UTC))
     pictures = [image for item in items for image in item.images]
     boss = accounts.find_account(store, "administrator")
@@ -112,6 +120,8 @@ def real_values(store, made):
         "items": [[item.item for item in items]],
         "answer": [*CLASSES, "none"],
         "reason": ["cannot_make_out", "not_listed"],
+        "views": [["smooth"], ["squares", "smooth-and-small"]],
+        "link": [study.new_link(store, person), f"/me/{study.new_link(store, person)}"],
         "id": [str(uuid.UUID(int=n)) for n in range(999)],
         "client_ts": [LATE, now.isoformat()],
         "display": [{"scale": 8, "css_px": [48, 48]}],
@@ -148,7 +158,7 @@ class Visitors:
         elif role == "annotator":
             number = next(self._names)
             name = "Anna" if number % 4 else f"Person {number}"
-            token = study.join(store, made.token, name).session_token
+            token = arrived(store, made, name).session_token
             self._cookies[role] = f"{ANNOTATOR_COOKIE}={token}"
 
     def cookie(self, role):

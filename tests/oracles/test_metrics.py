@@ -13,11 +13,11 @@ from torch_fidelity.metric_kid import kernel_poly, mmd2
 from torchmetrics.image.kid import poly_mmd
 
 from semsim.metrics.frechet import frechet_distance
-from semsim.metrics.kid import kernel_distance
-from semsim.metrics.ms_ssim import ms_ssim
+from semsim.metrics.kernel import kernel_distance
+from semsim.metrics.multi_scale import ms_ssim
 from semsim.metrics.pixel import mse, psnr
 from semsim.metrics.registered import psnr_registered, ssim_registered
-from semsim.metrics.ssim import ssim
+from semsim.metrics.structural import ssim
 
 SSIM = {
     "gaussian": {"gaussian_weights": True, "sigma": 1.5, "use_sample_covariance": False},

@@ -3,6 +3,8 @@
 // Many more are held, with their pictures in the browser's cache, for when the network goes. The
 // server says how many: in a small study the rest is for others.
 
+import { rooted } from "./root.js";
+
 const AT_HAND = 20; // decoded items, and how many are asked for while there are none
 const HELD = 200; // ten minutes of work
 const STEP = 20; // how many fewer than there could be make it worth asking
@@ -30,10 +32,10 @@ export class SignedOut extends Error {}
 // who: whom the page was opened for; the server refuses if somebody else has signed in since.
 export async function getJson(path, who) {
   const headers = { Accept: "application/json", ...(who && { "X-Annotator": who }) };
-  const response = await fetch(path, { headers, cache: "no-store" });
+  const response = await fetch(rooted(path), { headers, cache: "no-store" });
   if (response.status === 401) throw new SignedOut();
   const body = await response.json();
-  if (!response.ok) throw new Error(body.error ?? `The server answered ${response.status}.`);
+  if (!response.ok) throw new Error(body.error ?? `${response.status}`);
   return body;
 }
 
@@ -57,7 +59,7 @@ export class Feed {
     this.onVersion = onVersion;
     this.onSignedOut = onSignedOut;
     this.state = "loading";
-    this.trouble = "";
+    this.trouble = ""; // the name of the text that says what is wrong
     this.completion = null; // {code, page} once all is done
     this.broken = new Set();
   }
@@ -154,7 +156,7 @@ export class Feed {
       this.onSignedOut();
       return;
     }
-    this.trouble = error instanceof TypeError ? "The server does not answer." : error.message;
+    this.trouble = error instanceof TypeError ? "label.no_answer" : "label.trouble";
     this.#askAgainIn(Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures++));
   }
 

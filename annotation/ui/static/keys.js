@@ -11,6 +11,9 @@ export const CANDIDATE_CODES = [
   "KeyZ", "KeyX", "KeyC", "KeyV", "KeyB",
 ];
 
+// Held, it shows the picture in another view.
+export const VIEW_CODE = "KeyH";
+
 // What the key is called on a US keyboard, for browsers that do not tell the real layout.
 export function usualLetter(code) {
   return code.replace(/^(Digit|Key)/, "");

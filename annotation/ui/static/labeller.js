@@ -4,42 +4,27 @@
 // server behind it (outbox.js). Nothing here knows which answer is right.
 
 import { Bindings } from "./bindings.js";
+import { showLink } from "./own_link.js";
 import { StimulusClock } from "./clock.js";
 import { Feed, SignedOut, getJson } from "./feed.js";
-import { isShortcut, keyLetters, usualLetter } from "./keys.js";
+import { VIEW_CODE, isShortcut, keyLetters, usualLetter } from "./keys.js";
 import { giveBack } from "./leaving.js";
+import { Looking } from "./looking.js";
+import { keepPage } from "./offline.js";
 import { Outbox, uuid } from "./outbox.js";
 import { Pace, timeLeft } from "./pace.js";
 import { Feedback } from "./practice.js";
+import { rooted } from "./root.js";
 import { openTab, recall, remember } from "./tabs.js";
 import { View } from "./view.js";
 
 const STEPS_BACK = 10;
 const HEARTBEAT_MS = 30000;
+const CALM_MS = 4000; // the first pictures go first
 const USUAL_MS = 3000; // an item, as far as one can expect of anybody
 const BETWEEN_MS = 400; // what an answer takes beyond looking
-const BEGIN = "/begin"; // the page of whoever is not at work
+const BEGIN = rooted("/begin"); // the page of whoever is not at work
 const HERE = new Set(["practice", "main", "done"]); // steps that this page is for
-
-const WORDS = {
-  loading: ["Getting the pictures …", ""],
-  finished: ["All done, thank you!", "There is nothing left for you to answer. You can close this page."],
-  paused: ["The study is paused", "The researcher has paused it. This page goes on by itself when it continues."],
-  closed: ["The study is closed", "Thank you for your help. You can close this page."],
-  "you-paused": [
-    "Your part is paused",
-    "The researcher has paused your part in this study. This page goes on by itself when you may continue.",
-  ],
-  "you-stopped": [
-    "Your part has ended",
-    "The researcher has ended your part in this study. Thank you for your help; you can close this page.",
-  ],
-  elsewhere: ["One moment …", "The next page comes by itself."],
-  waiting: [
-    "Nothing free right now",
-    "Others are looking at the rest. If something becomes free it appears here by itself.",
-  ],
-};
 
 class SemsimLabeller extends HTMLElement {
   #done = 0;
@@ -83,6 +68,7 @@ class SemsimLabeller extends HTMLElement {
   #outbox = null;
   #tab = null;
   #view = null;
+  #looking = new Looking(() => this.#shown && this.#view.draw(this.#shown, this.#looking.view));
   #study = null;
   #settings = null; // how the next picture is shown, by the latest version known
   #pace = new Pace(USUAL_MS);
@@ -92,12 +78,12 @@ class SemsimLabeller extends HTMLElement {
     const on = (target, type, handler) => target.addEventListener(type, handler, { signal });
     on(document, "keydown", (event) => this.#onKey(event));
     on(document, "keyup", (event) => {
+      if (this.#view && this.#meaningOf(event) === VIEW_CODE) this.#looking.release();
       if (event.code === "Space" && this.#swallowKeyup) event.preventDefault();
       this.#swallowKeyup = false;
     });
-    on(window, "resize", () => {
-      if (this.#shown) this.#display = this.#view.fit(this.#shown);
-    });
+    on(window, "blur", () => this.#looking.release());
+    on(window, "resize", () => this.#redraw());
     on(window, "beforeunload", (event) => {
       if (this.#outbox?.size) event.preventDefault();
     });
@@ -115,10 +101,10 @@ class SemsimLabeller extends HTMLElement {
   #swallowKeyup = false;
 
   async #begin(signal) {
-    this.#view = new View(this);
-    this.#view.message("loading", ...WORDS.loading);
-    const study = await this.#getStudy(signal);
-    if (!study || signal.aborted) return;
+    const study = inThePage() ?? (await getJson("/api/study"));
+    if (signal.aborted) return;
+    this.#view = new View(this, study.texts);
+    this.#say("loading");
     if (!HERE.has(study.step)) return location.replace(BEGIN);
     this.#study = this.#settings = study;
     const tab = await openTab(study.key, uuid);
@@ -139,23 +125,7 @@ class SemsimLabeller extends HTMLElement {
     this.#showLetters();
     this.#update();
     this.#feed.refill();
-  }
-
-  async #getStudy(signal) {
-    for (let wait = 500; !signal.aborted; wait = Math.min(8000, wait * 2)) {
-      try {
-        return await getJson("/api/study");
-      } catch (error) {
-        if (error instanceof SignedOut) {
-          this.#sayWhoAreYou();
-          await new Promise((resolve) => addEventListener("focus", resolve, { once: true, signal }));
-          continue;
-        }
-        this.#view.message("trouble", "The server does not answer", "Trying again by itself …");
-        await new Promise((resolve) => setTimeout(resolve, wait));
-      }
-    }
-    return null;
+    if (inThePage()) setTimeout(keepPage, CALM_MS);
   }
 
   #build() {
@@ -168,6 +138,7 @@ class SemsimLabeller extends HTMLElement {
     this.#outbox = new Outbox({
       who: this.#study.key,
       tab: this.#tab.name,
+      say: this.#view.say,
       onChange: update,
       onSent: (entry, reply) => {
         if (entry.path === "/api/vote") this.#feedback.tell(entry.body.id, reply.feedback);
@@ -201,7 +172,10 @@ class SemsimLabeller extends HTMLElement {
     const on = (selector, handler) => this.#view.$(selector).addEventListener("click", handler);
     on(".sl-undo", () => this.#undo());
     on(".sl-help-open", () => this.#help());
-    this.#view.$("dialog").addEventListener("close", () => this.#closedHelp());
+    on(".sl-own-link", () => showLink(this.#view, this.#study.key));
+    this.#view.$(".sl-help").addEventListener("close", () => this.#closedHelp());
+    this.#view.$(".sl-back").addEventListener("close", () => this.#focusStage());
+    this.#holdToLook(this.#view.$(".sl-view"));
     this.#view.onChange((code) => this.#awaitKey(code), () => this.#usualKeys());
     on(".sl-again", () => this.#outbox.sendRefusedAgain());
     on(".sl-hide", () => {
@@ -216,6 +190,29 @@ class SemsimLabeller extends HTMLElement {
       this.#sayKeys();
     });
     this.#sayKeys();
+  }
+
+  // With a finger or a mouse as with the key; by keyboard the button is held like one.
+  #holdToLook(button) {
+    const on = (types, does) => types.forEach((type) => button.addEventListener(type, does));
+    on(["pointerdown"], (event) => {
+      button.setPointerCapture(event.pointerId);
+      this.#looking.hold();
+    });
+    on(["pointerup", "pointercancel", "lostpointercapture", "blur"], () => this.#looking.release());
+    on(["contextmenu"], (event) => event.preventDefault()); // a long touch asks for it
+    on(["keydown", "keyup"], (event) => {
+      if (event.code !== "Space" && event.code !== "Enter") return;
+      event.preventDefault();
+      if (event.type === "keydown") this.#looking.hold();
+      else this.#looking.release();
+    });
+  }
+
+  #redraw() {
+    if (!this.#shown) return;
+    this.#looking.release();
+    this.#display = this.#view.draw(this.#shown, this.#looking.view);
   }
 
   #emptied() {
@@ -257,14 +254,14 @@ class SemsimLabeller extends HTMLElement {
 
   #awaitKey(code) {
     this.#changing = code;
-    this.#view.changing(code, "Press the new key, or Escape to leave it.");
+    this.#view.changing(code, this.#view.say("label.change_now"));
   }
 
   #usualKeys() {
     this.#bindings.reset();
     this.#changing = null;
     this.#showLetters();
-    this.#view.changing(null, "The usual keys are back.");
+    this.#view.changing(null, this.#view.say("label.change_is_reset"));
   }
 
   // Whether the press was the new key of an answer.
@@ -276,12 +273,13 @@ class SemsimLabeller extends HTMLElement {
     const code = this.#changing;
     const leave = event.code === "Escape";
     if (!leave && !this.#bindings.assign(code, event.code, this.#view.codes)) {
-      this.#view.changing(code, "That key is needed for something else. Press another one.");
+      this.#view.changing(code, this.#view.say("label.change_taken"));
       return true;
     }
     this.#changing = null;
     this.#showLetters();
-    this.#view.changing(null, leave ? "Left as it was." : `Changed to ${this.#letters(event.code)}.`);
+    const { say } = this.#view;
+    this.#view.changing(null, leave ? say("label.change_left") : say("label.change_done", { key: this.#letters(event.code) }));
     this.#view.$(`[data-change="${code}"]`).focus();
     return true;
   }
@@ -293,8 +291,8 @@ class SemsimLabeller extends HTMLElement {
   }
 
   #onKey(event) {
-    if (this.#view?.$("dialog")?.open && this.#changeKey(event)) return;
-    if (!this.#feed || this.#view.$("dialog").open || !isShortcut(event)) return;
+    if (this.#view?.$(".sl-help").open && this.#changeKey(event)) return;
+    if (!this.#feed || this.#view.$("dialog[open]") || !isShortcut(event)) return;
     const command = event.ctrlKey || event.metaKey;
     if (event.code === "Backspace" && !command) return this.#did(event, () => this.#undo());
     // Undo goes by the letter, as everywhere else on the computer.
@@ -305,17 +303,22 @@ class SemsimLabeller extends HTMLElement {
     // Whoever switches single keys off, WCAG 2.1.4, means this one too.
     if (event.key === "?" && this.#useKeys) return this.#did(event, () => this.#help());
     if (this.#feedback.open && event.code === "Enter") return this.#did(event, () => this.#feedback.end());
-    const { codes } = this.#view;
-    const digit = /^\d$/.test(event.key) ? event.code.replace("Numpad", "Digit") : event.code;
-    const code = this.#bindings.meaningOf(event.code, codes) ?? this.#bindings.meaningOf(digit, codes);
+    const code = this.#meaningOf(event);
     if (event.shiftKey || !this.#useKeys) return;
+    if (code === VIEW_CODE) return this.#did(event, () => this.#shown && this.#looking.hold());
     if (this.#view.answerOf(code) === undefined) return this.#sayNoKey(event);
     this.#did(event, () => (this.#feedback.open ? this.#feedback.end() : this.#press(code, event)));
   }
 
+  #meaningOf(event) {
+    const { codes } = this.#view;
+    const digit = /^\d$/.test(event.key) ? event.code.replace("Numpad", "Digit") : event.code;
+    return this.#bindings.meaningOf(event.code, codes) ?? this.#bindings.meaningOf(digit, codes);
+  }
+
   #sayNoKey({ key }) {
     if (key.length !== 1 || !this.#shown || this.#feedback.open) return;
-    this.#view.tell(`“${key.toUpperCase()}” is not a key here. Press ? to see the keys.`);
+    this.#view.tell(this.#view.say("label.no_key", { key: key.toUpperCase() }));
   }
 
   #did(event, action) {
@@ -333,7 +336,7 @@ class SemsimLabeller extends HTMLElement {
     const { rt_ms, hidden_ms, blur_ms } = this.#clock.read(event.timeStamp);
     // No time at all: the picture was not even painted.
     if (this.#least > 0 && (rt_ms === null || rt_ms < this.#least)) {
-      return this.#view.tell("That was too quick to have looked, so it was not taken. Look again.");
+      return this.#view.tell(this.#view.say("label.too_quick"));
     }
     const { practice } = this.#shown;
     const vote = {
@@ -345,6 +348,7 @@ class SemsimLabeller extends HTMLElement {
       client_ts: new Date().toISOString(),
       tab: this.#tab.name,
       version: this.#shownUnder,
+      views: this.#looking.seen,
       display: {
         ...this.#display,
         hidden_ms,
@@ -403,7 +407,7 @@ class SemsimLabeller extends HTMLElement {
   }
 
   #help() {
-    const dialog = this.#view.$("dialog");
+    const dialog = this.#view.$(".sl-help");
     if (dialog.open) dialog.close();
     else dialog.showModal();
   }
@@ -420,7 +424,7 @@ class SemsimLabeller extends HTMLElement {
     const body = JSON.stringify({ tab: this.#tab.name, items: this.#feed.tokens });
     const headers = { "Content-Type": "application/json", "X-Annotator": this.#study.key };
     try {
-      const { status } = await fetch("/api/heartbeat", { method: "POST", headers, body });
+      const { status } = await fetch(rooted("/api/heartbeat"), { method: "POST", headers, body });
       if (status === 403) this.#feed.ask();
     } catch {
       // No server: the outbox says so where there is anything to save.
@@ -439,7 +443,7 @@ class SemsimLabeller extends HTMLElement {
     this.#updateStatus();
     const done = Math.max(0, this.#done);
     const total = Math.max(this.#total, done);
-    this.#view.progress(done, total, timeLeft(total - done, this.#pace.perItem));
+    this.#view.progress(done, total, timeLeft(this.#view.say, total - done, this.#pace.perItem));
     this.#view.$(".sl-undo").disabled = this.#history.length === 0;
     const item = this.#feed.current;
     if (this.#outbox.signedOut) return this.#sayWhoAreYou();
@@ -460,8 +464,9 @@ class SemsimLabeller extends HTMLElement {
     this.#shownUnder = this.#settings.version;
     this.#least = this.#settings.min_rt_ms ?? 0;
     this.#view.use(this.#settings);
-    this.#display = this.#view.show(item, position, Math.max(total, position), this.#was);
-    const { first_ms } = this.#settings;
+    const { first_ms, view } = this.#settings;
+    this.#looking.begin(view);
+    this.#display = this.#view.show(item, position, Math.max(total, position), this.#was, view);
     if (first_ms) this.#showFirst(item, first_ms);
     else this.#clock.start();
   }
@@ -469,12 +474,13 @@ class SemsimLabeller extends HTMLElement {
   // Nothing can be answered before what is asked about has been seen.
   #showFirst(item, ms) {
     this.#isFirst = true;
-    this.#view.showFirst(item);
+    this.#view.showFirst(item, this.#looking.view);
     this.#revealing = setTimeout(() => {
       if (this.#shown !== item) return;
       if (document.hidden) return this.#showFirst(item, ms);
       this.#isFirst = false;
-      this.#view.reveal(item, this.#was);
+      this.#looking.begin(this.#settings.view);
+      this.#display = this.#view.reveal(item, this.#was, this.#looking.view);
       this.#clock.start();
     }, ms);
   }
@@ -482,40 +488,57 @@ class SemsimLabeller extends HTMLElement {
   #updateStatus() {
     const { size, failing, signedOut, refused, survivesReload } = this.#outbox;
     this.dataset.unsaved = size;
-    const how = signedOut ? "sign in again" : failing ? "retrying" : "saving";
-    const keep = survivesReload ? "" : ", keep this page open";
+    const { say } = this.#view;
+    const how = signedOut ? "signed_out_unsaved" : failing ? "retrying" : "saving";
+    const keep = survivesReload ? "" : `, ${say("label.keep_open")}`;
     const trouble = signedOut || failing;
-    if (size) this.#view.status(`${size} unsaved — ${how}${keep}`, trouble ? "trouble" : "busy");
-    else if (this.#feed.trouble) this.#view.status(`${this.#feed.trouble} Retrying`, "trouble");
-    else this.#view.status("Saved ✓", "saved");
+    if (size) this.#view.status(say(`label.${how}`, { n: size }) + keep, trouble ? "trouble" : "busy");
+    else if (this.#feed.trouble) this.#view.status(say(this.#feed.trouble), "trouble");
+    else this.#view.status(say("label.saved"), "saved");
     const some = refused.length && !this.#noticeHidden;
-    const answers = refused.length === 1 ? "One answer was" : `${refused.length} answers were`;
-    this.#view.notice(some ? `${answers} not accepted: ${refused.at(-1).problem.message} Kept in this browser.` : "");
+    const words = some && { n: refused.length, why: refused.at(-1).problem.message };
+    this.#view.notice(some ? say("label.refused", words) : "");
   }
 
   #sayWhyNothing() {
     this.#shown = null;
     const { state, trouble, broken } = this.#feed;
-    if (trouble) return this.#view.message("trouble", trouble, "Trying again by itself …");
+    const { say } = this.#view;
+    if (trouble) {
+      const why = this.#outbox.size ? "label.offline_why" : "label.no_server_why";
+      return this.#view.message("trouble", say("label.no_server"), say(why));
+    }
     if (state === "waiting" && broken.size) {
-      const what = broken.size === 1 ? "One picture" : `${broken.size} pictures`;
-      return this.#view.message("trouble", `${what} cannot be shown`, "Please tell the researcher who gave you the link.");
+      return this.#view.message("trouble", say("label.broken", { n: broken.size }), say("label.broken_why"));
     }
     if (state === "elsewhere" && !this.#outbox.size) location.replace(BEGIN);
     const { code, page } = this.#feed.completion ?? {};
-    const link = code && { href: page, text: "Go on" };
-    return this.#view.message(state, ...(WORDS[state] ?? WORDS.loading), { link, code });
+    const link = code && { href: page, text: say("label.finished_go") };
+    return this.#say(state, { link, code });
+  }
+
+  // What a state is called, and what comes of it.
+  #say(state, more) {
+    const { say } = this.#view;
+    const name = `label.${state.replace("-", "_")}`;
+    const why = say(`${name}_why`);
+    this.#view.message(state, say(name), why === `${name}_why` ? "" : why, more);
   }
 
   #sayWhoAreYou() {
     this.#shown = null;
-    const kept = this.#outbox?.size;
-    const why = kept
-      ? `${kept === 1 ? "One answer is" : `${kept} answers are`} kept in this browser and will be saved once you have signed in.`
-      : "Please open the link of your study again.";
-    const link = this.#study && { href: this.#study.sign_in, text: "Sign in again" };
-    this.#view.message("trouble", "You are signed out", why, { link });
+    const { say } = this.#view;
+    const kept = this.#outbox.size;
+    const why = kept ? say("label.signed_out_kept", { n: kept }) : say("label.signed_out_why");
+    const link = { href: this.#study.sign_in, text: say("label.signed_out_go") };
+    this.#view.message("trouble", say("label.signed_out"), why, { link });
   }
+}
+
+// What the server has put into the page of whoever is signed in; a preview asks for it instead.
+function inThePage() {
+  const told = document.getElementById("study");
+  return told && JSON.parse(told.textContent);
 }
 
 // An item without its pictures, which come from the cache after a reload.

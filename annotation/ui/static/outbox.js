@@ -4,6 +4,9 @@
 // has confirmed it, so that a reload, a crash or a dead server loses nothing. Messages that the
 // server refuses for good are kept aside and shown.
 
+import { rooted } from "./root.js";
+import { errorWords } from "./words.js";
+
 const FIRST_WAIT_MS = 300;
 const LONGEST_WAIT_MS = 5000;
 const TIMEOUT_MS = 15000;
@@ -51,8 +54,9 @@ export class Outbox {
   #persisted = true;
   #made = 0;
 
-  // who: study and annotator; onChange(): something shown has changed; onRefused(entry): kept aside.
-  constructor({ who, tab, onChange, onSent, onRefused }) {
+  // who: study and annotator; say: in which words; onChange(): something shown has changed; onRefused(entry): kept aside.
+  constructor({ who, tab, say, onChange, onSent, onRefused }) {
+    this.say = say;
     this.#who = who;
     this.#prefix = `semsim:${who}:`;
     this.#tab = tab;
@@ -101,7 +105,7 @@ export class Outbox {
   // Messages then arrive in any order, which answers stand; with an undo among them it matters.
   sendAllNow() {
     if (this.signedOut || this.#queue.some(({ path }) => path === "/api/undo")) return;
-    this.#queue.slice(this.failing ? 0 : 1).forEach((entry) => deliver(entry, this.#who));
+    this.#queue.slice(this.failing ? 0 : 1).forEach((entry) => deliver(entry, this.#who, this.say));
   }
 
   sendRefusedAgain() {
@@ -121,7 +125,7 @@ export class Outbox {
     this.#pumping = true;
     for (let attempt = 0; this.#queue.length && !this.signedOut; ) {
       const entry = this.#queue[0];
-      const outcome = await deliver(entry, this.#who);
+      const outcome = await deliver(entry, this.#who, this.say);
       attempt = outcome.kind === "later" ? attempt + 1 : 0;
       this.failing = outcome.kind === "later";
       if (outcome.kind === "later") await this.#pause(attempt);
@@ -182,10 +186,10 @@ export class Outbox {
 }
 
 // Send one message. It counts as sent only when the reply names it.
-async function deliver({ path, body }, who) {
+async function deliver({ path, body }, who, say) {
   let response, reply;
   try {
-    response = await fetch(path, {
+    response = await fetch(rooted(path), {
       method: "POST",
       headers: { "Content-Type": "application/json", "X-Annotator": who },
       body: JSON.stringify(body),
@@ -200,6 +204,6 @@ async function deliver({ path, body }, who) {
   if (response.ok) return reply?.id === body.id ? { kind: "sent", reply } : { kind: "later" };
   if (status === 401) return { kind: "signed-out" };
   if (status >= 500 || RETRIED.has(status)) return { kind: "later" };
-  const message = reply?.error ?? `The server refused it (${status}).`;
+  const message = reply?.error ? errorWords(say, reply) : `(${status})`;
   return { kind: "refused", problem: { status, message, lookAgain: reply?.look_again ?? false } };
 }

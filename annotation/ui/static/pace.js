@@ -13,11 +13,11 @@ export function perItem(spans, expected) {
   return Math.exp(known / (EXPECTED_COUNTS_FOR + recent.length));
 }
 
-// What is left to do in words.
-export function timeLeft(items, millisecondsEach) {
+// What is left to do in words, by `say`.
+export function timeLeft(say, items, millisecondsEach) {
   const minutes = (items * millisecondsEach) / 60000;
   if (items === 0) return "";
-  return minutes < 1 ? "under a minute left" : `about ${Math.round(minutes)} min left`;
+  return minutes < 1 ? say("label.left_little") : say("label.left", { n: Math.round(minutes) });
 }
 
 export class Pace {

@@ -16,7 +16,7 @@ export class Feedback {
   await(vote) {
     this.#vote = vote;
     this.#told = false;
-    this.view.feedback("Saving your answer …");
+    this.view.feedback(this.view.say("label.practice_saving"));
   }
 
   // The server's reply to an answer; `expected` is missing where there is nothing to be said.
@@ -25,11 +25,8 @@ export class Feedback {
     if (expected === undefined) return this.drop(id);
     this.#told = true;
     const right = expected === this.#vote.answer;
-    const given = this.view.said(this.#vote);
-    const text = right
-      ? `Yes: the answer is “${this.view.said({ answer: expected })}”.`
-      : `The answer is “${this.view.said({ answer: expected })}”. You answered “${given}”.`;
-    this.view.feedback(text, right);
+    const words = { answer: this.view.said({ answer: expected }), given: this.view.said(this.#vote) };
+    this.view.feedback(this.view.say(`label.practice_${right ? "right" : "wrong"}`, words), right);
   }
 
   // Undone, or not taken by the server: there will be no feedback.

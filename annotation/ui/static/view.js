@@ -1,25 +1,30 @@
 // What the labelling widget looks like: builds its elements once and changes their text.
 
-import { CANDIDATE_CODES, COLUMNS, usualLetter } from "./keys.js";
+import { CANDIDATE_CODES, COLUMNS, VIEW_CODE, usualLetter } from "./keys.js";
+import { rooted } from "./root.js";
+import { fit } from "./shape.js";
+import { wording } from "./words.js";
 
 const TEMPLATE = `
+<div class="sl-page">
 <header class="sl-bar">
   <div class="sl-title"><h1></h1></div>
   <div class="sl-progress">
-    <div class="sl-track" role="progressbar" aria-label="Your progress" aria-valuemin="0"><i></i></div>
+    <div class="sl-track" role="progressbar" aria-valuemin="0" data-label="label.progress"><i></i></div>
     <p class="sl-count"></p>
   </div>
   <p class="sl-status" role="status" aria-live="polite"></p>
   <div class="sl-tools">
+    <button type="button" class="sl-view" data-title="label.view_hint"><kbd></kbd> <span data-say="label.view"></span></button>
     <button type="button" class="sl-undo" aria-keyshortcuts="Backspace Control+Z">
-      <span aria-hidden="true">↶</span> Undo</button>
-    <button type="button" class="sl-help-open" aria-label="Keyboard help" aria-keyshortcuts="?">?</button>
+      <span aria-hidden="true">↶</span> <span data-say="label.undo"></span></button>
+    <button type="button" class="sl-help-open" aria-keyshortcuts="?" data-say="label.how"></button>
   </div>
 </header>
 <div class="sl-notice" role="alert" hidden>
   <p></p>
-  <button type="button" class="sl-again">Try again</button>
-  <button type="button" class="sl-hide">Hide</button>
+  <button type="button" class="sl-again" data-say="label.again"></button>
+  <button type="button" class="sl-hide" data-say="label.hide"></button>
 </div>
 <div class="sl-work">
   <div class="sl-stage" tabindex="-1">
@@ -29,12 +34,12 @@ const TEMPLATE = `
   <div class="sl-panel">
     <p class="sl-banner" hidden></p>
     <h2 class="sl-question"></h2>
-    <div class="sl-answers" role="group" aria-label="Answers"></div>
+    <div class="sl-answers" role="group" data-label="label.answers"></div>
     <div class="sl-feedback" hidden>
       <p class="sl-told" role="status" aria-live="polite"></p>
-      <button type="button" class="sl-go-on" aria-keyshortcuts="Enter">Go on</button>
+      <button type="button" class="sl-go-on" aria-keyshortcuts="Enter" data-say="label.practice_go"></button>
     </div>
-    <p class="sl-hint">Press the key on the button, or click. <kbd>?</kbd> shows all keys.</p>
+    <p class="sl-hint"></p>
   </div>
 </div>
 <div class="sl-message" tabindex="-1" hidden>
@@ -44,47 +49,80 @@ const TEMPLATE = `
 </div>
 <footer class="sl-foot">
   <span class="sl-who"></span>
-  <form method="post" action="/sign-out"><button type="submit">Sign out</button></form>
+  <button type="button" class="sl-own-link" data-say="label.link"></button>
+  <form method="post" action="${rooted("/sign-out")}"><button type="submit" data-say="label.sign_out"></button></form>
 </footer>
-<dialog class="sl-help" aria-labelledby="sl-help-title">
-  <h2 id="sl-help-title">Keys</h2>
+<dialog class="sl-dialog sl-back" aria-labelledby="sl-back-title">
+  <h2 id="sl-back-title" data-say="label.link"></h2>
+  <p data-say="label.link_why"></p>
+  <p class="sl-address" id="sl-address"></p>
+  <form method="dialog">
+    <button type="button" class="sl-copy" data-say="label.copy"></button>
+    <button class="sl-close" data-say="label.close"></button>
+    <span class="sl-copied" role="status"></span>
+  </form>
+</dialog>
+<dialog class="sl-dialog sl-help" aria-labelledby="sl-help-title">
+  <h2 id="sl-help-title" tabindex="-1" autofocus data-say="label.instructions"></h2>
+  <div class="sl-about"></div>
+  <h3 data-say="label.rules"></h3>
+  <ul class="sl-rules"></ul>
+  <h3 data-say="label.keys"></h3>
   <dl></dl>
-  <details class="sl-change"><summary>Change keys</summary>
-    <p>Choose an answer, then press its new key. The two swap where the key was in use.</p>
-    <div class="sl-changes" role="group" aria-label="Answers and their keys"></div>
+  <details class="sl-change"><summary data-say="label.change"></summary>
+    <p data-say="label.change_why"></p>
+    <div class="sl-changes" role="group" data-label="label.change_answers"></div>
     <p class="sl-changed" role="status" aria-live="polite"></p>
-    <button type="button" class="sl-reset">Back to the usual keys</button>
+    <button type="button" class="sl-reset" data-say="label.change_reset"></button>
   </details>
-  <label><input type="checkbox" class="sl-shortcuts" checked> Answer with single keys</label>
-  <form method="dialog"><button class="sl-close" autofocus>Close</button></form>
-</dialog>`;
+  <label><input type="checkbox" class="sl-shortcuts" checked> <span data-say="label.single"></span></label>
+  <form method="dialog"><button class="sl-close" data-say="label.close"></button></form>
+</dialog>
+</div>`;
 
 const MARKS = { finished: "✓", paused: "❚❚", closed: "✓", waiting: "…", loading: "", trouble: "!" };
-
-// A class name as people read it.
-export const readable = (name) => name.replaceAll("_", " ");
 
 export class View {
   #letter = usualLetter;
   #buttons = new Map(); // code → button
   #keys = new Map(); // code → {answer, label, reason}: what every item offers
   #lists = false; // whether items offer classes of a list, too
+  #classes = {}; // what classes are shown as, where that is not their name
+  #lang = "en";
+  #none = "none";
+  #shown = []; // the pictures on the screen
 
-  constructor(host) {
+  // texts: what people read, by name.
+  constructor(host, texts) {
     host.innerHTML = TEMPLATE;
     this.host = host;
     this.$ = (selector) => host.querySelector(selector);
+    this.say = wording(texts);
+    this.#fill();
+  }
+
+  #fill() {
+    const named = (what, put) =>
+      this.host.querySelectorAll(`[data-${what}]`).forEach((one) => put(one, this.say(one.dataset[what])));
+    named("say", (one, text) => { one.textContent = text; });
+    named("label", (one, text) => one.setAttribute("aria-label", text));
+    named("title", (one, text) => { one.title = text; });
+    this.$(".sl-hint").textContent = this.say("label.hint", { key: "?" });
   }
 
   // onAnswer(code, event): a button was pressed.
   build(study, onAnswer) {
     this.$(".sl-question").textContent = study.question;
-    this.$(".sl-who").textContent = `Signed in as ${study.annotator}`;
+    this.$(".sl-who").textContent = study.annotator ? this.say("label.who", { name: study.annotator }) : "";
     this.#keys = new Map(study.keys.map((key) => [key.code, key]));
     this.#lists = study.lists;
+    this.#classes = study.classes;
+    this.#lang = study.lang;
+    this.#none = study.none;
     this.host.dataset.beside = study.beside ? "yes" : "no";
     this.use(study);
     this.#banner(study);
+    this.#instruct(study);
     const answers = this.$(".sl-answers");
     const add = (codes, name) => {
       const box = document.createElement("div");
@@ -97,23 +135,43 @@ export class View {
       this.$(".sl-grid").style.setProperty("--columns", COLUMNS);
     }
     const whole = study.keys.length > 2 ? "sl-scale" : "sl-whole"; // numbers from one end to the other
+    if (study.lists) answers.append(this.#noneTitle());
     add([...this.#keys.keys()], study.lists ? "sl-none" : whole);
     for (const { code, answer, label } of this.#keys.values()) this.#say(code, answer, label);
     this.#listKeys();
   }
 
   // What the researcher may change while the study runs.
-  use({ name, image_scale, interpolation, background }) {
+  use({ name, image_scale, background }) {
     this.$("h1").textContent = name;
     this.scale = image_scale;
-    Object.assign(this.host.dataset, { interpolation, background });
+    this.host.dataset.background = background;
+  }
+
+  #noneTitle() {
+    const line = document.createElement("p");
+    line.className = "sl-none-title";
+    const title = Object.assign(document.createElement("strong"), { textContent: this.say("label.none") });
+    line.append(title, " ", this.say("label.none_why"));
+    return line;
+  }
+
+  // What was read before the first picture can be read again.
+  #instruct({ about, rules }) {
+    const paragraphs = about.replaceAll("\r\n", "\n").split("\n\n").filter((part) => part.trim());
+    const put = (selector, tag, texts) =>
+      this.$(selector).replaceChildren(
+        ...texts.map((text) => Object.assign(document.createElement(tag), { textContent: text.trim() })),
+      );
+    put(".sl-about", "p", paragraphs);
+    put(".sl-rules", "li", rules);
   }
 
   #banner({ step, place }) {
     const banner = this.$(".sl-banner");
     banner.hidden = step !== "practice";
-    const where = place ? ` · Step ${place[0]} of ${place[1]}` : "";
-    banner.textContent = `Practice: these answers do not count${where}`;
+    const where = place ? ` · ${this.say("label.practice_step", { n: place[0], m: place[1] })}` : "";
+    banner.textContent = this.say("label.practice") + where;
   }
 
   // What an answer to a practice item should have been; no text: nothing to be said.
@@ -123,7 +181,7 @@ export class View {
     box.hidden = !there;
     button.hidden = right === undefined;
     box.dataset.right = right ?? "";
-    told.textContent = there && !button.hidden ? `${text} Press Enter or any answer to go on.` : text;
+    told.textContent = there && !button.hidden ? `${text} ${this.say("label.practice_next")}` : text;
     this.$(".sl-answers").inert = there;
     this.$(".sl-hint").hidden = there;
     if (!button.hidden) button.focus({ preventScroll: true });
@@ -148,14 +206,14 @@ export class View {
     button.setAttribute("aria-keyshortcuts", this.#letter(code));
   }
 
-  // The usual codes of this task, in the order of the screen.
+  // The usual codes of this task, in the order of the screen; the last one is no answer.
   get codes() {
-    return [...this.#buttons.keys()];
+    return [...this.#buttons.keys(), VIEW_CODE];
   }
 
   setLetters(letter) {
     this.#letter = letter;
-    for (const [code, button] of this.#buttons) {
+    for (const [code, button] of [...this.#buttons, [VIEW_CODE, this.$(".sl-view")]]) {
       button.firstChild.textContent = letter(code);
       button.setAttribute("aria-keyshortcuts", letter(code));
     }
@@ -173,7 +231,10 @@ export class View {
   }
 
   #listChanges() {
-    const label = (code) => this.#keys.get(code)?.label ?? `answer ${CANDIDATE_CODES.indexOf(code) + 1}`;
+    const label = (code) => {
+      if (code === VIEW_CODE) return this.say("label.view");
+      return this.#keys.get(code)?.label ?? this.say("label.change_answer", { n: CANDIDATE_CODES.indexOf(code) + 1 });
+    };
     this.$(".sl-changes").replaceChildren(...this.codes.map((code) => {
       const button = document.createElement("button");
       button.type = "button";
@@ -198,11 +259,15 @@ export class View {
     const rows = [
       ...listed.map((row) => [
         letters(CANDIDATE_CODES.slice(row * COLUMNS, (row + 1) * COLUMNS)),
-        `row ${row + 1} of the answers`,
+        this.say("label.keys_row", { n: row + 1 }),
       ]),
-      ...[...this.#keys.values()].map(({ code, label }) => [this.#letter(code), label]),
+      ...[...this.#keys.values()].map((key) => [this.#letter(key.code), this.said(key)]),
     ];
-    rows.push(["Backspace", "Undo, up to 10 back (also Ctrl+Z)"], ["?", "This help"]);
+    rows.push(
+      [this.#letter(VIEW_CODE), this.say("label.keys_view")],
+      ["Backspace", this.say("label.keys_undo")],
+      ["?", this.say("label.keys_help")],
+    );
     this.$("dl").replaceChildren(...rows.flatMap(([keys, what]) => {
       const [dt, dd] = [document.createElement("dt"), document.createElement("dd")];
       dt.append(...keys.split(" ").map((key) => Object.assign(document.createElement("kbd"), { textContent: key })));
@@ -219,7 +284,21 @@ export class View {
   // An answer in the words of its button.
   said({ answer, reason }) {
     const same = (key) => key.answer === answer && (key.reason ?? null) === (reason ?? null);
-    return [...this.#keys.values()].find(same)?.label ?? readable(answer);
+    const label = [...this.#keys.values()].find(same)?.label;
+    if (answer !== this.#none) return label ?? this.readable(answer);
+    return label ? this.say("label.none_said", { reason: label }) : this.say("label.none");
+  }
+
+  // A class as people read it.
+  readable(name) {
+    return Object.hasOwn(this.#classes, name) ? this.#classes[name] : name.replaceAll("_", " ");
+  }
+
+  // In the order of what is read, where that is not the order of their names.
+  #inOrder(candidates) {
+    if (!Object.keys(this.#classes).length) return candidates;
+    const alphabet = new Intl.Collator(this.#lang);
+    return [...candidates].sort((a, b) => alphabet.compare(this.readable(a), this.readable(b)));
   }
 
   // Why the answer of a key is given, where the key says so.
@@ -227,33 +306,50 @@ export class View {
     return this.#keys.get(code)?.reason;
   }
 
-  // Returns what is on the screen, in CSS pixels, for the record.
-  show(item, position, total, was) {
+  // Returns what is on the screen, in CSS pixels, for the record. view: how it is drawn.
+  show(item, position, total, was, view) {
     this.$(".sl-work").hidden = false;
     this.$(".sl-message").hidden = true;
     this.$(".sl-hint").hidden = false;
+    const offered = this.#lists ? this.#inOrder(item.candidates) : [];
     CANDIDATE_CODES.forEach((code, i) => {
-      if (this.#lists) this.#say(code, item.candidates[i] ?? "", readable(item.candidates[i] ?? ""));
+      if (this.#lists) this.#say(code, offered[i] ?? "", this.readable(offered[i] ?? ""));
     });
-    const parts = item.pictures.length > 1 ? ["original", "reconstruction"] : [""];
+    const parts = item.pictures.length > 1 ? ["label.original", "label.reconstruction"] : [];
     item.pictures.forEach((picture, i) => {
-      picture.alt = `Stimulus ${position} of ${total}${parts[i] && `, ${parts[i]}`}`;
+      const part = parts[i] ? `, ${this.say(parts[i])}` : "";
+      picture.alt = this.say("label.stimulus", { n: position, total }) + part;
       picture.draggable = false;
     });
-    this.$(".sl-pictures").replaceChildren(...item.pictures);
     this.#markFormer(was);
-    return this.fit(item);
+    this.#put(item.pictures);
+    return this.draw(item, view);
   }
 
   // The original alone; `reveal` puts what was made of it in its place.
-  showFirst({ pictures }) {
-    this.$(".sl-pictures").replaceChildren(pictures[0]);
-    this.tell("This is the original. What was made of it comes next.");
+  showFirst(item, view) {
+    this.#put([item.pictures[0]]);
+    this.draw(item, view);
+    this.tell(this.say("label.first"));
   }
 
-  reveal({ pictures }, was) {
-    this.$(".sl-pictures").replaceChildren(pictures[1]);
+  reveal(item, was, view) {
+    this.#put([item.pictures[1]]);
     this.#markFormer(was);
+    return this.draw(item, view);
+  }
+
+  #put(pictures) {
+    this.#shown = pictures;
+    this.$(".sl-pictures").replaceChildren(...pictures.map((picture) => {
+      const figure = document.createElement("div");
+      figure.className = "sl-figure";
+      const small = document.createElement("canvas");
+      small.className = "sl-small";
+      small.setAttribute("aria-hidden", "true");
+      figure.append(picture, small);
+      return figure;
+    }));
   }
 
   #markFormer(was) {
@@ -262,7 +358,7 @@ export class View {
         && (this.reasonOf(button.dataset.code) ?? null) === (was.reason ?? null);
       button.classList.toggle("sl-former", former);
     }
-    this.$(".sl-was").textContent = was ? `You answered “${this.said(was)}”. Answer again.` : "";
+    this.$(".sl-was").textContent = was ? this.say("label.was", { answer: this.said(was) }) : "";
   }
 
   // A few words on the last key, until the next picture.
@@ -270,26 +366,33 @@ export class View {
     this.$(".sl-was").textContent = words;
   }
 
-  // Whole multiples (or whole fractions) of the picture's own pixels only: anything else would
-  // change what people see. `available` leaves room for every picture side by side.
-  fit(item) {
+  // Draw what is shown in a view. All pictures of an item have one size, also where they come one
+  // after the other.
+  draw(item, view) {
     const stage = this.$(".sl-stage");
-    const gap = 16;
-    const count = item.pictures.length;
-    const width = (stage.clientWidth - gap * (count + 1)) / count;
-    const height = stage.clientHeight - gap * 2;
     const [natural] = item.pictures;
-    const room = Math.min(width / natural.naturalWidth, height / natural.naturalHeight, this.scale);
-    const scale = room >= 1 ? Math.floor(room) : 1 / Math.ceil(1 / room);
-    for (const picture of item.pictures) {
-      picture.style.width = `${picture.naturalWidth * scale}px`;
-      picture.style.height = `${picture.naturalHeight * scale}px`;
+    const size = { width: natural.naturalWidth, height: natural.naturalHeight };
+    const room = { width: stage.clientWidth, height: stage.clientHeight };
+    const dpr = devicePixelRatio;
+    const withSmall = view === "smooth-and-small";
+    const count = this.#shown.length;
+    const shape = fit({ room, natural: size, count, small: withSmall, most: this.scale, dpr });
+    const { scale, small, stacked, below } = shape;
+    Object.assign(this.host.dataset, { view, stacked: stacked ? "yes" : "no", below: below ? "yes" : "no" });
+    for (const figure of this.$(".sl-pictures").children) {
+      const [picture, canvas] = figure.children;
+      picture.style.width = `${size.width * scale}px`;
+      picture.style.height = `${size.height * scale}px`;
+      canvas.hidden = !withSmall;
+      if (withSmall) drawSmall(canvas, picture, small, dpr);
     }
-    const { interpolation, background } = this.host.dataset;
-    return { interpolation, background, scale, css_px: [natural.naturalWidth * scale, natural.naturalHeight * scale] };
+    const { background } = this.host.dataset;
+    const css_px = [size.width * scale, size.height * scale];
+    return { view, background, scale, css_px, ...(withSmall && { small_scale: small }) };
   }
 
   blank() {
+    this.#shown = [];
     this.$(".sl-pictures").replaceChildren();
   }
 
@@ -315,7 +418,7 @@ export class View {
     if (link) Object.assign(anchor, { href: link.href, textContent: link.text });
     const proof = box.querySelector(".sl-code");
     proof.hidden = !code;
-    proof.textContent = code ? `Your code, in case somebody asks for it: ${code}` : "";
+    proof.textContent = code ? this.say("label.code", { code }) : "";
   }
 
   progress(done, total, left) {
@@ -323,7 +426,7 @@ export class View {
     track.setAttribute("aria-valuemax", total);
     track.setAttribute("aria-valuenow", done);
     track.firstChild.style.width = `${total ? (100 * done) / total : 0}%`;
-    this.$(".sl-count").textContent = `${done} of ${total}${left && ` · ${left}`}`;
+    this.$(".sl-count").textContent = this.say("label.of", { n: done, total }) + (left && ` · ${left}`);
   }
 
   status(text, kind) {
@@ -337,4 +440,14 @@ export class View {
     box.hidden = !text;
     box.querySelector("p").textContent = text;
   }
+}
+
+// The same picture small, smoothed, in whole device pixels.
+function drawSmall(canvas, picture, scale, dpr) {
+  const [width, height] = [picture.naturalWidth * scale, picture.naturalHeight * scale];
+  Object.assign(canvas, { width: Math.round(width * dpr), height: Math.round(height * dpr) });
+  Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
+  const pen = canvas.getContext("2d");
+  pen.imageSmoothingQuality = "high";
+  pen.drawImage(picture, 0, 0, canvas.width, canvas.height);
 }

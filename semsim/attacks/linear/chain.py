@@ -125,14 +125,20 @@ class Stage:
         return F.conv2d(x, self.weight, None, self.stride, self.padding)
 
     def pull(self, slope: Tensor, weight: Tensor | None = None) -> Tensor:
-        """The transpose of `apply`, or of the same layer with another `weight`."""
+        """The transpose of `apply`, or of the same layer with another `weight` of its shape.
+
+        slope: (1, *outputs), by W x. Returns (1, *inputs).
+        """
         kernel = self.weight if weight is None else weight
         if not self.is_convolution:
             return slope @ kernel
         return grad.conv2d_input((1, *self.inputs), kernel, slope, self.stride, self.padding)
 
     def gradient(self, x: Tensor, slope: Tensor) -> Tensor:
-        """What the weight's gradient is at input `x`, when the loss has `slope` by W x."""
+        """What the weight's gradient is at input x, when the loss has `slope` by W x.
+
+        x: (1, *inputs). slope: (1, *outputs). Returns the shape of `weight`.
+        """
         if not self.is_convolution:
             return slope.T @ x
         return grad.conv2d_weight(x, self.weight.shape, slope, self.stride, self.padding)
@@ -158,11 +164,11 @@ class Chain:
     std: Tensor
 
     def normalised(self, images: Tensor) -> Tensor:
-        """What the first stage sees of `images`."""
+        """What the first stage sees of images, (N, C, H, W) in [0, 1]; of the same shape."""
         return (images - self.mean) / self.std
 
     def images(self, x: Tensor) -> Tensor:
-        """The images, not clamped, of which the first stage sees `x`."""
+        """The images, not clamped, of which the first stage sees x; both (N, C, H, W)."""
         return x * self.std + self.mean
 
 

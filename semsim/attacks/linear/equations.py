@@ -208,7 +208,7 @@ class Equations:
         return self.output[0].flatten(1), self._mixed(gradient.reshape(self._by_input))
 
     def residual(self, x: Tensor) -> float:
-        """‖U x − V‖ / ‖V‖, 0 where V is 0."""
+        """‖U x − V‖ / ‖V‖ at x, (1, *inputs) of the stage; 0 where V is 0."""
         target = torch.cat([part.flatten() for part in self.target])
         found = torch.cat([part.flatten() for part in self.forward(x)])
         size = float(target.norm())

@@ -143,6 +143,8 @@ def gauss_newton(
 def by_autograd(function: Callable[[Tensor], Parts], at: Parts) -> Linearised:
     """`function` of one tensor, with Jacobian products by automatic differentiation.
 
+    at: the place, one tensor of any shape; `forward` takes that shape and `adjoint` returns it.
+
     The transpose product is a pull-back; being linear in what it pulls back, its own pull-back is
     the Jacobian product, so that no forward mode is needed.
     """

@@ -146,14 +146,21 @@ def _disagreement(chain: Chain, slope: Tensor) -> float:
 
 
 def one_back(chain: Chain, place: int, slope: Tensor) -> tuple[Tensor, Tensor]:
-    """Z and ∂J/∂Z of the layer before the fully connected one at `place`, which has `slope`."""
+    """Z and ∂J/∂Z of the layer before the fully connected one at `place`, both (1, *outputs).
+
+    slope: (1, outputs), ∂J/∂z of the layer at `place`. Raises as `closed_form`.
+    """
     stage, before = chain.stages[place], chain.stages[place - 1]
     z = before.activation.inverse(closed_form(stage, slope, place).view(1, *before.outputs))
     return z, stage.pull(slope).view_as(z) * before.activation.slope(z)
 
 
 def closed_form(stage: Stage, slope: Tensor, place: int) -> Tensor:
-    """x of ∂J/∂W = ∂J/∂z xᵀ, all rows of Eq. 12 together by least squares; (1, inputs)."""
+    """x of ∂J/∂W = ∂J/∂z xᵀ, all rows of Eq. 12 together by least squares; (1, inputs).
+
+    slope: (1, outputs), ∂J/∂z. Raises `AttackFailedError`, which names the layer by its `place`,
+    where it is zero.
+    """
     size = slope.square().sum()
     if not size > 0:
         raise AttackFailedError(

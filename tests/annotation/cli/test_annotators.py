@@ -52,3 +52,9 @@ def test_mistakes_are_explained(run):
     run("annotators", "exclude", "demo", "Simulated 1")
     wrong = run("annotators", "resume", "demo", "Simulated 1")
     assert (wrong.exit_code, "Simulated 1 is excluded" in wrong.output) == (2, True)
+
+
+def test_a_new_personal_link_is_told(run):
+    told = run("annotators", "link", "demo", "Simulated 1").output
+    assert told.startswith("/me/")
+    assert len(told.strip()) == len("/me/") + 32

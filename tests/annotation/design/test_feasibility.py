@@ -12,7 +12,7 @@ from study_factory import fresh_database
 
 from annotation.design.feasibility import Load, feasibility, load_before, load_of
 from annotation.domain import Answer
-from annotation.spec import StudySpec, Task
+from annotation.spec import Lists, StudySpec, Task
 from annotation.store import Store, studies
 from annotation.study.labelling import join, next_items, progress, progress_of, vote
 from annotation.tasks.kind import NONE
@@ -24,7 +24,7 @@ PAPER = {"name": "s", "task": Task.RECOGNITION, "votes_per_item": 5}
 def published(people, **more):
     """14 models and 600 originals with five votes on each of their 8,400 reconstructions."""
     load = Load(n_items=8400, least=14, most=14)
-    return feasibility(StudySpec(**PAPER, **more), load, people)
+    return feasibility(StudySpec(**PAPER | more), load, people)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,23 @@ def test_the_published_study(people, views, needed, enough, each):
 )
 def test_the_risk_is_said_in_words(people, more, said):
     assert said in published(people, **more).risk
+
+
+ONE_LIST = "All pictures of an original share one list of words"
+
+
+@pytest.mark.parametrize(
+    ("more", "is_said"),
+    [
+        ({}, True),
+        ({"lists": Lists.ITEM}, False),
+        ({"max_views": 1}, False),
+        ({"task": Task.PAIR}, False),
+    ],
+    ids=["met again", "a list an item", "met once", "no lists"],
+)
+def test_where_an_original_is_met_again_its_one_list_is_said_to_give_it_away(more, is_said):
+    assert (ONE_LIST in published(5, **more).risk) is is_said
 
 
 def test_gold_items_may_use_up_all_views():

@@ -8,7 +8,7 @@ from annotation.formats.card import card
 from annotation.spec import StudySpec
 from annotation.study import exports
 from annotation.study.create import create_study, examine
-from annotation.ui.protocol_panel import versions_table
+from annotation.ui.study_view import versions_table
 
 
 def made(words, true_position=0, true_rank=1):

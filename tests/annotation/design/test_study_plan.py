@@ -7,14 +7,14 @@ from annotation.spec import StudySpec, Task
 CLASSES = ("cat", "cow", "star")
 
 
-def plan(task=Task.RECOGNITION, **spec):
+def plan(task=Task.RECOGNITION, classes=CLASSES, **spec):
     originals = [
         Original(image_id=str(i), class_name=CLASSES[i % 3], sha256=f"o{i}") for i in range(6)
     ]
     return plan_study(
         StudySpec(name="s", task=task, **spec),
         dataset="symbols",
-        classes=CLASSES,
+        classes=classes,
         originals=originals,
         reconstructions=[
             Reconstruction(
@@ -48,6 +48,10 @@ def test_pairs_have_decoys_and_no_lists():
         original = made.originals[int(item.image_id)]
         assert item.shown.class_name != original.class_name
         assert item.quality == made.items[[i.shown for i in made.items].index(item.shown)].quality
+
+
+def test_pairs_of_many_classes_have_no_lists_either():
+    assert not plan(Task.PAIR, [*CLASSES, *map(str, range(40))], decoy_rate=0.5).candidates
 
 
 def test_the_protocol_changes_with_what_people_see_and_only_then():

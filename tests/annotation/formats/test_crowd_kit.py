@@ -2,9 +2,11 @@
 
 import csv
 
+from study_factory import arrived
+
 from annotation.formats.crowd_kit import write_crowd_kit
 from annotation.spec import Task
-from annotation.study.labelling import join, undo
+from annotation.study.labelling import undo
 
 
 def rows_of(data, out):
@@ -27,7 +29,7 @@ def test_the_long_table(data, out):
 def test_only_votes_that_count_are_in_it(store, make_study, answer, out, images):
     study = make_study(votes_per_item=1)
     first = answer(study, lambda stimulus: "none", names=["Anna"]).votes["vote_id"][0]
-    anna = join(store, study.token, "Anna").annotator
+    anna = arrived(store, study, "Anna").annotator
     undo(store, anna, first, answer(study, str, names=[]).votes["server_ts"][0])
     data = answer(study, str, names=[])
     assert set(data.votes["status"]) == {"counted", "superseded"}

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+import yaml
 from PIL import Image
 
 from annotation.domain import TargetTest
@@ -36,7 +37,7 @@ def test_every_row_has_its_files_and_every_file_a_row(data, out):
 
 def test_the_rest_of_the_metadata_are_the_labels(data, out):
     write_hugging_face(data, out)
-    got = pd.DataFrame(metadata(out)).drop(columns=["file_name", "original_file_name"])
+    got = pd.DataFrame(metadata(out)).drop(columns=["file_name", "original_file_name", "votes"])
     expected = data.labels.drop(columns=["reconstruction", "original", "attacked"])
     got = got[list(expected)].astype(expected.dtypes)  # a column of nulls has no type in JSON
     pd.testing.assert_frame_equal(got, expected)
@@ -51,10 +52,29 @@ def test_no_majority_is_null(store, make_study, images, out):
 def test_the_card_starts_with_front_matter(make_study, answer, out):
     data = answer(make_study(name='a: "b"\n---'), lambda s: "none", names=["Anna"])
     write_hugging_face(data, out)
-    head, pretty, tags, end, top = (out / "README.md").read_text().splitlines()[:5]
-    assert (head, end, top) == ("---", "---", '# a: "b" ---')
-    assert json.loads(pretty.removeprefix("pretty_name: ")) == data.study.name
-    assert "simulated" not in tags
+    front, top = front_matter(out)
+    assert top == '# a: "b" ---'
+    assert front["pretty_name"] == data.study.name
+    assert front["license"] == "unknown"
+    assert front["task_categories"] == ["image-classification"]
+    assert front["annotations_creators"] == ["crowdsourced"]
+    assert front["size_categories"] == ["n<1K"]
+    assert "simulated" not in front["tags"]
+
+
+def front_matter(folder):
+    """What the card says before its text, and the first line after it."""
+    _, front, text = (folder / "README.md").read_text().split("---\n", 2)
+    return yaml.safe_load(front), text.splitlines()[0]
+
+
+def test_every_row_carries_its_votes(data, out):
+    write_hugging_face(data, out)
+    for row in metadata(out):
+        given = data.votes[data.votes["item"] == row["item"]]
+        told = {(one["annotator"], one["answer"], one["recognised"]) for one in row["votes"]}
+        assert told == set(given[["annotator", "answer", "recognised"]].itertuples(index=False))
+        assert len(row["votes"]) == row["n_votes"] == 3
 
 
 def test_models_are_listed_with_how_good_they_were_where_that_is_known(data, out):
@@ -69,8 +89,9 @@ def test_models_are_listed_with_how_good_they_were_where_that_is_known(data, out
 
 def test_simulated_votes_are_marked(simulated, out):
     write_hugging_face(simulated, out)
-    lines = (out / "README.md").read_text().splitlines()
-    assert "simulated" in lines[2]
-    assert lines[4].startswith("**Simulated votes")
-    assert "jury of five networks" in lines[4]
+    front, top = front_matter(out)
+    assert "simulated" in front["tags"]
+    assert front["annotations_creators"] == ["machine-generated"]
+    assert top.startswith("**Simulated votes")
+    assert "jury of five networks" in top
     assert all(row["simulated"] for row in metadata(out))

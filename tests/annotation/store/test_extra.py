@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 from contracts.store_invariants import START, check, make_study
-from study_factory import DATABASES, fresh_database
+from study_factory import DATABASES, arrived, fresh_database
 
 from annotation.domain import Answer, VoteStatus
 from annotation.spec import Task
@@ -29,7 +29,7 @@ def study(store, tmp_path):
 
 
 def say(store, study, name, text):
-    person = join(store, study.token, name).annotator
+    person = arrived(store, study, name).annotator
     (item,) = next_items(store, person, "tab", 9, START)
     answer = Answer(id=str(uuid.uuid4()), item=item.item, answer=text)
     assert vote(store, person, answer, START).status is VoteStatus.COUNTED

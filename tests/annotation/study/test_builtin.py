@@ -1,7 +1,10 @@
+import random
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from contracts.starting_process import start_on
+from sklearn.metrics import cohen_kappa_score
 from studio import COPIES, START_SECONDS
 from study_factory import DATABASES, SURE, empty_database, write_set
 
@@ -20,7 +23,8 @@ from annotation.study.create import create_study
 from annotation.study.exports import export_labels, export_votes, facts_of_lists
 from annotation.study.labelling import list_studies
 
-SETS = sorted((Path(__file__).resolve().parents[3] / "data/demo/sets").iterdir())
+DEMO = Path(__file__).resolve().parents[3] / "data/demo"
+SETS = sorted((DEMO / "sets").iterdir())
 RECONSTRUCTIONS = [path for folder in SETS for path in folder.glob("reconstructions/*.png")]
 
 
@@ -75,6 +79,23 @@ def test_its_lists_give_nothing_away_to_somebody_who_never_looks(demo, made):
         assert facts.guesses
         assert not facts.most.too_good
         assert facts.n_random == 0 < facts.n_lists
+
+
+def test_the_jury_agrees_with_one_who_looked_blind_as_often_as_its_readme_says(made, demo, folder):
+    drawn = [(path.parents[1].name, path.stem) for path in sorted(RECONSTRUCTIONS)]
+    random.Random(20261123).shuffle(drawn)
+    looked = pd.read_csv(DEMO / "blind.csv", keep_default_na=False)
+    assert list(zip(looked["set"], looked["image_id"], strict=True)) == drawn[:60]
+
+    labels = export_labels(made, demo[SIMULATED].id, folder / "images")
+    labels["set"] = labels["model"].str.replace("/", "__").str.replace(r"[:=]", "-", regex=True)
+    both = looked.merge(labels, on=["set", "image_id"], validate="1:1")
+    named, jury = both["answer"] == both["class_name"], both["recognisable"].astype(bool)
+    assert len(both) == 60
+    words = " ".join((DEMO / "README.md").read_text().split())
+    assert f"in **{(named == jury).sum()} of 60**" in words
+    assert f"Cohen's κ {cohen_kappa_score(named, jury):.2f})" in words
+    assert f"agreed with the jury in {(~jury).sum()} of 60" in words
 
 
 def test_a_second_start_adds_nothing(demo, made, folder):

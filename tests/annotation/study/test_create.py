@@ -96,7 +96,7 @@ def test_a_list_of_its_own_for_each_item(store, tmp_path, images):
     assert (
         stimuli.groupby("image_id")["candidates"].agg(lambda of: len(set(map(tuple, of)))) == 1
     ).all()
-    with pytest.raises(StudyError, match="distractors=balanced"):
+    with pytest.raises(StudyError, match="wrong words are balanced"):
         replace(spec, distractors="top")
 
     person = join(store, study.token, "Anna").annotator

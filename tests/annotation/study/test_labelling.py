@@ -9,20 +9,23 @@ from annotation.domain import Answer, StudyStatus, VoteStatus
 from annotation.errors import (
     AnswerError,
     ConflictError,
+    NameTakenError,
     NotAllowedError,
     NotFoundError,
     SignInError,
 )
 from annotation.spec import Task
 from annotation.store import people as people_rows
-from annotation.store.tables import SessionRow
+from annotation.store.tables import PersonalLinkRow, SessionRow
 from annotation.study.exports import export_votes
 from annotation.study.labelling import (
+    come_back,
     get_study,
     heartbeat,
     image_path,
     join,
     list_studies,
+    new_link,
     next_items,
     progress,
     progress_of,
@@ -32,6 +35,7 @@ from annotation.study.labelling import (
     undo,
     vote,
     who,
+    whose_link,
 )
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -57,15 +61,52 @@ def test_studies_are_found(store, make_study):
             find(store, "nothing")
 
 
-def test_the_same_name_is_the_same_person(store, study, anna):
-    again = join(store, study.token, "  aNNA ").annotator
-    assert again == anna
+def test_nobody_becomes_somebody_by_their_name(store, study, anna):
+    with pytest.raises(NameTakenError, match="Anna takes part already"):
+        join(store, study.token, "  aNNA ")
     assert join(store, study.token, "Anna B.").annotator != anna
+
+
+def test_whoever_is_signed_in_comes_in_again_by_their_name(store, study):
+    first = join(store, study.token, "Anna")
+    ben = join(store, study.token, "Ben")
+    again = join(store, study.token, "anna", session=first.session_token)
+    assert again.annotator == first.annotator
+    with pytest.raises(NameTakenError):
+        join(store, study.token, "Anna", session=ben.session_token)
+    sign_out(store, first.session_token)
+    with pytest.raises(NameTakenError):
+        join(store, study.token, "Anna", session=first.session_token)
+
+
+def test_a_personal_link_leads_back_from_anywhere(store, study, make_study):
+    anna = join(store, study.token, "Anna").annotator
+    link = new_link(store, anna)
+    assert whose_link(store, link) == anna
+    for given in (link, f" https://lab.example/me/{link}/ "):
+        assert come_back(store, given, study.id).annotator == anna
+    assert link not in str(
+        store.read(lambda tx: [row.token_sha256 for row in tx.query(PersonalLinkRow)])
+    )
+    for wrong in ("", "made up", link[:-1]):
+        with pytest.raises(SignInError, match="no personal link"):
+            come_back(store, wrong)
+    with pytest.raises(SignInError, match="no personal link"):
+        come_back(store, link, make_study("other").id)
+
+
+def test_the_latest_links_of_a_person_work(store, study, anna, ben, monkeypatch):
+    monkeypatch.setattr(people_rows, "MOST_LINKS", 3)
+    others = new_link(store, ben)
+    links = [new_link(store, anna) for _ in range(5)]
+    assert [whose_link(store, one) for one in links] == [None, None, anna, anna, anna]
+    assert whose_link(store, others) == ben
 
 
 def test_what_does_not_print_makes_no_other_name(store, study, anna):
     for name in ("An\0na", "\u202eAnna", "\x1b Anna\u200b"):
-        assert join(store, study.token, name).annotator == anna
+        with pytest.raises(NameTakenError):
+            join(store, study.token, name)
     with pytest.raises(SignInError, match="got 0"):
         join(store, study.token, "\u200b\x07")
 
@@ -111,9 +152,9 @@ def test_a_session_ends_by_itself(store, study, monkeypatch):
     first = join(store, study.token, "Anna").session_token
     monkeypatch.setattr(people_rows, "SESSION_LASTS", timedelta(0))
     assert who(store, first) is None
-    second = join(store, study.token, "Anna").session_token
+    second = join(store, study.token, "Ben").session_token
     monkeypatch.undo()
-    assert who(store, second).name == "Anna"
+    assert who(store, second).name == "Ben"
     assert store.read(lambda tx: tx.query(SessionRow).count()) == 1  # the ended one is gone
 
 

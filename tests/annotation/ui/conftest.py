@@ -1,10 +1,10 @@
 """What the pages of the human study get."""
 
 import pytest
+from made_results import SCIENCE
 from study_factory import write_set
 
 from annotation.ui import StudyContext
-from semsim.analysis.dawid_skene import dawid_skene
 
 
 @pytest.fixture
@@ -12,5 +12,5 @@ def context(store, images, tmp_path):
     """An empty store, and one reconstruction set to make studies of."""
     folder = write_set(tmp_path / "sets" / "one", model="one")
     return StudyContext(
-        store=store, images=images, find_sets=lambda: [("One", folder)], fit=dawid_skene
+        store=store, images=images, find_sets=lambda: [("One", folder)], science=SCIENCE
     )

@@ -69,6 +69,7 @@ def test_one_long_look_says_little():
 
 def test_the_time_left_in_words():
     words = evaluate(
-        "value.map(([n, each]) => timeLeft(n, each))", [[0, 9], [10, 3000], [351, 3000]]
+        "value.map(([n, each]) => timeLeft((...told) => told, n, each))",
+        [[0, 9], [10, 3000], [351, 3000]],
     )
-    assert words == ["", "under a minute left", "about 18 min left"]
+    assert words == ["", ["label.left_little"], ["label.left", {"n": 18}]]

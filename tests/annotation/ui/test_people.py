@@ -1,24 +1,148 @@
-"""What the page People has on screen after each look."""
+"""The People page over HTTP: the list, somebody in it, and what can be done to them."""
 
+import re
+import uuid
+from dataclasses import replace
 from datetime import UTC, datetime
 
-import gradio as gr
-from study_factory import small_study
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from made_ballots import random_votes
+from made_results import SCIENCE, Page
+from study_factory import answer_all, joined
 
+from annotation.store.tables import EventRow
 from annotation.study import labelling, participants
 from annotation.ui import people
 
+PAGE = people.PAGE
+NASTY = '<img src=x onerror="alert(1)">'
 
-def test_a_look_that_began_before_an_erasure_takes_nobody_from_the_screen(context, tmp_path):
-    study = small_study(context.store, tmp_path)
-    labelling.join(context.store, study.token, "Ada")
-    seen = people._look(context, study.id, "Ada", "")[2]
-    erased = participants.erase(
-        context.store, study.id, "Ada", datetime.now(UTC), keep_votes=False
-    ).name
-    late = people._look(context, study.id, "Ada", seen, patient=True)
-    assert late[2] == people.GONE
-    assert [one for at, one in enumerate(late) if at != 2] == [gr.skip()] * 11
-    # What the press that erased says, and what is left where nobody says it.
-    assert people._look(context, study.id, erased, people.GONE)[1] == erased
-    assert people._look(context, study.id, "Ada", people.GONE)[1] == ""
+
+@pytest.fixture
+def client(context):
+    return reader(context)
+
+
+def reader(context) -> TestClient:
+    app = FastAPI()
+    app.include_router(people.router(context, lambda request: "Rosa"))
+    return TestClient(app)
+
+
+def shown(client, study, **query) -> str:
+    answer = client.get(PAGE, params={"study": study.id, **query})
+    assert answer.status_code == 200
+    return answer.text
+
+
+def links(page: str, words: str) -> list[str]:
+    return [a["href"] for name, a in Page(page).tags if name == "a" and words in a.get("href", "")]
+
+
+def test_without_a_study_or_anybody_the_page_says_what_to_do(client, make_study):
+    assert 'href="/studio/new"' in client.get(PAGE).text
+    study = make_study()
+    page = shown(client, study)
+    assert f'href="/join/{study.token}"' in page
+    assert "Get the link for people" in page
+    simulated = make_study(name="simulated", simulated=True)
+    assert "/join/" not in shown(client, simulated)
+
+
+def test_everybody_is_listed_with_marks(client, store, study):
+    for person in joined(store, study, "Ada", NASTY):
+        answer_all(store, person, n=2)
+    page = shown(client, study)
+    assert "2 annotators, 4 votes." in page
+    assert NASTY not in page
+    assert NASTY in str(Page(page))
+    assert "aria-current" not in page
+    chosen = shown(client, study, person="Ada")
+    assert chosen.count('aria-current="true"') == 1
+    assert "Gets items and may vote." in chosen
+    assert "Pause" in chosen
+    assert "Resume" not in chosen
+
+
+def test_a_long_list_has_pages(client, store, study):
+    names = [f"P{n:02}" for n in range(people.ROWS + 3)]
+    joined(store, study, *names)
+    first, second, beyond = (shown(client, study, at=at) for at in (1, 2, 99))
+    assert "Page 1 of 2" in first
+    assert "P00" in first
+    assert "P16" not in first
+    assert "P16" in second
+    assert beyond == second
+    assert links(first, "at=2")
+
+
+def test_a_step_is_taken_and_leads_back(client, store, study):
+    joined(store, study, "Ada")
+    form = {"person": "Ada", "at": "1"}
+    for step, status in (
+        ("pause", "paused"),
+        ("resume", "active"),
+        ("exclude", "excluded"),
+        ("include", "active"),
+    ):
+        answer = client.post(f"{PAGE}/{study.id}/{step}", data=form)
+        assert answer.status_code == 200
+        assert answer.url.params["person"] == "Ada"
+        assert participants.list_people(store, study.id)[0].status.value == status
+    participants.exclude(store, study.id, "Ada", datetime.now(UTC))
+    again = client.post(f"{PAGE}/{study.id}/pause", data=form)
+    assert again.status_code == 409
+    assert "Ada is excluded" in again.json()["error"]
+    assert client.post(f"{PAGE}/{study.id}/pause", data={}).status_code == 404
+
+
+def test_whoever_has_lost_their_link_gets_a_new_one(client, store, study):
+    (ada,) = joined(store, study, "Ada")
+    assert f'action="{PAGE}/{study.id}/link"' in shown(client, study, person="Ada")
+    told = client.post(f"{PAGE}/{study.id}/link", data={"person": "Ada"})
+    (link,) = re.findall(r"http://testserver(/me/[-\w]+)<", told.text)
+    assert labelling.come_back(store, link).annotator == ada
+    events = store.read(lambda tx: tx.query(EventRow).filter_by(kind="link_made").all())
+    assert [one.annotator_id for one in events] == [ada.id]
+    participants.erase(store, study.id, "Ada", datetime.now(UTC), keep_votes=True)
+    (erased,) = participants.list_people(store, study.id)
+    assert "/link" not in shown(client, study, person=erased.name)
+    assert client.post(f"{PAGE}/{study.id}/link", data={"person": erased.name}).status_code == 409
+
+
+def test_what_an_exclusion_would_do_is_shown_before_it(client, store, study):
+    answer_all(store, joined(store, study, "Ada")[0])
+    page = shown(client, study, person="Ada", ask="exclude")
+    assert "8 votes would count no more" in page
+    assert "Exclude now" in page
+    assert participants.list_people(store, study.id)[0].status.value == "active"
+
+
+def test_erasing_takes_the_name_once_more(client, store, study):
+    answer_all(store, joined(store, study, "Ada")[0])
+    page = shown(client, study, person="Ada", ask="erase")
+    assert "Backups and files" in page
+    assert 'data-ask-word="Ada"' in page
+    address, form = f"{PAGE}/{study.id}/erase", {"person": "Ada", "votes": "keep"}
+    for typed in ("", "ada", "Ada B"):
+        assert client.post(address, data={**form, "typed": typed}).status_code == 409
+    answer = client.post(address, data={**form, "typed": "Ada"})
+    assert answer.url.params["person"].startswith("erased-")
+    assert "Ada" not in str(Page(answer.text))
+    assert labelling.progress(store, study.id).coverage[1] == 8
+
+
+def test_imported_annotators_are_marked_and_nothing_can_be_done_to_them(context):
+    votes = random_votes()
+    science = replace(
+        SCIENCE,
+        import_names=lambda: {"paper": "Paper"},
+        read_import=lambda key: ("Paper", votes, uuid.uuid4().int % 10**18),
+    )
+    page = reader(replace(context, science=science)).get(PAGE, params={"study": "import:paper"})
+    assert page.text.count('data-kind="imported"') == 5
+    assert "5 annotators, 300 votes, 5 done." in page.text
+    assert "<form" not in page.text
+    assert not links(page.text, "person=")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from made_results import shown_study as study
 
-from annotation.domain import AnnotatorRow, AnnotatorStatus
+from annotation.domain import AnnotatorRow, AnnotatorStatus, Step
 from annotation.spec import StudySpec, Task
 from annotation.ui import people_view
 from annotation.votes.exclusion import Effect, ModelRate
@@ -26,78 +26,51 @@ EFFECT = Effect(
 )
 
 
-def test_a_row_tells_all():
-    page = people_view.people_table(study(), [ADA], "", NOW)
-    for text in (">Ada</button>", ">active<", ">1,234<", ">2.3 s<", ">25%<", "just now"):
-        assert text in page
-    assert "simulated" not in page
-    assert "aria-current" not in page
-
-
-def test_only_the_chosen_row_is_marked():
-    page = people_view.people_table(study(), [ADA, replace(ADA, name="Ben")], "Ben", NOW)
-    assert page.count("aria-current") == 1
-    assert page.index("aria-current") > page.index("Ada")
-
-
-def test_who_fails_catch_trials_is_marked_with_figures():
+def test_who_fails_catch_trials_is_told_with_figures():
     calm = replace(ADA, name="Ben", catch_answered=9, catch_failed=1)
     failing = replace(ADA, catch_answered=9, catch_failed=2, warned=True)
-    page = people_view.people_table(study(), [calm, failing], "", NOW)
-    assert page.count('data-kind="warning"') == 1
-    assert page.index(">Ada</button>") < page.index(">failed 2 of 9 catch trials<")
-    assert "failed 2 of 9 catch trials" in people_view.person_head(failing)
-    head = people_view.person_head(calm)
-    assert "Failed 1 of 9 catch trials." in head
-    assert "warning" not in head
+    assert people_view.caught(failing) == "failed 2 of 9 catch trials"
+    assert "Failed 1 of 9 catch trials." in people_view.person_facts(calm)
+    assert "1 of them failed catch trials" in people_view.lead(study(), [calm, failing])
+    assert "catch trials" not in people_view.lead(study(), [calm])
 
 
 def test_a_pause_that_nobody_made_is_told_from_others():
     by_hand = replace(ADA, status=AnnotatorStatus.PAUSED)
     by_itself = replace(by_hand, paused_by_itself=True)
-    pages = [people_view.person_head(one) for one in (by_hand, by_itself)]
-    assert [">paused by itself<" in page for page in pages] == [False, True]
-    assert ["Nobody paused them" in page for page in pages] == [False, True]
+    told = [" ".join(people_view.person_facts(one)) for one in (by_hand, by_itself)]
+    assert ["Nobody paused them" in one for one in told] == [False, True]
 
 
-def test_excluded_votes_and_simulated_people_are_marked():
-    row = replace(ADA, done=0, excluded=7, status=AnnotatorStatus.EXCLUDED, simulated=True)
-    page = people_view.people_table(study(), [row], "", NOW)
-    assert ">0 + 7 excluded<" in page
-    assert 'data-kind="excluded">excluded<' in page
-    assert ">simulated<" in page
-
-
-def test_what_is_not_known_is_a_dash():
-    row = replace(ADA, median_rt_ms=None, none_rate=None)
-    assert people_view.people_table(study(), [row], "", NOW).count(">–<") == 2
-
-
-def test_an_empty_study_says_how_people_come():
-    assert 'href="/join/link"' in people_view.people_table(study(), [], "", NOW)
+def test_the_lead_counts_people_votes_and_who_is_done():
+    done = replace(ADA, name="Ben", step=Step.DONE)
+    assert people_view.lead(study(), [ADA, done]) == "2 annotators, 2,468 votes, 1 done."
     simulated = study(spec=StudySpec(name="x", task=Task.RECOGNITION, simulated=True))
-    assert "/join/" not in people_view.people_table(simulated, [], "", NOW)
-    assert 'href="/studio/"' in people_view.NO_STUDY
+    assert people_view.lead(simulated, [ADA]) == "1 simulated annotator, 1,234 votes."
+    assert people_view.lead(study(), []) == ""
+
+
+def test_what_can_be_done_depends_on_where_somebody_stands():
+    may = {status: people_view.may(replace(ADA, status=status)) for status in AnnotatorStatus}
+    assert may[AnnotatorStatus.ACTIVE] == ("pause", "exclude", "link", "erase")
+    assert may[AnnotatorStatus.PAUSED] == ("resume", "exclude", "link", "erase")
+    assert may[AnnotatorStatus.EXCLUDED] == ("include", "link", "erase")
+    assert may[AnnotatorStatus.ERASED] == ("erase",)  # of kept votes
+    assert people_view.may(replace(ADA, status=AnnotatorStatus.ERASED, done=0)) == ()
+    assert "let-in" in people_view.may(replace(ADA, step=Step.FAILED))
 
 
 def test_names_are_never_markup():
-    nasty = replace(ADA, name=NASTY)
-    pages = [
-        people_view.people_table(study(), [nasty], NASTY, NOW),
-        people_view.person_head(nasty),
-        people_view.effect(
-            replace(EFFECT, annotator=NASTY, models=(replace(EFFECT.models[0], model=NASTY),))
-        ),
-    ]
-    for page in pages:
-        assert "<img" not in page
-        assert 'x onerror="' not in page
-        assert "&lt;img" in page
+    models = (replace(EFFECT.models[0], model=NASTY),)
+    page = people_view.effect(replace(EFFECT, annotator=NASTY, models=models))
+    assert "<img" not in page
+    assert 'x onerror="' not in page
+    assert "&lt;img" in page
 
 
 @pytest.mark.parametrize("status", AnnotatorStatus)
 def test_every_status_is_explained(status):
-    assert "st-facts" in people_view.person_head(replace(ADA, status=status))
+    assert people_view.person_facts(replace(ADA, status=status))[0].endswith(".")
 
 
 def test_the_effect_in_words():

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from annotation.domain import ProtocolVersion
 from annotation.spec import StudySpec, Task
-from annotation.ui.protocol_panel import versions_table
+from annotation.ui.study_view import versions_table
 
 FIRST = ProtocolVersion(
     version=1,

@@ -1,77 +1,97 @@
-"""The Results page, without a browser."""
+"""The Results page over HTTP: the tab that is asked for, its tables, its pictures."""
 
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime
 
-import gradio as gr
-from study_factory import answer_all, joined
+import pandas as pd
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from made_ballots import random_votes
+from made_results import SCIENCE, Page
+from study_factory import answer_all, joined, let_answer
 
 from annotation.domain import Answer
 from annotation.errors import NotFoundError
+from annotation.study import exports
 from annotation.study.labelling import join, next_items, vote
 from annotation.tasks.kind import NONE
-from annotation.ui import results
+from annotation.ui import preview_pages, results
 from annotation.ui.results_data import ResultsCache
 
-
-def look(context, chosen=""):
-    return results._look(context, ResultsCache(context.store, context.fit), chosen)
+PAGE = "/studio/results"
 
 
-def test_the_page_never_refreshes_by_itself(context):
-    with gr.Blocks(analytics_enabled=False) as demo:
-        results.render(context)
-    assert not [block for block in demo.blocks.values() if isinstance(block, gr.Timer)]
+def reader(context) -> TestClient:
+    app = FastAPI()
+    for pages in (results, preview_pages):
+        app.include_router(pages.router(context))
+    return TestClient(app)
 
 
 def test_without_a_study_the_page_says_where_to_make_one(context):
-    selector, head, body, *_ = look(context)
-    assert selector.value is None
-    assert "No study yet" in head
-    assert body.visible is False
+    page = reader(context).get(PAGE).text
+    assert "There is no study yet" in page
+    assert 'href="/studio/new"' in page
 
 
-def test_without_votes_nothing_but_that_is_shown(context, study):
-    selector, head, body, *rest = look(context)
-    assert selector.value == study.id
-    assert "There are no votes yet" in head
-    assert body.visible is False
-    assert rest == [gr.skip()] * len(rest)
+def test_without_votes_nothing_but_what_is_missing_is_shown(context, study):
+    page = reader(context).get(PAGE, params={"study": study.id}).text
+    assert "Nobody has answered yet" in page
+    assert "<table" not in page
+    assert ".csv" not in page
 
 
-def test_votes_are_shown(context, store, study):
+def test_votes_are_shown_a_tab_at_a_time(context, store, study):
     now = datetime.now(UTC)
     anna = join(store, study.token, "Anna").annotator
     for item in next_items(store, anna, "tab", 8, now):
         answer = Answer(id=str(uuid.uuid4()), item=item.item, answer=NONE, tab="tab")
         vote(store, anna, answer, now)
-    _, head, body, _, rates, agreement, annotators, kappas, *rest = look(context)
-    quality, views, carry_over, models, detection, *_ = rest
-    assert "8 votes of 1 annotator" in head
-    assert body.visible is True
-    assert "0 / 8" not in rates
-    assert "only one annotator has voted" in agreement
-    assert kappas.visible is False
-    assert "Anna" in annotators
-    assert "No catch trials or gold items in this study" in quality
-    assert views.visible is True  # each original came once by each of two models
-    assert "Carry-over" in carry_over
-    assert "every vote says the same" in models
-    assert detection.visible is False
+    client = reader(context)
+    pages = {
+        tab: client.get(PAGE, params={"study": study.id, "tab": tab}).text
+        for tab in ("share", "agreement", "people", "checks", "detection", "nonsense")
+    }
+    assert "8 votes of 1 annotator" in pages["share"]
+    assert "Only one annotator has voted" in pages["agreement"]
+    assert "Anna" in pages["people"]
+    assert "Anna" not in pages["checks"]
+    assert "No catch trials or gold items in this study" in pages["checks"]
+    assert "here none can" in pages["detection"]
+    assert pages["nonsense"] == pages["share"]
+    for tab, page in pages.items():
+        current = [a for name, a in Page(page).tags if a.get("aria-current")]
+        assert len(current) == 1
+        assert tab == "nonsense" or current[0]["href"].endswith(f"tab={tab}")
 
 
-def test_people_come_before_simulations_and_a_choice_before_both(context, make_study):
-    people, simulated = make_study(name="people"), make_study(name="simulated", simulated=True)
-    assert look(context)[0].value == people.id
-    assert look(context, simulated.id)[0].value == simulated.id
-    assert look(context, "nowhere")[0].value == people.id
+def test_pictures_tables_and_what_there_is_not(context, store, images, study):
+    let_answer(store, images, study, lambda seen: seen["class_name"])
+    client = reader(context)
+    page = Page(client.get(PAGE, params={"study": study.id}).text)
+    sources = [a["src"] for name, a in page.tags if name == "img"]
+    assert len(sources) >= 2
+    picture = client.get(sources[0])
+    assert picture.headers["content-type"] == "image/png"
+    assert "immutable" in picture.headers["cache-control"]
+    assert client.get(f"/studio/seen/{study.id}/{'0' * 64}").status_code == 404
+    assert client.get(f"/studio/seen/{study.id}/..%2Fstudies.db").status_code in (404, 422)
+    links = [a["href"] for name, a in page.tags if name == "a" and "download" in a]
+    assert f"{PAGE}/{study.id}/rates.csv" in links
+    for link in links:
+        assert client.get(link).text.strip()
+    assert client.get(f"{PAGE}/{study.id}/nothing.csv").status_code == 404
+    assert client.get(f"{PAGE}/nowhere/rates.csv").status_code == 404
 
 
 def test_the_page_opens_on_what_people_have_voted_on(context, store, make_study):
     voted, _, silent = (make_study(name=name) for name in ("voted", "tried", "silent"))
     answer_all(store, joined(store, voted, "Anna")[0])
-    assert look(context)[0].value == voted.id
-    assert look(context, silent.id)[0].value == silent.id
+    client = reader(context)
+    assert "voted" in client.get(PAGE).text
+    assert "silent" in client.get(PAGE, params={"study": silent.id}).text
 
 
 def test_what_goes_wrong_is_said_on_the_page(context, study, monkeypatch):
@@ -79,6 +99,48 @@ def test_what_goes_wrong_is_said_on_the_page(context, study, monkeypatch):
         raise NotFoundError("It is <gone>.")
 
     monkeypatch.setattr(ResultsCache, "get", fail)
-    _, head, body, *_ = look(context)
-    assert "It is &lt;gone&gt;." in head
-    assert body.visible is False
+    page = reader(context).get(PAGE, params={"study": study.id}).text
+    assert "It is &lt;gone&gt;." in page
+
+
+@pytest.fixture
+def with_import(context):
+    votes = random_votes().assign(study="Paper")
+    science = replace(
+        SCIENCE, import_names=lambda: {"paper": "Paper"}, read_import=lambda key: read(key, votes)
+    )
+    return replace(context, science=science)
+
+
+def read(key: str, votes: pd.DataFrame) -> tuple[str, pd.DataFrame, int]:
+    if key != "paper":
+        raise SCIENCE.trouble(f"There is no import {key!r}.")
+    return "Paper", votes, 1
+
+
+def test_imported_votes_get_what_collected_ones_do(with_import):
+    client = reader(with_import)
+    page = str(Page(client.get(PAGE, params={"study": "import:paper", "tab": "agreement"}).text))
+    assert "Krippendorff's α" in page
+    assert "Human ceiling" in page
+    assert "imported" in page
+    assert "Paper" in str(Page(client.get(PAGE).text))  # nothing else to open with
+    rates = client.get(f"{PAGE}/import:paper/rates.csv").text
+    assert rates.startswith("model,")
+    assert "There is no import" in client.get(PAGE, params={"study": "import:no"}).text
+
+
+def test_imported_votes_are_offered_beside_a_study(with_import, study):
+    page = Page(reader(with_import).get(PAGE, params={"study": study.id}).text)
+    assert any("study=import%3Apaper" in a.get("href", "") for _, a in page.tags)
+
+
+def test_the_lists_of_a_study_are_worked_out_once(context, store, study, monkeypatch):
+    asked = []
+    real = exports.list_facts
+    monkeypatch.setattr(exports, "list_facts", lambda lists: asked.append(1) or real(lists))
+    answer_all(store, joined(store, study, "Anna")[0])
+    client = reader(context)
+    for tab in ("share", "checks", "people"):
+        client.get(PAGE, params={"study": study.id, "tab": tab})
+    assert len(asked) == 1

@@ -7,7 +7,7 @@ from made_ballots import random_votes, table, vote, votes_of
 from made_results import NASTY, Page, results_of, study
 
 from annotation.spec import Task
-from annotation.ui import results_quality, results_view
+from annotation.ui import results_quality, results_tabs, results_view
 from annotation.votes.quality import SAME_ANSWER
 
 
@@ -43,9 +43,9 @@ PAIR = results_of(
     ),
 )
 SECTIONS = (
-    results_quality.quality,
+    results_tabs.checks,
     results_quality.carry_over,
-    results_quality.models_of_votes,
+    results_quality.reliability,
     results_view.annotators,
 )
 
@@ -57,7 +57,7 @@ def test_no_section_shows_what_is_not_a_number(section, results):
 
 
 def test_known_answers_and_the_bias_they_show():
-    text = str(Page(results_quality.quality(TRIALS)))
+    text = str(Page(results_tabs.checks(TRIALS)))
     for words in (
         "p0 catch, clear original 2 / 4 15% to 85%",
         "p0 catch, noise 1 / 2 9% to 91%",
@@ -79,7 +79,7 @@ def test_the_table_of_annotators_has_trials_in_its_last_columns():
     text = str(Page(results_view.annotators(TRIALS)))
     assert "Clear Noise Gold Repeat κ" in text
     assert "50% 50% 100% 1.00 p1" in text
-    assert "Same Different Gold" in str(Page(results_view.annotators(PAIR)))
+    assert "Largest change Different Al" in str(Page(results_view.annotators(PAIR)))
 
 
 def test_a_share_or_kappa_that_is_missing_says_why():
@@ -91,7 +91,7 @@ def test_a_share_or_kappa_that_is_missing_says_why():
     text = str(Page(results_view.annotators(results_of(study(), table(one_answer)))))
     assert f"100% – ({SAME_ANSWER})" in text
     text = str(Page(results_view.annotators(PLAIN)))
-    assert "points – – – – p1" in text
+    assert "points p1" in text
     assert "Gold: not in this study. Repeat κ: not in this study." in text
     assert "Noise: none answered yet. Gold: not in this study." in str(
         Page(results_view.annotators(EMPTY))
@@ -106,16 +106,16 @@ def test_who_is_excluded_keeps_a_row_for_their_trials():
 
 
 def test_what_is_not_in_a_study_is_said_in_words():
-    text = results_quality.quality(PLAIN)
+    text = results_tabs.checks(PLAIN)
     assert "No catch trials or gold items in this study" in text
     assert "No repeats in this study" in text
-    assert "No catch trials have been answered yet" in results_quality.quality(EMPTY)
-    assert "no repeat has been answered yet" in results_quality.quality(EMPTY)
+    assert "No catch trials have been answered yet" in results_tabs.checks(EMPTY)
+    assert "no repeat has been answered yet" in results_tabs.checks(EMPTY)
     assert results_quality.carry_over(EMPTY) == ""
 
 
 def test_pairs_have_no_none():
-    text = str(Page(results_quality.quality(PAIR)))
+    text = str(Page(results_tabs.checks(PAIR)))
     assert "catch, different 0 / 1" in text
     assert "none" not in text.lower().replace("none of these trials", "")
 
@@ -132,12 +132,12 @@ def test_views_have_rates_or_a_word_on_why_not():
 def test_models_and_what_is_not_settled():
     votes = random_votes(missing=0.3)
     found = results_of(study(), votes)
-    text = str(Page(results_quality.models_of_votes(found)))
+    text = str(Page(results_quality.reliability(found) + results_quality.unsettled(found)))
     people = found.reliability.people.iloc[0]
     assert f"p0 {people['n_votes']} {people['one_coin']:.0%} {people['full']:.0%}" in text
     assert f"{len(found.reliability.disagreements)} of {found.reliability.n_compared}" in text
     assert f"no majority yet {found.open_questions['too_few']}" in text
-    assert "every vote says the same" in results_quality.models_of_votes(
+    assert "every vote says the same" in results_quality.reliability(
         results_of(study(), votes_of({"m/1": "ccc"}))
     )
 

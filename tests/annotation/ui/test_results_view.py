@@ -1,6 +1,5 @@
 """What the Results page says, from votes made here."""
 
-import base64
 import csv
 import io
 from dataclasses import replace
@@ -12,9 +11,14 @@ import pytest
 from made_ballots import random_votes, table, vote, votes_of
 from made_results import NASTY, Page, results_of, study
 
+from annotation.design.candidates import CandidateList
+from annotation.design.list_facts import list_facts
 from annotation.domain import TargetTest
 from annotation.spec import Task
-from annotation.ui import results_view
+from annotation.tasks.kind import Scale
+from annotation.ui import results_tabs, results_view
+from annotation.ui.results_tabs import TABS
+from semsim.reporting.glossary import glossary
 
 
 def pair_votes():
@@ -31,45 +35,39 @@ def pair_votes():
 RECOGNITION = results_of(study(), random_votes())
 PAIR = results_of(study(Task.PAIR, n_items=30, n_decoys=10, votes_per_item=3), pair_votes())
 EMPTY = results_of(study(), votes_of({}))
-
-
-SECTIONS = (
-    results_view.head,
-    results_view.rates,
-    results_view.agreement,
-    results_view.annotators,
-    results_view.detection,
-    results_view.confusions,
-    results_view.downloads,
+LISTS = list_facts(
+    [
+        CandidateList(classes=("a", "x"), true_position=0, true_rank=1, forced=False),
+        CandidateList(classes=("b", "x"), true_position=0, true_rank=1, forced=False),
+    ]
 )
 
 
-def test_the_head_counts_what_has_been_collected():
-    text = str(Page(results_view.head(RECOGNITION)))
-    for words in ("Made", "running", "300 votes of 5 annotators", "60 of 60 reconstructions seen"):
+SECTIONS = (
+    *(lambda results, tab=tab: "".join(results_tabs.shown(results, tab)) for tab in TABS),
+    results_view.confusions,
+)
+
+
+def test_the_facts_count_what_has_been_collected():
+    text = results_view.facts(RECOGNITION)
+    for words in ("300 votes of 5 annotators", "60 of 60 reconstructions seen"):
         assert words in text
     assert "60 with all 5 votes" in text
-    assert "Votes are still missing" not in text
-    assert "simulated" not in text
+    assert "Votes are still missing" not in str(results_view.remarks(RECOGNITION))
 
 
-def test_the_head_warns_of_few_items_missing_votes_and_simulation():
-    assert "3 of 3 models have fewer than 100 decided items" in results_view.head(RECOGNITION)
+def test_few_items_and_missing_votes_are_said():
+    assert "3 of 3 models have fewer than 100 decided items" in str(
+        results_view.remarks(RECOGNITION)
+    )
     more = replace(RECOGNITION, study=study(n_items=61))
-    assert "Votes are still missing" in results_view.head(more)
-    simulated = replace(RECOGNITION, study=study(simulated=True))
-    assert "simulated annotators" in results_view.head(simulated)
+    assert "Votes are still missing" in str(results_view.remarks(more))
 
 
 def test_decoys_are_not_missing_from_the_rates():
-    assert "20 of 20 reconstructions seen" in results_view.head(PAIR)
-    assert "Votes are still missing" not in results_view.head(PAIR)
-
-
-def test_no_votes_yet_is_said_in_words():
-    text = str(Page(results_view.head(EMPTY)))
-    assert "There are no votes yet" in text
-    assert "decided items" not in text
+    assert "20 of 20 reconstructions seen" in results_view.facts(PAIR)
+    assert "Votes are still missing" not in str(results_view.remarks(PAIR))
 
 
 @pytest.mark.parametrize("section", SECTIONS)
@@ -83,9 +81,8 @@ def test_no_section_shows_what_is_not_a_number(section, results):
 def test_rates_have_intervals_and_ranks_ranges():
     text = str(Page(results_view.rates(RECOGNITION)))
     row = RECOGNITION.rates.iloc[0]
-    assert (
-        f"{row['model']} not kept 20 / 20 {row['rate']:.0%} [{100 * row['rate_low']:.0f}, " in text
-    )
+    assert f"{row['model']} not kept {row['rate']:.0%} [{100 * row['rate_low']:.0f}, " in text
+    assert "20 / 20" in text
     assert f"1 ({row['rank_low']:g} to {row['rank_high']:g})" in text
 
 
@@ -93,18 +90,18 @@ def test_each_model_says_how_good_its_target_is():
     tests = {"m": TargetTest(accuracy=0.71, n_classes=47, at_chance=False)}
     seen = votes_of({f"m/{n}": "ddd" for n in range(24)})
     text = str(Page(results_view.rates(results_of(study(targets=tests), seen))))
-    assert "m 71% right (chance 2%) 24 / 24" in text
+    assert "m 71% right (chance 2%) 0%" in text
     two = pd.concat(
         [seen, seen.assign(attack="prior", item="again " + seen["item"])], ignore_index=True
     )
     text = str(Page(results_view.rates(results_of(study(targets=tests), two))))
-    assert text.count("71% right (chance 2%) 24 / 24") == 2
+    assert text.count("71% right (chance 2%) 0%") == 2
 
 
 def test_a_rate_of_nothing_is_not_certain_and_the_note_says_how():
     nobody = results_of(study(), votes_of({f"m/{n}": "ddd" for n in range(24)}))
     text = str(Page(results_view.rates(nobody)))
-    assert "m not kept 24 / 24 0% [0, 14] 0% [0, 14]" in text
+    assert "m not kept 0% [0, 14] 0% [0, 14] 24 / 24" in text
     assert "Wilson's score interval" in text
 
 
@@ -161,14 +158,11 @@ def test_every_text_from_people_is_escaped():
 
 
 def test_downloads_are_the_tables():
-    links = [tag for name, tag in Page(results_view.downloads(PAIR)).tags if name == "a"]
-    names = [link["download"] for link in links]
-    assert names[-1] == "signal-detection.csv"
-    assert "rates.csv" in names
-    content = base64.b64decode(links[0]["href"].partition("base64,")[2]).decode()
+    found = results_view.tables(PAIR)
+    assert list(found)[-1] == "signal-detection"
+    content = results_view.csv(found["rates"])
     assert list(pd.read_csv(io.StringIO(content)).columns) == list(PAIR.rates.columns)
-    confusion = links[names.index("confusion.csv")]["href"].partition("base64,")[2]
-    assert "decoy,same," in base64.b64decode(confusion).decode()
+    assert "decoy,same," in results_view.csv(found["confusion"])
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
@@ -179,16 +173,54 @@ def test_no_cell_is_a_command_to_a_spreadsheet(start):
          "class_name": nasty, "answer": nasty}
         for row in random_votes(originals=12).to_dict("records")
     ]  # fmt: skip
-    page = Page(results_view.downloads(results_of(study(), table(rows))))
-    contents = [
-        base64.b64decode(tag["href"].partition("base64,")[2]).decode()
-        for name, tag in page.tags
-        if name == "a"
-    ]
+    found = results_view.tables(results_of(study(), table(rows)))
+    contents = [results_view.csv(one) for one in found.values()]
     cells = [cell for text in contents for row in csv.reader(io.StringIO(text, newline=""))
              for cell in row]  # fmt: skip
     assert [cell for cell in cells if cell.startswith(nasty)] == []
     assert len([cell for cell in cells if cell.startswith(f"'{nasty}")]) > 20
+
+
+def test_an_interval_is_a_place_on_a_line():
+    page = results_view.rates(RECOGNITION)
+    row = RECOGNITION.rates.iloc[0]
+    assert f"--low:{row['rate_low']:.4g}" in page
+    assert f"--at:{row['rate']:.4g}" in page
+    assert "--guess" not in page
+    on_scale = results_view.interval(3.0, 2.0, 4.0, Scale(levels=5, threshold=3.0))
+    assert on_scale == (0.5, 0.25, 0.75)
+    assert results_view.interval(0.5, float("nan"), float("nan")) == (0.5, 0.5, 0.5)
+    assert results_view.interval(float("nan"), 0, 1) == results_view.DASH
+
+
+def test_a_line_stands_where_somebody_is_who_sees_only_the_lists():
+    page = results_view.rates(replace(RECOGNITION, lists=LISTS))
+    assert page.count("--guess:1.0") == len(RECOGNITION.rates)
+    assert "100.0%, who sees only the lists" in page
+
+
+def test_a_table_of_shares_is_darker_where_there_is_more():
+    shares = pd.DataFrame({"cat": [0.75, np.nan], "<b>": [0.25, 1.0]}, index=["cat", "dog"])
+    page = results_view.heat("Answers", shares, "{:.0%}")
+    assert page.count("--heat") == 3
+    assert 'style="--heat:0.75">75%<' in page
+    assert "&lt;b&gt;" in page
+    square = results_view.heat("Pairs", shares.set_axis(["cat", "dog"], axis=1), "{:.2f}")
+    assert "1 · cat" in square
+    assert '<th scope="col">2</th>' in square
+
+
+def test_words_a_student_cannot_know_are_in_the_glossary():
+    assert set(results_view.TERMS.values()) <= set(glossary())
+    page = results_view.agreement(RECOGNITION)
+    assert 'data-term="alpha">Krippendorff&#39;s α<' in page
+    assert 'data-term="target">Target on its test<' in results_view.rates(RECOGNITION)
+
+
+def test_a_name_that_tells_its_attack_tells_it_once():
+    assert results_view.shown_name("a/none/prior · prior") == "a/none/prior"
+    assert results_view.shown_name("a/none · prior") == "a/none · prior"
+    assert results_view.shown_name("plain") == "plain"
 
 
 def test_numbers_are_short_and_missing_ones_a_dash():

@@ -94,7 +94,7 @@ def test_a_wrong_password_is_said_and_guessing_is_slow(store, images, make_study
     assert attempt("wrong", study=other).status_code == 403
     assert attempt("right", "10.0.0.2").status_code == 303
     assert waits == [1, 2, 4]
-    assert attempt("right").status_code == 303
+    assert attempt("right").status_code == 409  # the name is taken by now
     assert waits == [1, 2, 4, 8]
 
 
@@ -120,7 +120,8 @@ def test_the_join_page_knows_who_is_signed_in(app, join, make_study):
 def test_signing_out_ends_the_session_on_the_server(join, make_study):
     browser = join(make_study())
     token = browser.cookies["semsim_session"]
-    assert browser.post("/sign-out").headers["location"] == "/signed-out"
+    assert "You are signed out" in browser.post("/sign-out").text
+    assert browser.post("/sign-out").headers["location"] == "/signed-out"  # once is enough
     browser.cookies.set("semsim_session", token)
     assert browser.get("/api/study").status_code == 401
 
@@ -135,6 +136,7 @@ def test_signing_out_ends_the_session_on_the_server(join, make_study):
         ("POST", "/api/undo", {"id": str(uuid.uuid4())}),
         ("POST", "/api/heartbeat", {"tab": "t", "items": []}),
         ("POST", "/api/release", {"tab": "t", "items": []}),
+        ("POST", "/api/link", None),
     ],
 )
 def test_nothing_is_told_to_or_taken_from_strangers(app, make_study, method, path, body):
@@ -145,12 +147,10 @@ def test_nothing_is_told_to_or_taken_from_strangers(app, make_study, method, pat
 
 
 def test_the_study_is_described_for_its_annotator(join, make_study):
-    study = make_study(
-        image_scale=6, title="Small pictures", interpolation="smooth", background="black"
-    )
+    study = make_study(image_scale=6, title="Small pictures", view="smooth", background="black")
     about = join(study).get("/api/study").json()
     assert about["name"] == "Small pictures"
-    assert (about["interpolation"], about["background"]) == ("smooth", "black")
+    assert (about["view"], about["background"]) == ("smooth", "black")
     assert (about["step"], about["place"]) == ("main", None)
     assert about["task"] == "recognition"
     assert about["image_scale"] == 6

@@ -92,7 +92,7 @@ def test_accounts_are_for_administrators(path):
 def test_an_annotator_gets_nowhere_else():
     assert anna().get("/studio/config").status_code == 401
     assert anna().get("/admin").status_code == 401
-    assert passes(anna(), "/label/theme.css")
+    assert passes(anna(), "/label/worker.js")
 
 
 def test_with_local_everything_is_open():
@@ -146,7 +146,7 @@ def test_the_labelling_page_needs_a_session_that_the_store_knows(session):
     browser.cookies.set(ANNOTATOR_COOKIE, session)
     assert browser.get("/label").headers["location"] == "/signed-out"
     assert browser.get("/label/").headers["location"] == "/signed-out"
-    assert browser.get("/label/theme.css").status_code == 401
+    assert browser.get("/label/worker.js").status_code == 401
     assert browser.post("/label/gradio_api/cancel").status_code == 401
     assert passes(anna(), "/label")
 
@@ -163,10 +163,8 @@ def test_where_the_database_does_not_answer_nobody_labels():
     assert anna(annotator=broken).get("/label").status_code == 503
 
 
-@pytest.mark.parametrize(
-    "path", ["", "/", "/assets/index.js", "/static/js/x.js", "/theme.css", "//assets/x.js"]
-)
-def test_the_labelling_page_gets_its_files(path):
+@pytest.mark.parametrize("path", ["", "/", "/worker.js", "//worker.js"])
+def test_the_labelling_page_gets_what_it_needs(path):
     assert passes(anna(), f"http://lab.example.org/label{path}")
 
 
@@ -191,7 +189,10 @@ def test_the_labelling_page_gets_its_files(path):
         "run/predict",
         "static/%2e%2e/config",
         "stream/x",
-        "theme.css/x",
+        "theme.css",
+        "assets/index.js",
+        "static/js/x.js",
+        "worker.js/x",
         "undo-vibe-edit",
         "upload",
     ],
@@ -204,7 +205,14 @@ def test_the_labelling_page_gets_nothing_else(path):
 
 def test_nothing_is_sent_to_the_labelling_page():
     assert anna().post("/label").status_code == 404
-    assert anna().post("/label/assets/x.js").status_code == 404
+    assert anna().post("/label/worker.js").status_code == 404
+
+
+def test_the_labelling_page_runs_no_script_but_those_of_this_server():
+    policy = anna().get("/label").headers["content-security-policy"]
+    assert "script-src 'self';" in policy
+    assert "unsafe-eval" not in policy
+    assert "unsafe-eval" in local().get("/studio").headers["content-security-policy"]
 
 
 @pytest.mark.parametrize(
@@ -322,3 +330,15 @@ def test_scripts_are_asked_for_anew_after_an_update():
 
 def test_a_broken_cookie_is_no_cookie():
     assert client().get("/label/x", headers={"cookie": 'a="\x01; ]=;;'}).status_code == 401
+
+
+def test_who_comes_by_another_host_is_told_which_and_what_to_change():
+    reply = client().post("/login", headers={"origin": "https://lab.example.net"})
+    assert reply.status_code == 403
+    for said in ("'https://lab.example.net'", "'lab.example.org'", "Host $http_host"):
+        assert said in reply.json()["error"]
+    browser = local()
+    reply = browser.get("/studio/", headers={"host": "lab.example.org"})
+    assert reply.status_code == 403
+    assert "'lab.example.org'" in reply.json()["error"]
+    assert "--local" in reply.json()["error"]

@@ -14,7 +14,7 @@ from study_factory import questions_for
 from annotation.accounts.attempts import Clock
 from annotation.domain import Step, StudyStatus
 from annotation.errors import StoreError
-from annotation.store.tables import AnnotatorRow, EventRow
+from annotation.store.tables import AnnotatorRow, EventRow, PersonalLinkRow
 from annotation.study import labelling as studies
 from annotation.study.exports import export_votes
 from annotation.study.participants import erase, exclude, let_in, pause
@@ -37,10 +37,13 @@ def app(store, images):
 def join(app):
     def sign_in(study, name="Ada"):
         browser = TestClient(app, follow_redirects=False)
-        browser.arrived = browser.post(f"/join/{study.token}", data={"name": name})
+        form = {"link": links[study.id, name]} if (study.id, name) in links else {"name": name}
+        browser.arrived = browser.post(f"/join/{study.token}", data=form)
         assert browser.arrived.status_code == 303, browser.arrived.text
+        links[study.id, name] = browser.post("/api/link").json()["link"]
         return browser
 
+    links: dict[tuple[str, str], str] = {}  # whoever comes again comes by their own
     return sign_in
 
 
@@ -151,9 +154,9 @@ def test_a_wrong_answer_brings_the_instructions_back_and_uses_an_attempt(join, s
     send(browser, step="instructions")
     form = answers(store, browser, wrong=["guess"])
     again = send(browser, **form)
-    assert "Something was not as the instructions say" in again.text
+    assert "Some answers were not as the instructions say" in again.text
     assert "How to answer" in again.text
-    assert "You can try once" in again.text
+    assert "Tries left: 1." in again.text
     send(browser, **form)  # the very same form, from a page loaded before
     assert person(store).check_attempts == 1
     assert send(browser, **answers(store, browser)).headers["location"] == "/label"
@@ -166,7 +169,7 @@ def test_an_unanswered_question_is_no_attempt(join, store, make_study):
     del form["none"]
     reply = send(browser, **form)
     assert reply.status_code == 422
-    assert "1 is still open" in reply.text
+    assert "still open: 1." in reply.text
     assert person(store).check_attempts == 0
 
 
@@ -389,3 +392,107 @@ def test_forms_hold_no_control_characters(app, make_study, text):
     for form in ({"name": text}, {"PROLIFIC_PID": text}, {text: "x", "name": "Ada"}):
         reply = TestClient(app).post(f"/join/{study.token}", data=form)
         assert (reply.status_code, "control characters" in reply.text) == (422, True)
+
+
+# ------------------------------------------------------------------ personal links
+
+
+def test_a_taken_name_is_said_and_a_link_asked_for(app, join, make_study):
+    study = make_study()
+    join(study)
+    other = TestClient(app, follow_redirects=False)
+    told = other.post(f"/join/{study.token}", data={"name": "ADA"})
+    assert told.status_code == 409
+    assert "Somebody called Ada takes part already" in told.text
+    assert 'name="link"' in told.text
+    assert "semsim_session" not in other.cookies
+
+
+def test_a_personal_link_leads_to_where_somebody_is(app, join, store, make_study):
+    study = make_study(consent="Voluntary.")
+    first = join(study)
+    send(first, **CONSENT)
+    link = first.post("/api/link").json()["link"]
+    assert re.fullmatch(r"/me/[-\w]{32}", link)
+    other = TestClient(app, follow_redirects=False)
+    assert other.get(link).headers["location"] == "/begin"
+    assert "How to answer" in other.get("/begin").text
+    assert studies.who(store, first.cookies["semsim_session"]).name == "Ada"  # there, too
+
+
+def test_whoever_is_signed_in_is_not_made_somebody_else_by_a_link(join, store, make_study):
+    study = make_study()
+    ada, bea = join(study), join(study, "Bea")
+    link = ada.post("/api/link").json()["link"]
+    page = bea.get(link).text
+    assert "Continue as Ada?" in page
+    assert "Bea is signed in" in page
+    assert studies.who(store, bea.cookies["semsim_session"]).name == "Bea"
+    evil = bea.post(link, headers={"Origin": "http://evil"})
+    assert evil.status_code == 403
+    before = bea.cookies["semsim_session"]
+    assert bea.post(link).headers["location"] == "/label"
+    assert studies.who(store, bea.cookies["semsim_session"]).name == "Ada"
+    assert studies.who(store, before) is None
+
+
+def test_a_link_of_another_study_or_of_nobody_is_none(app, join, make_study):
+    study, other = make_study(), make_study("other")
+    link = join(other).post("/api/link").json()["link"]
+    for given in (link, "/me/x", "nonsense"):
+        told = TestClient(app).post(f"/join/{study.token}", data={"link": given})
+        assert told.status_code == 403
+        assert "no personal link of this study" in told.text
+    assert TestClient(app).get("/me/nonsense").status_code == 404
+
+
+def test_signing_out_says_how_to_come_back(app, join, make_study):
+    reply = join(make_study()).post("/sign-out")
+    assert reply.headers["clear-site-data"] == '"cache"'
+    assert reply.headers["cache-control"] == "no-store"
+    (link,) = set(re.findall(r"http://testserver(/me/[-\w]+)", reply.text))
+    other = TestClient(app, follow_redirects=False)
+    assert other.get(link).headers["location"] == "/label"
+
+
+def test_an_erased_person_comes_back_by_no_link(app, join, store, make_study):
+    study = make_study()
+    link = join(study).post("/api/link").json()["link"]
+    erase(store, study.id, "Ada", NOW, keep_votes=True)
+    assert TestClient(app).get(link).status_code == 404
+    assert store.read(lambda tx: tx.query(PersonalLinkRow).count()) == 0
+
+
+def test_nobody_becomes_a_recruit_by_their_id_as_a_name_or_the_other_way_round(app, make_study):
+    study = make_study()
+    TestClient(app).post(f"/join/{study.token}", data=PID)
+    TestClient(app).post(f"/join/{study.token}", data={"name": "Mia"})
+    for form in ({"name": "5f1e"}, {"PROLIFIC_PID": "Mia"}, {"participant": "5f1e"}):
+        reply = TestClient(app).post(f"/join/{study.token}", data=form)
+        assert reply.status_code == 409, form
+
+
+# ------------------------------------------------------------------ in which words
+
+
+def test_a_study_is_held_in_its_own_words(app, store, make_study):
+    texts = {
+        "page.lang": "de",
+        "join.start": "Los",
+        "consent.agree": "Ich mache mit",
+        "error.choose": "Bitte wählen.",
+        "error.taken": "{name} gibt es schon.",
+        "recognition.rules": "Hinsehen.\nAntworten.",
+        "signed_out.title": "Abgemeldet",
+    }
+    study = make_study(consent="Freiwillig.", texts=texts)
+    browser = TestClient(app)
+    page = browser.get(f"/join/{study.token}").text
+    assert '<html lang="de" dir="ltr">' in page
+    assert ">Los</button>" in page
+    assert "Ich mache mit" in browser.post(f"/join/{study.token}", data={"name": "Mia"}).text
+    assert "Bitte wählen." in browser.post("/begin", data={"step": "consent"}).text
+    assert "<li>Hinsehen.</li><li>Antworten.</li>" in browser.post("/begin", data=CONSENT).text
+    taken = TestClient(app).post(f"/join/{study.token}", data={"name": "mia"})
+    assert "Mia gibt es schon." in taken.text
+    assert "Abgemeldet" in browser.post("/sign-out").text

@@ -21,7 +21,7 @@ SAID = {
 
 async def told(request: Request) -> JSONResponse:
     names = [name for name in request.headers if "forwarded" in name]
-    return JSONResponse([request.client.host, request.url.scheme, names])
+    return JSONResponse([request.client.host, request.url.scheme, names, request.headers["host"]])
 
 
 def ask(trusted, client="127.0.0.1", headers=SAID):
@@ -30,18 +30,24 @@ def ask(trusted, client="127.0.0.1", headers=SAID):
 
 
 def test_nobody_is_believed_by_default_not_even_this_machine():
-    assert ask([]) == ["127.0.0.1", "http", []]
-    assert ask([], "::1") == ["::1", "http", []]
+    assert ask([]) == ["127.0.0.1", "http", [], "testserver"]
+    assert ask([], "::1") == ["::1", "http", [], "testserver"]
 
 
 @pytest.mark.parametrize("trusted", [["127.0.0.1"], ["127.0.0.0/8"], ["10.0.0.1", "127.0.0.1"]])
 def test_whoever_was_named_is_believed(trusted):
-    host, scheme, _ = ask(trusted)
-    assert (host, scheme) == ("203.0.113.7", "https")
+    client, scheme, _, host = ask(trusted)
+    assert (client, scheme, host) == ("203.0.113.7", "https", "evil.example")
+
+
+def test_of_several_hosts_the_one_of_the_nearest_web_server_counts():
+    said = {"X-Forwarded-Host": "evil.example, lab.example.org"}
+    assert ask(["127.0.0.1"], headers=said)[3] == "lab.example.org"
+    assert ask(["127.0.0.1"], headers={})[3] == "testserver"
 
 
 def test_others_are_not_believed_where_somebody_was_named():
-    assert ask(["10.0.0.1"]) == ["127.0.0.1", "http", []]
+    assert ask(["10.0.0.1"]) == ["127.0.0.1", "http", [], "testserver"]
 
 
 def test_what_a_client_says_before_the_proxy_adds_its_part_is_not_believed():

@@ -16,6 +16,8 @@ from annotation.domain import StudyStatus
 from annotation.spec import Task
 from annotation.study.labelling import set_status
 from annotation.tasks import KINDS
+from annotation.tasks.wording import USUAL
+from annotation.web import label_page
 from annotation.web.page_api import _join_page, _step_page
 from annotation.web.recruiting import Recruit, code_address
 from annotation.web.templates import fill
@@ -63,7 +65,7 @@ def steps(study, text=""):
         "again": check_page(study, asked, 1, reminders=[text or asked[0].reminder]),
         "declined": step_page(study, "declined"),
         "failed": step_page(study, "failed"),
-        "stopped": step_page(study, "stopped", title=text, text=text),
+        "stopped": step_page(study, "stopped", why="paused"),
         "thanks": step_page(study, "thanks", code=text, goes_to=f"https://x.example/{text}"),
     }
 
@@ -92,24 +94,40 @@ def accounts(text):
             problem=text,
         ),
         "link": fill("link.html", link=text, told=text, days=7),
-        "bar": fill("account_bar.html", account=me),
+        "frame": fill(
+            "frame.html",
+            account=me,
+            groups=[],
+            studies=[],
+            study=None,
+            imports={text: text},
+            brought=text,
+            show_imports=("",),
+            at="",
+            running=[],
+        ),
         "message": fill("message.html", title=text, text=text),
     }
 
 
 def test_every_text_is_escaped_everywhere(make_study):
-    texts = {"consent": NASTY, "instructions": NASTY, "title": NASTY, "check": True}
-    study = make_study(**texts, password=NASTY)
+    own = {"consent": NASTY, "instructions": NASTY, "title": NASTY, "check": True}
+    study = make_study(**own, password=NASTY, texts=dict.fromkeys(USUAL, NASTY))
+    say, about = study.spec.wording, label_page.shown(study.spec)
     recruit = Recruit(NASTY, {"participant": NASTY})
     pages = {
         "join": join_page(study, signed_in_as=NASTY, name=NASTY, problem=NASTY),
         "recruit": join_page(study, recruit, problem=NASTY),
+        "signed out": fill("signed_out.html", say=say, name=NASTY, link=NASTY),
+        "personal": fill("personal.html", say=say, address="/me/x", name=NASTY, other=NASTY),
+        "label": label_page.page(about).body.decode(),
         **steps(study, NASTY),
         **accounts(NASTY),
     }
     for name, page in pages.items():
-        assert not [one for one in Elements(page).all("script") if "src" not in one], name
-        assert NASTY in unescape(page) or name in ("declined", "failed"), name
+        inside = [one for one in Elements(page).all("script") if "src" not in one]
+        assert [one["type"] for one in inside] == ["application/json"] * (name == "label"), name
+        assert NASTY in unescape(page), name
         assert "alert('x')" not in page, name
         assert "&amp;" not in page, f"{name} escapes twice"
 
@@ -121,7 +139,7 @@ def test_a_template_without_a_value_it_asks_for_is_an_error():
 
 def test_every_template_of_a_page_is_a_page(make_study):
     for page in [*steps(make_study(**FULL)).values(), *accounts("Ada").values()][:-2]:
-        assert page.startswith('<!doctype html><html lang="en"><head><meta charset="utf-8">')
+        assert re.match(r'<!doctype html><html lang="en"( dir="ltr")?><head><meta charset=', page)
 
 
 def test_line_breaks_beside_tags_and_values_are_nothing_and_others_spaces():
@@ -221,7 +239,7 @@ def test_the_instructions_come_again_after_a_wrong_answer_only(make_study):
     again = check_page(study, asked, 1, reminders=[asked[0].reminder])
     assert "How to answer" in again
     assert asked[0].reminder in unescape(again)
-    assert "once" in again
+    assert "Tries left: 1." in again
 
 
 def test_no_option_of_the_questions_is_marked(make_study):

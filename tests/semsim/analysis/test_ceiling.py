@@ -2,10 +2,11 @@ import math
 
 import numpy as np
 import pytest
+from made_ballots import random_votes
 from made_votes import evidence, scores_of, votes_of
 from scipy import stats
 
-from semsim.analysis.ceiling import MOST_SPLITS, human_ceiling, splits
+from semsim.analysis.ceiling import MOST_SPLITS, ceiling_of_votes, human_ceiling, splits
 from semsim.analysis.evidence import gather
 from semsim.analysis.layout import layout_of
 from semsim.analysis.model_intervals import bonett_wright, kendall_score
@@ -91,3 +92,11 @@ def test_people_who_share_no_image_have_no_ceiling():
     recognised[1::2, 1] = np.nan
     ceiling = human_ceiling(recognised, LAYOUT, DRAWN)
     assert "no split of the annotators" in ceiling.undefined
+
+
+def test_a_table_of_votes_has_the_ceiling_of_its_evidence():
+    votes = random_votes(models=4)
+    found = gather(votes, scores_of({}), ())
+    assert ceiling_of_votes(votes) == ceiling_of(found)
+    trials = votes.assign(status="quality")
+    assert ceiling_of_votes(trials).undefined == "there are no votes yet"

@@ -46,7 +46,7 @@ def test_undecided_images_and_halves_are_counted():
     recognised[0] = [1, 1, 0, 0]
     recognised[1] = np.nan
     found = replace(found, recognised=recognised)
-    assert "2 of 12 images are undecided under the rule 'majority'" in notes(found)
+    assert "2 of 12 images are undecided under the rule 'Majority of votes'" in notes(found)
     half = replace(QUICK, headline="mean-response")
     assert "1 image has a human score of exactly one half" in notes(found, half)
     assert "1 of 12 images is undecided" in notes(found, half)
@@ -54,7 +54,7 @@ def test_undecided_images_and_halves_are_counted():
 
 def test_an_undefined_headline_says_why():
     found = replace(evidence(n_models=3, n_originals=4), recognised=np.full((12, 5), np.nan))
-    assert "'majority' is undefined: no image has 3 votes that agree" in notes(found)
+    assert "'Majority of votes' is undefined: no image has 3 votes that agree" in notes(found)
 
 
 def test_infinite_scores_and_sets_are_told():

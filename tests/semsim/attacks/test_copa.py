@@ -5,7 +5,7 @@ import torch
 from made_linear import CLOSED, FIRST_OPEN, SECOND_OPEN, leak, net, picture
 from torch import nn
 
-from semsim.attacks.copa import Copa, through_activation
+from semsim.attacks.copa import Copa, folds, has_pull_back, through_activation
 from semsim.attacks.linear.chain import chain_of
 from semsim.attacks.linear.least_squares import Search
 from semsim.attacks.linear.recursion import invert
@@ -96,6 +96,25 @@ def test_the_pull_back_constraint_lets_the_first_layer_agree():
     bound, free = Copa().inversion(seen), Copa(pull_back=False).inversion(seen)
     assert bound.residuals[0] < 0.5 * free.residuals[0]
     assert max(bound.residuals[1], free.residuals[1]) < 1e-2
+
+
+def test_the_papers_condition_leaves_the_constraint_out_where_the_weight_before_folds():
+    model = net(SECOND_OPEN)
+    whole = chain_of(leak(model, picture())).stages[0]
+    assert has_pull_back(whole)
+    assert not folds(whole)
+    with torch.no_grad():
+        first = next(layer for layer in model.modules() if isinstance(layer, nn.Conv2d))
+        first.weight[:, 2] = 0  # a channel that nothing sees
+    seen = leak(model, picture())
+    assert folds(chain_of(seen).stages[0])
+    paper, free, ours = (
+        Copa(full_rank=full, pull_back=bound).inversion(seen)
+        for full, bound in ((True, True), (False, False), (False, True))
+    )
+    assert torch.equal(paper.image, free.image)
+    assert not torch.equal(paper.image, ours.image)
+    assert ours.residuals[0] < free.residuals[0]
 
 
 def test_it_leaves_a_start_where_a_leaky_relu_bends():

@@ -30,6 +30,11 @@ DEMO = Path(__file__).resolve().parents[3] / "data/demo"
 KINDS = {"sets": Symbols()("test"), "pairs": FaceOrNot()("test")}
 
 
+# The other three strategies end at the cap of epochs instead.
+LEARNED = ("none", "crop-flip", "pruning", "noise")
+STRENGTHS = {"pruning": ("rate", 0.7), "noise": ("std", 0.001)}  # of the paper
+
+
 def sets_of(kind):
     return [read_set(folder) for folder in sorted((DEMO / kind).glob("*"))]
 
@@ -76,13 +81,23 @@ def test_targets_have_learned_or_are_marked_and_one_is_kept_in_three_stages(sets
         marked = facts_of_test(target["accuracy"], target["n_test"], target["n_classes"])
         assert target | marked == target
     undefended = [t for name, t in targets.items() if name.split("/")[1] == "none"]
-    assert all(target["accuracy"] >= target["train"]["until"] for target in undefended)
+    learned = [t for name, t in targets.items() if name.split("/")[1] in LEARNED]
+    assert len(learned) == 2 * len(LEARNED) + len(STAGES)
+    assert all(target["accuracy"] >= target["train"]["until"] for target in learned)
     stages = sorted(
         target["accuracy"]
         for target in undefended
         if target["architecture"]["settings"]["activation"] == "silu"
     )
     assert stages == pytest.approx([0.3, 0.7, 0.97], abs=0.1)
+
+
+def test_pruning_and_noise_are_recorded_at_the_strength_that_the_paper_names(sets):
+    told = {
+        found.run["target"]["strategy"]["name"]: found.run["target"]["strategy"] for found in sets
+    }
+    for name, (setting, strength) in STRENGTHS.items():
+        assert told[f"gradient-{name}"]["settings"][setting] == strength
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -159,9 +174,10 @@ def test_the_demo_is_two_architectures_under_seven_strategies_and_stages_of_trai
 
 def test_strategies_are_at_the_strength_that_the_paper_names():
     strategies = plans(TOY)["sets"][0].campaign.strategies
-    for name in ("pruning", "noise"):
+    for name, (setting, strength) in STRENGTHS.items():
         assert name in strategies
         defence = make(STRATEGIES["paper"][name])
+        assert getattr(defence, setting) == strength
         gradient = torch.linspace(0.1, 1, 10)
         (shared,) = defence.gradients((gradient,), torch.Generator().manual_seed(0), "attack")
         assert not torch.equal(shared, gradient)

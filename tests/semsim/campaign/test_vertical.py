@@ -26,6 +26,28 @@ def test_cafe_ends_in_a_reconstruction_set(tmp_path):
     assert (originals - pictures).square().mean() < 0.02
 
 
+def test_a_trained_vertical_target_is_attacked_under_its_strategy(tmp_path):
+    run = VerticalRun(
+        name="trained",
+        dataset="symbols:size=16,train_per_class=2,test_per_class=1",
+        attack="cafe:steps=20",
+        images=4,
+        batch=2,
+        strategy="crop-flip",
+        train="epochs=2,lr=0.01",
+    )
+    found = read_set(attack_vertical(run, tmp_path))
+    assert found.folder.name.startswith("quartered-8__crop-flip")
+    assert found.model == "quartered-8/crop-flip/cafe"
+    assert found.run["target"]["trained"]
+    assert found.run["target"]["strategy"]["name"] == "crop-flip"
+    manifest = found.manifest
+    moved = manifest["shift_x"].ne(0) | manifest["shift_y"].ne(0) | manifest["flipped"]
+    assert moved.any()
+    originals, attacked = (read_images(list(found.pairs[c])) for c in ("original", "attacked"))
+    assert (originals != attacked).flatten(1).any(1).tolist() == moved.tolist()
+
+
 def test_too_few_rounds_are_a_failure_with_its_reason(tmp_path):
     run = VerticalRun(name="few", dataset=SYMBOLS, images=4, batch=2, rounds=2)
     manifest = read_set(attack_vertical(run, tmp_path)).manifest

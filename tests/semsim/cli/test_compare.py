@@ -9,7 +9,9 @@ from made_tables import made_tables
 from typer.testing import CliRunner
 
 from semsim.analysis.evidence import SCORE_COLUMNS
-from semsim.cli.compare import compare, read_table, report, specs_of
+from semsim.cli.compare import compare, read_table, report
+from semsim.cli.imports import app as imports
+from semsim.comparison.foreign import specs_of
 from semsim.errors import DataError, SettingsError
 from semsim.importers import plan_import
 from semsim.importers.import_folder import carry_out, places_of
@@ -20,6 +22,7 @@ FEW = ("--bootstraps", 20, "--permutations", 99)
 app = typer.Typer()
 app.command("compare")(compare)
 app.command("report")(report)
+app.add_typer(imports, name="import")
 
 
 def run(*words):
@@ -43,10 +46,10 @@ def test_the_agreement_of_every_metric_is_printed(files):
     lines = done.stdout.splitlines()
     (psnr,) = [line for line in lines if line.startswith("PSNR")]
     assert psnr.split()[1:3] == ["5", "1.0000"]
-    (own,) = [line for line in lines if line.startswith("set ")]
-    assert own.split()[1:3] == ["5", "1.0000"]
+    (own,) = [line for line in lines if line.startswith("set (foreign) ")]
+    assert own.split()[2:4] == ["5", "1.0000"]
     assert "Note: Only 5 models" in done.stdout
-    assert "human score 'mean-response'" in done.stdout
+    assert "human score 'Share of votes'" in done.stdout
     assert any(line.startswith("Human ceiling: ρ ") for line in lines)
 
 
@@ -71,8 +74,8 @@ def test_few_models_ranked_alike_are_not_called_certain(files, tmp_path, models,
 
 def test_another_human_score_than_the_protocols_is_said(files):
     done = run("compare", *files, *KNOWN, *FEW, "--headline", "majority")
-    assert "The protocol fixed the human score 'mean-response'" in done.stdout
-    assert "human score 'majority'" in done.stdout
+    assert "The protocol fixed the human score 'Share of votes'" in done.stdout
+    assert "human score 'Majority of votes'" in done.stdout
 
 
 def test_an_undefined_metric_says_why(files):
@@ -142,9 +145,30 @@ def test_an_import_of_ones_own_metric_needs_no_direction_again(tmp_path):
     carry_out(plan_import("table", tmp_path / "own.csv", "own", settings), places)
     done = run("compare", places.tables, *FEW)
     assert done.exit_code == 0, done.output
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("mine ")]
-    assert line.split()[1] == "5"
+    (line,) = [one for one in done.stdout.splitlines() if one.startswith("mine (foreign) ")]
+    assert line.split()[2] == "5"
     assert "Note: mine is foreign" in done.stdout
+
+
+def test_scores_of_ones_own_are_kept_for_a_study_and_go_through_everything(files, tmp_path):
+    votes, scores = made_tables()
+    mine = scores[scores["metric"] == "mine"].rename(columns={"value": "sharp"})
+    mine[["model", "image_id", "sharp"]].to_csv(tmp_path / "own.csv", index=False)
+    data = ("--data-dir", tmp_path / "data")
+    asked = ("--study", str(votes["study"].iloc[0]), "--scores", "edges=sharp:lower")
+    done = run("import", "scores", tmp_path / "own.csv", *asked, *data)
+    assert (done.exit_code, "edges: " in done.stdout) == (0, True), done.output
+    told = run("compare", *files, *KNOWN, *FEW, *data, "--out", tmp_path / "out")
+    assert told.exit_code == 0, told.output
+    lines = {line.split(" (foreign)")[0]: line.split() for line in told.stdout.splitlines()}
+    assert lines["edges"][3:5] == lines["mine"][3:5]  # the same values
+    assert lines["edges"][5] == f"−{lines['mine'][5]}"  # the other way
+    assert "Note: edges is foreign" in told.stdout
+    assert "edges (foreign)" in (tmp_path / "out/report.html").read_text()
+    agreement = pd.read_csv(tmp_path / "out/tables/agreement.csv")
+    assert "edges (foreign)" in agreement.astype(str).to_numpy()
+    elsewhere = run("compare", *files, *KNOWN, *FEW, "--data-dir", tmp_path / "other")
+    assert "edges" not in elsewhere.stdout
 
 
 def test_directions_that_cannot_be_right_are_refused():

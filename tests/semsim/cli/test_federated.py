@@ -59,3 +59,40 @@ def test_arms_by_name():
     assert chosen_arms("all") == tuple(ARMS)
     assert chosen_arms("none") == ()
     assert chosen_arms("uplink, server-pbpfl") == ("uplink", "server-pbpfl")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["serve", "localhost:1"], "Say either --certificates or --insecure"),
+        (["serve", "localhost:1", "--insecure", "--network", "odd"], "odd"),
+        (["join", "localhost:1", "--number", "0"], "Say either --authority or --insecure"),
+        (["join", "localhost:1", "--number", "0", "--authority", "nowhere.crt"], "nowhere.crt"),
+    ],
+)
+def test_what_cannot_be_shared_is_refused_before_anything_starts(tmp_path, words, said):
+    done = CliRunner().invoke(app, ["federated", *words, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2
+    assert said in done.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_certificates_are_made(tmp_path):
+    done = CliRunner().invoke(app, ["federated", "certificates", str(tmp_path / "new")])
+    assert done.exit_code == 0, done.output
+    assert "authority.crt" in done.output
+    assert (tmp_path / "new" / "server.key").exists()
+
+
+def test_a_table_of_ones_own_is_compared(tmp_path: Path):
+    table = tmp_path / "bank.csv"
+    rows = [f"{row},{'ab'[row % 2]},{row * row % 7}" for row in range(30)]
+    table.write_text("\n".join(["x,kind,y", *rows]))
+    words = ["--table", str(table), "--target", "y", "--network", "mlp-3", "--rounds", "2"]
+    more = ["--images", "2", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, ["federated", *words, *more])
+    assert done.exit_code == 0, done.output
+    assert "first layer's gradient gives a client's row away" in " ".join(done.output.split())
+    alone = CliRunner().invoke(app, ["federated", "--table", str(table), *more])
+    assert alone.exit_code == 2
+    assert "--target" in alone.output

@@ -103,6 +103,26 @@ def test_a_study_prints_a_line_a_value(files, tmp_path):
     assert "is done; its result is" in again.output.replace("\n", " ")
 
 
+def test_each_architecture_is_left_out_over_the_tables_of_two_studies(files, tables, tmp_path):
+    """Halves of one study, as two: commands take as many tables as there are studies."""
+    labels = pd.read_parquet(tables / "labels.parquet")
+    first = labels["model"].str.startswith("net0")
+    for name, part in (("one", labels[first]), ("two", labels[~first])):
+        part.to_parquet(tmp_path / f"{name}.parquet")
+    asked = files[files.index("--checkpoints") :]
+    halves = [*("--labels", str(tmp_path / "one.parquet"))]
+    halves += ["--labels", str(tmp_path / "two.parquet")]
+    outcome = run("leave-out", "architecture", *halves, *asked)
+    assert outcome.exit_code == 0, outcome.output
+    assert "Simulated votes: this says nothing about people." in outcome.output
+    told = [line.split()[:2] for line in outcome.output.splitlines() if line[:3] == "net"]
+    assert [name for name, metric in told if metric == "MSE"] == ["net0", "net1"]
+    assert {name for name, metric in told if metric == "SemSim"} == {"net0", "net1"}
+    alone = run("leave-out", "dataset", *halves, *asked)
+    assert alone.exit_code == 2
+    assert "There is only one dataset in these labels" in alone.output
+
+
 def test_counts_train_nothing(files, tables, tmp_path):
     labels = str(tables / "labels.parquet")
     outcome = run("counts", "--labels", labels, "--hold-out", "architecture=net0")
@@ -130,7 +150,9 @@ def test_a_semsim_starts_from_a_classifier_whose_averages_stay(files, tmp_path):
         *("--set", "backbone=mobilenet_v3_small,small_stem=false,epochs=1,batch_size=16"),
     )
     assert outcome.exit_code == 0, outcome.output
-    assert "of the test images right" in outcome.output
+    assert "Of the test images it names" in outcome.output
+    assert "at chance (2%)" in outcome.output
+    assert "It has learned nothing to start from" in outcome.output
     assert [path.name for path in start.parent.iterdir()] == [start.name]
 
     preset = f"{QUICK},weights={start},batch_norm=frozen,small_stem=false"
@@ -139,6 +161,7 @@ def test_a_semsim_starts_from_a_classifier_whose_averages_stay(files, tmp_path):
     assert outcome.exit_code == 0, outcome.output
     checkpoint = tmp_path / "checkpoints" / "mine.safetensors"
     began_with = read_training(checkpoint).versions["initial weights"]
+    assert began_with.endswith("at chance")
     assert "a classifier of the training split of symbols, seed 7" in began_with
     kept, trained = load_file(start), load_semsim(checkpoint).body.state_dict()
     same = {name: torch.equal(kept[name], trained[name]) for name in kept if name in trained}
@@ -161,14 +184,18 @@ def test_settings_are_a_preset_with_some_replaced(tmp_path, monkeypatch):
     [
         (["run", "--hold-out", "architecture=vgg", "--name", "a"], "Known: net0, net1"),
         (["run", "--hold-out", "sky", "--name", "a"], "Hold out one of"),
-        (["run", "--labels", "nowhere.parquet", "--name", "a"], "No labels at nowhere.parquet"),
+        (
+            ["run", "--labels", "nowhere.parquet", "--votes", "nowhere.parquet", "--name", "a"],
+            "No labels at nowhere.parquet",
+        ),
+        (["run", "--labels", "nowhere.parquet", "--name", "a"], "2 tables of labels and 1 of"),
         (["run", "--name", "a/b"], "cannot name a checkpoint"),
         (["run", "--preset", "small:epochs=0", "--name", "a"], "epochs must be at least 1"),
         (["run", "--preset", "huge", "--name", "a"], "No training preset is called 'huge'"),
         (["run", "--preset", "small:colour=1", "--name", "a"], "no setting 'colour'"),
         (["run", "--metrics", "nothing", "--name", "a"], "nothing"),
         (["pretrain", "--out", "a.safetensors", "--dataset", "nothing"], "nothing"),
-        (["pretrain", "--out", "a.safetensors", "--set", "colour=1"], "no setting 'colour'"),
+        (["pretrain", "--out", "a.safetensors", "--settings", "colour=1"], "no setting 'colour'"),
         (["pretrain", "--out", "a.pt"], "--out ends in .safetensors"),
         (["study", "depth"], "No study is called 'depth'"),
         (["study", "budget", "--values", "99"], "more than the"),

@@ -12,6 +12,7 @@ import torch
 import typer
 from made_study import MODELS, make_labels
 from made_weights import CLASSES, make_classifier, put_in_manifest
+from studio import ROOT
 from typer.testing import CliRunner
 
 from semsim.cli.score import _names, score, weights
@@ -19,7 +20,6 @@ from semsim.images import write_png
 from semsim.jobs import folders as jobs
 from semsim.metrics import Resources
 from semsim.metrics.pixel import mse
-from semsim.weights import REPOSITORY
 
 app = typer.Typer()
 app.command("score")(score)
@@ -154,7 +154,7 @@ def test_folders_named_after_classes_feed_the_recogniser(folders, tmp_path):
         (("--metrics", "mes", "--originals", "a", "--reconstructions", "b"), "No metric"),
         (("--metrics", " , ", "--originals", "a", "--reconstructions", "b"), "is empty"),
         (("--labels", "nowhere.parquet"), "No labels at"),
-        (("--originals", "a", "--reconstructions", "b", "--job", "j"), "--job goes with --sets"),
+        (("--originals", "a", "--reconstructions", "b", "--job", "j"), "--job goes with --set"),
         (("--device", "abacus", "--originals", "a", "--reconstructions", "b"), "abacus"),
     ],
 )
@@ -238,7 +238,7 @@ def test_the_command_is_part_of_the_program(folders):
             *(sys.executable, "-m", "semsim", "score", "--originals", a, "--reconstructions", b),
             *("--metrics", "mse,psnr,ssim"),
         ],
-        cwd=REPOSITORY,
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,

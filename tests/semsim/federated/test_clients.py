@@ -1,42 +1,40 @@
+import dataclasses
+
 import pytest
 import torch
 from made_federated import made_data
 
 from semsim.defences.pbpfl_settings import Pbpfl
 from semsim.errors import DataError
-from semsim.federated.clients import with_weights, zero_sum_masks
+from semsim.federated.clients import with_weights
 from semsim.federated.networks import fresh_network
 from semsim.federated.rounds import make_clients
 from semsim.federated.server import Server
 from semsim.federated.settings import FederatedSettings
 from semsim.federated.transport import unpack
+from semsim.federated.zero_sum import as_numbers
 
 HIDDEN = FederatedSettings(
     scheme="pbpfl", clients=3, batch_size=4, masks=Pbpfl(noise_scope="round", zero_sum=True)
 )
 
 
-def test_zero_sum_masks_cancel_and_hide():
-    like = {"g": torch.zeros(200, dtype=torch.float64), "beta": torch.zeros(3, 4)}
-    masks = [zero_sum_masks(like, client, 1, HIDDEN) for client in range(3)]
-    total = sum(mask["g"] for mask in masks)
-    assert total.abs().max() < 1e-10  # float64 sums of numbers of size 1e4
-    # Two pairs' masks of standard deviation 1e4 each, 200 draws: within 20 %.
-    assert masks[0]["g"].std().item() == pytest.approx(1e4 * 2**0.5, rel=0.2)
-    assert not torch.equal(masks[0]["g"], zero_sum_masks(like, 0, 2, HIDDEN)["g"])
-
-
 def test_one_hidden_update_is_mostly_mask():
     data = made_data()
     server = Server(HIDDEN, fresh_network(HIDDEN, data), [1 / 3] * 3)
     model = server.open_round(1)[0]
-    client = make_clients(HIDDEN, data)[0]
+    client, *others = make_clients(HIDDEN, data)
+    bare = dataclasses.replace(HIDDEN, masks=Pbpfl(noise_scope="round"))
+    real = unpack(make_clients(bare, data)[0].answer(model, 1).payload)
+    with pytest.raises(DataError, match="agree on their secrets"):
+        client.answer(model, 1)
+    client.agreement.agree([one.agreement.public for one in (client, *others)])
     hidden = unpack(client.answer(model, 1).payload)
-    mask = zero_sum_masks(hidden, 0, 1, HIDDEN)
     name = "g/layers.fc1.weight"
-    real = hidden[name] - mask[name]
-    assert real.abs().max() > 0
-    assert real.norm() < 0.01 * hidden[name].norm()
+    assert real[name].abs().max() > 0
+    assert hidden[name].shape == real[name].shape
+    seen = as_numbers(hidden, HIDDEN.masks.zero_sum_digits, torch.float64)[name]
+    assert real[name].norm() < 1e-4 * seen.norm()
 
 
 def test_a_client_walks_through_its_own_examples():

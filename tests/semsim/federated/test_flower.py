@@ -1,35 +1,38 @@
+"""A training over three processes and TLS, as the page types it, and a client that dies."""
+
 import os
+import re
+import shlex
+import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 import torch
-from made_federated import SETTINGS, made_data
 from safetensors.torch import load_file
 
 from semsim.defences.pbpfl_settings import Pbpfl
 from semsim.errors import SettingsError
-from semsim.federated.flower import is_installed, serve
+from semsim.federated import flower
+from semsim.federated.comparison import load
+from semsim.federated.meeting import Guest
 from semsim.federated.rounds import train
 from semsim.federated.settings import FederatedSettings
 
-TESTS = Path(__file__).resolve().parents[2]
-ROOT = TESTS.parent
-HOW = (
-    "Flower needs older packages than the requirements, so it gets an environment of its own: "
-    "make flower, or name another python in SEMSIM_FLOWER_PYTHON"
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = (ROOT / "docs/how-to/systems.md").read_text(encoding="utf-8")
+TYPED = re.search(
+    r"^```text\n(python -m semsim federated certificates.*?)^```$", PAGE, re.MULTILINE | re.DOTALL
 )
-
-
-def flower_python() -> str | None:
-    """A python that can import Flower: this one, the one named, or the one in .venv/flower."""
-    if is_installed():
-        return sys.executable
-    own = ROOT / ".venv" / "flower" / "bin" / "python"
-    found = os.environ.get("SEMSIM_FLOWER_PYTHON", str(own) if own.exists() else "")
-    return found or None
+HOW = f"Flower has an environment of its own: make flower, or name its folder in {flower.FLOWER}"
+PATIENCE = 500  # seconds, on a machine that does much else
+# What the page trains, in one process.
+SETTINGS = FederatedSettings(
+    scheme="pbpfl", clients=2, rounds=3, masks=Pbpfl(noise_scope="round", zero_sum=True)
+)
 
 
 def free_port():
@@ -38,45 +41,107 @@ def free_port():
         return probe.getsockname()[1]
 
 
-@pytest.mark.skipif(flower_python() is None, reason=HOW)
-def test_processes_on_a_network_train_the_same_weights(tmp_path):
-    python = flower_python()
-    assert python is not None
-    address, path = f"127.0.0.1:{free_port()}", tmp_path / "weights.safetensors"
-    search = os.pathsep.join([str(ROOT), str(TESTS), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": search, "OMP_NUM_THREADS": "1"}
-    script = str(Path(__file__).with_name("flower_process.py"))
-    logs = {role: tmp_path / f"{role}.log" for role in ("server", "0", "1")}
-    processes = [
-        subprocess.Popen(
-            [python, script, address, role, str(path)],
-            env=environment,
-            stderr=log.open("w"),
-        )
-        for role, log in logs.items()
-    ]
-    try:  # clients first: where one has died the server would wait for long
-        for process, log in reversed(list(zip(processes, logs.values(), strict=True))):
-            assert process.wait(timeout=150) == 0, log.read_text()
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-    expected = train(SETTINGS, made_data()).model.state_dict()
-    found = load_file(path)
-    for name, value in expected.items():
-        assert torch.allclose(found[name], value, rtol=1e-12, atol=1e-12), name
+class Machines:
+    """The page's lines, each in a session of its own; example addresses become this machine's."""
+
+    def __init__(self, folder):
+        self.folder, self.port = folder, free_port()
+        self.running = {}
+
+    def words(self, line, *more):
+        line = re.sub(r"(0\.0\.0\.0|server\.example):8080", f"localhost:{self.port}", line)
+        return [sys.executable, *shlex.split(line)[1:], *more]
+
+    def begin(self, name, line, *more):
+        with (self.folder / f"{name}.log").open("wb") as log:
+            self.running[name] = subprocess.Popen(
+                self.words(line, *more),
+                cwd=self.folder,
+                env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def die(self, name):
+        """What happens to all processes of a machine whose plug is pulled."""
+        process = self.running.pop(name)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def said(self, name):
+        return (self.folder / f"{name}.log").read_text(errors="replace")
+
+    def end(self):
+        for name in list(self.running):
+            try:
+                self.die(name)
+            except ProcessLookupError:
+                self.running.pop(name, None)
 
 
-@pytest.mark.skipif(is_installed(), reason="Flower is installed")
-def test_without_flower_the_error_says_what_to_install():
-    with pytest.raises(SettingsError, match="Install `flwr`"):
-        serve(SETTINGS, made_data(), "127.0.0.1:1")
+@pytest.fixture
+def machines(tmp_path):
+    found = Machines(tmp_path)
+    yield found
+    found.end()
 
 
-def test_zero_sum_masks_are_refused_over_the_network():
-    hidden = FederatedSettings(
-        scheme="pbpfl", masks=Pbpfl(noise_scope="round", zero_sum=True), clients=2
+@pytest.mark.timeout(2 * PATIENCE)
+@pytest.mark.skipif(flower.flower_folder() is None, reason=HOW)
+def test_the_commands_of_the_page_train_and_a_client_that_died_comes_back(machines):
+    make, serve, first, second = TYPED.group(1).splitlines()
+    done = subprocess.run(
+        machines.words(make),
+        cwd=machines.folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    with pytest.raises(SettingsError, match="agree on secrets"):
-        serve(hidden, made_data(), "127.0.0.1:1")
+    assert done.returncode == 0, done.stderr
+    machines.begin("server", serve, "--secret-seed", "0")
+    machines.begin("first", first)
+    machines.begin("second", second)
+    log = machines.folder / "data/runs/client-1/flower/flower-supernode.log"
+    ends = time.monotonic() + PATIENCE
+    # It is greeted, and then has a model to work on.
+    while not log.exists() or log.read_text(errors="replace").count("Received successfully") < 2:
+        assert time.monotonic() < ends, machines.said("server")
+        assert machines.running["server"].poll() is None, machines.said("server")
+        time.sleep(0.2)
+    machines.die("second")
+    machines.begin("again", second)
+    for name in ("server", "first", "again"):
+        left = max(1.0, ends + PATIENCE - time.monotonic())
+        assert machines.running[name].wait(timeout=left) == 0, machines.said(name)
+    assert re.search("Client 1 is (lost|there, in the place)", machines.said("server"))
+    expected = train(SETTINGS, load("digits").data)
+    found = load_file(machines.folder / "data/runs/together/model.safetensors")
+    for name, value in expected.model.state_dict().items():
+        assert torch.allclose(found[name], value, rtol=1e-12, atol=1e-12), name
+    released = load_file(machines.folder / "data/runs/client-1/model.safetensors")
+    for name, value in expected.released.state_dict().items():
+        assert torch.allclose(released[name], value, rtol=1e-9, atol=1e-9), name
+
+
+def test_without_flower_the_error_says_what_to_type(monkeypatch, tmp_path):
+    monkeypatch.setattr(flower, "flower_folder", lambda: None)
+    guest = Guest(0, lambda _: load("digits").data)
+    with pytest.raises(SettingsError, match="make flower"):
+        flower.join(guest, "localhost:1", None, tmp_path)
+
+
+def test_what_tls_needs_is_asked_for_before_anything_starts(tmp_path):
+    guest = Guest(0, lambda _: load("digits").data)
+    with pytest.raises(SettingsError, match="There is no certificate"):
+        flower.join(guest, "localhost:1", tmp_path / "authority.crt", tmp_path / "logs")
+    with pytest.raises(SettingsError, match=r"has no authority\.crt.*federated certificates"):
+        flower.serve(lambda _: pytest.fail("a meeting"), "localhost:1", tmp_path, tmp_path / "logs")
+    assert not (tmp_path / "logs").exists()
+
+
+def test_the_relay_is_called_the_same_at_both_ends():
+    """`flower_apps` cannot be imported here: Flower is in an environment of its own."""
+    other = (ROOT / "semsim/federated/flower_apps.py").read_text()
+    assert f'RELAY = "{flower.RELAY}"' in other

@@ -9,6 +9,7 @@ from semsim.errors import SettingsError
 from semsim.federated.data import of_table
 from semsim.federated.rounds import train
 from semsim.federated.settings import FederatedSettings
+from semsim.federated.transport import Message, unpack_keys
 from semsim.layer_graph import count_parameters
 from semsim.progress import Progress
 
@@ -119,6 +120,25 @@ def test_bytes_and_numbers_are_those_of_the_messages():
     assert run.traffic.numbers_up == 3 * weights - last
     assert sizes["update"] > 8 * run.traffic.numbers_up * 6  # float64, six updates, headers
     assert run.messages == tuple(m for m in messages if m.round == 1)
+
+
+def test_the_server_of_zero_sum_masks_sees_public_keys_and_sums_alone():
+    """All that the server ever gets is the transcript; equal settings do not repeat it."""
+    data, masks = made_data(), Pbpfl(noise_scope="round", zero_sum=True)
+    runs, told = [], []
+    for _ in range(2):
+        heard: list[Message] = []
+        told.append(heard)
+        runs.append(train(settings(scheme="pbpfl", rounds=2, masks=masks), data, tap=heard.append))
+    keys = [[m.payload for m in heard if m.kind == "key"] for heard in told]
+    assert [len(unpack_keys(key)[0]) for key in keys[0]] == [32] * 3
+    kinds = [message.kind for message in told[0]]
+    assert kinds[:6] == ["key"] * 3 + ["keys"] * 3
+    assert sorted(set(kinds[6:])) == ["model", "update"]
+    assert not set(keys[0]) & set(keys[1])
+    updates = [{m.payload for m in heard if m.kind == "update"} for heard in told]
+    assert not updates[0] & updates[1]  # other masks
+    assert furthest(runs[0].model, runs[1].model) == 0  # which leave nothing behind
 
 
 def test_costs_are_told_apart():

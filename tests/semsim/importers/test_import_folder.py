@@ -6,7 +6,14 @@ import pytest
 
 from semsim.errors import DataError, SettingsError
 from semsim.importers import plan_import
-from semsim.importers.import_folder import carry_out, list_imports, places_of, read_import
+from semsim.importers.import_folder import (
+    carry_out,
+    import_names,
+    imported_votes,
+    list_imports,
+    places_of,
+    read_import,
+)
 from semsim.progress import Progress
 from semsim.sets.reader import read_set
 
@@ -190,6 +197,19 @@ def test_a_broken_table_is_an_error_that_names_it(root):
     (root / "good/votes.parquet").write_bytes(b"broken")
     with pytest.raises(DataError, match=r"votes\.parquet is not a readable table"):
         read_import(root / "good")
+
+
+def test_the_votes_of_an_import_by_its_folder(tmp_path, plan):
+    carry_out(plan, places_of("paper", tmp_path))
+    root = tmp_path / "imports"
+    (root / "broken").mkdir()
+    assert import_names(root) == {"paper": "paper"}
+    name, votes, state = imported_votes(root, "paper")
+    assert (name, len(votes)) == ("paper", len(read_import(root / "paper").votes))
+    assert imported_votes(root, "paper")[2] == state
+    for folder in ("broken", "../imports/paper", "", "nowhere"):
+        with pytest.raises(DataError, match="There is no import"):
+            imported_votes(root, folder)
 
 
 def test_no_folder_holds_no_import(tmp_path):

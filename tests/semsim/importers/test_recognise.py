@@ -147,3 +147,22 @@ def test_the_command_shows_the_plan_and_asks(drop, tmp_path):
     folders = sorted(path.name for path in (tmp_path / "data/runs/drop").iterdir())
     assert folders == ["import.json", "invgrad__net", "invgrad__other", "prior__net"]
     assert read_set(tmp_path / "data/runs/drop/prior__net").run["dataset"]["name"] == "pets"
+
+
+def test_the_command_matches_originals_that_lie_apart(drop, tmp_path):
+    (drop / "originals").rename(tmp_path / "clean")
+    with zipfile.ZipFile(tmp_path / "clean.zip", "w") as archive:
+        for one in sorted((tmp_path / "clean").rglob("*.png")):
+            archive.write(one, one.relative_to(tmp_path))
+        archive.writestr("clean/more.zip", b"x")
+    data = ("--data-dir", str(tmp_path / "data"), "--yes")
+    alone = CliRunner().invoke(app, [AUTO, str(drop), *data])
+    assert alone.exit_code == 2
+    for number, apart in enumerate((tmp_path / "clean", tmp_path / "clean.zip")):
+        words = [AUTO, str(drop), "--originals", str(apart), "--name", f"n{number}", *data]
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 1, done.output  # a picture has no original
+        assert "image stray of net: no original in the source" in done.output
+        assert ("unpack it first" in done.output) == (apart.suffix == ".zip")
+        kept = read_set(tmp_path / f"data/runs/n{number}/prior__net")
+        assert sorted(kept.pairs["class_name"]) == ["cat", "cow", "dog"]

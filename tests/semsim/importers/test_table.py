@@ -237,6 +237,7 @@ def export():
     table = [
         {
             **usual,
+            "views": "squares smooth",
             "item": item,
             "model": model,
             "image_id": image,

@@ -10,6 +10,7 @@ import time
 import pandas as pd
 import psutil
 import pytest
+from studio import ROOT
 
 from semsim.errors import DataError, JobError
 from semsim.jobs import folders as jobs
@@ -160,7 +161,7 @@ def test_a_job_outlives_the_process_that_started_it(make):
         "import sys; from pathlib import Path; from semsim.jobs import folders as jobs;"
         "jobs.start(jobs.read_job(Path(sys.argv[1])))"
     )
-    subprocess.run([sys.executable, "-c", server, job.folder], check=True, cwd=jobs.REPOSITORY)
+    subprocess.run([sys.executable, "-c", server, job.folder], check=True, cwd=ROOT)
     works(job)
     assert jobs.state(job) is JobState.RUNNING
     assert os.getpgid(pid_of(job)) != os.getpgid(0)  # Ctrl-C at the server does not reach it

@@ -6,11 +6,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from semsim.datasets.digits import Digits
 from semsim.datasets.symbols import Symbols
 from semsim.errors import SettingsError
 from semsim.learning import TrainSettings
-from semsim.learning.initial import identify, load_initial, starts
-from semsim.learning.pretrain import PretrainSettings, pretrain, save_start, start_accuracy
+from semsim.learning.initial import identify, load_initial, start_facts, starts
+from semsim.learning.pretrain import PretrainSettings, goodness_of_start, pretrain, save_start
 from semsim.learning.train import train
 from semsim.metrics.network import ModelSettings, SemSimModel
 
@@ -67,7 +68,34 @@ def test_images_of_another_size_are_resized(data):
     settings = replace(QUICK, input_size=24)
     model = pretrain(data.pick(range(16)), settings, device="cpu")
     assert model.size == (24, 24)
-    assert 0 <= start_accuracy(model, data.pick(range(4))) <= 1
+    assert 0 <= goodness_of_start(model, data.pick(range(4)))["accuracy"] <= 1
+
+
+def test_lenet_learns_to_read_at_the_rate_it_has_by_itself(tmp_path):
+    """At 0.05, the rate of networks that normalise, this training ends where guessing does."""
+    settings, digits = replace(QUICK, epochs=15, batch_size=64), Digits()
+    model = pretrain(digits("train"), settings, device="cpu")
+    tested = goodness_of_start(model, digits("test"))
+    assert tested["accuracy"] > 0.8
+    save_start(model, tmp_path / "good.safetensors", settings, {"dataset": "digits", **tested})
+    assert starts(tmp_path) == {"good.safetensors": "lenet, classifier of digits"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "rate"), [(QUICK, 0.01), (NORMED, 0.05), (replace(QUICK, lr=0.3), 0.3)]
+)
+def test_the_rate_goes_with_the_network_and_is_recorded(settings, rate, data, tmp_path):
+    path = tmp_path / "start.safetensors"
+    save_start(pretrain(data.pick(range(16)), settings, device="cpu"), path, settings, {})
+    assert start_facts(path)["settings"]["lr"] == rate
+
+
+def test_a_start_at_chance_is_said_to_be_wherever_it_is_named(data, tmp_path):
+    path = tmp_path / "poor.safetensors"
+    model = pretrain(data, QUICK, device="cpu")
+    save_start(model, path, QUICK, {"dataset": "symbols", **goodness_of_start(model, data)})
+    assert starts(tmp_path) == {"poor.safetensors": "lenet, classifier of symbols, at chance"}
+    assert identify("lenet", str(path)).endswith("symbols, seed 7, at chance")
 
 
 def test_settings_out_of_range_are_refused():

@@ -1,9 +1,7 @@
 """The model, its distance, and its file."""
 
 import json
-import re
 import struct
-from pathlib import Path
 
 import pytest
 import torch
@@ -53,19 +51,6 @@ def saved(tmp_path):
     model = make()
     save_semsim(model, tmp_path / "deep" / "a.safetensors", TRAINING)
     return model, tmp_path / "deep" / "a.safetensors"
-
-
-def test_the_lines_of_the_readme_score_tensors(tmp_path, monkeypatch):
-    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
-    (lines,) = [block for block in blocks if "semsim_distance" in block]
-    model = make()
-    save_semsim(model, tmp_path / "checkpoints" / "mine.safetensors", TRAINING)
-    monkeypatch.chdir(tmp_path)
-    names = {"originals": images(seed=1), "reconstructions": images(seed=2)}
-    exec(lines, names)
-    expected = semsim_distance(model, names["originals"], names["reconstructions"])
-    assert torch.equal(names["distances"], expected)
 
 
 def test_the_distance_is_the_euclidean_one_of_the_features():

@@ -11,7 +11,7 @@ from semsim.metrics.registered import (
     psnr_registered,
     ssim_registered,
 )
-from semsim.metrics.ssim import ssim
+from semsim.metrics.structural import ssim
 
 IMAGES = torch.rand(4, 3, 24, 22, generator=torch.Generator().manual_seed(0))
 

@@ -1,6 +1,9 @@
 """The figure of four cases, and the command that draws it."""
 
+import json
+from base64 import b64decode
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -8,6 +11,7 @@ import torch
 from made_analysis import SPECS, made_analysis
 from PIL import Image
 
+from semsim.cli import cases
 from semsim.errors import DataError
 from semsim.images import write_png
 from semsim.reporting.cases import case_figure
@@ -64,3 +68,13 @@ def test_without_pictures_or_votes_nothing_is_drawn(pictured):
     nobody = replace(pictured, disagreement=pictured.disagreement.iloc[:0])
     with pytest.raises(DataError, match="No reconstruction has both"):
         case_figure(nobody, MSE)
+
+
+def test_the_rows_hold_what_the_figure_shows_and_its_images(pictured):
+    figure = case_figure(pictured, MSE, SPECS)
+    told = json.loads(json.dumps(cases.told(figure)))
+    assert [one["people"] for one in told["cases"]] == list(figure.frame["people"])
+    for one, path in zip(told["cases"], figure.frame["original"], strict=True):
+        kind, _, held = one["original"].partition(",")
+        assert kind == "data:image/png;base64"
+        assert b64decode(held) == Path(path).read_bytes()

@@ -9,7 +9,7 @@ from made_analysis import made_analysis
 from PIL import Image
 
 from semsim.reporting import canvas
-from semsim.reporting.export import png, svg
+from semsim.reporting.export import png, svg, svg_and_png
 from semsim.reporting.figures import figure, figures
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -128,3 +128,11 @@ def test_figures_written_at_once_do_not_disturb_each_other_or_matplotlib():
         thread.join()
     assert [found[i] == expected[live] for i, live in enumerate(kinds)] == [True] * 8
     assert dict(matplotlib.rcParams) == before
+
+
+def test_both_files_at_once_are_the_figure(live):
+    drawn = figure(made_analysis(), "scatter", "psnr")
+    text, picture = svg_and_png(drawn)
+    assert text == svg(drawn, live=False)
+    alone = Image.open(io.BytesIO(png(drawn)))
+    assert Image.open(io.BytesIO(picture)).size == alone.size

@@ -111,4 +111,7 @@ def test_rules_stand_side_by_side_with_their_own_marker(analysis):
     }
     assert points == {(m, y + s) for y in (0, 1, 3) for m, s in (("o", -0.2), ("s", 0.2))}
     (legend,) = drawing.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["majority", "mean-response"]
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "Majority of votes",
+        "Share of votes",
+    ]

@@ -18,8 +18,8 @@ def test_simulated_votes_are_said_first_then_departures_then_notes():
     analysis = made_analysis(simulated=True)
     said = warnings(analysis, Origin(protocol="mean-response"))
     assert said[0] == SIMULATED
-    assert "protocol fixed the human score 'mean-response'" in said[1]
-    assert "'majority'" in said[1]
+    assert "protocol fixed the human score 'Share of votes'" in said[1]
+    assert "'Majority of votes'" in said[1]
     assert said[2:] == list(analysis.notes)
 
 
@@ -50,7 +50,7 @@ def test_the_text_states_this_analysis_and_its_settings(analysis):
             "split into 2 and 3",
             "Wilson's score interval",
         ),
-        *("Bonett and Wright", "corrected after Holm", "'mean-response' is the share of votes"),
+        *("Bonett and Wright", "corrected after Holm", "'Share of votes' is the share of votes"),
     ):
         assert words in said
     other = replace(analysis, settings=AnalysisSettings(bootstraps=77, seed=8))

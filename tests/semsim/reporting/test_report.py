@@ -18,10 +18,12 @@ from semsim.analysis.evidence import gather
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.run import analyse
 from semsim.metrics import METRICS
-from semsim.reporting.figures import figures
+from semsim.reporting.answer import answer_of
+from semsim.reporting.figures import figure
+from semsim.reporting.fitted import in_blocks
 from semsim.reporting.methods import SIMULATED, Origin
 from semsim.reporting.report import report_html
-from semsim.reporting.tables import tables
+from semsim.reporting.tables import table, tables
 
 EMBEDDED = "data:image/png;base64,"
 
@@ -91,15 +93,34 @@ def test_ids_are_unique_and_links_lead_somewhere(plain):
     assert {"study", "methods", "settings"} <= links
 
 
-def test_every_figure_and_table_is_there_with_its_caption(plain):
+def test_figures_and_tables_are_there_with_their_captions(plain):
     page, analysis = Page(plain), made_analysis()
-    for one in figures(analysis):
+    drawn = [figure(analysis, name) for name in ("forest", "auc", "matrix")]
+    for one in drawn:
         assert one.stem in page.ids
         assert " ".join(one.caption.split()) in page.text
     for one in tables(analysis):
-        assert f"table-{one.name}" in page.ids
-        assert one.caption in page.text
-    assert page.tags.count("svg") == len(figures(analysis))
+        if one.name not in ("table1", "matrix"):  # what the others and a figure say already
+            assert f"table-{one.name}" in page.ids
+            assert one.caption in page.text
+    assert page.tags.count("svg") == len(drawn) + len(analysis.specs)
+
+
+def test_the_answer_comes_first_and_the_contents_lead_to_all_of_it(plain):
+    page = Page(plain)
+    assert page.text.index(answer_of(made_analysis()).text[:40]) < page.text.index("The study")
+    sections = re.findall(r'<section id="(\w+)">', plain)
+    assert re.findall(r'<li><a href="#(\w+)">', plain) == sections
+
+
+def test_every_value_of_a_wide_table_is_printed_once(plain):
+    """In parts that fit on paper, no column is lost."""
+    models = table(made_analysis(), "models")
+    (shown,) = re.findall(r'<div id="table-models".*?</div>\s*</div>', plain, re.DOTALL)
+    heads = [unescape(head) for head in re.findall(r'<th scope="col">(.*?)</th>', shown)]
+    parts = [at for at, head in enumerate(heads) if head == "Model"]
+    assert [head for head in heads if head != "Model"] == list(models.cells.columns[1:])
+    assert len(parts) == len(in_blocks(models))
 
 
 def test_names_from_data_are_escaped(plain):
@@ -188,9 +209,9 @@ def edges():
     everybody = votes.assign(recognised=True)
     one = votes[votes["model"] == "net/0"]
     return {
-        "as it should be": (votes, scores, "ρ = "),
+        "as it should be": (votes, scores, "the 3 models"),
         "one model": (one, scores, "a ranking needs at least 3"),
-        "all infinite": (votes, infinite, "an infinite mean"),
+        "all infinite": (votes, infinite, "metric: the same value for every model"),
         "all recognised": (everybody, scores, "the same value for every model"),
         "no scores": (votes, scores.iloc[:0], "No metric has scores."),
     }

@@ -99,7 +99,7 @@ def test_differences_rules_backbones_and_the_matrix(analysis):
         *("PSNR", "MSE", "4", "0.050 [−0.30, 0.40]", "0.400", "1.000")
     ]
     assert table(analysis, "rules").cells.iloc[0].tolist() == [
-        *("majority", "PSNR", "4", "0.600", "0.400", "24", "1")
+        *("Majority of votes", "PSNR", "4", "0.600", "0.400", "24", "1")
     ]
     assert cell(table(analysis, "backbones"), 0, "ρ").startswith("undefined: 2 models")
     found = table(analysis, "matrix")

@@ -6,10 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from semsim.errors import SettingsError
+from semsim.federated.arms import ARMS
+from semsim.federated.comparison import load
+from semsim.images import write_png
 from semsim.progress import Progress
-from semsim.reproduce.pbpfl import CLIENTS, PRESETS, carry_out_all, costs, reproduced
+from semsim.reproduce.pbpfl import CLIENTS, PRESETS, carry_out_all, costs, reproduced, with_own
 from semsim.reproduce.pbpfl_leak import LeakPlan, leak_pieces, leak_text
 
 
@@ -33,6 +37,41 @@ def test_all_tables_are_made_and_an_interrupted_run_goes_on(tmp_path: Path):
     }
     with pytest.raises(SettingsError, match="Choose another folder"):
         reproduced(replace(chosen, table_epochs=2), tmp_path)
+
+
+def test_the_papers_data_take_the_place_of_what_stands_in_for_them(tmp_path: Path):
+    bank, eyes, skin = tmp_path / "bank.csv", tmp_path / "eyes", tmp_path / "skin"
+    bank.write_text("age,y\n" + "\n".join(f"{row},{row % 2}" for row in range(60)))
+    for place in range(48):
+        image = torch.full((3, 8, 8), place / 48)
+        for folder, name in ((eyes, "all"), (skin, "ab"[place % 2])):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+            write_png(image, folder / name / f"{place}.png")
+    (eyes / "train.csv").write_text("id,grade\n" + "\n".join(f"{p},{p % 5}" for p in range(48)))
+    retina = f"table:path={eyes / 'train.csv'},target=grade,images={eyes / 'all'},size=8"
+    lesions = f"folder:root={skin},size=8"
+    usual = replace(PRESETS["smoke"], seeds=1, leak=LeakPlan(networks=()), image_network="resnet20")
+    chosen = with_own(usual, f"table:path={bank},target=y", retina, lesions)
+    text = reproduced(chosen, tmp_path / "out")
+    assert [text.count(f"examples of table:path={path}") for path in (bank, eyes)] == [1, 1]
+    assert f"test images of {lesions}" in text
+    assert text.count("resnet20 ") >= 5  # two schemes of numbers, three of classes
+    for wrong, words in (
+        ({"table": lesions}, "holds images"),
+        ({"images": retina}, "no classes"),
+        ({"valued": lesions}, "has classes"),
+    ):
+        with pytest.raises(SettingsError, match=words):
+            with_own(usual, **wrong)
+
+
+def test_small_predicts_classes_and_numbers_of_images_with_the_papers_network():
+    small = PRESETS["small"]
+    assert small.image_network == "resnet20"
+    assert load(small.valued).data.input_shape == (3, 8, 8)
+    assert {name: len(arms) for name, arms in small.leak.networks} == dict.fromkeys(
+        ("lenet", "mlp-3"), len(ARMS)
+    )
 
 
 def test_messages_of_the_papers_resnet56_have_the_papers_numbers():

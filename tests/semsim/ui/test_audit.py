@@ -108,7 +108,7 @@ def test_an_example_is_attacked(page):
 
 def test_a_blow_up_of_the_example_is_told():
     narrow = (square(3, 4, 3), square(3, 4, 2), square(2, 2, 1), FullyConnected(outputs=10))
-    words = attacked_example(narrow, CIFAR).split("<p>")[-1]
+    words = attacked_example(narrow, CIFAR).split('<p class="st-note">')[-1]
     rgap, prior = words.split("COPA-prior:")
     assert "It blew up" in rgap
     assert "blew up" not in prior

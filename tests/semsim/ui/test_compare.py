@@ -1,119 +1,285 @@
+"""The page Compare and its parts, as a browser asks for them."""
+
+import base64
+import re
 import time
 from dataclasses import replace
 
-import gradio as gr
 import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from made_study import MODELS
 from made_weights import make_semsim
 from scipy import stats
 
-from semsim.analysis.human import RULES
 from semsim.jobs import folders as jobs
 from semsim.learning.card_promoted import BUILT_IN
-from semsim.ui import ScienceContext, StudyChoice, compare
-from semsim.ui.compare import Chosen, page_values
+from semsim.ui import StudyChoice, compare
+from semsim.ui.compare_asked import TABS, Asked, asked_in
 from semsim.ui.compare_data import held
 
 STUDIES = [StudyChoice("1", "First", True), StudyChoice("2", "Second, simulated", True)]
+WIDEST = "resnet/none"
 
 
-@pytest.fixture
-def context(made_context):
-    draw = [0, 2, 1, 3, 5, 4]  # people do not quite see what the metrics see
-
-    def change(labels):
-        return labels.assign(n_recognised=[draw[i % 6] for i in range(len(labels))])
-
-    made = made_context(n_images=4, change=change, scored=())
-    return ScienceContext(**{**vars(made), "studies": lambda: STUDIES})
+def client_of(context, **changes):
+    app = FastAPI()
+    app.include_router(compare.router(replace(context, **changes)))
+    return TestClient(app)
 
 
-def test_a_product_without_studies_says_what_to_do(context):
-    bare = ScienceContext(**{**vars(context), "studies": list})
-    values, job = page_values(bare, Chosen())
-    assert job is None
-    assert "There is no study yet" in values["notice"]
-    assert values["body"].visible is False
+@pytest.fixture(scope="module")
+def client(small_context):
+    return client_of(small_context)
 
 
-def test_the_page_lays_out_and_loads_what_it_promises(context):
-    with gr.Blocks():
-        ((load, outputs),) = compare.render(context)
-    request = gr.Request(username="r")
-    request.kwargs = {"query_params": {"study": "2"}}
-    values = load(request)
-    assert len(values) == len(outputs)
-    assert values[0].value == "2"
-    assert values[0].choices == [("First (simulated)", "1"), ("Second, simulated", "2")]
+def part(client, name, **asked):
+    reply = client.get(f"/studio/compare/part/{name}", params={"study": "1", **asked})
+    assert reply.status_code == 200
+    return reply.text
+
+
+def stop_all(context):
     for job in jobs.list_jobs(context.data / "jobs"):
         jobs.request_stop(job)
 
 
-def test_scores_start_by_themselves_and_the_page_then_shows_scipys_numbers(context):
-    values, job = page_values(context, Chosen(study="1"))
-    assert "nothing to compare" in values["forest"]
-    deadline = time.monotonic() + 60
-    while jobs.state(job) in {jobs.JobState.QUEUED, jobs.JobState.RUNNING}:
-        assert time.monotonic() < deadline, jobs.log_tail(job)
-        time.sleep(0.05)
-    assert jobs.state(job) is jobs.JobState.DONE, jobs.error_text(job)
-    values, job = page_values(context, Chosen(study="1", metric="ssim", order="psnr"))
-    assert job is None
-    models = held(context, "1").analysis.models
-    expected = stats.spearmanr(models["human"], models["ssim"]).statistic
-    assert f"{abs(expected):.3f}" in values["agreement"]
-    assert f"ρ = {expected:.2f}".replace("-", "−") in values["scatter"]
-    assert (values["metric"].value, values["order"].value) == ("ssim", "psnr")
-    assert "alexnet-owt-7be5be79.pth is missing" in values["unavailable"]
-    assert values["weights_row"].visible
-    assert "&lt;" not in "".join(one for one in values.values() if isinstance(one, str))
-    assert "Second" not in values["table1"]
+def test_the_page_opens_with_the_answer_of_the_study_in_hand(small_context):
+    client = client_of(
+        small_context,
+        in_hand=lambda request: request.query_params.get("study", "1"),
+        framed=lambda title, body: f"<title>{title}</title>{body}",
+    )
+    shown = client.get("/studio/compare").text
+    assert shown.startswith("<title>Compare</title><h1>Compare</h1>")
+    assert shown.count("<h1") == 1
+    assert "rank the 6 models most like the simulated voters do" in re.sub("<[^>]+>", "", shown)
+    assert shown.count("imulated votes") >= 1
+    assert 'id="cmp-tab-answer"' in shown
+    assert re.search(r'id="cmp-tab-answer"[^>]*aria-current', shown)
 
 
-def test_a_load_reads_labels_and_votes_once(made_context):
-    """Also where the SemSim of the workspace says which originals are left out."""
+def test_only_what_is_asked_for_is_sent(client):
+    parts = {tab: part(client, "panel", tab=tab) for tab in TABS}
+    assert "cmp-forest" in parts["answer"]
+    for tab, other in (("disagreements", "cmp-grid"), ("metric", "cmp-drawn"), ("files", "CSV")):
+        assert other in parts[tab]
+        assert "cmp-forest" not in parts[tab]
+    side = part(client, "side", metric="psnr")
+    assert "<h2>PSNR</h2>" in side
+    assert "cmp-forest" not in side
+
+
+def test_the_numbers_of_the_answer_are_scipys(small_context, client):
+    models = held(small_context, "1").analysis.models
+    shown = part(client, "panel", tab="answer")
+    for name, sign in (("ssim", 1), ("mse", -1)):
+        rho = stats.spearmanr(models["human"], sign * models[name]).statistic
+        row = re.search(
+            rf'<tr[^>]*><th scope="row"><a href="[^"]*metric={name}".*?</tr>', shown, re.S
+        )
+        assert f"<b>{rho:.2f}</b>".replace("-", "−") in row.group()
+
+
+def test_a_study_that_is_not_chosen_or_gone_has_a_page_nevertheless(client, small_context):
+    bare = client_of(small_context, studies=list)
+    shown = bare.get("/studio/compare").text
+    assert "There is no study yet" in shown
+    assert 'href="/studio/new"' in shown
+    assert "No reference is called" in part(client, "body", reference="nothing")
+    assert "No human score is called" in part(client, "body", rule="<b>nothing</b>")
+
+
+def test_a_study_without_votes_says_what_it_needs(made_context):
+    context = made_context(n_images=2, votes=0, simulated=False)
+    shown = part(client_of(context), "body")
+    assert "Nobody has voted on its 12 reconstructions yet" in shown
+    assert 'href="/studio/overview"' in shown
+    assert "cmp-forest" not in shown
+    stop_all(context)
+
+
+def test_while_there_is_nothing_yet_one_card_says_what_is_computed(made_context):
+    """It starts by itself; when it has ended, the page is asked for and has its answer."""
+    context = made_context(n_images=3, scored=())
+    client = client_of(context)
+    first = part(client, "body")
+    assert first.count("Computing what the metrics say") == 1
+    assert "MSE, PSNR, SSIM" in first
+    assert 'data-watch="scoring" data-then="body"' in first
+    deadline = time.monotonic() + 90
+    while "data-watch" in (status := part(client, "scoring")):
+        assert time.monotonic() < deadline, status
+        time.sleep(0.2)
+    assert part(client, "body").count("cmp-forest") > 0
+
+
+def test_an_old_answer_stays_while_more_is_scored(made_context):
+    context = made_context(n_images=3)
+    shown = part(client_of(context), "body")  # more metrics than three are to be had
+    assert "cmp-forest" in shown
+    assert 'data-watch="scoring"' in shown
+    assert "Computing what the metrics say" not in shown
+    stop_all(context)
+
+
+def test_choices_have_names_for_people(client):
+    shown = part(client, "body", rule="mean-response")
+    assert '<option value="majority">Majority of votes (protocol)</option>' in shown
+    assert '<option value="mean-response" selected>Share of votes</option>' in shown
+    assert "The protocol fixed &#39;Majority of votes&#39; before any vote." in shown
+    assert '<option value="clean" selected>Clean original</option>' in shown
+
+
+def test_what_a_semsim_learned_from_is_left_out_and_can_be_brought_back(made_context):
+    context = made_context(n_images=3, scored=("mse",))
+    make_semsim(context.checkpoints / f"{BUILT_IN}.safetensors", ["symbols/000", "symbols/001"])
+    client = client_of(context)
+    shown = part(client, "body")
+    assert f'<option value="{BUILT_IN}" selected>the 1 SemSim ({BUILT_IN}) has not seen' in shown
+    shown = part(client, "body", originals="all")
+    assert '<option value="all" selected>all 3, also what a SemSim learned from' in shown
+    stop_all(context)
+
+
+def test_disagreements_can_be_filtered_and_looked_at(made_context):
+    def swap(labels):  # people recognise what the metric calls worst, and nothing else
+        worst = labels["model"] == MODELS[-1]
+        return labels.assign(n_recognised=worst.map({True: 5, False: 0}))
+
+    client = client_of(made_context(n_images=3, change=swap, simulated=False))
+    shown = part(client, "grid", metric="mse")
+    assert "leaks it misses (3)" in shown
+    assert shown.count("<figure") == 3
+    assert shown.count('st-leaked">5 of 5') == 3
+    alarms = part(client, "grid", metric="mse", way="alarms")
+    assert 'st-private">0 of 5' in alarms
+    key = f"symbols\ninvgrad\n{WIDEST}"
+    own = part(client, "grid", metric="mse", way="alarms", model=key)
+    assert set(re.findall(r'cmp-model" title="([^"]+)"', own)) == {WIDEST}
+    row = re.search(r'data-row="(\d+)"', own)[1]
+    pair = part(client, "pair", row=row)
+    assert pair.count("<img") == 2
+    assert "PSNR (dB) ↑" in pair
+    assert "gone" in part(client, "pair", row="999")
+
+
+def test_simulated_votes_are_no_verdict(client):
+    shown = part(client, "pictures", model=f"symbols\ninvgrad\n{WIDEST}")
+    assert shown.count("<figure") == 3
+    assert 'st-open">5 of 5' in shown
+    assert "st-leaked" not in shown
+    assert "<dt>program</dt>" in shown
+
+
+def test_pictures_are_the_files_themselves_and_a_lost_one_is_no_error(made_context, image_bytes):
     context = made_context(n_images=2)
-    make_semsim(context.checkpoints / f"{BUILT_IN}.safetensors", ["symbols/000"])
-    asked = []
-
-    def counted(name):
-        return lambda study: asked.append(name) or getattr(context, name)(study)
-
-    counting = replace(context, labels=counted("labels"), votes=counted("votes"))
-    values, job = page_values(counting, Chosen(study="1"))
-    jobs.request_stop(job)
-    assert values["originals"].value == BUILT_IN
-    assert sorted(asked) == ["labels", "votes"]
+    client = client_of(context)
+    shown = part(client, "pair", row="0")
+    sent = base64.b64decode(re.search(r'src="data:image/png;base64,([^"]+)"', shown)[1])
+    assert sent == image_bytes("originals/000.png")
+    labels = context.labels("1").assign(original="/gone.png")
+    lost = part(client_of(context, labels=lambda study: labels, kept={}), "body")
+    assert "st-problem" in lost or "cmp-" in lost
+    stop_all(context)
 
 
-def test_what_is_chosen_stays_a_choice_while_the_attacked_images_are_scored(context):
-    """A control whose value is no choice of it refuses every later event of the page."""
-    for rule in RULES:
-        values, job = page_values(context, Chosen(study="1", rule=rule, reference="attacked"))
-        if job is not None:
-            jobs.request_stop(job)
-        assert values["metric"].choices == []  # nothing is scored yet
-        assert [value for _, value in values["rule"].choices] == list(RULES)
-        assert (values["rule"].value, values["reference"].value) == (rule, "attacked")
-        for name, control in values.items():
-            if isinstance(control, gr.Dropdown):
-                assert control.preprocess(control.value) == control.value, name
+@pytest.mark.parametrize("shown", ["models", "ranks", "images"])
+def test_one_metric_is_shown_three_ways(client, shown):
+    drawn = part(client, "panel", tab="metric", metric="mse", shown=shown)
+    assert len(set(re.findall(r'data-key="([^"]+)"', drawn))) == {"images": 18}.get(shown, 6)
+    assert drawn.count("<img") == 6  # of the model that people recognise best
 
 
-def test_a_study_without_votes_shows_its_pictures_but_no_ranking(made_context):
-    context = made_context(n_images=2, votes=0)
-    values, job = page_values(context, Chosen())
-    assert values["ranked"].visible is False
-    assert values["body"].visible is True
-    assert values["gallery"].count("<img") == 7
-    if job is not None:
-        jobs.request_stop(job)
+def test_reconstructions_of_an_original_stand_in_a_line_by_the_metric(client):
+    drawn = part(client, "panel", tab="metric", metric="mse", shown="originals")
+    lines = drawn.split('class="cmp-line"')[1:]
+    assert len(lines) == 3
+    for line in lines:
+        assert line.count("<img") == 1 + 6  # the original, and a reconstruction a model
+        values = [float(text) for text in re.findall(r"</span> ([-0-9.e]+)</figcaption>", line)]
+        assert values == sorted(values)  # a lower MSE leaks more
+        assert len(re.findall(r">[✓✗?]</span>", line)) == 6
+    assert 'id="cmp-pictures"' not in drawn
 
 
-def test_several_studies_stand_in_one_table(context, made_context):
-    shown = compare._table1(context, ["1", "2"], None)
-    assert "No scores yet: First, Second, simulated" in shown
-    scored = ScienceContext(**{**vars(made_context(n_images=2)), "studies": lambda: STUDIES})
-    shown = compare._table1(scored, ["1", "2"], None)
-    assert "No scores" not in shown
-    assert shown.count('<th scope="row">First') == shown.count('<th scope="row">Second') > 0
-    assert "at least one study" in compare._table1(scored, [], None)
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [
+        ("rules", "Whichever rule is chosen,"),
+        ("reference", "Nothing is scored against this reference yet: Attacked image"),
+        ("influence", "Leave out any one model,"),
+        ("differences", "differs from 0 of 2 other metrics for certain."),
+        ("images", "a coin does in 50%."),
+        ("matrix", "Metrics that rank the models alike"),
+        ("several", "Made"),
+    ],
+)
+def test_how_solid_answers_one_question_at_a_time(client, shown, said):
+    drawn = part(client, "panel", tab="solid", shown=shown)
+    assert said in drawn
+    assert drawn.count('aria-current="true"') >= 1
+
+
+def test_several_studies_stand_in_one_table(made_context):
+    client = client_of(made_context(n_images=2), studies=lambda: STUDIES)
+    drawn = part(client, "panel", tab="solid", shown="several", several="1 2")
+    assert drawn.count('<th scope="row">First') == drawn.count('<th scope="row">Second') > 0
+    bare = client_of(made_context(n_images=3, scored=()), studies=lambda: STUDIES)
+    assert "No scores yet: First, Second" in part(
+        bare, "panel", tab="solid", shown="several", several="1 2"
+    )
+
+
+def test_the_report_is_made_once_and_handed_over(made_context):
+    context = made_context(n_images=2)
+    client = client_of(context)
+    part(client, "body")
+    asked = client.post("/studio/compare/act/report", params={"study": "1"}).text
+    assert 'data-watch="made"' in asked
+    deadline = time.monotonic() + 90
+    while 'data-watch="made"' in (shown := part(client, "made")):
+        assert time.monotonic() < deadline, shown
+        time.sleep(0.2)
+    assert "Download report.html" in shown
+    n_jobs = len(jobs.list_jobs(context.data / "jobs"))
+    assert "Download report.html" in client.post("/studio/compare/act/report?study=1").text
+    assert len(jobs.list_jobs(context.data / "jobs")) == n_jobs
+    assert "Download" not in part(client, "made", rule="mean-response")
+    stop_all(context)
+
+
+def test_a_job_can_be_stopped_from_the_page(made_context):
+    context = made_context(n_images=2, scored=())
+    client = client_of(context)
+    part(client, "body")
+    (job,) = jobs.list_jobs(context.data / "jobs")
+    client.post(f"/studio/compare/act/stop?study=1&job={job.id}")
+    deadline = time.monotonic() + 60
+    while jobs.state(job) in jobs.LIVE:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert "not a job" in client.post("/studio/compare/act/stop?study=1&job=../x").text
+
+
+def test_names_cannot_bring_html(made_context):
+    evil = "<script>alert(1)</script>"
+
+    def poison(labels):
+        return labels.assign(model=labels["model"] + evil, class_name=evil)
+
+    client = client_of(made_context(n_images=3, change=poison))
+    for tab in TABS:
+        assert "<script>alert" not in part(client, "panel", tab=tab), tab
+    for shown in ("ranks", "images", "originals", "rules", "influence"):
+        tab = "metric" if shown in ("ranks", "images", "originals") else "solid"
+        assert "<script>alert" not in part(client, "panel", tab=tab, shown=shown), shown
+    assert "<script>alert" not in part(client, "pair", row="0")
+
+
+def test_an_address_holds_every_choice():
+    asked = Asked(study="1", tab="metric", model="a\nb")
+    query = dict(pair.split("=") for pair in asked.to(metric="x").partition("?")[2].split("&"))
+    assert query == {"study": "1", "tab": "metric", "model": "a%0Ab", "metric": "x"}
+    assert asked_in({"study": "1", "unknown": "x", "at": "no"}).start == 0
+    assert [Asked(originals=one).unseen_by for one in ("", "all", "x")] == [None, "", "x"]

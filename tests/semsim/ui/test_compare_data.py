@@ -53,7 +53,10 @@ def test_what_was_shown_is_kept_until_it_is_read_anew(made_context):
     context = made_context(n_images=2)
     first = fresh(context, VIEW)
     assert held(context, "1") is first
-    assert fresh(context, VIEW) is not first
+    assert fresh(context, VIEW) is first  # the same votes and scores
+    votes = context.votes("1")
+    fewer = replace(context, votes=lambda study: votes.iloc[:-1])
+    assert fresh(fewer, VIEW).n_votes == first.n_votes - 1
     assert held(context, "1", "mean-response").analysis.settings.headline == "mean-response"
     with pytest.raises(DataError, match="gone"):
         fresh(context, View(study="2"))
@@ -65,7 +68,31 @@ def test_only_so_many_comparisons_are_kept(made_context, monkeypatch):
     views = [View(study="1", rule=rule) for rule in ("majority", "mean-response", "dawid-skene")]
     for view in views:
         fresh(context, view)
-    assert list(context.kept) == views[1:]
+    assert [view for view in context.kept if isinstance(view, View)] == views[1:]
+
+
+def test_scores_are_read_once_for_all_rules_and_anew_when_there_are_more(made_context, monkeypatch):
+    context = made_context(n_images=2)
+    fresh(context, VIEW)
+    with monkeypatch.context() as patch:
+        patch.setattr("semsim.ui.compare_data.read_scores", None)
+        ranked = fresh(context, View(study="1", rule="mean-response"))
+    assert {"mse", "psnr", "ssim"} == {spec.name for spec in ranked.analysis.specs}
+    more = made_context(n_images=2, scored=("ssim-uniform",))
+    again = replace(context, labels=more.labels, votes=more.votes)
+    assert "ssim-uniform" in {spec.name for spec in fresh(again, VIEW).analysis.specs}
+
+
+def test_a_metric_counts_when_all_models_have_its_scores(made_context):
+    context = made_context(n_images=2)
+    # One set of PSNR is gone, as while it is computed.
+    for file in (context.data / "scores").iterdir():
+        if pd.read_parquet(file).attrs["metric"] == "psnr":
+            file.unlink()
+            break
+    found = fresh(context, VIEW)
+    assert {"mse", "ssim"} == {spec.name for spec in found.analysis.specs}
+    assert "psnr" in {name for _, name in found.book.missing}
 
 
 def test_an_unknown_choice_of_metric_becomes_the_best(made_context):

@@ -1,6 +1,7 @@
 """Every figure and table leaves the page in every form it is offered in."""
 
 import io
+import time
 import zipfile
 from urllib.parse import quote
 
@@ -9,9 +10,11 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from semsim.jobs import folders as jobs
 from semsim.reporting import figures, tables
 from semsim.ui.compare_data import View, held
-from semsim.ui.compare_files import address, router
+from semsim.ui.compare_files import address, made_address, router
+from semsim.ui.compare_jobs import made_file, make_files
 
 VIEW = View(study="1")
 
@@ -51,13 +54,33 @@ def test_tables_come_as_csv_latex_and_markdown_in_full_precision(client):
     assert sent["rho"].tolist() == analysis.agreement["rho"].tolist()
 
 
-def test_the_report_and_everything_at_once(client):
-    report = client.get(address(VIEW, "report", "html"))
-    assert report.text.startswith("<!DOCTYPE html>")
-    assert "Simulated votes" in report.text
-    packed = zipfile.ZipFile(io.BytesIO(client.get(address(VIEW, "everything", "zip")).content))
+def test_the_report_and_everything_are_made_by_jobs(client):
+    comparison = held(client.context, VIEW.study)
+    for what, name in (("report", "report.html"), ("everything", "everything.zip")):
+        job = make_files(client.context, comparison, what)
+        deadline = time.monotonic() + 120
+        while jobs.state(job) in jobs.LIVE:
+            assert time.monotonic() < deadline, jobs.log_tail(job)
+            time.sleep(0.1)
+        assert made_file(job) == name, jobs.error_text(job)
+        reply = client.get(made_address(job.id, name))
+        assert name in reply.headers["content-disposition"]
+        notes = {progress.note for progress in jobs.history(job)}
+        assert "working out the comparison" in notes
+    packed = zipfile.ZipFile(io.BytesIO(reply.content))
     assert {"report.html", "settings.json", "tables/agreement.csv"} <= set(packed.namelist())
     assert packed.testzip() is None
+    report = packed.read("report.html").decode()
+    assert report.startswith("<!DOCTYPE html>")
+    assert "Simulated votes" in report
+    # The job has worked it out anew: its numbers are those of the page.
+    sent = pd.read_csv(io.BytesIO(packed.read("tables/agreement.csv")))
+    assert sent["rho"].tolist() == comparison.analysis.agreement["rho"].tolist()
+
+
+@pytest.mark.parametrize("path", ["x/report.html", "../x/report.html"])
+def test_a_file_that_no_job_has_made_is_not_there(client, path):
+    assert client.get(f"/studio/compare-files/made/{path}").status_code == 404
 
 
 def test_a_table_of_several_studies(client):

@@ -74,7 +74,7 @@ def test_the_page_offers_the_studies_and_what_each_is_good_for(page):
     _, _, [(load, outputs)] = page
     values = load()
     assert len(values) == len(outputs)
-    study, stock, name, hold_out, split = values[:5]
+    _, study, stock, name, hold_out, split = values[:6]
     assert study.choices == [("Demo study (simulated)", "s1"), ("Nobody voted", "s2")]
     assert study.value == ["s1"]
     assert "6 of 6 originals" in stock
@@ -95,7 +95,27 @@ def test_the_page_opens_on_the_study_that_has_votes(context):
     silent_first = replace(context, studies=lambda: STUDIES[::-1], voted=lambda: ["s1"])
     with gr.Blocks():
         [(load, _)] = learn.render(silent_first)
-    assert load()[0].value == ["s1"]
+    assert load()[1].value == ["s1"]
+
+
+def test_the_page_opens_on_the_study_in_hand(context):
+    in_hand = replace(context, voted=lambda: ["s1"], in_hand=lambda request: "s2")
+    with gr.Blocks():
+        [(load, _)] = learn.render(in_hand)
+    asked = gr.Request(username=None, query_params={}, headers={})
+    assert load(asked)[1].value == ["s2"]
+    gone = replace(in_hand, in_hand=lambda request: "gone")
+    with gr.Blocks():
+        [(load, _)] = learn.render(gone)
+    assert load(asked)[1].value == ["s1"]
+
+
+def test_the_page_opens_on_the_newest_training_if_there_is_one(page, context, tables):
+    _, _, [(load, outputs)] = page
+    assert load()[0] == gr.skip()
+    queue(context, tables, "one")
+    assert load()[0].selected == "one"
+    assert outputs[0].elem_id == "learn-tabs"
 
 
 def test_the_preset_follows_from_the_study(context, tables):
@@ -145,7 +165,7 @@ def test_a_page_without_studies_says_what_to_do(context):
     empty = replace(context, studies=list)
     with gr.Blocks():
         [(load, _)] = learn.render(empty)
-    study, stock, name, _, split = load()[:5]
+    _, study, stock, name, _, split = load()[:6]
     assert (study.value, name, split) == ([], "", "")
     assert "no study yet" in stock
 
@@ -235,6 +255,8 @@ def test_a_training_started_on_the_page_ends_in_a_checkpoint(page, context):
     assert ">simulated</span> votes" in shown["learn-result"]
     assert 'href="compare?study=s1&amp;semsim=mine">Use it in Compare' in shown["learn-result"]
     assert "the architecture net1, which it has not seen" in shown["learn-result"]
+    assert "learn-verdict" in shown["learn-verdict"]
+    assert ">simulated</span>" in shown["learn-verdict"]
     assert "In sample" in shown["learn-result"]
     assert "People (ceiling)" in shown["learn-result"]
     assert shown["learn-promote"].visible
@@ -245,8 +267,9 @@ def test_a_training_started_on_the_page_ends_in_a_checkpoint(page, context):
     assert "mine ★" in listed
     assert promoted(context.checkpoints) == "mine"
     assert ">done<" in shown["learn-trainings"]
-    assert "held out" in shown["learn-distances"].value["plot"]
-    assert "AUC, all originals together" in shown["learn-auc"].value["plot"]
+    assert shown["learn-curves"].count("<svg") == 3
+    assert "d+ held out" in shown["learn-curves"]
+    assert "all originals together" in shown["learn-curves"]
     training = read_training(context.checkpoints / "mine.safetensors")
     assert (training.study, training.simulated) == ("Demo study", True)
     assert training.settings["epochs"] == 2
@@ -310,9 +333,9 @@ def test_a_semsim_that_lost_is_promoted_only_by_somebody_who_is_sure(page, conte
 
 
 def test_the_result_says_what_it_lost_to(context, lost):
-    *_, result, _ = learn.draw(context, lost)
-    assert "<li>Worse than " in result
-    assert "own start (the same network before it saw a vote)" in result
+    verdict, _, result, _ = learn.draw(context, lost)
+    assert "Worse than " in verdict
+    assert "own start (the same network before it saw a vote)" in verdict
     assert "SemSim (mine, before any vote)" in result
     assert "of its start" in learn.trainings_now(context)
 

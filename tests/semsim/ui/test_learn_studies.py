@@ -8,6 +8,7 @@ from semsim.errors import DataError, SemsimError
 from semsim.jobs import folders as jobs
 from semsim.learning.ablations_run import StudyJob
 from semsim.ui import ScienceContext, StudyChoice, learn_studies
+from semsim.ui.curves import svg
 from semsim.ui.jobpanel import alert_html
 
 
@@ -102,11 +103,13 @@ def test_the_table_has_a_row_a_value_and_escapes_it():
 
 
 def test_the_figure_shows_the_mean_and_how_far_trainings_lie_apart():
-    own, start, mse = learn_studies.study_figure(FOUND).data[:3]
+    own, start, mse = learn_studies.study_chart(FOUND).curves[:3]
     assert list(own.x) == ["triplet", "<b>"]
     assert own.y[0] == pytest.approx(0.7)
-    assert own.error_y.array[0] == pytest.approx(0.1)
-    assert own.error_y.arrayminus[0] == pytest.approx(0.1)
+    assert (own.low[0], own.high[0]) == (pytest.approx(0.6), pytest.approx(0.8))
     assert list(mse.y) == pytest.approx([0.7, 0.7])
-    assert mse.error_y.array is None
+    assert (mse.low, mse.high) == ((), ())
     assert start.name == "Its start"
+    html = svg(learn_studies.study_chart(FOUND))
+    assert "&lt;b&gt;" in html
+    assert "nan" not in html

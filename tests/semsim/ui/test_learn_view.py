@@ -10,17 +10,17 @@ from semsim.learning.orders import Facts
 from semsim.learning.splits import Counts, HoldOut
 from semsim.learning.triplets import Inventory, JudgedOriginal
 from semsim.progress import Progress
-from semsim.reporting import canvas
 from semsim.ui.learn_view import (
     TrainingRow,
-    auc_figure,
-    distance_figure,
-    has_course,
-    loss_figure,
+    auc_chart,
+    charts,
+    distance_chart,
+    loss_chart,
     result_html,
     split_html,
     stock_html,
     trainings_html,
+    verdict_html,
     when,
 )
 
@@ -205,7 +205,7 @@ def test_a_control_that_was_not_run_is_told_in_the_list():
 
 
 def test_the_loss_curve_is_that_of_the_batches():
-    (curve,) = loss_figure([batch(0.5, 5, 2.0), end(1, d_plus=1.0), batch(1.5, 15, 1.0)], "j").data
+    (curve,) = loss_chart([batch(0.5, 5, 2.0), end(1, d_plus=1.0), batch(1.5, 15, 1.0)]).curves
     assert list(curve.x) == [0.5, 1.5]
     assert list(curve.y) == [2.0, 1.0]
 
@@ -213,14 +213,14 @@ def test_the_loss_curve_is_that_of_the_batches():
 def test_what_a_resume_did_again_is_drawn_once():
     history = [batch(i / 10, i, float(i)) for i in range(1, 16)]  # stopped in the second epoch
     again = [batch(i / 10, i, 100.0 + i) for i in range(11, 21)]
-    (curve,) = loss_figure([*history, *again], "j").data
+    (curve,) = loss_chart([*history, *again]).curves
     assert list(curve.x) == sorted(set(curve.x))
     assert list(curve.y) == [*map(float, range(1, 11)), *(100.0 + i for i in range(11, 21))]
 
 
 def test_a_long_curve_is_thinned():
     history = [Progress(i, 9999, "e", {"epoch": i / 10, "loss": 1.0}) for i in range(1, 9999)]
-    (curve,) = loss_figure(history, "j").data
+    (curve,) = loss_chart(history).curves
     assert 300 <= len(curve.x) <= 600
 
 
@@ -230,10 +230,10 @@ def test_distances_are_drawn_for_training_and_held_out():
         end(1, d_plus=1.0, d_minus=2.0, validation_d_plus=90.0, validation_d_minus=91.0),
         end(2, d_plus=1.5, d_minus=4.0, validation_d_plus=1.2, validation_d_minus=5.0),
     ]
-    figure = distance_figure(history, "j")
-    assert [list(curve.y) for curve in figure.data] == [[1, 1.5], [2, 4], [90, 1.2], [91, 5]]
+    chart = distance_chart(history)
+    assert [list(curve.y) for curve in chart.curves] == [[1, 1.5], [2, 4], [90, 1.2], [91, 5]]
     # The held-out distances of the first epoch would flatten the rest.
-    assert figure.layout.yaxis.range[1] == pytest.approx(5.75)
+    assert chart.highest == pytest.approx(5.75)
 
 
 def test_auc_is_drawn_of_the_epochs_that_have_one():
@@ -242,31 +242,26 @@ def test_auc_is_drawn_of_the_epochs_that_have_one():
         end(1, d_plus=1.0, d_minus=2.0),
         end(2, d_plus=1.0, d_minus=2.0, validation_auc=0.75),
     ]
-    (curve,) = auc_figure(history, "j").data
+    (curve,) = auc_chart(history).curves
     assert (list(curve.x), list(curve.y)) == ([2], [0.75])
 
 
 def test_what_leaked_is_warm_and_what_stayed_private_cool():
     values = {"d_plus": 1.0, "d_minus": 2.0, "validation_d_plus": 1.0, "validation_d_minus": 2.0}
     history = [batch(0.5, 5, 1.0), end(1, **values, validation_auc=0.75)]
-    leaked, private = canvas.LEAKED, canvas.PRIVATE
-    drawn = [curve.line.color for curve in distance_figure(history, "j").data]
-    assert drawn == [leaked, private, leaked, private]
-    courses = [figure(history, "j").data[0].line.color for figure in (loss_figure, auc_figure)]
-    assert not {leaked, private, None} & set(courses)
+    drawn = [curve.colour for curve in distance_chart(history).curves]
+    assert drawn == ["leaked", "private", "leaked", "private"]
+    courses = [chart(history).curves[0].colour for chart in (loss_chart, auc_chart)]
+    assert not {"leaked", "private"} & set(courses)
 
 
 def test_without_held_out_originals_two_curves_are_left():
-    assert len(distance_figure([end(1, d_plus=1.0, d_minus=2.0)], "j").data) == 2
+    assert len(distance_chart([end(1, d_plus=1.0, d_minus=2.0)]).curves) == 2
 
 
 def test_before_the_first_report_the_figures_are_empty():
-    assert not distance_figure([], "j").data
-    assert not loss_figure([], "j").data[0].x
-
-
-def test_a_zoom_stays_while_the_job_stays():
-    assert loss_figure([], "j").layout.uirevision == "j"
+    assert not distance_chart([]).curves
+    assert not loss_chart([]).curves[0].x
 
 
 def test_times_are_short():
@@ -316,10 +311,16 @@ def test_a_mixed_one_says_what_counts_and_nothing_of_validation_it_had_none_of()
 
 def test_what_is_fitted_at_once_has_no_curve():
     alone = [end(1, d_plus=1.0, d_minus=2.0)]
-    assert not any(has_course(f(alone, "a")) for f in (loss_figure, distance_figure, auc_figure))
+    assert charts(alone) == []
     more = [*alone, end(2, d_plus=1.0, d_minus=2.0)]
-    assert has_course(distance_figure(more, "a"))
-    assert has_course(loss_figure([batch(0.5, 1, 2.0), batch(1, 2, 1.0)], "a"))
+    assert [one.title for one in charts(more)] == ["Mean distance to the original"]
+    assert [one.y for one in charts([batch(0.5, 1, 2.0), batch(1, 2, 1.0)])] == ["loss"]
+
+
+def test_the_verdict_is_a_sentence_and_then_the_rest():
+    html = verdict_html({**RESULT, **JUDGED})
+    assert html.startswith('<p class="st-lead learn-verdict">')
+    assert verdict_html(RESULT) == ""
 
 
 def test_the_promoted_one_is_marked():

@@ -1,46 +1,63 @@
 """The page Reconstruct: its handlers, without a browser."""
 
+import json
 from dataclasses import replace
+from urllib.parse import parse_qs, urlsplit
 
 import gradio as gr
 import pytest
 from distributed import Client
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from made_campaign import SYMBOLS, one_thread_cluster, toy_campaign
+from made_campaign import one_thread_cluster, toy_campaign
 from made_weights import make_classifier
 
 from semsim.campaign.campaign_job import CampaignOrder, plan_of, queue_campaign
+from semsim.campaign.demo_plan import DemoSettings, plans
+from semsim.campaign.grids import DEMO_GRID, FIRST_LOOK
+from semsim.campaign.probe import Cost, keep_cost, known_cost
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder
+from semsim.datasets.fetch_job import KIND
 from semsim.errors import JobError, SettingsError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import run_as_job
 from semsim.sets.reader import read_set
-from semsim.ui import ScienceContext, reconstruct, reconstruct_data, reconstruct_files
+from semsim.ui import (
+    ScienceContext,
+    lab,
+    reconstruct,
+    reconstruct_data,
+    reconstruct_files,
+    reconstruct_form,
+    reconstruct_view,
+)
+from semsim.ui.markup import study_address
 from semsim.ui.reconstruct_data import CellState, set_views
+from semsim.ui.reconstruct_form import campaign_of
+from semsim.ui.settings_form import Given
 
 FORM = {
-    "name": "made",
-    "datasets": [],
-    "architectures": [],
-    "strategies": ["none"],
-    "attacks": [],
-    "preset": "fast",
-    "images": 2,
-    "seeds": "0",
-    "training": "epochs=1",
-    "judge": "",
-    "more_datasets": SYMBOLS,
-    "more_architectures": "cnn-small:width=4\n",
-    "more_strategies": "",
-    "more_attacks": "invgrad:steps=3",
+    "fields": {
+        "name": "made",
+        "preset": "fast",
+        "images": "2",
+        "seeds": "0",
+        "judge": "",
+        "train.epochs": "1",
+    },
+    "lists": {
+        "datasets": {"symbols": {"train_per_class": "1", "test_per_class": "1"}},
+        "architectures": {"cnn-small": {"width": "4"}},
+        "strategies": {"none": {}},
+        "attacks": {"invgrad": {"steps": "3"}},
+    },
 }
 
 
-def form(**changes):
-    return list({**FORM, **changes}.values())
+def form(lists=None, **fields):
+    return json.dumps({"fields": FORM["fields"] | fields, "lists": FORM["lists"] | (lists or {})})
 
 
 def context_at(data):
@@ -82,16 +99,13 @@ def test_an_empty_page_says_what_will_be_here(page, context):
     _, [(load, outputs)] = page
     values = load()
     assert len(values) == len(outputs)
-    assert values[0] == "campaign-1"
-    assert "python -m semsim datasets get cifar100" in values[1]
-    assert [value for _, value in values[2].choices] == [""]
     assert any("No campaign has been started here yet" in str(value) for value in values)
 
 
 def test_the_plan_is_told_before_anything_is_measured(context):
-    [words] = reconstruct.plan_words(context, form())
-    assert "<strong>1 targets</strong>, 1 of them to train" in words
-    assert "<strong>2 images to attack</strong>" in words
+    words = reconstruct.plan_words(context, form())
+    assert "<strong>1 target</strong>, 1 of them to train" in words
+    assert "<strong>2 pictures to attack</strong>" in words
     assert "being measured" in words
     assert not list(context.data.rglob("*.npz"))
 
@@ -100,22 +114,23 @@ def test_the_plan_is_told_before_anything_is_measured(context):
     ("change", "told"),
     [
         ({"name": "no/such"}, "cannot name a campaign"),
-        ({"strategies": []}, "no strategies"),
-        ({"images": None}, "number of images is empty"),
-        ({"seeds": "one"}, "Seeds are whole numbers"),
-        ({"more_attacks": "invgrad:<b>"}, "no preset '&lt;b&gt;'"),
-        ({"more_datasets": "folder:root=/nowhere"}, "No folder /nowhere"),
+        ({"lists": {"strategies": {}}}, "no strategies"),
+        ({"images": ""}, "Pictures is empty"),
+        ({"seeds": "one"}, "Seeds must be a whole number"),
+        ({"train.lr": "<b>"}, "Step size must be a number; got '&lt;b&gt;'"),
+        ({"lists": {"attacks": {"invgrad": {"<b>": "1"}}}}, "no setting '&lt;b&gt;'"),
+        ({"lists": {"datasets": {"folder": {"root": "/nowhere"}}}}, "No folder /nowhere"),
     ],
 )
 def test_what_is_wrong_is_said_on_the_page(context, change, told):
-    [words] = reconstruct.plan_words(context, form(**change))
+    words = reconstruct.plan_words(context, form(**change))
     assert 'role="alert"' in words
     assert told in words.replace("&#39;", "'")
 
 
 def test_nothing_starts_where_something_is_wrong(context):
     with pytest.raises(SettingsError):
-        reconstruct.begin_campaign(context, form(images=0))
+        reconstruct.begin_campaign(context, form(images="0"))
     assert not (context.data / "jobs").exists()
 
 
@@ -129,19 +144,50 @@ def test_a_campaign_under_way_is_not_started_again(context):
 
 def test_a_finished_campaign_is_shown_with_its_pictures(finished):
     context, job = finished
-    sets, result = reconstruct.draw(context, job)
+    strip, sets, verdict, result = reconstruct.draw(context, job)
     assert "6 ok / 0 failed" in result
     assert sets.count("3 of 3 done") == 2
-    targets = [read_set(folder).target_words for folder in jobs.result(job)["sets"]]
+    made = jobs.result(job)["sets"]
+    targets = [read_set(folder).target_words for folder in made]
     assert targets[0].endswith(")")  # with what guessing gets, or a mark
     assert all(f"<td>{words}</td>" in sets for words in targets)
     assert sets.count('class="rec-cell ok"') == 6 + 1  # and one in the legend
+    assert strip.count("<img") == 2 * 6
+    assert " of 6 pictures" in verdict
+    address = study_address(made)
+    assert address.startswith("/studio/new?set=")
+    assert parse_qs(urlsplit(address).query)["set"] == made
+    assert address.replace("&", "&amp;") in result
     assert reconstruct.attacks_of(context, job) == ["invgrad"]
     grid = reconstruct.grid_now(context, job, "invgrad", 1)
     assert grid.count("data:image/png;base64") == 3  # originals
     assert grid.count(reconstruct_files.FOLDER) == 6
-    assert "Page 1 of 1" in reconstruct.grid_now(context, job, "invgrad", 99)
+    assert reconstruct.grid_now(context, job, "invgrad", 99) == grid
     assert reconstruct.grid_now(context, job, None, 1) == ""
+
+
+def test_the_verdict_counts_what_is_nearer_than_grey(finished):
+    context, _ = finished
+    made = toy_campaign(attacks=("invgrad:steps=3",))
+    store, views = PieceStore(context.data), set_views(context, made)
+    for view in views:
+        for cell in view.cells:
+            found = store.cells.read(cell.key).result
+            truth, got = (one.astype(float) for one in (found.attacked, found.picture))
+            near = ((got - truth) ** 2).mean() < ((127.5 - truth) ** 2).mean()
+            assert cell.clearer == near
+    plain, flipped = views
+    better = replace(flipped, cells=tuple(replace(cell, clearer=True) for cell in flipped.cells))
+    bare = replace(plain, cells=tuple(replace(cell, clearer=False) for cell in plain.cells))
+    words = reconstruct_view.verdict_html([bare, better])
+    assert "clearer than a grey picture on 3 of 6 pictures" in words
+    assert "nothing can be said of a defence" in words
+    assert "(0 of 3)" in words
+    good = replace(plain, cells=better.cells)
+    assert "nothing can be said" not in reconstruct_view.verdict_html([good, bare])
+    waiting = replace(plain, cells=tuple(
+        replace(cell, state=CellState.WAITING) for cell in plain.cells))  # fmt: skip
+    assert reconstruct_view.verdict_html([waiting]) == ""
 
 
 def test_a_picture_that_blew_up_is_flagged(finished):
@@ -170,7 +216,7 @@ def test_what_is_under_way_shows_how_far_it_is(context):
     assert one.cells[1].share == 0.4
     assert (one.training, two.training, two.target) == (None, 0.25, "")
     job = queue_campaign(CampaignOrder(campaign=campaign, data=context.data), context.data / "jobs")
-    assert "training, 25%" in reconstruct.draw(context, job)[0]
+    assert "training, 25%" in reconstruct.draw(context, job)[1]
     assert "being attacked<br>40%" in reconstruct.grid_now(context, job, "invgrad", 1)
     assert "Waiting to start" in str(load_of(context))
 
@@ -203,11 +249,91 @@ def test_judges_are_offered_with_how_good_they_are_and_the_campaign_takes_one(co
     facts = {"dataset": {"name": "symbols"}, "clean": tested, "degraded": tested}
     make_classifier(context.checkpoints / "judges/J.safetensors", facts=facts)
     make_classifier(context.checkpoints / "judges/other.safetensors")  # does not say what it is
-    choices = reconstruct.judge_choices(context)
-    assert [name for _, name in choices] == ["", "J"]
-    assert "random" in choices[0][0]
-    assert choices[1][0] == "J: symbols, 50.0% right (chance is 25.0%)"
+    choices = lab.judge_choices(context.checkpoints)
+    assert [name for name, _ in choices] == ["", "J"]
+    assert "random" in choices[0][1]
+    assert choices[1][1] == "J: symbols, 50.0% right (chance is 25.0%)"
+    given = Given.of(form(judge="J"))
     job = reconstruct_data.queued(
-        reconstruct._form_of(form(judge="J")), context.data, "cpu", context.checkpoints
+        campaign_of(given), given.text("judge"), context.data, "cpu", context.checkpoints
     )
     assert jobs.read_order(job, CampaignOrder).judge == "J"
+
+
+@pytest.mark.parametrize(("title", "line", "campaign"), reconstruct_form.CARDS)
+def test_a_card_fills_the_form_with_its_campaign(title, line, campaign):
+    state = reconstruct_form._state(campaign)
+    chosen = {name: {item: {} for item in items} for name, items in state["lists"].items()}
+    given = json.dumps({"fields": state["fields"] | {"name": campaign.name}, "lists": chosen})
+    assert campaign_of(Given.of(given)) == campaign
+
+
+def test_a_form_cannot_name_code_that_is_run(context):
+    given = json.loads(form())
+    given["lists"]["architectures"] = {"own:network=os:abort,source=0": {}}
+    with pytest.raises(SettingsError, match="from a command line"):
+        campaign_of(Given.of(json.dumps(given)))
+
+
+def test_the_grid_of_the_demo_is_the_demo_s():
+    (symbols, _), _ = plans(DemoSettings()).values()
+    ours = replace(DEMO_GRID, name=symbols.campaign.name, together=symbols.campaign.together)
+    keys = [target.key for target in plan_of(ours).targets]
+    assert keys == [target.key for target in symbols.targets]
+
+
+def test_a_card_tells_what_was_measured_here(context):
+    context.data.mkdir(exist_ok=True)
+    keep_cost(FIRST_LOOK, context.data, Cost(seconds=60.0, disk=2_500_000))
+    assert known_cost(replace(FIRST_LOOK, name="other"), context.data).seconds == 60
+    assert known_cost(DEMO_GRID, context.data) is None
+    first, demo, paper = reconstruct_form.cards(context.data, {"cifar100": "Not here."})
+    assert "2.5 MB" in first.facts
+    assert "about" in first.facts
+    assert "not measured" in demo.facts
+    app = FastAPI()
+    app.include_router(reconstruct_files.router(context))
+    drawn = TestClient(app).get(reconstruct_form.CARDS_NOW).text
+    assert drawn.count("data-card=") == 3
+    assert "2.5 MB" in drawn
+    assert (first.why, paper.why) == ("", "Not here.")
+
+
+def test_measuring_a_plan_tells_its_time_and_keeps_it(context):
+    context.data.mkdir(exist_ok=True)
+    trouble, words, _ = reconstruct.measured_words(context, form())
+    assert trouble == ""
+    assert "Time: about" in words
+    cost = known_cost(campaign_of(Given.of(form())), context.data)
+    assert cost.seconds > 0
+    assert cost.disk > 0
+
+
+def test_the_settings_of_a_plug_in_are_served_and_nothing_else_is(context):
+    app = FastAPI()
+    app.include_router(lab.router(context))
+    client = TestClient(app)
+    asked = {"list": "attacks", "item": "invgrad", "preset": "paper"}
+    found = client.get(f"{lab.FOLDER}/settings", params=asked)
+    assert 'data-setting="steps"' in found.text
+    assert 'value="4800"' in found.text
+    for wrong in ({"list": "<b>"}, {"item": "<b>"}, {"item": "cafe"}):
+        assert client.get(f"{lab.FOLDER}/settings", params=asked | wrong).status_code == 404
+    assert "javascript" in client.get(f"{lab.FOLDER}/lab.js").headers["content-type"]
+
+
+def test_a_data_set_is_fetched_by_a_job(context, monkeypatch):
+    app, begun = FastAPI(), []
+    app.include_router(lab.router(context))
+    client = TestClient(app)
+    monkeypatch.setattr(jobs, "start", begun.append)
+    address = f"{lab.FOLDER}/fetch/cifar100"
+    assert "not being fetched" in client.get(address).json()["words"]
+    assert client.post(address).json()["live"]
+    assert client.post(address).json()["live"]  # the same one
+    [job] = jobs.list_jobs(context.data / "jobs", KIND)
+    assert {one.id for one in begun} == {job.id}
+    assert client.get(address).json()["live"]
+    refused = client.post(f"{lab.FOLDER}/fetch/symbols").json()
+    assert "needs no files" in refused["words"]
+    assert client.get(f"{lab.FOLDER}/fetch/symbols").json()["there"]

@@ -89,3 +89,55 @@ def test_a_chosen_metric_is_a_column_of_its_own():
     html = split_view.scores_html([{**ROW, "semsim:mine_mean": 0.75, "semsim:mine_sd": 0.25}])
     assert "semsim:mine</th>" in html
     assert "0.750 ± 0.250" in html
+
+
+GUESSES = {"grey_ssim": 0.2, "grey_psnr": 12.0, "mean_ssim": 0.3, "mean_psnr": 15.0}
+
+
+def row(defence, ssim, psnr, **changes):
+    scores = {"defence": defence, "ssim_mean": ssim, "psnr_mean": psnr, "choice": ""}
+    return {**ROW, "attack": "adaptive", **scores, **changes}
+
+
+def test_the_verdict_says_from_what_the_server_still_gets_pictures():
+    rows = [
+        row("none", 0.6, 20.0),
+        row("single", 0.5, 18.0),
+        row("ensembler", 0.25, 16.0),
+        row("dr-single", 0.1, 9.0, valid=False),
+    ]
+    words = split_view.verdict_words(rows, GUESSES)
+    assert words.startswith("Without a defence pictures come back (SSIM 0.60, PSNR 20.0 dB;")
+    assert "No attack gets more than a guess under ensembler." in words
+    assert "Pictures still come back under single (SSIM 0.50" in words
+    assert "dr-single cannot be judged" in words
+    assert "needs 3 runs" not in words
+    assert "needs 3 runs" in split_view.verdict_words([row("none", 0.6, 20.0, n=2)], GUESSES)
+
+
+def test_an_attack_that_fails_on_the_undefended_system_says_nothing_of_a_defence():
+    """It must beat the grey picture and the mean picture, in both scores."""
+    for ssim, psnr in ((0.25, 20.0), (0.6, 14.0), (0.1, 5.0)):
+        rows = [row("none", ssim, psnr), row("single", 0.1, 9.0)]
+        words = split_view.verdict_words(rows, GUESSES)
+        assert words.startswith("The attacks failed on the undefended system")
+        assert words.endswith("Nothing can be said of a defence.")
+    assert "nothing can be said" in split_view.verdict_words([row("single", 0.5, 18.0)], GUESSES)
+
+
+def test_a_defence_counts_by_the_strongest_attack_a_server_can_make():
+    rows = [
+        row("none", 0.6, 20.0),
+        row("single", 0.1, 9.0),
+        row("single", 0.5, 18.0, attack="adaptive-aligned"),
+    ]
+    assert "still come back under single" in split_view.verdict_words(rows, GUESSES)
+    for unable in ({"attack": "oracle"}, {"attack": "one-body", "choice": "best SSIM"}):
+        rows[2] = row("single", 0.5, 18.0, **unable)
+        assert "more than a guess under single" in split_view.verdict_words(rows, GUESSES)
+
+
+def test_small_pictures_are_judged_without_ssim():
+    small = {name: float("nan") if "ssim" in name else 12.0 for name in GUESSES}
+    rows = [row("none", None, 20.0), row("single", None, 11.0)]
+    assert "guess under single" in split_view.verdict_words(rows, small)

@@ -1,0 +1,152 @@
+"""`python app.py doctor`: whether the studio would start here, and what to do about it."""
+
+import argparse
+import json
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import NamedTuple
+
+import typer
+
+from annotation.accounts.access import LOOPBACK
+from annotation.accounts.start import NO_ACCOUNT, PASSWORD, require_loopback
+from annotation.cli.console import address
+from annotation.errors import AnnotationError
+
+OK, NOTE, STOPS = "ok", "note", "stops"
+NOTHING = "nothing to do"
+PACKAGES = ("gradio", "fastapi", "uvicorn", "SQLAlchemy", "torch", "torchvision")
+LITTLE, NONE = 2_000_000_000, 100_000_000  # bytes that are free
+
+
+class Found(NamedTuple):
+    """What was looked at, how it is (ok, note or stops), what was found, and what to do."""
+
+    what: str
+    state: str
+    found: str
+    advice: str
+
+
+def diagnose(options: argparse.Namespace, others: Iterable[tuple[str, str, str, str]]) -> int:
+    """Print what was found, as a table or with --json; 1 where something keeps it from starting.
+
+    others: what the science has found of the machine and its weights.
+    """
+    rows = [*checks(options), *(Found(*one) for one in others)]
+    if options.json:
+        typer.echo(json.dumps([row._asdict() for row in rows], indent=2, ensure_ascii=False))
+    else:
+        wide = [max(len(row[i]) for row in rows) for i in range(3)]
+        for row in rows:
+            cells = [cell.ljust(width) for cell, width in zip(row, wide, strict=False)]
+            typer.echo("  ".join([*cells, row.advice]))
+    return int(any(row.state == STOPS for row in rows))
+
+
+def checks(options: argparse.Namespace) -> Iterator[Found]:
+    """All that the studio needs besides its science; nothing is made or changed."""
+    yield from _versions()
+    yield _folder(options.data_dir)
+    yield from _database(address(options.database, options.data_dir.resolve()), options)
+    yield _port(options.host, options.port)
+    yield from _proxies(options)
+
+
+def _versions() -> Iterator[Found]:
+    python = ".".join(map(str, sys.version_info[:3]))
+    fits = sys.version_info >= (3, 11)
+    yield Found(
+        "Python", OK if fits else STOPS, python, NOTHING if fits else "install 3.11 or newer"
+    )
+    for name in PACKAGES:
+        try:
+            yield Found(name, OK, version(name), NOTHING)
+        except PackageNotFoundError:
+            yield Found(name, STOPS, "not installed", "pip install -r requirements.txt")
+
+
+def _folder(folder: Path) -> Found:
+    there = next(one for one in (folder.resolve(), *folder.resolve().parents) if one.exists())
+    free = shutil.disk_usage(there).free
+    found = f"{folder}: {free / 1e9:.1f} GB free"
+    if not os.access(there, os.W_OK) or not there.is_dir():
+        return Found("disk", STOPS, f"{there} cannot be written", "choose another --data-dir")
+    if free < NONE:
+        return Found("disk", STOPS, found, "make room, or choose another --data-dir")
+    if free < LITTLE:
+        return Found("disk", NOTE, found, "make room: studies and trainings need some GB")
+    return Found("disk", OK, found, NOTHING)
+
+
+def _database(url: str, options: argparse.Namespace) -> Iterator[Found]:
+    from annotation.store.standing import standing
+
+    try:
+        found = standing(url)
+    except (AnnotationError, OSError) as error:
+        yield Found("database", STOPS, str(error), "mend what it says, or give --database")
+        return
+    if not found.there:
+        yield Found(
+            "database", OK, f"none yet at {found.address}", "nothing to do: a start makes it"
+        )
+    elif not found.known:
+        advice = "update the program, or give another --database"
+        yield Found("database", STOPS, f"version {found.version} is not known here", advice)
+    elif found.version != found.newest:
+        told = f"version {found.version}, ours is {found.newest}"
+        yield Found("database", NOTE, told, "back it up: a start brings it to our version")
+    else:
+        yield Found("database", OK, f"{found.address}, version {found.version}", NOTHING)
+    yield _access(url, options, there=found.there and found.version == found.newest)
+
+
+def _access(url: str, options: argparse.Namespace, *, there: bool) -> Found:
+    from annotation.accounts import register
+    from annotation.store import Store
+
+    if options.local:
+        try:
+            require_loopback(options.host)
+        except AnnotationError as error:
+            return Found("access", STOPS, "--local", str(error))
+        return Found("access", OK, "everybody on this machine (--local)", NOTHING)
+    if there:
+        with Store(url, make=False) as store:
+            if register.has_accounts(store):
+                return Found("access", OK, "by accounts", NOTHING)
+    if PASSWORD in os.environ or sys.stdin.isatty():
+        return Found("access", OK, "no account yet", "nothing to do: a start makes the first")
+    return Found("access", STOPS, "no account yet", NO_ACCOUNT)
+
+
+def _port(host: str, port: int) -> Found:
+    told = f"{host}:{port}"
+    try:
+        family, kind, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            if os.name == "posix":  # as the server does, lest what was closed a moment ago counts
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(where)
+    except (OSError, OverflowError) as error:
+        advice = "choose another --host or --port; nothing, if it is the studio that runs there"
+        return Found("port", STOPS, f"{told} cannot be used: {error}", advice)
+    return Found("port", OK, f"{told} is free", NOTHING)
+
+
+def _proxies(options: argparse.Namespace) -> Iterator[Found]:
+    trusted, below = ", ".join(options.trusted_proxy), getattr(options, "root_path", "")
+    if trusted:
+        advice = "nothing to do, if these are the web servers in front and nobody else"
+        yield Found("trusted proxy", OK, trusted, advice)
+    else:
+        seen = options.host in LOOPBACK
+        advice = "nothing to do, if no web server is in front; else name it with --trusted-proxy"
+        yield Found("trusted proxy", OK if seen else NOTE, "none", advice)
+    yield Found("root path", OK, below or "/", "nothing to do, if pages are to be found there")

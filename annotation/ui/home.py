@@ -1,0 +1,135 @@
+"""The start page: four cases, the way through a study and where one stands, the studies."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from annotation.domain import Study
+from annotation.study import labelling
+from annotation.texts import counted
+from annotation.ui import StudyContext
+from annotation.web.api import Route
+from annotation.web.frame import votes
+from annotation.web.templates import page
+
+THUMBNAILS = 6
+SHOWN = 24  # studies; the frame's list has all
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One of the steps through a study: where the workspace stands, and what to do next."""
+
+    title: str
+    stands: str
+    action: str
+    address: str
+    main: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lab:
+    """What the page tells of the other half.
+
+    cases: `{"title", "caption", "cases"}` of `python -m semsim cases --rows`; {} for none.
+    semsims: names of the trained SemSims. running: titles of jobs by the page that watches them.
+    """
+
+    cases: Callable[[], dict[str, Any]]
+    semsims: Callable[[], list[str]]
+    running: Callable[[], list[Any]]
+
+
+def router(context: StudyContext, lab: Lab) -> APIRouter:
+    """The start page at /studio/."""
+
+    def home(request: Request) -> Response:
+        chosen = context.in_hand(request)
+        studies = labelling.list_studies(context.store)
+        study = next((one for one in studies if one.id == chosen), None)
+        return page(
+            "home.html",
+            note=context.note(),
+            told=_told(lab.cases()),
+            steps=_steps(context, lab, study),
+            cards=[_card(context, one) for one in studies[:SHOWN]],
+            more=len(studies) - SHOWN,
+        )
+
+    routes = APIRouter(route_class=Route, include_in_schema=False)
+    routes.add_api_route("/studio/", home, methods=["GET"], response_model=None)
+    return routes
+
+
+def _told(cases: dict[str, Any]) -> dict[str, Any]:
+    """The same with metrics as pairs of name and value, and whether people recognised it."""
+    return {**cases, "cases": [_case(one) for one in cases.get("cases", [])]}
+
+
+def _case(case: dict[str, Any]) -> dict[str, Any]:
+    lines = [part for line in case["metrics"].splitlines() for part in line.split(" · ")]
+    values = [tuple(line.rsplit(" ", 1)) for line in lines]
+    yes, _, of = case["people"].removeprefix("recognised by ").removesuffix(" simulated").split(" ")
+    return {**case, "values": values, "yes": int(yes), "of": int(of)}
+
+
+def _steps(context: StudyContext, lab: Lab, study: Study | None) -> Sequence[Step]:
+    sets, semsims = len(context.find_sets()), lab.semsims()
+    done, wanted = (0, 0)
+    if study is not None:
+        done, wanted = votes(study, labelling.progress(context.store, study.id))
+    runs = {live.address.rsplit("/", 1)[-1]: live for live in reversed(lab.running())}
+    return (
+        Step(
+            title="Reconstruct",
+            stands=_running(runs, "reconstruct") or counted(sets, "reconstruction set"),
+            action="Attack a model",
+            address="reconstruct",
+            main=sets == 0,
+        ),
+        Step(
+            title="Label",
+            stands="no study yet" if study is None else f"{done:,} of {wanted:,} votes",
+            action="New study" if study is None else "Open as annotator",
+            address="new" if study is None else f"preview?study={study.id}",
+            main=sets > 0 and done == 0,
+        ),
+        Step(
+            title="Train SemSim",
+            stands=_running(runs, "train") or _listed(semsims),
+            action="Watch" if "train" in runs else "Train on the votes",
+            address="train",
+        ),
+        Step(
+            title="Compare",
+            stands=_running(runs, "compare")
+            or ("which metric to trust" if done else "needs votes"),
+            action="Compare the metrics",
+            address="compare",
+            main=done > 0,
+        ),
+    )
+
+
+def _running(runs: dict[str, Any], at: str) -> str:
+    return f"{runs[at].words}: {runs[at].share:.0%}" if at in runs else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    if not names:
+        return "none trained yet"
+    return f"{counted(len(names), 'SemSim')}: {', '.join(names[:3])}{'…' if len(names) > 3 else ''}"
+
+
+def _card(context: StudyContext, study: Study) -> dict[str, Any]:
+    done, wanted = votes(study, labelling.progress(context.store, study.id))
+    return {
+        "study": study,
+        "done": done,
+        "wanted": wanted,
+        "models": counted(len(study.models), "target model"),
+        "pictures": labelling.some_pictures(context.store, study.id, THUMBNAILS),
+        "asks": study.task.value,
+    }

@@ -1,0 +1,280 @@
+"""The page of a new study, and what it asks the server while somebody fills it in."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Query, Request, Response
+from fastapi.responses import FileResponse
+
+from annotation.domain import Study
+from annotation.errors import AnnotationError, NotFoundError, StudyError
+from annotation.images import strip
+from annotation.study.create import keep_study
+from annotation.study.labelling import get_study
+from annotation.study.sets import SetFolder
+from annotation.study.setting_texts import as_text
+from annotation.study.study_file import StudyFile, of_mapping, read_text, written
+from annotation.tasks import KINDS
+from annotation.tasks.wording import LONGEST_TEXT, PLAIN, USUAL
+from annotation.texts import counted
+from annotation.ui import StudyContext, new_study, study_fields
+from annotation.web.api import Route
+from annotation.web.root_path import rooted
+from annotation.web.templates import page
+
+THUMBNAILS = 6
+Asked = Annotated[dict[str, Any], Body()]
+
+
+def router(context: StudyContext, account: Callable[[Request], str | None]) -> APIRouter:
+    """The routes below /studio/new. account: whose name a request carries, None without any."""
+    made = _New(context=context, account=account)
+    routes = APIRouter(route_class=Route, include_in_schema=False)
+    for path, get in (
+        ("", made.page),
+        ("/picture/{key}/{image}/{which}", made.picture),
+        ("/strip/{key}", made.strip),
+    ):
+        routes.add_api_route(f"/studio/new{path}", get, methods=["GET"], response_model=None)
+    for path, post in (
+        ("look", made.look),
+        ("create", made.create),
+        ("file", made.file),
+        ("read", made.read),
+    ):
+        routes.add_api_route(f"/studio/new/{path}", post, methods=["POST"], response_model=None)
+    return routes
+
+
+@dataclass(frozen=True, kw_only=True)
+class _New:
+    context: StudyContext
+    account: Callable[[Request], str | None]
+    places: dict[str, Path] = field(default_factory=dict)  # of sets, by key; asked for often
+
+    def page(
+        self,
+        duplicate: str = "",
+        wanted: Annotated[list[str], Query(alias="set")] = [],  # noqa: B006
+        sets: str = "",
+        task: str = "",
+    ) -> Response:
+        """The form; `duplicate` is the id of a study that it begins as.
+
+        wanted: folders of sets to begin with. sets: the name of an import, whose sets are meant.
+        """
+        start: dict[str, Any] = {}
+        said = ""
+        if duplicate:
+            study = get_study(self.context.store, duplicate)
+            start, said = self._as_draft(study)
+        elif wanted or sets:
+            chosen = [name for name, at in self._known().items() if _is_meant(at, wanted, sets)]
+            start = {"sets": chosen, **({"task": task} if task in KINDS else {})}
+            said = "" if chosen else "The sets that were to be in it are not there any more."
+        return page(
+            "new.html",
+            cards=self._cards(),
+            steps=study_fields.steps(),
+            tasks=study_fields.CHOICES["task"],
+            kinds=KINDS,
+            longest=LONGEST_TEXT,
+            data=_in_script(
+                {
+                    "start": start,
+                    "scores": study_fields.scores_of(),
+                    "texts": _usual_texts(),
+                    "questions": {name: PLAIN(f"{name}.question") for name in KINDS},
+                }
+            ),
+            said=said,
+            title="New study",
+        )
+
+    def look(self, asked: Asked) -> dict[str, Any]:
+        try:
+            found = new_study.look(self.context.store, of_mapping(asked), self._known())
+        except StudyError as error:
+            return {"problems": {"question": str(error).splitlines()}, "said": {}}
+        told = {"problems": found.problems, "said": found.said, "enough": found.enough}
+        if found.plan is None:
+            return told
+        keys = {one.model: _key(one.folder) for one in found.folders}
+        place = {image.image_id: one.model for one in found.folders for image in one.images}
+
+        def address(model: str, image: str, which: str) -> str:
+            key = keys[model or place[image]]
+            number = _number(image)
+            return rooted(f"/studio/new/picture/{key}/{number}/{which}")
+
+        items = new_study.items_of(found.plan, address)
+        preview = {"study": new_study.page_of(found.plan.spec, len(found.plan.items))}
+        unusual = new_study.unusual(found.plan.spec)
+        return {**told, "preview": {**preview, "items": items}, "unusual": unusual}
+
+    def create(self, request: Request, asked: Asked) -> dict[str, Any]:
+        try:
+            draft = of_mapping(asked)
+            found = new_study.look(self.context.store, draft, self._known())
+            problems = {step: list(lines) for step, lines in found.problems.items()}
+            if not str(draft.settings.get("name", "")).strip():
+                problems["review"] = ["Give the study a name; annotators never see it."]
+            if not draft.sets:
+                problems.setdefault("pictures", ["Choose at least one set of pictures."])
+            if problems:
+                return {"problems": problems}
+            examined = new_study.made_of(draft, self._known())
+            store = self.context.store.by(self.account(request))
+            made = keep_study(store, examined, self.context.images)
+        except StudyError as error:
+            return {"problems": _by_step(str(error).splitlines())}
+        return {"study": made.id, "name": made.name}
+
+    def file(self, asked: Asked) -> Response:
+        return Response(written(of_mapping(asked)), media_type="application/yaml")
+
+    def read(self, asked: Asked) -> dict[str, Any]:
+        draft = read_text(str(asked.get("text", "")))
+        new_study.chosen(draft, self._known())  # says which are not on this machine
+        return _as_json(draft, self._known())
+
+    def picture(self, key: str, image: str, which: str) -> Response:
+        (found,) = new_study.read([self._place(key)])
+        one = next((one for one in found.images if _number(one.image_id) == image), None)
+        if one is None or which not in ("original", "reconstruction"):
+            raise NotFoundError("There is no such picture.")
+        headers = {"Cache-Control": "private, max-age=3600"}
+        return FileResponse(getattr(one, which), headers=headers)
+
+    def strip(self, key: str) -> Response:
+        (found,) = new_study.read([self._place(key)])
+        images = found.images
+        shown = images[:: max(1, len(images) // THUMBNAILS)][:THUMBNAILS]
+        headers = {"Cache-Control": "private, max-age=3600"}
+        content = _strip(tuple(one.reconstruction for one in shown))
+        return Response(content, media_type="image/png", headers=headers)
+
+    def _place(self, key: str) -> Path:
+        if key not in self.places:
+            self.places.update((_key(one), one) for one in self._known().values())
+        if key not in self.places:
+            raise NotFoundError("There is no such set.")
+        return self.places[key]
+
+    def _known(self) -> dict[str, Path]:
+        return known_sets(self.context)
+
+    def _cards(self) -> list[dict[str, Any]]:
+        found = self.context.find_sets()
+        self.places.update((_key(folder), folder) for _, folder in found)
+        return [_card(label, folder) for label, folder in found]
+
+    def _as_draft(self, study: Study) -> tuple[dict[str, Any], str]:
+        """The draft that a copy of a study begins as, and what of it is not there any more."""
+        known = self._known()
+        draft, gone = file_of(study, known)
+        named = {**draft.settings, "name": f"{study.name} (copy)"}
+        some = f"{', '.join(gone[:5])}{' …' if len(gone) > 5 else ''}"
+        lacking = f" Not on this machine any more: {some}." if gone else ""
+        said = f"Filled in from {study.name}.{lacking} It is a new study: no vote is copied."
+        return _as_json(replace(draft, settings=named), known), said
+
+
+def known_sets(context: StudyContext) -> dict[str, Path]:
+    """The sets there are, by the name that a file gives them."""
+    return {_name(folder): folder for _, folder in context.find_sets()}
+
+
+def file_of(study: Study, known: new_study.Known) -> tuple[StudyFile, list[str]]:
+    """The file that makes a study again, and the target models of which no set is here any more."""
+    sets: dict[str, str] = {}
+    for name, folder in known.items():
+        one = _read(folder)
+        if one and one.dataset == study.dataset and one.model in study.models:
+            sets.setdefault(one.model, name)
+    gone = [model for model in study.models if model not in sets]
+    return StudyFile(settings=vars(study.spec), sets=tuple(sets.values())), gone
+
+
+def _as_json(draft: StudyFile, known: new_study.Known) -> dict[str, Any]:
+    """A draft as the page fills itself in from it: every setting as text."""
+    names = [
+        next((name for name, one in known.items() if one == folder), str(folder))
+        for folder in new_study.chosen(draft, known)
+    ]
+    usual = {one.name: one.usual for step in study_fields.steps() for one in step.fields}
+    given = {name: value for name, value in draft.settings.items() if name != "password"}
+    simple = {name: as_text(value) for name, value in {**usual, **given}.items()}
+    own = {"sets": names, "people": draft.people, "wage": draft.wage, "gold": draft.gold}
+    return {**simple, **own}
+
+
+def _usual_texts() -> dict[str, str]:
+    """Texts by name, without those that the form asks for by themselves."""
+    return {name: text for name, text in USUAL.items() if not name.endswith(".question")}
+
+
+def _in_script(content: Any) -> str:
+    """JSON that can stand in a page: nothing in it ends the element."""
+    return json.dumps(content).replace("<", "\\u003c")
+
+
+def _name(folder: Path) -> str:
+    """What a set is called in a file: its path from here on where it lies below."""
+    here = Path.cwd()
+    return str(folder.relative_to(here)) if folder.is_relative_to(here) else str(folder)
+
+
+def _is_meant(folder: Path, wanted: Sequence[str], name: str) -> bool:
+    named = name in (folder.name, folder.parent.name) if name else False
+    return named or str(folder) in wanted or folder.name in wanted
+
+
+def _key(folder: Path) -> str:
+    return sha256(str(folder).encode()).hexdigest()[:16]
+
+
+def _number(image_id: str) -> str:
+    return sha256(image_id.encode()).hexdigest()[:16]  # an id may hold anything
+
+
+def _read(folder: Path) -> SetFolder | None:
+    try:
+        return new_study.read([folder])[0]
+    except AnnotationError:
+        return None
+
+
+def _card(label: str, folder: Path) -> dict[str, Any]:
+    """What the card of a set says; one that cannot be read says so and cannot be chosen."""
+    found = _read(folder)
+    title, _, rest = label.partition(" · ")
+    dataset = found.dataset if found else ""
+    card = {"name": _name(folder), "title": title, "label": label, "dataset": dataset}
+    if found is None:
+        return {**card, "problem": "cannot be read", "facts": rest, "strip": "", "target": None}
+    images = found.images
+    return {
+        **card,
+        "problem": "",
+        "strip": rooted(f"/studio/new/strip/{_key(folder)}") if images else "",
+        "facts": f"{counted(len(images), 'picture')} · {dataset} · {found.attack}",
+        "target": found.target,
+    }
+
+
+@lru_cache(maxsize=500)
+def _strip(paths: tuple[Path, ...]) -> bytes:
+    return strip(paths)
+
+
+def _by_step(lines: list[str]) -> dict[str, list[str]]:
+    gold = [line for line in lines if "old " in line]
+    rest = [line for line in lines if line not in gold]
+    found = {"people": gold, "pictures": rest}
+    return {step: told for step, told in found.items() if told}

@@ -1,0 +1,364 @@
+"""What a study in the making would mean, step by step: what is wrong, what it takes, what it asks.
+
+A draft is the mapping of `study.study_file`, as the page sends it; sets go by their names.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from annotation.design.feasibility import Load, feasibility, load_before
+from annotation.design.list_facts import RANDOM_LISTS, list_facts
+from annotation.design.quality import set_aside
+from annotation.design.study_plan import (
+    Original,
+    PlannedItem,
+    Reconstruction,
+    StudyPlan,
+    list_key,
+    plan_study,
+)
+from annotation.domain import StimulusKind
+from annotation.errors import StudyError
+from annotation.spec import Distractors, StudySpec
+from annotation.store import Store
+from annotation.study.create import Examination, examine, problems_between
+from annotation.study.labelling import usual_rt_ms
+from annotation.study.sets import SetFolder, read_set
+from annotation.study.setting_texts import as_text
+from annotation.study.study_file import StudyFile
+from annotation.texts import counted
+from annotation.ui.study_fields import CHOICES, problems_by_step, without_others
+from annotation.ui.study_view import SECONDS_PER_VOTE, duration
+from annotation.web import label_page
+
+TOP_LISTS = (
+    "With the likeliest words a class that is rarely confused stands on few lists but its own, so "
+    "that lists alone may give answers away."
+)
+BETWEEN = 0.4  # seconds that an answer takes beyond looking, as the labelling page has it
+MOST_DRAWN = 4000  # originals whose lists are drawn while somebody fills the form in
+SHOWN = 12  # items of a preview
+Known = Mapping[str, Path]  # the sets there are, by name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What a draft would mean.
+
+    problems: by step. said: sentences by step. enough: whether the expected people are enough.
+    plan: what would be asked, None where something is wrong with it or no set is chosen.
+    """
+
+    problems: Mapping[str, Sequence[str]]
+    said: Mapping[str, Sequence[str]]
+    enough: bool = True
+    plan: StudyPlan | None = None
+    folders: Sequence[SetFolder] = ()
+
+
+def chosen(draft: StudyFile, known: Known) -> list[Path]:
+    """The folders of the sets that a draft names; raises `StudyError` for any other folder.
+
+    What comes from a browser must not make the server read wherever it likes.
+    """
+    found = [_folder(name, known) for name in draft.sets]
+    gone = [name for name, folder in zip(draft.sets, found, strict=True) if folder is None]
+    if gone:
+        raise StudyError(f"Not on this machine (any more): {', '.join(gone)}. Choose others.")
+    if draft.manifests:
+        raise StudyError("A page takes no manifests; make this study in a terminal.")
+    return [folder for folder in found if folder is not None]
+
+
+def _folder(name: str, known: Known) -> Path | None:
+    """The known set that `name` means: its own, or the one place whose end it is."""
+    if name in known:
+        return known[name]
+    parts = [part for part in Path(name).parts if part not in (".", "..")]
+    ends = [one for one in known.values() if parts and list(one.parts[-len(parts) :]) == parts]
+    return ends[0] if len(ends) == 1 else None
+
+
+def read(folders: Sequence[Path]) -> list[SetFolder]:
+    """The sets in these folders; those that are as they were are not read again."""
+    return [_read(folder, _age(folder)) for folder in folders]
+
+
+def _age(folder: Path) -> tuple[int, ...]:
+    files = ("run.json", "manifest.parquet", "predictions.parquet")
+    return tuple(
+        path.stat().st_mtime_ns if (path := folder / name).exists() else 0 for name in files
+    )
+
+
+@lru_cache(maxsize=64)
+def _read(folder: Path, age: tuple[int, ...]) -> SetFolder:
+    del age
+    return read_set(folder)
+
+
+def look(store: Store, draft: StudyFile, known: Known) -> Look:
+    """What the draft as it stands would mean."""
+    settings = without_others(draft.settings)
+    problems: dict[str, list[str]] = {}
+    named = {**settings, "name": str(settings.get("name") or "-")}  # asked for in the last step
+    spec = None
+    try:
+        spec = StudySpec(**named)
+    except StudyError as error:
+        problems |= problems_by_step(named, error)
+    folders: list[SetFolder] = []
+    try:
+        folders = read(chosen(draft, known))
+    except StudyError as error:
+        problems["pictures"] = str(error).splitlines()
+    if spec is None or not folders:
+        return Look(problems=problems, said=_of_sets(folders), folders=folders)
+    if between := problems_between(spec, folders):
+        problems["pictures"] = between
+        return Look(problems=problems, said=_of_sets(folders), folders=folders)
+    try:
+        plan = _plan(spec, folders)
+    except StudyError as error:
+        return Look(problems={"pictures": str(error).splitlines()}, said={}, folders=folders)
+    return _told(store, draft, plan, folders)
+
+
+def _plan(spec: StudySpec, folders: Sequence[SetFolder]) -> StudyPlan:
+    """What would be asked; no picture is opened, so that items have no content of their own."""
+    logs = {name: log for one in folders for name, log in one.predicted_originals.items()}
+    classes = {image.image_id: image.class_name for one in folders for image in one.images}
+    originals = [
+        Original(image_id=one, class_name=name, sha256="", logs=logs.get(one))
+        for one, name in classes.items()
+    ]
+    aside = set(set_aside(spec, originals))
+    shown = [
+        Reconstruction(
+            image_id=image.image_id,
+            class_name=image.class_name,
+            model=one.model,
+            attack=one.attack,
+            sha256="",
+            error=0.0,
+        )
+        for one in folders
+        for image in one.images
+        if image.image_id not in aside
+    ]
+    if not shown:
+        raise StudyError("The sets hold no reconstruction whose attack succeeded.")
+    return plan_study(
+        spec,
+        dataset=folders[0].dataset,
+        classes=folders[0].classes,
+        originals=originals,
+        reconstructions=shown,
+        n_failed=sum(one.n_failed for one in folders),
+    )
+
+
+def _told(store: Store, draft: StudyFile, plan: StudyPlan, folders: Sequence[SetFolder]) -> Look:
+    spec, n = plan.spec, draft.people or plan.spec.votes_per_item
+    load = _load(plan)
+    found = feasibility(spec, load, n)
+    looked = usual_rt_ms(store, spec.task)
+    seconds = SECONDS_PER_VOTE if looked is None else looked / 1000 + BETWEEN
+    votes = load.n_items * spec.votes_per_item
+    work = (
+        f"{counted(load.n_items, 'item')} × {counted(spec.votes_per_item, 'vote')} = "
+        f"{counted(votes, 'vote')}: about {duration(votes * seconds)} in all, "
+        f"{duration(votes * seconds / max(1, n))} for each of {counted(n, 'person', 'people')}, "
+        f"at {seconds:.2g} seconds a vote"
+        f"{'' if looked is None else ', the median of the studies of this task so far'}."
+    )
+    paid = votes * seconds / 3600 * (draft.wage or 0)
+    cost = [f"At {draft.wage:g} an hour that costs about {paid:,.2f}."] if draft.wage else []
+    enough = found.annotators_enough is not None and n >= found.annotators_enough
+    people = [work, *cost, f"{found.people}.", found.risk]
+    lists = _of_lists(plan, folders)
+    said = {
+        **_of_sets(folders),
+        "question": lists,
+        "people": [*people, *(line.split(" Some know")[0] for line in lists[:1])],
+        "review": review(plan, draft),
+    }
+    return Look(problems={}, said=said, enough=enough, plan=plan, folders=folders)
+
+
+def _load(plan: StudyPlan) -> Load:
+    """What there is to look at; whose originals the decoys show is drawn from the pictures."""
+    kinds = Counter(item.kind for item in plan.items)
+    return load_before(
+        plan.spec,
+        n_reconstructions=kinds[StimulusKind.RECONSTRUCTION],
+        n_originals=len({item.image_id for item in plan.items}),
+        n_models=len(plan.models),
+        n_decoys=kinds[StimulusKind.DECOY],
+    )
+
+
+def _of_sets(folders: Sequence[SetFolder]) -> dict[str, list[str]]:
+    if not folders:
+        return {}
+    originals = {image.image_id for one in folders for image in one.images}
+    pictures = sum(len(one.images) for one in folders)
+    guessing = [one.model for one in folders if one.target.at_chance]
+    said = [
+        f"{counted(len(folders), 'set')}: {counted(pictures, 'reconstruction')} of "
+        f"{counted(len(originals), 'original')}, data set {folders[0].dataset} with "
+        f"{counted(len(folders[0].classes), 'class', 'classes')}."
+    ]
+    if guessing:
+        said.append(
+            f"{counted(len(guessing), 'target')} guess{'es' if len(guessing) == 1 else ''} at "
+            "chance: what leaks from a network that has learned nothing says little about others."
+        )
+    return {"pictures": said}
+
+
+def _of_lists(plan: StudyPlan, folders: Sequence[SetFolder]) -> list[str]:
+    """What a guesser reaches who sees only the lists; empty without any."""
+    spec = plan.spec
+    if not spec.kind.lists:
+        return []
+    if len(plan.candidates) > MOST_DRAWN:
+        blind = any(not one.predicted_originals for one in folders)
+        return [RANDOM_LISTS] if blind else []
+    facts = list_facts(plan.candidates.values())
+    top = [TOP_LISTS] if spec.distractors is Distractors.TOP else []
+    return [*reversed(facts.said), *top] if facts else top
+
+
+def review(plan: StudyPlan, draft: StudyFile) -> list[str]:
+    """All that the study would be, in sentences."""
+    spec = plan.spec
+    load = _load(plan)
+    kinds = {
+        kind: sum(item.kind is kind for item in plan.items)
+        for kind in (StimulusKind.DECOY, StimulusKind.ORIGINAL)
+    }
+    extra = [
+        counted(number, name)
+        for number, name in zip(kinds.values(), ("decoy", "original"), strict=True)
+        if number
+    ]
+    with_extra = f", {' and '.join(extra)} among them" if extra else ""
+    failed = (
+        f" {counted(plan.n_failed, 'failed reconstruction')} left out." if plan.n_failed else ""
+    )
+    n = draft.people or spec.votes_per_item
+    found = feasibility(spec, load, n)
+    lists = (
+        f" Each picture comes with up to {spec.list_size} words, one of them right."
+        if spec.kind.lists
+        else ""
+    )
+    return [
+        f"People look at {counted(load.n_items, 'item')} of "
+        f"{counted(len(plan.models), 'target model')} on {plan.dataset}{with_extra}.{failed}",
+        f"They are asked: “{spec.wording(spec.task + '.question')}”{lists}",
+        f"Each item gets {counted(spec.votes_per_item, 'vote')} from different people. "
+        f"{found.people}; {counted(n, 'is', 'are')} expected.",
+        f"The human score is {_choice('headline', spec.headline.value)}; it is fixed before the "
+        "first vote.",
+        _of_checks(spec),
+        "Annotators never see the name of the study, of a model or of an attack; they "
+        f"read “{spec.shown_title}”.",
+    ]
+
+
+def _of_checks(spec: StudySpec) -> str:
+    rates = {
+        "catch trials": spec.catch_rate,
+        "gold items": spec.gold_rate,
+        "blind repeats": spec.repeat_rate,
+    }
+    some = [f"{rate:.0%} {name}" for name, rate in rates.items() if rate]
+    before = [
+        words
+        for words, there in (
+            ("a consent form", spec.consent),
+            ("questions on the instructions", spec.check),
+            (counted(spec.practice, "practice item"), spec.practice),
+        )
+        if there
+    ]
+    first = f"Before the first item: {', '.join(before)}. " if before else ""
+    rest = f"Among the items: {', '.join(some)}, which never count." if some else "No checks."
+    return first + rest
+
+
+def _choice(name: str, value: str) -> str:
+    return (
+        next((label for label, one in CHOICES[name] if one == value), value).split(":")[0].lower()
+    )
+
+
+def unusual(spec: StudySpec) -> list[tuple[str, str, str]]:
+    """The settings that are not as usual: label, value, what is usual; never the password."""
+    usual = StudySpec(name=spec.name, task=spec.task)
+    return [
+        (one.metadata["label"], _words(getattr(spec, one.name)), _words(getattr(usual, one.name)))
+        for one in fields(StudySpec)
+        if one.name not in ("name", "task", "password", "title")
+        and getattr(spec, one.name) != getattr(usual, one.name)
+    ]
+
+
+def _words(value: Any) -> str:
+    return as_text(value) or "none"
+
+
+def made_of(draft: StudyFile, known: Known) -> Examination:
+    """Everything read and checked; raises `StudyError` for settings no study can have."""
+    spec = StudySpec(**without_others(draft.settings))
+    return examine(spec, chosen(draft, known), gold=draft.answers)
+
+
+def page_of(spec: StudySpec, total: int) -> dict[str, Any]:
+    """What the labelling page is told of a study that is only tried."""
+    return {
+        **label_page.shown(spec),
+        "key": "preview",
+        "annotator": "nobody: a preview",
+        "sign_in": "#",
+        "step": "main",
+        "place": None,
+        "progress": {"done": 0, "left": total, "total": total, "median_rt_ms": None},
+    }
+
+
+def items_of(plan: StudyPlan, picture: Any) -> list[dict[str, Any]]:
+    """The first items of a plan as the labelling page gets them.
+
+    picture: the address of a picture of (model, image_id), original or not.
+    """
+    return [
+        {
+            "item": str(number),
+            "images": _addresses(plan, item, picture),
+            "candidates": list(plan.candidates[list_key(plan.spec, item)].classes)
+            if plan.candidates
+            else [],
+            "lease_until": "9999-01-01T00:00:00+00:00",
+        }
+        for number, item in enumerate(_few(plan.items))
+    ]
+
+
+def _few(items: Sequence[PlannedItem]) -> list[PlannedItem]:
+    """Some of all, from different models."""
+    return list(items[:: max(1, len(items) // SHOWN)][:SHOWN])
+
+
+def _addresses(plan: StudyPlan, item: PlannedItem, picture: Any) -> list[str]:
+    shown = item.shown
+    one = picture(shown.model, shown.image_id, "reconstruction" if shown.model else "original")
+    if not plan.spec.kind.beside:
+        return [one]
+    return [picture(shown.model, item.image_id, "original"), one]

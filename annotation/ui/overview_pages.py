@@ -1,0 +1,177 @@
+"""The overview of the study in hand: its link, how far it is, and what can be done to it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Request, Response
+from fastapi.responses import HTMLResponse
+
+from annotation.domain import Study, StudyProgress, StudyStatus
+from annotation.errors import StudyError
+from annotation.store import Store
+from annotation.study import labelling, protocols, setting_texts, upkeep
+from annotation.study.exports import facts_of_lists
+from annotation.study.protocols import AMENDABLE
+from annotation.study.study_file import written
+from annotation.tasks.wording import USUAL
+from annotation.texts import counted
+from annotation.ui import StudyContext, study_view
+from annotation.ui.new_pages import file_of, known_sets
+from annotation.ui.study_fields import steps
+from annotation.web.api import Route
+from annotation.web.downloads import file_name
+from annotation.web.templates import fill, page
+
+Asked = Annotated[dict[str, Any], Body()]
+
+
+def router(context: StudyContext, account: Callable[[Request], str | None]) -> APIRouter:
+    """The routes below /studio/overview. account: whose name a request carries, if any."""
+    made = _Overview(context=context, account=account)
+    routes = APIRouter(route_class=Route, include_in_schema=False)
+    for path, get in (("", made.page), ("/now", made.now)):
+        routes.add_api_route(f"/studio/overview{path}", get, methods=["GET"], response_model=None)
+    routes.add_api_route(
+        "/studio/overview/{study}/file", made.file, methods=["GET"], response_model=None
+    )
+    for what, post in (
+        ("status", made.status),
+        ("rename", made.rename),
+        ("delete", made.delete),
+        ("amend", made.amend),
+    ):
+        path = f"/studio/overview/{{study}}/{what}"
+        routes.add_api_route(path, post, methods=["POST"], response_model=None)
+    return routes
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Overview:
+    context: StudyContext
+    account: Callable[[Request], str | None]
+
+    def page(self, request: Request) -> Response:
+        store, chosen = self.context.store, self.context.in_hand(request)
+        if not chosen:
+            note = self.context.note()
+            return page("overview.html", study=None, note=note, title="Overview")
+        study = labelling.get_study(store, chosen)
+        versions = protocols.protocol_versions(store, chosen)
+        lists = facts_of_lists(store, chosen)
+        return page(
+            "overview.html",
+            title="Overview",
+            study=study,
+            now=self._now(study),
+            link=f"{self._base_url(request)}/join/{study.token}",
+            link_note=study_view.link_note(study),
+            facts=study_view.facts(study),
+            versions=versions,
+            table=study_view.versions_table(versions, lists.said if lists else ()),
+            settings=_amendable(study),
+            texts=dict(USUAL),
+        )
+
+    def now(self, study: str) -> Response:
+        return HTMLResponse(self._now(labelling.get_study(self.context.store, study)))
+
+    def file(self, study: str) -> Response:
+        about = labelling.get_study(self.context.store, study)
+        name = f"{file_name(about.name)}.yaml"
+        kept, _ = file_of(about, known_sets(self.context))
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(written(kept), media_type="application/yaml", headers=headers)
+
+    def status(self, request: Request, study: str, asked: Asked) -> dict[str, Any]:
+        wanted = str(asked.get("status", ""))
+        if wanted not in list(StudyStatus):
+            raise StudyError(f"A study is {', '.join(StudyStatus)}; got {wanted!r}.")
+        made = labelling.set_status(self._store(request), study, StudyStatus(wanted))
+        return {"status": made.status.value}
+
+    def rename(self, request: Request, study: str, asked: Asked) -> dict[str, Any]:
+        made = upkeep.rename(self._store(request), study, str(asked.get("name", "")))
+        return {"name": made.name}
+
+    def delete(self, request: Request, study: str, asked: Asked) -> dict[str, Any]:
+        backups = self.context.images.parent / "backups"
+        made = upkeep.delete(self._store(request), study, str(asked.get("name", "")), backups)
+        return {"backup": made.name if made else ""}
+
+    def amend(self, request: Request, study: str, asked: Asked) -> dict[str, Any]:
+        name, value = str(asked.get("setting", "")), str(asked.get("value", "")).strip()
+        if not name:
+            raise StudyError("Choose the setting that changes.")
+        changes = {name: setting_texts.value_of(name, value)}
+        why = str(asked.get("why", ""))
+        made = protocols.amend(self._store(request), study, changes, why)
+        return {"version": made.version}
+
+    def _store(self, request: Request) -> Store:
+        return self.context.store.by(self.account(request))
+
+    def _base_url(self, request: Request) -> str:
+        if self.context.base_url:
+            return self.context.base_url.rstrip("/")
+        return str(request.base_url).rstrip("/")
+
+    def _now(self, study: Study) -> str:
+        progress = labelling.progress(self.context.store, study.id)
+        return fill(
+            "overview_now.html",
+            study=study,
+            note=self.context.note(),
+            lead=lead(study, progress, datetime.now(UTC)),
+            link_note="" if study.spec.simulated else study_view.link_note(study),
+            coverage=coverage(progress),
+            people=study_view.people_table(progress.annotators, datetime.now(UTC)),
+            exports=study_view.exports_of(study.id),
+        )
+
+
+def lead(study: Study, progress: StudyProgress, now: datetime) -> str:
+    """How far a study is, in a sentence."""
+    done, wanted = study_view.votes_done(progress), study_view.votes_wanted(progress)
+    if not progress.annotators:
+        return f"Nobody has joined yet; {counted(wanted, 'vote')} are wanted."
+    who = "simulated annotator" if study.spec.simulated else "person"
+    people = counted(len(progress.annotators), who, "" if study.spec.simulated else "people")
+    last = max(one.last_seen for one in progress.annotators)
+    share = f"{done / wanted:.0%}" if wanted else "none"
+    return (
+        f"{done:,} of {counted(wanted, 'vote')} are there ({share}), by {people}; "
+        f"somebody was last here {study_view.when(last, now)}."
+    )
+
+
+def coverage(progress: StudyProgress) -> list[tuple[str, int, int]]:
+    """Rows of items by how many votes they have: words, items, their share in percent."""
+    last = len(progress.coverage) - 1
+    return [
+        (
+            counted(votes, "vote") if votes else "no vote yet",
+            items,
+            round(100 * items / max(1, progress.n_items)),
+        )
+        for votes, items in enumerate(progress.coverage)
+        if items or votes in (0, last)
+    ]
+
+
+def _amendable(study: Study) -> list[dict[str, str]]:
+    """The settings that may change, as choices with what they are now."""
+    fields = [one for step in steps() for one in step.fields if one.name in AMENDABLE]
+    if study.status is StudyStatus.CLOSED:
+        return []
+    return [
+        {
+            "name": one.name,
+            "label": one.label,
+            "text": one.text,
+            "kind": one.kind,
+            "now": setting_texts.as_text(getattr(study.spec, one.name)),
+        }
+        for one in fields
+    ]

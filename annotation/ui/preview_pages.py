@@ -1,0 +1,83 @@
+"""The labelling page as a preview: of a study that is there, or of one in the making.
+
+The server only reads here. Answers are taken by `static/preview.js` in the browser and go nowhere,
+so that none can become a vote.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Response
+from fastapi import Path as InPath
+from fastapi.responses import FileResponse
+
+from annotation.domain import StimulusKind
+from annotation.images import strip
+from annotation.study.exports import read_items
+from annotation.study.labelling import get_study, picture_of
+from annotation.ui import StudyContext
+from annotation.ui.new_study import SHOWN, page_of
+from annotation.web.api import Route
+from annotation.web.root_path import rooted
+from annotation.web.templates import page
+
+SMALL = 128  # pixels of a thumbnail's longer side
+Digest = Annotated[str, InPath(pattern="^[0-9a-f]{64}$")]
+_COUNTED = (StimulusKind.RECONSTRUCTION, StimulusKind.DECOY, StimulusKind.ORIGINAL)
+
+
+def router(context: StudyContext) -> APIRouter:
+    """The routes below /studio/preview, and the pictures of studies for researchers."""
+    made = _Preview(context=context)
+    routes = APIRouter(route_class=Route, include_in_schema=False)
+    for path, get in (
+        ("/studio/preview", made.page),
+        ("/studio/preview/items", made.items),
+        ("/studio/seen/{study}/{digest}", made.picture),
+    ):
+        routes.add_api_route(path, get, methods=["GET"], response_model=None)
+    return routes
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Preview:
+    context: StudyContext
+
+    def page(self, study: str = "") -> Response:
+        if study:
+            get_study(self.context.store, study)
+        back = rooted(f"/studio/overview?study={study}") if study else ""
+        return page("preview_page.html", back=back)
+
+    def items(self, study: str) -> dict[str, Any]:
+        about = get_study(self.context.store, study)
+        rows = [one for one in read_items(self.context.store, study) if one["kind"] in _COUNTED]
+        few = rows[:: max(1, len(rows) // SHOWN)][:SHOWN]
+        items = [
+            {
+                "item": str(number),
+                "images": [
+                    rooted(f"/studio/seen/{study}/{row[which]}")
+                    for which in (("original", "shown") if about.kind.beside else ("shown",))
+                ],
+                "candidates": row["candidates"] or [],
+                "lease_until": "9999-01-01T00:00:00+00:00",
+            }
+            for number, row in enumerate(few)
+        ]
+        return {"study": page_of(about.spec, len(items)), "items": items}
+
+    def picture(self, study: str, digest: Digest, small: bool = False) -> Response:
+        """Any picture of a study; small: no side longer than `SMALL`."""
+        path = picture_of(self.context.store, study, digest, self.context.images)
+        headers = {"Cache-Control": "private, max-age=86400, immutable"}
+        if small:
+            return Response(_small(path), media_type="image/png", headers=headers)
+        return FileResponse(path, media_type="image/png", headers=headers)
+
+
+@lru_cache(maxsize=1000)
+def _small(path: Path) -> bytes:
+    return strip((path,), SMALL)

@@ -1,0 +1,327 @@
+"""The five tabs of the Results page: one sentence with the answer, then what it rests on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from annotation.domain import StudyStatus, VoteStatus
+from annotation.study.imported import PREFIX
+from annotation.texts import agreeing, counted
+from annotation.ui.results_data import Results
+from annotation.ui.results_quality import (
+    carry_over,
+    known_answers,
+    reliability,
+    repeats,
+    unsettled,
+)
+from annotation.ui.results_view import (
+    agreement,
+    annotators,
+    confusions,
+    detection,
+    heat,
+    number,
+    percent,
+    rates,
+    remarks,
+    section,
+    shown_name,
+)
+from annotation.votes.agreement import Coding
+from annotation.votes.detection import EVERYBODY as ALL_VOTES
+from annotation.votes.quality import EVERYBODY, Check
+from annotation.web.root_path import rooted
+from annotation.web.templates import fill
+
+FEWEST_PEOPLE = 3  # from which a matrix of pairs says more than the mean
+MOST_PEOPLE = 25  # up to which it can be read
+MANY_AT = 0.005  # shares that are printed alike
+_WORDS_OF = {
+    VoteStatus.COUNTED: "count",
+    VoteStatus.QUALITY: "answer trials, which never count",
+    VoteStatus.EXCLUDED: "are of somebody who is excluded",
+    VoteStatus.SURPLUS: "came when no more were needed",
+    VoteStatus.SUPERSEDED: "were taken back by whoever gave them",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tab:
+    """A tab: its title, its sentence ("" where it has nothing to say), and what stands below."""
+
+    title: str
+    lead: Callable[[Results], str]
+    body: Callable[[Results], str]
+
+
+def shown(results: Results, tab: str) -> tuple[str, str]:
+    """Sentence and body of a tab; what is missing, where nothing can be said."""
+    if not results.n_votes:
+        return "", _missing(results, "Nobody has answered yet.", _what_votes_bring(results))
+    one = TABS[tab]
+    return one.lead(results), one.body(results)
+
+
+def _missing(results: Results, title: str, lines: list[str]) -> str:
+    study = results.study
+    asks = not (study.spec.simulated or study.id.startswith(PREFIX))
+    asks &= study.status is not StudyStatus.CLOSED
+    link = rooted(f"/studio/overview?study={study.id}") if asks else ""
+    return fill("results_missing.html", title=title, lines=lines, link=link)
+
+
+def _what_votes_bring(results: Results) -> list[str]:
+    k = results.study.spec.votes_per_item
+    return [
+        f"The share recognised: needs pictures with a verdict, {counted(k, 'vote')} each.",
+        "Agreement: needs two people who have seen the same picture.",
+        "The human ceiling: needs two people and three models.",
+    ]
+
+
+def answer(results: Results) -> str:
+    """How much is recognised, from which model to which, and what somebody without pictures has."""
+    if not results.n_decided:
+        return ""
+    who = "Simulated annotators" if results.study.spec.simulated else "People"
+    rate = results.n_recognised / results.n_decided
+    found = (
+        f"{who} recognised {results.n_recognised:,} of "
+        f"{counted(results.n_decided, 'reconstruction')} ({rate:.0%})"
+    )
+    guess = ""
+    if results.lists is not None:
+        guess = f"; somebody who sees only the lists names {results.lists.most.rate:.0%}"
+    return f"{found}{_span(results)}{guess}."
+
+
+def _span(results: Results) -> str:
+    known = results.rates[results.rates["rate"].notna()]
+    if len(known) < 2:
+        return ""
+    low, high = (_models_at(results, known, known["rate"].agg(end)) for end in ("min", "max"))
+    return f": from {low} to {high}"
+
+
+def _models_at(results: Results, known: pd.DataFrame, rate: float) -> str:
+    at = known.loc[(known["rate"] - rate).abs() < MANY_AT, "model"].tolist()
+    if len(at) > 1:
+        return f"{rate:.0%} of {counted(len(at), 'model')}"
+    test = results.study.target_of(at[0])
+    right = f" (its target is {test.text})" if test.accuracy is not None else ""
+    return f"{rate:.0%} of {shown_name(at[0])}{right}"
+
+
+def controls(results: Results) -> list[str]:
+    """What a guesser and a useless target would make of the same numbers."""
+    return [line for line in (_guesser(results), _at_chance(results)) if line]
+
+
+def _guesser(results: Results) -> str:
+    if results.lists is None:
+        return ""
+    guess, rates = results.lists.most.rate, results.rates
+    right = float((rates["mean_response"] * rates["n_items"]).sum() / rates["n_items"].sum())
+    below = int((rates["mean_response_low"] <= guess).sum())
+    said = f"Of single answers {right:.0%} are right; the lists alone give {guess:.1%}"
+    if not below:
+        return f"{said}, less than on any model."
+    return f"{said}, from which {below:,} of {counted(len(rates), 'model')} cannot be told."
+
+
+def _at_chance(results: Results) -> str:
+    names = results.rates["model"]
+    n = sum(results.study.target_of(name).at_chance is True for name in names)
+    if not n:
+        return ""
+    of = f"{n:,} of {counted(len(names), 'model')} {agreeing(n, 'has', 'have')}"
+    return f"{of} a target that only guesses: what such leaks says little of one that works."
+
+
+def share(results: Results) -> str:
+    """Pictures first, then models, then what is taken for what."""
+    if not results.n_decided:
+        k = results.study.spec.votes_per_item
+        lines = [
+            f"A picture has a verdict when a majority of its {counted(k, 'vote')} agrees; so far "
+            f"{counted(results.n_votes, 'vote')} on {counted(results.n_items, 'picture')}, "
+            "no verdict.",
+            *_what_votes_bring(results)[1:],
+        ]
+        return _missing(results, "Too few votes to say what is recognised.", lines)
+    pictures = fill(
+        "results_share.html", study=results.study.id, seen=results.seen, unseen=results.unseen
+    )
+    more = fill("results_more.html", title="What was taken for what", body=confusions(results))
+    told = fill("results_remarks.html", lines=[*controls(results), *remarks(results)])
+    return f"{pictures}{told}{rates(results)}{more}"
+
+
+def agreement_answer(results: Results) -> str:
+    """How far people agree on whether they recognise a picture, and what that bounds."""
+    of = results.agreement[results.agreement["coding"] == Coding.RECOGNISED.value]
+    value = dict(zip(of["statistic"], of["value"], strict=True))
+    raw, alpha = value.get("raw agreement"), value.get("Krippendorff's α")
+    if pd.isna(raw):
+        return ""
+    found = f"Two people agree on {raw:.0%} of the pictures whether they recognise them"
+    if not pd.isna(alpha):
+        found += f"; beyond chance α is {number(alpha)}, where 1 is perfect"
+    limit = results.ceiling
+    if limit.rho is None:
+        return f"{found}."
+    first, second = limit.sizes
+    return (
+        f"{found}. The models in the order of {first} of them and in that of {second} others "
+        f"correlate with ρ = {number(limit.rho)}: no metric can be expected to do better."
+    )
+
+
+def agreement_tab(results: Results) -> str:
+    """Statistics and ceiling, pairs, and models of the votes."""
+    if not agreement_answer(results):
+        reasons = results.agreement["reason"]
+        lines = [f"{one[:1].upper()}{one[1:]}." for one in dict.fromkeys(reasons) if one]
+        return _missing(results, "How far people agree cannot be said yet.", lines)
+    left = agreement(results) + ceiling(results)
+    right = pairs(results)
+    columns = f'<div class="rs-columns"><div>{left}</div><div>{right}</div></div>'
+    trust = fill("results_more.html", title="Who is reliable", body=reliability(results))
+    return columns + trust
+
+
+def ceiling(results: Results) -> str:
+    """How well people predict each other's ranking of the models, or why that is not known."""
+    limit = results.ceiling
+    text = f"Not known: {limit.undefined}."
+    if limit.rho is not None:
+        low, high = (
+            float("nan") if end is None else end for end in (limit.rho_low, limit.rho_high)
+        )
+        first, second = limit.sizes
+        text = (
+            f"ρ = {number(limit.rho, low, high)}, mean over {counted(limit.n_splits, 'split')} of "
+            f"the people into {first} and {second}. A metric is compared with all of them, so it "
+            "may come out a little above."
+        )
+    return fill("results_ceiling.html", text=text)
+
+
+def pairs(results: Results) -> str:
+    """Cohen's κ of every two people as a matrix, where there are enough and not too many."""
+    title = "Every two people"
+    if results.n_people < FEWEST_PEOPLE:
+        return ""
+    if results.n_people > MOST_PEOPLE:
+        note = f"{results.n_people} people are too many for a matrix; pairwise-kappa.csv has all."
+        return section(title, "", note)
+    known = results.pairs[results.pairs["coding"] == Coding.RECOGNISED.value]
+    names = sorted({*known["first"], *known["second"]})
+    table = known.pivot(index="first", columns="second", values="value")
+    half = table.reindex(index=names, columns=names)
+    note = "Cohen's κ of recognised or not; blank where too few pictures are shared."
+    return section(title, heat(title, half.fillna(half.T), "{:.2f}"), note)
+
+
+def people_answer(results: Results) -> str:
+    """How much people did, and how fast."""
+    known = results.annotators[results.annotators["n_votes"] > 0]
+    speeds = known["median_rt_ms"].dropna() / 1000
+    least, most = int(known["n_votes"].min()), int(known["n_votes"].max())
+    each = f"{most:,} each" if least == most else f"{least:,} to {most:,} each"
+    who = "1 annotator" if len(known) == 1 else f"{len(known):,} annotators"
+    said = f"{who} gave {counted(results.n_votes, 'vote')}, {each}"
+    if len(speeds):
+        pace = f"{speeds.min():.1f} s" if len(speeds) == 1 else (
+            f"{speeds.min():.1f} to {speeds.max():.1f} s"
+        )  # fmt: skip
+        said += f"; half of their answers took less than {pace}"
+    moved = known["largest_change"].max()
+    if pd.isna(moved):
+        return f"{said}."
+    return f"{said}. Without any one of them no model moves by more than {100 * moved:.1f} points."
+
+
+def checks_answer(results: Results) -> str:
+    """How people did where the answer is known."""
+    said = []
+    caught = results.checks[results.checks["check"] != Check.GOLD.value]
+    for words, table in (
+        ("catch trials", caught),
+        ("gold items", results.checks[results.checks["check"] == Check.GOLD.value]),
+    ):
+        if len(table):
+            right = int(table["n_right"].sum())
+            said.append(f"{right:,} of {int(table['n'].sum()):,} {words} answered right")
+    again = results.repeats[results.repeats["annotator"] == EVERYBODY].head(1)
+    if again["n"].sum():
+        said.append(f"{percent(again['agreement'].iloc[0])} of repeats answered as before")
+    asked = [*said] or ["Nobody was asked anything whose answer is known"]
+    text = f"{'; '.join(asked)}. "
+    if results.lists is None:
+        return text.strip()
+    most = results.lists.most
+    gives = "give the answer away" if most.too_good else "give nothing away"
+    reach = f"{most.rate:.1%} by the lists alone, {most.chance:.1%} by chance"
+    return f"{text}The lists of words {gives} ({reach})."
+
+
+def checks(results: Results) -> str:
+    """Known answers and repeats, what lists tell, what became of votes, views, open items."""
+    told = results.lists.said if results.lists else ()
+    lines = fill("results_remarks.html", lines=told)
+    lists = section("What the lists tell", lines, "") if told else ""
+    left = f"{known_answers(results)}{repeats(results)}{lists}"
+    right = f"{became(results)}{unsettled(results)}{carry_over(results)}"
+    return f'<div class="rs-columns"><div>{left}</div><div>{right}</div></div>'
+
+
+def became(results: Results) -> str:
+    """How many votes count, and what became of the others."""
+    lines = [
+        f"{results.became[status.value]:,} {words}"
+        for status, words in _WORDS_OF.items()
+        if results.became.get(status.value)
+    ]
+    return section("What became of the votes", "", f"{'; '.join(lines)}.")
+
+
+def detection_answer(results: Results) -> str:
+    """Whether people tell matches from decoys."""
+    if results.detection is None:
+        return ""
+    row = results.detection[results.detection["of"] == ALL_VOTES].iloc[0]
+    if pd.isna(row["d_prime"]):
+        return ""
+    leans = "“different”" if row["criterion"] > 0 else "“same”"
+    tells = "tell" if row["d_prime_low"] > 0 else "cannot be shown to tell"
+    return (
+        f"People {tells} a match from a decoy: “same” said of {row['hits']:,} of "
+        f"{row['n_matched']:,} matches and of {row['false_alarms']:,} of {row['n_decoys']:,} "
+        f"decoys, d′ = {number(row['d_prime'], row['d_prime_low'], row['d_prime_high'])}; they "
+        f"lean towards {leans}."
+    )
+
+
+def detection_tab(results: Results) -> str:
+    """Sensitivity and criterion, or why this study has none."""
+    if results.detection is None:
+        lines = ["Make a study of pairs with decoys: whoever calls a decoy “same” was misled."]
+        title = "Signal detection needs answers that can be false alarms, and here none can."
+        return _missing(results, title, lines)
+    if not detection_answer(results):
+        reason = results.detection["reason"].iloc[0]
+        lines = [f"{reason[:1].upper()}{reason[1:]}."]
+        return _missing(results, "Whether people tell matches from decoys is not known.", lines)
+    return detection(results)
+
+
+TABS = {
+    "share": Tab(title="Share recognised", lead=answer, body=share),
+    "agreement": Tab(title="Agreement", lead=agreement_answer, body=agreement_tab),
+    "people": Tab(title="People", lead=people_answer, body=annotators),
+    "checks": Tab(title="Checks", lead=checks_answer, body=checks),
+    "detection": Tab(title="Signal detection", lead=detection_answer, body=detection_tab),
+}

@@ -1,0 +1,12 @@
+// Copying what an element says. A browser allows it only on https or this very machine.
+
+// Whether it worked; else the text is selected, to be copied by hand.
+export async function copied(source) {
+  try {
+    await navigator.clipboard.writeText(source.textContent);
+    return true;
+  } catch {
+    getSelection().selectAllChildren(source);
+    return document.execCommand?.("copy") ?? false;
+  }
+}

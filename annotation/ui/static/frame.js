@@ -1,0 +1,206 @@
+// The frame beside every page of the studio: light or dark, side bar, questions, toasts, words.
+// A script and no module, so that it runs before the page is drawn and nothing jumps.
+(() => {
+  const root = document.documentElement;
+  const home = new URL('../../studio/', document.currentScript.src).pathname; // of the studio
+  const EVERY = 5000; // milliseconds between two looks at what runs
+
+  // --- light or dark: the address, else what was chosen, else the system
+  const system = matchMedia('(prefers-color-scheme: dark)');
+  const address = () => new URLSearchParams(location.search);
+  function isDark() {
+    const wanted = address().get('__theme') || kept('studio-theme') || 'system';
+    return wanted === 'system' ? system.matches : wanted === 'dark';
+  }
+  function kept(name) {
+    try { return localStorage.getItem(name); } catch { return null; }
+  }
+  function keep(name, value) {
+    try { localStorage.setItem(name, value); } catch { /* a browser that keeps nothing */ }
+  }
+  function paint() {
+    for (const one of [root, document.body]) {
+      if (one && one.classList.contains('dark') !== isDark()) one.classList.toggle('dark', isDark());
+    }
+  }
+  paint();
+  system.addEventListener('change', paint);
+
+  // --- the page that this is
+  const inStudio = `${location.pathname}/`.startsWith(home);
+  const path = inStudio ? location.pathname.slice(home.length).replace(/\/+$/, '') : '';
+
+  // --- side bar
+  const bar = document.createElement('aside');
+  bar.id = 'studio-frame';
+  bar.setAttribute('aria-label', 'Studio');
+  const opener = document.createElement('button');
+  opener.id = 'studio-opener';
+  opener.type = 'button';
+  opener.textContent = 'Menu';
+  opener.setAttribute('aria-controls', bar.id);
+  function drawer(open) {
+    bar.toggleAttribute('data-open', open);
+    opener.setAttribute('aria-expanded', String(open));
+  }
+
+  async function fetched() {
+    const study = address().get('study');
+    const asked = new URLSearchParams({ at: path, ...(study ? { study } : {}) });
+    const answer = await fetch(`${home}frame?${asked}`, { headers: { accept: 'text/html' } });
+    if (!answer.ok) throw new Error(`the side bar answered ${answer.status}`);
+    const holder = document.createElement('template');
+    holder.innerHTML = await answer.text();
+    return holder.content;
+  }
+  async function draw() {
+    try {
+      const content = await fetched();
+      bar.removeAttribute('data-lost');
+      const places = (part) => [...part.querySelectorAll('[data-live]')];
+      const same = bar.childElementCount > 0 && places(bar).length === places(content).length;
+      if (!same) {
+        bar.replaceChildren(content);
+        return;
+      }
+      for (const fresh of places(content)) {
+        const old = bar.querySelector(`[data-live="${fresh.dataset.live}"]`);
+        if (old && old.innerHTML !== fresh.innerHTML) old.replaceWith(fresh);
+      }
+    } catch {
+      bar.setAttribute('data-lost', 'The studio does not answer; this page may be out of date.');
+    }
+  }
+  bar.addEventListener('change', (event) => {
+    if (event.target.id !== 'st-study') return;
+    const to = new URL(location.href);
+    to.search = '';
+    to.searchParams.set('study', event.target.value);
+    location.assign(to);
+  });
+  bar.addEventListener('click', (event) => {
+    if (!event.target.closest('[data-theme-switch]')) return;
+    keep('studio-theme', isDark() ? 'light' : 'dark');
+    const to = new URL(location.href);
+    if (to.searchParams.has('__theme')) {
+      to.searchParams.delete('__theme');
+      history.replaceState(history.state, '', to);
+    }
+    paint();
+  });
+  addEventListener('keydown', (event) => {
+    if (event.key === 'Escape') drawer(false);
+  });
+  opener.addEventListener('click', () => drawer(!bar.hasAttribute('data-open')));
+
+  // --- questions and toasts
+  function element(name, properties, ...children) {
+    const made = Object.assign(document.createElement(name), properties);
+    made.append(...children);
+    return made;
+  }
+  function ask({ title, text = '', type = '', yes = 'Yes' }) {
+    const typed = element('input', { type: 'text', autocomplete: 'off' });
+    const go = element('button', { type: 'submit', value: 'yes', textContent: yes, disabled: Boolean(type) });
+    go.className = 'st-button';
+    go.dataset.kind = type ? 'danger' : 'primary';
+    const back = element('button', { type: 'submit', value: 'no', textContent: 'Back' });
+    back.className = 'st-button';
+    back.formNoValidate = true;
+    typed.addEventListener('input', () => { go.disabled = typed.value.trim() !== type; });
+    const form = element('form', { method: 'dialog' }, element('h2', { textContent: title, id: 'st-asked' }));
+    if (text) form.append(element('p', { textContent: text }));
+    if (type) form.append(element('label', {}, `Type ${type} to go on`, typed));
+    form.append(element('div', { className: 'st-answers' }, back, go));
+    const dialog = element('dialog', { className: 'st-dialog' }, form);
+    dialog.setAttribute('aria-labelledby', 'st-asked');
+    document.body.append(dialog);
+    return new Promise((resolve) => {
+      dialog.addEventListener('close', () => {
+        resolve(dialog.returnValue === 'yes');
+        dialog.remove();
+      });
+      form.addEventListener('keydown', (event) => {
+        if (event.key === 'Enter' && go.disabled) event.preventDefault();
+      });
+      dialog.showModal();
+      (type ? typed : back).focus();
+    });
+  }
+  const toasts = element('div', { id: 'studio-toasts' });
+  toasts.setAttribute('role', 'status');
+  function tell(text) {
+    const toast = element('p', { className: 'st-toast', textContent: text });
+    toasts.append(toast);
+    setTimeout(() => toast.remove(), 6000);
+  }
+  // What is to be said on the page that one is led to.
+  function tellNext(text) {
+    try { sessionStorage.setItem('studio-toast', text); } catch { /* then it is not said */ }
+  }
+
+  // --- words that are explained: every element with data-term
+  let meanings = null;
+  async function explain() {
+    const open = document.querySelectorAll('[data-term]:not([data-explained])');
+    if (open.length === 0) return;
+    for (const one of open) one.dataset.explained = '';
+    try {
+      meanings ??= fetch(`${home}glossary`).then((answer) => answer.json());
+      const known = await meanings;
+      for (const one of open) {
+        const word = one.dataset.term || one.textContent.trim();
+        if (!known[word]) continue;
+        const more = element('button', { type: 'button', className: 'st-more', textContent: 'i' });
+        more.setAttribute('aria-label', `What ${word} means`);
+        more.addEventListener('click', (event) => {
+          event.preventDefault();
+          event.stopPropagation();
+          say(more, known[word]);
+        });
+        one.append(more);
+      }
+    } catch {
+      meanings = null;
+    }
+  }
+  const bubble = element('div', { className: 'st-bubble', popover: 'auto' });
+  bubble.setAttribute('role', 'note');
+  function say(beside, text) {
+    bubble.textContent = text;
+    (beside.closest('main, aside, dialog') ?? document.body).append(bubble);
+    bubble.showPopover();
+    const at = beside.getBoundingClientRect();
+    const width = bubble.offsetWidth;
+    const below = at.bottom + 6 + bubble.offsetHeight < innerHeight;
+    bubble.style.left = `${Math.max(8, Math.min(at.left, innerWidth - width - 8))}px`;
+    bubble.style.top = `${below ? at.bottom + 6 : Math.max(8, at.top - bubble.offsetHeight - 6)}px`;
+  }
+
+  window.studio = { ask, tell, tellNext };
+
+  function begin() {
+    paint();
+    document.body.prepend(opener, bar);
+    document.body.append(toasts);
+    draw();
+    setInterval(() => { if (!document.hidden) draw(); }, EVERY);
+    // Gradio sets the class of the body by the system alone, and draws words late.
+    new MutationObserver(paint).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+    let waiting = 0;
+    new MutationObserver(() => {
+      cancelAnimationFrame(waiting);
+      waiting = requestAnimationFrame(explain);
+    }).observe(document.body, { childList: true, subtree: true });
+    explain();
+    let said = null;
+    try {
+      said = sessionStorage.getItem('studio-toast');
+      sessionStorage.removeItem('studio-toast');
+    } catch { /* nothing was kept */ }
+    if (said) tell(said);
+  }
+  root.classList.add('st-framed');
+  if (document.body) begin();
+  else addEventListener('DOMContentLoaded', begin);
+})();

@@ -1,0 +1,140 @@
+// The overview of a study: what can be done to it, each with a question where it can't be undone.
+
+import { namedTexts } from './named.js';
+import { rooted } from './root.js';
+
+const LOOK = 5000; // milliseconds between two looks
+const here = document.querySelector('#overview');
+const $ = (selector) => document.querySelector(selector);
+
+if (here) begin(here.dataset.study);
+
+function begin(study) {
+  const { ask, tell, tellNext } = window.studio;
+
+  async function send(what, body) {
+    const reply = await fetch(rooted(`/studio/overview/${study}/${what}`), {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    const told = await reply.json().catch(() => ({}));
+    if (!reply.ok) throw new Error(told.error ?? 'The server does not answer. Try again.');
+    return told;
+  }
+
+  // What goes wrong stands at the top of the page, in words.
+  async function attempt(work) {
+    const box = $('#ov-problem');
+    box.hidden = true;
+    try {
+      await work();
+    } catch (error) {
+      box.textContent = error.message;
+      box.hidden = false;
+      box.scrollIntoView({ block: 'nearest' });
+    }
+  }
+
+  async function look() {
+    const reply = await fetch(rooted(`/studio/overview/now?study=${encodeURIComponent(study)}`)).catch(() => null);
+    if (!reply?.ok) return;
+    const text = await reply.text();
+    const busy = $('#now details[open]') || $('#now').contains(document.activeElement);
+    if (text !== shown && !busy) {
+      $('#now').innerHTML = text;
+      shown = text;
+    }
+  }
+  let shown = $('#now').innerHTML;
+
+  async function refresh() {
+    document.activeElement?.blur();
+    for (const menu of document.querySelectorAll('#now details[open]')) menu.open = false;
+    await look();
+  }
+
+  async function put(status) {
+    const closing = {
+      title: 'Close the study?',
+      text: 'Nobody gets pictures any more, and votes that still arrive do not count. It can be reopened; votes that came meanwhile stay uncounted.',
+      yes: 'Close it',
+    };
+    if (status === 'closed' && !(await ask(closing))) return;
+    await send('status', { status });
+    tell({ running: 'The study runs.', paused: 'Paused: people keep their place.', closed: 'Closed.' }[status]);
+    await refresh();
+  }
+
+  async function rename() {
+    const dialog = $('#rename');
+    dialog.returnValue = '';
+    dialog.showModal();
+    $('#new-name').select();
+    await new Promise((resolve) => dialog.addEventListener('close', resolve, { once: true }));
+    if (dialog.returnValue !== 'yes') return;
+    const { name } = await send('rename', { name: $('#new-name').value });
+    tellNext(`Renamed to ${name}`);
+    location.reload();
+  }
+
+  async function remove() {
+    const name = here.dataset.name.trim();
+    const sure = await ask({
+      title: 'Delete the study?',
+      text: 'Its items, its people and every vote go, and cannot be brought back from here. '
+        + 'A backup of the database is written first, where it is an SQLite file (of PostgreSQL, make one with pg_dump). '
+        + 'Pictures stay in the folder of images.',
+      type: name,
+      yes: 'Delete it',
+    });
+    if (!sure) return;
+    const { backup } = await send('delete', { name });
+    tellNext(backup ? `Deleted. The backup is ${backup}` : 'Deleted.');
+    location.assign(rooted('/studio/'));
+  }
+
+  const acts = { rename, delete: remove };
+  document.addEventListener('click', (event) => {
+    const act = event.target.closest('[data-act]')?.dataset.act;
+    if (act) attempt(() => (acts[act] ? acts[act]() : put(act)));
+    for (const menu of document.querySelectorAll('.ov-menu[open]')) {
+      if (!menu.contains(event.target)) menu.open = false;
+    }
+  });
+  document.addEventListener('keydown', (event) => {
+    const menu = event.key === 'Escape' && document.querySelector('.ov-menu[open]');
+    if (!menu) return;
+    menu.open = false;
+    menu.querySelector('summary').focus();
+  });
+  $('[data-copy]')?.addEventListener('click', async () => {
+    const link = $('#link');
+    try {
+      await navigator.clipboard.writeText(link.textContent);
+      tell('Copied.');
+    } catch {
+      getSelection().selectAllChildren(link);
+      tell(document.execCommand?.('copy') ? 'Copied.' : 'Select the link and copy it by hand.');
+    }
+  });
+  const usual = JSON.parse($('#amend').dataset.texts);
+  $('#setting').addEventListener('change', () => {
+    const { kind, now = '', text = '' } = $('#setting').selectedOptions[0].dataset;
+    const fresh = document.createElement('textarea');
+    Object.assign(fresh, { id: 'value', name: 'value', rows: 2, value: now });
+    $('#given').replaceChildren(fresh);
+    $('#setting-text').textContent = text;
+    if (kind === 'named') namedTexts(fresh, $('#setting').value === 'texts' ? usual : null);
+  });
+  $('#amend').addEventListener('submit', (event) => {
+    event.preventDefault();
+    attempt(async () => {
+      const { setting, value, why } = Object.fromEntries(new FormData($('#amend')));
+      const { version } = await send('amend', { setting, value, why });
+      tellNext(`Saved as version ${version}.`);
+      location.reload();
+    });
+  });
+  setInterval(() => !document.hidden && look(), LOOK);
+}

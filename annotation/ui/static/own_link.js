@@ -1,0 +1,26 @@
+// A link of a person's own, to come back with; each time it is asked for it is a new one.
+
+import { copied } from "./copying.js";
+import { rooted } from "./root.js";
+
+export async function showLink(view, who) {
+  const dialog = view.$(".sl-back");
+  const [address, told, button] = [".sl-address", ".sl-copied", ".sl-copy"].map(view.$);
+  address.textContent = "…";
+  told.textContent = "";
+  if (!dialog.open) dialog.showModal();
+  try {
+    address.textContent = location.origin + (await askForLink(who));
+  } catch {
+    address.textContent = view.say("label.no_server");
+  }
+  button.onclick = async () => {
+    told.textContent = view.say((await copied(address)) ? "copy.done" : "copy.by_hand");
+  };
+}
+
+async function askForLink(who) {
+  const response = await fetch(rooted("/api/link"), { method: "POST", headers: { "X-Annotator": who } });
+  if (!response.ok) throw new Error(`${response.status}`);
+  return (await response.json()).link;
+}

@@ -1,0 +1,90 @@
+// A part of a plain page that is fetched by itself, so that the rest stays where it is.
+//
+// <a data-part="ID"> opens its address in the element with that id; <form data-part="ID"> does so
+// with what its address answers, after the question of its data-ask-title, -text, -word and -yes.
+// An element with data-refresh="SECONDS" is looked at again while nobody is doing anything in it.
+
+const studio = () => window.studio ?? {};
+
+async function fetched(address, options) {
+  const reply = await fetch(address, { headers: { Accept: "text/html" }, ...options });
+  const text = await reply.text();
+  if (reply.ok) return { page: new DOMParser().parseFromString(text, "text/html"), url: reply.url };
+  let problem = "This did not work. Reload the page and try again.";
+  try {
+    problem = JSON.parse(text).error ?? problem;
+  } catch {
+    // Not ours: a sign-in page, or a server that is going down.
+  }
+  throw new Error(problem);
+}
+
+function put(id, page) {
+  const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
+  if (!old || !fresh) return location.reload();
+  const held = old.contains(document.activeElement) && document.activeElement.dataset.key;
+  old.replaceWith(fresh);
+  if (held) fresh.querySelector(`[data-key="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
+}
+
+async function show(id, address, options) {
+  const old = document.getElementById(id);
+  old?.setAttribute("aria-busy", "true");
+  try {
+    const { page, url } = await fetched(address, options);
+    put(id, page);
+    return url;
+  } catch (error) {
+    old?.removeAttribute("aria-busy");
+    studio().tell?.(error.message);
+    return null;
+  }
+}
+
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest("a[data-part]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  const url = await show(link.dataset.part, link.href);
+  if (url) history.pushState({ part: link.dataset.part }, "", url);
+});
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target.closest("form[data-part]");
+  if (!form) return;
+  event.preventDefault();
+  const { part, askTitle, askText, askWord, askYes, tell } = form.dataset;
+  if (askTitle && studio().ask) {
+    const question = { title: askTitle, text: askText, type: askWord, yes: askYes };
+    if (!(await studio().ask(question))) return;
+    if (askWord && form.elements.typed) form.elements.typed.value = askWord;
+  }
+  const body = new URLSearchParams(new FormData(form, event.submitter));
+  const url = await show(part, form.action, { method: "POST", body });
+  if (!url) return;
+  history.replaceState({ part }, "", url);
+  if (tell) studio().tell?.(tell);
+});
+
+window.addEventListener("popstate", () => {
+  const part = document.querySelector("[data-part]")?.dataset.part;
+  if (part) show(part, location.href);
+});
+
+const busy = (part) =>
+  document.hidden ||
+  document.querySelector("dialog[open]") ||
+  part.matches(":active, [aria-busy]") ||
+  part.querySelector("input:focus");
+
+for (const { id, dataset } of document.querySelectorAll("[data-refresh]")) {
+  setInterval(async () => {
+    const part = document.getElementById(id);
+    if (!part || busy(part)) return;
+    const address = location.href;
+    const { page } = await fetched(address).catch(() => ({}));
+    const fresh = page?.getElementById(id);
+    if (!fresh || busy(part) || address !== location.href) return;
+    if (document.getElementById(id)?.innerHTML !== fresh.innerHTML) put(id, page);
+  }, 1000 * dataset.refresh);
+}

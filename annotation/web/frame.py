@@ -1,0 +1,152 @@
+"""The frame of the studio's pages: side bar, study in hand, what runs; and its plain pages.
+
+`static/frame.js` asks for the side bar beside every page of the studio, drawn by Gradio or not, and
+again every few seconds for what changes in it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, JSONResponse
+
+from annotation.accounts.access import ACCOUNT_COOKIE, Who
+from annotation.domain import Study, StudyProgress
+from annotation.store import Store
+from annotation.study import labelling
+from annotation.web.root_path import rooted
+from annotation.web.templates import fill, page
+
+STUDY_COOKIE = "studio_study"
+# Title and address below /studio/, by group.
+GROUPS = (
+    (
+        "Study",
+        (
+            ("Overview", "overview"),
+            ("Pictures", "pictures"),
+            ("Items", "items"),
+            ("People", "people"),
+            ("Results", "results"),
+        ),
+    ),
+    ("Metric", (("Train SemSim", "train"), ("Compare", "compare"))),
+    (
+        "Attack lab",
+        (
+            ("Reconstruct", "reconstruct"),
+            ("Audit", "audit"),
+            ("Split inference", "split"),
+            ("Federated", "federated"),
+        ),
+    ),
+)
+
+
+# Pages that can show votes which were collected elsewhere, too.
+SHOW_IMPORTS = ("people", "results", "compare")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """A job that waits or runs: what it is, the share that is done, where one watches it."""
+
+    words: str
+    share: float
+    left: str
+    address: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameContext:
+    """What the side bar shows.
+
+    running: the jobs of the other half. imports: names of votes from elsewhere, by the ids of their
+    studies. words: what every term means that a student cannot know, in a sentence or two. who:
+    whose account a session is; None without accounts.
+    """
+
+    store: Store
+    running: Callable[[], list[Running]] = list
+    imports: Callable[[], Mapping[str, str]] = dict
+    words: Callable[[], Mapping[str, str]] = dict
+    who: Who | None = None
+
+
+def in_hand(store: Store) -> Callable[[Any], str]:
+    """The function that says which study a request (of Gradio or Starlette) is about: its id.
+
+    The one in the address, else the one chosen last, else the one that a page about votes should
+    open with; "" where there is none.
+    """
+
+    def of(request: Any) -> str:
+        ids = [study.id for study in labelling.list_studies(store)]
+        for wanted in (request.query_params.get("study"), request.cookies.get(STUDY_COOKIE)):
+            if wanted in ids:
+                return str(wanted)
+        return next(iter([*labelling.voted(store), *ids]), "")
+
+    return of
+
+
+def router(context: FrameContext) -> APIRouter:
+    """The side bar, the words it explains, and the page that explains all of them."""
+    routes = APIRouter(include_in_schema=False)
+    of = in_hand(context.store)
+
+    def side_bar(request: Request, at: str = "") -> Response:
+        chosen = of(request)
+        answer = HTMLResponse(_side_bar(context, request, chosen, at))
+        answer.headers["Cache-Control"] = "no-store"
+        if chosen and request.query_params.get("study") == chosen:
+            place = rooted("/studio")
+            answer.set_cookie(
+                STUDY_COOKIE, chosen, path=place, httponly=True, samesite="lax", max_age=2**25
+            )
+        return answer
+
+    def glossary_page() -> Response:
+        return JSONResponse(dict(context.words()))
+
+    def help_page() -> Response:
+        words = sorted(context.words().items(), key=lambda one: one[0].lower())
+        return page("help.html", glossary=words)
+
+    for path, answer in (("frame", side_bar), ("glossary", glossary_page), ("help", help_page)):
+        routes.add_api_route(f"/studio/{path}", answer, methods=["GET"], response_model=None)
+    return routes
+
+
+def framed(title: str, body: str) -> str:
+    """A plain page of the studio around HTML made elsewhere."""
+    return fill("framed.html", title=title, content=body)
+
+
+def _side_bar(context: FrameContext, request: Request, chosen: str, at: str) -> str:
+    studies = labelling.list_studies(context.store)
+    study = next((one for one in studies if one.id == chosen), None)
+    account = context.who and context.who(request.cookies.get(ACCOUNT_COOKIE, ""))
+    imports = context.imports() if at.split("/")[0] in SHOW_IMPORTS else {}
+    wanted = request.query_params.get("study", "")
+    return fill(
+        "frame.html",
+        groups=GROUPS,
+        studies=studies,
+        study=study,
+        imports=imports,
+        brought=wanted if wanted in imports else "",
+        show_imports=SHOW_IMPORTS,
+        votes=None if study is None else votes(study, labelling.progress(context.store, study.id)),
+        at=at,
+        running=context.running(),
+        account=account,
+    )
+
+
+def votes(study: Study, progress: StudyProgress) -> tuple[int, int]:
+    """How many votes are there, and how many are wanted."""
+    done = sum(n * items for n, items in enumerate(progress.coverage))
+    wanted = progress.n_items * (len(progress.coverage) - 1) + progress.extra_wanted
+    return done + progress.extra_done, wanted

@@ -1,0 +1,84 @@
+"""What every page gets on its way out: the frame, and a page where there is none."""
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from annotation.web.root_path import bare, rooted
+from annotation.web.templates import STATIC_URL, page
+
+_BEGIN = b"<head>"
+_MANIFEST = b'<link rel="manifest" href="/manifest.json" />'  # Gradio's; there is none
+
+
+def head() -> bytes:
+    """In front of all else on a page, so that the frame stands before the page does."""
+    static = rooted(STATIC_URL)
+    return (
+        f'<link rel="stylesheet" href="{static}/studio.css">'
+        f'<link rel="stylesheet" href="{static}/frame.css">'
+        f'<script src="{static}/frame.js"></script>'
+    ).encode()
+
+
+class Framed:
+    """ASGI: gives pages of the studio their frame, and answers a page that is missing with one.
+
+    What is not asked for as a page passes as it is, event streams too.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        asks = scope["type"] == "http" and scope["method"] == "GET"
+        if not asks or "text/html" not in Headers(scope=scope).get("accept", ""):
+            await self._app(scope, receive, send)
+            return
+        held: list[Message] = []  # the start of an answer, until its body says how long it is
+
+        async def framing(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                held.append(message)
+            elif message["type"] == "http.response.body" and held:
+                await _send(held.pop(), message, scope, receive, send)
+            else:
+                await send(message)
+
+        await self._app(scope, receive, framing)
+
+
+async def _send(
+    start: Message, message: Message, scope: Scope, receive: Receive, send: Send
+) -> None:
+    path, body = bare(scope), message.get("body", b"")
+    missing = _missing(start, path)
+    if missing is not None:
+        await missing(scope, receive, send)
+        return
+    if _is_drawn_by_gradio(start, path, body):
+        body = body.replace(_BEGIN, _BEGIN + head(), 1)
+        body = body.replace(_MANIFEST, b"", 1)
+        start["headers"] = _with_length(start["headers"], len(body))
+    await send(start)
+    await send({**message, "body": body})
+
+
+def _kind(start: Message) -> bytes:
+    kinds = [value for name, value in start["headers"] if name.lower() == b"content-type"]
+    return bytes(kinds[0]) if kinds else b""
+
+
+def _missing(start: Message, path: str) -> Response | None:
+    told = start["status"] == 404 and not _kind(start).startswith(b"text/html")
+    return page("missing.html", 404, path=path) if told else None
+
+
+def _is_drawn_by_gradio(start: Message, path: str, body: bytes) -> bool:
+    studio = path.split("/")[1:2] == ["studio"] and _kind(start).startswith(b"text/html")
+    return studio and start["status"] == 200 and b"<gradio-app" in body
+
+
+def _with_length(headers: list[tuple[bytes, bytes]], n: int) -> list[tuple[bytes, bytes]]:
+    others = [(name, value) for name, value in headers if name.lower() != b"content-length"]
+    return [*others, (b"content-length", str(n).encode())]

@@ -1,0 +1,157 @@
+"""For programs that watch the server: whether it is well, and how much it does.
+
+`/health` says yes (200) or what is wrong (503) to anybody, and nothing else. `/metrics` counts in
+Prometheus' text format, for administrators and whoever knows the token, see
+https://prometheus.io/docs/instrumenting/exposition_formats/.
+"""
+
+import os
+import secrets
+import shutil
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse, PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from annotation.account_domain import Role
+from annotation.accounts.access import ACCOUNT_COOKIE, Who
+from annotation.errors import AnnotationError
+from annotation.store import Store
+from annotation.store.counts import counts, is_current
+from annotation.web.root_path import bare
+
+TOKEN = "SEMSIM_METRICS_TOKEN"  # the environment variable; on a command line all could read it
+LEAST_FREE = 200 * 1024**2  # bytes; a study's pictures and votes need far less in a day
+SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # upper ends of the histogram
+PARTS = ("api", "join", "label", "static", "studio")  # of addresses; all others are one
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+NOT_FOR_YOU = (
+    "This is for administrators: sign in as one, or send the token that the server was started "
+    f"with ({TOKEN}) as Authorization: Bearer …"
+)
+
+
+class Latency:
+    """Seconds from a request to the beginning of its answer, counted by part of the address."""
+
+    def __init__(self) -> None:
+        self.counts = {part: [0] * (len(SECONDS) + 1) for part in (*PARTS, "other")}
+        self.sums = dict.fromkeys(self.counts, 0.0)
+
+    def add(self, path: str, seconds: float) -> None:
+        """Count an answer."""
+        part = path.split("/")[1] if path.split("/")[1] in PARTS else "other"
+        self.counts[part][bisect_left(SECONDS, seconds)] += 1
+        self.sums[part] += seconds
+
+
+class Timed:
+    """ASGI: tells `latency` how long each answer took to begin; event streams pass as they are."""
+
+    def __init__(self, app: ASGIApp, latency: Latency) -> None:
+        self._app, self._latency = app, latency
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun, path = time.perf_counter(), bare(scope)
+
+        async def timing(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._latency.add(path, time.perf_counter() - begun)
+            await send(message)
+
+        await self._app(scope, receive, timing)
+
+
+def router(
+    store: Store,
+    images: Path,
+    who: Who | None,
+    running: Callable[[], list[Any]],
+    latency: Latency,
+) -> APIRouter:
+    """`/health` and `/metrics`; `who` and `running` are as for `annotation.ui.mount.web_app`."""
+    routes = APIRouter(include_in_schema=False)
+
+    def health() -> Response:
+        wrong = dict(_problems(store, images))
+        told = {what: wrong.get(what, "ok") for what in ("database", "migrations", "disk")}
+        answer = {"status": "failing" if wrong else "ok", **told}
+        return JSONResponse(answer, 503 if wrong else 200, {"Cache-Control": "no-store"})
+
+    def metrics(request: Request) -> Response:
+        if not _may_watch(request, who):
+            return JSONResponse({"error": NOT_FOR_YOU}, 403)
+        try:
+            lines = [*_of_store(store), *_of_jobs(len(running())), *_of_latency(latency)]
+        except AnnotationError as error:
+            return PlainTextResponse(str(error), 503)
+        return Response("\n".join([*lines, ""]), headers={"Content-Type": TEXT})
+
+    for path, answer in (("/health", health), ("/metrics", metrics)):
+        routes.add_api_route(path, answer, methods=["GET"], response_model=None)
+    return routes
+
+
+def _problems(store: Store, images: Path) -> Iterator[tuple[str, str]]:
+    try:
+        if not is_current(store):
+            yield "migrations", "the tables are of another version than this program"
+    except AnnotationError:
+        yield "database", "does not answer"
+        yield "migrations", "not known"
+    try:
+        free = shutil.disk_usage(next(one for one in images.parents if one.exists())).free
+    except OSError:
+        yield "disk", "cannot be read"
+        return
+    if free < LEAST_FREE:
+        yield "disk", f"{free // 1024**2} MiB are free; {LEAST_FREE // 1024**2} are needed"
+
+
+def _may_watch(request: Request, who: Who | None) -> bool:
+    """Without accounts everybody may who gets here, which is this machine alone."""
+    if who is None:
+        return True
+    token = os.environ.get(TOKEN, "")
+    said = request.headers.get("authorization", "").encode()
+    if token and secrets.compare_digest(said, f"Bearer {token}".encode()):
+        return True
+    account = who(request.cookies.get(ACCOUNT_COOKIE, ""))
+    return account is not None and account.role is Role.ADMINISTRATOR
+
+
+def _of_store(store: Store) -> Iterator[str]:
+    votes, claims = counts(store)
+    yield from _head("semsim_votes", "gauge", "Votes in the database, by status.")
+    yield from (f'semsim_votes{{status="{one}"}} {n}' for one, n in sorted(votes.items()))
+    yield from _head("semsim_claims", "gauge", "Pictures handed out and not answered yet.")
+    yield f"semsim_claims {claims}"
+
+
+def _of_jobs(n: int) -> Iterator[str]:
+    yield from _head("semsim_jobs", "gauge", "Jobs that wait or run.")
+    yield f"semsim_jobs {n}"
+
+
+def _of_latency(latency: Latency) -> Iterator[str]:
+    name = "semsim_response_seconds"
+    yield from _head(name, "histogram", "Seconds until an answer of this process begins.")
+    for part, of_part in latency.counts.items():
+        so_far = 0
+        for end, n in zip((*SECONDS, "+Inf"), of_part, strict=True):
+            so_far += n
+            yield f'{name}_bucket{{part="{part}",le="{end}"}} {so_far}'
+        yield f'{name}_sum{{part="{part}"}} {latency.sums[part]:.6f}'
+        yield f'{name}_count{{part="{part}"}} {so_far}'
+
+
+def _head(name: str, kind: str, text: str) -> tuple[str, str]:
+    return f"# HELP {name} {text}", f"# TYPE {name} {kind}"

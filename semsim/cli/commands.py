@@ -1,0 +1,206 @@
+"""How the commands of this half are listed and called, how loud they are, how Ctrl-C ends them.
+
+The other half has the same file, word for word, for neither half imports the other; a test keeps
+the two alike.
+"""
+
+import logging
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+STOPPED = 130  # after Ctrl-C, as shells have it
+HALF = __name__.partition(".")[0]
+log = logging.getLogger(HALF)
+
+
+class Late(NamedTuple):
+    """A command that is not imported yet: a function or an application in a module here.
+
+    name: of the function or application there, or of a command of that application.
+    """
+
+    module: str
+    name: str
+    help: str  # as the list of commands shows it
+
+
+def command_line(
+    version: str, about: str, commands: Mapping[str, Late], script: str = ""
+) -> typer.Typer:
+    """The application that has `commands`, each imported when it is asked for.
+
+    Together they take seconds to import. script: the name under which it is installed, by which
+    a shell completes it.
+    """
+    app = typer.Typer(
+        cls=type("Listed", (Commands,), {"late": commands, "script": script}),
+        help=about,
+        no_args_is_help=True,
+        add_completion=bool(script),
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )
+
+    def told(wanted: bool) -> None:
+        if wanted:
+            typer.echo(f"SemSim Studio {version}")
+            raise typer.Exit
+
+    @app.callback()
+    def main(
+        version: Annotated[
+            bool,
+            typer.Option("--version", callback=told, is_eager=True, help="Print it and exit."),
+        ] = False,
+    ) -> None:
+        del version
+
+    main.__doc__ = about
+    return app
+
+
+class Commands(TyperGroup):
+    """Knows its commands by name and help alone; each takes -v and -q.
+
+    Usage errors are told like all others, in a line that begins with "Error:".
+    """
+
+    late: Mapping[str, Late] = {}
+    script = ""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.commands = {name: TyperCommand(name, help=one.help) for name, one in self.late.items()}
+        self.params = [*self.params, *_loudness()]
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        self._help_mode, self.rich_markup_mode = self.rich_markup_mode, None
+        try:
+            with _told_log():
+                return super().main(*args, **kwargs)
+        except SystemExit as end:
+            if not (args or kwargs.get("args")) and end.code == STOPPED:  # a process of its own
+                signal.signal(signal.SIGINT, signal.SIG_DFL)  # so pressed again it ends at once
+            raise
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] in _COMPLETIONS and self.script and ctx.info_name != self.script:
+            ctx.fail(
+                f"a shell completes the installed command: install the package, then type "
+                f"`{self.script} {args[0]}`"
+            )
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        with told_stop():
+            return super().invoke(ctx)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        mode = getattr(self, "_help_mode", self.rich_markup_mode)
+        known = TyperGroup(
+            commands=dict(self.commands), params=self.params, help=self.help, rich_markup_mode=mode
+        )
+        known.format_help(ctx, formatter)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        del ctx
+        if cmd_name not in self.late:
+            return None
+        late = self.late[cmd_name]
+        module = import_module(f"{HALF}.cli.{late.module}")
+        found = getattr(module, late.name)
+        if not isinstance(found, typer.Typer):
+            alone = typer.Typer(add_completion=False)
+            alone.command(cmd_name)(found)
+            found = alone
+        command = get_command(found)
+        command.name = cmd_name
+        _add_loudness(command)
+        return command
+
+
+_COMPLETIONS = {"--install-completion", "--show-completion"}
+
+
+def _louder(steps: int) -> None:
+    log.setLevel(max(log.getEffectiveLevel() - 10 * steps, logging.DEBUG))
+
+
+def _quieter(wanted: bool) -> None:
+    if wanted:
+        log.setLevel(logging.ERROR)
+
+
+def _loudness() -> list[Any]:
+    """-v and -q, which a command and the list of commands take."""
+
+    def options(
+        verbose: Annotated[
+            int,
+            typer.Option(
+                "--verbose",
+                "-v",
+                count=True,
+                callback=_louder,
+                expose_value=False,
+                show_default=False,
+                metavar="",
+                help="Say more on standard error, and where an error comes from; -vv most.",
+            ),
+        ] = 0,
+        quiet: Annotated[
+            bool,
+            typer.Option(
+                "--quiet",
+                "-q",
+                callback=_quieter,
+                expose_value=False,
+                help="Say nothing on standard error but errors.",
+            ),
+        ] = False,
+    ) -> None:
+        del verbose, quiet
+
+    alone = typer.Typer(add_completion=False)
+    alone.command()(options)
+    return list(get_command(alone).params)
+
+
+def _add_loudness(command: Any) -> None:
+    inner = getattr(command, "commands", None)
+    if inner is None:
+        command.params = [*command.params, *_loudness()]
+    for one in (inner or {}).values():
+        _add_loudness(one)
+
+
+@contextmanager
+def _told_log() -> Iterator[None]:
+    """What is logged goes to standard error, from the level on that -v and -q name."""
+    shown, before = logging.StreamHandler(), log.level
+    shown.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    log.addHandler(shown)
+    log.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        log.removeHandler(shown)
+        log.setLevel(before)
+
+
+@contextmanager
+def told_stop() -> Iterator[None]:
+    """Ctrl-C, also at a question, ends in a sentence and `STOPPED`; what was raised may add one."""
+    try:
+        yield
+    except (KeyboardInterrupt, typer.Abort) as end:
+        if isinstance(end, typer.Abort) and not isinstance(end.__context__, KeyboardInterrupt):
+            raise  # the answer was no
+        typer.echo(f"\nStopped by Ctrl-C. {end}".rstrip(), err=True)
+        raise SystemExit(STOPPED) from None

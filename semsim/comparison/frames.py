@@ -1,0 +1,171 @@
+"""Frames of votes and scores as somebody has them, made whole and compared.
+
+What `semsim.compare` and the commands `compare`, `report` and `cases` go through.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+
+from semsim.analysis.evidence import IMAGE_KEY, MODEL_KEY, check_columns, keyed
+from semsim.analysis.result import AnalysisSettings
+from semsim.analysis.run import DEFAULTS
+from semsim.comparison.compared import Compared, Scored, compared
+from semsim.comparison.foreign import specs_of
+from semsim.comparison.list_judges import weights_stated
+from semsim.comparison.own_scores import joined
+from semsim.comparison.study_tables import StudyTables
+from semsim.errors import DataError, SettingsError
+from semsim.importers.findings import first_problem
+from semsim.importers.vote_rows import Sieve, counted_votes
+from semsim.metrics import is_known
+from semsim.progress import Report, silent
+from semsim.scores.scoring import WEIGHTS, weights_words
+from semsim.words import counted
+
+UNKNOWN = "unknown"  # data set or attack that no table names
+
+
+@dataclass(frozen=True, kw_only=True)
+class HowToCompare:
+    """What decides a comparison beside its tables.
+
+    checkpoints: where SemSims say what they learned from. data: of the studio, where scores of
+    one's own metrics are kept. headline: human score to rank by; None for the one the study's
+    protocol fixed. higher, lower: metrics that are not known here, by which of their values leak
+    more. unseen_by: a SemSim of which only the originals count that it has not seen; "" for all.
+    """
+
+    checkpoints: Path
+    data: Path
+    settings: AnalysisSettings = DEFAULTS
+    headline: str | None = None
+    higher: tuple[str, ...] = ()
+    lower: tuple[str, ...] = ()
+    unseen_by: str = ""
+
+
+def whole_study(
+    votes: pd.DataFrame, scores: pd.DataFrame | None = None, labels: pd.DataFrame | None = None
+) -> StudyTables:
+    """The tables of a study whose votes may say no more than who answered what.
+
+    votes: columns model, image_id, annotator, and answer or recognised. Where `recognised` is
+        absent it is whether the answer is the true class, in `class_name` of the votes or labels.
+    scores, labels: what say the data set and the attack of a model where votes do not.
+    Raises `DataError` for absent columns, and for votes that cannot be counted.
+    """
+    check_columns(votes, ("model", "image_id", "annotator"), "votes")
+    others = [one for one in (labels, scores) if one is not None and "model" in one]
+    named = _filled(votes, others, "votes")
+    known = None if labels is None else _filled(labels, [votes, *others], "labels")
+    return StudyTables(votes=_with_recognised(named, known), labels=known)
+
+
+def compared_frames(
+    study: StudyTables, scores: pd.DataFrame | None, how: HowToCompare, report: Report = silent
+) -> Compared:
+    """Compare what a study says with scores, and with those somebody keeps for it.
+
+    scores: one row an image and metric, columns `semsim.scores.scoring.BOOK_COLUMNS`, or one row
+        an image and one column a metric; None for those that came with the study.
+    Raises `SemsimError` where tables do not fit.
+    """
+    given = None if scores is None else _long(scores, study, (*how.higher, *how.lower))
+    whole = joined(study, how.data)
+    table = whole.scores if given is None else _with_own(given, whole)
+    if table is None:
+        raise SettingsError("The votes came without scores. Give a table of them: VOTES SCORES.")
+    specs = specs_of(table, how.higher, how.lower)
+    scored = Scored(table=table, specs=specs, weights=weights_stated(table))
+    headline = how.headline or whole.protocol or how.settings.headline
+    settings = replace(how.settings, headline=headline)
+    return compared(whole, scored, settings, how.checkpoints, how.unseen_by, report)
+
+
+def _filled(table: pd.DataFrame, others: Sequence[pd.DataFrame], what: str) -> pd.DataFrame:
+    """`table` with the data set and the attack of each model, as the first that knows says."""
+    check_columns(table, ("model",), what)
+    for key in MODEL_KEY[:2]:
+        if key not in table:
+            table = table.assign(**{key: _told(table, key, others, what)})
+    return table
+
+
+def _told(
+    table: pd.DataFrame, key: str, others: Sequence[pd.DataFrame], what: str
+) -> pd.Series | str:
+    knowing = next((one for one in others if key in one), None)
+    if knowing is None:
+        return UNKNOWN
+    pairs = knowing[["model", key]].drop_duplicates().dropna().astype(str)
+    models = table["model"].astype(str)
+    several = pairs[pairs.duplicated("model") & pairs["model"].isin(models)]
+    if len(several):
+        model = several["model"].iloc[0]
+        found = ", ".join(sorted(pairs.loc[pairs["model"] == model, key]))
+        raise DataError(
+            f"The table of {what} lacks the column {key}, and {model} has several: {found}. Add "
+            f"the column {key} to the {what}."
+        )
+    return models.map(pairs.set_index("model")[key]).fillna(UNKNOWN)
+
+
+def _with_recognised(votes: pd.DataFrame, labels: pd.DataFrame | None) -> pd.DataFrame:
+    if "recognised" in votes:
+        return votes if "answer" in votes else votes.assign(answer=None)
+    if "answer" not in votes:
+        check_columns(votes, ("answer", "recognised"), "votes")
+    rows = keyed(votes, [*IMAGE_KEY, "annotator"], "votes")
+    if "class_name" not in rows and labels is not None and "class_name" in labels:
+        classes = keyed(labels, IMAGE_KEY, "labels")[[*IMAGE_KEY, "class_name"]]
+        rows = rows.merge(classes.drop_duplicates(IMAGE_KEY), on=IMAGE_KEY, how="left")
+    where = [f"vote {place}" for place in range(1, len(rows) + 1)]
+    found = counted_votes(Sieve(rows=rows.assign(where=where)))
+    if found.unread:
+        lost = counted(len(found.unread), "vote")
+        raise DataError(f"{lost} cannot be counted.{first_problem(found.unread)}")
+    return found.rows.drop(columns="where")
+
+
+def _long(scores: pd.DataFrame, study: StudyTables, foreign: Sequence[str]) -> pd.DataFrame:
+    """Scores with a row an image and metric, each with the data set and attack of its model."""
+    if "metric" not in scores:
+        scores = _melted(scores, study, foreign)
+    known = [one for one in (study.labels, study.votes) if one is not None]
+    return _filled(scores, known, "scores")
+
+
+def _melted(scores: pd.DataFrame, study: StudyTables, foreign: Sequence[str]) -> pd.DataFrame:
+    check_columns(scores, ("image_id",), "scores")
+    metrics = [name for name in map(str, scores) if name in foreign or is_known(name)]
+    if not metrics:
+        raise DataError(
+            "The table of scores has neither a column metric nor one that is called as a metric. "
+            f"It has: {', '.join(map(str, scores))}. Say of metrics of your own whether higher or "
+            "lower values leak more."
+        )
+    if "model" not in scores:
+        models = study.votes["model"].unique()
+        if len(models) > 1:
+            raise DataError(
+                "The table of scores lacks the column model, and the votes are on "
+                f"{len(models)} models. Say whose pictures were scored, as in "
+                'scores.assign(model="…"), and put the tables of all models together.'
+            )
+        scores = scores.assign(model=models[0])
+    keys = [name for name in IMAGE_KEY if name in scores]
+    records = scores.attrs.get("metrics", {})
+    table = scores.melt(keys, metrics, var_name="metric", value_name="value")
+    files = {name: weights_words(one.get("weights", {})) for name, one in records.items()}
+    return table.assign(**{WEIGHTS: table["metric"].map(files).astype(object)})
+
+
+def _with_own(scores: pd.DataFrame, study: StudyTables) -> pd.DataFrame:
+    """Scores and, where somebody keeps some for the study, those of metrics of their own."""
+    if study.scores is None or not study.own:
+        return scores
+    own = study.scores[study.scores["metric"].isin(study.own)]
+    return pd.concat([scores[~scores["metric"].isin(study.own)], own], ignore_index=True)

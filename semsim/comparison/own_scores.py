@@ -1,0 +1,252 @@
+"""Scores of somebody's own metrics for one study, beside those that are computed here.
+
+    <data>/scores/own/<key>.parquet   one table a study, columns `COLUMNS`; which study is said in
+                                      its Parquet metadata: an id, a name, or both
+
+A study is found again by either, so that the page, which knows ids, and the commands, which read
+names in exported votes, see the same.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+
+from semsim.analysis.evidence import IMAGE_KEY, LEAKS, MODEL_KEY, SCORE_COLUMNS
+from semsim.comparison.study_tables import StudyTables
+from semsim.errors import DataError, SettingsError
+from semsim.importers.table import score_columns
+from semsim.importers.text_table import TextTable, read_text_table
+from semsim.kept.keys import key_of
+from semsim.kept.whole import whole_file
+from semsim.metrics import is_known
+from semsim.words import counted
+
+COLUMNS = (*SCORE_COLUMNS, LEAKS)
+_STUDY = "study"  # entry of the metadata: the names of the study
+_SHOWN = 8  # problems of a table that are told
+_PICTURE = ["model", "image_id"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """A metric of a study: which way it leaks, and of how many pictures there is a score."""
+
+    metric: str
+    leaks: str
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """Where a metric's scores are: what its values are divided by, "higher" or "lower"."""
+
+    name: str
+    leaks: str
+    divisor: float = 1.0
+
+
+def columns_in(text: str) -> dict[str, Column]:
+    """Columns by metric, out of metric=column:lower or :higher, with commas.
+
+    Raises `SettingsError` for anything else.
+    """
+    columns, leaks = score_columns(text)
+    for metric in columns:
+        _check_name(metric)
+    return {
+        metric: Column(name=name, divisor=divisor, leaks=leaks[metric])
+        for metric, (name, divisor) in columns.items()
+    }
+
+
+def read_own(path: Path, columns: Mapping[str, Column]) -> pd.DataFrame:
+    """The scores in a CSV or Parquet file, columns `COLUMNS`; all of them, or an error.
+
+    columns: by metric. The file has the columns model and
+    image_id, and dataset and attack where those alone are not enough; an empty cell is no score.
+    Raises `SettingsError` for a metric that cannot be, `DataError` that names the rows and columns
+    that are wrong.
+    """
+    if not columns:
+        raise SettingsError("Name a column at least, as metric=column:lower or column:higher.")
+    for metric, column in columns.items():
+        _check_name(metric)
+        if column.leaks not in ("higher", "lower"):
+            raise SettingsError(f"Say of {metric} whether higher or lower values leak more.")
+    table = read_text_table(path)
+    table.columns(*_PICTURE, *(column.name for column in columns.values()))
+    problems = [str(one) for one in table.unread] + _keyless(table)
+    parts = []
+    for metric, column in columns.items():
+        values, wrong = _numbers(table, column.name)
+        problems += wrong
+        part = _part(table, values / column.divisor)
+        parts.append(part.assign(metric=metric, leaks=column.leaks))
+    _refuse(path, problems)
+    found = pd.concat(parts, ignore_index=True)
+    _refuse_twice(path, found)
+    if found.empty:
+        raise DataError(f"{path.name} has no score in it.")
+    return found[list(COLUMNS)]
+
+
+def _check_name(metric: str) -> None:
+    if is_known(metric):
+        raise SettingsError(
+            f"{metric} is computed here already. Give yours another name, such as own-{metric}."
+        )
+    if not metric or any(letter in metric for letter in ":@/\n") or len(metric) > 60:
+        raise SettingsError(f"{metric!r} is no name: 1 to 60 letters, none of them : @ or /.")
+
+
+def _keyless(table: TextTable) -> list[str]:
+    lacking = table.cells[_PICTURE].isna()
+    return [
+        f"{where}: has no {column}"
+        for column in _PICTURE
+        for where in table.cells.index[lacking[column]]
+    ]
+
+
+def _numbers(table: TextTable, column: str) -> tuple[pd.Series, list[str]]:
+    cells = table.cells[column]
+    values = pd.to_numeric(cells, errors="coerce").astype(float)
+    wrong = cells[cells.notna() & values.isna()]
+    return values, [
+        f"{where}, column {column}: {cell!r} is no number" for where, cell in wrong.items()
+    ]
+
+
+def _part(table: TextTable, values: pd.Series) -> pd.DataFrame:
+    keys = {key: table.cells.get(key) for key in IMAGE_KEY}
+    rows = pd.DataFrame({**keys, "value": values, "where": table.cells.index}, table.cells.index)
+    return rows[rows["value"].notna()]
+
+
+def _refuse(path: Path, problems: list[str]) -> None:
+    if problems:
+        more = f"\n… and {len(problems) - _SHOWN:,} more" if len(problems) > _SHOWN else ""
+        told = "\n".join(problems[:_SHOWN]) + more
+        raise DataError(f"Nothing of {path.name} was kept; mend this first:\n{told}")
+
+
+def _refuse_twice(path: Path, found: pd.DataFrame) -> None:
+    twice = found[found.duplicated([*IMAGE_KEY, "metric"])]
+    _refuse(
+        path,
+        [
+            f"{row['where']}: image {row['image_id']} of {row['model']} has a score by "
+            f"{row['metric']} already"
+            for row in twice.to_dict("records")
+        ],
+    )
+
+
+def keep_own(data: Path, study: Iterable[str], found: pd.DataFrame) -> list[Kept]:
+    """Keep scores for a study, in place of what it had of the same metrics; all that it has now.
+
+    study: its id, its name, or both.
+    """
+    names = _names(study)
+    old = _of_study(data, names)
+    kept = pd.concat([old[~old["metric"].isin(found["metric"])], found], ignore_index=True)
+    _write(data, names, kept)
+    return kept_of(data, names)
+
+
+def remove_own(data: Path, study: Iterable[str], metric: str) -> None:
+    """Forget a metric of a study; `DataError` where it has none of that name."""
+    names = _names(study)
+    old = _of_study(data, names)
+    if metric not in set(old["metric"]):
+        raise DataError(f"This study has no scores of {metric!r}. Load the page again.")
+    _write(data, names, old[old["metric"] != metric])
+
+
+def kept_of(data: Path, study: Iterable[str]) -> list[Kept]:
+    """The metrics that a study has scores of, by name."""
+    rows = _of_study(data, _names(study)).groupby("metric", sort=True)
+    return [
+        Kept(metric=str(metric), leaks=str(some[LEAKS].iloc[0]), n=len(some))
+        for metric, some in rows
+    ]
+
+
+def joined(study: StudyTables, data: Path, *names: str) -> StudyTables:
+    """A study with its own scores among those that came with it.
+
+    names: by which its scores are kept beside the name it has in its tables. Its remarks say how
+    many scores are of pictures that the study does not have.
+    """
+    own = _of_study(data, _names([*names, study.title]))
+    if own.empty:
+        return study
+    fitting, remarks = fitted(own, study.listed)
+    given = study.scores if study.scores is not None else fitting.head(0)
+    given = given[~given["metric"].isin(own["metric"])]
+    scores = pd.concat([one for one in (given, fitting) if len(one)] or [fitting])
+    return replace(
+        study,
+        scores=scores.reset_index(drop=True),
+        own=tuple(dict.fromkeys(fitting["metric"])),
+        remarks=(*study.remarks, *remarks),
+    )
+
+
+def fitted(own: pd.DataFrame, listed: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The scores of pictures that a study lists, each with its whole key, and what was left out.
+
+    Raises `DataError` where a model's name alone does not say which of several is meant.
+    """
+    known = listed[IMAGE_KEY].astype(str).drop_duplicates()
+    told = [key for key in ("dataset", "attack") if own[key].notna().all()]
+    keys = [*told, *_PICTURE]
+    several = known[known.duplicated(keys) & known["model"].isin(own["model"])]
+    if len(several):
+        lacking = " and ".join(key for key in MODEL_KEY[:2] if key not in told)
+        raise DataError(
+            f"{several['model'].iloc[0]} is several models of this study: the scores of one's own "
+            f"metrics need the columns {lacking}."
+        )
+    rows = own.drop(columns=[key for key in MODEL_KEY[:2] if key not in told])
+    found = rows.merge(known, on=keys, how="inner")[list(COLUMNS)]
+    here, all_of_it = found["metric"].value_counts(), own["metric"].value_counts()
+    remarks = [
+        f"Left out of {metric}: {counted(n - here.get(metric, 0), 'score')} of pictures that this "
+        "study does not have."
+        for metric, n in all_of_it.items()
+        if n > here.get(metric, 0)
+    ]
+    return found, tuple(remarks)
+
+
+def _names(study: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(name for name in study if name))
+
+
+def _folder(data: Path) -> Path:
+    return data / "scores/own"
+
+
+def _of_study(data: Path, names: list[str]) -> pd.DataFrame:
+    """What is kept for a study under any of its names."""
+    tables = [pd.read_parquet(path) for path in sorted(_folder(data).glob("*.parquet"))]
+    mine = [one for one in tables if set(one.attrs.get(_STUDY, ())) & set(names) and len(one)]
+    empty = pd.DataFrame(columns=list(COLUMNS))
+    found = pd.concat(mine, ignore_index=True) if mine else empty
+    return found.drop_duplicates([*IMAGE_KEY, "metric"], keep="last")
+
+
+def _write(data: Path, names: list[str], table: pd.DataFrame) -> None:
+    """One table for a study, which takes the place of those under some of its names."""
+    if not names:
+        raise SettingsError("Scores are kept for a study; name one.")
+    for path in _folder(data).glob("*.parquet"):
+        if set(pd.read_parquet(path).attrs.get(_STUDY, ())) & set(names):
+            path.unlink()
+    whole = table[list(COLUMNS)].reset_index(drop=True)
+    whole.attrs = {_STUDY: names}
+    with whole_file(_folder(data) / f"{key_of(names[0], 20)}.parquet") as part:
+        whole.to_parquet(part, index=False)

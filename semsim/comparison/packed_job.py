@@ -1,0 +1,100 @@
+"""The job that writes the report of a comparison, or everything about it, into its own folder."""
+
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from semsim.analysis.result import AnalysisSettings
+from semsim.comparison.compared import Scored, compared
+from semsim.comparison.foreign import specs_of
+from semsim.comparison.study_tables import StudyTables
+from semsim.errors import DataError
+from semsim.jobs.folders import Job, read_json, read_order
+from semsim.progress import Progress, Report
+
+PACK_JOB = "comparison"
+REPORT, EVERYTHING = "report", "everything"
+_TABLES = ("votes", "labels", "scores", "facts")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackOrder:
+    """What is to be written: `REPORT` or `EVERYTHING`, and of which view of which study.
+
+    protocol: the human score the study's protocol fixed. rule: the one that is ranked by.
+    importer, unseen_by: "" for none.
+    """
+
+    what: str
+    study: str
+    protocol: str
+    importer: str
+    rule: str
+    unseen_by: str
+    checkpoints: Path
+
+
+def pack_files(tables: StudyTables, scored: Scored) -> dict[str, pd.DataFrame | Mapping[str, Any]]:
+    """What the job needs in its folder beside its order."""
+    found = {"votes": tables.votes, "labels": tables.labels, "facts": scored.facts}
+    frames = {f"{name}.parquet": table for name, table in found.items() if table is not None}
+    order = {"metrics": [spec.name for spec in scored.specs], "weights": scored.weights}
+    return {**frames, "scores.parquet": scored.table, "metrics.json": order}
+
+
+def packed_order(job: Job) -> PackOrder:
+    """What the job was asked for."""
+    return read_order(job, PackOrder)
+
+
+def do_packed(order: PackOrder, folder: Path, report: Report) -> dict[str, str]:
+    """Write `report.html` or `everything.zip` into `folder`; says which.
+
+    Raises `DataError` for an order that asks for something else, or tables that are damaged.
+    """
+    if order.what not in (REPORT, EVERYTHING):
+        raise DataError(f"Expected {REPORT} or {EVERYTHING}; got {order.what!r}.")
+    votes, labels, scores, facts = (_read(folder / f"{name}.parquet") for name in _TABLES)
+    if votes is None or scores is None:
+        raise DataError(f"{folder} lacks its votes or its scores. Ask for the report anew.")
+    study = StudyTables(
+        votes=votes,
+        labels=labels,
+        name=order.study,
+        headline=order.protocol,
+        importer=order.importer,
+    )
+    kept = read_json(folder / "metrics.json")
+    specs = {spec.name: spec for spec in specs_of(scores, absent=kept["metrics"])}
+    scored = Scored(
+        table=scores,
+        specs=[specs[name] for name in kept["metrics"]],
+        weights=kept["weights"],
+        facts=facts,
+    )
+    settings = AnalysisSettings(headline=order.rule)
+    report(Progress(0, 1, "working out the comparison"))
+    found = compared(study, scored, settings, order.checkpoints, order.unseen_by)
+    if order.what == REPORT:
+        report(Progress(0, 1, "drawing the report"))
+        found.report(folder / "report.html")
+        report(Progress(1, 1, "done"))
+        return {"file": "report.html"}
+    place = found.write(folder / "compare", overwrite=True, report=report)
+    with zipfile.ZipFile(folder / "everything.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(place.rglob("*.*")):
+            archive.write(path, path.relative_to(place))
+    return {"file": "everything.zip"}
+
+
+def told(outcome: Mapping[str, str]) -> str:
+    """What a terminal says at the end."""
+    return f"Wrote {outcome['file']}"
+
+
+def _read(path: Path) -> pd.DataFrame | None:
+    return pd.read_parquet(path) if path.exists() else None

@@ -1,0 +1,68 @@
+"""Fetching a data set from its authors as a job, so that a page need not be kept open for it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from semsim.datasets import DATASETS, OnDisk
+from semsim.errors import SettingsError
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job
+from semsim.progress import Progress, Report
+from semsim.registry import build
+
+KIND = "dataset"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FetchOrder:
+    """Which data set to fetch; root: folder of data sets, "" for the usual one."""
+
+    name: str
+    root: str = ""
+
+
+def fetchable() -> dict[str, OnDisk]:
+    """The data sets whose files have to be fetched once, by name."""
+    made = {name: build(DATASETS, name) for name in DATASETS}
+    return {name: one for name, one in made.items() if isinstance(one, OnDisk)}
+
+
+def queue_fetch(order: FetchOrder, root: Path) -> Job:
+    """The job that will fetch a data set, below `root`; the one under way where there is one.
+
+    Raises `SettingsError` for a data set that needs no files from elsewhere.
+    """
+    _made(order)
+    live = [job for job in jobs.live_jobs(root, KIND) if fetch_order(job) == order]
+    if live:
+        return live[0]
+    return jobs.create(root, kind=KIND, title=f"Fetching {order.name}", order=order)
+
+
+def fetch_order(job: Job) -> FetchOrder:
+    """The order of a job."""
+    return jobs.read_order(job, FetchOrder)
+
+
+def do_fetch(order: FetchOrder, folder: Path, report: Report) -> dict[str, Any]:
+    """Carry out a job's order; nothing where the files are there already."""
+    del folder
+    made = _made(order)
+    report(Progress(0, 1, f"{order.name}: {type(made).about}"))
+    if not made.present():
+        made.download()
+    report(Progress(1, 1, "fetched"))
+    return {"folder": str(made.folder)}
+
+
+def told(result: dict[str, Any]) -> str:
+    """What a finished job says in a terminal."""
+    return str(result["folder"])
+
+
+def _made(order: FetchOrder) -> Any:
+    made = build(DATASETS, order.name, {"root": order.root} if order.root else {})
+    if not isinstance(made, OnDisk):
+        raise SettingsError(f"The data set {order.name!r} needs no files from elsewhere.")
+    return made

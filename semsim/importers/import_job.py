@@ -1,0 +1,214 @@
+"""A drop on the page Pictures as two jobs: it is looked at, and when somebody says so it is kept.
+
+Both are the same reading of the same file, so what is kept is what was shown. A look leaves the
+plan as its result and, for each set, a strip of a few pairs beside it.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from semsim.errors import DataError, SettingsError
+from semsim.importers import AUTO, plan_import, uploads
+from semsim.importers.class_names import UNKNOWN
+from semsim.importers.findings import FoundSet, ImportPlan, Pair, Unread
+from semsim.importers.import_folder import carry_out, places_of
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job
+from semsim.jobs.orders import Place
+from semsim.judges.shelf import check_classes, classes_of, find_judge
+from semsim.kept.names import checked_name
+from semsim.kept.whole import write_bytes
+from semsim.progress import Report
+from semsim.sets.strip import spread, strip
+
+LOOK, KEEP = "look", "import"  # kinds of jobs
+_MOST_REASONS, _MOST_EACH = 40, 8  # told of what is left out
+_MOST_CLASSES = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportOrder(Place):
+    """A file or folder to look at or to keep as the import `name`.
+
+    originals: where they lie apart. dataset, attack: names, where the source does not say them.
+    uploads: ids of those that hold the source, which are not needed once it is kept.
+    judge: reads the pictures once they are kept; "" for none. task: what people will be asked.
+    """
+
+    source: Path
+    name: str
+    checkpoints: Path
+    originals: Path | None = None
+    dataset: str = ""
+    attack: str = ""
+    judge: str = ""
+    task: str = ""
+    uploads: tuple[str, ...] = ()
+
+    @property
+    def spool(self) -> Path:
+        """The folder of uploads."""
+        return uploads.folder_of(self.data)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What importers are told."""
+        given = {"originals": self.originals, "dataset": self.dataset, "attack": self.attack}
+        return {name: value for name, value in given.items() if value}
+
+
+def queue_look(order: ImportOrder, root: Path) -> Job:
+    """The job that looks at a source; not yet started."""
+    return jobs.create(root, kind=LOOK, title=f"Look at {order.name}", order=order.resolved())
+
+
+def queue_keep(order: ImportOrder, classes: tuple[tuple[str, ...], ...], root: Path) -> Job:
+    """The job that keeps it; not yet started. classes: of each set that was found.
+
+    Raises `SettingsError` for a name that cannot be or is taken, `DataError` where the judge does
+    not know just these classes.
+    """
+    checked_name(order.name, "an import")
+    places = places_of(order.name, order.data)
+    if places.sets.exists() or places.tables.exists():
+        raise SettingsError(f"There are pictures called {order.name!r} already; take another name.")
+    if order.judge:
+        judge = find_judge(order.judge, order.checkpoints)
+        for own in classes:
+            check_classes(classes_of(judge), order.judge, own, "What was found")
+    return jobs.create(root, kind=KEEP, title=f"Keep {order.name}", order=order.resolved())
+
+
+def order_of(job: Job) -> ImportOrder:
+    """What a job was asked for."""
+    return jobs.read_order(job, ImportOrder)
+
+
+def do_look(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
+    """The plan as `told`, with a strip of each set in `folder`; nothing is kept."""
+    plan = plan_import(AUTO, order.source, order.name, order.settings, report)
+    for place, found in enumerate(plan.found.sets):
+        write_bytes(strip_path(folder, place), strip([_files(p) for p in _shown(found)]))
+    return told(plan)
+
+
+def strip_path(folder: Path, place: int) -> Path:
+    """Where a look leaves the pictures of the set at this place of the plan."""
+    return folder / f"strip-{place}.png"
+
+
+def do_keep(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
+    """Write the import, let the judge read it, and say what was made."""
+    plan = plan_import(AUTO, order.source, order.name, order.settings, report)
+    places = places_of(order.name, order.data)
+    made = carry_out(plan, places, report)
+    sets = [places.sets / found.folder for found in plan.found.sets]
+    if order.judge and sets:
+        from semsim.judges.apply import apply_judge  # torch, which takes seconds
+
+        apply_judge(find_judge(order.judge, order.checkpoints), sets, report=report)
+    for one in order.uploads:
+        with suppress(uploads.NoUploadError):
+            uploads.remove(order.spool, one)
+    return {
+        "kept": order.name,
+        "folders": [str(one) for one in made],
+        "sets": len(sets),
+        "votes": plan.found.counts.get("votes", 0),
+        "task": order.task,
+    }
+
+
+def kept_text(outcome: Mapping[str, Any]) -> str:
+    """What a terminal says of a kept import."""
+    return "\n".join(f"Wrote {folder}" for folder in outcome["folders"])
+
+
+def look_text(outcome: Mapping[str, Any]) -> str:
+    """What a terminal says of a look."""
+    return "\n".join([f"{outcome['kind']} reads it.", *(one["said"] for one in outcome["sets"])])
+
+
+def told(plan: ImportPlan) -> dict[str, Any]:
+    """A plan ready for JSON: all that a page shows before anything is kept."""
+    tables = plan.found.tables
+    return {
+        "name": plan.name,
+        "kind": plan.kind,
+        "source": plan.source.name,
+        "counts": dict(plan.found.counts),
+        "sets": [_set_told(found) for found in plan.found.sets],
+        "human": None
+        if tables is None
+        else {
+            "votes": len(tables.votes),
+            "people": int(tables.votes["annotator"].nunique()),
+            "scores": [] if tables.scores is None else sorted(tables.scores["metric"].unique()),
+        },
+        "notes": list(plan.found.notes),
+        "left_out": len(plan.found.unread),
+        "reasons": _reasons(plan.found.unread),
+        "refusals": dict(plan.refusals),
+    }
+
+
+def _set_told(found: FoundSet) -> dict[str, Any]:
+    whole = [pair for pair in found.pairs if not pair.error]
+    return {
+        "folder": found.folder,
+        "model": found.model,
+        "dataset": found.dataset,
+        "attack": found.attack,
+        "size": list(found.size),
+        "pairs": len(whole),
+        "lacking": len(found.pairs) - len(whole),
+        "attacked": sum(pair.attacked is not None for pair in whole),
+        "unnamed": sum(pair.class_name == UNKNOWN for pair in whole),
+        "classes": list(found.classes),
+        "shown": [pair.class_name for pair in _shown(found)],
+        "said": found.said,
+    }
+
+
+def _shown(found: FoundSet) -> list[Pair]:
+    whole = [pair for pair in found.pairs if not pair.error]
+    return [whole[place] for place in spread(len(whole))]
+
+
+def _files(pair: Pair) -> tuple[Path | None, Path | None]:
+    return pair.original, pair.reconstruction
+
+
+def _reasons(unread: tuple[Unread, ...]) -> list[dict[str, Any]]:
+    """What is left out by its reason, the most frequent first."""
+    ordered = sorted(unread, key=lambda one: one.why)
+    grouped = {why: [one.where for one in same] for why, same in groupby(ordered, _why)}
+    counts = Counter({why: len(where) for why, where in grouped.items()})
+    return [
+        {"why": why, "n": n, "first": grouped[why][:_MOST_EACH]}
+        for why, n in counts.most_common(_MOST_REASONS)
+    ]
+
+
+def _why(one: Unread) -> str:
+    return one.why
+
+
+def tasks_for(plan: Mapping[str, Any]) -> dict[str, str]:
+    """Why a task cannot be asked about what a plan has found, by task; "" where it can.
+
+    plan: as `told` makes it. Raises `DataError` for a plan of another version.
+    """
+    try:
+        classes = {name for one in plan["sets"] for name in one["classes"]} - {UNKNOWN}
+        unnamed = sum(one["unnamed"] for one in plan["sets"])
+    except (KeyError, TypeError) as error:
+        raise DataError(f"This plan cannot be read ({error!r}). Look again.") from error
+    few = "" if len(classes) > 1 else "it takes the classes of the pictures, two at least"
+    some = f"{unnamed} pictures have no class" if unnamed else ""
+    return {"recognition": few or some, "pair": "", "rating": ""}

@@ -1,0 +1,191 @@
+"""Files that come in pieces from a page: each upload is a folder, and none stays for ever.
+
+    <root>/<id>/upload.json    its name, how long it will be, and by what its sender knows it again
+    <root>/<id>/file/<name>    what has come so far
+
+A piece says where it begins. One that came before is not written again and one that leaves a gap
+is refused, so that a sender who lost the connection asks how much is there and goes on from it.
+"""
+
+import json
+import re
+import secrets
+import shutil
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from semsim.errors import DataError
+from semsim.importers.archives import MOST_BYTES
+from semsim.importers.image_sets import slug
+from semsim.kept.whole import write_json
+
+MOST_PIECE = 1000 * 1000  # bytes; a server in front takes requests of 1 MiB
+# A folder comes as one archive, of which the names of the files are a part.
+MOST_UPLOAD = MOST_BYTES + MOST_BYTES // 50
+MOST_HELD = 2 * MOST_UPLOAD  # bytes of all uploads together
+LEFT = 24 * 3600.0  # seconds after which nobody comes back for an upload
+_ABOUT = "upload.json"
+_ID = re.compile(r"[0-9a-f]{32}")
+_KEY = re.compile(r"[0-9A-Za-z._-]{0,80}")
+_writing = threading.Lock()  # two pages may send the same file
+
+
+class NoUploadError(DataError):
+    """An upload that there is not, or no more."""
+
+
+class GapError(DataError):
+    """A piece that begins where the last one has not ended. have: bytes that are there."""
+
+    def __init__(self, at: int, have: int) -> None:
+        super().__init__(f"A piece begins at byte {at:,}; {have:,} bytes are there. Go on there.")
+        self.have = have
+
+
+class TooLargeError(DataError):
+    """More bytes than are taken."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upload:
+    """One file on its way. name: as its sender calls it. size: its bytes when it is whole."""
+
+    folder: Path
+    name: str
+    size: int
+    key: str
+
+    @property
+    def id(self) -> str:
+        """The name of its folder, which nobody can guess."""
+        return self.folder.name
+
+    @property
+    def file(self) -> Path:
+        """Where what has come lies."""
+        return self.folder / "file" / slug(self.name)
+
+    @property
+    def have(self) -> int:
+        """Bytes that have come."""
+        return self.file.stat().st_size
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of it is there."""
+        return self.have == self.size
+
+
+def folder_of(data: Path) -> Path:
+    """The folder of uploads in the data folder."""
+    return data / "uploads"
+
+
+def begin(root: Path, name: str, size: int, key: str = "") -> Upload:
+    """A new upload below `root`, or the one of the same key, name and size that was cut off.
+
+    Uploads that nobody came back for go first. Raises `TooLargeError` where it would be more than
+    is taken or than the disk holds, `DataError` for a name or a key that is none.
+    """
+    _check(name, size, key)
+    sweep(root)
+    found = uploads(root)
+    for one in found:
+        if key and (one.key, one.name, one.size) == (key, name, size):
+            return one
+    held = sum(one.size for one in found)
+    if held + size > MOST_HELD:
+        raise TooLargeError(
+            f"{len(found)} other uploads of {held:,} bytes wait to be kept; with {name} that would "
+            f"be more than {MOST_HELD:,} bytes. Keep or discard one of them first."
+        )
+    root.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(root).free
+    if 2 * size > free:  # an archive is unpacked
+        raise TooLargeError(
+            f"{name} needs {2 * size:,} bytes of the disk while it is looked at; {free:,} are free."
+        )
+    made = Upload(folder=root / secrets.token_hex(16), name=name, size=size, key=key)
+    made.file.parent.mkdir(parents=True)
+    made.file.touch()
+    write_json(made.folder / _ABOUT, {"name": name, "size": size, "key": key})
+    return made
+
+
+def _check(name: str, size: int, key: str) -> None:
+    plain = PurePosixPath(name.replace("\\", "/")).name == name
+    if not plain or not name.strip(". ") or len(name) > 200 or not name.isprintable():
+        raise DataError(f"{name[:200]!r} is no file's name: no folders, up to 200 letters.")
+    if not _KEY.fullmatch(key):
+        raise DataError("The key of an upload has up to 80 letters, digits and . _ -")
+    if not 0 < size <= MOST_UPLOAD:
+        raise TooLargeError(
+            f"{name} has {size:,} bytes; up to {MOST_BYTES:,} are taken at once, and not none."
+        )
+
+
+def find(root: Path, upload_id: str) -> Upload:
+    """The upload with this id; `NoUploadError` where there is none."""
+    if not _ID.fullmatch(upload_id):  # ids come from browsers: never a path
+        raise NoUploadError("This is no upload's id.")
+    folder = root / upload_id
+    try:
+        about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+        found = Upload(folder=folder, **about)
+        found.have  # noqa: B018
+    except (OSError, ValueError, TypeError):
+        raise NoUploadError(
+            "This upload is gone: it was cancelled, kept, or left alone for a day. Choose the "
+            "files again."
+        ) from None
+    return found
+
+
+def append(root: Path, upload_id: str, at: int, piece: bytes) -> Upload:
+    """Write a piece that begins at byte `at`; one that is there already changes nothing.
+
+    Raises `NoUploadError`, `GapError`, and `TooLargeError` for more than was announced.
+    """
+    with _writing:
+        one = find(root, upload_id)
+        have, end = one.have, at + len(piece)
+        if at < 0 or len(piece) > MOST_PIECE or end > one.size:
+            raise TooLargeError(
+                f"A piece has up to {MOST_PIECE:,} bytes and ends by byte {one.size:,}, as "
+                f"announced; this one is of bytes {at:,} to {end:,}."
+            )
+        if at > have:
+            raise GapError(at, have)
+        if end > have:
+            with one.file.open("ab") as file:
+                file.write(piece[have - at :])
+        return one
+
+
+def remove(root: Path, upload_id: str) -> None:
+    """Delete an upload, wherever it is; `NoUploadError` where there is none."""
+    with _writing:
+        shutil.rmtree(find(root, upload_id).folder, ignore_errors=True)
+
+
+def uploads(root: Path) -> list[Upload]:
+    """All there are below `root`."""
+    found = []
+    for folder in sorted(root.glob("*")):
+        try:
+            found.append(find(root, folder.name))
+        except NoUploadError:
+            continue
+    return found
+
+
+def sweep(root: Path, age: float = LEFT) -> None:
+    """Delete the uploads that nothing has happened to for `age` seconds."""
+    now = time.time()
+    for folder in root.glob("*"):
+        if _ID.fullmatch(folder.name):
+            touched = [path.stat().st_mtime for path in (folder, *folder.glob("file/*"))]
+            if now - max(touched) > age:
+                shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,73 @@
+"""`semsim.compare`: does a metric rank models as people do? As `python -m semsim compare`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from semsim.analysis.result import AnalysisSettings
+from semsim.analysis.run import DEFAULTS
+from semsim.comparison.compared import Compared
+from semsim.comparison.frames import HowToCompare, compared_frames, whole_study
+from semsim.progress import Report, silent
+from semsim.terminal import DATA
+from semsim.weights import CHECKPOINTS
+
+Folder = str | Path
+
+
+def compare(
+    votes: pd.DataFrame,
+    scores: pd.DataFrame,
+    labels: pd.DataFrame | None = None,
+    *,
+    headline: str | None = None,
+    higher_leaks: Sequence[str] = (),
+    lower_leaks: Sequence[str] = (),
+    settings: AnalysisSettings = DEFAULTS,
+    unseen_by: str = "",
+    checkpoints: Folder = CHECKPOINTS,
+    data: Folder = DATA,
+    report: Report = silent,
+) -> Compared:
+    """Judge every metric by how well it ranks models as people do; as `python -m semsim compare`.
+
+    votes: one row a vote, as a study exports them. At least the columns model, image_id, annotator
+        and recognised (true or false); or answer in its place, which recognises where it is the
+        true class, in the column class_name of the votes or labels. dataset and attack are needed
+        where a model's name alone does not say which of several is meant.
+    scores: what `semsim.score` returns: one row an image and metric, or one row an image and one
+        column a metric, then with a column model.
+    labels: one row a reconstruction, as a study exports them: where the pictures are, for report
+        and figures, and given labels as human:<name>. None for votes alone.
+    headline: human score that models are ranked by, of `semsim.analysis.human.RULES`; left out,
+        the one the study's protocol fixed, else the majority. higher_leaks, lower_leaks: metrics
+        of your own, by which of their values leak more. settings: numbers of resamples and their
+        seed. unseen_by: name of a SemSim; only originals that it has not learned from count.
+    checkpoints: folder of weights, where SemSims say what they learned from. data: folder of the
+        studio, where scores of one's own are kept for a study.
+    Returns the analysis: as text what the command prints, `agreement` one row a metric,
+    `figures()`, `report(path)`, `write(folder)`, and every table in `analysis`. Raises `DataError`
+    for absent columns and tables that do not fit, `SettingsError` for metrics of unknown
+    direction, `UnknownNameError` for a headline that there is not.
+
+    >>> import pandas as pd, semsim
+    >>> rows = [(m, i, who) for m in "abcd" for i in range(3) for who in ("Ann", "Bob")]
+    >>> votes = pd.DataFrame(rows, columns=["model", "image_id", "annotator"])
+    >>> votes = votes.assign(recognised=votes["image_id"] < votes["model"].map("dcba".index))
+    >>> scores = votes[["model", "image_id"]].drop_duplicates()
+    >>> scores = scores.assign(psnr=scores["model"].map({"a": 30.0, "b": 24, "c": 22, "d": 9}))
+    >>> semsim.compare(votes, scores).agreement[["metric", "n", "rho"]]
+      metric  n  rho
+    0   psnr  4  1.0
+    """
+    how = HowToCompare(
+        checkpoints=Path(checkpoints),
+        data=Path(data),
+        settings=settings,
+        headline=headline,
+        higher=tuple(higher_leaks),
+        lower=tuple(lower_leaks),
+        unseen_by=unseen_by,
+    )
+    return compared_frames(whole_study(votes, scores, labels), scores, how, report)

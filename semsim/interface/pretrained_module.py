@@ -1,0 +1,225 @@
+"""SemSim as a module that loads from a folder, a file or a model hub, and saves to one."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from huggingface_hub import ModelCard, ModelCardData, PyTorchModelHubMixin, hf_hub_download
+from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from semsim.errors import WeightsError
+from semsim.kept.places import BROUGHT
+from semsim.learning.card import FORMAT, card_markdown, read_card
+from semsim.metrics.base import check_pairs
+from semsim.metrics.network import ModelSettings, SemSimModel, load_semsim, save_semsim
+from semsim.metrics.provenance import Training, read_config, read_training
+from semsim.metrics.recogniser import check_name
+
+WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "card.json"
+_ENDINGS = ("", ".safetensors")
+_TAGS = ["image-similarity", "privacy"]
+
+
+class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS):
+    """The distance of an original and its reconstruction that was trained on what people recognise.
+
+    Sun et al. 2023, Fig. 4: ‖f(x) − f(x̂)‖₂. Smaller means more leakage. `from_pretrained` loads a
+    trained one; a fresh one has random weights and tells nothing.
+    settings: what the network is made from. mean, std: of the images it learned from, one value a
+    channel. name: what tables call it, as `semsim:<name>`. origin: where it comes from, the fields
+    of `semsim.metrics.provenance.Training`.
+    It is frozen and stays in eval mode; gradients reach the images.
+    """
+
+    def __init__(
+        self,
+        settings: ModelSettings | None = None,
+        mean: Sequence[float] = (0.5, 0.5, 0.5),
+        std: Sequence[float] = (0.5, 0.5, 0.5),
+        name: str = "untrained",
+        origin: dict | None = None,
+    ) -> None:
+        super().__init__()
+        check_name(name)
+        self.name = name
+        self.origin = origin
+        self.card: Mapping[str, Any] | None = None
+        self.network = SemSimModel(settings or ModelSettings(), mean=mean, std=std)
+        self.requires_grad_(False)
+        self.eval()
+
+    def forward(self, originals: Tensor, reconstructions: Tensor) -> Tensor:
+        """The distance of each pair, (N,), 0 or more, on the device of the module; differentiable.
+
+        originals, reconstructions: (N, 3, H, W) float32 or float64 in [0, 1]; H and W may differ
+        between the two. Raises `DataError` for anything else; a traced or exported one checks
+        nothing.
+
+        >>> import torch, semsim
+        >>> metric = semsim.SemSim.from_pretrained("checkpoints/demo")
+        >>> images = torch.rand(2, 3, 32, 32)
+        >>> metric(images, images)
+        tensor([0., 0.])
+        """
+        if not torch.compiler.is_compiling():
+            check_pairs(
+                originals,
+                reconstructions,
+                dtypes=("float32", "float64"),
+                sizes_may_differ=True,
+            )
+        first, second = (self._features(images) for images in (originals, reconstructions))
+        return torch.linalg.vector_norm(first - second, dim=1)
+
+    def train(self, mode: bool = True) -> Self:
+        """Stay in eval mode, whatever the model does that this is a part of."""
+        del mode
+        return super().train(False)
+
+    @classmethod
+    def from_pretrained(  # type: ignore[override]
+        cls, pretrained_model_name_or_path: str | Path, **options: Any
+    ) -> Self:
+        """The SemSim in a folder, in a file as `learn` writes it, or in a repository of a hub.
+
+        pretrained_model_name_or_path: a folder of `save_pretrained`; a checkpoint with or without
+        its ending `.safetensors`, "checkpoints/demo" is there anywhere; else `<owner>/<name>` on
+        the hub, asked through huggingface_hub, which knows the options `revision`, `token`,
+        `cache_dir`, `local_files_only` and `force_download`. Raises `WeightsError` where there is
+        none that can be used.
+
+        >>> import semsim
+        >>> semsim.SemSim.from_pretrained("checkpoints/demo").name
+        'demo'
+        """
+        given = str(pretrained_model_name_or_path)
+        if Path(given).is_dir():
+            if not (Path(given) / CONFIG).is_file():
+                raise WeightsError(f"{given} is a folder without {CONFIG}; it holds no SemSim.")
+        elif file := _checkpoint(given):
+            return cls.from_checkpoint(file)
+        try:
+            return super().from_pretrained(given, **options)
+        except (HfHubHTTPError, HFValidationError, OSError, ValueError, TypeError) as error:
+            raise WeightsError(
+                f"No SemSim could be loaded from {given!r}: it is no file or folder here with one, "
+                f"and the hub has none by this name or was not reached ({error})."
+            ) from error
+
+    @classmethod
+    def from_checkpoint(cls, path: Path) -> Self:
+        """The SemSim in one file, `checkpoints/<name>.safetensors`, of this version or an older.
+
+        Raises `WeightsError` where the file is missing, broken or of another kind.
+        """
+        network, config = load_semsim(path), read_config(path)
+        made = cls(
+            settings=network.settings,
+            mean=config["mean"],
+            std=config["std"],
+            name=path.stem,
+            origin=asdict(read_training(path)),
+        )
+        made.network.load_state_dict(network.state_dict(), strict=True)
+        made.card = read_card(path)
+        return made
+
+    def save_checkpoint(self, path: Path | str) -> None:
+        """Write one file that the command line and the pages know as `semsim:<stem of path>`.
+
+        Raises `WeightsError` where nothing is known of where it comes from.
+        """
+        if self.origin is None:
+            raise WeightsError(
+                "This SemSim does not say how it was trained, so it is no checkpoint."
+            )
+        save_semsim(self.network, Path(path), Training(**self.origin))
+
+    def generate_model_card(self, *args: Any, **kwargs: Any) -> ModelCard:
+        """The README.md of `save_pretrained`: licence, data, and metrics with their intervals."""
+        del args, kwargs
+        if self.card is not None:
+            return ModelCard(card_markdown(self.card))
+        front = ModelCardData(
+            license="unknown", library_name="semsim", tags=_TAGS, model_name=self.name
+        )
+        origin = self.origin or {}
+        study = origin.get("study") or "not stated"
+        votes = "simulated" if origin.get("simulated") else "not stated"
+        return ModelCard(
+            f"---\n{front.to_yaml()}\n---\n# SemSim {self.name}\n\nA distance between an original "
+            "and a reconstruction; smaller means that people recognise more. It came without a "
+            f"card, so what it was judged by is not stated.\n\n- Study: {study}\n- Votes: {votes}\n"
+            f"- Originals it learned from: {origin.get('n_originals', 'not stated')}\n"
+        )
+
+    def _features(self, images: Tensor) -> Tensor:
+        mean = self.network.mean
+        found: Tensor = self.network(images.to(device=mean.device, dtype=mean.dtype))
+        return found
+
+    def _save_pretrained(self, save_directory: Path) -> None:
+        weights = {name: value.contiguous() for name, value in self.network.state_dict().items()}
+        save_file(weights, save_directory / WEIGHTS, metadata={"format": "pt"})
+        if self.card is not None:
+            text = json.dumps(self.card, indent=1, ensure_ascii=False)
+            (save_directory / CARD).write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    def _from_pretrained(  # type: ignore[override]
+        cls,
+        *,
+        model_id: str,
+        revision: str | None,
+        cache_dir: str | Path | None,
+        force_download: bool,
+        local_files_only: bool,
+        token: str | bool | None,
+        **settings: Any,
+    ) -> Self:
+        def file(name: str) -> Path:
+            if Path(model_id).is_dir():
+                return Path(model_id) / name
+            found = hf_hub_download(
+                model_id,
+                name,
+                revision=revision,
+                cache_dir=cache_dir,
+                force_download=force_download,
+                local_files_only=local_files_only,
+                token=token,
+            )
+            return Path(found)
+
+        made = cls(**settings)
+        try:
+            weights = load_file(file(WEIGHTS))
+            made.network.load_state_dict(weights, strict=True)
+        except (SafetensorError, OSError, RuntimeError) as error:
+            raise WeightsError(f"{model_id} holds no SemSim that can be used: {error}") from error
+        if not all(bool(w.isfinite().all()) for w in weights.values() if w.is_floating_point()):
+            raise WeightsError(f"{model_id} has weights that are not finite.")
+        made.card = _card_in(file)
+        return made
+
+
+def _checkpoint(given: str) -> Path | None:
+    """The file that is meant: here, or among what comes with the product."""
+    named = (Path(f"{place}{end}") for place in (given, BROUGHT / given) for end in _ENDINGS)
+    return next((file for file in named if file.is_file()), None)
+
+
+def _card_in(file: Any) -> Mapping[str, Any] | None:
+    try:
+        card = json.loads(file(CARD).read_text(encoding="utf-8"))
+    except (EntryNotFoundError, FileNotFoundError):
+        return None
+    except ValueError:
+        return None
+    return card if isinstance(card, dict) and card.get("format") == FORMAT else None

@@ -1,0 +1,162 @@
+"""Leaving out one thing after the other: each data set, architecture, strategy or attack in turn.
+
+Of data sets that is the paper's Table 1 (Sun et al. 2023): SemSim learns from all but one and is
+judged by that one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from semsim.errors import DataError, SettingsError
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job
+from semsim.learning.ablations import plain_name
+from semsim.learning.ablations_run import (
+    Material,
+    Sides,
+    Workplace,
+    material_in,
+    read_material,
+    resolved,
+    run_sides,
+    tables_of,
+)
+from semsim.learning.settings import TrainSettings
+from semsim.learning.splits import KINDS, HoldOut, choices, divide, join_labels
+from semsim.learning.triplets import is_simulated
+from semsim.progress import Progress, Report, silent
+
+KIND = "learn-leave-out"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaveOut:
+    """What is left out in turn: `kind` of `semsim.learning.splits.KINDS`, but "original".
+
+    seed: of each training and of the originals in the test. fraction: of those, where it counts.
+    """
+
+    kind: str = "dataset"
+    fraction: float = 0.25
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS[1:]:
+            raise SettingsError(f"Leave out each {', '.join(KINDS[1:])}; got {self.kind!r}.")
+
+    def hold_out(self, value: str) -> HoldOut:
+        """With `value` in the test."""
+        return HoldOut(kind=self.kind, value=value, fraction=self.fraction, seed=self.seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaveOutJob:
+    """The order of a job that does `leave_each_out` with the tables in its folder."""
+
+    plan: LeaveOut
+    settings: TrainSettings
+    place: Workplace
+
+
+def read_materials(labels: Sequence[Path], votes: Sequence[Path]) -> Material:
+    """The labels of several studies as one table, and their votes.
+
+    votes: none, or one file for each of `labels`, in their order. Raises `DataError` for another
+    number, for tables that cannot be read and for studies that judge the same reconstruction.
+    """
+    if votes and len(votes) != len(labels):
+        raise DataError(
+            f"{len(labels)} tables of labels and {len(votes)} of votes: give the votes of every "
+            "study, in the order of the labels, or of none."
+        )
+    beside: list[Path | None] = [*votes] if votes else [None] * len(labels)
+    found = [read_material(one, other) for one, other in zip(labels, beside, strict=True)]
+    if len(found) == 1:
+        return found[0]
+    named = [(str(path), one.labels) for path, one in zip(labels, found, strict=True)]
+    tables = [one.votes for one in found if one.votes is not None]
+    return Material(
+        labels=join_labels(named),
+        votes=pd.concat(tables, ignore_index=True) if len(tables) == len(found) else None,
+    )
+
+
+def leave_each_out(
+    plan: LeaveOut,
+    settings: TrainSettings,
+    material: Material,
+    place: Workplace,
+    folder: Path,
+    report: Report = silent,
+) -> dict[str, Any]:
+    """Train without each value of `plan.kind` and judge by it; what `folder` has is not done again.
+
+    Returns kind, simulated, and `rows`, one a value, see `run_sides`, with `left_out` and its
+    `checkpoint`; where the others hold nothing to learn from, the row has `why` instead of both.
+    Raises `DataError` where there are fewer than two values.
+    """
+    values, rows = _values(plan, material), []
+    for number, value in enumerate(values):
+        tell = _part(report, number, len(values), value)
+        rows.append(_one(plan, value, settings, material, place, folder, tell))
+    report(Progress(len(values), len(values), "done"))
+    return {"kind": plan.kind, "simulated": is_simulated(material.labels), "rows": rows}
+
+
+def queue_leave_out(
+    plan: LeaveOut, settings: TrainSettings, material: Material, place: Workplace, root: Path
+) -> Job:
+    """The job that will do `leave_each_out`; not yet started. Raises `DataError` as that."""
+    _values(plan, material)
+    place.judging()
+    title = f"Leave out each {plan.kind}"
+    title += " on simulated votes" if is_simulated(material.labels) else ""
+    order = LeaveOutJob(plan=plan, settings=settings, place=resolved(place))
+    return jobs.create(root, kind=KIND, title=title, order=order, files=tables_of(material))
+
+
+def leave_out_order(job: Job) -> LeaveOutJob:
+    """What a job was asked for."""
+    return jobs.read_order(job, LeaveOutJob)
+
+
+def do_leave_out(order: LeaveOutJob, folder: Path, report: Report) -> dict[str, Any]:
+    """What the job in `folder` was asked to do."""
+    material = material_in(folder)
+    return leave_each_out(order.plan, order.settings, material, order.place, folder, report)
+
+
+def _values(plan: LeaveOut, material: Material) -> list[str]:
+    found = choices(material.labels, plan.kind)
+    if not found:
+        raise DataError(
+            f"There is only one {plan.kind} in these labels, so none can be left out. Give the "
+            "labels of further studies."
+        )
+    return found
+
+
+def _one(
+    plan: LeaveOut,
+    value: str,
+    settings: TrainSettings,
+    material: Material,
+    place: Workplace,
+    folder: Path,
+    report: Report,
+) -> dict[str, Any]:
+    split, own = divide(material.labels, plan.hold_out(value)), folder / plain_name(value)
+    sides = Sides(train=split.train, test=split.test, votes=material.votes)
+    facts = {"left_out": value, "checkpoint": str((own / "semsim.safetensors").resolve())}
+    try:
+        return run_sides(settings, sides, place, own, facts=facts, report=report)
+    except DataError as error:  # one value may leave nothing to learn from; the others go on
+        return {"left_out": value, "why": str(error)}
+
+
+def _part(report: Report, number: int, total: int, value: str) -> Callable[[Progress], None]:
+    return lambda progress: report(Progress(number, total, f"without {value}: {progress.note}"))

@@ -1,0 +1,150 @@
+"""FID and KID: distances between the Inception features of two sets of images."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from semsim.errors import WeightsError
+from semsim.kept.extras import need
+from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches
+from semsim.metrics.frechet import few_images_note, frechet_distance
+from semsim.metrics.kernel import kernel_distance
+from semsim.weights import locate
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+INCEPTION = "inception-2015-12-05"
+_BATCH = 16
+_KEPT = 4096  # images of which features are kept, 64 MiB of Inception's
+Features = Callable[["Tensor"], np.ndarray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fid:
+    """Fréchet Inception distance, with the Inception of 2015-12-05 and its own resize to 299."""
+
+    @property
+    def spec(self) -> MetricSpec:
+        return _spec("fid", "FID")
+
+    def files(self, resources: Resources) -> tuple[Path, ...]:
+        return _files(resources)
+
+    def prepare(self, resources: Resources) -> Judge:
+        return frechet_judge(_features(resources))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kid:
+    """Kernel Inception distance: the companion of FID that few images do not bias."""
+
+    @property
+    def spec(self) -> MetricSpec:
+        # 0 left out the terms k(xᵢ, yᵢ), which published KIDs have.
+        return replace(_spec("kid", "KID"), revision=1)
+
+    def files(self, resources: Resources) -> tuple[Path, ...]:
+        return _files(resources)
+
+    def prepare(self, resources: Resources) -> Judge:
+        features = _features(resources)
+
+        def judge(pairs: Pairs) -> Scores:
+            found = kernel_distance(features(pairs.originals), features(pairs.reconstructions))
+            return Scores(values=np.array([found.value]), standard_error=found.standard_error)
+
+        return judge
+
+
+def _spec(name: str, title: str) -> MetricSpec:
+    return MetricSpec(
+        name=name,
+        title=title,
+        higher_means_more_leakage=False,
+        per_image=False,
+        weights=(INCEPTION,),
+        libraries=("torch-fidelity",),
+    )
+
+
+def _files(resources: Resources) -> tuple[Path, ...]:
+    need("torch_fidelity", "Inception", "fid")
+    return (locate(INCEPTION, resources.checkpoints),)
+
+
+def _features(resources: Resources) -> Features:
+    """Inception's, loaded once for both metrics, of which the second finds the first's answers."""
+    (path,) = _files(resources)
+    return resources.shared(path, lambda: remembered(inception_features(path, resources.device)))
+
+
+def frechet_judge(features: Features) -> Judge:
+    """A judge by the Fréchet distance of `features`, with a note where N is below d."""
+
+    def judge(pairs: Pairs) -> Scores:
+        first, second = features(pairs.originals), features(pairs.reconstructions)
+        value = frechet_distance(first, second)
+        return Scores(values=np.array([value]), notes=few_images_note(*first.shape))
+
+    return judge
+
+
+def remembered(features: Features, most: int = _KEPT) -> Features:
+    """`features` that keeps its last answers: sets of a study share originals, metrics both.
+
+    most: images of which answers are kept, beside those asked for last.
+    """
+    kept: dict[str, np.ndarray] = {}
+
+    def of(images: Tensor) -> np.ndarray:
+        content = images.cpu().numpy()
+        key = f"{content.shape} {hashlib.sha256(content.tobytes()).hexdigest()}"
+        found = kept.pop(key, None)
+        kept[key] = features(images) if found is None else found  # the newest is the last
+        while len(kept) > 1 and sum(map(len, kept.values())) > most:
+            del kept[next(iter(kept))]
+        return kept[key]
+
+    return of
+
+
+def inception_features(path: Path, device: torch.device | str) -> Features:
+    """A function from (N, 3, H, W) float32 in [0, 1] to (N, 2048) float64 Inception features.
+
+    path: torch-fidelity's conversion of the network of 2015-12-05, its sha256 checked before.
+    Raises `WeightsError` where the file does not hold that network.
+    """
+    import torch
+    from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorInceptionV3
+
+    # torch-fidelity unpickles whatever the file holds; it gets only what a safe load let through.
+    checked = io.BytesIO()
+    torch.save(torch.load(path, map_location="cpu", weights_only=True), checked)
+    checked.seek(0)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            network = FeatureExtractorInceptionV3(
+                "inception", ["2048"], feature_extractor_weights_path=checked
+            ).to(device)
+    except (RuntimeError, TypeError) as error:
+        raise WeightsError(f"{path} does not hold Inception v3: {error}") from error
+
+    def features(images: Tensor) -> np.ndarray:
+        with torch.inference_mode():
+            parts = [network(_bytes(part))[0].cpu() for part in batches(images, _BATCH, device)]
+        return torch.cat(parts).double().numpy()
+
+    return features
+
+
+def _bytes(images: Tensor) -> Tensor:
+    return (images * 255).round().byte()

@@ -1,0 +1,135 @@
+"""LPIPS: the distance of deep features, weighted by what people called different."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from semsim.errors import WeightsError
+from semsim.kept.extras import need
+from semsim.kept.places import files_of
+from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches, check_side
+from semsim.weights import locate
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+Net = Literal["alex", "squeeze", "vgg"]
+_BACKBONES: dict[Net, str] = {"alex": "alexnet", "squeeze": "squeezenet1_1", "vgg": "vgg16"}
+_SIDES: dict[Net, int] = {"alex": 31, "squeeze": 17, "vgg": 16}
+_TITLES: dict[Net, str] = {"alex": "AlexNet", "squeeze": "SqueezeNet", "vgg": "VGG-16"}
+_BATCH = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lpips:
+    """Learned perceptual image patch similarity, version 0.1, of the `lpips` package.
+
+    net: the backbone whose features are compared.
+    """
+
+    net: Net = "alex"
+
+    @property
+    def spec(self) -> MetricSpec:
+        return MetricSpec(
+            name=f"lpips-{self.net}",
+            title=f"LPIPS ({_TITLES[self.net]})",
+            higher_means_more_leakage=False,
+            per_image=True,
+            weights=(_BACKBONES[self.net],),
+            libraries=("lpips",),
+            smallest_side=_SIDES[self.net],
+        )
+
+    def files(self, resources: Resources) -> tuple[Path, ...]:
+        need("lpips", "LPIPS", "lpips")
+        return (locate(_BACKBONES[self.net], resources.checkpoints),)
+
+    def prepare(self, resources: Resources) -> Judge:
+        (backbone,) = self.files(resources)
+        model = load_lpips(self.net, backbone).to(resources.device)
+
+        def judge(pairs: Pairs) -> Scores:
+            check_side(pairs.originals, self.spec, "its backbone halves them several times")
+            values = lpips_distance(model, pairs.originals, pairs.reconstructions)
+            return Scores(values=values)
+
+        return judge
+
+
+def load_lpips(net: Net, backbone: Path) -> nn.Module:
+    """LPIPS v0.1 with the torchvision backbone in the file `backbone`, in eval mode.
+
+    Every weight is loaded from a file and by name; `WeightsError` where one is missing or left
+    over. The caller's random state is left alone.
+    """
+    import lpips
+    import torch
+
+    with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
+        # lpips still asks torchvision for `pretrained=False`, which is deprecated there.
+        warnings.simplefilter("ignore", UserWarning)
+        model = lpips.LPIPS(net=net, version="0.1", pretrained=False, pnet_rand=True, verbose=False)
+    linear = files_of("lpips") / "weights" / "v0.1" / f"{net}.pth"
+    weights = {
+        **_buffers(model),
+        **_backbone_weights(model, _read(backbone)),
+        **_linear_weights(_read(linear)),
+    }
+    try:
+        model.load_state_dict(weights, strict=True)
+    except RuntimeError as error:
+        raise WeightsError(f"{backbone} does not fit LPIPS's {net} backbone: {error}") from error
+    return model.eval().requires_grad_(False)
+
+
+def lpips_distance(model: nn.Module, originals: Tensor, reconstructions: Tensor) -> np.ndarray:
+    """LPIPS of each pair; the network's own range [-1, 1] is made here from [0, 1].
+
+    originals, reconstructions: (N, 3, H, W) float32 in [0, 1]. Returns (N,) float64, 0 or more.
+    Zhang, Isola, Efros, Shechtman and Wang 2018, "The unreasonable effectiveness of deep
+    features as a perceptual metric", equation 1.
+    """
+    import torch
+
+    device = next(model.parameters()).device
+    parts = zip(
+        batches(originals, _BATCH, device), batches(reconstructions, _BATCH, device), strict=True
+    )
+    with torch.inference_mode():
+        values = [model(a * 2 - 1, b * 2 - 1).flatten().double().cpu() for a, b in parts]
+    return torch.cat(values).numpy()
+
+
+def _backbone_weights(model: nn.Module, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """torchvision's `features.<i>.*` under the names lpips gives them, `net.slice<k>.<i>.*`."""
+    wanted = {
+        name: "features." + name.split(".", 2)[2]
+        for name in model.state_dict()
+        if name.startswith("net.")
+    }
+    return {name: weights[theirs] for name, theirs in wanted.items() if theirs in weights}
+
+
+def _linear_weights(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of people's judgements; lpips holds each layer twice, as `lin0` and `lins.0`."""
+    second = {"lins." + name.removeprefix("lin"): value for name, value in weights.items()}
+    return {**weights, **second}
+
+
+def _buffers(model: nn.Module) -> dict[str, Tensor]:
+    return {name: value for name, value in model.named_buffers() if name.startswith("scaling")}
+
+
+def _read(path: Path) -> dict[str, Tensor]:
+    import torch
+
+    weights = torch.load(path, map_location="cpu", weights_only=True)
+    if not isinstance(weights, dict):
+        raise WeightsError(f"{path} holds a {type(weights).__name__}; expected a state dict.")
+    return weights

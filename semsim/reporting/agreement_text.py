@@ -1,0 +1,54 @@
+"""The agreement of metrics with people as text: what a terminal and Python print."""
+
+import pandas as pd
+
+from semsim.analysis.result import Analysis, Ceiling
+from semsim.reporting.methods import Origin, warnings
+from semsim.reporting.notation import NONE, p_value, reason, with_interval_or_why
+from semsim.terminal import text_table
+
+
+def agreement_text(analysis: Analysis, origin: Origin) -> str:
+    """What a terminal shows: notes, the agreement of every metric, and the human ceiling."""
+    ordered = analysis.agreement.sort_values("rho", ascending=False, kind="stable")
+    rows = [_agreement_line(row) for _, row in ordered.iterrows()]
+    header = ["metric", "n", "|ρ|", "|τ|", "ρ [95 %]", "p", "τ [95 %]", "p", ""]
+    ceiling = analysis.ceiling
+    limit = (
+        f"undefined: {ceiling.undefined}"
+        if ceiling.undefined is not None
+        else f"ρ {_limit(ceiling, ceiling.rho, ceiling.rho_low, ceiling.rho_high)}, "
+        f"τ {_limit(ceiling, ceiling.tau, ceiling.tau_low, ceiling.tau_high)}"
+    )
+    return "\n".join(
+        [
+            *(f"Note: {note}" for note in warnings(analysis, origin)),
+            f"Agreement with people in {analysis.evidence.name}, human score "
+            f"'{analysis.score_title}':",
+            text_table(header, rows),
+            f"Human ceiling: {limit}",
+            "Signed values agree with people where positive. Intervals: 95 % over models, of ρ "
+            "after Bonett and Wright, of τ by its score; of the ceiling that of one split.",
+        ]
+    )
+
+
+def _agreement_line(row: pd.Series) -> list[str]:
+    why = reason(row["undefined"])
+    if why is not None:
+        return [row["title"], str(row["n"]), *[NONE] * 6, f"undefined: {why}"]
+    why_none = row["interval_undefined"]
+    return [
+        *(row["title"], str(row["n"])),
+        *(f"{row['abs_rho']:.4f}", f"{row['abs_tau']:.4f}"),
+        with_interval_or_why(row["rho"], row["rho_bw_low"], row["rho_bw_high"], why_none),
+        p_value(row["p_rho"]),
+        with_interval_or_why(row["tau"], row["tau_score_low"], row["tau_score_high"], why_none),
+        p_value(row["p_tau"]),
+        str(row["p_kind"]),
+    ]
+
+
+def _limit(ceiling: Ceiling, *values: float | None) -> str:
+    value, low, high = (float("nan") if one is None else one for one in values)
+    return with_interval_or_why(value, low, high, ceiling.interval_undefined)

@@ -1,0 +1,174 @@
+"""The answer of a comparison in sentences: which metric agrees best, and what is not decided."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from semsim.analysis.result import Analysis
+from semsim.metrics import MetricSpec
+from semsim.metrics.provenance import checkpoint_of, is_control
+from semsim.reporting.notation import interval, number, reason
+from semsim.words import counted
+
+DECIDED = 0.05  # p after Holm below which a lead counts as decided
+_NAMED = 3  # metrics named one by one; of more the rest is counted
+Said = tuple[str, bool]  # a piece of a sentence, and whether it stands out
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """lead: the sentences with the answer, in pieces. beside: what must be known with it.
+
+    best: the name of the metric that agrees best, "" where none can be ranked.
+    """
+
+    lead: tuple[Said, ...]
+    beside: tuple[str, ...]
+    best: str = ""
+
+    @property
+    def text(self) -> str:
+        """The lead without what stands out in it."""
+        return "".join(text for text, _ in self.lead)
+
+
+def answer_of(analysis: Analysis) -> Answer:
+    """What a comparison answers. A SemSim's controls are no candidates; they judge the SemSim."""
+    known = analysis.agreement.dropna(subset=["rho"])
+    table = known[~known["metric"].map(is_control).astype(bool)]
+    simulated = analysis.evidence.simulated
+    beside = [*_who_voted(simulated), *_ceiling_unknown(analysis), *_verdict(analysis, table)]
+    if table.empty:
+        return Answer(lead=(_nothing(analysis),), beside=tuple(beside))
+    top = table[table["rho"] == table["rho"].max()]
+    said = _agrees_best(top, len(table), analysis)
+    lead = (*said, *_lead_over(top, table, analysis), *_next(top, table))
+    return Answer(lead=lead, beside=tuple(beside), best=str(top["metric"].iloc[0]))
+
+
+def remarks_of(analysis: Analysis, spec: MetricSpec) -> list[str]:
+    """What the notes of an analysis say of one metric, without its name in front."""
+    start = f"{spec.title}: "
+    return [note.removeprefix(start) for note in analysis.notes if note.startswith(start)]
+
+
+def _who_voted(simulated: bool) -> list[str]:
+    return ["A program voted in this study: nothing here is about people."] if simulated else []
+
+
+def _ceiling_unknown(analysis: Analysis) -> list[str]:
+    why = analysis.ceiling.undefined
+    return [f"How well people agree among themselves is not known: {why}."] if why else []
+
+
+def _verdict(analysis: Analysis, table: pd.DataFrame) -> list[str]:
+    """What the controls say of the SemSim that agrees best."""
+    specs = {spec.name: spec for spec in analysis.specs}
+    learned = [specs[name] for name in table["metric"] if checkpoint_of(name)]
+    said = remarks_of(analysis, learned[0]) if learned else []
+    return [f"{learned[0].title}: {' '.join(said)}"] if said else []
+
+
+def _nothing(analysis: Analysis) -> Said:
+    whys = [why for why in map(reason, analysis.agreement["undefined"]) if why]
+    if not whys:
+        return "No metric has scores yet, so none can be compared with people.", False
+    return f"No metric can be compared with people yet: {whys[0]}.", False
+
+
+def _agrees_best(top: pd.DataFrame, n_metrics: int, analysis: Analysis) -> list[Said]:
+    row, (people, themselves) = top.iloc[0], _voters(analysis)
+    models, rho = counted(int(row["n"]), "model"), number(row["rho"], 2)
+    if row["rho"] <= 0:
+        return [
+            (f"No metric ranks the {models} as {people} do: the best of {n_metrics}, ", False),
+            *_listed(top["title"]),
+            (f", reaches ρ {rho}.", False),
+        ]
+    ceiling = analysis.ceiling
+    limit = "" if ceiling.rho is None else f"; {themselves} {number(ceiling.rho, 2)}"
+    if not row["rho_bw_low"] > 0:
+        ends = interval(row["rho_bw_low"], row["rho_bw_high"])
+        between = "" if pd.isna(row["rho_bw_low"]) else f" {ends}"
+        verb = "comes" if len(top) == 1 else "come"
+        chance = (
+            f"and {models} are too few to say how sure that is."
+            if pd.isna(row["rho_bw_low"])
+            else "which chance could do."
+        )
+        nearest = f" {verb} nearest to how {people} rank the {models} (ρ {rho}{between}{limit}), "
+        return [*_listed(top["title"]), (nearest + chance, False)]
+    verb = "ranks" if len(top) == 1 else "rank"
+    like = f" {verb} the {models} most like {people} do (ρ {rho}{limit})."
+    return [*_listed(top["title"]), (like, False)]
+
+
+def _lead_over(top: pd.DataFrame, table: pd.DataFrame, analysis: Analysis) -> list[Said]:
+    """Over which metrics the lead is decided, and over which it is not."""
+    others = table[~table["metric"].isin(top["metric"])]
+    if others.empty:
+        return [(" No other metric has a rank.", False)] if len(top) == 1 else []
+    p = _p_against(str(top["metric"].iloc[0]), analysis.differences)
+    found = others["metric"].map(p)
+    if found.isna().all():
+        return []
+    decided, open_ = others[found < DECIDED], others[~(found < DECIDED)]
+    models = counted(int(top["n"].iloc[0]), "model")
+    its = "Its" if len(top) == 1 else "Their"
+    if open_.empty:
+        over = "every other metric" if len(decided) > 1 else str(decided["title"].iloc[0])
+        return [(f" {its} lead over {over} is ", False), ("decided", True), (".", False)]
+    if decided.empty:
+        over = f"the other {len(open_)}" if len(open_) > 1 else str(open_["title"].iloc[0])
+        return [
+            (f" {its} lead over {over} is ", False),
+            ("not decided", True),
+            (f" by these {models}.", False),
+        ]
+    return [
+        (f" {its} lead over {_some(open_['title'])} is ", False),
+        ("not decided", True),
+        (f" by these {models}; over {_some(decided['title'])} it is.", False),
+    ]
+
+
+def _next(top: pd.DataFrame, table: pd.DataFrame) -> list[Said]:
+    """Who comes next, and how far behind."""
+    best, others = float(top["rho"].iloc[0]), table[~table["metric"].isin(top["metric"])]
+    if others.empty or best <= 0:
+        return []
+    row = others.sort_values("rho", ascending=False, kind="stable").iloc[0]
+    behind, rho = number(best - row["rho"], 2), number(row["rho"], 2)
+    return [(f" Next comes {row['title']}, {behind} behind (ρ {rho}).", False)]
+
+
+def _p_against(best: str, differences: pd.DataFrame) -> dict[str, float]:
+    """p after Holm of every metric's difference from the best, by the metric's name."""
+    pairs = differences[["metric_a", "metric_b", "p_holm"]].itertuples(index=False)
+    return {
+        (b if a == best else a): float(p) for a, b, p in pairs if best in (a, b) and not pd.isna(p)
+    }
+
+
+def _voters(analysis: Analysis) -> tuple[str, str]:
+    if analysis.evidence.simulated:
+        return "the simulated voters", "they among themselves"
+    return "people", "people among themselves"
+
+
+def _listed(titles: Sequence[str] | pd.Series) -> list[Said]:
+    """The titles standing out, with commas between them and "and" before the last."""
+    said: list[Said] = []
+    for place, title in enumerate(names := list(titles)):
+        if place:
+            said.append((" and " if place == len(names) - 1 else ", ", False))
+        said.append((str(title), True))
+    return said
+
+
+def _some(titles: pd.Series) -> str:
+    names = list(titles)
+    if len(names) > _NAMED + 1:
+        names = [*names[:_NAMED], f"{len(names) - _NAMED} more"]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

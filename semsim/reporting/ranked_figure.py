@@ -1,0 +1,166 @@
+"""All reconstructions of an original from left to right, by a metric, marked by people.
+
+After Figures 5 and 6 of the SemSim paper: where people recognise what a metric puts last, or
+nothing in what it puts first, the two disagree.
+"""
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from semsim.analysis.human import mean_response, verdict
+from semsim.analysis.result import Analysis
+from semsim.errors import DataError
+from semsim.images import read_image, to_uint8
+from semsim.metrics.base import MetricSpec
+from semsim.reporting import canvas
+from semsim.reporting.canvas import Drawn
+from semsim.reporting.model_figures import heading
+from semsim.reporting.notation import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ORIGINALS = 6  # on a figure
+_COLUMNS = 16  # pictures in a line: the paper's 14 targets and their original
+_WORDS = 5.0  # mm below a picture
+_ORIGINAL = "original"
+_MARKS = {
+    "recognised": ("✓", canvas.LEAKED),
+    "not recognised": ("✗", canvas.PRIVATE),
+    "undecided": ("?", canvas.INK),
+}
+
+
+def ranked(analysis: Analysis, spec: MetricSpec, originals: int = ORIGINALS) -> Drawn:
+    """Reconstructions of some originals by a metric, what it says leaks most first.
+
+    originals: at most so many, those first whose reconstructions people are most divided about.
+    """
+    rows = ranked_rows(analysis, spec)
+    chosen = most_divided(rows, originals)
+    frame = rows[rows["original"].isin(chosen)]
+    order = {name: place for place, name in enumerate(chosen)}
+    frame = frame.assign(line=frame["original"].map(order)).sort_values(
+        ["line", "place"], kind="stable", ignore_index=True
+    )
+    simulated = "Simulated voters" if analysis.evidence.simulated else "People"
+    return Drawn(
+        title=f"Reconstructions of an original, by {spec.title}",
+        caption=(
+            f"Each line begins with an original; its reconstructions follow by {heading(spec)}, "
+            f"what leaks most by it first. {simulated} recognised what has a ✓ and did not what "
+            "has a ✗; a ? is undecided. Where the metric agrees, no ✗ stands before a ✓. "
+            f"{len(chosen)} of {rows['original'].nunique()} originals, those that votes are most "
+            "divided about. After Figures 5 and 6 of Sun et al. 2023."
+        ),
+        frame=frame.drop(columns="line"),
+        paint=functools.partial(_paint, heading(spec), _paths(analysis)),
+        name="ranked",
+        metric=spec.name,
+    )
+
+
+def ranked_rows(analysis: Analysis, spec: MetricSpec) -> pd.DataFrame:
+    """A row a reconstruction with a value: original, class_name, place, model, value, share,
+    mark and row, its number in the evidence.
+
+    place: 1 for what the metric says leaks most of its original. share: of votes that recognised
+    it. mark: "recognised", "not recognised" or "undecided" by the headline human score. Empty for
+    a metric of whole sets.
+    """
+    evidence = analysis.evidence
+    values = evidence.scores.get(spec.name)
+    side = verdict(evidence, analysis.settings.headline)
+    images = evidence.images.reset_index(drop=True)
+    found = pd.DataFrame(
+        {
+            "original": images["dataset"].astype(str) + "/" + images["image_id"].astype(str),
+            "class_name": images["class_name"].astype(str),
+            "model": images[["attack", "model"]].astype(str).agg(" · ".join, axis=1),
+            "value": np.full(len(images), np.nan) if values is None else values,
+            "share": mean_response(evidence.response),
+            "mark": np.where(
+                np.isnan(side), "undecided", np.where(side > 0.5, "recognised", "not recognised")
+            ),
+            "row": range(len(images)),
+        }
+    ).dropna(subset=["value"])
+    sign = -1.0 if spec.higher_means_more_leakage else 1.0
+    found = found.assign(order=sign * found["value"])
+    found["place"] = found.groupby("original")["order"].rank(method="first").astype(int)
+    return found.drop(columns="order").sort_values(["original", "place"], ignore_index=True)
+
+
+def most_divided(rows: pd.DataFrame, originals: int) -> list[str]:
+    """The originals whose reconstructions are most evenly recognised and not, by name if equal."""
+    if rows.empty:
+        return []
+    yes = rows["mark"].eq("recognised").groupby(rows["original"]).sum()
+    no = rows["mark"].eq("not recognised").groupby(rows["original"]).sum()
+    rarer = pd.concat([yes, no], axis=1).min(axis=1)
+    order = sorted(rarer.index, key=lambda name: (-int(rarer[name]), str(name)))
+    return [str(name) for name in order[:originals]]
+
+
+def _paths(analysis: Analysis) -> Mapping[tuple[str, int], str]:
+    """Where the pictures lie: by ("original" or "reconstruction", row of the evidence)."""
+    images = analysis.evidence.images.reset_index(drop=True)
+    return {
+        (kind, row): path
+        for kind in (_ORIGINAL, "reconstruction")
+        if kind in images
+        for row, path in enumerate(images[kind])
+        if isinstance(path, str) and path
+    }
+
+
+def _paint(
+    name: str, paths: Mapping[tuple[str, int], str], frame: pd.DataFrame, width: float
+) -> "Figure":
+    if frame.empty:
+        return canvas.empty(width, f"{name} gives no value to a single picture.")
+    if not paths:
+        return canvas.empty(width, "The pictures of this study are not at hand, only its numbers.")
+    lines = [part for _, part in frame.groupby("original", sort=False)]
+    columns = min(_COLUMNS, 1 + max(map(len, lines)))
+    heights = [-(-len(part) // (columns - 1)) for part in lines]
+    side = width / (columns + 0.4)
+    figure = canvas.blank(width, sum(heights) * (side + _WORDS) + 4)
+    grid = figure.subplots(sum(heights), columns, squeeze=False)
+    for one in grid.flat:
+        one.axis("off")
+    top = 0
+    for part, height in zip(lines, heights, strict=True):
+        _line(grid[top : top + height], part, paths)
+        top += height
+    return figure
+
+
+def _line(grid: Any, part: pd.DataFrame, paths: Mapping[tuple[str, int], str]) -> None:
+    first = part.iloc[0]
+    _picture(grid[0][0], paths.get((_ORIGINAL, int(first["row"]))))
+    canvas.label(grid[0][0], title=canvas.cut(str(first["class_name"]), 12))
+    columns = len(grid[0]) - 1
+    for number_, row in enumerate(part.to_dict("records")):
+        axes = grid[number_ // columns][1 + number_ % columns]
+        _picture(axes, paths.get(("reconstruction", int(row["row"]))))
+        sign, colour = _MARKS[row["mark"]]
+        below: dict[str, Any] = {"ha": "center", "va": "top", "transform": axes.transAxes}
+        canvas.note(axes, 0.5, -0.04, f"{sign} {number(row['value'], 3)}", color=colour, **below)
+
+
+def _picture(axes: "Axes", path: str | None) -> None:
+    try:
+        picture = None if path is None else to_uint8(read_image(Path(path)))
+    except DataError:
+        picture = None
+    if picture is None:
+        canvas.note(axes, 0.5, 0.5, "gone", ha="center", transform=axes.transAxes)
+    else:
+        axes.imshow(picture, interpolation="nearest")

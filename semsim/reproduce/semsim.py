@@ -1,0 +1,187 @@
+"""`python -m semsim reproduce semsim`: Tables 1 and 2 and the figures of the SemSim paper."""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from semsim.campaign import work
+from semsim.campaign.campaign_job import plan_of
+from semsim.campaign.runner import HowToRun, run_plan
+from semsim.campaign.vertical import VerticalRun, attack_vertical, target_label, vertical_folder
+from semsim.datasets import DATASETS
+from semsim.errors import DataError, SettingsError
+from semsim.grid.machines import connect
+from semsim.learning.ablations_run import Material, Workplace
+from semsim.learning.leave_out import read_materials
+from semsim.registry import read_plugin
+from semsim.reproduce.semsim_cost import cost_text, plan_text
+from semsim.reproduce.semsim_results import results
+from semsim.reproduce.semsim_scales import Part, Scale, scale_of
+from semsim.reproduce.semsim_studies import LABELS, next_steps, write_studies
+from semsim.reproduce.semsim_tables import OURS
+from semsim.reproduce.simulated_votes import data_set_jury, simulated_votes
+from semsim.sets.reader import read_set
+from semsim.terminal import DATA, TerminalBar, told_errors
+from semsim.weights import CHECKPOINTS
+
+SIMULATED = "simulated"
+
+
+def reproduce_semsim(
+    scale: Annotated[
+        str, typer.Option(help="smoke, small (built-in data) or paper (a GPU, see --plan).")
+    ] = "small",
+    images: Annotated[
+        Path | None,
+        typer.Option(help="Folder <class>/<image>, as CIFAR-100's, in place of the first data."),
+    ] = None,
+    votes: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Table of a study's votes, its labels beside it; repeatable. simulated: by "
+            "programs, for a dry run."
+        ),
+    ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Say what it takes on this machine; compute nothing.")
+    ] = False,
+    workers: Annotated[int, typer.Option(help="Processes here; 0: one a core.")] = 0,
+    scheduler: Annotated[str, typer.Option(help="Dask scheduler, as tcp://10.0.0.1:8786.")] = "",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    data_dir: Annotated[Path, typer.Option(help="Data folder.")] = DATA,
+    checkpoints: Annotated[Path, typer.Option(help="Folder of weights.")] = CHECKPOINTS,
+    out: Annotated[Path, typer.Option(help="Folder for studies, tables and figures.")] = (
+        DATA / "reproduce/semsim"
+    ),
+) -> None:
+    """Reconstructions of 14 targets on each data set, studies of them, and what votes on them say.
+
+    Without --votes it ends with studies for people; with them it prints Tables 1 and 2 beside the
+    paper's cells and writes Figures 3, 5, 6, 7 and 9. What was computed before is not again.
+    """
+    with told_errors():
+        asked, given = scale_of(scale, images), list(votes or ())
+        folder = out / asked.name
+        folder.mkdir(parents=True, exist_ok=True)
+        typer.echo(plan_text(asked))
+        if plan:
+            with TerminalBar("Measuring") as bar:
+                typer.echo(cost_text(asked, folder / "cost", bar))
+            return
+        check_votes(given)
+        sets = reconstructions(asked, data_dir, workers=workers, scheduler=scheduler, device=device)
+        studies = write_studies(asked, sets, folder / "studies")
+        if not given:
+            typer.echo(next_steps(asked, studies, folder, data_dir))
+            return
+        if given == [SIMULATED]:
+            given = [str(one) for one in dry_run(asked, sets, folder, workers)]
+        place = Workplace(
+            checkpoints=checkpoints.resolve(),
+            scores=(data_dir / "scores").resolve(),
+            device=device,
+            metrics=tuple(OURS.values()),
+        )
+        with TerminalBar("Judging") as bar:
+            typer.echo(
+                results(asked, material_of([Path(one) for one in given]), place, folder, bar)
+            )
+
+
+def check_votes(given: Sequence[str]) -> None:
+    """`SettingsError` for --votes that cannot be, before anything is computed."""
+    if SIMULATED in given and len(given) > 1:
+        raise SettingsError("--votes is either simulated or the tables of people's votes.")
+    for one in given:
+        if one != SIMULATED:
+            labels_beside(Path(one))
+
+
+def labels_beside(votes: Path) -> Path:
+    """The labels of the study whose votes are given; `DataError` where one of both is missing."""
+    path = votes.with_name(f"{votes.stem}{LABELS}")
+    for one, what in ((votes, "votes"), (path, "labels")):
+        if not one.is_file():
+            raise DataError(
+                f"No {what} at {one}. Export both, `export STUDY --out NAME.parquet` and `labels "
+                f"STUDY --out NAME{LABELS}` of `python -m annotation`, into one folder."
+            )
+    return path
+
+
+def material_of(votes: Sequence[Path]) -> Material:
+    """Labels and votes of all studies as one table each."""
+    return read_materials([labels_beside(path) for path in votes], votes)
+
+
+def reconstructions(
+    scale: Scale, data: Path, *, workers: int, scheduler: str, device: str
+) -> dict[str, list[Path]]:
+    """The reconstruction sets of every part, by its name; what is done is not computed again.
+
+    Raises `DataError` where some images could not be attacked, or data sets are not there.
+    """
+    made: dict[str, list[Path]] = {}
+    plans = {part.name: plan_of(part.campaign) for part in scale.parts if not part.vertical}
+    with connect(scheduler, workers, needs=work.__name__) as client:
+        for name, plan in plans.items():
+            with TerminalBar(name) as bar:
+                outcome = run_plan(plan, data, client, HowToRun(device=device), bar)
+            if outcome["undone"]:
+                why = "; ".join(outcome["undone"])
+                raise DataError(f"Not all of {name} could be computed; run it again. {why}")
+            made[name] = [Path(one) for one in outcome["sets"]]
+    for part in scale.parts:
+        if part.vertical:
+            made[part.name] = [vertical_set(run, data) for run in part.vertical]
+    return {name: with_pictures(sets, name) for name, sets in made.items()}
+
+
+def vertical_set(run: VerticalRun, data: Path) -> Path:
+    """The set of one vertical target; one that is there is not computed again."""
+    folder = vertical_folder(run, data)
+    with contextlib.suppress(DataError):
+        if read_set(folder).run.get("vertical") == asdict(run):
+            return folder
+    with TerminalBar(f"{run.name}, {target_label(run)}") as bar:
+        return attack_vertical(run, data, bar)
+
+
+def with_pictures(sets: Sequence[Path], name: str) -> list[Path]:
+    """The sets of a study in which an attack got any picture back; the others are named.
+
+    Raises `DataError` where none did.
+    """
+    found = {one: not read_set(one).pairs.empty for one in sets}
+    for one in (folder.name for folder, there in found.items() if not there):
+        typer.echo(f"{name}: the attack on {one} failed on every image; it is in no study.")
+    if not any(found.values()):
+        raise DataError(f"Every attack of {name} failed, so there is nothing to ask people about.")
+    return [one for one, there in found.items() if there]
+
+
+def dry_run(
+    scale: Scale, sets: Mapping[str, Sequence[Path]], folder: Path, workers: int
+) -> list[Path]:
+    """Votes and labels of every part by programs, as tables below `folder`; those of the votes."""
+    return [_simulated(part, scale, sets[part.name], folder, workers) for part in scale.parts]
+
+
+def _simulated(part: Part, scale: Scale, sets: Sequence[Path], folder: Path, workers: int) -> Path:
+    (text,) = part.campaign.datasets
+    with TerminalBar(f"Jury of {text}") as bar:
+        dataset = read_plugin(DATASETS, text)
+        jury = data_set_jury(
+            dataset, scale.jury_epochs, folder, workers=max(1, workers), report=bar
+        )
+    found = simulated_votes(part.name, part.task, sets, jury)
+    path = folder / "simulated" / f"{part.name}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    found.labels.to_parquet(path.with_name(f"{path.stem}{LABELS}"), index=False)
+    if found.votes is not None:
+        found.votes.to_parquet(path, index=False)
+    return path

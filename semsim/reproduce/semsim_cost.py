@@ -1,0 +1,154 @@
+"""What a reproduction of the SemSim paper is made of, and what it takes on this machine."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from semsim.campaign.plan import Plan, PlannedSet, make_plan
+from semsim.campaign.probe import Estimate, Load, cost_of, measure
+from semsim.progress import Progress, Report, silent
+from semsim.reproduce.semsim_paper import VOTES_PER_IMAGE
+from semsim.reproduce.semsim_scales import Part, Scale
+from semsim.terminal import text_table
+from semsim.types import LabelledImages
+
+_DAY = 86_400.0
+_PROBED = 4  # batches of noise: what a step takes does not depend on what pictures show
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """Seconds of one core for `count` trainings or attacked images of one kind."""
+
+    part: str
+    what: str
+    count: int
+    seconds: float
+
+
+def plan_text(scale: Scale) -> str:
+    """What is computed at a scale, a line a study, and what of the paper is not among it."""
+    rows = []
+    for part in scale.parts:
+        asked = part.campaign
+        targets = len(asked.architectures) * len(asked.strategies)
+        images = targets * asked.images
+        rows.append(
+            [
+                *(f"{part.table}: {part.row}", asked.datasets[0], part.task, asked.attacks[0]),
+                *(str(targets), f"{images:,}", f"{VOTES_PER_IMAGE * images:,}"),
+            ]
+        )
+    head = ["table: row", "data", "people are asked", "attack", "targets", "images", "votes"]
+    distinct = {
+        (part.campaign.datasets, network, strategy)
+        for part in scale.parts
+        for network in part.campaign.architectures
+        for strategy in part.campaign.strategies
+    }
+    lines = [f"Scale {scale.name}: {len(distinct)} targets.", text_table(head, rows)]
+    if scale.absent:
+        lines.append(f"Not run at this scale: {', '.join(scale.absent)}.")
+    return "\n".join(lines)
+
+
+def cost_text(scale: Scale, folder: Path, report: Report = silent) -> str:
+    """Core-days of a scale and where they go, from a probe on noise of the data sets' sizes.
+
+    folder: keeps what was measured, so that a second time takes none. No data set is needed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    shares, disk = [], 0
+    for number, part in enumerate(scale.parts):
+        report(Progress(number, len(scale.parts), f"probing {part.row}"))
+        if part.vertical:
+            continue
+        plan = noise_plan(part)
+        estimate = measure(plan, folder, _loading(part))
+        shares += shares_of(part, plan, estimate)
+        disk += cost_of(plan, estimate).disk
+    report(Progress(len(scale.parts), len(scale.parts), "probed"))
+    return shares_text(shares, disk)
+
+
+def _loading(part: Part) -> Load:
+    return lambda dataset, split: noise(part, split)
+
+
+def noise(part: Part, split: str) -> LabelledImages:
+    """Noise with the sizes of a part's data set: all attacked images, a few batches to learn."""
+    train = part.campaign.train
+    count = part.campaign.images if split == "test" else _PROBED * train.batch_size
+    rng = torch.Generator().manual_seed(0)
+    some = torch.rand(min(count, 64), 3, part.pixels, part.pixels, generator=rng)
+    return LabelledImages(
+        dataset=part.row,
+        classes=tuple(str(number) for number in range(part.classes)),
+        ids=tuple(f"{split}-{number}" for number in range(count)),
+        images=some[torch.arange(count) % len(some)],
+        labels=torch.arange(count) % part.classes,
+    )
+
+
+def noise_plan(part: Part) -> Plan:
+    """The plan of a part on noise."""
+    return make_plan(part.campaign, dict.fromkeys(part.campaign.datasets, noise(part, "test")))
+
+
+def shares_of(part: Part, plan: Plan, estimate: Estimate) -> list[Share]:
+    """Where the time of a part goes: trainings and attacks, by architecture.
+
+    A part of Table 2 attacks the targets of Table 1, so that none is trained for it.
+    """
+    found = []
+    for network in dict.fromkeys(one.plan.architecture.name for one in plan.targets):
+        targets = [one for one in plan.targets if one.plan.architecture.name == network]
+        sets = [one for one in plan.sets if one.target in targets]
+        if part.table == 1:
+            probed = _PROBED * part.campaign.train.batch_size
+            seconds = sum(map(estimate.training, targets)) * part.training / probed
+            found.append(_share(part, f"train {network}", len(targets), seconds))
+        found.append(_share(part, f"attack {network}", _images(sets), _attack(sets, estimate)))
+    return found
+
+
+def shares_text(shares: Sequence[Share], disk: int) -> str:
+    """The shares, the longest first, and their sum in core-days and GPU-hours."""
+    total = sum(one.seconds for one in shares)
+    rows = [
+        [
+            *(one.part, one.what, f"{one.count:,}", f"{one.seconds / max(1, one.count):,.1f}"),
+            *(f"{one.seconds / _DAY:,.2f}", f"{one.seconds / max(total, 1e-9):.0%}"),
+        ]
+        for one in sorted(shares, key=lambda one: -one.seconds)
+    ]
+    head = ["row", "what", "how many", "seconds each", "core-days", "share"]
+    gpu = (
+        "GPU-hours are not told: the probe measures one core, and here is no GPU to measure."
+        if not torch.cuda.is_available()
+        else "GPU-hours are not told: the probe measures one core, though here is a GPU."
+    )
+    return "\n".join(
+        [
+            text_table(head, rows),
+            f"About {total / _DAY:,.1f} core-days, {disk / 1e9:.2f} GB of disk at most. Measured "
+            "with a few steps on noise, one thread each; divide by the number of workers.",
+            gpu,
+            "Not in it: CAFE, metrics, and SemSim's own trainings, one a data set and one a point "
+            "of Figures 7 and 9.",
+        ]
+    )
+
+
+def _share(part: Part, what: str, count: int, seconds: float) -> Share:
+    return Share(part=part.row, what=what, count=count, seconds=seconds)
+
+
+def _images(sets: Sequence[PlannedSet]) -> int:
+    return sum(len(one.cells) for one in sets)
+
+
+def _attack(sets: Sequence[PlannedSet], estimate: Estimate) -> float:
+    return sum(estimate.image(one) * len(one.cells) for one in sets)

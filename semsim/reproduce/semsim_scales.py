@@ -1,0 +1,267 @@
+"""What `reproduce semsim` computes at each scale: campaigns, one a study, and SemSim's training."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from semsim.campaign.grids import DEMO_GRID
+from semsim.campaign.plan import Campaign
+from semsim.campaign.vertical import VerticalRun
+from semsim.errors import SettingsError
+from semsim.learning import PRESETS, TrainSettings
+from semsim.reproduce.semsim_paper import (
+    DATA_SETS,
+    LOSS_SCALE,
+    LR,
+    MAIN_ATTACK,
+    OTHER_ATTACKS,
+    STRATEGIES,
+    DataSet,
+)
+from semsim.targets.train_settings import TrainSettings as TargetTraining
+
+_OURS = tuple(ours for _, ours, _ in STRATEGIES)
+VERTICAL = "CAFE"
+# Vertical federated learning has networks of its own: two widths of one, where the paper is silent.
+_QUARTERED = ((8, 64), (12, 96))  # channels of a participant, outputs of the joining layer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One study: 14 targets on a data set under one attack.
+
+    table: the paper's table it is a row of; row: which one it stands in for. task: what people are
+    asked. classes, pixels, training: of the data set, by which its time is told. vertical: a run
+    a target, where the attack is on vertical federated learning; the campaign then only says what
+    of.
+    """
+
+    table: int
+    row: str
+    task: str
+    campaign: Campaign
+    classes: int
+    pixels: int
+    training: int
+    vertical: tuple[VerticalRun, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Of its campaign, its study and its files."""
+        return self.campaign.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """What is computed. The first part stands in for CIFAR-100, on which Table 2 and figures are.
+
+    semsim: how SemSim is trained. jury_epochs: of simulated voters, in tenths of the usual.
+    figures: `semsim.learning.ablations.STUDIES` with the values each takes; none for the usual.
+    """
+
+    name: str
+    parts: tuple[Part, ...]
+    semsim: TrainSettings
+    jury_epochs: int
+    figures: tuple[tuple[str, tuple[object, ...]], ...]
+
+    def of_table(self, number: int) -> tuple[Part, ...]:
+        """The parts that are rows of Table 1 or 2."""
+        return tuple(part for part in self.parts if part.table == number)
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Rows of the paper's tables that no part stands in for."""
+        there = {part.row for part in self.parts}
+        rows = (*(one.title for one in DATA_SETS), *(one.title for one in OTHER_ATTACKS))
+        return tuple(row for row in rows if row not in there)
+
+
+def scale_of(name: str, images: Path | None = None) -> Scale:
+    """The scale called smoke, small or paper.
+
+    images: class folders in place of the first data set. Raises `SettingsError` for another name.
+    """
+    if name not in _SCALES:
+        raise SettingsError(f"--scale is one of {', '.join(_SCALES)}; got {name!r}.")
+    return _SCALES[name](images)
+
+
+def _paper(images: Path | None) -> Scale:
+    main = [_paper_part(one, MAIN_ATTACK.text, 1, one.title) for one in DATA_SETS]
+    others = [
+        _paper_part(DATA_SETS[0], one.text, 2, one.title)
+        for one in OTHER_ATTACKS
+        if one.title != VERTICAL
+    ]
+    first = main[0].campaign.train
+    learning = (
+        f"epochs={first.epochs},batch_size={first.batch_size},lr={LR},loss_scale={LOSS_SCALE}"
+    )
+    cafe = next(one.text for one in OTHER_ATTACKS if one.title == VERTICAL)
+    parts = (*main, others[0], _vertical(main[0], cafe, learning, batch=40), *others[1:])
+    return Scale(
+        name="paper",
+        parts=_all_with_folder(parts, images),
+        semsim=PRESETS["paper"],
+        jury_epochs=10,
+        figures=(("budget", (50, 100, 200, 300, 400)), ("backbone", ()), ("loss", ()), _MARGINS),
+    )
+
+
+_MARGINS: tuple[str, tuple[object, ...]] = ("margin", (0.1, 0.5, 1.0, 2.0, 5.0))
+
+
+def _paper_part(one: DataSet, attack: str, table: int, row: str) -> Part:
+    train = TargetTraining(
+        epochs=one.epochs, batch_size=one.batch_size, lr=LR, loss_scale=LOSS_SCALE
+    )
+    campaign = Campaign(
+        name=f"semsim-paper-{_slug(row)}",
+        datasets=(one.dataset,),
+        architectures=one.architectures,
+        strategies=_OURS,
+        attacks=(attack,),
+        images=one.images,
+        train=train,
+    )
+    return Part(
+        table=table,
+        row=row,
+        task=one.task,
+        campaign=campaign,
+        classes=one.classes,
+        pixels=one.pixels,
+        training=one.training,
+    )
+
+
+# Built-in data in place of the paper's: text, task, classes, pixels, training images.
+_BUILT_IN = {
+    "CIFAR-100": ("symbols:train_per_class=60", "recognition", 47, 32, 2820),
+    "Caltech-101": ("digits:size=32", "recognition", 10, 32, 1398),
+    "CelebA": ("faces", "pair", 100, 25, 2000),
+}
+_SMALL_ATTACKS = {"DLG": "dlg:fast", "GradAttack": "gradattack:fast"}
+
+
+def _small(images: Path | None) -> Scale:
+    campaign = replace(
+        DEMO_GRID, strategies=_OURS, attacks=("invgrad:fast",), images=12, together=12
+    )
+    parts = _built_in_parts("small", campaign, _BUILT_IN, _SMALL_ATTACKS)
+    cafe = _vertical(parts[0], "cafe:fast", "epochs=20,lr=0.01", batch=4)
+    return Scale(
+        name="small",
+        parts=_all_with_folder((*parts, cafe), images),
+        semsim=PRESETS["small"],
+        jury_epochs=10,
+        figures=(("budget", ()), ("backbone", ("lenet", "resnet18")), ("loss", ()), _MARGINS),
+    )
+
+
+def _smoke(images: Path | None) -> Scale:
+    """Targets that have hardly learned give their pictures away; noise and pruning keep some."""
+    campaign = Campaign(
+        name="semsim-smoke",
+        architectures=("cnn-small:width=4,activation=tanh", "cnn-small:width=6,activation=tanh"),
+        strategies=("none", "gradient-noise:std=0.3,apply_at=attack"),
+        attacks=("invgrad:fast,steps=40",),
+        images=4,
+        train=TargetTraining(epochs=1, lr=0.01),
+    )
+    data = {
+        "CIFAR-100": ("symbols:train_per_class=6,test_per_class=1", "recognition", 47, 32, 282),
+        "CelebA": ("faces:train_per_face=3", "pair", 100, 25, 300),
+    }
+    parts = _built_in_parts("smoke", campaign, data, {"DLG": "dlg:fast,steps=1"})
+    cafe = _vertical(parts[0], "cafe:fast,steps=60", "epochs=1,lr=0.01", batch=2)
+    return Scale(
+        name="smoke",
+        parts=_all_with_folder((*parts, cafe), images),
+        semsim=replace(
+            PRESETS["small"], backbone="lenet", epochs=1, batch_size=8, triplets_per_original=2
+        ),
+        jury_epochs=2,
+        figures=(("margin", (0.5, 1.0)),),
+    )
+
+
+_SCALES = {"smoke": _smoke, "small": _small, "paper": _paper}
+
+
+def _built_in_parts(
+    scale: str,
+    campaign: Campaign,
+    data: dict[str, tuple[str, str, int, int, int]],
+    attacks: dict[str, str],
+) -> tuple[Part, ...]:
+    """A part a data set under the attack of `campaign`, and one an attack on the first of them."""
+    first = next(iter(data))
+    asked: Sequence[tuple[int, str, str, tuple[str, ...]]] = [
+        *((1, row, row, campaign.attacks) for row in data),
+        *((2, row, first, (text,)) for row, text in attacks.items()),
+    ]
+    parts = []
+    for table, row, source, attack in asked:
+        text, task, classes, pixels, training = data[source]
+        name = f"semsim-{scale}-{_slug(row)}"
+        own = replace(campaign, name=name, datasets=(text,), attacks=attack)
+        part = Part(
+            table=table,
+            row=row,
+            task=task,
+            campaign=own,
+            classes=classes,
+            pixels=pixels,
+            training=training,
+        )
+        parts.append(part)
+    return tuple(parts)
+
+
+def _all_with_folder(parts: Sequence[Part], images: Path | None) -> tuple[Part, ...]:
+    """The parts; a folder of class folders in place of the first one's data set, if any."""
+    (replaced,) = parts[0].campaign.datasets
+    return tuple(_with_folder(part, images, replaced) for part in parts)
+
+
+def _vertical(like: Part, attack: str, train: str, batch: int) -> Part:
+    """CAFE on as many vertical targets as `like` has, on its data set and images."""
+    name = f"{like.name.removesuffix(_slug(like.row))}{_slug(VERTICAL)}"
+    (dataset,) = like.campaign.datasets
+    runs = tuple(
+        VerticalRun(
+            name=name,
+            dataset=dataset,
+            attack=attack,
+            images=like.campaign.images,
+            batch=batch,
+            strategy=strategy,
+            train=train,
+            width=width,
+            hidden=hidden,
+        )
+        for width, hidden in _QUARTERED
+        for strategy in like.campaign.strategies
+    )
+    networks = tuple(f"quartered:width={width},hidden={hidden}" for width, hidden in _QUARTERED)
+    campaign = replace(like.campaign, name=name, architectures=networks, attacks=(attack,))
+    return replace(like, table=2, row=VERTICAL, campaign=campaign, vertical=runs)
+
+
+def _with_folder(part: Part, images: Path | None, replaced: str) -> Part:
+    """The same on a folder of class folders, where it is of the data set `replaced`."""
+    if images is None or part.campaign.datasets != (replaced,):
+        return part
+    text = f"folder:root={images.resolve()},size={part.pixels}"
+    name = f"{part.campaign.name}-folder"
+    return replace(
+        part,
+        campaign=replace(part.campaign, datasets=(text,), name=name),
+        vertical=tuple(replace(run, dataset=text, name=name) for run in part.vertical),
+    )
+
+
+def _slug(title: str) -> str:
+    return title.lower().replace(" ", "-")

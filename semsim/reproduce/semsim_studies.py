@@ -1,0 +1,62 @@
+"""The studies of a reproduction, ready for people: a file each, and the commands that use it.
+
+The human study is another program; what goes between are files. `python -m annotation create
+--from FILE` makes the study of a file written here.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from semsim.kept.whole import whole_file
+from semsim.reproduce.semsim_paper import LIST_SIZE, VOTES_PER_IMAGE
+from semsim.reproduce.semsim_scales import Part, Scale
+
+LABELS = "-labels.parquet"  # ends the name of a study's labels, beside its votes
+_DECOYS = 0.5  # pairs that show two originals, to one that does not; the paper names no rate
+
+
+def write_studies(scale: Scale, sets: Mapping[str, Sequence[Path]], folder: Path) -> list[Path]:
+    """A file a part, as the paper asked: five votes a picture, 20 words or a pair."""
+    made = []
+    for part in scale.parts:
+        path = folder / f"{part.name}.yaml"
+        with whole_file(path) as unfinished:
+            unfinished.write_text(study_text(part, sets[part.name]), encoding="utf-8")
+        made.append(path)
+    return made
+
+
+def study_text(part: Part, sets: Sequence[Path]) -> str:
+    """The study of a part as YAML. Its lists and decoys are drawn by the study itself."""
+    own = (
+        {"list_size": LIST_SIZE, "repeat_rate": 0.0}
+        if part.task == "recognition"
+        else {"decoy_rate": _DECOYS, "repeat_rate": 0.0}
+    )
+    settings = {"name": part.name, "task": part.task, "votes_per_item": VOTES_PER_IMAGE, **own}
+    lines = [f"{name}: {json.dumps(value)}" for name, value in settings.items()]
+    lines += ["sets:", *(f"  - {json.dumps(str(one.resolve()))}" for one in sets)]
+    return "\n".join(lines) + "\n"
+
+
+def next_steps(scale: Scale, studies: Sequence[Path], folder: Path, data: Path) -> str:
+    """The commands that make the studies, export what people said, and go on from there."""
+    make, take, given = [], [], []
+    for part, study in zip(scale.parts, studies, strict=True):
+        votes = folder / "votes" / f"{part.name}.parquet"
+        make.append(f"python -m annotation create --from {study} --data-dir {data}")
+        take.append(f"python -m annotation export {part.name} --out {votes} --data-dir {data}")
+        labels = votes.with_name(f"{votes.stem}{LABELS}")
+        take.append(f"python -m annotation labels {part.name} --out {labels} --data-dir {data}")
+        given.append(f"--votes {votes}")
+    return "\n".join(
+        [
+            f"{len(studies)} studies are ready for people, {VOTES_PER_IMAGE} votes a picture:",
+            *make,
+            "When they have voted:",
+            *take,
+            f"python -m semsim reproduce semsim --scale {scale.name} {' '.join(given)}",
+            "A dry run without people: the same with --votes simulated.",
+        ]
+    )

@@ -1,0 +1,126 @@
+"""The SemSim paper's Tables 1 and 2 from a study: our |ρ| and |τ| beside the printed ones."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from semsim.analysis.result import Analysis
+from semsim.analysis.run import analyse
+from semsim.learning.ablations_run import Material, Workplace
+from semsim.learning.evaluation import auc_of, evidence_of, semsim_row
+from semsim.metrics import find_metric
+from semsim.progress import Report, silent
+from semsim.reproduce.semsim_paper import METRICS, TABLE_1, TABLE_2
+from semsim.scores.scoring import pair_sets_of_labels, score_sets
+from semsim.terminal import text_table
+
+# The paper's metrics by the names of ours. Its code takes AlexNet for some LPIPS, SqueezeNet for
+# others; its text does not say.
+OURS = {"PSNR": "psnr", "MSE": "mse", "SSIM": "ssim", "LPIPS": "lpips-alex", "FID": "fid"}
+_PAPER = {(number, row.name): row for number, rows in ((1, TABLE_1), (2, TABLE_2)) for row in rows}
+_SIMULATED = "Simulated votes: these numbers say nothing about people."
+
+
+def analysis_of(
+    name: str,
+    material: Material,
+    checkpoint: Path | None,
+    place: Workplace,
+    report: Report = silent,
+) -> Analysis:
+    """How well every metric agrees with the votes of one study, called `name`.
+
+    checkpoint: of the SemSim beside them; None where there is none.
+    """
+    judging = place.judging()
+    sets, names = pair_sets_of_labels(material.labels), list(judging.metrics)
+    books = [score_sets(sets, names, judging.resources, judging.scores, report)]
+    if checkpoint is not None:
+        own, elsewhere = f"semsim:{checkpoint.stem}", checkpoint.parent
+        resources = replace(judging.resources, checkpoints=elsewhere)
+        books.append(score_sets(sets, [own], resources, judging.scores, report))
+        names.append(own)
+    specs = [find_metric(one).spec for one in names]
+    scores = pd.concat([book.scores for book in books if not book.scores.empty])
+    evidence = evidence_of(material.labels, material.votes, scores, specs)
+    return analyse(replace(evidence, name=name), specs, judging.analysis)
+
+
+def cells(table: int, row: str, data: str, analysis: Analysis | None) -> pd.DataFrame:
+    """A row of the paper's table as a line a metric.
+
+    Columns: table, row, data (what stands in for it), metric, models, rho, tau, both absolute and
+    NaN where there is none, paper_rho, paper_tau, simulated and why, of what is missing.
+    """
+    printed, lines = _PAPER[table, row], []
+    for place, metric in enumerate(METRICS):
+        lines.append(
+            {
+                **{"table": table, "row": row, "data": data, "metric": metric},
+                **_found(metric, analysis),
+                **{"paper_rho": printed.rho[place], "paper_tau": printed.tau[place]},
+                "simulated": analysis is not None and analysis.evidence.simulated,
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def _found(metric: str, analysis: Analysis | None) -> dict[str, Any]:
+    nothing = {"models": 0, "rho": float("nan"), "tau": float("nan")}
+    if analysis is None:
+        return {**nothing, "why": "not run"}
+    table = analysis.agreement
+    mine = table["metric"].str.startswith("semsim:")
+    rows = table[mine] if metric == "SemSim" else table[table["metric"] == OURS[metric]]
+    if rows.empty:
+        learned = "no SemSim could be trained" if metric == "SemSim" else "not scored"
+        return {**nothing, "why": learned}
+    one = rows.iloc[0]
+    why = one["undefined"] if isinstance(one["undefined"], str) else ""
+    return {"models": int(one["n"]), "rho": one["abs_rho"], "tau": one["abs_tau"], "why": why}
+
+
+def table_text(number: int, table: pd.DataFrame) -> str:
+    """Table 1 or 2 for a terminal: two lines a row, ours with the paper's in brackets."""
+    own = table[table["table"] == number]
+    lines: list[list[str]] = []
+    gaps: list[str] = []
+    for (row, data), part in own.groupby(["row", "data"], sort=False):
+        for sign, column in (("|ρ|", "rho"), ("|τ|", "tau")):
+            found = zip(part[column], part[f"paper_{column}"], strict=True)
+            texts = [f"{'–' if a != a else f'{a:.4f}'} ({b:.4f})" for a, b in found]
+            lines.append([str(row), str(data), str(part["models"].max()), sign, *texts])
+        missing = part[part["why"] != ""].groupby("why")["metric"].agg(", ".join)
+        gaps += [f"{row}: {metrics}: {why}." for why, metrics in missing.items()]
+    said = [_SIMULATED] if own["simulated"].any() else []
+    head = f"Table {number}. Agreement with people over models; in brackets the paper's, of 14."
+    header = ["paper's row", "here", "models", "", *METRICS]
+    return "\n".join([head, *said, text_table(header, lines), *gaps])
+
+
+def study_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """What a study found, a row a value: |ρ| and |τ| of SemSim, |τ| of the others, its AUC.
+
+    rows: of `run_study`; means over seeds, NaN where nothing is defined.
+    """
+    found = []
+    for row in rows:
+        judged = row["held_out"]
+        named = {one["metric"]: one for one in judged["metrics"]}
+        own = semsim_row(judged)
+        others = {
+            f"{metric} |τ|": _size(named[name]["tau"])
+            for metric, name in OURS.items()
+            if name in named
+        }
+        mine = {"SemSim |ρ|": _size(own["rho"]), "SemSim |τ|": _size(own["tau"])}
+        auc = _size(auc_of(judged, "semsim"))
+        found.append({"value": str(row["value"]), **mine, **others, "SemSim AUC": auc})
+    return pd.DataFrame(found).groupby("value", sort=False).mean().reset_index()
+
+
+def _size(value: float | None) -> float:
+    return float("nan") if value is None else abs(value)

@@ -1,0 +1,137 @@
+"""Votes by programs on sets of any data set, for a dry run of a paper's tables.
+
+Five classifiers of the jury learn the data set's training images as bad as reconstructions are, and
+answer what people would be asked. Every row says that it is simulated: no number made of it says
+anything about people.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from semsim.analysis.evidence import IMAGE_KEY, NONE_ANSWER
+from semsim.datasets import DATASETS
+from semsim.errors import DataError
+from semsim.grid.engine import Piece, Standing, spread
+from semsim.images import read_images
+from semsim.kept.keys import key_of
+from semsim.learning.ablations_run import Material
+from semsim.progress import Progress, Report, silent
+from semsim.registry import Plugin, build, plain
+from semsim.reproduce.semsim_paper import LIST_SIZE
+from semsim.scores.scoring import PAIR_COLUMNS, PairSet, pair_sets_of_folders
+from semsim.targets.chance import target_facts
+from semsim.targets.jurors import JURORS, Verdict, certainty, juror_of, log_probabilities
+from semsim.targets.model import load_target, save_target
+
+_HELD_OUT = 5  # one of so many training images sets a juror's threshold
+SAME, DIFFERENT = "same", "different"
+
+
+def simulated_votes(study: str, task: str, sets: Sequence[Path], jury: Sequence[Path]) -> Material:
+    """What a jury says of reconstruction sets, as the votes and labels a study exports.
+
+    task: "recognition", named from a list of `LIST_SIZE` words that all pictures of an original
+    share, or "pair", same or not. jury: of `data_set_jury`, of the data set of all `sets`.
+    """
+    jurors = {str(target_facts(path)["juror"]): _verdict(path) for path in jury}
+    votes, labels = [], []
+    for one in pair_sets_of_folders(sets):
+        own = _votes_on(one, task, jurors)
+        votes.append(own)
+        labels.append(_labels_of(one, own, len(jurors)))
+    told: dict[str, Any] = {"study": study, "simulated": True, "votes_per_item": len(jurors)}
+    marks = {**told, "task": task, "kind": "reconstruction", "status": "counted"}
+    return Material(
+        labels=pd.concat(labels, ignore_index=True).assign(**told),
+        votes=pd.concat(votes, ignore_index=True).assign(**marks, headline="majority"),
+    )
+
+
+def data_set_jury(
+    dataset: Plugin, epochs: int, work: Path, *, workers: int = 1, report: Report = silent
+) -> list[Path]:
+    """The weights of all jurors of a data set, in `work`; those that are there are used again.
+
+    epochs: in tenths of those that each takes. They learn four of five training images; the fifth
+    sets their thresholds. No attacked image is among either.
+    """
+    keys = [key_of(["jury/2", place, plain(dataset), epochs], 16) for place in range(len(JURORS))]
+    paths = [work / "jury" / f"{key}.safetensors" for key in keys]
+    pieces = [
+        Piece(key=path.stem, work=_train, asked=(place, dataset, epochs, path), note=juror.name)
+        for place, (path, juror) in enumerate(zip(paths, JURORS, strict=True))
+        if not path.exists()
+    ]
+
+    def tell(standing: Standing) -> None:
+        report(Progress(standing.over, max(1, len(pieces)), standing.last))
+
+    spread(pieces, lambda piece, answer: None, tell, workers)
+    return paths
+
+
+def _train(place: int, dataset: Plugin, epochs: int, path: Path, *, report: Report) -> None:
+    torch.set_num_threads(1)
+    data = build(DATASETS, dataset.name, dataset.settings)("train")
+    held = range(0, len(data), _HELD_OUT)
+    learned = [number for number in range(len(data)) if number % _HELD_OUT]
+    found = juror_of(place, data.pick(learned), data.pick(held), epochs, place, report=report)
+    facts = {"juror": JURORS[place].name, "threshold": found.threshold}
+    save_target(found.model, path, name=JURORS[place].architecture.name, facts=facts)
+
+
+def _verdict(path: Path) -> Verdict:
+    return Verdict(model=load_target(path), threshold=float(str(target_facts(path)["threshold"])))
+
+
+def _votes_on(one: PairSet, task: str, jurors: dict[str, Verdict]) -> pd.DataFrame:
+    pictures = read_images([Path(path) for path in one.pairs["reconstruction"]])
+    parts = []
+    for name, juror in jurors.items():
+        classes, logs = list(juror.model.classes[:-1]), log_probabilities(juror.model, pictures)
+        answers = [
+            _answer(task, row, classes, juror.threshold, image_id, shown)
+            for row, image_id, shown in zip(
+                logs, one.pairs["image_id"], one.pairs["class_name"], strict=True
+            )
+        ]
+        right = one.pairs["class_name"].astype(str) if task == "recognition" else SAME
+        found = one.pairs[["image_id", "class_name"]].assign(annotator=name, answer=answers)
+        parts.append(found.assign(recognised=found["answer"] == right))
+    table = pd.concat(parts, ignore_index=True)
+    return table.assign(dataset=one.dataset, attack=one.attack, model=one.model)
+
+
+def _answer(
+    task: str, logs: np.ndarray, classes: list[str], threshold: float, image_id: str, shown: str
+) -> str:
+    """What a juror answers: a word of the list or none; same or different."""
+    if shown not in classes:
+        raise DataError(f"The jury does not know {shown!r}; it knows the classes it has learned.")
+    truth = classes.index(shown)
+    offered = np.arange(len(classes))
+    if task == "recognition":
+        rng = np.random.default_rng(int(key_of([str(image_id), shown], 12), 16))
+        wrong = rng.permutation(np.setdiff1d(offered, [truth]))[: LIST_SIZE - 1]
+        offered = np.sort(np.append(wrong, truth))
+    best = int(offered[logs[offered].argmax()])
+    sure = certainty(logs, offered, best) >= threshold
+    if task == "recognition":
+        return classes[best] if sure else NONE_ANSWER
+    return SAME if sure and best == truth else DIFFERENT
+
+
+def _labels_of(one: PairSet, votes: pd.DataFrame, jurors: int) -> pd.DataFrame:
+    """One row a reconstruction with its majority."""
+    yes = votes.groupby("image_id")["recognised"].sum()
+    table = one.pairs[list(PAIR_COLUMNS)].assign(
+        dataset=one.dataset, attack=one.attack, model=one.model, n_votes=jurors
+    )
+    table["n_recognised"] = table["image_id"].map(yes).astype(int)
+    table["recognisable"] = (table["n_recognised"] > jurors // 2).astype("boolean")
+    return table[[*IMAGE_KEY, *(name for name in table.columns if name not in IMAGE_KEY)]]

@@ -1,0 +1,245 @@
+"""The tab "How solid" of Compare: what the answer depends on, one question at a time."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from semsim.analysis.human import title_of
+from semsim.errors import SemsimError
+from semsim.reporting import tables
+from semsim.reporting.inline import Mark, axis_of, line
+from semsim.reporting.notation import interval, number, p_value, reason
+from semsim.reporting.writing import html
+from semsim.ui import ScienceContext
+from semsim.ui.compare_asked import Asked
+from semsim.ui.compare_data import REFERENCES, Comparison, held, opened, studies_of
+from semsim.ui.compare_view import HTML
+from semsim.words import counted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """A small table: heads, and rows of cells that are texts, or drawings with their text.
+
+    said: what it answers, in a sentence. marked: the column that is the one of the page.
+    """
+
+    said: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str | tuple[str, str]]]
+    marked: int | None = None
+
+
+def solid(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
+    """The questions, and what is known of the chosen one."""
+    shown = asked.shown if asked.shown in _VIEWS else "rules"
+    questions = [(name, title) for name, (title, _) in _VIEWS.items()]
+    drawn = _VIEWS[shown][1](context, comparison, asked)
+    return str(HTML.solid(asked, questions, shown, drawn))
+
+
+def _rules(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
+    """ρ of every metric under each way to sum people up."""
+    analysis = comparison.analysis
+    table = analysis.rules.pivot(index="metric", columns="rule", values="rho")
+    rules = [str(rule) for rule in dict.fromkeys(analysis.rules["rule"])]
+    table = table.reindex(index=list(analysis.agreement["metric"]), columns=rules)
+    names = {rule: title_of(analysis.evidence, rule) for rule in rules}
+    said = _same_best({names[rule]: table[rule] for rule in rules}, _titles(comparison), "rule")
+    return _numbers(table.rename(columns=names), comparison, said, names[comparison.view.rule])
+
+
+def _reference(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
+    """ρ of every metric against the clean original and against what the attacker saw."""
+    columns: dict[str, pd.Series] = {}
+    for reference in ("clean", "attacked"):
+        view = comparison.view
+        try:
+            # As it was shown; worked out here where it never was.
+            found = held(context, view.study, view.rule, reference, view.unseen_by)
+        except SemsimError as error:
+            return str(HTML.note(str(error)))
+        rho = found.analysis.agreement.set_index("metric")["rho"]
+        columns[reference] = rho.rename(lambda name: name.removesuffix("@attacked"))
+        if rho.empty:
+            return str(HTML.no_reference(asked, REFERENCES[reference], reference))
+    table = pd.DataFrame(columns).sort_values("clean", ascending=False)
+    names = {name: REFERENCES[name] for name in columns}
+    said = _same_best({names[one]: table[one] for one in names}, _titles(comparison), "reference")
+    return _numbers(
+        table.rename(columns=names), comparison, said, names.get(comparison.view.reference)
+    )
+
+
+def _influence(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
+    """ρ when one model, or every model of one architecture, is left out."""
+    analysis = comparison.analysis
+    table = analysis.agreement.dropna(subset=["loo_rho_min"])
+    if table.empty:
+        return str(HTML.note("To leave one model out takes at least four that are ranked."))
+    left = analysis.backbones.pivot(index="metric", columns="left_out", values="rho")
+    axis = _tight(table["loo_rho_min"].min(), table["loo_rho_max"].max())
+    rows = []
+    for _, row in table.iterrows():
+        mark = Mark(value=row["rho"], low=row["loo_rho_min"], high=row["loo_rho_max"])
+        without = [number(left.loc[row["metric"]][name], 2) for name in left] if len(left) else []
+        ends = f"{number(row['loo_rho_min'], 2)} to {number(row['loo_rho_max'], 2)}"
+        rows.append(
+            [
+                row["title"],
+                (line([mark], axis), number(row["rho"], 2)),
+                ends,
+                str(row["loo_model_min"]),
+                *without,
+            ]
+        )
+    best = table.iloc[0]
+    said = (
+        f"Leave out any one model, and ρ of {best['title']} stays between "
+        f"{number(best['loo_rho_min'], 2)} and {number(best['loo_rho_max'], 2)}; "
+        f"{best['loo_model_min']} carries most of it."
+    )
+    heads = ["Metric", _axis_words(axis), "one left out", "least without"]
+    return str(
+        HTML.numbers(Grid(said=said, heads=[*heads, *(f"without {n}" for n in left)], rows=rows))
+    )
+
+
+def _differences(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
+    """The chosen metric against each other one."""
+    analysis, spec = comparison.analysis, comparison.spec(asked.metric)
+    if spec is None:
+        return str(HTML.note("No metric has scores yet."))
+    table = analysis.differences
+    own = table[(table["metric_a"] == spec.name) | (table["metric_b"] == spec.name)]
+    rows = []
+    for _, row in own.iterrows():
+        first = row["metric_a"] == spec.name
+        sign = 1 if first else -1
+        ends = sorted([sign * row["low"], sign * row["high"]])
+        why = reason(row["undefined"]) or reason(row["interval_undefined"])
+        rows.append(
+            [
+                str(row["title_b" if first else "title_a"]),
+                number(sign * row["difference"], 2),
+                why or interval(ends[0], ends[1]),
+                "–" if pd.isna(row["p"]) else p_value(row["p"]),
+                "–" if pd.isna(row["p_holm"]) else p_value(row["p_holm"]),
+            ]
+        )
+    sure = int((own["p_holm"] < 0.05).sum())
+    said = f"{spec.title} differs from {sure} of {counted(len(own), 'other metric')} for certain."
+    heads = [f"{spec.title} against", "difference of ρ", "95 %", "p", "p after Holm"]
+    return str(HTML.numbers(Grid(said=said, heads=heads, rows=rows)))
+
+
+def _images(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
+    """How well metrics tell single pictures apart."""
+    table = comparison.analysis.auc
+    pooled = table[table["scope"] == "pooled"].sort_values("auc", ascending=False)
+    if pooled.empty or pooled["auc"].isna().all():
+        why = [reason(why) for why in table["undefined"] if reason(why)]
+        return str(HTML.note(why[0] if why else "No metric gives a value to a single picture."))
+    scopes = list(dict.fromkeys(table["scope"]))
+    by_scope = table.pivot(index="metric", columns="scope", values="auc")
+    axis = (0.0, 1.0) if (pooled["low"] < 0.5).any() else (0.5, 1.0)
+    rows = [
+        [
+            row["title"],
+            (line([Mark(value=row["auc"], low=row["low"], high=row["high"])], axis), ""),
+            *(number(by_scope.loc[row["metric"]][scope], 2) for scope in scopes),
+        ]
+        for _, row in pooled.iterrows()
+    ]
+    best = pooled.iloc[0]
+    said = (
+        f"Of two pictures, one recognised and one not, {best['title']} tells which is which in "
+        f"{best['auc']:.0%} of pairs; a coin does in 50%."
+    )
+    return str(
+        HTML.numbers(
+            Grid(said=said, heads=["Metric", _axis_words(axis, "AUC"), *scopes], rows=rows)
+        )
+    )
+
+
+def _matrix(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
+    """How alike the rankings of metrics are."""
+    matrix = comparison.analysis.matrix
+    values = matrix.to_numpy()
+    shades = np.nan_to_num(np.clip((values - 0.5) / 0.5, 0, 1) * 100).round().astype(int)
+    cells = [
+        [(number(value, 2), int(shade)) for value, shade in zip(*row, strict=True)]
+        for row in zip(values, shades, strict=True)
+    ]
+    lines = list(zip(matrix.index, cells, strict=True))
+    return str(HTML.matrix(list(matrix.columns), lines))
+
+
+def _several(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
+    """The paper's Table 1 of the chosen studies, each under the rule its protocol fixed."""
+    studies = studies_of(context)
+    known = [study.id for study in studies]
+    wanted = [one for one in asked.several.split() if one in known] or [comparison.study.id]
+    reference = comparison.view.reference
+    found = [opened(context, study, reference=reference) for study in wanted]
+    bare = [one.study.name for one in found if not one.analysis.specs]
+    ranked = [one.analysis for one in found if one.analysis.specs]
+    table = html(tables.table1(ranked)) if ranked else ""
+    options = [(study.id, study.label, study.id in wanted) for study in studies]
+    return str(HTML.several(asked, options, table, bare, comparison.study.id))
+
+
+_VIEWS: dict[str, tuple[str, Callable[[ScienceContext, Comparison, Asked], str]]] = {
+    "rules": ("People's rule", _rules),
+    "reference": ("Reference image", _reference),
+    "influence": ("One left out", _influence),
+    "differences": ("Metric against metric", _differences),
+    "images": ("Single pictures", _images),
+    "matrix": ("Alike metrics", _matrix),
+    "several": ("Several studies", _several),
+}
+
+
+def _numbers(table: pd.DataFrame, comparison: Comparison, said: str, marked: str | None) -> str:
+    """A column a choice, a row a metric: a mark and its number."""
+    titles = _titles(comparison)
+    axis = axis_of(table.to_numpy().ravel().tolist())
+    rows: list[list[str | tuple[str, str]]] = []
+    for name, *values in table.itertuples():
+        drawn = [(line([Mark(value=float(rho))], axis), number(float(rho), 2)) for rho in values]
+        rows.append([titles.get(str(name), str(name)), *drawn])
+    columns = [str(column) for column in table]
+    at = columns.index(marked) + 1 if marked in columns else None
+    return str(HTML.numbers(Grid(said=said, heads=["Metric", *columns], rows=rows, marked=at)))
+
+
+def _same_best(columns: dict[str, pd.Series], titles: dict[str, str], what: str) -> str:
+    """Whether the same metric agrees best in every column, in a sentence."""
+    best = {
+        name: titles.get(str(rho.idxmax()), str(rho.idxmax()))
+        for name, rho in columns.items()
+        if rho.notna().any()
+    }
+    if not best:
+        return "No metric can be ranked yet."
+    if len(set(best.values())) == 1:
+        return f"Whichever {what} is chosen, {next(iter(best.values()))} agrees best."
+    told = "; ".join(f"{name}: {title}" for name, title in best.items())
+    return f"The best metric depends on the {what}. {told}."
+
+
+def _titles(comparison: Comparison) -> dict[str, str]:
+    return {spec.name: spec.title for spec in comparison.analysis.specs}
+
+
+def _tight(low: float, high: float) -> tuple[float, float]:
+    """A range around both in steps of a tenth."""
+    return math.floor(10 * low) / 10, math.ceil(10 * high) / 10
+
+
+def _axis_words(axis: tuple[float, float], name: str = "ρ") -> str:
+    return f"{name}, {axis[0]:g} to {axis[1]:g}".replace("-", "−")

@@ -1,0 +1,402 @@
+"""The tabs of Compare as HTML: the answer, disagreements, one metric, files."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from semsim.analysis.evidence import model_key
+from semsim.metrics import MetricSpec
+from semsim.metrics.provenance import is_control
+from semsim.reporting import figures, tables
+from semsim.reporting.answer import answer_of, remarks_of
+from semsim.reporting.gallery import METRIC_ONLY, PEOPLE_ONLY, Entry, entries
+from semsim.reporting.gallery import disagreements as differing
+from semsim.reporting.inline import Mark, Point, axis_of, line, plane, words_of_ends
+from semsim.reporting.methods import SIMULATED, warnings
+from semsim.reporting.model_figures import agreement_words, heading
+from semsim.reporting.notation import number, reason, target_text
+from semsim.ui import ScienceContext
+from semsim.ui.compare_asked import Asked
+from semsim.ui.compare_data import Comparison, is_import, model_choices, rows_of_model
+from semsim.ui.compare_files import address, made_address
+from semsim.ui.compare_jobs import made_file, made_job, missing_weights
+from semsim.ui.compare_originals import originals
+from semsim.ui.compare_view import HTML, image_source, job_facts, unavailable, weights
+
+_PAGE = 12  # pictures of a list on one page
+_MOST_POINTS = 2000  # drawn in a browser; more take long and hide each other
+_JITTER = 0.035  # of the share of votes, so that equal answers do not hide each other
+WAYS = {PEOPLE_ONLY: "missed", METRIC_ONLY: "alarms"}
+_SHOWN = {
+    "models": "Models",
+    "ranks": "Ranks",
+    "images": "Single images",
+    "originals": "Originals",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """Pictures of a reconstruction and what is said of it.
+
+    pictures: (name, address). model: "" where it goes without saying. verdict: (kind, words) of
+    those who voted, called `who`. facts: (name, words).
+    """
+
+    row: int
+    title: str
+    model: str
+    pictures: Sequence[tuple[str, str]]
+    who: str
+    verdict: tuple[str, str]
+    facts: Sequence[tuple[str, str]]
+
+
+def answer(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
+    """The sentence with the answer, every metric's agreement, and the chosen one beside it."""
+    analysis = comparison.analysis
+    chosen = comparison.spec(asked.metric)
+    table = analysis.agreement.sort_values("rho", ascending=False, kind="stable")
+    ceiling = analysis.ceiling
+    band = (_float(ceiling.rho_low), _float(ceiling.rho_high))
+    axis = axis_of([*table["rho_bw_low"], *table["rho"], band[0]])
+    rows = [_forest_row(row, axis, band) for _, row in table.iterrows()]
+    limit = _forest_ceiling(comparison, axis)
+    found = answer_of(analysis)
+    notes = [text for text in warnings(analysis, comparison.origin) if text != SIMULATED]
+    name = "" if chosen is None else chosen.name
+    return str(
+        HTML.answer(found, notes, rows, limit, axis, asked, name, side(context, comparison, asked))
+    )
+
+
+def _forest_row(row: pd.Series, axis: tuple[float, float], band: tuple[float, float]) -> object:
+    mark = Mark(value=row["rho"], low=row["rho_bw_low"], high=row["rho_bw_high"])
+    return {
+        **{"name": row["metric"], "title": row["title"], "control": is_control(row["metric"])},
+        "drawn": line([mark], axis, band),
+        **{"rho": number(row["rho"], 2), "tau": number(row["tau"], 2)},
+        "ends": words_of_ends(row["rho_bw_low"], row["rho_bw_high"]),
+        "why": reason(row["undefined"]) or "",
+    }
+
+
+def _forest_ceiling(comparison: Comparison, axis: tuple[float, float]) -> object:
+    """How well people agree among themselves, as a last row; None where nobody knows."""
+    found = comparison.analysis.ceiling
+    if found.rho is None:
+        return None
+    low, high = _float(found.rho_low), _float(found.rho_high)
+    mark = Mark(value=found.rho, low=low, high=high, kind="people")
+    return {
+        "drawn": line([mark], axis),
+        **{"rho": number(found.rho, 2), "tau": number(_float(found.tau), 2)},
+        **{"ends": words_of_ends(low, high), "why": ""},
+    }
+
+
+def side(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
+    """The chosen metric beside the answer: its models, and what must be known of it."""
+    spec = comparison.spec(asked.metric)
+    if spec is None:
+        return ""
+    drawn = _models_plane(comparison, spec, "")
+    said = remarks_of(comparison.analysis, spec)
+    return str(
+        HTML.side(spec.title, agreement_words(comparison.analysis, spec), drawn, said, asked)
+    )
+
+
+def disagreements(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
+    """Pictures that a metric and people judge most differently."""
+    return str(HTML.disagreements(grid(context, comparison, asked)))
+
+
+def grid(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
+    """The filters, and the pictures they leave."""
+    specs = [spec for spec in _ranked(comparison) if spec.per_image]
+    spec = _chosen(specs, asked.metric)
+    if spec is None:
+        return str(HTML.note("No metric gives a value to a single picture."))
+    if not comparison.has_images:
+        return str(HTML.note("The pictures of this study are not at hand, only its numbers."))
+    ways = differing(comparison.analysis, spec)
+    counts = {WAYS[way]: len(rows) for way, rows in ways.items()}
+    way = asked.way if asked.way in counts else max(counts, key=lambda one: (counts[one] > 0, one))
+    rows = next(rows for who, rows in ways.items() if WAYS[who] == way)
+    models = model_choices(comparison.analysis)
+    model = _kept(asked.model, models)
+    if model:
+        own = rows_of_model(comparison.images, model).index
+        rows = rows[rows["row"].isin(own)]
+    start = min(asked.start, max(0, len(rows) - 1) // _PAGE * _PAGE)
+    found = entries(comparison.analysis, rows.iloc[start : start + _PAGE])
+    cards = [
+        _card(
+            comparison,
+            entry.row,
+            [("metric", _standing(entry, rows))],
+        )
+        for entry in found
+    ]
+    return str(
+        HTML.grid(
+            cards,
+            asked,
+            {"spec": spec, "specs": specs, "way": way, "counts": counts},
+            {"models": models, "model": model},
+            {"start": start, "total": len(rows), "step": _PAGE},
+            comparison.study.simulated,
+        )
+    )
+
+
+def _standing(entry: Entry, rows: pd.DataFrame) -> str:
+    """The value of the metric, and of how many of the pictures it sees less."""
+    share = rows.loc[rows["row"] == entry.row, "metric_share"].iloc[0]
+    return f"{number(entry.value)}, above {share:.0%}"
+
+
+def pair(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
+    """One reconstruction, large, with what every metric says of it."""
+    images = comparison.images
+    if not asked.row.isdecimal() or int(asked.row) >= len(images):
+        return str(HTML.note("This picture is gone. Load the page again."))
+    row = int(asked.row)
+    values = [
+        (heading(spec), number(comparison.analysis.evidence.scores[spec.name][row]))
+        for spec in _ranked(comparison)
+        if spec.per_image
+    ]
+    image = images.iloc[row]
+    facts = [("target", target_text(image)), ("picture", str(image["image_id"]))]
+    return str(HTML.pair(_card(comparison, row, facts), values))
+
+
+def one_metric(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
+    """A metric's models, ranks, single images or originals, and pictures of the chosen model."""
+    spec = comparison.spec(asked.metric)
+    if spec is None:
+        return str(HTML.note("No metric has scores yet."))
+    shown = asked.shown if asked.shown in _SHOWN else "models"
+    if shown == "ranks":
+        drawn = _ranks(comparison, spec)
+    elif shown == "images":
+        drawn = _images_plane(comparison, spec)
+    elif shown == "originals":
+        drawn = originals(comparison, spec, asked.start)
+    else:
+        drawn = _models_plane(comparison, spec, _model_of(comparison, asked))
+    words = agreement_words(comparison.analysis, spec)
+    specs = _ranked(comparison)
+    beside = "" if shown == "originals" else pictures(context, comparison, asked)
+    return str(HTML.one_metric(asked, spec, specs, shown, _SHOWN.items(), words, drawn, beside))
+
+
+def pictures(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
+    """The pictures of the chosen model, or of the image that was pressed, page by page."""
+    spec = comparison.spec(asked.metric)
+    if not comparison.has_images:
+        return str(HTML.note("The pictures of this study are not at hand, only its numbers."))
+    models = model_choices(comparison.analysis)
+    model = _model_of(comparison, asked)
+    rows = rows_of_model(comparison.images, model).sort_values("image_id")
+    start = min(asked.start, max(0, len(rows) - 1) // _PAGE * _PAGE)
+    here = rows.iloc[start : start + _PAGE]
+    per_image = spec is not None and spec.per_image
+    cards = []
+    for row in here.index:
+        facts = []
+        if spec is not None and per_image:
+            value = comparison.analysis.evidence.scores[spec.name][row]
+            facts.append(("metric", number(value)))
+        cards.append(_card(comparison, int(row), facts, model_named=False))
+    target = target_text(rows.iloc[0]) if len(rows) else ""
+    pages = {"start": start, "total": len(rows), "step": _PAGE}
+    return str(HTML.pictures(cards, asked, models, model, target, pages))
+
+
+def files(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
+    """The report, everything at once, and every figure and table by itself."""
+    view, spec = comparison.view, comparison.spec(asked.metric)
+    metric = spec.name if spec is not None else None
+    drawn = (
+        [
+            (one.title, [(kind, address(view, one.name, kind, one.metric)) for kind in _DRAWN])
+            for one in (figures.figure(comparison.analysis, name, metric) for name in figures.NAMES)
+            if metric is not None
+        ]
+        if spec is not None and spec.per_image
+        else []
+    )
+    printed = [
+        (one.title, [(kind, address(view, one.name, kind)) for kind in ("csv", "tex", "md")])
+        for one in tables.tables(comparison.analysis)
+    ]
+    made_here = made(context, comparison, asked)
+    fetch = weights(context, missing_weights(context))
+    own = "" if is_import(asked.study) else asked.study  # scores are added to studies alone
+    return str(HTML.files(made_here, drawn, printed, unavailable(comparison), fetch, own))
+
+
+_DRAWN = ("png", "svg", "csv")  # what a figure can be had as
+
+
+def made(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
+    """The report and everything at once: asked for, being made, or there to be had."""
+    found: list[dict[str, Any]] = []
+    for what, (title, words) in _MADE.items():
+        job = made_job(context, comparison, what)
+        name = "" if job is None else made_file(job)
+        facts = {} if name else job_facts(job)
+        where = made_address(job.id, name) if job is not None and name else ""
+        found.append({"what": what, "title": title, "words": words, "job": facts, "address": where})
+    live = any(one["job"] and one["job"]["live"] for one in found)
+    return str(HTML.made(found, live))
+
+
+_MADE = {
+    "report": (
+        "Report",
+        "One HTML file with the answer, figures, tables, pictures and methods. It opens offline "
+        "and prints on A4.",
+    ),
+    "everything": (
+        "Everything",
+        "A ZIP with the report, each figure as PNG, SVG and CSV, each table as CSV, LaTeX and "
+        "Markdown.",
+    ),
+}
+
+
+def _models_plane(comparison: Comparison, spec: MetricSpec, model: str) -> str:
+    """A point a model: what the metric says of it against what people say."""
+    models = comparison.analysis.models
+    points = [
+        Point(
+            x=_float(row.get(spec.name)),
+            y=_float(row["human"]),
+            key=model_key(row),
+            tip=f"{row['label']}: {spec.title} {number(_float(row.get(spec.name)))}, "
+            f"people {number(row['human'], 2)}, target {target_text(row)}",
+            x_ends=(_float(row.get(f"{spec.name}:low")), _float(row.get(f"{spec.name}:high"))),
+            y_ends=(_float(row["human_low"]), _float(row["human_high"])),
+            chosen=model_key(row) == model,
+        )
+        for _, row in models.iterrows()
+    ]
+    title = f"Models by people and by {spec.title}"
+    return plane(points, f"{heading(spec)}, mean of a model", _people_axis(comparison), title, True)
+
+
+def _people_axis(comparison: Comparison) -> str:
+    who = "simulated voters" if comparison.study.simulated else "people"
+    return f"{who} recognise"
+
+
+def _images_plane(comparison: Comparison, spec: MetricSpec) -> str:
+    """A point a reconstruction with votes and a finite value, moved a little along the share."""
+    if not spec.per_image:
+        return str(HTML.note(f"{spec.title} judges whole sets, not single pictures."))
+    images = comparison.images
+    values = comparison.analysis.evidence.scores[spec.name]
+    rows = np.flatnonzero(images["share"].notna().to_numpy() & np.isfinite(values))
+    rng = np.random.default_rng(0)
+    if len(rows) > _MOST_POINTS:
+        rows = np.sort(rng.choice(rows, _MOST_POINTS, replace=False))
+    moved = rng.uniform(-_JITTER, _JITTER, len(rows))
+    points = [
+        Point(
+            x=float(values[row]),
+            y=float(images["share"].iloc[row] + by),
+            key=f"row:{row}",
+            tip=f"{images['class_name'].iloc[row]}, {images['model'].iloc[row]}: {spec.title} "
+            f"{number(values[row])}, {_verdict(images.iloc[row], True)[1]} recognised it",
+        )
+        for row, by in zip(rows, moved, strict=True)
+    ]
+    if not points:
+        return str(HTML.note("No reconstruction has both votes and a score yet."))
+    words = comparison.analysis.evidence.response_words
+    drawn = plane(points, heading(spec), words, f"Single images by people and {spec.title}", True)
+    total = int((images["share"].notna().to_numpy() & np.isfinite(values)).sum())
+    left = f"{len(rows):,} of {total:,} pictures, drawn at random." if total > len(rows) else ""
+    return drawn + (str(HTML.note(left)) if left else "")
+
+
+def _ranks(comparison: Comparison, spec: MetricSpec) -> str:
+    """The rank of each model by people and by the metric, with the range of both."""
+    table = comparison.analysis.stability
+    people = table[table["measure"] == "people"].sort_values("rank", kind="stable")
+    mine = table[table["measure"] == spec.name].set_index("model_key")
+    axis = (1.0, float(max(len(people), 2)))
+    targets = {model_key(row): target_text(row) for _, row in comparison.analysis.models.iterrows()}
+    rows = []
+    for _, row in people.iterrows():
+        own = mine.loc[row["model_key"]] if row["model_key"] in mine.index else None
+        marks = [Mark(value=row["rank"], low=row["low"], high=row["high"], kind="people")]
+        if own is not None:
+            marks.append(Mark(value=own["rank"], low=own["low"], high=own["high"]))
+        rows.append(
+            {
+                **{"key": row["model_key"], "label": row["label"], "drawn": line(marks, axis)},
+                "target": targets[row["model_key"]],
+                "people": number(row["rank"], 0),
+                "metric": "–" if own is None else number(own["rank"], 0),
+            }
+        )
+    return str(HTML.ranks(rows, spec.title, int(axis[1])))
+
+
+def _card(
+    comparison: Comparison, row: int, facts: Sequence[tuple[str, str]], model_named: bool = True
+) -> Card:
+    image = comparison.images.iloc[row]
+    return Card(
+        row=row,
+        title=str(image["class_name"]),
+        model=str(image["model"]) if model_named else "",
+        pictures=[(name, image_source(image[name])) for name in ("original", "reconstruction")],
+        who="program" if comparison.study.simulated else "people",
+        verdict=_verdict(image, comparison.study.simulated),
+        facts=facts,
+    )
+
+
+def _verdict(row: pd.Series, simulated: bool) -> tuple[str, str]:
+    """Which side a reconstruction is on, and how many recognised it, such as "4 of 5"."""
+    if row["n_votes"] == 0:
+        return "open", "no votes yet"
+    words = row.get("said", f"{int(row['n_recognised'])} of {int(row['n_votes'])}")
+    if simulated:  # a program is no witness of what leaks
+        return "open", str(words)
+    shown = row.get("side", row["share"])
+    return ("leaked" if shown > 0.5 else "private" if shown < 0.5 else "open"), str(words)
+
+
+def _ranked(comparison: Comparison) -> list[MetricSpec]:
+    return figures.by_agreement(comparison.analysis)
+
+
+def _chosen(specs: Sequence[MetricSpec], name: str) -> MetricSpec | None:
+    return next((spec for spec in specs if spec.name == name), specs[0] if specs else None)
+
+
+def _model_of(comparison: Comparison, asked: Asked) -> str:
+    """The chosen model, else the one of which people recognise most."""
+    models = comparison.analysis.models
+    ordered = models.sort_values("human", ascending=False, kind="stable")
+    best = model_key(ordered.iloc[0]) if len(ordered) else ""
+    return _kept(asked.model, model_choices(comparison.analysis)) or best
+
+
+def _kept(value: str, choices: Sequence[tuple[str, str]]) -> str:
+    return value if value in {choice for _, choice in choices} else ""
+
+
+def _float(value: Any) -> float:
+    return math.nan if value is None or pd.isna(value) else float(value)

@@ -1,0 +1,152 @@
+"""What the four pages of the attack lab share: a form of plain HTML, and the routes behind it."""
+
+import html
+import re
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from fastapi import APIRouter
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
+
+from semsim.datasets import DATASETS
+from semsim.datasets.fetch_job import KIND, FetchOrder, fetch_order, fetchable, queue_fetch
+from semsim.errors import SemsimError
+from semsim.jobs import folders as jobs
+from semsim.judges.judge_card import tested
+from semsim.judges.shelf import judges
+from semsim.kept.places import files_of
+from semsim.ui import ScienceContext, plain_words
+from semsim.ui.markup import pieces, rooted
+from semsim.ui.settings_form import plugin_settings
+
+FOLDER = "/studio/lab-files"
+_SCRIPT = files_of("semsim.ui") / "html/lab.js"
+_HTML = pieces("lab.html")
+_READ = "async (answer, ...others) => (await import('{folder}/lab.js')).read('{name}', ...others)"
+_LISTED = (
+    plain_words.PICTURES,
+    plain_words.ARCHITECTURES,
+    plain_words.ATTACK_CHOICES,
+    plain_words.SPLIT_NETWORK_CHOICES,
+    plain_words.SPLIT_DEFENCE_CHOICES,
+    plain_words.LEAK_ATTACKS,
+)
+
+
+def form(name: str, inside: str) -> tuple[gr.HTML, gr.Textbox, str]:
+    """A form laid out where the caller stands, what its answer comes in by, and the `js` for that.
+
+    Give an event the second as its first input and the third as its `js`; `Given.of` reads it.
+    """
+    held = bound(f"{name}-form", framed(name, inside))
+    answer = gr.Textbox(visible=False)
+    return held, answer, _READ.format(folder=rooted(FOLDER), name=name)
+
+
+def head(title: str, words: str) -> gr.HTML:
+    """The head of a page, and what it is for in a sentence; a word in [[ ]] is explained."""
+    said = re.sub(r"\[\[(.+?)\]\]", r'<span data-term="\1">\1</span>', words)
+    value = f"<h1>{title}</h1><p>{said}</p>"
+    return gr.HTML(value, elem_classes="lab-head", apply_default_css=False, padding=False)
+
+
+def bound(elem_id: str, value: str) -> gr.HTML:
+    """HTML that the script of the forms listens on."""
+    return gr.HTML(
+        value,
+        elem_id=elem_id,
+        elem_classes="lab-form",
+        apply_default_css=False,
+        padding=False,
+        js_on_load=f"import('{rooted(FOLDER)}/lab.js').then((lab) => lab.bind(element))",
+    )
+
+
+def framed(name: str, inside: str) -> str:
+    """The value of a form's component."""
+    return f'<div data-form="{html.escape(name)}">{inside}</div>'
+
+
+def absent() -> dict[str, str]:
+    """Why a data set cannot be chosen, by name: its files are not on this machine."""
+    return {name: why for name, why in reasons().items() if why}
+
+
+def reasons() -> dict[str, str]:
+    """Why each data set that has to be fetched cannot be chosen; "" where it can."""
+    return {
+        name: "" if one.present() else f"Not on this machine ({_size(one)})."
+        for name, one in fetchable().items()
+    }
+
+
+def _size(data: Any) -> str:
+    return str(type(data).about).rpartition(", ")[2]
+
+
+def router(context: ScienceContext) -> APIRouter:
+    """The script of the forms, the settings of plug-ins, and the fetching of data sets."""
+    routes = APIRouter(prefix=FOLDER)
+    root = context.data / "jobs"
+
+    @routes.get("/lab.js")
+    def script() -> Response:
+        return FileResponse(_SCRIPT, headers={"Cache-Control": "no-cache"})
+
+    @routes.get("/now")
+    def now() -> Response:
+        return JSONResponse({"absent": absent(), "judges": judge_choices(context.checkpoints)})
+
+    @routes.get("/settings")
+    def settings(list: str, item: str, preset: str = "") -> Response:
+        try:
+            found = plugin_settings(list, item, preset)
+        except SemsimError as error:
+            return PlainTextResponse(str(error), status_code=404)
+        return HTMLResponse(str(_HTML.plugin(list, item, title_of(item), found)))
+
+    @routes.get("/fetch/{name}")
+    def fetching(name: str) -> Response:
+        return JSONResponse(_told(name, root))
+
+    @routes.post("/fetch/{name}")
+    def fetch(name: str) -> Response:
+        try:
+            job = queue_fetch(FetchOrder(name=name), root)
+        except SemsimError as error:
+            return JSONResponse({"there": False, "live": False, "words": str(error)})
+        if jobs.state(job) is jobs.JobState.QUEUED:
+            jobs.start(job)
+        return JSONResponse(_told(name, root))
+
+    return routes
+
+
+def judge_choices(checkpoints: Path) -> list[tuple[str, str]]:
+    """No judge first, then each with what it is of and how good it is on spoilt pictures."""
+    known = {name: facts for name, facts in judges(checkpoints).items() if facts}
+    return [
+        ("", "None: random word lists"),
+        *((name, f"{name}: {one['dataset']['name']}, {tested(one['degraded'])}")
+          for name, one in known.items()),
+    ]  # fmt: skip
+
+
+def title_of(item: str) -> str:
+    """What a form calls something that can be chosen."""
+    known = {choice.item: choice.title for choices in _LISTED for choice in choices}
+    return known.get(item, item)
+
+
+def _told(name: str, root: Path) -> dict[str, Any]:
+    if name in DATASETS and name not in absent():
+        return {"there": True, "live": False, "words": ""}
+    found = [job for job in jobs.list_jobs(root, KIND) if fetch_order(job).name == name]
+    if not found:
+        return {"there": False, "live": False, "words": "It is not being fetched."}
+    job = found[0]
+    if jobs.state(job) in jobs.LIVE:
+        return {"there": False, "live": True, "words": "Being fetched; this page may be left."}
+    why = jobs.error_text(job).split("\n\n", 1)[0] or "The fetching was stopped."
+    return {"there": False, "live": False, "words": why}

@@ -1,0 +1,345 @@
+"""What the page Pictures browses: the sets there are, what is in them, which may go."""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import pandas as pd
+
+from semsim.errors import DataError, WeightsError
+from semsim.importers.import_folder import list_imports
+from semsim.judges.shelf import check_classes, classes_of, judge_path, judges
+from semsim.sets.format import ATTACKED, MANIFEST, RUN
+from semsim.sets.reader import ReconstructionSet, read_set, set_folders
+from semsim.sets.strip import spread, strip
+from semsim.ui import ScienceContext
+from semsim.ui.answers import GoneError
+from semsim.words import counted, words_of_test
+
+KINDS = ("original", "attacked", "reconstruction")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shelved:
+    """A set where it lies. built_in: it came with the product. problem: why it cannot be read."""
+
+    key: str
+    folder: Path
+    built_in: bool
+    changed: int
+    found: ReconstructionSet | None = None
+    problem: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.folder.name if self.found is None else str(self.found.run.get("name", ""))
+
+    @property
+    def model(self) -> str:
+        return "" if self.found is None else self.found.model
+
+    @property
+    def dataset(self) -> str:
+        return self._named("dataset")
+
+    @property
+    def attack(self) -> str:
+        return self._named("attack")
+
+    @property
+    def target(self) -> str:
+        """How good the attacked model was, in words; nothing where nobody kept it."""
+        known = None if self.found is None else self.found.run.get("target")
+        return words_of_test(known) if known else ""
+
+    @property
+    def at_chance(self) -> bool:
+        """Whether the attacked model was no better than guessing."""
+        target = {} if self.found is None else self.found.run.get("target")
+        return isinstance(target, Mapping) and target.get("at_chance") is True
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """Those of its manifest whose attack succeeded; none of a set that cannot be read."""
+        return pd.DataFrame() if self.found is None else self.found.pairs
+
+    @property
+    def said(self) -> str:
+        """How many pairs, and how many attacks failed."""
+        if self.found is None:
+            return self.problem
+        status = self.found.manifest["status"]
+        failed = int((status != "ok").sum())
+        lost = f", {failed} failed" if failed else ""
+        return counted(len(status) - failed, "pair") + lost
+
+    @cached_property
+    def classes(self) -> list[str]:
+        """Those that its pictures show, in order."""
+        return [] if self.found is None else sorted({*self.pairs["class_name"].map(str)})
+
+    def _named(self, entry: str) -> str:
+        value = None if self.found is None else self.found.run.get(entry)
+        return str(value.get("name", "")) if isinstance(value, Mapping) else str(value or "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """Which sets a page shows; "" for all. own: "own" or "built in"."""
+
+    dataset: str = ""
+    model: str = ""
+    attack: str = ""
+    own: str = ""
+
+    def wants(self, one: Shelved) -> bool:
+        """Whether a set is one of them."""
+        asked = ((self.dataset, one.dataset), (self.model, one.model), (self.attack, one.attack))
+        own = "built in" if one.built_in else "own"
+        return all(want in ("", has) for want, has in (*asked, (self.own, own)))
+
+
+def shelf(context: ScienceContext) -> list[Shelved]:
+    """All sets, one's own and the newest first, then those that came with the product."""
+    own = _below([context.data / "runs"], built_in=False)
+    return [*sorted(own, key=lambda one: -one.changed), *_below(context.built_in, built_in=True)]
+
+
+def _below(roots: Sequence[Path], *, built_in: bool) -> list[Shelved]:
+    return [_shelved(folder, _changed(folder), built_in) for folder in set_folders(roots)]
+
+
+def _changed(folder: Path) -> int:
+    times = [
+        os.stat(folder / name).st_mtime_ns for name in (RUN, MANIFEST) if (folder / name).exists()
+    ]
+    return max(times, default=0)
+
+
+@lru_cache(maxsize=512)
+def _shelved(folder: Path, changed: int, built_in: bool) -> Shelved:
+    key = hashlib.sha256(str(folder).encode()).hexdigest()[:20]
+    facts: dict[str, Any] = {"key": key, "folder": folder, "built_in": built_in, "changed": changed}
+    try:
+        return Shelved(found=read_set(folder), **facts)
+    except DataError as error:
+        return Shelved(problem=str(error), **facts)
+
+
+def find_shelved(context: ScienceContext, key: str) -> Shelved:
+    """The set with this key; `DataError` where it is gone."""
+    for one in shelf(context):
+        if one.key == key:
+            return one
+    raise GoneError("This set is gone. Load the page again.")
+
+
+@lru_cache(maxsize=256)
+def strip_of(one: Shelved) -> bytes:
+    """A PNG file of a few pairs of a set; `DataError` where none can be read."""
+    if one.found is None:
+        raise DataError(one.problem)
+    pairs = one.pairs
+    places = [pairs.iloc[place] for place in spread(len(pairs))]
+    return strip([(Path(row["original"]), Path(row["reconstruction"])) for row in places])
+
+
+def shown_classes(one: Shelved) -> list[str]:
+    """What the pairs of its strip show."""
+    if one.found is None:
+        return []
+    pairs = one.pairs
+    return [str(pairs.iloc[place]["class_name"]) for place in spread(len(pairs))]
+
+
+def picture_file(one: Shelved, row: int, kind: str) -> Path:
+    """The file of a picture of a set, by its place among the pairs; `DataError` for none."""
+    if one.found is None:
+        raise DataError(one.problem)
+    pairs = one.pairs
+    path = pairs.iloc[row][kind] if kind in KINDS and 0 <= row < len(pairs) else None
+    if path is None or not Path(path).resolve().is_relative_to(one.folder):
+        raise GoneError("There is no such picture.")
+    return Path(path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A pair on the page of a set. attacked: whether what was attacked is another picture."""
+
+    row: int
+    image_id: str
+    class_name: str
+    attacked: bool
+    notes: str
+
+
+def pairs_of(one: Shelved, class_name: str = "") -> list[Shown]:
+    """The pairs of a set, of one class or of all, in order of class."""
+    if one.found is None:
+        raise DataError(one.problem)
+    pairs = one.pairs
+    rows = [
+        Shown(
+            row=place,
+            image_id=str(row["image_id"]),
+            class_name=str(row["class_name"]),
+            attacked=row[ATTACKED] is not None and row[ATTACKED] != row["original"],
+            notes=_notes({str(name): value for name, value in row.items()}),
+        )
+        for place, row in enumerate(pairs.to_dict("records"))
+        if class_name in ("", str(row["class_name"]))
+    ]
+    return sorted(rows, key=lambda shown: (shown.class_name, shown.image_id))
+
+
+def _notes(row: Mapping[str, Any]) -> str:
+    """What an attack said of its picture."""
+    if row.get("blown_up") is True:
+        return "the solution left the range of pictures"
+    return "no closer than a grey picture" if row.get("worse_than_grey") is True else ""
+
+
+def facts_of(one: Shelved) -> list[tuple[str, str]]:
+    """What is known of a run, as the page of a set lists it."""
+    if one.found is None:
+        return []
+    run = one.found.run
+    target, brought = _mapping(run.get("target")), _mapping(run.get("import"))
+    size = _mapping(run.get("dataset")).get("size")
+    facts = [
+        ("Model", one.model),
+        ("Accuracy of the model", one.target),
+        ("Trained with", _plugin(target.get("strategy"))),
+        ("Attack", _plugin(run.get("attack"))),
+        ("Data set", one.dataset),
+        ("Size", f"{size[1]}×{size[0]} pixels" if _is_size(size) else ""),
+        ("Seed", str(run.get("seed", ""))),
+        ("Judge of the lists", str(_mapping(run.get("predictor")).get("name", ""))),
+        ("Brought in from", _origin(brought)),
+        ("Computed in", f"{run['seconds']:g} s" if isinstance(run.get("seconds"), float) else ""),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _is_size(value: Any) -> TypeGuard[list[int]]:
+    return isinstance(value, list) and len(value) == 2
+
+
+def _plugin(record: Any) -> str:
+    """A name and its settings, as people write them."""
+    known = _mapping(record)
+    settings = _mapping(known.get("settings"))
+    told = ", ".join(f"{name} {value}" for name, value in settings.items() if value not in ("", 0))
+    return " · ".join(part for part in (str(known.get("name", "")), told) if part)
+
+
+def _origin(brought: Mapping[str, Any]) -> str:
+    if not brought:
+        return ""
+    return f"{brought.get('source', '')}, read as {brought.get('kind', '')}"
+
+
+def why_kept(context: ScienceContext, one: Shelved) -> str:
+    """Why a set cannot be deleted; "" where it can."""
+    if one.built_in:
+        return "It came with SemSim Studio: its examples and tests are made of it."
+    studies = context.used_by(one.folder)
+    if studies:
+        names = ", ".join(studies)
+        return f"{counted(len(studies), 'study', 'studies')} asked people about it: {names}."
+    for folder, found in list_imports(context.data / "imports").items():
+        if folder.name == one.folder.parent.name and found.problem is None:
+            return (
+                f"The votes that were brought in with it, {found.name}, are about its pictures. "
+                "Delete them on the page Pictures first."
+            )
+    return ""
+
+
+def delete(context: ScienceContext, key: str, typed: str) -> str:
+    """Delete the set with this key, and its import where nothing is left of it; returns its name.
+
+    typed: its name, as whoever wants it gone has typed it. Raises `DataError` where it may not go.
+    """
+    one = find_shelved(context, key)
+    why = why_kept(context, one)
+    if why:
+        raise DataError(f"{one.name} stays. {why}")
+    if typed.strip() != one.name:
+        raise DataError(f"To delete the set, type its name: {one.name}.")
+    shutil.rmtree(one.folder)
+    above = one.folder.parent
+    left = [path for path in above.iterdir() if path.is_dir()]
+    if above.parent == (context.data / "runs").resolve() and not left:
+        shutil.rmtree(above)
+    return one.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Brought:
+    """Votes from elsewhere. key: name of their folder. n: how many, as their import says."""
+
+    key: str
+    name: str
+    n: int
+    problem: str
+
+
+def brought_votes(context: ScienceContext) -> list[Brought]:
+    """The imports that hold votes, by name."""
+    return [
+        Brought(
+            key=folder.name,
+            name=found.name,
+            n=int(_mapping(found.record.get("counts")).get("votes", 0)),
+            problem=found.problem or "",
+        )
+        for folder, found in list_imports(context.data / "imports").items()
+    ]
+
+
+def delete_votes(context: ScienceContext, key: str, typed: str) -> str:
+    """Delete imported votes; the pictures that came with them stay. Returns their name."""
+    one = next((one for one in brought_votes(context) if one.key == key), None)
+    if one is None:
+        raise GoneError("These votes are gone. Load the page again.")
+    if typed.strip() != one.name:
+        raise DataError(f"To delete the votes, type their name: {one.name}.")
+    shutil.rmtree(context.data / "imports" / one.key)
+    return one.name
+
+
+def same_originals(context: ScienceContext, dataset: str, class_name: str) -> dict[str, list[Any]]:
+    """By original of a class, every set of a data set that has it, with the row of its pair."""
+    found: dict[str, list[Any]] = {}
+    for one in shelf(context):
+        if one.found is None or one.dataset != dataset:
+            continue
+        for shown in pairs_of(one, class_name):
+            found.setdefault(shown.image_id, []).append((one, shown))
+    return dict(sorted(found.items()))
+
+
+def judge_choices(context: ScienceContext, plan: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Each trained judge, and why it cannot read what a plan has found; "" where it can."""
+    return [(name, _why_not(context, name, plan)) for name in judges(context.checkpoints)]
+
+
+def _why_not(context: ScienceContext, name: str, plan: Mapping[str, Any]) -> str:
+    try:
+        known = classes_of(judge_path(name, context.checkpoints))
+        for one in plan["sets"]:
+            check_classes(known, name, one["classes"], "What was found")
+    except (DataError, WeightsError) as error:
+        return str(error)
+    return ""

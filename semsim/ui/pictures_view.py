@@ -1,0 +1,238 @@
+"""The page Pictures as HTML, and what is said of a plan before anything is kept."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+
+from semsim.errors import DataError
+from semsim.importers.archives import READ
+from semsim.importers.class_names import UNKNOWN
+from semsim.importers.import_folder import places_of
+from semsim.importers.import_job import KEEP, ImportOrder, tasks_for
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job, JobState
+from semsim.ui import ScienceContext, pictures_data
+from semsim.ui.jobpanel import job_html, when
+from semsim.ui.markup import pieces, rooted
+from semsim.ui.pictures_data import Brought, Shelved, Wanted
+from semsim.words import agreeing, counted
+
+_HTML = pieces("pictures.html")
+_SETS, _PAIRS = 6, 12  # on a page
+
+
+def trouble(text: str) -> str:
+    """A page that says what is wrong."""
+    return str(_HTML.trouble(text))
+
+
+def home(
+    context: ScienceContext,
+    wanted: Wanted,
+    page: int,
+    waiting: Sequence[tuple[Job, ImportOrder]],
+    kept: tuple[str, str],
+) -> str:
+    """What is there, a page of it, and where one's own pictures come in.
+
+    waiting: looks that nobody has kept yet. kept: name and task of what was kept just now.
+    """
+    every, brought = pictures_data.shelf(context), pictures_data.brought_votes(context)
+    chosen = [one for one in every if wanted.wants(one)]
+    page, last, shown = _paged(chosen, page, _SETS)
+    asked = {name: value for name, value in asdict(wanted).items() if value}
+    return str(
+        _HTML.home(
+            _lead(every),
+            sorted(READ),
+            [_waiting(job, order) for job, order in waiting],
+            [_card(one) for one in shown],
+            _choices(every, wanted) if every else {},
+            wanted,
+            rooted(f"/studio/pictures?{urlencode(asked)}{'&' if asked else ''}"),
+            page,
+            last,
+            _kept(every, brought, *kept),
+            brought,
+        )
+    )
+
+
+def _kept(
+    every: Sequence[Shelved], brought: Sequence[Brought], name: str, task: str
+) -> dict[str, Any]:
+    """What was kept just now and where one goes on with it; nothing where that is not there."""
+    sets = any(one.folder.parent.name == name for one in every)
+    votes = any(one.key == name for one in brought)
+    there = {"name": name, "study": study_address(name, task) if sets else "", "votes": votes}
+    return there if sets or votes else {}
+
+
+def _waiting(job: Job, order: ImportOrder) -> dict[str, str]:
+    looked = jobs.state(job) not in jobs.LIVE
+    words = "Not kept yet:" if looked else "At work on"
+    return {"id": job.id, "name": order.name, "when": when(job.created), "words": words}
+
+
+def study_address(name: str, task: str) -> str:
+    """Where a new study of the sets of an import is made."""
+    asked = {"sets": name, "task": task}
+    given = {key: value for key, value in asked.items() if value}
+    return rooted(f"/studio/new?{urlencode(given)}")
+
+
+def _lead(every: Sequence[Shelved]) -> str:
+    own = sum(not one.built_in for one in every)
+    pairs = sum(len(one.pairs) for one in every)
+    built_in = len(every) - own
+    return (
+        f"{counted(pairs, 'reconstruction')} in {counted(len(every), 'set')}: "
+        f"{own} of your own, {built_in} built in."
+    )
+
+
+def _card(one: Shelved) -> dict[str, Any]:
+    names = ("key", "name", "problem", "changed", "said", "dataset", "attack", "target")
+    facts = {name: getattr(one, name) for name in (*names, "at_chance", "built_in")}
+    return {**facts, "shown": pictures_data.shown_classes(one)}
+
+
+def _choices(every: Sequence[Shelved], wanted: Wanted) -> dict[str, list[str]]:
+    names = ("dataset", "model", "attack")
+    found = {name: sorted({getattr(one, name) for one in every} - {""}) for name in names}
+    of_set = [one for one in every if one.dataset == wanted.dataset]
+    classes = sorted({name for one in of_set for name in one.classes})
+    return {**found, "own": ["own", "built in"], "classes": classes}
+
+
+def _paged(every: Sequence[Any], page: int, most: int) -> tuple[int, int, Sequence[Any]]:
+    """The page that is shown, the last one, and what is on it."""
+    last = max(1, -(-len(every) // most))
+    page = min(max(page, 1), last)
+    return page, last, every[(page - 1) * most : page * most]
+
+
+def one_set(context: ScienceContext, key: str, class_name: str, page: int) -> str:
+    """One set: its pairs by class, the facts of its run, and whether it may go."""
+    one = pictures_data.find_shelved(context, key)
+    page, last, shown = _paged(pictures_data.pairs_of(one, class_name), page, _PAIRS)
+    asked = f"name={class_name}&" if class_name else ""
+    return str(
+        _HTML.one_set(
+            one,
+            f"{one.said}: the originals, and what an attack got back from the model.",
+            pictures_data.facts_of(one),
+            one.classes,
+            class_name,
+            shown,
+            rooted(f"/studio/pictures/set/{key}?{asked}"),
+            page,
+            last,
+            pictures_data.why_kept(context, one),
+            rooted(f"/studio/new?{urlencode({'set': str(one.folder)})}"),
+        )
+    )
+
+
+def one_class(context: ScienceContext, dataset: str, class_name: str, page: int) -> str:
+    """What every set of a data set has of a class, an original a page."""
+    found = pictures_data.same_originals(context, dataset, class_name)
+    if not found:
+        raise DataError(f"No set of {dataset} shows {class_name}.")
+    page, last, ((image_id, shown),) = _paged([*found.items()], page, 1)
+    asked = urlencode({"dataset": dataset, "name": class_name})
+    return str(
+        _HTML.one_class(
+            dataset,
+            class_name,
+            f"{image_id}: what {counted(len(shown), 'attack')} made of it.",
+            image_id,
+            shown,
+            rooted(f"/studio/pictures/class?{asked}&"),
+            page,
+            last,
+        )
+    )
+
+
+def plan(context: ScienceContext, job: Job) -> str:
+    """What was found in files, or how far the looking is, or what went wrong."""
+    state = jobs.state(job)
+    if state is not JobState.DONE or job.kind == KEEP:
+        failed = state is JobState.FAILED and job.kind != KEEP
+        live = state in jobs.LIVE
+        return str(
+            _HTML.watching(job.title, job.id, Markup(job_html(job)), live, sorted(READ), failed)
+        )
+    found = jobs.result(job)
+    tasks = tasks_for(found)
+    return str(
+        _HTML.plan(
+            job.id,
+            found,
+            _plan_lead(found),
+            _free_name(context, found["name"]),
+            found["sets"],
+            _checks(found),
+            pictures_data.judge_choices(context, found),
+            tasks,
+            "recognition" if not tasks["recognition"] else "pair",
+            sorted(READ),
+        )
+    )
+
+
+def _free_name(context: ScienceContext, name: str) -> str:
+    """`name`, with a number behind it where it is taken."""
+    for number in range(1, 1000):
+        free = name if number == 1 else f"{name}-{number}"
+        places = places_of(free, context.data)
+        if not (places.sets.exists() or places.tables.exists()):
+            return free
+    return ""
+
+
+def _plan_lead(plan: Mapping[str, Any]) -> str:
+    sets, human = plan["sets"], plan["human"]
+    pairs, said = sum(one["pairs"] for one in sets), []
+    if sets:
+        attacks = len({one["attack"] for one in sets})
+        where = f"{counted(len(sets), 'set')} by {counted(attacks, 'attack')}"
+        said.append(f"{counted(pairs, 'pair')} in {where}")
+    if human and human["votes"]:
+        said.append(
+            f"{counted(human['votes'], 'vote')} of {counted(human['people'], 'person', 'people')}"
+        )
+    if human and human["scores"]:
+        said.append(f"scores of {', '.join(human['scores'])}")
+    return f"{'; '.join(said) or 'Labels'}. Nothing is kept yet."
+
+
+def _checks(plan: Mapping[str, Any]) -> list[tuple[bool, str]]:
+    """Whether sizes and classes are as they should be, as (yes or no, sentence)."""
+    sets = plan["sets"]
+    told = [(True, note) for note in plan["notes"]]
+    if not sets:
+        return told
+    sizes = sorted({(one["size"][1], one["size"][0]) for one in sets})
+    sides = ", ".join(f"{width}×{height}" for width, height in sizes)
+    whole = len(sizes) == 1
+    told.append((whole, f"All pictures are {sides} pixels." if whole else f"Sizes: {sides}."))
+    lacking = sum(one["lacking"] for one in sets)
+    if lacking:
+        told.append((False, f"{counted(lacking, 'pair')} cannot be used: see what is left out."))
+    classes = sorted({name for one in sets for name in one["classes"]} - {UNKNOWN})
+    unnamed = sum(one["unnamed"] for one in sets)
+    some = ", ".join(classes[:8]) + (" …" if len(classes) > 8 else ".")
+    if classes:
+        told.append((True, f"{counted(len(classes), 'class', 'classes')}: {some}"))
+    if unnamed:
+        has = agreeing(unnamed, "has", "have")
+        told.append((False, f"{counted(unnamed, 'picture')} {has} no class."))
+    attacked = sum(one["attacked"] for one in sets)
+    if attacked:
+        told.append((True, f"{attacked} come with what was really attacked."))
+    return told

@@ -1,0 +1,226 @@
+"""Settings as fields of a form: what a dataclass says of itself, and a form's answer read back.
+
+A field's words are those in its metadata, see `semsim.registry.setting`; where it has none, those
+that the docstring of its class has after its name. Nothing here needs Gradio, torch or a plug-in
+that is only listed: what a plug-in says is asked for by name, in the process beside this one.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields, replace
+from functools import lru_cache
+from inspect import cleandoc
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from semsim.attacks.as_text import presets
+from semsim.errors import SettingsError
+from semsim.grid.apart import apart
+from semsim.registry import read_plugin
+from semsim.ui.plain_words import LISTS
+
+T = TypeVar("T")
+# What fields of many plug-ins are called where they do not say.
+_CALLED = {
+    "lr": "Step size",
+    "tv": "Weight of smoothness",
+    "h": "First cut h",
+    "t": "Second cut t",
+    "until": "Stop at accuracy",
+    "root": "Folder",
+    "batch_norm": "Batch norm",
+}
+_BARRED = re.compile(r"[,;\n]")  # they part settings from one another
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One field of a form. kind: whole, number, yes, choice or text. value: what it begins with."""
+
+    name: str
+    label: str
+    text: str
+    kind: str
+    value: str
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What came in. fields: by name. lists: of each list what is chosen, with changed settings."""
+
+    fields: Mapping[str, Any]
+    lists: Mapping[str, Mapping[str, Mapping[str, str]]]
+
+    @classmethod
+    def of(cls, text: str | None) -> "Given":
+        """What the script of the form sends; `SettingsError` for anything else."""
+        try:
+            found = json.loads(text or "")
+            return cls(
+                fields=dict(found["fields"]),
+                lists={
+                    name: {
+                        item: {key: str(value) for key, value in changed.items()}
+                        for item, changed in chosen.items()
+                    }
+                    for name, chosen in found["lists"].items()
+                },
+            )
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise SettingsError("The form came back empty; reload the page.") from None
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """What is chosen in a list, each as `read_plugin` takes it."""
+        return tuple(_with(item, changed) for item, changed in self.lists.get(name, {}).items())
+
+    def whole(self, name: str, called: str) -> int:
+        """A field that holds a whole number; `SettingsError` in its own words where it does not."""
+        return int(_number(self.fields.get(name), called, whole=True))
+
+    def text(self, name: str) -> str:
+        """A field that holds text."""
+        return str(self.fields.get(name) or "").strip()
+
+    def whole_numbers(self, name: str, called: str) -> tuple[int, ...]:
+        """A field that holds whole numbers with blanks between them."""
+        parts = self.text(name).replace(",", " ").split()
+        return tuple(int(_number(part, called, whole=True)) for part in parts)
+
+
+def settings_of(made: Any, names: Iterable[str] = ()) -> tuple[Setting, ...]:
+    """A dataclass, or what one is made with, as fields; `names`: these, in this order."""
+    kind = made if isinstance(made, type) else type(made)
+    hints, said = get_type_hints(kind), _said(kind)
+    known = {one.name: one for one in fields(kind)}
+    return tuple(
+        _setting(known[name], hints[name], said, getattr(made, name, known[name].default))
+        for name in names or known
+    )
+
+
+def plugin_settings(listed: str, item: str, preset: str = "") -> tuple[Setting, ...]:
+    """The settings of a plug-in that a list offers as `item`, as "cnn4:width=16".
+
+    preset: of attacks, where they have it. Raises `SemsimError` for no such list or plug-in.
+    """
+    return _plugin_settings(listed, item, preset)
+
+
+@lru_cache(maxsize=256)
+def _plugin_settings(listed: str, item: str, preset: str) -> tuple[Setting, ...]:
+    if listed not in LISTS:
+        raise SettingsError(f"There is no list {listed!r}.")
+    found: tuple[Setting, ...] = apart(f"{__name__}:told", listed, item, preset)
+    return found
+
+
+def told(listed: str, item: str, preset: str) -> tuple[Setting, ...]:
+    """What `plugin_settings` asks for where plug-ins can be imported."""
+    registry = LISTS[listed]
+    plugin = read_plugin(registry, item)
+    given = {**presets(plugin.name).get(preset, {}), **plugin.settings}
+    return tuple(
+        replace(one, value=_spelt(given[one.name])) if one.name in given else one
+        for one in settings_of(registry[plugin.name])
+    )
+
+
+def changed(settings: T, given: Mapping[str, Any], prefix: str = "") -> T:
+    """`settings` with what a form holds under its fields' names, after `prefix`, in their place.
+
+    Raises `SettingsError` in the form's words where a value is missing or of another kind.
+    """
+    known = {one.name: one for one in settings_of(settings)}
+    new = {
+        name: _value(known[name], given[prefix + name]) for name in known if prefix + name in given
+    }
+    return replace(settings, **new)  # type: ignore[type-var]  # a dataclass, as `fields` asks
+
+
+def _value(one: Setting, value: Any) -> Any:
+    if one.kind == "yes":
+        return value in (True, "true")
+    if one.kind in ("whole", "number"):
+        return _number(value, one.label, whole=one.kind == "whole")
+    text = str(value or "").strip()
+    if not text and one.value:
+        raise SettingsError(f"{one.label} is empty; give a value.")
+    return text
+
+
+def _number(value: Any, called: str, whole: bool) -> int | float:
+    text = str("" if value is None else value).strip()
+    if not text:
+        raise SettingsError(f"{called} is empty; give a number.")
+    try:
+        found = float(text)
+    except ValueError:
+        found = float("nan")
+    if found != found or (whole and not found.is_integer()):
+        what = "a whole number" if whole else "a number"
+        raise SettingsError(f"{called} must be {what}; got {text!r}.")
+    return int(found) if whole else found
+
+
+def _with(item: str, changed: Mapping[str, str]) -> str:
+    """An item of a list with the settings that differ, a later one in place of an earlier."""
+    name, _, rest = item.partition(":")
+    words = [word for word in rest.split(",") if word]
+    kept = [word for word in words if word.partition("=")[0] not in changed]
+    for key, value in changed.items():
+        if _BARRED.search(value):
+            raise SettingsError(f"{key} takes no comma, semicolon or line break; got {value!r}.")
+        kept.append(f"{key}={value.strip()}")
+    return f"{name}:{','.join(kept)}" if kept else name
+
+
+def _setting(one: Field, hint: Any, said: Mapping[str, str], value: Any) -> Setting:
+    facts, literal = one.metadata, get_origin(hint) is Literal
+    choices = tuple(map(str, get_args(hint))) if literal else tuple(facts.get("choices") or ())
+    value = "" if value is MISSING else value
+    return Setting(
+        name=one.name,
+        label=facts.get("label") or _CALLED.get(one.name, one.name.replace("_", " ")),
+        text=facts.get("text") or said.get(one.name, ""),
+        kind="choice" if choices else _kind(value),
+        value=_spelt(value),
+        choices=choices,
+        least=facts.get("least"),
+    )
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes"
+    if isinstance(value, int):
+        return "whole"
+    return "number" if isinstance(value, float) else "text"
+
+
+def _spelt(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "+".join(map(str, value))
+    return str(value)
+
+
+def _said(kind: type) -> dict[str, str]:
+    """What the docstring of a class says of its fields, as in `steps: iterations. lr: of Adam.`"""
+    names = "|".join(one.name for one in fields(kind))  # type: ignore[arg-type]  # a dataclass
+    found: dict[str, str] = {}
+    if not names:
+        return found
+    for paragraph in cleandoc(kind.__doc__ or "").split("\n\n"):
+        text = " ".join(paragraph.split())
+        heads = list(re.finditer(rf"(?:^|(?<=[.;] ))((?:{names})(?:, (?:{names}))*): ", text))
+        ends = [head.start() for head in heads[1:]] + [len(text)]
+        for head, end in zip(heads, ends, strict=False):
+            words = text[head.end() : end].strip().rstrip(";").replace("`", "")
+            said = words[:1].upper() + words[1:]
+            found |= dict.fromkeys(head[1].split(", "), said)
+    return found

@@ -1,0 +1,66 @@
+"""Votes of others as a study: what their table says becomes its protocol."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from made_ballots import random_votes, table, vote
+from made_results import SCIENCE
+
+from annotation.domain import StudyStatus
+from annotation.errors import NotFoundError
+from annotation.spec import HeadlineRule, Task
+from annotation.study import imported
+from annotation.study.imported import Brought
+
+
+def brought(votes, name="Paper") -> Brought:
+    return Brought(name=name, votes=votes, state=10**18)
+
+
+def test_a_table_of_votes_is_a_closed_study():
+    study = imported.study_of("import:paper", brought(random_votes()))
+    assert (study.id, study.name, study.task) == ("import:paper", "Paper", Task.RECOGNITION)
+    assert study.status is StudyStatus.CLOSED
+    assert study.models == ("m0", "m1", "m2")
+    assert (study.n_items, study.n_reconstructions, study.spec.votes_per_item) == (60, 60, 5)
+    assert not study.spec.simulated
+
+
+def test_decoys_are_no_reconstructions_and_marks_are_kept():
+    rows = [vote("m/1", "Al", "same"), vote("m/2", "Al", "same", kind="decoy")]
+    votes = table(rows).assign(task="pair", simulated=True)
+    study = imported.study_of("import:p", brought(votes))
+    assert (study.task, study.n_decoys, study.n_reconstructions) == (Task.PAIR, 1, 1)
+    assert study.spec.simulated
+
+
+def test_numbers_are_ratings():
+    votes = random_votes().assign(answer="3", task="recognition", headline="mean-rating")
+    study = imported.study_of(
+        "import:p", brought(votes.assign(rating_levels=5, rating_threshold=2.5))
+    )
+    assert study.task is Task.RATING
+    assert study.kind.scale.levels == 5
+    assert study.spec.headline is HeadlineRule.MEAN_RATING
+
+
+def test_names_of_originals_and_nothing_at_all():
+    votes = random_votes().assign(headline="as-original-named")
+    assert imported.study_of("i", brought(votes)).spec.headline is HeadlineRule.AS_ORIGINAL_NAMED
+    assert imported.study_of("i", brought(votes.head(0))).n_items == 0
+
+
+def test_imports_are_found_by_their_id_and_trouble_is_ours():
+    def read(key):
+        if key != "paper":
+            raise SCIENCE.trouble("There is none.")
+        return "Paper", random_votes(), np.int64(1)
+
+    science = replace(SCIENCE, import_names=lambda: {"paper": "Paper"}, read_import=read)
+    assert imported.choices(science) == {"import:paper": "Paper"}
+    assert imported.find(science, "import:paper").name == "Paper"
+    with pytest.raises(NotFoundError, match="There is none"):
+        imported.find(science, "import:other")
+    with pytest.raises(NotFoundError):
+        imported.find(SCIENCE, "import:paper")  # whose folder is nowhere

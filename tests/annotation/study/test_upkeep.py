@@ -1,0 +1,99 @@
+"""Renaming and deleting a study, on both databases."""
+
+import json
+
+import pytest
+from sqlalchemy import func, select, text
+from sqlalchemy.exc import DatabaseError
+from study_factory import DATABASES, answer_all, joined
+
+from annotation.errors import NotFoundError, StudyError
+from annotation.store import Store
+from annotation.store.tables import EventRow, StudyRow, Table
+from annotation.study import protocols, upkeep
+from annotation.study.exports import export_votes
+from annotation.study.labelling import get_study, join, list_studies, study_by_token, who
+
+both = pytest.mark.parametrize("store", DATABASES, indirect=True)
+
+
+def latest(store):
+    """The last event."""
+    query = select(EventRow).order_by(EventRow.id.desc())
+    return store.read(lambda tx: tx.scalars(query).first())
+
+
+def counts(store):
+    """How many rows each table of the studies has."""
+    tables = [one for one in Table.metadata.sorted_tables if "account" not in one.name]
+    return {
+        one.name: store.read(lambda tx, one=one: tx.scalar(select(func.count()).select_from(one)))
+        for one in tables
+    }
+
+
+@both
+def test_a_study_is_renamed_and_its_protocol_stays(store, make_study):
+    study = make_study(name="Before")
+    named = upkeep.rename(store.by("eva"), study.id, "  After   all ")
+    assert (named.name, named.spec.name, named.protocol) == ("After all",) * 2 + (study.protocol,)
+    assert export_votes(store, study.id).empty
+    event = store.read(
+        lambda tx: tx.scalars(select(EventRow).order_by(EventRow.id.desc())).first().data
+    )
+    assert event == {"before": "Before", "after": "After all", "by": "eva"}
+    (first,) = protocols.protocol_versions(store, study.id)
+    assert first.spec.name == "Before"
+    assert protocols.amend(store, study.id, {"title": "T"}, "why").name == "After all"
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\x00b", "x" * 201])
+def test_a_name_no_study_can_have_is_refused(store, study, name):
+    with pytest.raises(StudyError):
+        upkeep.rename(store, study.id, name)
+    assert get_study(store, study.id).name == study.name
+
+
+@both
+def test_all_of_a_study_goes_but_the_event_that_says_so(store, make_study, tmp_path):
+    kept = make_study(name="Kept", votes_per_item=2)
+    answer_all(store, *joined(store, kept, "Ben"))
+    before = counts(store)
+    gone = make_study(name="Gone", votes_per_item=2, repeat_rate=0.5, repeat_lag=1)
+    session = join(store, gone.token, "Anna")
+    answer_all(store, session.annotator)
+    upkeep.delete(store.by("eva"), gone.id, "Gone", tmp_path / "backups")
+    after = counts(store)
+    assert after == {**before, "study": before["study"] + 1, "event": before["event"] + 1}
+    assert [one.id for one in list_studies(store)] == [kept.id]
+    for lost in (lambda: get_study(store, gone.id), lambda: study_by_token(store, gone.token)):
+        with pytest.raises(NotFoundError):
+            lost()
+    assert who(store, session.session_token) is None
+    event = latest(store)
+    told = event.data
+    assert (event.kind, told["name"], told["by"]) == ("study_deleted", "Gone", "eva")
+    assert told["votes"] > 0
+    row = store.read(lambda tx: tx.get(StudyRow, gone.id))
+    assert "Gone" not in json.dumps([row.name, row.spec])
+
+
+def test_the_backup_has_what_was_deleted(store, study, anna, tmp_path):
+    answer_all(store, anna)
+    made = upkeep.delete(store, study.id, f" {study.name} ", tmp_path / "backups")
+    assert made is not None
+    with Store(f"sqlite:///{made}") as before:
+        assert len(export_votes(before, study.id)) == 8
+
+
+def test_the_name_has_to_be_typed(store, study, tmp_path):
+    with pytest.raises(StudyError, match="type its name"):
+        upkeep.delete(store, study.id, "another", tmp_path / "backups")
+    assert get_study(store, study.id).id == study.id
+    assert not (tmp_path / "backups").exists()
+
+
+@both
+def test_events_of_a_study_that_is_there_cannot_be_deleted(store, study):
+    with pytest.raises(DatabaseError, match="only ever added"):
+        store.write(lambda tx: tx.execute(text("DELETE FROM event")))

@@ -1,0 +1,94 @@
+"""The start page: its cases, where a workspace stands, and the studies with their pictures."""
+
+import io
+from types import SimpleNamespace
+
+import pytest
+from fastapi.testclient import TestClient
+from made_results import SCIENCE
+from PIL import Image
+from study_factory import answer_all, joined
+
+from annotation.images import path_of
+from annotation.study.labelling import some_pictures
+from annotation.ui import StudyContext, home, preview_pages
+from annotation.ui.mount import web_app
+
+CASE = {
+    "way": "people alone recognise <it>",
+    "original": "data:image/png;base64,AAAA",
+    "reconstruction": "data:image/png;base64,BBBB",
+    "people": "recognised by 3 of 5 simulated",
+    "metrics": "PSNR 9.55 · SSIM 0.18\nSemSim (demo) 1.95",
+}
+TOLD = {"title": "Four cases: simulated annotators", "caption": "Left; the rule.", "cases": [CASE]}
+LIVE = SimpleNamespace(words="Training one", share=0.41, left="", address="/studio/train")
+
+
+@pytest.fixture
+def visit(store, tmp_path):
+    def visit(cases=None, semsims=(), running=(), sets=()):
+        context = StudyContext(
+            store=store,
+            images=tmp_path / "images",
+            find_sets=lambda: [(name, tmp_path) for name in sets],
+            science=SCIENCE,
+            note=lambda: "A word of the server.",
+        )
+        lab = home.Lab(
+            cases=lambda: cases or {}, semsims=lambda: list(semsims), running=lambda: list(running)
+        )
+        routes = (home.router(context, lab), preview_pages.router(context))
+        app = web_app(store, tmp_path / "images", *routes, who=None)
+        return TestClient(app, base_url="http://127.0.0.1")
+
+    return visit
+
+
+def test_an_empty_workspace_says_where_to_begin(visit):
+    text = visit().get("/studio/").text
+    assert "No study yet" in text
+    assert "0 reconstruction sets" in text
+    assert 'data-kind="primary" href="/studio/reconstruct"' in text
+    assert "Original left" not in text  # no cases, and nothing said of them
+    assert "A word of the server." in text
+
+
+def test_a_case_says_what_people_and_metrics_said_and_whose_votes_they_are(visit):
+    text = visit(TOLD).get("/studio/").text
+    assert 'class="st-leaked">3 of 5</span>' in text
+    assert "Simulated people recognise it" in text
+    assert all(one in text for one in ("<dd>9.55</dd>", "<dt>SemSim (demo)</dt>", "<dd>1.95</dd>"))
+    assert "&lt;it&gt;" in text
+    few = {**CASE, "people": "recognised by 2 of 5"}
+    text = visit({**TOLD, "title": "Four cases: annotators", "cases": [few]}).get("/studio/").text
+    assert 'class="st-private">2 of 5</span>' in text
+    assert "imulated" not in text
+
+
+def test_the_steps_say_where_the_study_stands_and_what_runs(visit, store, make_study):
+    study = make_study()
+    page = visit(semsims=["first", "second"], running=[LIVE], sets=["a", "b"])
+    text = page.get("/studio/").text
+    assert "2 reconstruction sets" in text
+    assert "Training one: 41%" in text
+    assert f'data-kind="primary" href="/studio/preview?study={study.id}"' in text
+    answer_all(store, joined(store, study, "Ada")[0], n=3)
+    text = visit(semsims=["first", "second"], sets=["a"]).get("/studio/").text
+    assert f"3 of {study.n_items * study.spec.votes_per_item:,} votes" in text
+    assert "2 SemSims: first, second" in text
+    assert 'data-kind="primary" href="/studio/compare"' in text
+
+
+def test_a_study_shows_some_of_its_own_pictures_small(visit, store, tmp_path, make_study):
+    study, page = make_study(), visit()
+    first, *_ = some_pictures(store, study.id, home.THUMBNAILS)
+    address = f"/studio/seen/{study.id}/{first}"
+    assert f'src="{address}?small=1"' in page.get("/studio/").text
+    Image.new("RGB", (900, 300), "red").save(path_of(tmp_path / "images", first))
+    answer = page.get(f"{address}?small=1")
+    assert answer.headers["content-type"] == "image/png"
+    assert Image.open(io.BytesIO(answer.content)).size == (128, 43)
+    assert Image.open(io.BytesIO(page.get(address).content)).size == (900, 300)
+    for other in (f"{study.id}/{'0' * 64}", f"none/{first}"):
+        assert page.get(f"/studio/seen/{other}").status_code == 404

@@ -1,0 +1,129 @@
+"""The items of a study: the table with its filters, and what was said of one."""
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from study_factory import answer_all, joined, let_answer, of_convnet8
+
+from annotation.study import labelling
+from annotation.study.exports import read_study
+from annotation.study.simulate import simulate
+from annotation.ui import items_data, items_pages
+from annotation.ui.items_data import Filters, items_table, narrowed
+
+
+@pytest.fixture
+def client(context):
+    app = FastAPI()
+    app.include_router(items_pages.router(context))
+    return TestClient(app)
+
+
+@pytest.fixture
+def answered(store, images, make_study):
+    """Two of two people recognise one model and none the other; Cleo finds nothing in any."""
+    study = make_study(votes_per_item=3)
+    let_answer(store, images, study, of_convnet8, names=("Anna", "Ben <b>"))
+    return let_answer(store, images, study, lambda one: "none", names=("Cleo",))
+
+
+def narrowed_by(data, **filters):
+    return narrowed(items_table(data), data.votes, Filters(**filters))
+
+
+def test_a_row_tells_votes_verdict_and_what_was_said(answered):
+    table = items_table(answered).set_index(["model", "image_id"])
+    seen, unseen = table.loc[("convnet8", "image-000")], table.loc[("resnet20-4", "image-000")]
+    assert (seen["n_recognised"], seen["n_votes"], seen["verdict"]) == (2, 3, "recognised")
+    assert (unseen["verdict"], unseen["answers"]) == ("not recognised", [("none", 3)])
+    assert seen["answers"] == [("Cat", 2), ("none", 1)]
+    assert len(seen["shown"]) == 64
+
+
+def test_every_filter_narrows(answered):
+    assert len(narrowed_by(answered)) == 8
+    assert set(narrowed_by(answered, model="convnet8")["model"]) == {"convnet8"}
+    assert set(narrowed_by(answered, class_name="Cat")["class_name"]) == {"Cat"}
+    assert set(narrowed_by(answered, verdict="recognised")["model"]) == {"convnet8"}
+    assert set(narrowed_by(answered, split="yes")["model"]) == {"convnet8"}
+    assert len(narrowed_by(answered, kind="decoy")) == 0
+    assert set(narrowed_by(answered, by="Cleo")["own"]) == {"none"}
+    assert len(narrowed_by(answered, by="Nobody")) == 0
+
+
+def test_without_votes_nothing_is_decided(store, study, images):
+    table = items_table(read_study(store, study.id, images))
+    assert set(table["verdict"]) == {"no vote"}
+    assert not table["split"].any()
+
+
+def test_a_vote_that_is_missing_leaves_an_item_open(store, images, make_study):
+    study = make_study(votes_per_item=3)
+    data = let_answer(store, images, study, of_convnet8, names=("Anna",))
+    assert set(items_table(data)["verdict"]) == {"undecided"}
+
+
+def test_the_page_shows_rows_and_keeps_the_filters_on_its_way(client, answered):
+    text = client.get("/studio/items", params={"model": "convnet8", "by": "Ben <b>"}).text
+    assert "4 items of 8: 4 recognised." in text
+    assert text.count("<tr>") == 1 + 4
+    assert "Ben &lt;b&gt; said" in text
+    assert "model=convnet8&amp;by=Ben+%3Cb%3E" in text
+    assert "No item is like that." in client.get("/studio/items", params={"by": "x"}).text
+
+
+def test_long_tables_have_pages(client, answered, monkeypatch):
+    monkeypatch.setattr(items_pages, "ROWS", 3)
+    last = client.get("/studio/items", params={"page": "3"}).text
+    assert "Page 3 of 3" in last
+    assert 'rel="next"' not in last
+    assert client.get("/studio/items", params={"page": "99"}).text == last
+    assert 'rel="prev"' not in client.get("/studio/items", params={"page": "no"}).text
+
+
+def test_the_page_of_an_item_says_who_said_what(client, answered):
+    table = items_table(answered)
+    (item,) = table[(table["model"] == "convnet8") & (table["class_name"] == "cow")]["item"]
+    text = client.get(f"/studio/items/{item}", params={"split": "yes", "by": "Cleo"}).text
+    assert "2 of 3 votes recognise it." in text
+    assert text.count("1.5 s") == 3
+    assert 'aria-current="true"><td>Cleo</td>' in text
+    assert "2 of 4" in text
+    assert text.count('rel="prev"') == text.count('rel="next"') == 1
+    assert client.get("/studio/items/none").status_code == 404
+
+
+def test_simulated_votes_are_said_to_be_and_give_no_verdict_of_people(client, store, make_study):
+    study = make_study(simulated=True, votes_per_item=3)
+    simulate(store, study.id, 3)
+    text = client.get("/studio/items").text
+    assert "The votes are simulated: they say nothing about people." in text
+    assert "st-leaked" not in text
+    item = text.split("/studio/items/")[1].split("?")[0]
+    assert 'data-kind="simulated"' in client.get(f"/studio/items/{item}").text
+
+
+def test_a_trial_is_marked_and_does_not_count(client, store, images, make_study):
+    study = make_study(votes_per_item=1, repeat_rate=0.5, repeat_lag=1)
+    (anna,) = joined(store, study, "Anna")
+    while answer_all(store, anna):
+        pass
+    data = read_study(store, study.id, images)
+    repeated = data.votes[data.votes["kind"] == "repeat"]
+    assert len(repeated) > 0
+    item = repeated["item"].iloc[0]
+    assert 'data-kind="trial">repeat' in client.get(f"/studio/items/{item}").text
+    table = items_table(data)
+    assert table.set_index("item").loc[item, "n_votes"] == 1
+
+
+def test_the_table_is_made_anew_only_when_something_has_happened(store, study, images):
+    kept = items_data.Kept(store, images)
+    assert kept.of(study.id)[1] is kept.of(study.id)[1]
+    before = kept.of(study.id)[1]
+    labelling.join(store, study.token, "Anna")
+    assert kept.of(study.id)[1] is not before
+
+
+def test_without_a_study_the_page_says_what_to_do(client):
+    assert 'href="/studio/new"' in client.get("/studio/items").text

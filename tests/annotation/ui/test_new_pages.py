@@ -1,0 +1,219 @@
+"""The page of a new study and what it asks the server, without a browser."""
+
+import io
+import json
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from made_results import SCIENCE
+from PIL import Image
+from study_factory import SURE, write_set
+
+from annotation.spec import StudySpec
+from annotation.study.labelling import get_study, list_studies
+from annotation.study.protocols import protocol_versions
+from annotation.study.study_file import read_text
+from annotation.ui import StudyContext, new_pages, preview_pages, study_fields
+
+
+@pytest.fixture
+def context(store, images, tmp_path):
+    """An empty store; two sets of one data set, one of another, and what is no set at all."""
+    sets = {
+        model: write_set(tmp_path / "sets" / model, model=model, probabilities=SURE)
+        for model in ("one", "two")
+    }
+    sets["other"] = write_set(tmp_path / "sets" / "other", model="other", dataset="faces")
+    (tmp_path / "sets" / "broken").mkdir()
+    sets["broken"] = tmp_path / "sets" / "broken"
+    return StudyContext(
+        store=store, images=images, find_sets=lambda: list(sets.items()), science=SCIENCE
+    )
+
+
+@pytest.fixture
+def client(context):
+    app = FastAPI()
+    app.include_router(new_pages.router(context, lambda request: "eva"))
+    app.include_router(preview_pages.router(context))
+    return TestClient(app)
+
+
+@pytest.fixture
+def draft(context):
+    """What the page sends once two sets are chosen."""
+    names = [str(folder) for _, folder in context.find_sets()]
+    return {
+        "name": "Made </script>",
+        "task": "recognition",
+        "list_size": "4",
+        "sets": names[:2],
+        "people": 5,
+        "wage": 12,
+        "gold": "",
+    }
+
+
+def look(client, draft):
+    return client.post("/studio/new/look", json=draft).json()
+
+
+def test_every_setting_that_a_page_can_make_is_asked_for_once():
+    asked = [one.name for step in study_fields.steps() for one in step.fields]
+    assert len(set(asked)) == len(asked)
+    assert set(vars(StudySpec(name="x", task="pair"))) - set(asked) == {"task", "simulated"}
+
+
+def test_sets_are_cards_with_pictures(client):
+    text = client.get("/studio/new").text
+    assert text.count('class="st-card nw-set"') == 4
+    assert "cannot be read" in text
+    addresses = [part.split('"')[0] for part in text.split('img src="')[1:]]
+    assert len(addresses) == 3
+    picture = client.get(addresses[0])
+    assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
+    assert Image.open(io.BytesIO(picture.content)).size == (4 * 6 + 3 * 4, 6)
+    assert client.get("/studio/new/strip/none").status_code == 404
+
+
+def test_a_study_in_the_making_is_said_in_sentences(client, draft):
+    told = look(client, draft)
+    assert told["problems"] == {}
+    said = {step: " ".join(lines) for step, lines in told["said"].items()}
+    assert "2 sets: 8 reconstructions of 4 originals, data set symbols" in said["pictures"]
+    assert "8 items × 5 votes = 40 votes" in said["people"]
+    assert "At 12 an hour that costs about 0.40." in said["people"]
+    assert "chance is 25.0%" in said["people"]
+    assert "comes with up to 4 words" in said["review"]
+    assert told["unusual"] == [["Candidates per item", "4", "20"]]
+    assert told["preview"]["study"]["question"] == "What do you see in the picture?"
+    for item in told["preview"]["items"]:
+        assert len(item["candidates"]) == 4
+        (address,) = item["images"]
+        assert client.get(address).status_code == 200
+        assert client.get(address.replace("reconstruction", "run.json")).status_code == 404
+
+
+def test_too_few_people_are_told(client, draft):
+    told = look(client, {**draft, "people": 3})
+    assert told["enough"] is False
+    assert "With fewer than 5 people" in " ".join(told["said"]["people"])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "step"),
+    [
+        ({"list_size": "1"}, "question"),
+        ({"votes_per_item": "0"}, "people"),
+        ({"practice": "2"}, "people"),
+        ({"set_aside": "9"}, "pictures"),
+        ({"sets": ["/etc"]}, "pictures"),
+        ({"completion_url": "http://example.org"}, "people"),
+    ],
+)
+def test_a_problem_stands_by_the_step_it_belongs_to(client, draft, wrong, step):
+    assert list(look(client, {**draft, **wrong})["problems"]) == [step]
+    assert step in client.post("/studio/new/create", json={**draft, **wrong}).json()["problems"]
+
+
+def test_sets_of_different_data_sets_are_told_apart_before_anything_is_made(client, draft, context):
+    every = [str(folder) for label, folder in context.find_sets() if label != "broken"]
+    assert (
+        "expected one data set" in look(client, {**draft, "sets": every})["problems"]["pictures"][0]
+    )
+
+
+def test_a_study_is_made_with_the_name_of_the_account(client, draft, store):
+    told = client.post("/studio/new/create", json=draft).json()
+    study = get_study(store, told["study"])
+    assert (study.name, study.spec.list_size, study.n_items) == ("Made </script>", 4, 8)
+    assert protocol_versions(store, study.id)[0].by == "eva"
+
+
+def test_without_a_name_or_a_set_nothing_is_made(client, draft, store):
+    refused = client.post("/studio/new/create", json={**draft, "name": " ", "sets": []}).json()
+    assert set(refused["problems"]) == {"review", "pictures"}
+    assert list_studies(store) == []
+
+
+def test_what_means_nothing_in_a_task_is_not_used(client, draft, store):
+    told = client.post("/studio/new/create", json={**draft, "task": "pair", "decoy_rate": "0.5"})
+    made = get_study(store, told.json()["study"])
+    assert (made.spec.decoy_rate, made.spec.list_size) == (0.5, 20)
+
+
+def test_gold_answers_are_checked_with_the_people(client, draft):
+    wrong = {**draft, "gold_rate": "0.1", "gold": "model\timage_id\tanswer\nnobody\tx\tnone"}
+    told = client.post("/studio/new/create", json=wrong).json()
+    assert "nobody" in told["problems"]["people"][0]
+
+
+def test_a_draft_is_saved_and_read_again(client, draft):
+    text = client.post("/studio/new/file", json=draft).text
+    assert read_text(text).spec().list_size == 4
+    back = client.post("/studio/new/read", json={"text": text}).json()
+    assert (back["sets"], back["list_size"], back["people"]) == (draft["sets"], "4", 5)
+    refused = client.post("/studio/new/read", json={"text": "sets: [gone]\nname: x"})
+    assert (refused.status_code, "Not on this machine" in refused.json()["error"]) == (422, True)
+
+
+def test_a_study_is_duplicated_into_a_draft(client, draft):
+    made = client.post("/studio/new/create", json=draft).json()["study"]
+    text = client.get("/studio/new", params={"duplicate": made}).text
+    start = json.loads(text.split('id="new-data">')[1].split("</script>")[0])["start"]
+    assert (start["name"], start["sets"], start["list_size"]) == (
+        "Made </script> (copy)",
+        draft["sets"],
+        "4",
+    )
+    assert "Filled in from Made &lt;/script&gt;." in text
+
+
+def test_a_file_says_all_that_is_not_as_usual_also_where_the_form_begins_otherwise(client, draft):
+    pairs = {"text": "name: Pairs\ntask: pair"}
+    assert client.post("/studio/new/read", json=pairs).json()["decoy_rate"] == "0.0"
+
+
+def test_texts_of_a_study_are_read_into_the_form_as_they_are_sent(client, draft, store):
+    words = {"recognition.question": "Was ist es?"}
+    text = client.post("/studio/new/file", json={**draft, "texts": words}).text
+    back = client.post("/studio/new/read", json={"text": text}).json()
+    assert json.loads(back["texts"]) == words
+    told = client.post("/studio/new/create", json={**draft, "texts": back["texts"]}).json()
+    assert get_study(store, told["study"]).spec.texts == words
+    wrong = look(client, {**draft, "texts": {"nothing": "x"}})
+    assert "no texts called 'nothing'" in wrong["problems"]["question"][0]
+
+
+def test_no_limit_is_given_as_0(client, draft, store):
+    told = client.post("/studio/new/create", json={**draft, "max_views": "0"}).json()
+    assert get_study(store, told["study"]).spec.max_views is None
+
+
+def test_a_preview_has_the_items_of_the_study_and_no_way_to_vote(client, draft, context):
+    study = client.post("/studio/new/create", json=draft).json()["study"]
+    told = client.get("/studio/preview/items", params={"study": study}).json()
+    assert len(told["items"]) == 8
+    for item in told["items"]:
+        assert client.get(item["images"][0]).headers["content-type"] == "image/png"
+    assert "nothing is kept" in client.get("/studio/preview", params={"study": study}).text
+    reading = [route.methods for route in preview_pages.router(context).routes]
+    assert reading == [{"GET"}] * 3
+    assert client.get(f"/studio/seen/{study}/{'0' * 64}").status_code == 404
+
+
+@pytest.mark.parametrize("ask", ["one set", "its name", "an import"])
+def test_another_page_leads_here_with_sets_chosen(client, draft, ask):
+    one, other = draft["sets"]
+    asked = {
+        "one set": [("set", one), ("set", other)],
+        "its name": [("set", "one"), ("set", "two")],
+        "an import": [("sets", "sets"), ("task", "pair")],
+    }[ask]
+    text = client.get("/studio/new", params=asked).text
+    start = json.loads(text.split('id="new-data">')[1].split("</script>")[0])["start"]
+    assert set(draft["sets"]) <= set(start["sets"])
+    assert start.get("task") == ("pair" if ask == "an import" else None)
+    gone = client.get("/studio/new", params={"set": "gone"}).text
+    assert "are not there any more" in gone

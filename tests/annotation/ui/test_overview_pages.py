@@ -1,0 +1,142 @@
+"""The overview of a study and what can be done there, without a browser."""
+
+from dataclasses import replace
+from html import unescape
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from study_factory import answer_all, joined, write_set
+
+from annotation.design.list_facts import RANDOM_LISTS
+from annotation.domain import StudyStatus
+from annotation.spec import StudySpec, Task
+from annotation.study.create import create_study
+from annotation.study.exports import facts_of_lists
+from annotation.study.labelling import get_study, list_studies
+from annotation.study.protocols import protocol_versions
+from annotation.study.study_file import read_text
+from annotation.ui import overview_pages
+from annotation.web.downloads import DOWNLOADS
+
+
+@pytest.fixture
+def client(context):
+    app = FastAPI()
+    app.include_router(overview_pages.router(context, lambda request: "eva"))
+    return TestClient(app)
+
+
+def overview(client, study):
+    return client.get("/studio/overview", params={"study": study.id}).text
+
+
+def test_without_a_study_the_page_says_how_to_get_one(client):
+    text = client.get("/studio/overview").text
+    assert 'href="/studio/new"' in text
+    assert 'href="/studio/pictures"' in text
+
+
+def test_what_is_going_on_is_said_with_and_without_a_study(context, make_study):
+    app = FastAPI()
+    noted = replace(context, note=lambda: "Being <made>.")
+    app.include_router(overview_pages.router(noted, lambda request: None))
+    told = [TestClient(app).get("/studio/overview").text]
+    make_study()
+    told.append(TestClient(app).get("/studio/overview").text)
+    assert all("Being &lt;made&gt;." in text for text in told)
+
+
+def test_the_link_is_a_link_and_the_preview_another(client, study):
+    text = overview(client, study)
+    assert f'href="http://testserver/join/{study.token}"' in text
+    assert f'href="/studio/preview?study={study.id}"' in text
+    assert "Nobody has joined yet; 16 votes are wanted." in text
+
+
+def test_how_far_it_is_stands_in_a_sentence_and_by_item(client, store, study):
+    answer_all(store, *joined(store, study, "Anna & Ben"))
+    text = client.get("/studio/overview/now", params={"study": study.id}).text
+    assert "8 of 16 votes are there (50%), by 1 person; somebody was last here" in text
+    assert "Anna &amp; Ben" in text
+    rows = overview_pages.coverage(replace_coverage(0, 8, 0))
+    assert rows == [("no vote yet", 0, 0), ("1 vote", 8, 100), ("2 votes", 0, 0)]
+
+
+def replace_coverage(*items):
+    from annotation.domain import StudyProgress
+
+    return StudyProgress(n_items=sum(items), coverage=list(items), annotators=[])
+
+
+def test_that_lists_are_random_stands_by_the_protocol(client, store, images, tmp_path):
+    unranked = write_set(tmp_path / "unranked")
+    study = create_study(
+        store, StudySpec(name="s", task="recognition", list_size=4), [unranked], images
+    )
+    said = facts_of_lists(store, study.id).said
+    assert said[0].startswith(RANDOM_LISTS)
+    text = unescape(overview(client, study))
+    assert all(sentence in text for sentence in said)
+
+
+def test_every_file_is_in_the_menu_with_a_sentence(client, study):
+    text = overview(client, study)
+    for file, one in DOWNLOADS.items():
+        assert f'href="/studio/download/{study.id}/{file}"' in text
+        assert one.sentence in text
+        assert one.sentence.endswith(".")
+
+
+def test_a_study_is_paused_closed_and_reopened(client, store, study):
+    for status in (StudyStatus.PAUSED, StudyStatus.CLOSED, StudyStatus.RUNNING):
+        told = client.post(f"/studio/overview/{study.id}/status", json={"status": status})
+        assert (told.status_code, get_study(store, study.id).status) == (200, status)
+    refused = client.post(f"/studio/overview/{study.id}/status", json={"status": "deleted"})
+    assert (refused.status_code, get_study(store, study.id).status) == (422, StudyStatus.RUNNING)
+
+
+def test_a_study_is_renamed(client, store, study):
+    client.post(f"/studio/overview/{study.id}/rename", json={"name": "Other"})
+    assert get_study(store, study.id).name == "Other"
+
+
+def test_a_study_is_deleted_by_its_name_only(client, store, study, tmp_path):
+    address = f"/studio/overview/{study.id}/delete"
+    refused = client.post(address, json={"name": "no"})
+    assert (refused.status_code, len(list_studies(store))) == (422, 1)
+    told = client.post(address, json={"name": study.name}).json()
+    assert (tmp_path / "backups" / told["backup"]).is_file()
+    assert list_studies(store) == []
+    assert client.post(address, json={"name": study.name}).status_code == 404
+
+
+def test_a_setting_changes_with_a_reason_and_the_account(client, store, study):
+    address = f"/studio/overview/{study.id}/amend"
+    changed = {"setting": "min_lag", "value": "3", "why": ""}
+    assert client.post(address, json=changed).status_code == 422
+    assert client.post(address, json={**changed, "setting": ""}).status_code == 422
+    told = client.post(address, json={**changed, "why": "too close"}).json()
+    last = protocol_versions(store, study.id)[-1]
+    assert (told["version"], last.by, last.why, last.spec.min_lag) == (2, "eva", "too close", 3)
+    assert "min_lag = 3" in overview(client, study)
+
+
+def test_the_settings_are_a_file(client, study):
+    file = client.get(f"/studio/overview/{study.id}/file")
+    assert file.headers["content-disposition"].endswith('.yaml"')
+    assert read_text(file.text).spec() == study.spec
+
+
+def test_the_file_names_the_sets_that_are_still_here(client, context, images):
+    sets = [folder for _, folder in context.find_sets()]
+    spec = StudySpec(name="One", task=Task.RECOGNITION)
+    study = create_study(context.store, spec, sets, images)
+    file = read_text(client.get(f"/studio/overview/{study.id}/file").text)
+    assert file.sets == tuple(map(str, sets))
+
+
+def test_a_simulated_study_has_no_link(client, make_study):
+    text = overview(client, make_study(simulated=True))
+    assert "/join/" not in text
+    assert "People cannot join" in text

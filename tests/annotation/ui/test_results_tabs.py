@@ -1,0 +1,123 @@
+"""The sentence of each tab of Results, and what it says where votes are missing."""
+
+import re
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from made_ballots import random_votes, votes_of
+from made_results import Page, results_of, study
+
+from annotation.design.candidates import CandidateList
+from annotation.design.list_facts import list_facts
+from annotation.domain import TargetTest
+from annotation.spec import Task
+from annotation.ui import results_tabs
+from annotation.ui.results_data import examples
+from annotation.ui.results_tabs import TABS, shown
+
+FULL = results_of(study(), random_votes())
+EMPTY = results_of(study(), votes_of({}))
+FOUR = results_of(study(), votes_of({"m/1": "c", "m/2": "d", "n/1": "c", "n/2": "n"}))
+LISTS = list_facts(
+    [CandidateList(classes=("a", "x", "y"), true_position=0, true_rank=1, forced=False)] * 2
+)
+
+
+def test_the_answer_is_a_share_from_which_model_to_which_and_what_a_guesser_has():
+    tests = {"m1": TargetTest(accuracy=0.71, n_classes=47, at_chance=False)}
+    found = results_of(study(targets=tests), random_votes(), lists=LISTS)
+    said = results_tabs.answer(found)
+    share = found.n_recognised / found.n_decided
+    assert f"People recognised {found.n_recognised} of 60 reconstructions ({share:.0%})" in said
+    high = found.rates.iloc[0]
+    assert f"to {high['rate']:.0%} of m1 (its target is 71% right (chance 2%))" in said
+    assert f"only the lists names {LISTS.most.rate:.0%}" in said
+
+
+def test_models_that_are_alike_are_counted():
+    same = results_of(study(), votes_of({"a/1": "ccc", "b/1": "ccc", "c/1": "ddd"}))
+    assert "from 0% of c to 100% of 2 models" in results_tabs.answer(same)
+
+
+def test_simulated_annotators_are_no_people():
+    said = results_tabs.answer(replace(FULL, study=study(simulated=True)))
+    assert said.startswith("Simulated annotators recognised")
+
+
+def test_a_control_that_is_not_beaten_is_said():
+    lines = results_tabs.controls(replace(FULL, lists=LISTS))
+    assert "of 3 models cannot be told" in lines[0] or "less than on any model" in lines[0]
+    sure = replace(LISTS, guesses=tuple(replace(one, rate=1.0) for one in LISTS.guesses))
+    assert "3 of 3 models cannot be told" in results_tabs.controls(replace(FULL, lists=sure))[0]
+    guessing = {"m0": TargetTest(accuracy=0.02, n_classes=47, at_chance=True)}
+    found = replace(FULL, study=study(targets=guessing))
+    assert results_tabs.controls(found)[0].startswith("1 of 3 models has a target that only")
+    assert results_tabs.controls(FULL) == []
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_four_votes_say_what_is_missing_instead_of_empty_tables(tab):
+    lead, body = shown(FOUR, tab)
+    page = Page(body)
+    if tab in ("share", "agreement", "detection"):
+        assert lead == ""
+        assert [tag for tag, _ in page.tags if tag == "table"] == []
+        assert "li" in {tag for tag, _ in page.tags}
+    assert "nan" not in str(page).lower()
+
+
+def test_what_is_missing_is_named():
+    assert "4 votes on 4 pictures" in shown(FOUR, "share")[1]
+    assert "Only one annotator has voted" in shown(FOUR, "agreement")[1]
+    assert "needs two people" in shown(EMPTY, "share")[1]
+    assert "/studio/overview?study=s1" in shown(EMPTY, "share")[1]
+    simulated = replace(EMPTY, study=study(simulated=True))
+    assert "/studio/overview" not in shown(simulated, "share")[1]
+
+
+def test_agreement_says_what_no_metric_can_beat():
+    lead, body = shown(FULL, "agreement")
+    assert f"ρ = {FULL.ceiling.rho:.2f}" in lead
+    assert "no metric can be expected to do better" in lead
+    assert "Human ceiling" in body
+    assert "Every two people" in body
+    alone = results_of(study(), random_votes(annotators=2))
+    assert "Every two people" not in shown(alone, "agreement")[1]
+    many = replace(FULL, n_people=results_tabs.MOST_PEOPLE + 1)
+    assert "too many for a matrix" in results_tabs.pairs(many)
+
+
+def test_people_are_counted_with_their_pace():
+    lead, body = shown(FULL, "people")
+    assert lead.startswith("5 annotators gave 300 votes, 60 each; half of their answers")
+    assert re.search(r"less than \d\.\d to \d\.\d s\.", lead)
+    assert "p4" in body
+    one = results_of(study(), random_votes(annotators=1))
+    assert shown(one, "people")[0].startswith("1 annotator gave 60 votes")
+
+
+def test_what_became_of_the_votes():
+    votes = random_votes()
+    votes.loc[:3, "status"] = "excluded"
+    text = str(Page(results_tabs.became(results_of(study(), votes))))
+    assert "296 count; 4 are of somebody who is excluded." in text
+
+
+def test_examples_are_clear_and_as_different_as_can_be():
+    table = FULL.items
+    digests = {"original": table["image_id"], "reconstruction": table["item"]}
+    pictures = pd.DataFrame({"item": table["item"], **digests})
+    for recognised in (True, False):
+        found = examples(table, pictures, recognised=recognised)
+        assert len(found) == 4
+        assert len({one.original for one in found}) == 4
+        shares = [one.n_recognised / one.n_votes for one in found]
+        assert min(shares) > 0.5 if recognised else max(shares) < 0.5
+    assert len({one.class_name for one in examples(table, pictures, recognised=False)}) > 1
+
+
+def test_detection_is_said_only_of_pairs():
+    assert "here none can" in shown(FULL, "detection")[1]
+    pairs = results_of(study(Task.PAIR), votes_of({"m/1": "c"}, kind="reconstruction"))
+    assert "decoys" in shown(pairs, "detection")[1]

@@ -1,0 +1,136 @@
+"""The frame: which study is in hand, what the side bar says, and pages that are not there."""
+
+from types import SimpleNamespace
+
+import pytest
+from fastapi import Body
+from fastapi.testclient import TestClient
+from starlette.responses import HTMLResponse
+from study_factory import answer_all, joined
+
+from annotation.study.labelling import list_studies
+from annotation.ui.mount import web_app
+from annotation.web.frame import STUDY_COOKIE, Running, in_hand
+from annotation.web.framed import head
+from semsim.reporting.glossary import glossary
+
+PAGE = {"accept": "text/html"}
+RUNS = Running(words="Training <first>", share=0.41, left="about 2 min left", address="/studio/x")
+
+
+def asked(study="", cookie=""):
+    return SimpleNamespace(query_params={"study": study}, cookies={STUDY_COOKIE: cookie})
+
+
+@pytest.fixture
+def two(make_study):
+    return make_study(name="One"), make_study(name="Two")
+
+
+@pytest.fixture
+def client(store, tmp_path):
+    app = web_app(store, tmp_path / "images", who=None, running=lambda: [RUNS], words=glossary)
+    app.add_api_route("/studio/drawn", _drawn, methods=["GET"])
+    return TestClient(app, base_url="http://127.0.0.1")
+
+
+def _drawn():
+    return HTMLResponse("<html><head></head><body><gradio-app></gradio-app></body></html>")
+
+
+def test_the_study_of_the_address_comes_before_the_one_chosen_last(store, two):
+    one, other = (study.id for study in two)
+    of = in_hand(store)
+    assert of(asked(one, other)) == one
+    assert of(asked("", other)) == other
+    assert of(asked("gone", other)) == other
+    assert of(asked()) in {one, other}
+
+
+def test_without_a_study_none_is_in_hand(store):
+    assert in_hand(store)(asked("any", "any")) == ""
+
+
+def test_the_one_that_was_voted_in_is_in_hand_before_one_that_was_not(store, two):
+    answer_all(store, joined(store, two[0], "Ada")[0])
+    assert in_hand(store)(asked()) == two[0].id
+
+
+def test_the_side_bar_marks_the_page_and_keeps_the_study_in_every_link(client, two):
+    bar = client.get("/studio/frame", params={"at": "people", "study": two[0].id})
+    assert f'href="/studio/people?study={two[0].id}" aria-current="page"' in bar.text
+    assert f'href="/studio/compare?study={two[0].id}">' in bar.text
+    assert f'<option value="{two[0].id}" selected>One</option>' in bar.text
+    assert bar.cookies[STUDY_COOKIE] == two[0].id
+    below = client.get("/studio/frame", params={"at": "people/one", "study": two[0].id})
+    assert below.text == bar.text  # a page below is marked as the one above it
+    again = client.get("/studio/frame", params={"at": "people"})
+    assert f'<option value="{two[0].id}" selected>One</option>' in again.text
+
+
+def test_votes_from_elsewhere_are_in_hand_on_the_pages_that_show_them(store, two, tmp_path):
+    brought = {"import:lab": "Lab <one>"}
+    app = web_app(store, tmp_path / "images", who=None, imports=lambda: brought)
+    client = TestClient(app, base_url="http://127.0.0.1")
+    asked = {"at": "results", "study": "import:lab"}
+    bar = client.get("/studio/frame", params=asked).text
+    assert '<option value="import:lab" selected>Lab &lt;one&gt; (imported)</option>' in bar
+    assert bar.count(" selected>") == 1
+    assert "Votes from elsewhere" in bar
+    assert 'href="/studio/compare?study=import%3Alab">' in bar
+    assert "/studio/train?study=import" not in bar  # it cannot show them
+    elsewhere = client.get("/studio/frame", params={**asked, "at": "train"})
+    assert "import:lab" not in elsewhere.text
+
+
+def test_a_study_that_is_not_there_is_not_kept(client, two):
+    bar = client.get("/studio/frame", params={"study": "gone"})
+    assert STUDY_COOKIE not in bar.cookies
+    assert "gone" not in bar.text
+
+
+def test_the_side_bar_says_what_runs_as_text(client):
+    text = client.get("/studio/frame").text
+    assert "Training &lt;first&gt;" in text
+    assert "41 %, about 2 min left" in text
+    assert "No study yet" in text
+
+
+def test_what_gradio_draws_gets_the_frame_once_and_its_length(client):
+    page = client.get("/studio/drawn", headers={**PAGE, "accept-encoding": "identity"})
+    assert page.content.count(head()) == 1
+    assert int(page.headers["content-length"]) == len(page.content)
+    assert head() not in client.get("/studio/drawn").content  # a script asks: nothing is added
+
+
+@pytest.mark.parametrize("path", ["/nope", "/studio/nope/<b>"])
+def test_a_page_that_is_not_there_is_a_page(client, path):
+    page = client.get(path, headers=PAGE)
+    assert page.status_code == 404
+    assert "There is no such page" in page.text
+    assert "<b>" not in page.text
+    assert client.get(path).json() == {"detail": "Not Found"}
+
+
+def test_every_word_is_explained_on_the_help_page_and_for_scripts(client):
+    words = client.get("/studio/glossary").json()
+    assert words == dict(glossary())
+    assert all(meaning.endswith(".") for meaning in words.values())
+    page = client.get("/studio/help", headers=PAGE).text
+    assert all("<dt" in page and word.split()[0] in page for word in words)
+
+
+def test_the_names_are_those_of_the_store(store, two, client):
+    text = client.get("/studio/frame").text
+    assert all(f">{study.name}</option>" in text for study in list_studies(store))
+
+
+def test_what_is_not_as_a_route_wants_it_is_not_repeated(client):
+    @client.app.post("/studio/wants")
+    def wants(study: str = Body(embed=True)) -> str:
+        return study
+
+    sent = b'{"study": {"a": "\\ud800"}}'
+    told = client.post("/studio/wants", content=sent, headers={"content-type": "application/json"})
+    assert told.status_code == 422
+    assert told.json()["error"].startswith("study: ")

@@ -1,0 +1,137 @@
+"""Every public function that takes or gives tensors or arrays says shapes, and what it raises.
+
+Read from the source, so that nothing of it is imported. A method without words of its own has
+those of the method it overrides.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted(path.relative_to(ROOT) for path in ROOT.glob("semsim/**/*.py"))
+ARRAY = re.compile(r"\b(Tensor|ndarray)\b")
+# (N,), (N, 3, H, W), (B, …), (2·C, k×k): or that it is of any shape, or of that of another thing.
+_SIZE = r"(?:\*?[\w.]+'?|…)(?: ?[×+−·/] ?\w+)*"
+SHAPE = re.compile(rf"\({_SIZE}(?:,\)|(?:, {_SIZE})+,?\))|\bshapes?\b")
+POINTS = re.compile(r"\b(?:[Aa]s|[Ss]ee)(?: of| for)? `([\w.]+)`")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Public:
+    """A public function. bases: names of the classes its own class is made from."""
+
+    path: Path
+    name: str
+    node: ast.FunctionDef
+    bases: tuple[str, ...] = ()
+
+    @property
+    def has_arrays(self) -> bool:
+        given = self.node.args
+        every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg]
+        kinds = [*(one.annotation for one in every if one), self.node.returns]
+        texts = [ast.unparse(kind) for kind in kinds if kind]
+        return any(map(ARRAY.search, texts))
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+
+
+def public_in(body: list, path: Path, within: str = "", bases: tuple = ()) -> Iterator[Public]:
+    for node in body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield from public_in(node.body, path, f"{node.name}.", above(node))
+        elif isinstance(node, ast.FunctionDef) and is_public(node.name):
+            yield Public(path=path, name=within + node.name, node=node, bases=bases)
+
+
+def above(node: ast.ClassDef) -> tuple[str, ...]:
+    return tuple(ast.unparse(base).rpartition(".")[2] for base in node.bases)
+
+
+def is_public(name: str) -> bool:
+    return name == "__call__" or not name.startswith("_")
+
+
+@cache
+def everything() -> dict[tuple[Path, str], Public]:
+    return {(p.path, p.name): p for path in FILES for p in public_in(tree(path).body, path)}
+
+
+@cache
+def methods() -> dict[str, list[Public]]:
+    """By `Class.method`, wherever the class is."""
+    found: dict[str, list[Public]] = {}
+    for one in everything().values():
+        found.setdefault(one.name, []).append(one)
+    return found
+
+
+@cache
+def classes() -> dict[str, tuple[str, ...]]:
+    """The bases of every class, by its name."""
+    nodes = (node for path in FILES for node in ast.walk(tree(path)))
+    return {node.name: above(node) for node in nodes if isinstance(node, ast.ClassDef)}
+
+
+def said(public: Public) -> str:
+    """Its docstring with those it points to, or that of what it overrides."""
+    own = ast.get_docstring(public.node)
+    if own is not None:
+        pointed = [one for name in POINTS.findall(own) for one in methods().get(name, [])]
+        return "\n".join([own, *(said(one) for one in pointed if one != public)])
+    method, waiting = public.name.rpartition(".")[2], [*public.bases]
+    for base in waiting:
+        if found := methods().get(f"{base}.{method}"):
+            return said(found[0])
+        waiting += classes().get(base, ())
+    return ""
+
+
+def raised(public: Public) -> set[str]:
+    """The errors that it or the private functions of its file which it calls raise."""
+    private = {
+        node.name: node
+        for node in ast.walk(tree(public.path))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("_")
+    }
+    found, seen, waiting = set(), set(), [public.node]
+    while waiting:
+        for node in ast.walk(waiting.pop()):
+            if isinstance(node, ast.Raise) and node.exc is not None:
+                found.add(ast.unparse(node.exc).partition("(")[0])
+            name = getattr(node, "id", getattr(node, "attr", ""))
+            if name in private and name not in seen:
+                seen.add(name)
+                waiting.append(private[name])
+    return {one for one in found if one.endswith("Error") and one != "NotImplementedError"}
+
+
+WITH_ARRAYS = [one for one in everything().values() if one.has_arrays]
+
+
+@pytest.mark.parametrize("public", WITH_ARRAYS, ids=lambda one: f"{one.path}:{one.name}")
+def test_shapes_and_errors_are_said(public):
+    words = said(public)
+    assert words, "it has no docstring"
+    assert SHAPE.search(words), f"no shape: {words}"
+    errors = raised(public)
+    missing = {one for one in errors if one not in words}
+    assert not errors or missing < errors, f"it raises {errors}: {words}"
+
+
+def test_there_are_many_and_the_rule_bites():
+    assert len(WITH_ARRAYS) > 280
+    assert SHAPE.search("images: (N, 3, H, W) in [0, 1]")
+    assert SHAPE.search("values: (N,)")
+    assert SHAPE.search("weights: (2·C, k×k, …)")
+    assert not SHAPE.search("values (of which there are some) and others (N)")
+    assert not SHAPE.search("a number (or several, as it is)")

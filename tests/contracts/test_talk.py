@@ -1,0 +1,211 @@
+"""What every command says beside its results, and how it ends when it is stopped."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from studio import ROOT, Studio, until
+from typer.testing import CliRunner
+
+import annotation
+import semsim
+from annotation.cli.main import app as human
+from semsim.cli.main import COMMANDS
+from semsim.cli.main import app as science
+from semsim.metrics import METRICS
+
+APPS = {"annotation": human, "semsim": science}
+
+
+def demo_set(strategy):
+    return ROOT / f"data/demo/sets/cnn4-activation-silu__{strategy}__invgrad"
+
+
+DEMO = demo_set("none")
+
+
+def typed(half, *words, **given):
+    return CliRunner().invoke(APPS[half], [*map(str, words)], **given)
+
+
+def test_both_halves_call_commands_by_the_same_lines():
+    """Neither imports the other, so it is written twice, and must be the same twice."""
+    one, other = (ROOT / half / "cli/commands.py" for half in APPS)
+    assert one.read_text() == other.read_text()
+
+
+@pytest.mark.parametrize("program", [["-m", "semsim"], ["-m", "annotation"], ["app.py"]], ids=str)
+def test_every_program_says_its_version(program):
+    done = subprocess.run(
+        [sys.executable, *program, "--version"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"SemSim Studio {semsim.__version__}\n"
+    assert done.stderr == ""
+    assert annotation.__version__ == semsim.__version__
+
+
+def test_a_shell_completes_the_installed_command():
+    script = typed("semsim", "--show-completion", prog_name="semsim", env={"SHELL": "/bin/bash"})
+    assert script.exit_code == 0, script.output
+    assert "_SEMSIM_COMPLETE" in script.stdout
+    asked = {"_SEMSIM_COMPLETE": "complete_bash", "COMP_CWORD": "1"}
+    found = typed("semsim", prog_name="semsim", env={**asked, "COMP_WORDS": "semsim "})
+    assert set(found.stdout.split()) == set(COMMANDS)
+    asked["COMP_CWORD"] = "2"
+    found = typed("semsim", prog_name="semsim", env={**asked, "COMP_WORDS": "semsim score --met"})
+    assert found.stdout.split() == ["--metrics"]
+
+
+def test_what_no_shell_can_complete_says_what_to_install():
+    done = typed("semsim", "--show-completion", prog_name="python -m semsim")
+    assert done.exit_code == 2
+    assert "`semsim --show-completion`" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("semsim", "score", "--set", "nowhere", "-v"),
+        ("semsim", "-v", "score", "--set", "nowhere"),
+        ("annotation", "studies", "--data-dir", "nowhere", "-v"),
+        ("annotation", "-v", "studies", "--data-dir", "nowhere"),
+    ],
+    ids=" ".join,
+)
+def test_an_error_says_where_it_comes_from_only_when_asked(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    loud = typed(*words)
+    plain = typed(*(word for word in words if word != "-v"))
+    assert (loud.exit_code, plain.exit_code) == (2, 2)
+    assert "Traceback" in loud.stderr
+    assert loud.stderr.endswith(plain.stderr)
+    assert plain.stderr.startswith("Error: ")
+    assert plain.stderr.count("\n") == 1
+    assert loud.stdout == plain.stdout == ""
+
+
+def test_talk_goes_to_standard_error_and_can_be_silenced(tmp_path):
+    pair = ["--originals", DEMO / "originals", "--reconstructions", DEMO / "reconstructions"]
+    words = ["score", *pair, "--metrics", "mse", "--out", "-"]
+    plain, quiet = typed("semsim", *words), typed("semsim", *words, "-q")
+    assert plain.exit_code == quiet.exit_code == 0
+    assert plain.stdout == quiet.stdout
+    assert plain.stdout.startswith("image")
+    assert "mean" in plain.stderr
+    assert quiet.stderr == ""
+
+
+def test_how_loud_one_command_was_says_nothing_of_the_next(tmp_path):
+    typed("semsim", "score", "--set", tmp_path / "nowhere", "-v")
+    after = typed("semsim", "score", "--set", tmp_path / "nowhere")
+    assert "Traceback" not in after.stderr
+
+
+def can_be_stopped():
+    # Whoever started the tests in the background made them deaf to Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("semsim", "campaign", "run", "--file"),
+        ("annotation", "create", "mine", "--from"),
+    ],
+    ids=" ".join,
+)
+def test_ctrl_c_ends_with_a_sentence(words, tmp_path):
+    file = tmp_path / "never-written"
+    os.mkfifo(file)
+    process = subprocess.Popen(
+        [sys.executable, "-m", *words, str(file), "--data-dir", str(tmp_path)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=can_be_stopped,
+    )
+    found = []
+
+    def is_read():
+        """Whether it has come as far as to read the file, for which it would wait for ever."""
+        try:
+            found.append(os.open(file, os.O_WRONLY | os.O_NONBLOCK))
+        except OSError:  # nobody reads yet
+            assert process.poll() is None, process.communicate()
+            return False
+        return True
+
+    until(is_read, 60)
+    told = ended(process)
+    os.close(found[0])
+    assert process.returncode == 130
+    assert told == ("", "\nStopped by Ctrl-C.\n")
+
+
+def ended(process):
+    """What a process says that gets Ctrl-C until it ends."""
+    while True:
+        process.send_signal(signal.SIGINT)
+        try:
+            return process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def test_ctrl_c_at_a_question_is_no_other_than_elsewhere(tmp_path, monkeypatch):
+    def pressed(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("getpass.getpass", pressed)
+    done = typed("annotation", "accounts", "add", "maria", "--data-dir", tmp_path)
+    assert (done.exit_code, done.stderr) == (130, "\nStopped by Ctrl-C.\n")
+
+
+def test_ctrl_c_ends_the_studio_with_a_sentence(tmp_path):
+    studio = Studio(tmp_path, tmp_path / "checkpoints")
+    studio.start()
+    assert studio.interrupt() == 130
+    told = (tmp_path / "server.log").read_text()
+    assert told.endswith("\nStopped by Ctrl-C.\n")
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize(
+    ("words", "facts"),
+    [
+        (("semsim", "datasets", "list"), {"name", "task", "files", "about"}),
+        (("semsim", "judge", "list", "--checkpoints", "nowhere"), set()),
+        (("semsim", "weights", "--checkpoints", "nowhere"), {"name", "state", "where"}),
+        (("annotation", "studies"), {"id", "name", "task", "status", "simulated", "items", "link"}),
+        (("annotation", "accounts", "list"), {"name", "role", "created", "disabled"}),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, tuple) else "",
+)
+def test_a_list_is_printed_as_json_too(words, facts, tmp_path):
+    data = []
+    if words[0] == "annotation":
+        data = ["--data-dir", tmp_path]
+        sets = [part for name in ("none", "crop-flip") for part in ("--set", demo_set(name))]
+        made = typed("annotation", "create", "mine", *sets, *data)
+        assert made.exit_code == 0, made.stderr
+        env = {"SEMSIM_ADMIN_PASSWORD": "a long enough one"}
+        assert typed("annotation", "accounts", "add", "maria", *data, env=env).exit_code == 0
+    rows = json.loads(typed(*words, *data, "--json").stdout)
+    assert bool(rows) == bool(facts)
+    assert all(set(row) == facts for row in rows)
+    plain = typed(*words, *data).stdout
+    assert len(plain.splitlines()) >= len(rows)
+    assert all(str(row["name"]) in plain for row in rows)
+
+
+def test_score_names_the_metrics():
+    told = typed("semsim", "score", "--help").output
+    assert all(name in told for name in METRICS)

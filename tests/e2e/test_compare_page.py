@@ -1,0 +1,126 @@
+"""Compare in a real browser: five tabs that fit, a choice that changes what depends on it alone."""
+
+import re
+import time
+
+import pytest
+from e2e.rules import MOST_SHIFT, SHIFT, broken_in_any_look, broken_rules
+from playwright.sync_api import Page, Route, expect
+
+pytestmark = pytest.mark.e2e
+PAGE = "compare"
+SLOW = 60_000  # milliseconds; two busy cores
+HIGHEST = 1.5 * 768
+TABS = ("answer", "disagreements", "metric", "solid", "files")
+
+
+def at(server, query: str = "") -> str:
+    return f"{server.url}/studio/compare?{query}"
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_a_tab_fits_and_breaks_no_rule(page: Page, server, tab) -> None:
+    page.goto(at(server, f"tab={tab}"))
+    expect(page.locator(f"#cmp-tab-{tab}")).to_have_attribute("aria-current", "page")
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate("document.documentElement.scrollHeight") <= HIGHEST
+    assert broken_in_any_look(page) == []  # the second of them is a telephone's
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_nothing_moves_while_it_loads(page: Page, server) -> None:
+    page.add_init_script(SHIFT)
+    page.goto(at(server))
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate("window.shifted") <= MOST_SHIFT
+
+
+def test_a_press_on_a_row_is_the_metric_everywhere(page: Page, server) -> None:
+    page.goto(at(server))
+    before = page.locator("#cmp-forest").inner_html()
+    page.locator(".cmp-forest tbody tr", has_text=re.compile("^MSE")).locator("td").first.click()
+    expect(page.locator("#cmp-side h2")).to_have_text("MSE")
+    assert page.locator("#cmp-forest tbody tr[aria-current] th").inner_text() == "MSE"
+    strip = re.compile(r' aria-current="true"')
+    assert strip.sub("", page.locator("#cmp-forest").inner_html()) == strip.sub("", before)
+    page.locator("#cmp-tab-disagreements").click()
+    expect(page.locator("#cmp-grid-metric")).to_have_value("mse")
+    page.locator("#cmp-tab-metric").click()
+    expect(page.locator("#cmp-metric")).to_have_value("mse")
+    page.reload()  # the address has it
+    expect(page.locator("#cmp-metric")).to_have_value("mse")
+    page.go_back()
+    expect(page.locator("#cmp-tab-disagreements")).to_have_attribute("aria-current", "page")
+
+
+def test_the_old_answer_stays_and_can_be_used_until_the_new_one_is_there(page, server) -> None:
+    page.goto(at(server))
+
+    def late(route: Route) -> None:
+        time.sleep(1.5)
+        route.continue_()
+
+    page.route(re.compile("part/body"), late)
+    page.locator("#cmp-rule").focus()
+    page.locator("#cmp-rule").select_option("mean-response")
+    expect(page.locator("#cmp-body")).to_have_attribute("aria-busy", "true")
+    expect(page.locator("#cmp-forest")).to_be_visible()
+    page.locator("#cmp-row-2").click(trial=True)  # nothing lies over it
+    expect(page.locator("#cmp-body")).not_to_have_attribute("aria-busy", "true")
+    expect(page.locator("#cmp-body")).to_contain_text("The protocol fixed 'Majority of votes'")
+    expect(page.locator("#cmp-rule")).to_be_focused()
+
+
+def test_pictures_are_walked_by_keys(page: Page, server) -> None:
+    page.goto(at(server, "tab=disagreements&metric=mse"))
+    looks = page.locator("#cmp-grid button[data-row]")
+    expect(looks.first).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    expect(looks.nth(0)).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(looks.nth(1)).to_be_focused()
+    page.keyboard.press("Enter")
+    dialog = page.locator("#cmp-pair")
+    expect(dialog).to_be_visible()
+    first = dialog.locator("figcaption").inner_text()
+    page.keyboard.press("ArrowRight")
+    expect(dialog.locator("figcaption")).not_to_have_text(first)
+    assert broken_rules(page, "#cmp-pair") == []
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    shown = page.locator("#cmp-grid .cmp-model")
+    model, every = shown.first.inner_text(), shown.count()
+    page.locator("#cmp-grid-model").select_option(label=model)
+    expect(shown).not_to_have_count(every)
+    assert set(shown.all_inner_texts()) == {model}
+
+
+def test_a_point_tells_what_it_is_and_shows_its_pictures(page: Page, server) -> None:
+    page.goto(at(server, "tab=metric&metric=mse"))
+    page.locator("#cmp-drawn circle[data-key]").nth(4).focus()
+    expect(page.locator(".cmp-tip")).to_contain_text(": MSE 0.")
+    model = page.locator(".cmp-tip").inner_text().partition(":")[0]
+    page.keyboard.press("Enter")
+    expect(page.locator("#cmp-model option:checked")).to_have_text(model)
+    expect(page.locator("#cmp-pictures figure")).to_have_count(12)
+    expect(page.locator("#cmp-drawn [data-chosen]")).to_have_count(1)
+    expect(page.locator("#cmp-drawn [data-chosen]")).to_have_attribute(
+        "aria-label", re.compile(f"^{re.escape(model)}: ")
+    )
+
+
+def test_the_report_prints_on_twelve_pages_and_loses_nothing(page: Page, server, tmp_path) -> None:
+    """Fourteen models and all metrics; made by a job, handed over by itself."""
+    page.goto(at(server, "tab=files"))
+    with page.expect_download(timeout=3 * SLOW) as waiting:
+        page.locator("[data-act=report]").click()
+        expect(page.locator("#cmp-made [role=progressbar]")).to_be_visible()
+    report = tmp_path / "report.html"
+    waiting.value.save_as(report)
+    page.goto(report.as_uri())
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 703, "height": 1000})  # 186 mm: A4 without its margins
+    ends = "[...document.querySelectorAll('table, svg')].map(e => e.getBoundingClientRect().right)"
+    assert max(page.evaluate(ends)) <= 704
+    printed = page.pdf(format="A4", prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type\s*/Page[^s]", printed)) <= 12

@@ -1,0 +1,110 @@
+"""The frame in a real browser: the study in hand, light and dark, the drawer, questions, words."""
+
+import re
+
+import pytest
+from e2e.rules import MOST_SHIFT, SHIFT, broken_in_any_look, broken_rules
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.e2e
+SETS = {"resnet20-4": 4}
+SLOW = 60_000  # milliseconds; two busy cores
+
+
+def test_the_study_chosen_stays_through_pages_and_reloads(page: Page, server, new_study) -> None:
+    one, other = new_study(name="One"), new_study(name="Other")
+    page.goto(f"{server.url}/studio/help?study={one.id}")
+    chosen = page.get_by_label("Study in hand")
+    expect(chosen).to_have_value(one.id)
+    chosen.select_option("Other")
+    expect(page).to_have_url(f"{server.url}/studio/help?study={other.id}")
+    page.get_by_role("link", name="People").click()
+    expect(page).to_have_url(f"{server.url}/studio/people?study={other.id}")
+    page.goto(f"{server.url}/studio/help")  # not in the address, and still in hand
+    expect(chosen).to_have_value(other.id)
+
+
+def test_light_or_dark_is_kept(page: Page, server) -> None:
+    page.emulate_media(color_scheme="light")
+    page.goto(f"{server.url}/studio/help")
+    ink = "getComputedStyle(document.querySelector('.st-page')).color"
+    light = page.evaluate(ink)
+    page.get_by_role("button", name="Light or dark").click()
+    assert page.evaluate(ink) != light
+    page.reload()
+    assert page.evaluate(ink) != light
+    page.goto(f"{server.url}/studio/people")  # drawn by Gradio, which follows the system
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    assert page.evaluate("document.body.classList.contains('dark')")
+
+
+def test_the_side_bar_is_a_drawer_on_a_telephone(phone: Page, server) -> None:
+    phone.goto(f"{server.url}/studio/help")
+    bar = phone.get_by_role("complementary", name="Studio")
+    opener = phone.get_by_role("button", name="Menu")
+    expect(bar).to_have_count(0)  # nor does the Tab key find it
+    opener.click()
+    expect(bar).to_be_visible()
+    expect(opener).to_have_attribute("aria-expanded", "true")
+    for colours in ("light", "dark"):
+        phone.emulate_media(color_scheme=colours)
+        assert broken_rules(phone) == []
+    phone.keyboard.press("Escape")
+    expect(bar).to_have_count(0)
+    assert phone.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_what_cannot_be_undone_is_typed_first(page: Page, server) -> None:
+    page.goto(f"{server.url}/studio/help")
+    page.evaluate(
+        """() => { window.answer = null;
+        studio.ask({ title: 'Delete it?', type: 'Mine', yes: 'Delete' })
+            .then((said) => { window.answer = said; }); }"""
+    )
+    delete = page.get_by_role("button", name="Delete")
+    expect(delete).to_be_disabled()
+    assert broken_rules(page, "dialog") == []
+    page.get_by_label("Type Mine to go on").fill("mine")
+    expect(delete).to_be_disabled()
+    page.keyboard.press("Enter")
+    assert page.evaluate("window.answer") is None
+    page.get_by_label("Type Mine to go on").fill("Mine")
+    delete.click()
+    page.wait_for_function("window.answer === true")
+    page.evaluate("() => { studio.ask({ title: 'Sure?' }).then((said) => { answer = said; }); }")
+    page.keyboard.press("Escape")
+    page.wait_for_function("window.answer === false")
+    page.evaluate("studio.tell('Done: <b>it</b>')")
+    expect(page.get_by_role("status").filter(has_text="Done: <b>it</b>")).to_be_visible()
+
+
+def test_a_word_is_explained_where_it_stands(page: Page, server) -> None:
+    page.goto(f"{server.url}/studio/help")
+    page.evaluate(
+        """() => document.querySelector('h1').insertAdjacentHTML(
+        'afterend', '<p><span data-term="rho">ρ</span> and <span data-term="none">x</span></p>')"""
+    )
+    more = page.get_by_role("button", name="What rho means")
+    more.click()
+    expect(page.get_by_role("note")).to_contain_text("Spearman")
+    assert broken_rules(page) == []
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("note")).to_have_count(0)
+    expect(page.locator(".st-more")).to_have_count(1)  # what no entry explains has no (i)
+
+
+def test_plain_pages_break_no_rule_and_stand_still(page: Page, server) -> None:
+    page.add_init_script(SHIFT)
+    for path in ("help", "nope"):
+        page.goto(f"{server.url}/studio/{path}")
+        expect(page.locator("#studio-frame a")).not_to_have_count(0)
+        assert broken_in_any_look(page) == []
+    page.set_viewport_size({"width": 1366, "height": 768})
+    page.goto(f"{server.url}/nope")
+    bar, head = (page.locator(one).bounding_box() for one in ("#studio-frame", "h1"))
+    assert bar["x"] + bar["width"] <= head["x"]  # the side bar covers nothing
+    page.goto(f"{server.url}/studio/people")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    page.wait_for_timeout(1500)
+    assert page.evaluate("window.shifted") <= MOST_SHIFT
+    assert re.search("SemSim Studio", page.title())

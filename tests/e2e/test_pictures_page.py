@@ -1,0 +1,114 @@
+"""The page Pictures in a real browser: one's own files go up, a plan comes back, it is kept."""
+
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from e2e.rules import broken_in_any_look
+from made_pictures import blocky
+from PIL import Image
+from playwright.sync_api import Page, Route, expect
+
+pytestmark = pytest.mark.e2e
+PAGE, START = "pictures", "/studio/pictures"
+SLOW = 120_000  # milliseconds; two busy cores
+
+
+def fill(folder: Path, side: int = 0) -> Path:
+    """Three originals by class and what two models gave back of them; noise of `side` pixels."""
+    for number, kind in enumerate(("cat", "dog", "cow")):
+        for place in (f"originals/{kind}", "sharp", "blurred"):
+            path = folder / place / f"{number}.png"
+            if not side:
+                blocky(path, number + len(place), (24, 24))
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            noise = np.random.default_rng(number).integers(0, 256, (side, side, 3), np.uint8)
+            Image.fromarray(noise).save(path)
+    (folder / "weights.pt").write_text("not sent")
+    (folder / ".hidden.png").write_text("not sent")
+    return folder
+
+
+def packed(folder: Path) -> Path:
+    """The same as a zip."""
+    path = folder.with_suffix(".zip")
+    with zipfile.ZipFile(path, "w") as archive:
+        for one in sorted(folder.rglob("*.p*")):
+            archive.write(one, one.relative_to(folder.parent))
+    return path
+
+
+def keep(page: Page, name: str) -> None:
+    """Keep the plan that is shown under a name."""
+    expect(page.locator(".pic-found .pic-sets > li")).to_have_count(2)
+    for image in page.locator(".pic-found .pic-sets img").all():
+        assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") > 0
+    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_role("button", name="Keep").click()
+    expect(page.get_by_role("status").filter(has_text="is kept.")).to_contain_text(name)
+
+
+def test_a_zip_goes_up_is_shown_and_kept_and_a_set_of_it_goes(page: Page, tmp_path: Path) -> None:
+    expect(page.get_by_text("There are no pictures yet.")).to_be_visible()
+    page.locator("[data-input=files]").set_input_files(packed(fill(tmp_path / "mine")))
+    expect(page.get_by_role("heading", name="Plan: mine.zip")).to_be_visible()
+    expect(page.locator(".pic-checks")).to_contain_text("3 classes: cat, cow, dog.")
+    page.get_by_text("Left out: 1").click()
+    assert broken_in_any_look(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    keep(page, "first")
+    expect(page.locator(".pic-sets > li")).to_have_count(2)
+    assert broken_in_any_look(page) == []
+
+    page.get_by_role("link", name="first/sharp").click()
+    expect(page.locator(".pic-pairs > li")).to_have_count(3)
+    assert broken_in_any_look(page) == []
+    page.get_by_role("button", name="Delete this set").click()
+    expect(page.get_by_role("button", name="Delete the set")).to_be_disabled()
+    assert broken_in_any_look(page) == []
+    page.get_by_role("dialog").get_by_role("textbox").fill("first/sharp")
+    page.get_by_role("button", name="Delete the set").click()
+    expect(page.locator(".pic-sets > li")).to_have_count(1)
+
+
+def test_a_folder_goes_up_in_pieces_though_the_connection_breaks(
+    page: Page, tmp_path: Path
+) -> None:
+    sent: list[int] = []
+
+    def lossy(route: Route) -> None:
+        found = re.search(r"at=(\d+)", route.request.url)
+        assert found is not None
+        sent.append(int(found[1]))
+        if sent.count(sent[-1]) == 1 and len(sent) % 2 == 0:
+            route.abort("connectionreset")
+        else:
+            route.continue_()
+
+    page.route("**/studio/pictures/uploads/*?at=*", lossy)
+    folder = fill(tmp_path / "noise", side=400)
+    page.locator("[data-input=folder]").set_input_files(folder)
+    expect(page.get_by_role("heading", name="Plan: noise.zip")).to_be_visible()
+    assert len(set(sent)) > 4
+    assert len(sent) > len(set(sent))
+    expect(page.get_by_text("Left out: 1")).to_be_visible()  # weights.pt, by its name alone
+    keep(page, "second")
+
+
+def test_whoever_cancels_leaves_nothing(page: Page, tmp_path: Path, server) -> None:
+    page.route("**/studio/pictures/uploads/*?at=*", lambda route: None)  # no answer
+    page.locator("[data-input=files]").set_input_files(packed(fill(tmp_path / "gone")))
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
+    page.wait_for_function("() => true")
+    assert not [*(server.data / "uploads").glob("*/file/gone.zip")]
+
+
+def test_what_is_no_picture_is_said_before_anything_is_sent(page: Page, tmp_path: Path) -> None:
+    for name in ("a.pt", "b.pt"):
+        (tmp_path / name).write_text("x")
+    page.locator("[data-input=files]").set_input_files([tmp_path / "a.pt", tmp_path / "b.pt"])
+    expect(page.locator("[data-problem]")).to_contain_text("no picture and no table in it")

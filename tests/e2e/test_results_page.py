@@ -1,0 +1,59 @@
+"""Results in a real browser: five tabs say what votes say, or what is missing; tables are kept."""
+
+import io
+import re
+
+import pandas as pd
+import pytest
+from e2e.rules import broken_in_any_look
+from playwright.sync_api import expect
+from study_factory import answer_all
+
+from annotation.spec import Task
+from annotation.study import labelling as studies
+
+pytestmark = pytest.mark.e2e
+SETS = {"resnet20-4": 6}
+SLOW = 60_000  # milliseconds; two busy cores
+HIGHEST = 1.5 * 768
+TABS = ("Share recognised", "Agreement", "People", "Checks", "Signal detection")
+PEOPLE = ("Ada", "Ben", "Cleo")
+
+
+def open_results(page, server, study) -> None:
+    page.goto(f"{server.url}/studio/results?study={study.id}")
+
+
+def press(page, tab: str) -> None:
+    link = page.locator(".rs-tabs").get_by_role("link", name=tab, exact=True)
+    link.click()
+    expect(link).to_have_attribute("aria-current", "page")
+
+
+def test_a_study_without_votes_says_what_is_missing_on_every_tab(page, server, new_study) -> None:
+    open_results(page, server, new_study(Task.RECOGNITION, name="Empty"))
+    for tab in TABS:
+        press(page, tab)
+        expect(page.locator(".rs-body .st-empty")).to_be_visible()
+        expect(page.locator(".rs-body table")).to_have_count(0)
+
+
+def test_what_people_said_is_on_the_tabs_and_in_the_tables(page, server, store, new_study) -> None:
+    study = new_study(Task.RECOGNITION, name="Said", votes_per_item=len(PEOPLE))
+    for person in PEOPLE:
+        answer_all(store, studies.join(store, study.token, person).annotator)
+    open_results(page, server, study)
+    expect(page.locator("#results")).to_contain_text("18 votes of 3 annotators")
+    for tab in TABS:
+        press(page, tab)
+        assert page.evaluate("document.documentElement.scrollHeight") <= HIGHEST
+        assert broken_in_any_look(page, "main") == []
+        page.set_viewport_size({"width": 1366, "height": 768})
+    press(page, "People")
+    for person in PEOPLE:
+        expect(page.get_by_role("row", name=re.compile(f"^{person} 6 "))).to_be_visible()
+    page.locator(".rs-files summary").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="annotators.csv").click()
+    people = pd.read_csv(io.BytesIO(download.value.path().read_bytes()))
+    assert sorted(people.iloc[:, 0]) == sorted(PEOPLE)

@@ -1,0 +1,81 @@
+"""`campaign run --model`: a network of somebody's own, from processes that know nothing of it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from made_campaign import SYMBOLS
+from made_network import write_network
+from studio import ROOT
+
+from semsim.sets.reader import read_set
+from semsim.weights import tensor_facts
+
+TINY = ("--name", "own", "--dataset", SYMBOLS, "--strategy", "none", "--images", "2")
+TINY += ("--attack", "invgrad:steps=3", "--train", "epochs=1", "--workers", "1")
+
+
+def typed(folder: Path, *words: str) -> subprocess.CompletedProcess:
+    """`python -m semsim campaign …` in `folder`, in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "semsim", "campaign", *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_a_network_of_ones_own_goes_through_the_whole_campaign(tmp_path):
+    """Begun, broken off, resumed from elsewhere in processes on Dask, and never computed twice."""
+    mine, elsewhere = tmp_path / "mine", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    named = write_network(mine, "nets.small")
+    data = ("--data-dir", str(tmp_path / "data"))
+    asked = (*TINY, *data, "--model", named)
+
+    begun = typed(mine, "run", *asked, "--device", "cpu", "--scheduler", "nonsense://x")
+    assert begun.returncode == 2
+    assert "No Dask scheduler answers" in begun.stderr
+    (job,) = (tmp_path / "data/jobs").iterdir()
+    done = typed(elsewhere, "run", "--job", str(job), "--scheduler", "")
+    assert done.returncode == 0, done.stderr
+    assert "2 ok / 0 failed (2 computed now, 0 done before)" in done.stdout
+
+    folder = tmp_path / "data/runs/own/Tiny__none__invgrad"
+    found = read_set(folder)
+    assert found.model == "Tiny/none/invgrad"
+    architecture = found.run["target"]["architecture"]
+    assert architecture["settings"]["network"] == "nets.small:Tiny"
+    assert re.fullmatch("[0-9a-f]{12}", architecture["settings"]["source"])
+    assert str(tmp_path) not in json.dumps(found.run["target"])  # it may be passed on
+    (weights,) = (tmp_path / "data/runs").rglob("targets/**/*.safetensors")
+    config = json.loads(tensor_facts(weights)["config"])
+    assert (config["name"], config["settings"]) == ("own", architecture["settings"])
+
+    (mine / "nets/parts.py").write_text("from torch import nn\n\nactivation = nn.Tanh\n")
+    other = typed(mine, "run", *asked)
+    assert other.returncode == 2
+    assert "Another campaign is called 'own'" in other.stderr
+    planned = typed(mine, "plan", *asked, "--name", "second")
+    assert planned.returncode == 0, planned.stderr
+    assert "2 images to attack, 0 of them done" in planned.stdout
+    assert "1 targets, 1 of them still to train" in planned.stdout
+
+
+def test_a_network_that_cannot_be_attacked_is_told_before_anything_runs(tmp_path):
+    write_network(tmp_path, "nets")
+    words = {
+        "gone:Tiny": "gone cannot be imported",
+        "nets:no_module": "should give a torch.nn.Module",
+        "nets:wrong_shape": "should give logits",
+    }
+    for named, why in words.items():
+        done = typed(tmp_path, "plan", *TINY, "--data-dir", "data", "--model", named)
+        assert done.returncode == 2, named
+        assert why in done.stderr
+        assert "Traceback" not in done.stderr
+    assert not (tmp_path / "data" / "runs").exists()

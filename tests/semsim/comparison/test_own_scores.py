@@ -1,0 +1,169 @@
+"""Scores of one's own metrics: read whole or not at all, kept for a study, and joined to it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from semsim.comparison.own_scores import (
+    Column,
+    columns_in,
+    fitted,
+    joined,
+    keep_own,
+    kept_of,
+    read_own,
+    remove_own,
+)
+from semsim.comparison.study_tables import StudyTables
+from semsim.errors import DataError, SettingsError
+
+STUDY = ("id-1", "Cats")
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Write rows as a file of scores."""
+
+    def write(rows, name="own.csv"):
+        frame = pd.DataFrame(rows)
+        path = tmp_path / name
+        frame.to_parquet(path) if name.endswith(".parquet") else frame.to_csv(path, index=False)
+        return path
+
+    return write
+
+
+def rows(**more):
+    return [
+        {"model": m, "image_id": f"0{i}", "sharp": 10 * i + len(m), **more}
+        for m in ("a", "bb")
+        for i in range(2)
+    ]
+
+
+@pytest.fixture
+def study():
+    keys = [("d", "x", row["model"], row["image_id"]) for row in rows()]
+    labels = pd.DataFrame(keys, columns=["dataset", "attack", "model", "image_id"])
+    return StudyTables(votes=labels.head(0), labels=labels, name="Cats")
+
+
+@pytest.mark.parametrize("name", ["own.csv", "own.parquet"])
+def test_what_is_kept_is_found_by_id_and_by_name(tmp_path, table, study, name):
+    found = read_own(table(rows(), name), columns_in("edges=sharp:lower"))
+    (kept,) = keep_own(tmp_path, STUDY, found)
+    assert (kept.metric, kept.leaks, kept.n) == ("edges", "lower", 4)
+    assert kept_of(tmp_path, ["Cats"]) == kept_of(tmp_path, ["id-1"]) == [kept]
+    assert kept_of(tmp_path, ["Dogs"]) == []
+    for one in (joined(study, tmp_path), joined(replace(study, name="Renamed"), tmp_path, "id-1")):
+        assert one.own == ("edges",)
+        assert one.scores["image_id"].tolist() == ["00", "01", "00", "01"]
+        assert one.scores["value"].tolist() == [1, 11, 2, 12]
+        assert set(one.scores["dataset"]) == {"d"}
+        assert one.remarks == ()
+    assert joined(replace(study, name="Dogs"), tmp_path).scores is None
+
+
+def test_a_metric_that_comes_again_replaces_the_old_one_and_the_others_stay(tmp_path, table):
+    path = table(rows(blur=1.5))
+    keep_own(tmp_path, STUDY, read_own(path, columns_in("edges=sharp:lower,blur=blur/2:higher")))
+    kept = keep_own(
+        tmp_path, ["Cats"], read_own(table(rows()[:1]), columns_in("edges=sharp:higher"))
+    )
+    assert [(one.metric, one.leaks, one.n) for one in kept] == [
+        ("blur", "higher", 4),
+        ("edges", "higher", 1),
+    ]
+    remove_own(tmp_path, ["Cats"], "edges")
+    assert [one.metric for one in kept_of(tmp_path, ["Cats"])] == ["blur"]
+    with pytest.raises(DataError, match="no scores of 'edges'"):
+        remove_own(tmp_path, ["Cats"], "edges")
+
+
+def test_what_came_with_a_study_stays_beside_ones_own(tmp_path, table, study):
+    keep_own(tmp_path, STUDY, read_own(table(rows()), columns_in("edges=sharp:lower")))
+    given = study.labels.assign(metric="psnr", value=1.0)
+    one = joined(replace(study, scores=given), tmp_path)
+    assert one.scores["metric"].value_counts().to_dict() == {"psnr": 4, "edges": 4}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"sharp": "x"}, r"line 3, column sharp: 'x' is no number"),
+        ({"model": None}, r"line 3: has no model"),
+        ({"image_id": "00"}, r"line 3: image 00 of a has a score by edges already"),
+    ],
+)
+def test_a_bad_row_is_named_and_nothing_is_kept(table, change, why):
+    bad = rows()
+    bad[1] = {**bad[1], **change}
+    with pytest.raises(DataError, match=f"Nothing of own.csv was kept[^$]*{why}"):
+        read_own(table(bad), columns_in("edges=sharp:lower"))
+
+
+def test_many_bad_rows_are_counted(table):
+    path = table([{"model": "a", "image_id": str(i), "sharp": "x"} for i in range(20)])
+    with pytest.raises(DataError, match="and 12 more") as error:
+        read_own(path, columns_in("e=sharp:lower"))
+    assert len(str(error.value).splitlines()) == 10
+
+
+def test_an_empty_cell_is_no_score_and_infinity_is_one(table):
+    some = rows()
+    some[0]["sharp"], some[1]["sharp"] = None, np.inf
+    assert read_own(table(some), columns_in("edges=sharp:lower"))["value"].tolist() == [
+        np.inf,
+        2,
+        12,
+    ]
+    with pytest.raises(DataError, match="no score in it"):
+        read_own(table([{**row, "sharp": None} for row in some]), columns_in("edges=sharp:lower"))
+
+
+@pytest.mark.parametrize(
+    ("scores", "why"),
+    [
+        ("psnr=sharp:higher", "psnr is computed here already"),
+        ("edges=sharp", "edges"),
+        ("edges=sharp:up", "should be column or column/number"),
+        ("semsim:x=sharp:lower", "semsim:x is computed here already"),
+        ("", "Name a column"),
+    ],
+)
+def test_a_metric_needs_a_name_and_a_direction(table, scores, why):
+    with pytest.raises((SettingsError, LookupError), match=why):
+        read_own(table(rows()), columns_in(scores))
+
+
+def test_a_column_that_is_not_there_is_named(table):
+    with pytest.raises(DataError, match=r"lacks the columns blur.*It has: model, image_id, sharp"):
+        read_own(table(rows()), columns_in("edges=blur:lower"))
+
+
+def test_scores_of_other_pictures_are_left_out_and_counted(tmp_path, table, study):
+    more = [*rows(), {"model": "a", "image_id": "99", "sharp": 1}]
+    keep_own(tmp_path, STUDY, read_own(table(more), columns_in("edges=sharp:lower")))
+    one = joined(study, tmp_path)
+    assert len(one.scores) == 4
+    assert one.remarks == ("Left out of edges: 1 score of pictures that this study does not have.",)
+
+
+def test_where_a_model_is_several_the_table_must_say_which(table, study):
+    twice = pd.concat([study.labels, study.labels.assign(attack="y")])
+    with pytest.raises(DataError, match="need the columns dataset and attack"):
+        fitted(read_own(table(rows()), columns_in("edges=sharp:lower")), twice)
+    found, _ = fitted(read_own(table(rows(attack="y")), columns_in("edges=sharp:lower")), twice)
+    assert set(found["attack"]) == {"y"}
+    assert len(found) == 4
+
+
+def test_columns_of_any_name_can_be_chosen(table):
+    path = table([{"model": "a", "image_id": "0", "a=b:c,d": 1}])
+    found = read_own(path, {"edges": Column(name="a=b:c,d", leaks="lower")})
+    assert found["value"].tolist() == [1]
+    for metric, leaks in (("edges", "up"), ("", "lower"), ("a:b", "lower"), ("x" * 61, "lower")):
+        with pytest.raises(SettingsError):
+            read_own(path, {metric: Column(name="a=b:c,d", leaks=leaks)})

@@ -1,0 +1,151 @@
+"""Looking at a drop and keeping it, as jobs do it."""
+
+import json
+import zipfile
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from made_weights import make_classifier
+from PIL import Image
+
+from semsim.cli.job import KINDS
+from semsim.errors import DataError, SettingsError, WeightsError
+from semsim.importers import import_job, uploads
+from semsim.importers.import_job import (
+    ImportOrder,
+    do_keep,
+    do_look,
+    order_of,
+    queue_keep,
+    tasks_for,
+)
+from semsim.jobs.folders import read_job
+from semsim.progress import silent
+from semsim.sets.reader import read_set
+
+
+@pytest.fixture
+def drop(tmp_path, draw):
+    """Two models; one reconstruction is missing and one has no original."""
+    root = tmp_path / "drop"
+    for image, kind in enumerate(("cat", "dog", "cow")):
+        draw(root / f"originals/{kind}/{image}.png", image)
+        draw(root / f"net/{image}.png", image + 50)
+    draw(root / "other/0.png", 70)
+    draw(root / "other/stray.png", 71)
+    (root / "weights.pt").write_text("x")
+    return root
+
+
+@pytest.fixture
+def order(tmp_path, drop):
+    return ImportOrder(data=tmp_path / "data", checkpoints=tmp_path, source=drop, name="mine")
+
+
+def test_a_look_tells_everything_and_keeps_nothing(order, tmp_path):
+    found = json.loads(json.dumps(do_look(order, tmp_path / "job", silent)))
+    assert found["kind"] == "variant-folders"
+    assert [(one["model"], one["pairs"], one["lacking"]) for one in found["sets"]] == [
+        ("net", 3, 0),
+        ("other", 1, 2),
+    ]
+    reasons = {one["why"]: (one["n"], one["first"]) for one in found["reasons"]}
+    assert reasons["no reconstruction in the source"][0] == 2
+    assert reasons["no original in the source"] == (1, ["image stray of other"])
+    assert found["left_out"] == sum(one["n"] for one in found["reasons"]) == 4
+    assert set(found["refusals"]) >= {"table", "train-with-ori", "annotator-files"}
+    with Image.open(import_job.strip_path(tmp_path / "job", 0)) as strip:
+        assert strip.size == (3 * 6 + 2 * 2, 2 * 6 + 2)
+    assert not order.data.exists()
+
+
+def test_what_is_kept_is_what_was_shown(order, tmp_path):
+    shown = do_look(order, tmp_path / "job", silent)
+    told = do_keep(order, tmp_path, silent)
+    kept = [read_set(order.data / "runs/mine" / one["folder"]) for one in shown["sets"]]
+    assert [len(one.pairs) for one in kept] == [one["pairs"] for one in shown["sets"]]
+    assert (told["kept"], told["sets"]) == ("mine", 2)
+
+
+def test_originals_that_lie_apart_are_matched_by_name(tmp_path, draw):
+    for image in "abc":
+        draw(tmp_path / f"clean/{image}.png", ord(image))
+    with zipfile.ZipFile(tmp_path / "got.zip", "w") as archive:
+        for image in "bcd":
+            picture = draw(tmp_path / "rec" / f"{image}_rec.png", 5 + ord(image))
+            archive.write(picture, f"{image}_rec.png")
+    order = ImportOrder(
+        data=tmp_path / "data",
+        checkpoints=tmp_path,
+        source=tmp_path / "got.zip",
+        originals=tmp_path / "clean",
+        name="apart",
+    )
+    found = do_look(order, tmp_path / "job", silent)
+    ((model, pairs),) = [(one["model"], one["pairs"]) for one in found["sets"]]
+    assert (model, pairs) == ("apart", 2)
+    assert {one["why"]: one["first"] for one in found["reasons"]} == {
+        "no original in the source": ["image d of apart"],
+        "no reconstruction in the source": ["image a of apart"],
+    }
+    without = ImportOrder(**{**vars(order), "originals": None})
+    with pytest.raises(DataError, match="No importer reads"):
+        do_look(without, tmp_path / "job", silent)
+
+
+def test_votes_are_counted(tmp_path):
+    table = tmp_path / "votes.csv"
+    row = {"model": "m", "class_name": "cat", "answer": "cat"}
+    rows = [{**row, "image_id": i, "annotator": who} for i in "ab" for who in ("Ann", "Bo")]
+    pd.DataFrame(rows).to_csv(table, index=False)
+    order = ImportOrder(data=tmp_path, checkpoints=tmp_path, source=table, name="votes")
+    assert do_look(order, tmp_path, silent)["human"] == {"votes": 4, "people": 2, "scores": []}
+
+
+def test_a_judge_reads_what_is_kept(order):
+    judge = order.checkpoints / "judges/own.safetensors"
+    make_classifier(judge, classes=("cat", "cow", "dog"))
+    make_classifier(judge.with_name("other.safetensors"), classes=("cat", "dog"))
+    asked = ImportOrder(**{**vars(order), "judge": "own"})
+    with pytest.raises(DataError, match="'cow' is known to one of them only"):
+        queue_keep(replace(asked, judge="other"), (("cat", "cow", "dog"),), order.data / "jobs")
+    job = queue_keep(asked, (("cat", "cow", "dog"),), order.data / "jobs")
+    do_keep(order_of(job), job.folder, silent)
+    table = pd.read_parquet(order.data / "runs/mine/net/predictions.parquet")
+    assert len(table) == 2 * 3 * 3  # both pictures of three pairs, three classes
+
+
+def test_uploads_go_when_they_are_kept(order, tmp_path):
+    root = uploads.folder_of(order.data)
+    one, other = uploads.begin(root, "a.zip", 5), uploads.begin(root, "b.zip", 5)
+    do_keep(ImportOrder(**{**vars(order), "uploads": (one.id, "f" * 32)}), tmp_path, silent)
+    assert [left.id for left in uploads.uploads(root)] == [other.id]
+
+
+def test_a_name_that_is_taken_or_none_and_a_judge_that_is_none_are_refused(order, tmp_path):
+    root = tmp_path / "jobs"
+    assert read_job(queue_keep(order, (), root).folder).kind in KINDS
+    (order.data / "imports/mine").mkdir(parents=True)
+    with pytest.raises(SettingsError, match="take another name"):
+        queue_keep(order, (), root)
+    with pytest.raises(SettingsError, match="cannot name an import"):
+        queue_keep(ImportOrder(**{**vars(order), "name": "../x"}), (), root)
+    with pytest.raises(WeightsError, match="No judge is called"):
+        queue_keep(ImportOrder(**{**vars(order), "name": "b", "judge": "j"}), (), root)
+
+
+@pytest.mark.parametrize(
+    ("classes", "unnamed", "why"),
+    [
+        (["cat", "dog"], 0, ""),
+        (["cat"], 0, "two at least"),
+        (["unknown"], 3, "two at least"),
+        (["cat", "dog", "unknown"], 3, "3 pictures have no class"),
+    ],
+)
+def test_words_can_be_asked_for_where_classes_are_known(classes, unnamed, why):
+    found = tasks_for({"sets": [{"classes": classes, "unnamed": unnamed}]})
+    assert why in found["recognition"]
+    assert bool(why) == bool(found["recognition"])
+    assert (found["pair"], found["rating"]) == ("", "")

@@ -1,0 +1,130 @@
+"""`semsim.compare` of frames as people have them, and what it says of those that do not fit."""
+
+import pandas as pd
+import pytest
+import torch
+from made_tables import made_tables
+
+import semsim
+from semsim.analysis.result import AGREEMENT_COLUMNS, AnalysisSettings
+from semsim.errors import DataError, SettingsError, UnknownNameError
+
+FEW = AnalysisSettings(bootstraps=20, permutations=99)
+KEYS = ["model", "image_id"]
+
+
+@pytest.fixture(scope="module")
+def tables():
+    votes, scores = made_tables()
+    return votes, scores[scores["metric"] == "psnr"]
+
+
+def compared(tmp_path, votes, scores, **more):
+    return semsim.compare(votes, scores, settings=FEW, data=tmp_path, **more)
+
+
+def same(one, other):
+    columns = ["metric", "n", "rho", "tau", "p_rho"]
+    pd.testing.assert_frame_equal(one.agreement[columns], other.agreement[columns])
+
+
+def test_the_analysis_prints_draws_and_writes_itself(tables, tmp_path):
+    found = compared(tmp_path, *tables)
+    assert tuple(found.agreement) == AGREEMENT_COLUMNS
+    assert found.agreement["rho"].tolist() == [1.0]
+    assert str(found).splitlines()[-3].startswith("PSNR    5  1.0000")
+    drawn = found.figures()
+    assert [one.stem for one in drawn][:2] == ["forest", "auc"]
+    assert drawn[0].draw(89).get_size_inches()[0] == pytest.approx(89 / 25.4)
+    text = found.report(tmp_path / "new" / "report.html").read_text()
+    assert text.startswith("<!DOCTYPE html>")
+    assert (found.write(tmp_path / "all") / "tables/agreement.csv").exists()
+    with pytest.raises(SettingsError, match=r"ends in \.html"):
+        found.report(tmp_path / "report.pdf")
+    with pytest.raises(DataError, match="cannot be written"):
+        found.report(tmp_path / "new" / "report.html" / "inside.html")
+
+
+def test_answers_are_recognised_where_they_are_the_true_class(tables, tmp_path):
+    votes, scores = tables
+    whole = compared(tmp_path, votes, scores)
+    headline = {"headline": whole.origin.protocol}
+    least = votes[[*KEYS, "annotator", "answer", "class_name"]]
+    same(compared(tmp_path, least, scores, **headline), whole)
+    labels = votes[[*KEYS, "class_name"]].drop_duplicates()
+    same(compared(tmp_path, least.drop(columns="class_name"), scores, labels=labels, **headline),
+         whole)  # fmt: skip
+    said = votes[[*KEYS, "annotator", "recognised"]]
+    same(compared(tmp_path, said, scores, **headline), whole)
+    # The control: another answer is another ranking.
+    wrong = least.assign(answer="none")
+    assert compared(tmp_path, wrong, scores, **headline).agreement["rho"].isna().all()
+
+
+def test_ids_may_be_numbers_on_one_side_and_texts_on_the_other(tables, tmp_path):
+    votes, scores = tables
+    whole = compared(tmp_path, votes, scores)
+    numbers = votes.assign(image_id=votes["image_id"].astype(int))
+    same(
+        compared(tmp_path, numbers, scores.assign(image_id=[str(int(i)) for i in scores.image_id])),
+        whole,
+    )
+
+
+def test_scores_with_a_column_a_metric_are_those_with_a_row_a_metric(tables, tmp_path):
+    votes, scores = tables
+    whole = compared(tmp_path, votes, scores)
+    wide = scores[[*KEYS, "value"]].rename(columns={"value": "psnr"})
+    same(compared(tmp_path, votes, wide.assign(class_name="cat")), whole)
+    own = compared(tmp_path, votes, wide.assign(mine=wide["psnr"]), higher_leaks=["mine"])
+    assert set(own.agreement["metric"]) == {"psnr", "mine"}
+
+
+def test_scores_of_tensors_are_compared_model_by_model(tmp_path):
+    votes, _ = made_tables()
+    draw = torch.Generator().manual_seed(0)
+    originals = torch.rand(8, 3, 16, 16, generator=draw)
+    parts = []
+    for place, model in enumerate(sorted(votes["model"].unique())):
+        noise = torch.rand(8, 3, 16, 16, generator=draw)
+        mixed = originals.lerp(noise, place / 10)
+        parts.append(semsim.score((originals, mixed), ["mse", "psnr"]).assign(model=model))
+    numbered = votes.assign(image_id=votes["image_id"].astype(int).astype(str))
+    found = compared(tmp_path, numbered, pd.concat(parts))
+    assert found.agreement.set_index("metric")["rho"].to_dict() == {"mse": 1.0, "psnr": 1.0}
+    one_model = numbered[numbered["model"] == "net/0"]
+    alone = compared(tmp_path, one_model, parts[0].drop(columns="model"))
+    assert alone.agreement["undefined"].notna().all()
+
+
+@pytest.mark.parametrize("absent", ["model", "image_id", "annotator"])
+def test_an_absent_column_of_votes_is_named(tables, tmp_path, absent):
+    votes, scores = tables
+    with pytest.raises(DataError, match=rf"votes lacks the columns {absent}\. It has: "):
+        compared(tmp_path, votes.drop(columns=absent), scores)
+
+
+def test_what_does_not_fit_is_told(tables, tmp_path):
+    votes, scores = tables
+    with pytest.raises(DataError, match="lacks the columns answer, recognised"):
+        compared(tmp_path, votes[[*KEYS, "annotator"]], scores)
+    with pytest.raises(DataError, match=r"no true class to compare it with"):
+        compared(tmp_path, votes[[*KEYS, "annotator", "answer"]].replace("none", "dog"), scores)
+    with pytest.raises(DataError, match="neither a column metric nor one that is called"):
+        compared(tmp_path, votes, scores[[*KEYS, "value"]])
+    with pytest.raises(DataError, match="lacks the column model, and the votes are on 5 models"):
+        compared(tmp_path, votes, pd.DataFrame({"image_id": ["000"], "psnr": [1.0]}))
+    with pytest.raises(DataError, match="lacks the columns value"):
+        compared(tmp_path, votes, scores.drop(columns="value"))
+    with pytest.raises(SettingsError, match="mine"):
+        compared(tmp_path, votes, scores.assign(metric="mine"))
+    with pytest.raises(UnknownNameError, match="best"):
+        compared(tmp_path, votes, scores, headline="best")
+
+
+def test_a_model_that_several_attacks_share_needs_the_attack(tables, tmp_path):
+    votes, scores = tables
+    both = pd.concat([scores, scores.assign(attack="b")])
+    with pytest.raises(DataError, match=r"lacks the column attack, and net/0 has several: a, b"):
+        compared(tmp_path, votes.drop(columns="attack"), both)
+    assert compared(tmp_path, votes, both).agreement["n"].tolist() == [5]

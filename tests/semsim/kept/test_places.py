@@ -1,0 +1,83 @@
+"""Where files lie, found out when the product is imported: so each test asks a new process."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import platformdirs
+import pytest
+from studio import ROOT
+
+HALVES = ("semsim", "annotation")
+
+
+def asked(expression, half="semsim", python=ROOT, **environment):
+    """What `expression` is in `kept.places` of a half whose code lies in the folder `python`."""
+    code = f"from {half}.kept import places; from {half}.kept.places import *; print({expression})"
+    around = {key: value for key, value in os.environ.items() if key != "SEMSIM_HOME"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd="/",
+        env={**around, "PYTHONPATH": str(python), **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """A folder with both halves and no checkout around them, as site-packages is."""
+    folder = tmp_path / "site-packages"
+    for half in HALVES:
+        shutil.copytree(ROOT / half / "kept", folder / half / "kept")
+        shutil.copy(ROOT / half / "__init__.py", folder / half)
+        shutil.copy(ROOT / half / "errors.py", folder / half)
+    brought = folder / "semsim/brought/checkpoints"
+    brought.mkdir(parents=True)
+    (brought / "demo.safetensors").write_text("weights")
+    return folder
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_a_checkout_keeps_its_data_beside_the_code(half):
+    assert asked("DATA", half) == str(ROOT / "data")
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_an_installed_product_keeps_its_data_where_the_system_has_a_users(half, installed):
+    folder = platformdirs.user_data_dir("semsim-studio", appauthor=False)
+    assert asked("DATA", half, installed) == os.path.join(folder, "data")
+
+
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("is_checkout", [True, False])
+def test_the_environment_names_another_folder(half, is_checkout, installed, tmp_path):
+    python = ROOT if is_checkout else installed
+    told = asked("DATA", half, python, SEMSIM_HOME=str(tmp_path / "home"))
+    assert told == str(tmp_path / "home/data")
+    user = asked("DATA", half, python, SEMSIM_HOME="~/studio", HOME=str(tmp_path))
+    assert user == str(tmp_path / "studio/data")
+
+
+def test_what_comes_with_the_product_is_found_wherever_data_lies(installed, tmp_path):
+    assert asked("DEMO", SEMSIM_HOME=str(tmp_path)) == str(ROOT / "data/demo")
+    assert asked("DEMO", python=installed) == str(installed / "semsim/brought/data/demo")
+
+
+def test_the_semsim_that_comes_along_is_put_there_once(installed, tmp_path):
+    home = tmp_path / "home"
+    asked("settle()", python=installed, SEMSIM_HOME=str(home))
+    assert (home / "checkpoints/demo.safetensors").read_text() == "weights"
+    (home / "checkpoints/demo.safetensors").unlink()
+    asked("settle()", python=installed, SEMSIM_HOME=str(home))
+    assert list((home / "checkpoints").iterdir()) == []
+
+
+def test_the_halves_agree_where_files_lie():
+    """Neither imports the other, so each has the functions, and they are the same."""
+    ours, theirs = ((ROOT / half / "kept/places.py").read_text() for half in HALVES)
+    shared = theirs[theirs.index("def files_of") :]
+    assert shared in ours

@@ -1,0 +1,91 @@
+"""Each data set left out in turn, over the tables of several studies."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from semsim.errors import DataError, SettingsError
+from semsim.learning.ablations_run import Material, Workplace
+from semsim.learning.leave_out import LeaveOut, leave_each_out, read_materials
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Workplace(
+        checkpoints=tmp_path / "checkpoints",
+        scores=tmp_path / "scores",
+        device="cpu",
+        metrics=("mse",),
+    )
+
+
+@pytest.fixture
+def two(material, tmp_path):
+    """Two studies as files, labels and votes, of two data sets."""
+    files = []
+    for name, one in (("a", material), ("b", material)):
+        own = Material(
+            labels=one.labels.assign(dataset=name, study=name),
+            votes=one.votes.assign(dataset=name, study=name),
+        )
+        if name == "b":  # an original of a file is one original, so it has files of its own
+            own = _copied(own, tmp_path / "b")
+        own.labels.to_parquet(tmp_path / f"{name}-labels.parquet")
+        own.votes.to_parquet(tmp_path / f"{name}.parquet")
+        files.append((tmp_path / f"{name}-labels.parquet", tmp_path / f"{name}.parquet"))
+    return files
+
+
+def _copied(one: Material, folder) -> Material:
+    folder.mkdir()
+    moved = {}
+    for number, path in enumerate(sorted(set(one.labels["original"]))):
+        moved[path] = str(folder / f"{number}.png")
+        shutil.copyfile(path, moved[path])
+    return replace(one, labels=one.labels.assign(original=one.labels["original"].map(moved)))
+
+
+def test_every_data_set_is_judged_by_a_semsim_that_never_saw_it(two, place, quick, tmp_path):
+    material = read_materials([one for one, _ in two], [votes for _, votes in two])
+    assert set(material.labels["dataset"]) == {"a", "b"}
+    settings = replace(quick, epochs=1)
+    found = leave_each_out(LeaveOut(), settings, material, place, tmp_path / "out")
+    assert [row["left_out"] for row in found["rows"]] == ["a", "b"]
+    assert found["simulated"]
+    assert (tmp_path / "out/a/semsim.safetensors").exists()
+    for row in found["rows"]:
+        assert row["n_originals"] == 6  # of the other one's eight; two are for its curves
+        assert row["held_out"]["n_originals"] == 8
+        named = {one["metric"] for one in row["held_out"]["metrics"]}
+        assert {"mse", "semsim:semsim"} <= named
+    kept = (tmp_path / "out/a/arm.json").stat().st_mtime_ns
+    assert leave_each_out(LeaveOut(), settings, material, place, tmp_path / "out") == found
+    assert (tmp_path / "out/a/arm.json").stat().st_mtime_ns == kept
+
+
+def test_one_that_leaves_nothing_to_learn_from_stops_no_other(two, place, quick, tmp_path):
+    material = read_materials([one for one, _ in two], ())
+    assert material.votes is None
+    none = material.labels["dataset"].eq("b")
+    labels = material.labels.assign(
+        recognisable=material.labels["recognisable"].mask(none, False).astype("boolean")
+    )
+    settings = replace(quick, epochs=1)
+    found = leave_each_out(LeaveOut(), settings, Material(labels=labels), place, tmp_path / "out")
+    rows = {row["left_out"]: row for row in found["rows"]}
+    assert "of 8 originals none has both" in rows["a"]["why"].lower()
+    assert "why" not in rows["b"]
+
+
+def test_what_cannot_be_is_told(two, place, quick, tmp_path):
+    (labels, votes), _ = two
+    alone = read_materials([labels], [votes])
+    with pytest.raises(DataError, match="only one dataset"):
+        leave_each_out(LeaveOut(), quick, alone, place, tmp_path)
+    with pytest.raises(DataError, match="1 tables of labels and 2 of votes"):
+        read_materials([labels], [votes, votes])
+    with pytest.raises(DataError, match="the same reconstructions"):
+        read_materials([labels, labels], ())
+    with pytest.raises(SettingsError, match="Leave out each dataset"):
+        LeaveOut(kind="original")

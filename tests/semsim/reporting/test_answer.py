@@ -1,0 +1,114 @@
+"""The sentence with the answer says what is so, and when it is not so, that."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_analysis import empty_analysis, made_analysis
+
+from semsim.analysis.result import Ceiling
+from semsim.metrics.base import MetricSpec
+from semsim.reporting.answer import answer_of, remarks_of
+
+TITLES = {"a": "Alpha", "b": "Beta", "c": "Gamma", "d": "Delta", "e": "Epsilon", "f": "Zeta"}
+
+
+def spec_of(name: str, title: str) -> MetricSpec:
+    return MetricSpec(name=name, title=title, higher_means_more_leakage=True, per_image=True)
+
+
+def analysis(rhos, p=None, low=0.2, **changes):
+    """An analysis with these ρ; p: of each metric's difference from the first, after Holm."""
+    full = made_analysis(14)
+    rows = [
+        {"metric": name, "title": TITLES.get(name, name), "n": 14, "rho": rho, "rho_bw_low": low}
+        for name, rho in rhos.items()
+    ]
+    best = next(iter(rhos))
+    pairs = [{"metric_a": name, "metric_b": best, "p_holm": one} for name, one in (p or {}).items()]
+    return replace(
+        full,
+        agreement=pd.DataFrame(rows).assign(rho_bw_high=0.99, undefined=None),
+        differences=pd.DataFrame(pairs, columns=["metric_a", "metric_b", "p_holm"]),
+        **changes,
+    )
+
+
+def test_what_is_decided_and_what_is_not_and_what_people_reach():
+    found = answer_of(analysis({"a": 0.95, "b": 0.91, "c": 0.6}, {"b": 0.4, "c": 0.01}))
+    assert found.text == (
+        "Alpha ranks the 14 models most like people do (ρ 0.95; people among themselves 0.90). "
+        "Its lead over Beta is not decided by these 14 models; over Gamma it is. "
+        "Next comes Beta, 0.04 behind (ρ 0.91)."
+    )
+    assert found.best == "a"
+    assert ("Alpha", True) in found.lead
+    assert ("not decided", True) in found.lead
+
+
+NEXT = " Next comes Beta, 0.04 behind (ρ 0.91)."
+
+
+@pytest.mark.parametrize(
+    ("p", "said"),
+    [
+        ({"b": 0.3, "c": 0.2}, "Its lead over the other 2 is not decided by these 14 models."),
+        ({"b": 0.01, "c": 0.02}, "Its lead over every other metric is decided."),
+        ({"b": np.nan, "c": np.nan}, "0.90)."),
+    ],
+)
+def test_all_or_nothing_is_decided(p, said):
+    assert answer_of(analysis({"a": 0.95, "b": 0.91, "c": 0.6}, p)).text.endswith(f"{said}{NEXT}")
+
+
+def test_many_metrics_are_counted():
+    others = dict(zip("bcdef", (0.9, 0.8, 0.7, 0.6, 0.5), strict=True))
+    p = {"b": 0.3, "c": 0.3, "d": 0.3, "e": 0.3, "f": 0.3, "g": 0.01}
+    said = answer_of(analysis({"a": 0.95, **others, "g": 0.1}, p)).text
+    assert "over Beta, Gamma, Delta and 2 more is not decided" in said
+
+
+def test_a_tie_names_all_who_are_best():
+    said = answer_of(analysis({"a": 0.95, "b": 0.95})).text
+    assert said.startswith("Alpha and Beta rank the 14 models most like people do")
+
+
+def test_what_chance_could_do_is_no_answer():
+    said = answer_of(analysis({"a": 0.4}, low=-0.1)).text
+    assert "Alpha comes nearest to how people rank the 14 models (ρ 0.40 [−0.10, 0.99]" in said
+    assert "which chance could do." in said
+
+
+def test_where_no_metric_agrees_that_is_said():
+    said = answer_of(analysis({"a": -0.2, "b": -0.5})).text
+    assert said.startswith("No metric ranks the 14 models as people do: the best of 2, Alpha,")
+
+
+def test_simulated_votes_are_no_people():
+    found = answer_of(
+        replace(analysis({"a": 0.95}), evidence=made_analysis(simulated=True).evidence)
+    )
+    assert "like the simulated voters do" in found.text
+    assert "people" not in found.text
+    assert "nothing here is about people" in found.beside[0]
+
+
+def test_without_a_ceiling_or_a_ranking_the_reason_is_said():
+    found = answer_of(analysis({"a": 0.95}, ceiling=Ceiling(undefined="1 annotator")))
+    assert "themselves" not in found.text
+    assert found.beside == ("How well people agree among themselves is not known: 1 annotator.",)
+    rows = {"metric": "a", "title": "Alpha", "n": 2, "rho": np.nan, "undefined": "2 models"}
+    short = replace(analysis({"a": 0.9}), agreement=pd.DataFrame([rows]))
+    assert answer_of(short).text == "No metric can be compared with people yet: 2 models."
+    assert answer_of(empty_analysis()).text.startswith("No metric has scores yet")
+
+
+def test_a_semsim_is_judged_by_its_controls_which_are_no_candidates():
+    rhos = {"semsim:x.start": 0.99, "a": 0.9, "semsim:x": 0.8}
+    specs = (spec_of("semsim:x", "SemSim (x)"), spec_of("a", "Alpha"))
+    notes = ("SemSim (x): It does not beat its own start.", "Something else.")
+    found = answer_of(analysis(rhos, specs=specs, notes=notes))
+    assert found.best == "a"
+    assert found.beside == ("SemSim (x): It does not beat its own start.",)
+    assert remarks_of(analysis(rhos, specs=specs, notes=notes), specs[1]) == []

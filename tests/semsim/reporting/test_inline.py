@@ -1,0 +1,59 @@
+"""Drawings as text: what lies where, in the page's own units."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from semsim.reporting.inline import Mark, Point, axis_of, line, plane
+
+
+def numbers(svg: str, name: str) -> list[float]:
+    return [float(value) for value in re.findall(rf'{name}="([-\d.]+)%?"', svg)]
+
+
+def test_a_mark_lies_where_its_value_is():
+    drawn = line([Mark(value=0.25, low=0.0, high=0.5)], (0.0, 1.0), band=(0.8, 0.9))
+    ET.fromstring(drawn)
+    assert numbers(drawn, "cx") == [25.0]
+    assert (numbers(drawn, "x1"), numbers(drawn, "x2")) == ([0.0], [50.0])
+    assert 'class="sv-band" x="80.0%" width="10.0%"' in drawn
+    assert "sv-zero" not in drawn
+    assert 'class="sv-zero" x1="50.0%"' in line([], (-1.0, 1.0))
+
+
+def test_what_has_no_value_or_no_interval_is_not_drawn():
+    assert "circle" not in line([Mark(value=float("nan"))], (0.0, 1.0))
+    alone = line([Mark(value=0.5)], (0.0, 1.0))
+    assert "circle" in alone
+    assert "<line" not in alone
+
+
+@pytest.mark.parametrize(
+    ("values", "axis"),
+    [([0.3, 0.9], (0.0, 1.0)), ([-0.2], (-0.5, 1.0)), ([-0.7], (-1.0, 1.0)), ([], (0.0, 1.0))],
+)
+def test_an_axis_begins_at_0_unless_something_lies_below(values, axis):
+    assert axis_of([*values, float("nan")]) == axis
+
+
+def test_points_of_a_plane_are_in_order_and_infinite_ones_are_left_out():
+    points = [
+        Point(x=1, y=0.1, key="a\nb", tip="first <b>"),
+        Point(x=2, y=0.9, key="c", tip="second", chosen=True),
+        Point(x=float("inf"), y=0.5, key="d", tip="third"),
+    ]
+    drawn = plane(points, "x <axis>", "y", "title", live=True)
+    dots = [one for one in ET.fromstring(drawn).iter() if one.tag.endswith("circle")]
+    assert [dot.attrib["data-key"] for dot in dots] == ["a\nb", "c"]
+    assert dots[0].attrib["aria-label"] == "first <b>"
+    assert float(dots[0].attrib["cx"]) < float(dots[1].attrib["cx"])
+    assert float(dots[0].attrib["cy"]) > float(dots[1].attrib["cy"])
+    assert [("data-chosen" in dot.attrib) for dot in dots] == [False, True]
+
+
+def test_a_plane_on_paper_has_nothing_to_press():
+    drawn = plane([Point(x=1, y=1, key="k", tip="t")], "x", "y", "title", live=False)
+    assert "tabindex" not in drawn
+    assert "data-key" not in drawn
+    ET.fromstring(plane([], "x", "y", "nothing", live=False))

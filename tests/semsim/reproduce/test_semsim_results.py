@@ -1,0 +1,46 @@
+"""Tables and figures from votes that teach a SemSim something, on two toy data sets."""
+
+from dataclasses import replace
+
+import pandas as pd
+from made_judged import judged_labels, judged_votes
+
+from semsim.learning.ablations_run import Material, Workplace
+from semsim.reproduce.semsim_results import results
+from semsim.reproduce.semsim_scales import scale_of
+
+
+def material(folder, names) -> Material:
+    """A toy study a name, each of a data set and pictures of its own."""
+    tables = []
+    for number, name in enumerate(names):
+        labels = judged_labels(folder / name, originals=5)
+        tables.append(labels.assign(study=name, dataset=f"textures-{number}"))
+    labels = pd.concat(tables, ignore_index=True)
+    return Material(labels=labels, votes=judged_votes(labels))
+
+
+def test_a_semsim_that_never_saw_a_data_set_stands_beside_the_papers(tmp_path):
+    scale = scale_of("smoke")
+    names = [part.name for part in scale.of_table(1)]
+    place = Workplace(
+        checkpoints=tmp_path / "checkpoints",
+        scores=tmp_path / "scores",
+        device="cpu",
+        metrics=("psnr", "mse"),
+    )
+    quick = replace(scale, semsim=replace(scale.semsim, device="cpu"))
+    said = results(quick, material(tmp_path / "images", names), place, tmp_path / "out")
+    table = pd.read_csv(tmp_path / "out" / "tables.csv").set_index(["row", "metric"])
+    for row in ("CIFAR-100", "CelebA"):
+        own = table.loc[(row, "SemSim")]
+        assert own["models"] == 4
+        assert 0 <= own["tau"] <= own["rho"] <= 1
+    assert table.loc[("CIFAR-100", "SemSim"), "paper_tau"] == 0.7143
+    assert table.loc[("DLG", "PSNR"), "why"] == "not run"
+    assert "Figure 9. Margin." in said
+    drawn = {path.stem for path in (tmp_path / "out" / "figures").glob("*.svg")}
+    assert {"figure3-semsim", "figure5", "figure6", "figure9"} <= drawn
+    points = pd.read_csv(tmp_path / "out" / "figures" / "figure9.csv")
+    assert points["value"].astype(float).tolist() == [0.5, 1.0]
+    assert points["SemSim |ρ|"].between(0, 1).all()

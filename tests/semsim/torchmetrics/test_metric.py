@@ -1,0 +1,128 @@
+"""The metric of torchmetrics, as torchmetrics tests its own."""
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import pytest
+import torch
+from studio import ROOT
+
+import semsim
+from semsim.errors import DataError
+
+DEMO = str(ROOT / "checkpoints" / "demo")
+SIZES = (3, 1, 4)  # of batches: a mean of means would be another number
+
+
+def batches():
+    draw = torch.Generator().manual_seed(0)
+    return [[torch.rand(n, 3, 32, 32, generator=draw) for _ in range(2)] for n in SIZES]
+
+
+def expected(parts):
+    network = semsim.SemSim.from_pretrained(DEMO)
+    return torch.cat([network(x, y) for y, x in parts]).double().mean()
+
+
+@pytest.fixture
+def metric():
+    return semsim.torchmetrics.SemSim(DEMO)
+
+
+def test_compute_is_the_mean_over_all_pairs(metric):
+    for part in batches():
+        metric.update(*part)
+    assert torch.allclose(metric.compute(), expected(batches()), rtol=1e-6)
+
+
+def test_forward_is_the_value_of_its_batch_and_counts_for_the_whole(metric):
+    for part in batches():
+        assert torch.allclose(metric(*part), expected([part]), rtol=1e-6)
+    assert torch.allclose(metric.compute(), expected(batches()), rtol=1e-6)
+
+
+def test_reset_forgets(metric):
+    first, second, _ = batches()
+    metric.update(*first)
+    metric.reset()
+    metric.update(*second)
+    assert torch.allclose(metric.compute(), expected([second]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "again", [lambda m: m.clone(), copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))]
+)
+def test_a_copy_has_what_was_seen_and_goes_its_own_way(metric, again):
+    first, second, _ = batches()
+    metric.update(*first)
+    other = again(metric)
+    assert torch.equal(other.compute(), metric.compute())
+    other.update(*second)
+    assert torch.allclose(other.compute(), expected([first, second]), rtol=1e-6)
+    metric._computed = None
+    assert torch.allclose(metric.compute(), expected([first]), rtol=1e-6)
+
+
+def test_it_goes_into_a_collection(metric):
+    from torchmetrics import MeanMetric, MetricCollection
+
+    both = MetricCollection({"semsim": metric})
+    both.update(*batches()[0])
+    assert set(both.compute()) == {"semsim"}
+    assert MeanMetric().higher_is_better is None
+    assert metric.higher_is_better is False
+
+
+def test_wrong_images_are_refused_and_leave_nothing_behind(metric):
+    first = batches()[0]
+    metric.update(*first)
+    with pytest.raises(DataError):
+        metric.update(first[0] * 2, first[1])
+    assert torch.allclose(metric.compute(), expected([first]), rtol=1e-6)
+
+
+def test_its_value_can_be_differentiated(metric):
+    y, x = batches()[0]
+    metric(y.requires_grad_(), x).backward()
+    assert y.grad.abs().sum() > 0
+
+
+ONE_OF_TWO = """
+import os, sys, torch, semsim
+rank, port = int(sys.argv[1]), sys.argv[2]
+torch.distributed.init_process_group(
+    "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2
+)
+draw = torch.Generator().manual_seed(0)
+parts = [[torch.rand(n, 3, 32, 32, generator=draw) for _ in range(2)] for n in (3, 1, 4)]
+metric = semsim.torchmetrics.SemSim("checkpoints/demo")
+for part in parts[rank::2]:
+    metric.update(*part)
+print(metric.compute().item(), flush=True)
+torch.distributed.destroy_process_group()
+os._exit(0)  # gloo's threads now and then abort an interpreter that is closing
+"""
+
+
+def test_two_processes_reduce_to_the_mean_over_all_pairs():
+    import socket
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", ONE_OF_TWO, str(rank), port],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    said = [process.communicate(timeout=120) for process in running]
+    assert [process.returncode for process in running] == [0, 0], said
+    for out, _ in said:
+        assert float(out) == pytest.approx(expected(batches()).item(), rel=1e-6)

@@ -1,0 +1,304 @@
+"""The page Pictures over HTTP: files in pieces, the plan, what is kept, browsed and deleted."""
+
+import io
+import json
+import zipfile
+from contextlib import suppress
+from html.parser import HTMLParser
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from made_pictures import blocky
+from study_factory import write_set
+
+from semsim.cli import job as job_command
+from semsim.errors import SemsimError
+from semsim.importers import uploads
+from semsim.jobs import folders as jobs
+from semsim.ui import ScienceContext, pictures, pictures_data
+
+HOME = "/studio/pictures"
+
+
+class Read(HTMLParser):
+    """The words of a page, its links, and where its pictures are."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.words, self.links, self.images = [], [], []
+        self.feed(html)
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        self.links += [values["href"]] if tag == "a" else []
+        self.images += [values["src"]] if tag == "img" else []
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+@pytest.fixture
+def used():
+    """Folders that a study uses."""
+    return {}
+
+
+@pytest.fixture
+def context(tmp_path, used):
+    built_in = tmp_path / "built-in"
+    write_set(built_in / "demo", model="demo/none")
+    return ScienceContext(
+        data=tmp_path / "data",
+        checkpoints=tmp_path / "checkpoints",
+        studies=list,
+        labels=lambda study: None,
+        votes=lambda study: None,
+        device="cpu",
+        built_in=(built_in,),
+        used_by=lambda folder: used.get(folder.name, []),
+    )
+
+
+def carry_out(job):
+    """Do a job here; what goes wrong is the job's, as in a process of its own."""
+    with suppress(SemsimError):
+        job_command.do(job)
+
+
+@pytest.fixture
+def client(context, monkeypatch):
+    monkeypatch.setattr(jobs, "start", carry_out)
+    app = FastAPI()
+    app.include_router(pictures.router(context))
+    return TestClient(app)
+
+
+@pytest.fixture
+def drop(tmp_path):
+    """A zip of two models of three originals, one of them without a reconstruction."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for number, kind in enumerate(("cat", "dog", "cow")):
+            for place in (f"originals/{kind}", "net", "other <b>"):
+                if (place, number) != ("net", 1):
+                    blocky(tmp_path / f"{number}.png", len(place) + number)
+                    archive.write(tmp_path / f"{number}.png", f"drop/{place}/{number}.png")
+    return packed.getvalue()
+
+
+def sent(client, content, name="drop.zip", piece=1000):
+    """The id of an upload, sent in pieces."""
+    begun = client.post(f"{HOME}/uploads", json={"name": name, "size": len(content)}).json()
+    for at in range(0, len(content), piece):
+        put(client, begun["id"], at, content[at : at + piece])
+    return begun["id"]
+
+
+def put(client, upload, at, piece):
+    kind = {"content-type": "application/octet-stream"}
+    return client.put(f"{HOME}/uploads/{upload}?at={at}", content=piece, headers=kind)
+
+
+def looked(client, upload, **more):
+    return client.post(f"{HOME}/look", json={"upload": upload, **more}).json()["job"]
+
+
+def page(client, address, status=200):
+    reply = client.get(address)
+    assert reply.status_code == status, reply.text
+    assert reply.headers["cache-control"] == "no-store"
+    return Read(reply.text)
+
+
+def kept(client, drop, name="mine", **more):
+    look = looked(client, sent(client, drop))
+    reply = client.post(f"{HOME}/keep", json={"look": look, "name": name, **more})
+    assert reply.status_code == 200, reply.text
+    return reply.json()["job"]
+
+
+def test_pieces_repeated_late_and_of_nobody(client):
+    begun = client.post(f"{HOME}/uploads", json={"name": "a.zip", "size": 6, "key": "k"}).json()
+    assert put(client, begun["id"], 0, b"abc").json() == {"have": 3}
+    assert put(client, begun["id"], 0, b"abc").json() == {"have": 3}
+    gap = put(client, begun["id"], 4, b"ef")
+    assert (gap.status_code, gap.json()["have"]) == (409, 3)
+    again = client.post(f"{HOME}/uploads", json={"name": "a.zip", "size": 6, "key": "k"}).json()
+    assert again == {"id": begun["id"], "have": 3}
+    assert client.get(f"{HOME}/uploads/{begun['id']}").json() == {"have": 3, "size": 6}
+    assert put(client, begun["id"], 3, b"defg").status_code == 413
+    assert put(client, "f" * 32, 0, b"abc").status_code == 404
+    early = client.post(f"{HOME}/look", json={"upload": begun["id"]})
+    assert (early.status_code, "not whole yet" in early.json()["error"]) == (422, True)
+    assert client.delete(f"{HOME}/uploads/{begun['id']}").status_code == 200
+    assert put(client, begun["id"], 3, b"def").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "status"),
+    [("../../a.zip", 6, 422), ("a.zip", uploads.MOST_UPLOAD + 1, 413), ("a.zip", 0, 413)],
+)
+def test_what_is_not_taken_is_refused_before_it_is_sent(client, context, name, size, status):
+    reply = client.post(f"{HOME}/uploads", json={"name": name, "size": size})
+    assert reply.status_code == status
+    assert reply.json()["error"]
+    assert not (context.data / "uploads").exists()
+
+
+def test_the_plan_shows_everything_before_anything_is_kept(client, drop, context):
+    look = looked(client, sent(client, drop))
+    shown = page(client, f"{HOME}/plan/{look}")
+    assert "Plan: drop.zip" in shown.text
+    assert "5 pairs in 2 sets by 1 attack. Nothing is kept yet." in shown.text
+    assert "2 pairs, 1 lacking · no attack named · 20×28 pixels" in shown.text
+    assert "3 classes: cat, cow, dog." in shown.text
+    assert "no reconstruction in the source" in shown.text
+    assert "image 1 of net" in shown.text
+    assert "Read as “variant-folders”" in shown.text
+    assert "other <b>" in shown.text
+    assert len(shown.images) == 2
+    for address in shown.images:
+        assert client.get(address).content.startswith(b"\x89PNG")
+    assert "Not kept yet: drop" in page(client, HOME).text
+    assert not (context.data / "runs").exists()
+
+
+def test_what_is_kept_is_listed_and_the_files_go(client, drop, context):
+    job = kept(client, drop, dataset="pets", task="pair")
+    now = client.get(f"{HOME}/jobs/{job}").json()
+    assert (now["state"], now["to"]) == ("done", f"{HOME}?kept=mine&task=pair")
+    shown = page(client, now["to"])
+    assert "mine is kept." in shown.text
+    assert "/studio/new?sets=mine&task=pair" in shown.links
+    assert "9 reconstructions in 3 sets: 2 of your own, 1 built in." in shown.text
+    assert "Not kept yet" not in shown.text
+    assert uploads.uploads(context.data / "uploads") == []
+    own = page(client, f"{HOME}?own=own&dataset=pets")
+    assert "demo" not in own.text.split("all sets")[-1].replace("demo/none", "")
+    assert len(own.images) == 2
+
+
+def test_a_name_that_is_taken_is_said_and_nothing_begins(client, drop):
+    kept(client, drop)
+    look = looked(client, sent(client, drop))
+    assert 'name="name" value="drop"' in client.get(f"{HOME}/plan/{look}").text
+    reply = client.post(f"{HOME}/keep", json={"look": look, "name": "mine"})
+    assert (reply.status_code, "take another name" in reply.json()["error"]) == (422, True)
+
+
+def test_a_drop_that_nobody_reads_says_why_and_asks_for_originals(client, tmp_path):
+    blocky(tmp_path / "0.png", 1)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.write(tmp_path / "0.png", "0.png")
+    look = looked(client, sent(client, packed.getvalue(), "got.zip"))
+    shown = page(client, f"{HOME}/plan/{look}")
+    assert "No importer reads got.zip" in shown.text
+    assert "table: " in shown.text
+    assert "The originals lie elsewhere?" in shown.text
+    blocky(tmp_path / "0.png", 2)
+    apart = sent(client, packed.getvalue(), "clean.zip")
+    again = looked(client, apart, again=look)
+    assert "1 pair in 1 set" in page(client, f"{HOME}/plan/{again}").text
+
+
+def test_what_is_discarded_is_gone(client, drop, context):
+    look = looked(client, sent(client, drop))
+    assert client.post(f"{HOME}/discard", json={"look": look}).status_code == 200
+    assert uploads.uploads(context.data / "uploads") == []
+    assert "Not kept yet" not in page(client, HOME).text
+
+
+def test_jobs_of_other_pages_are_none_of_this_one(client, context):
+    other = jobs.create(context.data / "jobs", kind="learn", title="T", order={})
+    for address in (f"jobs/{other.id}", "jobs/x", f"looked/{other.id}/0.png"):
+        assert client.get(f"{HOME}/{address}").status_code == 404
+    assert client.post(f"{HOME}/jobs/{other.id}/stop").status_code == 404
+    page(client, f"{HOME}/plan/{other.id}", 404)
+
+
+def test_a_set_is_browsed_by_class(client, drop):
+    kept(client, drop, dataset="pets")
+    (one,) = {a for a in page(client, f"{HOME}?own=own&model=net").links if "/set/" in a}
+    shown = page(client, one)
+    assert "mine/net" in shown.text
+    assert "Brought in from drop.zip, read as variant-folders" in shown.text
+    assert len(shown.images) == 4
+    assert client.get(shown.images[0]).content.startswith(b"\x89PNG")
+    cows = page(client, f"{one}?name=cow")
+    assert len(cows.images) == 2
+    across = page(client, f"{HOME}/class?dataset=pets&name=cow")
+    assert len(across.images) == 3
+    page(client, f"{HOME}/class?dataset=pets&name=horse", 404)
+    page(client, f"{HOME}/set/x", 404)
+
+
+@pytest.mark.parametrize("place", ["0/other", "99/original", "-1/original"])
+def test_no_address_leads_out_of_a_set(client, context, place):
+    (one,) = pictures_data.shelf(context)
+    assert client.get(f"{HOME}/image/{one.key}/{place}.png").status_code == 404
+
+
+def test_a_manifest_leads_nowhere_else(client, context, tmp_path):
+    blocky(tmp_path / "secret.png", 1)
+    (one,) = pictures_data.shelf(context)
+    table = one.found.manifest.assign(original=str(tmp_path / "secret.png"))
+    table.to_parquet(one.folder / "manifest.parquet")
+    assert client.get(f"{HOME}/image/{one.key}/0/original.png").status_code == 404
+
+
+def test_only_a_set_that_nobody_uses_is_deleted_and_only_by_its_name(client, drop, context, used):
+    kept(client, drop)
+    shelf = {one.model: one for one in pictures_data.shelf(context)}
+
+    def delete(model, typed):
+        body = {"key": shelf[model].key, "typed": typed}
+        return client.post(f"{HOME}/delete", json=body)
+
+    assert "came with SemSim Studio" in delete("demo/none", "demo").json()["error"]
+    assert "type its name: mine/net" in delete("net", "mine").json()["error"]
+    used["net"] = ["Cats & dogs"]
+    assert (
+        "1 study asked people about it: Cats & dogs." in delete("net", "mine/net").json()["error"]
+    )
+    assert "Cats & dogs" in page(client, f"{HOME}/set/{shelf['net'].key}").text
+    assert shelf["net"].folder.is_dir()
+    used.clear()
+    assert delete("net", "mine/net").json() == {"deleted": "mine/net"}
+    assert not shelf["net"].folder.exists()
+    assert delete("net", "mine/net").status_code == 404
+    assert delete("other <b>", "mine/other <b>").status_code == 200
+    assert not (context.data / "runs/mine").exists()
+
+
+def test_pictures_that_imported_votes_are_about_stay(client, drop, context):
+    kept(client, drop)
+    folder = context.data / "imports/mine"
+    folder.mkdir(parents=True)
+    entries = ("source", "counts", "unread", "kind", "headline", "simulated")
+    record = {"format": "semsim-import/1", "name": "Mine!", **dict.fromkeys(entries, "")}
+    record["counts"] = {"votes": 7}
+    (folder / "import.json").write_text(json.dumps(record))
+    for name in ("votes", "labels"):
+        (folder / f"{name}.parquet").touch()
+    one = next(one for one in pictures_data.shelf(context) if one.model == "net")
+    reply = client.post(f"{HOME}/delete", json={"key": one.key, "typed": one.name})
+    assert "votes that were brought in with it" in reply.json()["error"]
+    shown = page(client, f"{HOME}?kept=mine")
+    assert "Votes from elsewhere: 1 Mine! 7 votes" in shown.text
+    assert shown.links.count("/studio/results?study=import%3Amine") == 2
+    for key, typed, status in (("mine", "no", 422), ("..", "Mine!", 404), ("mine", "Mine!", 200)):
+        gone = client.post(f"{HOME}/delete-votes", json={"key": key, "typed": typed})
+        assert gone.status_code == status
+    assert not folder.exists()
+    again = client.post(f"{HOME}/delete", json={"key": one.key, "typed": one.name})
+    assert again.status_code == 200
+
+
+def test_a_set_that_cannot_be_read_says_why(client, context):
+    broken = context.data / "runs/odd"
+    broken.mkdir(parents=True)
+    (broken / "run.json").write_text("{")
+    assert "manifest.parquet is missing" in page(client, HOME).text

@@ -1,0 +1,137 @@
+"""Settings as fields of a form, and a form's answer read back."""
+
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+
+from semsim.attacks import ATTACKS
+from semsim.datasets import DATASETS
+from semsim.defences.strategies import NAMED_STRATEGIES
+from semsim.errors import SettingsError
+from semsim.federated.arms import ARMS
+from semsim.registry import read_plugin, setting
+from semsim.split import SPLIT_DEFENCES, SPLIT_NETWORKS
+from semsim.split.plan import ARMS as SPLIT_ARMS
+from semsim.targets import TARGETS
+from semsim.targets.train_settings import TrainSettings
+from semsim.ui import plain_words
+from semsim.ui.settings_form import Given, changed, plugin_settings, settings_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """A thing.
+
+    steps: how many. lr, tv: sizes of
+    something; small is slow. where: place.
+
+    Nothing of this belongs to a field: it is prose.
+    """
+
+    steps: int = 3
+    lr: float = 0.5
+    tv: float = 1e-6
+    kind: Literal["a", "b"] = "a"
+    on: bool = True
+    where: str = setting("here", "Place", "Where it is.")
+
+
+def given(lists=None, **fields):
+    return Given.of(json.dumps({"fields": fields, "lists": lists or {}}))
+
+
+def test_fields_say_what_metadata_or_else_the_docstring_says():
+    steps, lr, tv, kind, on, where = settings_of(Made)
+    assert (steps.kind, steps.value, steps.text) == ("whole", "3", "How many.")
+    assert lr.text == tv.text == "Sizes of something; small is slow."
+    assert (lr.kind, lr.label, tv.value) == ("number", "Step size", "1e-06")
+    assert (kind.kind, kind.choices, kind.text) == ("choice", ("a", "b"), "")
+    assert (on.kind, on.value) == ("yes", "true")
+    assert (where.label, where.text) == ("Place", "Where it is.")
+
+
+def test_a_form_left_alone_means_the_settings_themselves():
+    for made in (Made(), TrainSettings(epochs=7, lr=0.003)):
+        fields = {f"x.{one.name}": one.value for one in settings_of(made)}
+        assert changed(made, fields, "x.") == made
+
+
+def test_what_is_given_takes_the_place_of_what_was():
+    made = changed(Made(), {"steps": "5", "on": False, "kind": "b", "lr": "1e-2", "else": "x"})
+    assert made == Made(steps=5, on=False, kind="b", lr=0.01)
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"steps": ""}, "steps is empty"),
+        ({"steps": "2.5"}, "steps must be a whole number; got '2.5'"),
+        ({"lr": "fast"}, "Step size must be a number; got 'fast'"),
+        ({"lr": "nan"}, "must be a number"),
+        ({"where": " "}, "Place is empty"),
+    ],
+)
+def test_what_cannot_be_is_said_in_the_words_of_the_form(fields, says):
+    with pytest.raises(SettingsError, match=says):
+        changed(Made(), fields)
+
+
+def test_a_choice_is_text_with_the_settings_that_differ():
+    chosen = {"cnn4:activation=relu": {"width": "8", "activation": "silu"}, "lenet": {}}
+    assert given({"models": chosen}).texts("models") == ("cnn4:width=8,activation=silu", "lenet")
+    assert given().texts("models") == ()
+    with pytest.raises(SettingsError, match="root takes no comma"):
+        given({"datasets": {"folder": {"root": "a,size=4"}}}).texts("datasets")
+
+
+@pytest.mark.parametrize("text", ["", None, "[]", "{}", '{"fields": 1, "lists": {}}'])
+def test_an_answer_of_another_form_is_refused(text):
+    with pytest.raises(SettingsError, match="reload the page"):
+        Given.of(text)
+
+
+def test_the_settings_of_a_plug_in_begin_with_its_preset_and_its_own():
+    fields = {one.name: one for one in plugin_settings("attacks", "invgrad", "fast")}
+    assert (fields["steps"].value, fields["tv"].value) == ("500", "0.02")
+    assert fields["restarts"].text.startswith("Independent starts")
+    width = {one.name: one.value for one in plugin_settings("architectures", "cnn4:width=8")}
+    assert width == {"width": "8", "activation": "relu"}
+    with pytest.raises(SettingsError, match="no list"):
+        plugin_settings("models", "cnn4")
+
+
+@pytest.mark.parametrize(
+    ("choices", "registry"),
+    [
+        (plain_words.PICTURES, DATASETS),
+        (plain_words.ARCHITECTURES, TARGETS),
+        (plain_words.STRATEGIES, NAMED_STRATEGIES),
+        (plain_words.ATTACK_CHOICES, ATTACKS),
+        (plain_words.SPLIT_NETWORK_CHOICES, SPLIT_NETWORKS),
+        (plain_words.SPLIT_DEFENCE_CHOICES, SPLIT_DEFENCES),
+        (plain_words.SPLIT_ATTACK_CHOICES, SPLIT_ARMS),
+        (plain_words.ARM_CHOICES, ARMS),
+    ],
+)
+def test_everything_there_is_has_words_and_a_line(choices, registry):
+    assert {one.item.partition(":")[0] for one in choices} == set(registry)
+    assert len({one.item for one in choices}) == len(choices)
+    assert all(one.title and one.line.endswith(".") and len(one.line) < 60 for one in choices)
+    assert any(one.usual for one in choices)
+
+
+@pytest.mark.parametrize("listed", plain_words.LISTS)
+def test_every_item_of_a_list_can_be_read(listed):
+    words = {
+        "datasets": plain_words.PICTURES,
+        "architectures": plain_words.ARCHITECTURES,
+        "attacks": plain_words.ATTACK_CHOICES,
+        "split-networks": plain_words.SPLIT_NETWORK_CHOICES,
+        "split-defences": plain_words.SPLIT_DEFENCE_CHOICES,
+    }[listed]
+    for one in words:
+        plugin = read_plugin(plain_words.LISTS[listed], one.item)
+        names = {field.name for field in plugin_settings(listed, one.item, "fast")}
+        assert set(plugin.settings) <= names

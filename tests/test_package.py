@@ -1,0 +1,335 @@
+"""The package: what is in it, and that it works where nothing else of this checkout is.
+
+Each environment holds links to exactly the distributions that the package asks for, as their own
+records tell them, so that an extra that was not asked for really is missing.
+"""
+
+import importlib.metadata as installed
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tarfile
+import tomllib
+import uuid
+import venv
+import zipfile
+from pathlib import Path
+
+import httpx
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from PIL import Image
+from studio import ROOT, START_SECONDS, until
+
+from annotation.store import Store
+from annotation.study.builtin import PEOPLE
+from annotation.study.exports import export_votes
+from annotation.study.labelling import list_studies
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = ("attacks", "grid", "lpips", "fid", "ms-ssim", "torchmetrics", "studio", "all")
+# Rooms and modules that need an extra, and say so when they are imported; all else is the core.
+OF_AN_EXTRA = {
+    "semsim.ui": "studio",
+    "semsim.grid.machines": "grid",
+    "semsim.grid.cluster": "grid",
+    "semsim.federated": "attacks",
+    "semsim.reproduce": "attacks",
+    "semsim.cli.reproduce": "attacks",
+    "semsim.torchmetrics": "torchmetrics",
+}
+# The second needs Flower, which has an environment of its own.
+NOT_ASKED = ("__main__", "semsim.federated.flower_apps")
+
+
+def run(command, **changes):
+    """What the command printed; fails where it does not end with `code`, 0 unless said."""
+    code = changes.pop("code", 0)
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, **changes)
+    assert done.returncode == code, f"{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    """The sdist, and the wheel that is built from what is in it and from nothing else."""
+    folder = tmp_path_factory.mktemp("package")
+    build = [sys.executable, "-m", "hatchling", "build", "-d", folder]
+    run([*build, "-t", "sdist"], cwd=ROOT)
+    (sdist,) = folder.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder / "unpacked", filter="data")
+    (source,) = (folder / "unpacked").iterdir()
+    run([*build, "-t", "wheel"], cwd=source)
+    (wheel,) = folder.glob("*.whl")
+    return sdist, wheel
+
+
+def tracked(*folders):
+    """The files in git below these folders of the checkout."""
+    told = run(["git", "ls-files", *folders], cwd=ROOT)
+    return {line for line in told.splitlines() if (ROOT / line).is_file()}
+
+
+def test_the_wheel_has_every_file_of_the_product_and_no_other(package):
+    names = set(zipfile.ZipFile(package[1]).namelist())
+    brought = tracked("data/demo", "checkpoints")
+    wanted = tracked("semsim", "annotation") | {f"semsim/brought/{name}" for name in brought}
+    ours = {name for name in names if ".dist-info/" not in name}
+    assert ours == wanted | {"semsim_studio.py"}
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert {"semsim/py.typed", "annotation/py.typed"} <= names
+
+
+def test_the_package_says_what_it_is(package):
+    with zipfile.ZipFile(package[1]) as wheel:
+        (place,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        about = wheel.read(place).decode()
+    module = (ROOT / "semsim/__init__.py").read_text(encoding="utf-8")
+    version = re.search(r'^__version__ = "(.+)"$', module, re.MULTILINE).group(1)
+    assert f"\nVersion: {version}\n" in about
+    assert "\nLicense-Expression: Apache-2.0\n" in about
+    assert re.findall(r"^Provides-Extra: (.+)$", about, re.MULTILINE) == sorted(EXTRAS)
+    assert "\nClassifier: Typing :: Typed\n" in about
+
+
+def wanted_of(texts):
+    """Requirements by name; the project's own extras are spread out already."""
+    found = [Requirement(text) for text in texts]
+    return [one for one in found if one.name != PROJECT["name"]]
+
+
+def ranges():
+    extras = PROJECT["optional-dependencies"].values()
+    return wanted_of([*PROJECT["dependencies"], *(text for texts in extras for text in texts)])
+
+
+def pins():
+    """Distribution → the exact version the application runs with, or is tested with."""
+    lines = [
+        line.partition("#")[0].strip()
+        for name in ("requirements.txt", "requirements-dev.txt")
+        for line in (ROOT / name).read_text(encoding="utf-8").splitlines()
+        if line and not line.startswith(("#", "-r"))
+    ]
+    found = [Requirement(line) for line in lines if line]
+    return {canonicalize_name(one.name): one.specifier for one in found}
+
+
+@pytest.mark.parametrize("wanted", ranges(), ids=str)
+def test_every_dependency_is_pinned_inside_its_range(wanted):
+    (pin,) = pins()[canonicalize_name(wanted.name)]
+    assert pin.operator == "=="
+    assert wanted.specifier.contains(pin.version)
+
+
+def test_whatever_the_application_is_pinned_to_is_asked_for():
+    asked = {canonicalize_name(one.name) for one in ranges()}
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    pinned = {Requirement(line.partition("#")[0]).name for line in lines if re.match(r"\w", line)}
+    assert {canonicalize_name(name) for name in pinned} <= asked
+
+
+def closure(extra):
+    """The distributions that the package with this extra ("" is none) brings, all levels down."""
+    texts = list(PROJECT["dependencies"])
+    open_extras, seen = [extra] if extra else [], set()
+    while open_extras:
+        for text in PROJECT["optional-dependencies"][open_extras.pop()]:
+            one = Requirement(text)
+            if one.name == PROJECT["name"]:
+                open_extras += one.extras
+            else:
+                texts.append(text)
+    left = [(one, "") for one in map(Requirement, texts)]
+    while left:
+        one, of_extra = left.pop()
+        if one.marker is not None and not one.marker.evaluate({"extra": of_extra}):
+            continue
+        for name in ("", *one.extras):
+            if (key := (canonicalize_name(one.name), name)) not in seen:
+                seen.add(key)
+                more = installed.distribution(one.name).requires or []
+                left += [(Requirement(text), name) for text in more]
+    return {name for name, _ in seen}
+
+
+def environment(folder, wheel, extra=""):
+    """An environment of its own with the wheel and what it asks for with this extra."""
+    venv.create(folder, symlinks=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    for name in closure(extra):
+        for file in installed.files(name) or []:
+            top = file.parts[0]
+            if top not in ("..", "__pycache__") and not (site / top).exists():
+                (site / top).symlink_to(Path(installed.distribution(name).locate_file(top)))
+    pip = [sys.executable, "-m", "pip", "--python", folder / "bin/python"]
+    run([*pip, "install", "-q", "--no-index", "--no-deps", "--no-compile", wheel])
+    assert "No broken requirements" in run([*pip, "check"])
+    return folder / "bin"
+
+
+def alone(home):
+    """The variables of somebody who has this home and knows nothing of the checkout."""
+    dropped = (
+        "PYTHONPATH",
+        "SEMSIM_HOME",
+        "XDG_DATA_HOME",
+        "VIRTUAL_ENV",
+        "PYTHONDONTWRITEBYTECODE",
+    )
+    kept = {name: value for name, value in os.environ.items() if name not in dropped}
+    home.mkdir(exist_ok=True)
+    return {**kept, "HOME": str(home), "GRADIO_ANALYTICS_ENABLED": "False"}
+
+
+@pytest.fixture(scope="module")
+def core(package, tmp_path_factory):
+    return environment(tmp_path_factory.mktemp("core"), package[1])
+
+
+@pytest.fixture
+def two_folders(tmp_path):
+    for folder, shade in (("originals", 100), ("reconstructions", 151)):
+        (tmp_path / folder).mkdir()
+        for name in ("a", "b"):
+            Image.new("RGB", (32, 32), (shade,) * 3).save(tmp_path / folder / f"{name}.png")
+    return tmp_path
+
+
+def test_the_core_scores_two_folders_from_the_command_line(core, two_folders):
+    """Each pixel is 51 of 255 off, so the MSE is 0.04."""
+    around = {"cwd": two_folders, "env": alone(two_folders / "home")}
+    score = [core / "semsim", "score", "--originals", "originals"]
+    score += ["--reconstructions", "reconstructions"]
+    told = run([*score, "--metrics", "mse,semsim:demo"], **around)
+    assert re.search(r"^mse +0\.04 ", told, re.MULTILINE)
+    assert "semsim:demo" in (two_folders / "reconstructions-scores.csv").read_text()
+    kept = two_folders / "home/.local/share/semsim-studio/checkpoints/demo.safetensors"
+    assert kept.is_file()
+    for metric, extra in (("lpips-alex", "lpips"), ("fid", "fid"), ("ms-ssim", "ms-ssim")):
+        told = run([*score, "--metrics", f"mse,{metric}"], code=1, **around)
+        assert f'pip install "semsim-studio[{extra}]"' in told
+    told = run([*score, "--out", "scores.parquet"], code=2, **around)
+    assert 'pip install "semsim-studio[attacks]"' in told
+
+
+SCORED = """
+import json, semsim
+table = semsim.score(("originals", "reconstructions"), ["mse"])
+metric = semsim.SemSim.from_pretrained("checkpoints/demo")
+print(json.dumps([semsim.__version__, semsim.__file__, table["mse"].tolist(), metric.name]))
+"""
+
+
+def test_the_core_scores_two_folders_and_loads_a_semsim_in_python(core, two_folders):
+    told = run([core / "python", "-c", SCORED], cwd=two_folders, env=alone(two_folders / "home"))
+    version, place, scores, name = json.loads(told.splitlines()[-1])
+    assert version == installed_version(core)
+    assert Path(place).is_relative_to(core.parent)
+    assert scores == pytest.approx([0.04, 0.04])
+    assert name == "demo"
+
+
+def installed_version(core):
+    code = "import importlib.metadata as m; print(m.version('semsim-studio'))"
+    return run([core / "python", "-c", code]).strip()
+
+
+def test_the_core_has_no_studio_and_says_how_to_get_it(core, tmp_path):
+    told = run([core / "semsim-studio"], code=2, cwd=tmp_path, env=alone(tmp_path / "home"))
+    assert told.startswith("Error: The studio needs libraries")
+    assert 'pip install "semsim-studio[studio]"' in told
+
+
+IMPORTED = """
+import importlib, json, sys
+from semsim.errors import MissingExtraError
+refused = {}
+for name in json.load(sys.stdin):
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        refused[name] = [isinstance(error, MissingExtraError), str(error)]
+print(json.dumps(refused))
+"""
+
+
+def test_no_module_of_the_core_imports_an_extra(core, tmp_path):
+    files = [path for path in tracked("semsim") if path.endswith(".py")]
+    names = [path.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for path in files]
+    asked = json.dumps(sorted(name for name in names if not name.endswith(NOT_ASKED)))
+    told = run([core / "python", "-c", IMPORTED], cwd=tmp_path, env=alone(tmp_path), input=asked)
+    refused = json.loads(told.splitlines()[-1])
+    places = {name: place_of(name) for name in refused}
+    assert [(name, refused[name]) for name, place in places.items() if place is None] == []
+    for name, place in places.items():
+        if place != "semsim.ui":  # which only the studio imports, and it says so at its start
+            assert refused[name][0], (name, refused[name])
+            assert f"semsim-studio[{OF_AN_EXTRA[place]}]" in refused[name][1]
+    assert set(places.values()) == set(OF_AN_EXTRA)
+
+
+def place_of(module):
+    """The key of `OF_AN_EXTRA` that a module is or lies below; None for the core."""
+    return next((one for one in OF_AN_EXTRA if f"{module}.".startswith(f"{one}.")), None)
+
+
+@pytest.fixture(scope="module")
+def with_studio(package, tmp_path_factory):
+    return environment(tmp_path_factory.mktemp("with-studio"), package[1], "studio")
+
+
+def test_the_installed_studio_serves_the_label_page_and_takes_a_vote(with_studio, tmp_path):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    data = tmp_path / "home/.local/share/semsim-studio/data"
+    command = [with_studio / "semsim-studio", "--local", "--port", str(port), "--device", "cpu"]
+    around = alone(tmp_path / "home")
+    with (
+        (tmp_path / "log").open("w") as log,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as browser,
+    ):
+        server = subprocess.Popen(command, cwd=tmp_path, env=around, stdout=log, stderr=log)
+        try:
+            until(lambda: answers(browser, server, tmp_path / "log"), START_SECONDS)
+            with Store(f"sqlite:///{data / 'studies.db'}", make=False) as store:
+                until(lambda: demo_of(store) is not None, START_SECONDS)
+                study = demo_of(store)
+                label_one(browser, study.token)
+                votes = export_votes(store, study.id)
+        finally:
+            server.terminate()
+            server.wait(60)
+    assert votes["answer"].tolist() == ["none"]
+    assert not votes["simulated"].any()
+
+
+def answers(browser, server, log):
+    assert server.poll() is None, log.read_text()
+    try:
+        return browser.get("/signed-out").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def demo_of(store):
+    return next((study for study in list_studies(store) if study.name == PEOPLE), None)
+
+
+def label_one(browser, token):
+    """Sign in, open the page with its script and a picture, and answer once."""
+    joined = browser.post(f"/join/{token}", data={"name": "Ada"}, follow_redirects=False)
+    assert (joined.status_code, joined.headers["location"]) == (303, "/label")
+    page = browser.get("/label")
+    assert page.status_code == 200
+    (script,) = re.findall(r'src="(/[^"]+/labeller\.js[^"]*)"', page.text)
+    assert browser.get(script).status_code == 200
+    item = browser.get("/api/next", params={"tab": "tab", "n": 1}).json()["items"][0]
+    vote = {"id": str(uuid.uuid4()), "item": item["item"], "answer": "none", "tab": "tab"}
+    assert browser.post("/api/vote", json=vote).status_code == 200
