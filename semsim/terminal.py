@@ -6,6 +6,7 @@ where a command tells that from an error, and 130 after Ctrl-C.
 
 import json
 import logging
+import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -47,11 +48,20 @@ def told_errors() -> Iterator[None]:
 
 
 def show(rows: Sequence[Mapping[str, Any]], text: str, as_json: bool) -> None:
-    """Print a table: as a JSON list of its rows where that is asked for, else in words."""
+    """Print a table: as a JSON list of its rows where that is asked for, else in words.
+
+    What is no finite number is null in JSON.
+    """
     if as_json:
-        text = json.dumps(rows, indent=2, ensure_ascii=False, default=str)
+        plain = [{key: _plain(value) for key, value in row.items()} for row in rows]
+        text = json.dumps(plain, indent=2, ensure_ascii=False, default=str)
     if text:
         typer.echo(text)
+
+
+def _plain(value: Any) -> Any:
+    value = value.item() if hasattr(value, "item") else value  # of NumPy
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def check_table(out: Path | None) -> None:

@@ -174,21 +174,28 @@ def amend(
         typer.echo(f"{found.name}: protocol version {found.version}, {found.protocol}")
 
 
-def protocol(name: StudyName, data_dir: DataDir = DATA, database: Database = None) -> None:
+def protocol(
+    name: StudyName, data_dir: DataDir = DATA, database: Database = None, as_json: Json = False
+) -> None:
     """List the versions of a study's protocol."""
     with opened(database, data_dir) as store:
-        for one in protocols.protocol_versions(store, find_study(store, name).id):
-            changes = ", ".join(f"{key} = {getattr(one.spec, key)!s}" for key in one.changed)
-            words = f"  {changes} ({one.why})" if changes else ""
-            typer.echo(f"{one.version}  {one.at:%Y-%m-%d %H:%M} UTC  {one.sha256}{words}")
-        lists = exports.facts_of_lists(store, find_study(store, name).id)
-        for line in lists.said if lists else ():
-            typer.echo(line)
+        study = find_study(store, name)
+        found = protocols.protocol_versions(store, study.id)
+        lists = exports.facts_of_lists(store, study.id)
+    rows, told = [], []
+    for one in found:
+        changes = {key: str(getattr(one.spec, key)) for key in one.changed}
+        facts = {"version": one.version, "at": one.at.isoformat(), "sha256": one.sha256}
+        rows.append({**facts, "changes": changes, "why": one.why})
+        words = ", ".join(f"{key} = {value}" for key, value in changes.items())
+        said = f"  {words} ({one.why})" if words else ""
+        told.append(f"{one.version}  {one.at:%Y-%m-%d %H:%M} UTC  {one.sha256}{said}")
+    show(rows, "\n".join([*told, *(lists.said if lists else ())]), as_json)
 
 
 def _report(found: Examination) -> None:
     typer.echo(found.text())
-    typer.echo("Dry run: nothing was written.")
+    say("Dry run: nothing was written.")
     if found.problems:
         raise typer.Exit(1)
 
@@ -208,16 +215,22 @@ def simulate(
         )
 
 
-def progress(name: StudyName, data_dir: DataDir = DATA, database: Database = None) -> None:
+def progress(
+    name: StudyName, data_dir: DataDir = DATA, database: Database = None, as_json: Json = False
+) -> None:
     """Show how far a study is."""
     with opened(database, data_dir) as store:
         now = labelling.progress(store, find_study(store, name).id)
-        for votes, items in enumerate(now.coverage):
-            typer.echo(f"{items:6d} of {now.n_items} items have {votes} votes")
-        for row in now.annotators:
-            rt = "" if row.median_rt_ms is None else f"  median {row.median_rt_ms:.0f} ms"
-            marks = "  simulated" if row.simulated else ""
-            typer.echo(f"{row.done:6d} votes by {row.name}{rt}{marks}")
+    told = [
+        f"{items:6d} of {now.n_items} items have {votes} votes"
+        for votes, items in enumerate(now.coverage)
+    ]
+    for row in now.annotators:
+        rt = "" if row.median_rt_ms is None else f"  median {row.median_rt_ms:.0f} ms"
+        marks = "  simulated" if row.simulated else ""
+        told.append(f"{row.done:6d} votes by {row.name}{rt}{marks}")
+    rows = [{"votes": votes, "items": items} for votes, items in enumerate(now.coverage)]
+    show(rows, "\n".join(told), as_json)
 
 
 FORMAT_LIST = "\n\n".join(

@@ -15,6 +15,7 @@ from annotation.accounts.access import ACCOUNT_COOKIE, Who
 from annotation.domain import Study, StudyProgress
 from annotation.store import Store
 from annotation.study import labelling
+from annotation.web import this_process
 from annotation.web.root_path import rooted
 from annotation.web.templates import fill, page
 
@@ -100,6 +101,7 @@ def router(context: FrameContext) -> APIRouter:
         chosen = of(request)
         answer = HTMLResponse(_side_bar(context, request, chosen, at))
         answer.headers["Cache-Control"] = "no-store"
+        answer.headers[this_process.HEADER] = this_process.name()
         if chosen and request.query_params.get("study") == chosen:
             place = rooted("/studio")
             answer.set_cookie(

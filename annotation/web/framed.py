@@ -4,6 +4,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from annotation.web import this_process
 from annotation.web.root_path import bare, rooted
 from annotation.web.templates import STATIC_URL, page
 
@@ -17,6 +18,7 @@ def head() -> bytes:
     return (
         f'<link rel="stylesheet" href="{static}/studio.css">'
         f'<link rel="stylesheet" href="{static}/frame.css">'
+        f'<meta name="studio-process" content="{this_process.name()}">'
         f'<script src="{static}/frame.js"></script>'
     ).encode()
 

@@ -1,6 +1,6 @@
 """`python -m semsim campaign …`: plan, run and watch a grid of targets and attacks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,7 +28,7 @@ from semsim.jobs.folders import read_job
 from semsim.jobs.orders import from_record
 from semsim.sets.reader import read_set
 from semsim.targets.train_settings import read_training
-from semsim.terminal import DATA, TerminalBar, told_errors
+from semsim.terminal import DATA, Json, TerminalBar, say, show, told_errors
 from semsim.weights import CHECKPOINTS
 
 NO_JUDGE = (
@@ -174,15 +174,16 @@ def vertical_command(run: VerticalRun, data_dir: _DataDir = DATA) -> None:
 def status_command(
     name: Annotated[str | None, typer.Option(help="Campaign; all of them without it.")] = None,
     data_dir: _DataDir = DATA,
+    as_json: Json = False,
 ) -> None:
     """Say how far campaigns are."""
     look_in(Path.cwd())
     with told_errors():
         names = campaigns(data_dir) if name is None else [name]
-        for one in names:
-            typer.echo(_status_text(data_dir, one))
-        if not names:
-            typer.echo(f"No campaign has begun below {data_dir}.")
+        rows = [_status(data_dir, one) for one in names]
+    show(rows, "\n".join(map(_status_text, rows)), as_json)
+    if not rows:
+        say(f"No campaign has begun below {data_dir}.")
 
 
 def outlook_text(view: Outlook, workers: int) -> str:
@@ -230,7 +231,7 @@ def _set_line(folder: str) -> str:
     return f"{folder}  target {read_set(Path(folder)).target_words}"
 
 
-def _status_text(data: Path, name: str) -> str:
+def _status(data: Path, name: str) -> dict[str, Any]:
     plan = plan_of(read_campaign(data, name))
     store = PieceStore(data)
     keys = [cell.key for cell in plan.cells]
@@ -239,4 +240,12 @@ def _status_text(data: Path, name: str) -> str:
     found = jobs_of(data / "jobs", name)
     state = jobs.state(found[0]).value if found else "never started as a job"
     done = len(keys) - len(left) - failed
-    return f"{name}: {state}; {done} ok / {failed} failed / {len(left)} left of {len(keys)} images"
+    counts = {"ok": done, "failed": failed, "left": len(left), "images": len(keys)}
+    return {"name": name, "state": state, **counts}
+
+
+def _status_text(row: Mapping[str, Any]) -> str:
+    return (
+        f"{row['name']}: {row['state']}; {row['ok']} ok / {row['failed']} failed / "
+        f"{row['left']} left of {row['images']} images"
+    )

@@ -22,7 +22,7 @@ from semsim.kept.extras import parquet
 from semsim.reporting.canvas import DOUBLE, SINGLE
 from semsim.reporting.report import report_html
 from semsim.scores.scoring import BOOK_COLUMNS
-from semsim.terminal import DATA, STDOUT, TerminalBar, check_folder
+from semsim.terminal import DATA, STDOUT, Json, TerminalBar, check_folder, say, show
 from semsim.weights import CHECKPOINTS
 
 MOST_ROWS = 10_000_000  # of a table; so many scores take 1.6 GB
@@ -111,16 +111,17 @@ def compare(
     width: Annotated[
         float, typer.Option(min=SINGLE, help="Of figures, in mm: 89 is one column, 183 two.")
     ] = DOUBLE,
+    as_json: Json = False,
 ) -> None:
     """Print how well each metric agrees with people; with --out write everything about it."""
     if out is not None:
         check_folder(out)
     found = judge(request)
-    typer.echo(found)
+    show(found.agreement.to_dict("records"), str(found), as_json)
     if out is not None:
         with TerminalBar(unit="figure") as bar:
             found.write(out, overwrite=overwrite, width_mm=width, report=bar)
-        typer.echo(f"Wrote {out}")
+        say(f"Wrote {out}")
 
 
 @taking(request=requested)
@@ -135,7 +136,7 @@ def report(
     if out == STDOUT:
         typer.echo(report_html(found.analysis, found.origin))
     else:
-        typer.echo(f"Wrote {found.report(out)}")
+        say(f"Wrote {found.report(out)}")
 
 
 def judge(request: Request) -> Compared:

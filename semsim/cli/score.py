@@ -4,7 +4,7 @@ Exit codes of `score`: 0 when all that was asked for was computed, 1 when a metr
 or an image was left out, 2 when nothing could be done.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -88,11 +88,14 @@ def score(
         bool, typer.Option("--download", help="Fetch missing weight files first.")
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    as_json: Json = False,
     job: JobOption = None,
 ) -> None:
     """Score reconstructions against their originals; print a table and write the scores."""
     with told_errors():
         check_table(out)
+        if as_json and out == STDOUT:
+            raise SettingsError("--json and --out - both print; give --out a file.")
         settle()
         resources = Resources(checkpoints=checkpoints, device=pick_device(device))
         names = _names(metrics, resources)
@@ -108,10 +111,10 @@ def score(
                 raise SettingsError("--originals and --reconstructions go together.")
             if job is not None:
                 raise SettingsError("--job goes with --set or --labels; leave it out for folders.")
-            complete = _score_folders(originals, reconstructions, names, resources, out)
+            complete = _score_folders(originals, reconstructions, names, resources, out, as_json)
         else:
             work = _sets_work(sets or [], labels, names, resources, scores)
-            complete = _score_sets(work, out, job)
+            complete = _score_sets(work, out, job, as_json)
     raise typer.Exit(0 if complete else 1)
 
 
@@ -151,6 +154,7 @@ def _score_folders(
     names: Sequence[str],
     resources: Resources,
     out: Path | None,
+    as_json: bool,
 ) -> bool:
     found = match_folders(originals, reconstructions)
     ending = "parquet" if find_spec("pyarrow") else "csv"
@@ -162,14 +166,17 @@ def _score_folders(
     )
     write_table(table, target)
     records = table.attrs["metrics"]
-    tell = say if target == STDOUT else typer.echo
-    tell(_record_table(records))
+    if target == STDOUT:
+        say(_record_table(records))
+    else:
+        rows = [{"metric": name, **record} for name, record in records.items()]
+        show(rows, _record_table(records), as_json)
     for problem in found.problems:
         say(f"Left out: {problem}")
     unavailable = _say_unavailable(
         {name: record["unavailable"] for name, record in records.items() if "unavailable" in record}
     )
-    tell(f"Wrote {target}")
+    say(f"Wrote {target}")
     return not found.problems and not unavailable
 
 
@@ -186,7 +193,9 @@ def _sets_work(
     return lambda report: score_sets(pair_sets, names, resources, scores, report)
 
 
-def _score_sets(work: Callable[[Report], ScoreBook], out: Path | None, job: Path | None) -> bool:
+def _score_sets(
+    work: Callable[[Report], ScoreBook], out: Path | None, job: Path | None, as_json: bool
+) -> bool:
     books: list[ScoreBook] = []
 
     def run(report: Report) -> dict[str, Any]:
@@ -198,7 +207,10 @@ def _score_sets(work: Callable[[Report], ScoreBook], out: Path | None, job: Path
     book = books[0]
     if out is not None:
         write_table(book.scores, out)
-    (say if out == STDOUT else typer.echo)(_book_table(book))
+    if out == STDOUT:
+        say(_book_table(_summaries(book)))
+    else:
+        show(_summaries(book), _book_table(_summaries(book)), as_json)
     unavailable = _say_unavailable(book.unavailable)
     for (title, name), reason in book.refused.items():
         say(f"{name} of {title}: {reason}")
@@ -299,16 +311,23 @@ def _record_table(records: dict[str, dict[str, Any]]) -> str:
     return text_table(header, rows)
 
 
-def _book_table(book: ScoreBook) -> str:
+def _summaries(book: ScoreBook) -> list[dict[str, Any]]:
+    keys = ["dataset", "attack", "model", "metric"]
     rows = []
-    groups = book.scores.groupby(["dataset", "attack", "model", "metric"], sort=False)
-    for (dataset, attack, model, metric), part in groups:
+    for named, part in book.scores.groupby(keys, sort=False):
         found = summarise(part["value"].to_numpy())
-        numbers = [_number(found.mean), _number(found.sd), str(found.n), str(found.n_inf)]
-        rows.append([str(dataset), str(attack), str(model), str(metric), *numbers])
-    return text_table(
-        ["dataset", "attack", "model", "metric", "mean", "sd", "values", "infinite"], rows
-    )
+        facts = {"mean": found.mean, "sd": found.sd, "n": found.n, "n_inf": found.n_inf}
+        rows.append(dict(zip(keys, map(str, named), strict=True)) | facts)
+    return rows
+
+
+def _book_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    header = ["dataset", "attack", "model", "metric", "mean", "sd", "values", "infinite"]
+    told = [
+        [_number(fact) if key in ("mean", "sd") else str(fact) for key, fact in row.items()]
+        for row in rows
+    ]
+    return text_table(header, told)
 
 
 def _number(value: float | None) -> str:

@@ -44,11 +44,18 @@
     opener.setAttribute('aria-expanded', String(open));
   }
 
+  // A page of Gradio waits for its answers at the process that drew it.
+  const drawnBy = document.querySelector('meta[name=studio-process]')?.content ?? '';
+  let otherAnswers = false;
+  const OTHER = 'Another server process answers than the one that drew this page, so that what you '
+    + 'do here may go unanswered. Reload the page; if this stays, see “stickiness” in deploy/nginx.conf.';
+
   async function fetched() {
     const study = address().get('study');
     const asked = new URLSearchParams({ at: path, ...(study ? { study } : {}) });
     const answer = await fetch(`${home}frame?${asked}`, { headers: { accept: 'text/html' } });
     if (!answer.ok) throw new Error(`the side bar answered ${answer.status}`);
+    otherAnswers = drawnBy !== '' && answer.headers.get('x-studio-process') !== drawnBy;
     const holder = document.createElement('template');
     holder.innerHTML = await answer.text();
     return holder.content;
@@ -56,7 +63,8 @@
   async function draw() {
     try {
       const content = await fetched();
-      bar.removeAttribute('data-lost');
+      if (otherAnswers) bar.setAttribute('data-lost', OTHER);
+      else bar.removeAttribute('data-lost');
       const places = (part) => [...part.querySelectorAll('[data-live]')];
       const same = bar.childElementCount > 0 && places(bar).length === places(content).length;
       if (!same) {

@@ -1,6 +1,7 @@
 """The command line, in process; `test_main` runs the real one."""
 
 import io
+import json
 import sqlite3
 import subprocess
 import sys
@@ -22,6 +23,10 @@ def test_from_sets_to_tables(run, folder, tmp_path):
     shown = run("progress", "demo").output
     assert "4 of 4 items have 3 votes" in shown
     assert "4 votes by Simulated 1  simulated" in shown
+    counted = json.loads(run("progress", "demo", "--json").stdout)
+    assert counted[-1] == {"votes": 3, "items": 4}
+    (first,) = json.loads(run("protocol", "demo", "--json").stdout)
+    assert (first["version"], first["changes"]) == (1, {})
     assert run("export", "demo", "--out", tmp_path / "votes.csv").exit_code == 0
     assert run("labels", "demo", "--out", tmp_path / "labels.parquet").exit_code == 0
     assert len(pd.read_csv(tmp_path / "votes.csv")) == 12

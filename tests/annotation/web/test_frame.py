@@ -1,5 +1,6 @@
 """The frame: which study is in hand, what the side bar says, and pages that are not there."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +13,7 @@ from annotation.study.labelling import list_studies
 from annotation.ui.mount import web_app
 from annotation.web.frame import STUDY_COOKIE, Running, in_hand
 from annotation.web.framed import head
+from annotation.web.this_process import HEADER
 from semsim.reporting.glossary import glossary
 
 PAGE = {"accept": "text/html"}
@@ -101,6 +103,12 @@ def test_what_gradio_draws_gets_the_frame_once_and_its_length(client):
     assert page.content.count(head()) == 1
     assert int(page.headers["content-length"]) == len(page.content)
     assert head() not in client.get("/studio/drawn").content  # a script asks: nothing is added
+
+
+def test_page_and_side_bar_say_which_process_they_are_of(client):
+    page = client.get("/studio/drawn", headers=PAGE).text
+    (drawn,) = re.findall('<meta name="studio-process" content="([0-9a-f]{16})">', page)
+    assert client.get("/studio/frame").headers[HEADER] == drawn
 
 
 @pytest.mark.parametrize("path", ["/nope", "/studio/nope/<b>"])

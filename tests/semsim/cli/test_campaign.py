@@ -53,6 +53,8 @@ def test_a_campaign_is_planned_run_and_reported(scheduler, tmp_path):
     assert "0 computed now, 2 done before" in typed(*run).output
     state = typed("status", "--name", "tiny", *data)
     assert "tiny: done; 2 ok / 0 failed / 0 left of 2 images" in state.output
+    (row,) = json.loads(typed("status", *data, "--json").stdout)
+    assert (row["name"], row["state"], row["ok"], row["left"]) == ("tiny", "done", 2, 0)
     first, second = jobs.list_jobs(tmp_path / "jobs", "campaign")
     assert jobs.result(second)["computed"] == 2
     order = jobs.read_order(first, CampaignOrder)

@@ -51,6 +51,8 @@ def test_the_agreement_of_every_metric_is_printed(files):
     assert "Note: Only 5 models" in done.stdout
     assert "human score 'Share of votes'" in done.stdout
     assert any(line.startswith("Human ceiling: ρ ") for line in lines)
+    rows = json.loads(run("compare", *files, *KNOWN, *FEW, "--json").stdout)
+    assert {row["metric"]: row["rho"] for row in rows}["psnr"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,7 @@ def test_out_writes_everything_and_leaves_other_folders_alone(files, tmp_path):
     scores[scores["metric"] == "psnr"].to_parquet(files[1])
     done = run("compare", *files, *FEW, "--seed", 7, "--width", 89, "--out", out)
     assert done.exit_code == 0, done.output
-    assert f"Wrote {out}" in done.stdout
+    assert f"Wrote {out}" in done.stderr
     record = json.loads((out / "settings.json").read_text())
     assert record["analysis"] == {
         **{"headline": "mean-response", "bootstraps": 20, "permutations": 99, "seed": 7},

@@ -57,6 +57,9 @@ def test_two_folders_give_a_table_and_a_file(folders, tmp_path):
     assert (summary["n"], summary["n_inf"]) == (4, 0)
     (line,) = [line for line in done.output.splitlines() if line.startswith("mse ")]
     assert f"{summary['mean']:.6g}" in line
+    printed = json.loads(run("score", "--originals", a, "--reconstructions", b, "--json").stdout)
+    assert [row["metric"] for row in printed] == ["mse", "psnr", "ssim"]
+    assert printed[0]["mean"] == summary["mean"]
     assert not list(b.glob("*.parquet"))
 
 
@@ -82,6 +85,8 @@ def test_the_ending_says_what_is_written(folders, tmp_path, monkeypatch):
     printed = run(*asked, "-")
     assert printed.exit_code == 0
     assert printed.stdout == Path("x.csv").read_text()
+    both = run(*asked, "-", "--json")
+    assert (both.exit_code, "both print" in both.stderr) == (2, True)
     assert "metric" in printed.stderr
     for name in ("x.xlsx", "x", "x.csv.gz"):
         refused = run(*asked, name)
@@ -185,6 +190,10 @@ def test_labels_as_a_job_keep_scores_progress_and_result(tmp_path):
     again = run(*words, *places, "--out", tmp_path / "all.parquet")
     assert again.exit_code == 1
     assert len(pd.read_parquet(tmp_path / "all.parquet")) == 10
+    rows = json.loads(run(*words, *places, "--json").stdout)
+    assert [(row["model"], row["metric"], row["n"]) for row in rows] == [
+        (model, "mse", 5) for model in sorted(MODELS[:2])
+    ]
 
 
 def test_weights_lists_what_is_here_and_what_is_not(tmp_path):
