@@ -5,7 +5,8 @@ likeliest on the original, as the paper has it; a class that is rarely confused 
 lists but its own, which gives it away to somebody who never looks at a picture. `balanced` draws
 them from the classifier's first `POOL`, so that every class stands on about as many lists as any
 other; where a guesser still sees through lists, these are drawn again from further down, so that a
-few words in a hundred come from beyond. What is left to a guesser, `annotation.design.guessers` computes.
+few words in a hundred come from beyond. What is left to a guesser, `annotation.design.guessers`
+computes.
 """
 
 import hashlib

@@ -72,7 +72,7 @@ def _case(case: dict[str, Any]) -> dict[str, Any]:
     lines = [part for line in case["metrics"].splitlines() for part in line.split(" · ")]
     values = [tuple(line.rsplit(" ", 1)) for line in lines]
     yes, _, of = case["people"].removeprefix("recognised by ").removesuffix(" simulated").split(" ")
-    return {**case, "values": values, "yes": int(yes), "of": int(of)}
+    return {"target": "", **case, "values": values, "yes": int(yes), "of": int(of)}
 
 
 def _steps(context: StudyContext, lab: Lab, study: Study | None) -> Sequence[Step]:

@@ -22,14 +22,14 @@ from semsim.learning.ablations_run import (
 from semsim.learning.advice import expectation, preset_for
 from semsim.learning.card import HEADS, NOT_STATED, card_paths, table_rows
 from semsim.learning.card_promoted import doubt, promote
-from semsim.learning.controls import ABSENT, ALL, CHOICES, verdict_of
+from semsim.learning.controls import ABSENT, ALL, CHOICES, CLASSIC, verdict_of
 from semsim.learning.evaluation import BASELINES, auc_of
 from semsim.learning.initial import absolute
 from semsim.learning.leave_out import LeaveOut, queue_leave_out, read_materials
 from semsim.learning.orders import Order
 from semsim.learning.pretrain import PretrainSettings, goodness_of_start, pretrain, save_start
 from semsim.learning.splits import Counts, HoldOut, count, parse_hold_out
-from semsim.metrics.provenance import SHUFFLED, START
+from semsim.metrics.provenance import CONTROLS, SHUFFLED, START
 from semsim.registry import build, read_plugin
 from semsim.terminal import DATA, TerminalBar, say, text_table, told_errors
 from semsim.weights import CHECKPOINTS
@@ -64,6 +64,13 @@ _Votes = Annotated[
     list[Path] | None,
     typer.Option(help="Parquet file of its votes, again for each study; without, no ceiling."),
 ]
+_Controls = Annotated[
+    str,
+    typer.Option(
+        help=f"{' or '.join(CHOICES)}: start judges the network before it saw a vote, all also "
+        "trains on shuffled votes, which takes as long again."
+    ),
+]
 _HoldOut = Annotated[
     str, typer.Option(help="original, or what is left out: architecture=convnet8 and the like.")
 ]
@@ -94,13 +101,7 @@ def run_command(
     ] = None,
     study: Annotated[str, typer.Option(help="Whose votes they are, for people to read.")] = "",
     licence: Annotated[str, typer.Option(help="What the card says of the licence.")] = NOT_STATED,
-    controls: Annotated[
-        str,
-        typer.Option(
-            help=f"{' or '.join(CHOICES)}: start judges the network before it saw a vote, all also "
-            "trains on shuffled votes, which takes as long again."
-        ),
-    ] = ALL,
+    controls: _Controls = ALL,
     metrics: _Metrics = _METRICS,
     checkpoints: _Checkpoints = CHECKPOINTS,
     data_dir: _Data = DATA,
@@ -134,6 +135,7 @@ def study_command(
     hold_out: _HoldOut = "original",
     share: _Share = 0.25,
     preset: _Preset = "small",
+    controls: _Controls = ALL,
     metrics: _Metrics = _METRICS,
     checkpoints: _Checkpoints = CHECKPOINTS,
     data_dir: _Data = DATA,
@@ -151,6 +153,7 @@ def study_command(
             seeds=tuple(range(seeds)),
             settings=replace(read_settings(preset), device=device),
             hold_out=parse_hold_out(hold_out, share),
+            controls=controls,
         )
         place = _place(checkpoints, data_dir, metrics, device)
         do(queue_study(plan, material, place, data_dir / "jobs"))
@@ -166,6 +169,7 @@ def leave_out_command(
     share: _Share = 0.25,
     seed: Annotated[int, typer.Option(help="Of trainings, and of test originals.")] = 0,
     preset: _Preset = "small",
+    controls: _Controls = ALL,
     metrics: _Metrics = _METRICS,
     checkpoints: _Checkpoints = CHECKPOINTS,
     data_dir: _Data = DATA,
@@ -174,7 +178,7 @@ def leave_out_command(
     """Leave out each data set in turn, learn from the others, judge by it: the paper's Table 1."""
     with told_errors():
         settings = replace(read_settings(preset), device=device, seed=seed)
-        plan = LeaveOut(kind=kind, fraction=share, seed=seed)
+        plan = LeaveOut(kind=kind, fraction=share, seed=seed, controls=controls)
         place = _place(checkpoints, data_dir, metrics, device)
         material = read_materials(labels, votes or ())
         do(queue_leave_out(plan, settings, material, place, data_dir / "jobs"))
@@ -332,16 +336,15 @@ def study_text(outcome: dict[str, Any]) -> str:
     table = summary(outcome["rows"])
     heads = [kind.axis, "seeds", "originals", "SemSim AUC", "lowest", "highest", "ρ"]
     columns = ["value", "seeds", "n_originals", "auc", "auc_lowest", "auc_highest", "rho"]
-    others = ["start", "mse", "psnr", "ssim"]
+    others = [*CONTROLS, *CLASSIC]
     rows = [
         [str(v) if not isinstance(v, float) else ("–" if v != v else f"{v:.3g}") for v in row]
         for row in table[[*columns, *others]].to_numpy().tolist()
     ]
     title = f"{kind.title} (Fig. {kind.figure}), image-level AUC on held-out images, mean of seeds"
     simulated = ["Simulated votes: this says nothing about people."] if outcome["simulated"] else []
-    return "\n".join(
-        [title, *simulated, text_table([*heads, "its start", "MSE", "PSNR", "SSIM"], rows)]
-    )
+    heads += ["its start", "shuffled", "MSE", "PSNR", "SSIM"]
+    return "\n".join([title, *simulated, text_table(heads, rows)])
 
 
 def left_out_text(outcome: dict[str, Any]) -> str:

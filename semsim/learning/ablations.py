@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 
 from semsim.errors import DataError, SettingsError
+from semsim.learning.controls import CLASSIC, check_controls
 from semsim.learning.evaluation import auc_of, semsim_row
 from semsim.learning.settings import TrainSettings
 from semsim.learning.splits import HoldOut
 from semsim.learning.triplets import learnable, take_stock
-from semsim.metrics.provenance import START
+from semsim.metrics.provenance import CONTROLS, START
 from semsim.registry import Registry
 
 ALL = "all"  # of the label budget: every original there is
@@ -71,7 +72,8 @@ class StudyPlan:
 
     what: of `STUDIES`. values: what is varied. settings: of every training but for that.
     A seed decides the training and the choice of test originals, so that all values of one seed
-    are judged by the same images. Raises `SettingsError` for no value, no seed or one twice.
+    are judged by the same images. controls: of `semsim.learning.controls.CHOICES`; plans of older
+    versions have the start alone. Raises `SettingsError` for no value, no seed or one twice.
     """
 
     what: str
@@ -79,8 +81,10 @@ class StudyPlan:
     settings: TrainSettings
     hold_out: HoldOut = field(default_factory=HoldOut)
     seeds: tuple[int, ...] = (0,)
+    controls: str = START
 
     def __post_init__(self) -> None:
+        check_controls(self.controls)
         kind = STUDIES[self.what]
         for name, given in (("values", self.values), ("seeds", self.seeds)):
             if not given or len(set(given)) < len(given):
@@ -102,6 +106,7 @@ class Arm:
     settings: TrainSettings
     hold_out: HoldOut
     budget: int | None = None
+    controls: str = START
 
 
 def arms(plan: StudyPlan) -> tuple[Arm, ...]:
@@ -115,6 +120,7 @@ def arms(plan: StudyPlan) -> tuple[Arm, ...]:
             settings=replace(plan.settings, seed=seed, **({setting: value} if setting else {})),
             hold_out=replace(plan.hold_out, seed=seed),
             budget=None if setting or value == ALL else int(value),
+            controls=plan.controls,
         )
         for seed in plan.seeds
         for value in plan.values
@@ -169,13 +175,13 @@ def within_budget(
 def summary(rows: Sequence[Mapping[str, Any]], scope: str = "pooled") -> pd.DataFrame:
     """One row a value: mean, lowest and highest over seeds of SemSim's AUC and ρ, and the others'.
 
-    start: the same network before it saw a vote.
+    start: the same network before it saw a vote. shuffled: the same training on shuffled votes.
 
     rows: as `run_arm` returns them. NaN where nothing is defined.
     """
     table = pd.DataFrame([_facts(row, scope) for row in rows])
     grouped = table.groupby("value", sort=False)
-    found = grouped[["n_originals", "auc", "rho", "start", "mse", "psnr", "ssim"]].mean()
+    found = grouped[["n_originals", "auc", "rho", *CONTROLS, *CLASSIC]].mean()
     found.insert(0, "seeds", grouped.size())
     found["auc_lowest"], found["auc_highest"] = grouped["auc"].min(), grouped["auc"].max()
     return found.reset_index()
@@ -183,8 +189,9 @@ def summary(rows: Sequence[Mapping[str, Any]], scope: str = "pooled") -> pd.Data
 
 def _facts(row: Mapping[str, Any], scope: str) -> dict[str, Any]:
     judged = row["held_out"]
-    aucs = {name: auc_of(judged, name, scope) for name in ("mse", "psnr", "ssim")}
-    aucs["start"] = auc_of(judged, f"{semsim_row(judged)['metric']}.{START}", scope)
+    aucs = {name: auc_of(judged, name, scope) for name in CLASSIC}
+    own = semsim_row(judged)["metric"]
+    aucs |= {control: auc_of(judged, f"{own}.{control}", scope) for control in CONTROLS}
     numbers = {"auc": auc_of(judged, "semsim", scope), "rho": semsim_row(judged)["rho"], **aucs}
     known = {name: np.nan if value is None else value for name, value in numbers.items()}
     return {"value": str(row["value"]), "n_originals": row["n_originals"], **known}

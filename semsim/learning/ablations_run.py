@@ -180,7 +180,9 @@ def run_arm(
         votes=material.votes,
     )
     facts = {"name": arm.name, "value": arm.value, "seed": arm.seed}
-    return run_sides(arm.settings, sides, place, folder, facts=facts, report=report)
+    return run_sides(
+        arm.settings, sides, place, folder, facts=facts, controls=arm.controls, report=report
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,9 +25,11 @@ from semsim.learning.ablations_run import (
     run_sides,
     tables_of,
 )
+from semsim.learning.controls import check_controls
 from semsim.learning.settings import TrainSettings
 from semsim.learning.splits import KINDS, HoldOut, choices, divide, join_labels
 from semsim.learning.triplets import is_simulated
+from semsim.metrics.provenance import START
 from semsim.progress import Progress, Report, silent
 
 KIND = "learn-leave-out"
@@ -38,13 +40,16 @@ class LeaveOut:
     """What is left out in turn: `kind` of `semsim.learning.splits.KINDS`, but "original".
 
     seed: of each training and of the originals in the test. fraction: of those, where it counts.
+    controls: of `semsim.learning.controls.CHOICES`.
     """
 
     kind: str = "dataset"
     fraction: float = 0.25
     seed: int = 0
+    controls: str = START
 
     def __post_init__(self) -> None:
+        check_controls(self.controls)
         if self.kind not in KINDS[1:]:
             raise SettingsError(f"Leave out each {', '.join(KINDS[1:])}; got {self.kind!r}.")
 
@@ -153,7 +158,9 @@ def _one(
     sides = Sides(train=split.train, test=split.test, votes=material.votes)
     facts = {"left_out": value, "checkpoint": str((own / "semsim.safetensors").resolve())}
     try:
-        return run_sides(settings, sides, place, own, facts=facts, report=report)
+        return run_sides(
+            settings, sides, place, own, facts=facts, controls=plan.controls, report=report
+        )
     except DataError as error:  # one value may leave nothing to learn from; the others go on
         return {"left_out": value, "why": str(error)}
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_WORDS = 24.0  # mm of text below the pictures
+_WORDS = 30.0  # mm of text below the pictures
 _LETTERS = 30  # of a line there
 
 
@@ -43,7 +43,8 @@ def case_figure(analysis: Analysis, spec: MetricSpec, others: Sequence[MetricSpe
         caption=(
             f"Left the original, right its reconstruction. Of {analysis.evidence.name}; where both "
             f"agree, the image that both put nearest to one end, where not, the widest gap of "
-            f"ranks between {people} and {spec.title}; each of another original."
+            f"ranks between {people} and {spec.title}; each of another original, and of a target "
+            "that has learned where there is one."
         ),
         frame=pd.DataFrame(rows),
         paint=_paint,
@@ -67,6 +68,7 @@ def _row(analysis: Analysis, way: str, entry: Entry, shown: Sequence[MetricSpec]
         "way": way.replace("the metric", shown[0].title),
         "image_id": entry.image_id,
         "model": entry.label.partition(" · ")[0].replace("/", " / "),
+        "target": entry.target,
         "original": entry.original,
         "reconstruction": entry.reconstruction,
         "people": f"recognised by {yes} of {votes}{who}",
@@ -102,7 +104,13 @@ def _paint_case(part: Any, row: pd.Series) -> None:
         row["way"][:1].upper() + row["way"][1:], fontsize=canvas.TEXT + 1, color=canvas.INK
     )
     part.supxlabel(
-        "\n".join([row["people"], row["metrics"], *wrap(row["model"], _LETTERS)[:2]]),
+        "\n".join(
+            [
+                *(row["people"], row["metrics"]),
+                *wrap(row["model"], _LETTERS)[:2],
+                *wrap(row["target"] and f"target {row['target']}", _LETTERS),
+            ]
+        ),
         fontsize=canvas.TEXT,
         color=canvas.INK,
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from semsim.analysis.evidence import MODEL_KEY, model_key
+from semsim.analysis.evidence import MODEL_KEY, TARGET, model_key
 from semsim.analysis.result import Analysis
 from semsim.metrics.base import MetricSpec
 from semsim.reporting.notation import target_text
@@ -101,13 +101,15 @@ def four_cases(analysis: Analysis, spec: MetricSpec) -> dict[str, Entry]:
     """One reconstruction for each way that people and a metric can judge, by what both say.
 
     Where they disagree, the widest gap between the ranks that both give it; where they agree, the
-    one that both put nearest to the same end. Each is of another original; a way that does not
-    occur is left out.
+    one that both put nearest to the same end. Each is of another original; targets that are no
+    better than guessing show what others leak only where there is nothing else. A way that does
+    not occur is left out.
     """
     gaps, line = _gaps(analysis, spec), analysis.evidence.threshold
     low, high = (gaps[["metric_share", "human_share"]].agg(how, axis=1) for how in ("min", "max"))
     leaks = gaps["human"] > line
     private = gaps["human"] < line
+    guesses = _guesses(analysis, gaps["row"])
     middle = 0.5  # of the metric's ranking of all images
     ways = {
         BOTH: (leaks & (low > middle), -low),
@@ -118,13 +120,22 @@ def four_cases(analysis: Analysis, spec: MetricSpec) -> dict[str, Entry]:
     found: dict[str, Entry] = {}
     for way in (METRIC_ONLY, PEOPLE_ONLY, BOTH, NEITHER):  # the rarer ones choose first
         rows, cost = ways[way]
-        ordered = gaps[rows].assign(cost=cost[rows]).sort_values(["cost", "row"], kind="stable")
+        ordered = gaps[rows].assign(cost=cost[rows], guesses=guesses[rows])
+        ordered = ordered.sort_values(["guesses", "cost", "row"], kind="stable")
         taken = {(entry.dataset, entry.image_id) for entry in found.values()}
         for entry in _entries(analysis, ordered, len(taken) + 1, 1):
             if (entry.dataset, entry.image_id) not in taken:
                 found[way] = entry
                 break
     return {way: found[way] for way in ways if way in found}
+
+
+def _guesses(analysis: Analysis, rows: pd.Series) -> pd.Series:
+    """Whether the attacked model of each image is no better than guessing; not where unknown."""
+    marks = analysis.evidence.images.get(TARGET[-1])
+    if marks is None:
+        return pd.Series(False, index=rows.index)
+    return marks.iloc[rows.astype(int)].eq(True).fillna(False).set_axis(rows.index).astype(bool)
 
 
 def _gaps(analysis: Analysis, spec: MetricSpec) -> pd.DataFrame:

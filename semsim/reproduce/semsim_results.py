@@ -11,6 +11,7 @@ from semsim.analysis.result import Analysis
 from semsim.errors import DataError
 from semsim.learning.ablations import STUDIES, StudyPlan, default_values
 from semsim.learning.ablations_run import Material, Workplace, run_study
+from semsim.learning.controls import ALL
 from semsim.learning.leave_out import LeaveOut, leave_each_out
 from semsim.learning.splits import HoldOut, divide
 from semsim.progress import Report, silent
@@ -89,7 +90,9 @@ def _learned(
     """The checkpoint of the SemSim that has not seen a data set, by the data set's name."""
     every = _joined([studies[part.name] for part in scale.of_table(1)])
     try:
-        found = leave_each_out(LeaveOut(), scale.semsim, every, place, folder / "leave-out", report)
+        found = leave_each_out(
+            LeaveOut(controls=ALL), scale.semsim, every, place, folder / "leave-out", report
+        )
     except DataError:
         return {}  # a single data set leaves none to learn from, and the tables say so
     rows: Sequence[Mapping[str, Any]] = found["rows"]
@@ -153,6 +156,7 @@ def _varied(
         values=values or default_values(what, train),
         settings=scale.semsim,
         hold_out=held,
+        controls=ALL,
     )
     return run_study(plan, every, place, folder / what, report)
 

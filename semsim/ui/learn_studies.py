@@ -11,7 +11,7 @@ from semsim.errors import SettingsError
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
-from semsim.learning import PRESETS
+from semsim.learning import PRESETS, controls
 from semsim.learning.ablations import STUDIES, StudyPlan, default_values, read_values, summary
 from semsim.learning.ablations_run import STUDY_KIND, Workplace
 from semsim.learning.splits import parse_hold_out
@@ -96,6 +96,7 @@ def start_study(
         seeds=tuple(range(int(seeds))),
         settings=replace(PRESETS[preset], device=str(context.device)),
         hold_out=parse_hold_out(held or "original", share),
+        controls=controls.ALL,
     )
     place = Workplace(
         checkpoints=Path(context.checkpoints).resolve(),
@@ -138,11 +139,11 @@ def study_html(found: Mapping[str, Any]) -> str:
     kind, table = STUDIES[found["what"]], summary(found["rows"])
     heads = (
         *(kind.axis, "trainings", "originals", "SemSim AUC", "lowest", "highest"),
-        *("its start", "MSE", "SSIM"),
+        *("its start", "shuffled votes", "MSE", "SSIM"),
     )
     columns = [
         *("value", "seeds", "n_originals", "auc", "auc_lowest", "auc_highest"),
-        *("start", "mse", "ssim"),
+        *("start", "shuffled", "mse", "ssim"),
     ]
     rows = [[_text(cell) for cell in row] for row in table[columns].to_numpy().tolist()]
     return pieces("learn_studies.html").found(kind, heads, rows, found["simulated"])

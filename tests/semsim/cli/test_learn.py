@@ -147,7 +147,7 @@ def test_a_semsim_starts_from_a_classifier_whose_averages_stay(files, tmp_path):
     outcome = run(
         *("pretrain", "--out", str(start), "--device", "cpu"),
         *("--dataset", "symbols:train_per_class=1,test_per_class=1"),
-        *("--set", "backbone=mobilenet_v3_small,small_stem=false,epochs=1,batch_size=16"),
+        *("--settings", "backbone=mobilenet_v3_small,small_stem=false,epochs=1,batch_size=16"),
     )
     assert outcome.exit_code == 0, outcome.output
     assert "Of the test images it names" in outcome.output

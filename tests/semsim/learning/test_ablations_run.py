@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from semsim.errors import DataError, SettingsError, StopRequestedError, WeightsError
 from semsim.jobs import folders as jobs
 from semsim.learning import TrainSettings
-from semsim.learning.ablations import StudyPlan
+from semsim.learning.ablations import StudyPlan, summary
 from semsim.learning.ablations_run import (
     ARM_FILE,
     JudgedOrder,
@@ -22,6 +23,7 @@ from semsim.learning.ablations_run import (
     train_and_judge,
 )
 from semsim.learning.card import card_markdown, read_card
+from semsim.learning.controls import ALL
 from semsim.learning.orders import Facts, Order, read_facts
 from semsim.learning.splits import HoldOut
 from semsim.terminal import TerminalBar
@@ -86,9 +88,18 @@ def test_a_study_that_is_stopped_goes_on_without_doing_anything_twice(material, 
     for row in (*whole["rows"], *resumed["rows"]):
         del row["seconds"]
     assert resumed == whole
+    (one, other) = summary(whole["rows"])[["start", "shuffled"]].to_numpy()
+    assert np.isfinite([one[0], other[0]]).all()
+    assert np.isnan([one[1], other[1]]).all()  # not asked for
     assert done[-1].done == done[-1].total == 2000
     assert [row["value"] for row in whole["rows"]] == [0.5, 1.0]
     assert whole["simulated"] is True
+
+
+def test_a_study_has_a_training_on_shuffled_votes_beside_each_of_its_own(material, place, tmp_path):
+    plan = replace(PLAN, values=(0.5,), controls=ALL)
+    found = run_study(plan, material, place, tmp_path)
+    assert np.isfinite(summary(found["rows"])["shuffled"]).all()
 
 
 def test_a_log_has_a_line_an_epoch_of_every_arm(material, place, tmp_path, capsys):

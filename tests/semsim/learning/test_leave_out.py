@@ -7,6 +7,7 @@ import pytest
 
 from semsim.errors import DataError, SettingsError
 from semsim.learning.ablations_run import Material, Workplace
+from semsim.learning.controls import ALL
 from semsim.learning.leave_out import LeaveOut, leave_each_out, read_materials
 
 
@@ -50,7 +51,8 @@ def test_every_data_set_is_judged_by_a_semsim_that_never_saw_it(two, place, quic
     material = read_materials([one for one, _ in two], [votes for _, votes in two])
     assert set(material.labels["dataset"]) == {"a", "b"}
     settings = replace(quick, epochs=1)
-    found = leave_each_out(LeaveOut(), settings, material, place, tmp_path / "out")
+    plan = LeaveOut(controls=ALL)
+    found = leave_each_out(plan, settings, material, place, tmp_path / "out")
     assert [row["left_out"] for row in found["rows"]] == ["a", "b"]
     assert found["simulated"]
     assert (tmp_path / "out/a/semsim.safetensors").exists()
@@ -58,9 +60,10 @@ def test_every_data_set_is_judged_by_a_semsim_that_never_saw_it(two, place, quic
         assert row["n_originals"] == 6  # of the other one's eight; two are for its curves
         assert row["held_out"]["n_originals"] == 8
         named = {one["metric"] for one in row["held_out"]["metrics"]}
-        assert {"mse", "semsim:semsim"} <= named
+        own = "semsim:semsim"
+        assert {"mse", own, f"{own}.start", f"{own}.shuffled"} <= named
     kept = (tmp_path / "out/a/arm.json").stat().st_mtime_ns
-    assert leave_each_out(LeaveOut(), settings, material, place, tmp_path / "out") == found
+    assert leave_each_out(plan, settings, material, place, tmp_path / "out") == found
     assert (tmp_path / "out/a/arm.json").stat().st_mtime_ns == kept
 
 

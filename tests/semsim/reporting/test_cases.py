@@ -46,6 +46,7 @@ def test_each_case_stands_with_what_everybody_says(pictured, tmp_path):
         assert row.metrics.count(MSE.title) == 1
         assert PSNR.title in row.metrics
         assert "the metric" not in row.way
+        assert row.target == entry.target
     for width, across in ((183.0, 4), (89.0, 2)):
         path = tmp_path / f"{across}.png"
         path.write_bytes(png(figure, 50, width))

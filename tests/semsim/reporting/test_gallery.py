@@ -98,3 +98,22 @@ def test_a_way_that_does_not_occur_is_no_case_and_no_original_is_shown_twice():
     assert list(found) == [METRIC_ONLY, PEOPLE_ONLY]
     shown = [entry.image_id for entry in found.values()]
     assert shown[0] == "000" != shown[1]
+
+
+def test_targets_that_guess_are_shown_only_where_there_is_nothing_else():
+    analysis = made_analysis(8, 6)
+    rows = analysis.disagreement["row"]
+    low = {14: (0.02, 0.0), 22: (0.2, 0.0)}  # by hand: nobody recognises these two, 14 least
+    shares = rows.map({row: share for row, (share, _) in low.items()}).fillna(0.55)
+    answered = rows.map({row: share for row, (_, share) in low.items()}).fillna(0.5)
+    made = analysis.disagreement.assign(human_share=shares, metric_share=shares, human=answered)
+
+    def neither(guessing):
+        images = analysis.evidence.images
+        marks = pd.Series([place in guessing for place in range(len(images))])
+        marked = replace(analysis.evidence, images=images.assign(target_at_chance=marks))
+        return four_cases(replace(analysis, evidence=marked, disagreement=made), MSE)[NEITHER].row
+
+    assert neither(()) == 14
+    assert neither((14,)) == 22
+    assert neither((14, 22)) == 14
