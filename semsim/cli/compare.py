@@ -117,7 +117,9 @@ def compare(
     if out is not None:
         check_folder(out)
     found = judge(request)
-    show(found.agreement.to_dict("records"), str(found), as_json)
+    table = found.agreement
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False)]
+    show(rows, str(found), as_json)
     if out is not None:
         with TerminalBar(unit="figure") as bar:
             found.write(out, overwrite=overwrite, width_mm=width, report=bar)
