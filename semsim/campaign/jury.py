@@ -16,6 +16,7 @@ from semsim.progress import Progress, Report, silent
 from semsim.registry import plain
 from semsim.sets.format import JURY, JURY_COLUMNS
 from semsim.sets.reader import ReconstructionSet, read_set
+from semsim.sets.writer import write_rows
 from semsim.targets.chance import target_facts
 from semsim.targets.jurors import JURORS, JurySettings, Verdict, log_probabilities, train_juror
 from semsim.targets.model import load_target, save_target
@@ -77,7 +78,7 @@ def write_jury(folders: Iterable[Path], weights: Sequence[Path]) -> None:
             )
         table = jury_table(found, jury)
         with whole_file(folder / JURY) as part:
-            table.to_parquet(part, index=False, compression="zstd")
+            write_rows(table, part)
 
 
 def _juror(path: Path) -> Verdict:

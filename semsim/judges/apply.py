@@ -18,6 +18,7 @@ from semsim.metrics.predictions import predictions
 from semsim.progress import Progress, Report, silent
 from semsim.sets.format import PREDICTIONS, RUN
 from semsim.sets.reader import ReconstructionSet, read_set
+from semsim.sets.writer import write_rows
 from semsim.weights import sha256_of
 
 
@@ -89,7 +90,7 @@ def write_judged(
     folder: Path, run: Mapping[str, Any], who: Mapping[str, Any], table: pd.DataFrame
 ) -> None:
     """Put the predictions `table` into a set that nobody reads yet, and who made them."""
-    table.to_parquet(folder / PREDICTIONS, index=False, compression="zstd")
+    write_rows(table, folder / PREDICTIONS)
     write_json(folder / RUN, {**run, "predictor": who}, sort=True)
 
 

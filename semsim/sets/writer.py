@@ -29,13 +29,22 @@ def write_set(
     """
     with whole_folder(folder) as part:
         rows = [_row(part, image) for image in images]
-        pd.DataFrame(rows, columns=list(COLUMNS)).to_parquet(part / MANIFEST, index=False)
+        write_rows(pd.DataFrame(rows, columns=list(COLUMNS)), part / MANIFEST)
         if predictions is not None:
-            predictions.to_parquet(part / PREDICTIONS, index=False, compression="zstd")
+            write_rows(predictions, part / PREDICTIONS)
         failed = sum(row["status"] != "ok" for row in rows)
         record = {"format": FORMAT, **run, "n_ok": len(rows) - failed, "n_failed": failed}
         write_json(part / RUN, record, sort=True)
     return folder
+
+
+def write_rows(table: pd.DataFrame, path: Path) -> None:
+    """Write a table of a set as Parquet, packed tightly.
+
+    It has few rows, so that statistics, dictionaries and a second schema would be most of the file.
+    """
+    spare = {"write_statistics": False, "use_dictionary": False, "store_schema": False}
+    table.to_parquet(path, index=False, compression="zstd", compression_level=19, **spare)
 
 
 def _row(folder: Path, image: SetImage) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from semsim.sets.reader import read_set
 from semsim.targets.chance import facts_of_test
 from semsim.targets.jurors import JURORS
 from semsim.targets.model import load_target
-from semsim.weights import sha256_of
+from semsim.weights import CHECKPOINTS, sha256_of
 
 DEMO = Path(__file__).resolve().parents[3] / "data/demo"
 KINDS = {"sets": Symbols()("test"), "pairs": FaceOrNot()("test")}
@@ -45,7 +45,8 @@ def sets():
 
 
 def test_fits_four_megabytes():
-    assert sum(path.stat().st_size for path in DEMO.rglob("*") if path.is_file()) <= 4_000_000
+    files = [*DEMO.rglob("*"), *CHECKPOINTS.glob("demo.*")]
+    assert sum(path.stat().st_size for path in files if path.is_file()) <= 4_000_000
 
 
 @pytest.mark.parametrize("kind", KINDS)
