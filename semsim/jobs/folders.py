@@ -54,7 +54,7 @@ log = logging.getLogger(__name__)
 PROGRAM = ("-m", "semsim")
 ORDER_FILE = "order.json"
 T = TypeVar("T")
-_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]*")
+_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,99}")
 _FILE_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]*")
 _starting = threading.Lock()  # two clicks on Start at once are one start
 

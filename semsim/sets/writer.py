@@ -43,8 +43,9 @@ def write_rows(table: pd.DataFrame, path: Path) -> None:
 
     It has few rows, so that statistics, dictionaries and a second schema would be most of the file.
     """
-    spare = {"write_statistics": False, "use_dictionary": False, "store_schema": False}
-    table.to_parquet(path, index=False, compression="zstd", compression_level=19, **spare)
+    how: dict[str, Any] = {"compression": "zstd", "compression_level": 19}
+    how |= dict.fromkeys(("index", "write_statistics", "use_dictionary", "store_schema"), False)
+    table.to_parquet(path, **how)
 
 
 def _row(folder: Path, image: SetImage) -> dict[str, Any]:

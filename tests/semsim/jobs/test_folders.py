@@ -270,7 +270,9 @@ def test_jobs_are_listed_newest_first_and_by_kind(make, tmp_path):
     assert jobs.list_jobs(tmp_path / "nowhere") == []
 
 
-@pytest.mark.parametrize("job_id", ["", "..", "../other", "a/b", "/etc", "none-like-this"])
+@pytest.mark.parametrize(
+    "job_id", ["", "..", "../other", "a/b", "/etc", "none-like-this", "x" * 300]
+)
 def test_an_id_that_is_none_is_refused(tmp_path, job_id):
     (tmp_path / "other").mkdir()
     with pytest.raises(JobError):
