@@ -204,6 +204,8 @@ async function create() {
   if (button.disabled) return;
   button.disabled = true;
   button.textContent = 'Creating …';
+  clearTimeout(waiting); // what creating says is not hidden by a look that was asked for before
+  asked += 1;
   try {
     const told = await (await send('create', draft())).json();
     if (!told.problems) {
