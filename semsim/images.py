@@ -65,8 +65,8 @@ def _most_megapixels() -> float:
     return most
 
 
-def read_image(path: Path, size: tuple[int, int] | None = None) -> Tensor:
-    """The image at `path` as (3, H, W) float32 in [0, 1]; grey becomes RGB.
+def read_pixels(path: Path, size: tuple[int, int] | None = None) -> np.ndarray:
+    """The image at `path` as (H, W, 3) uint8; grey becomes RGB.
 
     size: (H, W) to resize to (bicubic, antialiased), or None to keep the image's own.
     Raises `DataError` as `open_picture` does.
@@ -75,7 +75,12 @@ def read_image(path: Path, size: tuple[int, int] | None = None) -> Tensor:
         picture = file.convert("RGB")
     if size is not None and picture.size != (size[1], size[0]):
         picture = picture.resize((size[1], size[0]), Image.Resampling.BICUBIC)
-    return from_uint8(np.asarray(picture))
+    return np.asarray(picture)
+
+
+def read_image(path: Path, size: tuple[int, int] | None = None) -> Tensor:
+    """The image at `path` as (3, H, W) float32 in [0, 1], read as `read_pixels` does."""
+    return from_uint8(read_pixels(path, size))
 
 
 def read_images(paths: Sequence[Path], size: tuple[int, int] | None = None) -> Tensor:

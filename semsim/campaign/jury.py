@@ -9,7 +9,7 @@ import torch
 from semsim.datasets.symbols import GLYPHS
 from semsim.errors import DataError
 from semsim.grid.engine import Piece, Standing, spread
-from semsim.images import from_uint8, read_image, to_uint8
+from semsim.images import from_uint8, read_pixels
 from semsim.kept.keys import key_of
 from semsim.kept.whole import whole_file
 from semsim.progress import Progress, Report, silent
@@ -89,7 +89,7 @@ def jury_table(found: ReconstructionSet, jury: dict[str, Verdict]) -> pd.DataFra
     """What each of `jury` sees in every original and reconstruction, with `JURY_COLUMNS`."""
     parts = []
     for subject in ("original", "reconstruction"):
-        pictures = [to_uint8(read_image(Path(path))) for path in found.pairs[subject]]
+        pictures = [read_pixels(Path(path)) for path in found.pairs[subject]]
         images = torch.stack([from_uint8(picture) for picture in pictures])
         for name, juror in jury.items():
             logs = log_probabilities(juror.model, images)[:, :-1]

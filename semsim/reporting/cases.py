@@ -10,7 +10,7 @@ import pandas as pd
 from semsim.analysis.human import vote_counts
 from semsim.analysis.result import Analysis
 from semsim.errors import DataError
-from semsim.images import read_image, to_uint8
+from semsim.images import read_pixels
 from semsim.metrics.base import MetricSpec
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn
@@ -118,5 +118,4 @@ def _paint_case(part: Any, row: pd.Series) -> None:
 
 def _picture(axes: "Axes", path: str) -> None:
     axes.set_axis_off()
-    image = to_uint8(read_image(Path(path)))
-    axes.imshow(image, interpolation="nearest")
+    axes.imshow(read_pixels(Path(path)), interpolation="nearest")

@@ -6,8 +6,9 @@ nothing in what it puts first, the two disagree.
 
 import functools
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ import pandas as pd
 from semsim.analysis.human import mean_response, verdict
 from semsim.analysis.result import Analysis
 from semsim.errors import DataError
-from semsim.images import read_image, to_uint8
+from semsim.images import read_pixels
 from semsim.metrics.base import MetricSpec
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 ORIGINALS = 6  # on a figure
 _COLUMNS = 16  # pictures in a line: the paper's 14 targets and their original
-_WORDS = 5.0  # mm below a picture
+_GAP = 0.6  # mm beside a picture
+_WORDS = 4.2  # mm below a picture
+_TITLE = 4.5  # mm above a line, for the name of its original
 _ORIGINAL = "original"
 _MARKS = {
     "recognised": ("✓", canvas.LEAKED),
@@ -130,37 +133,78 @@ def _paint(
     lines = [part for _, part in frame.groupby("original", sort=False)]
     columns = min(_COLUMNS, 1 + max(map(len, lines)))
     heights = [-(-len(part) // (columns - 1)) for part in lines]
-    side = width / (columns + 0.4)
-    figure = canvas.blank(width, sum(heights) * (side + _WORDS) + 4)
-    grid = figure.subplots(sum(heights), columns, squeeze=False)
-    for one in grid.flat:
-        one.axis("off")
-    top = 0
+    side = (width - _GAP) / columns - _GAP
+    sheet = _Sheet.of(width, sum(heights) * (side + _WORDS) + len(lines) * _TITLE, side)
+    top = 0.0
     for part, height in zip(lines, heights, strict=True):
-        _line(grid[top : top + height], part, paths)
-        top += height
-    return figure
+        _line(sheet, top + _TITLE, part, columns - 1, paths)
+        top += _TITLE + height * (side + _WORDS)
+    return sheet.figure
 
 
-def _line(grid: Any, part: pd.DataFrame, paths: Mapping[tuple[str, int], str]) -> None:
+@dataclass(frozen=True)
+class _Sheet:
+    """One plane for all pictures, in mm from the upper left: an axes a picture takes seconds.
+
+    side: of a picture's box.
+    """
+
+    figure: "Figure"
+    axes: "Axes"
+    side: float
+
+    @classmethod
+    def of(cls, width: float, height: float, side: float) -> Self:
+        figure = canvas.blank(width, height)
+        figure.set_layout_engine("none")
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_axis_off()
+        axes.set(xlim=(0, width), ylim=(height, 0), autoscale_on=False)
+        return cls(figure, axes, side)
+
+    def left(self, column: int) -> float:
+        """Where the boxes of a column begin."""
+        return _GAP + column * (self.side + _GAP)
+
+    def picture(self, column: int, top: float, path: str | None) -> None:
+        """The picture in its box as large as fits, or that it is gone."""
+        try:
+            picture = None if path is None else read_pixels(Path(path))
+        except DataError:
+            picture = None
+        left, half = self.left(column), self.side / 2
+        if picture is None:
+            canvas.note(self.axes, left + half, top + half, "gone", ha="center")
+            return
+        down, right = (half * length / max(picture.shape[:2]) for length in picture.shape[:2])
+        middle = (left + half, top + half)
+        extent = (middle[0] - right, middle[0] + right, middle[1] + down, middle[1] - down)
+        # Texts lie between the pictures, or an SVG would get all of them as one.
+        order = 10 + len(self.axes.images)
+        self.axes.imshow(
+            picture, extent=extent, interpolation="nearest", aspect="auto", zorder=order
+        )
+
+    def words(self, x: float, y: float, text: str, **how: Any) -> None:
+        """Text above the last picture in the order of drawing."""
+        canvas.note(self.axes, x, y, text, zorder=9.5 + len(self.axes.images), **how)
+
+
+def _line(
+    sheet: _Sheet,
+    top: float,
+    part: pd.DataFrame,
+    columns: int,
+    paths: Mapping[tuple[str, int], str],
+) -> None:
     first = part.iloc[0]
-    _picture(grid[0][0], paths.get((_ORIGINAL, int(first["row"]))))
-    canvas.label(grid[0][0], title=canvas.cut(str(first["class_name"]), 12))
-    columns = len(grid[0]) - 1
+    sheet.picture(0, top, paths.get((_ORIGINAL, int(first["row"]))))
+    name = canvas.cut(str(first["class_name"]), 12)
+    sheet.words(sheet.left(0), top - 0.5, name, fontsize=canvas.TEXT + 0.5, va="bottom")
     for number_, row in enumerate(part.to_dict("records")):
-        axes = grid[number_ // columns][1 + number_ % columns]
-        _picture(axes, paths.get(("reconstruction", int(row["row"]))))
+        down, column = top + number_ // columns * (sheet.side + _WORDS), 1 + number_ % columns
+        sheet.picture(column, down, paths.get(("reconstruction", int(row["row"]))))
         sign, colour = _MARKS[row["mark"]]
-        below: dict[str, Any] = {"ha": "center", "va": "top", "transform": axes.transAxes}
-        canvas.note(axes, 0.5, -0.04, f"{sign} {number(row['value'], 3)}", color=colour, **below)
-
-
-def _picture(axes: "Axes", path: str | None) -> None:
-    try:
-        picture = None if path is None else to_uint8(read_image(Path(path)))
-    except DataError:
-        picture = None
-    if picture is None:
-        canvas.note(axes, 0.5, 0.5, "gone", ha="center", transform=axes.transAxes)
-    else:
-        axes.imshow(picture, interpolation="nearest")
+        below = (sheet.left(column) + sheet.side / 2, down + sheet.side + 0.7)
+        text = f"{sign} {number(row['value'], 3)}"
+        sheet.words(*below, text, color=colour, ha="center", va="top")

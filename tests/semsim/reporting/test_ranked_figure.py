@@ -1,6 +1,8 @@
 """Figures 5 and 6 of the SemSim paper: an original's reconstructions by a metric, marked."""
 
 from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import torch
 from made_analysis import SPECS, made_analysis
 
 from semsim.images import write_png
+from semsim.reporting.export import svg
 from semsim.reporting.ranked_figure import most_divided, ranked, ranked_rows
 
 PSNR, MSE, _, FID = SPECS
@@ -59,19 +62,40 @@ def test_the_originals_shown_are_those_people_are_most_divided_about(tmp_path):
 
 def test_every_picture_is_drawn_in_its_place(tmp_path):
     drawn = ranked(pictured(tmp_path), PSNR, originals=2)
-    pictures = [axes for axes in drawn.draw().axes if axes.images]
-    assert len(pictures) == 2 * (1 + 4)
-    reds = [axes.images[0].get_array()[0, 0, 0] for axes in pictures if axes.texts]
+    (axes,) = drawn.draw().axes
+    assert len(axes.images) == 2 * (1 + 4)
+    lines = [axes.images[place : place + 5] for place in (0, 5)]
+    reds = [one.get_array()[0, 0, 0] for line in lines for one in line[1:]]
     assert reds == [round(255 * row / 12) for row in drawn.frame["row"]]
-    signs = [axes.texts[0].get_text()[0] for axes in pictures if axes.texts]
+    for line in lines:  # from left to right, none over another
+        ends = [one.get_extent()[:2] for one in line]
+        assert all(before[1] < after[0] for before, after in pairwise(ends))
+    assert lines[0][0].get_extent()[2] < lines[1][0].get_extent()[3]  # mm from the top
+    signs = [text.get_text()[0] for text in axes.texts if text.get_text()[0] in "✓✗?"]
     assert signs == ["✓✗?"["rnu".index(mark[0])] for mark in drawn.frame["mark"]]
+
+
+def test_pictures_of_an_svg_stay_pictures_of_their_own(tmp_path):
+    text = svg(ranked(pictured(tmp_path), PSNR, originals=2), live=False)
+    assert text.count("<image ") == 2 * (1 + 4)
+
+
+def test_a_picture_keeps_its_shape(tmp_path):
+    analysis = pictured(tmp_path)
+    for path in analysis.evidence.images["reconstruction"]:
+        write_png(torch.zeros(3, 4, 8), Path(path))
+    (axes,) = ranked(analysis, PSNR, originals=1).draw().axes
+    shapes = [one.get_extent() for one in axes.images]
+    wide = [(right - left) / (bottom - top) for left, right, bottom, top in shapes]
+    assert wide == pytest.approx([1, 2, 2, 2, 2])
 
 
 def test_a_long_row_is_broken(tmp_path):
     drawn = ranked(pictured(tmp_path, n_models=20, n_images=1), MSE)
-    figure = drawn.draw()
-    assert len([axes for axes in figure.axes if axes.images]) == 21
-    assert len(figure.axes) == 2 * 16
+    (axes,) = drawn.draw().axes
+    assert len(axes.images) == 21
+    assert len({round(one.get_extent()[3], 3) for one in axes.images}) == 2
+    assert len({round(one.get_extent()[0], 3) for one in axes.images}) == 16
 
 
 @pytest.mark.parametrize(
