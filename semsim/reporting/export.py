@@ -8,7 +8,9 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
+from PIL import Image
 
 from semsim.errors import DataError, SettingsError
 from semsim.kept.extras import matplotlib
@@ -41,21 +43,17 @@ def svg(figure: Drawn, live: bool, width_mm: float = canvas.DOUBLE) -> str:
 def png(figure: Drawn, dpi: int = 300, width_mm: float = canvas.DOUBLE) -> bytes:
     """The figure on white as PNG with `dpi` dots an inch."""
     with _WRITING:
-        file = io.BytesIO()
-        drawing = figure.draw(width_mm)
-        drawing.savefig(file, format="png", dpi=dpi, facecolor="white", metadata={"Software": None})
-        return file.getvalue()
+        return _png_of(figure.draw(width_mm), dpi)
 
 
 def svg_and_png(figure: Drawn, width_mm: float = canvas.DOUBLE) -> tuple[str, bytes]:
     """Both files of a figure, laid out once: much less work than `svg` and `png` one by one."""
     settings = {"svg.fonttype": "path", "svg.hashsalt": _SALT}
     with _WRITING, matplotlib().rc_context(settings):
-        drawing, file = figure.draw(width_mm), io.BytesIO()
+        drawing = figure.draw(width_mm)
         text = _svg_of(drawing, on_white=True)
         drawing.set_layout_engine("none")  # everything stands where the SVG has it
-        drawing.savefig(file, format="png", dpi=300, facecolor="white", metadata={"Software": None})
-        return text, file.getvalue()
+        return text, _png_of(drawing, 300)
 
 
 def check_picture(path: Path, option: str) -> None:
@@ -89,10 +87,26 @@ def _write_svg(figure: Drawn, width_mm: float, *, text: str, on_white: bool) -> 
         return _svg_of(figure.draw(width_mm), on_white)
 
 
+# `Figure.savefig` draws everything once more before it writes, for layouts that are not ours.
 def _svg_of(drawing: "Figure", on_white: bool) -> str:
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     file = io.StringIO()
-    colour = "white" if on_white else "none"
-    drawing.savefig(file, format="svg", facecolor=colour, metadata=_NO_METADATA, dpi=_RASTER_DPI)
+    drawing.set_facecolor("white" if on_white else "none")
+    drawing.set_dpi(_RASTER_DPI)
+    FigureCanvasSVG(drawing).print_svg(file, metadata=_NO_METADATA)
+    return file.getvalue()
+
+
+def _png_of(drawing: "Figure", dpi: int) -> bytes:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    drawing.set_facecolor("white")
+    drawing.set_dpi(dpi)
+    drawn = FigureCanvasAgg(drawing)
+    drawn.draw()
+    file = io.BytesIO()
+    Image.fromarray(np.asarray(drawn.buffer_rgba())).save(file, format="png", dpi=(dpi, dpi))
     return file.getvalue()
 
 
