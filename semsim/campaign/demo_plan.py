@@ -29,7 +29,7 @@ class DemoSettings:
     images: int = setting(12, "Images", "Originals attacked on each target.")
     train_per_class: int = 60
     width: int = 32
-    epochs: int = 96
+    epochs: int = 48
     until: float = 0.65
     attacks: tuple[str, ...] = ("invgrad:fast", "prior:fast")
     judge_epochs: int = 10
