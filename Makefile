@@ -1,12 +1,14 @@
 # make run    sets up .venv, starts SemSim Studio on the built-in study
 # make test   sets up .venv, runs lint, types and all tests
 # make flower sets up .venv/flower, with what Flower needs in front of .venv
+# make check  lint, types and the tests that a change since BASE (main) touches
 # make docs   builds docs/ into site/, strictly
 # make formats sets up .venv/formats, with the libraries that read the exports
 PYTHON ?= python3
 HOST   ?= 127.0.0.1
 PORT   ?= 7860
 ARGS   ?=
+BASE   ?= main
 BIN     = .venv/bin
 # Accounts are asked for where others can reach the studio.
 LOCAL   = $(if $(filter 127.0.0.1 localhost ::1,$(HOST)),--local)
@@ -14,7 +16,7 @@ LOCAL   = $(if $(filter 127.0.0.1 localhost ::1,$(HOST)),--local)
 # Else every process that is started would compile the project anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run test lint types docs demo flower formats clean help
+.PHONY: run test check lint types docs demo flower formats clean help
 
 help:
 	@grep -E '^# make' Makefile | sed 's/^# //'
@@ -61,6 +63,9 @@ types: .venv/test.stamp
 
 test: lint types
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
+
+check: lint types
+	$(BIN)/python tests/touched.py $(BASE) | xargs -r $(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
 docs: .venv/test.stamp
 	$(BIN)/python -m mkdocs build --strict
