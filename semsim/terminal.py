@@ -53,13 +53,23 @@ def show(rows: Sequence[Mapping[str, Any]], text: str, as_json: bool) -> None:
     What is no finite number is null in JSON.
     """
     if as_json:
-        plain = [{key: _plain(value) for key, value in row.items()} for row in rows]
-        text = json.dumps(plain, indent=2, ensure_ascii=False, default=str)
+        text = json.dumps(_plain(rows), indent=2, ensure_ascii=False, default=str)
     if text:
         typer.echo(text)
 
 
+def show_told(rows: Sequence[Mapping[str, Any]], text: str, as_json: bool) -> None:
+    """`show` for a text that says more than its tables: beside JSON it is on standard error."""
+    if as_json:
+        say(text)
+    show(rows, text, as_json)
+
+
 def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
     value = value.item() if hasattr(value, "item") else value  # of NumPy
     return None if isinstance(value, float) and not math.isfinite(value) else value
 

@@ -2,25 +2,25 @@
 
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 import typer
 from torch import nn
 
-from semsim.attacks.security.advice import advice, described, signed, stated, try_outs
+from semsim.attacks.security.advice import TryOut, advice, described, signed, stated, try_outs
 from semsim.attacks.security.check import CheckedLayer, checked_layers, measured_index
 from semsim.attacks.security.index import CNN3, SecurityIndex, Shape, security_index
 from semsim.attacks.security.network import ReadNetwork, leaked_layers, network_of, read_network
 from semsim.errors import DataError, SettingsError
 from semsim.reporting.export import write_picture
 from semsim.reporting.security_figure import leak_figure
-from semsim.terminal import text_table, told_errors
+from semsim.terminal import Json, say, show_told, text_table, told_errors
 
 _SHOWN = 8  # try-outs, of which a deep network has dozens
 
@@ -51,6 +51,7 @@ def audit(
     ] = False,
     seed: Annotated[int, typer.Option(help="Of weights and of the image of the check.")] = 0,
     figure: Annotated[Path | None, typer.Option(help="File for the picture: .png or .svg.")] = None,
+    as_json: Json = False,
 ) -> None:
     """Print c(M) of a network layer by layer, what it means, and what small changes would do.
 
@@ -60,15 +61,17 @@ def audit(
     with told_errors():
         found = audited(network, shape_of(size), seed)
         index = security_index(found.network.layers, found.input_shape)
-        typer.echo(f"{found.name}, input {size}\n\n{layer_text(index, found.network.names)}\n")
-        typer.echo(f"{stated(index)}\n")
-        typer.echo("\n\n".join(advice(index, found.network.notes)))
-        if verify:
-            typer.echo(f"\n{_verified(found, index, seed)}")
-        typer.echo(f"\n{_try_out_text(found, index)}")
+        parts = [f"{found.name}, input {size}", layer_text(index, found.network.names)]
+        parts += [stated(index), *advice(index, found.network.notes)]
+        checked = _checked(found, index, seed) if verify else None
+        if checked is not None:
+            parts.append(_verified(found, index, checked))
+        tried = try_outs(found.network.layers, found.input_shape)
+        parts.append(_try_out_text(found, index, tried))
+        show_told(_rows(found, index, checked or (), tried), "\n\n".join(parts), as_json)
         if figure is not None:
             write_leaks(index, found.name, figure)
-            typer.echo(f"\nWrote {figure}")
+            say(f"Wrote {figure}")
 
 
 def audited(text: str, input_shape: Shape, seed: int) -> Audited:
@@ -199,12 +202,40 @@ def _built_in(variant: str, input_shape: Shape) -> nn.Module:
     return network_of(layers, input_shape)
 
 
-def _verified(found: Audited, index: SecurityIndex, seed: int) -> str:
+def _rows(
+    found: Audited,
+    index: SecurityIndex,
+    checked: Sequence[CheckedLayer],
+    tried: Sequence[TryOut],
+) -> list[dict[str, Any]]:
+    """A row a layer, with what a check found of it, then a row a change."""
+    ranks = {one.layer.place: {"checked_rank": one.rank} for one in checked}
+    keys = ("inputs", "unknowns", "equations", "rank", "exact", "hidden", "weight", "contribution")
+    layers = [
+        {
+            **{"table": "layers", "place": one.place, "name": found.network.names[one.place - 1]},
+            **{key: getattr(one, key) for key in keys},
+            **ranks.get(one.place, {}),
+        }
+        for one in index.layers
+    ]
+    changes = [
+        {key: getattr(one, key) for key in ("place", "change", "value", "hidden")} for one in tried
+    ]
+    return [*layers, *({"table": "changes", **one} for one in changes)]
+
+
+def _checked(found: Audited, index: SecurityIndex, seed: int) -> list[CheckedLayer]:
     if not index.layers:
-        return "Nothing to check: there is no convolution."
+        return []
     rng = torch.Generator().manual_seed(seed)
     leaked = leaked_layers(found.model, found.network.names, found.input_shape, rng)
-    checked = checked_layers(index, leaked)
+    return checked_layers(index, leaked)
+
+
+def _verified(found: Audited, index: SecurityIndex, checked: Sequence[CheckedLayer]) -> str:
+    if not checked:
+        return "Nothing to check: there is no convolution."
     lines = [_verdict(one, _named(found, one.layer.place)) for one in checked]
     value = signed(measured_index(index, checked).value)
     rest = ", in part in closed form" if any(one.rank is None for one in checked) else ""
@@ -220,8 +251,7 @@ def _verdict(one: CheckedLayer, name: str) -> str:
     return f"  {name}: rank {one.rank:,}, closed form {one.layer.rank:,}: {why}"
 
 
-def _try_out_text(found: Audited, index: SecurityIndex) -> str:
-    tried = try_outs(found.network.layers, found.input_shape)
+def _try_out_text(found: Audited, index: SecurityIndex, tried: Sequence[TryOut]) -> str:
     rows = [
         [_named(found, one.place), one.change, signed(one.value), f"{one.hidden:,}"]
         for one in tried

@@ -1,7 +1,7 @@
 """`python -m semsim campaign …`: plan, run and watch a grid of targets and attacks."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -102,12 +102,14 @@ def plan_command(
     change: _Change,
     data_dir: _DataDir = DATA,
     workers: Annotated[int, typer.Option(help="Processes to share the time among.")] = 1,
+    as_json: Json = False,
 ) -> None:
     """Say how many cells a campaign has, and what time and disk it takes, from a few steps."""
     plan = plan_of(change(_UNNAMED))
     with TerminalBar("Measuring") as bar:
         estimate = measure(plan, data_dir, load, bar)
-    typer.echo(outlook_text(outlook(plan, data_dir, estimate), workers))
+    view = outlook(plan, data_dir, estimate)
+    show([asdict(view)], outlook_text(view, workers), as_json)
 
 
 @app.command("run")

@@ -16,10 +16,10 @@ from semsim.federated.arms import ARMS
 from semsim.federated.comparison_job import FederatedJob, do_comparison
 from semsim.federated.own_table import own_table_text
 from semsim.federated.settings import FederatedOrder, FederatedSettings
-from semsim.federated.summary import cost_table, curve_table, leak_table, training_words
+from semsim.federated.summary import cost_table, curve_table, leak_table, rows_of, training_words
 from semsim.jobs.folders import read_job
 from semsim.kept.whole import write_json
-from semsim.terminal import TerminalBar, check_folder, told_errors
+from semsim.terminal import Json, TerminalBar, check_folder, show_told, told_errors
 
 _NONE = "none"
 
@@ -71,6 +71,7 @@ def compare(
     table: _Table = None,
     target: _Target = None,
     job: Annotated[Path | None, Option(help="Job of an older version.", hidden=True)] = None,
+    as_json: Json = False,
 ) -> None:
     """Train FedAvg and PBPFL from one start, attack what each party sees, and say what leaks.
 
@@ -83,11 +84,12 @@ def compare(
         do(
             read_job(job),
             lambda kept: replace(kept, out=out.resolve(), order=replace(kept.order, **typed)),
+            as_json,
         )
         return
     with TerminalBar(unit="step") as bar:
         result = do_comparison(FederatedJob(order=order, out=out.resolve()), out, bar)
-    typer.echo(told(result))
+    show_told(rows_of(result) if as_json else [], told(result), as_json)
 
 
 def told(result: dict[str, Any]) -> str:

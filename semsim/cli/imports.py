@@ -21,7 +21,7 @@ from semsim.importers.image_sets import slug
 from semsim.importers.import_folder import Places, carry_out, places_of
 from semsim.importers.recognise import Recognise
 from semsim.judges.shelf import check_classes, classes_of, find_judge
-from semsim.terminal import DATA, TerminalBar, told_errors
+from semsim.terminal import DATA, Json, TerminalBar, say, show_told, told_errors
 from semsim.weights import CHECKPOINTS
 
 app = typer.Typer(
@@ -43,29 +43,33 @@ _Yes = Annotated[bool, typer.Option("--yes", help="Keep what is shown without as
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
 
 
-def _planned(kind: str, source: Path, name: str, settings: dict[str, Any]) -> ImportPlan:
+def _planned(
+    kind: str, source: Path, name: str, settings: dict[str, Any], as_json: bool
+) -> ImportPlan:
     """What importing would do, said on the terminal."""
     with TerminalBar(unit="step") as bar:
         plan = plan_import(kind, source, name, settings, bar)
-    typer.echo(plan.text())
+    show_told(plan.rows(), plan.text(), as_json)
     return plan
 
 
-def _carried_out(plan: ImportPlan, places: Places, judge: Path | None) -> None:
+def _carried_out(
+    plan: ImportPlan, places: Places, judge: Path | None, tell: Callable[[str], None]
+) -> None:
     with TerminalBar(unit="step") as bar:
         folders = carry_out(plan, places, bar)
-    typer.echo("\n".join(f"Wrote {folder}" for folder in folders))
+    tell("\n".join(f"Wrote {folder}" for folder in folders))
     if judge is None:
         return
     if not plan.found.sets:
-        typer.echo("No pictures, nothing was judged.")
+        tell("No pictures, nothing was judged.")
         return
     from semsim.judges.apply import apply_judge  # torch, which takes seconds
 
     with TerminalBar(judge.stem) as bar:
         sets = [places.sets / found.folder for found in plan.found.sets]
         judged = apply_judge(judge, sets, report=bar)
-    typer.echo("\n".join(one.said for one in judged))
+    tell("\n".join(one.said for one in judged))
 
 
 def _judge_of(name: str, checkpoints: Path, plan: ImportPlan) -> Path | None:
@@ -101,19 +105,21 @@ def _command(kind: str, importer: Importer | Recognise) -> Callable[..., None]:
         dry_run: bool,
         judge: str,
         checkpoints: Path,
+        as_json: bool,
         yes: bool = True,
         **settings: Any,
     ) -> None:
         given = {key: value for key, value in settings.items() if value is not None}
+        tell = say if as_json else typer.echo
         with told_errors():
             called = _checked(slug(source.resolve().stem) if name is None else name)
-            plan = _planned(kind, source, called, given)
+            plan = _planned(kind, source, called, given, as_json)
             reader = _judge_of(judge, checkpoints, plan)
             if dry_run:
-                typer.echo("Dry run: nothing was written.")
+                tell("Dry run: nothing was written.")
             else:
-                yes or typer.confirm("Keep this?", abort=True)
-                _carried_out(plan, places_of(called, data_dir, out), reader)
+                yes or typer.confirm("Keep this?", abort=True, err=as_json)
+                _carried_out(plan, places_of(called, data_dir, out), reader, tell)
         raise typer.Exit(0 if plan.complete else 1)
 
     common = [
@@ -124,6 +130,7 @@ def _command(kind: str, importer: Importer | Recognise) -> Callable[..., None]:
         _parameter("dry_run", _DryRun, False),
         _parameter("judge", _Judge, ""),
         _parameter("checkpoints", _Checkpoints, CHECKPOINTS),
+        _parameter("as_json", Json, False),
     ]
     common += [_parameter("yes", _Yes, False)] if kind == AUTO else []
     own = [_parameter(one.name, _option(one, importer), None) for one in fields(importer)]

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 from typer.core import TyperGroup
@@ -31,7 +31,7 @@ from semsim.learning.pretrain import PretrainSettings, goodness_of_start, pretra
 from semsim.learning.splits import Counts, HoldOut, count, parse_hold_out
 from semsim.metrics.provenance import CONTROLS, SHUFFLED, START
 from semsim.registry import build, read_plugin
-from semsim.terminal import DATA, TerminalBar, say, text_table, told_errors
+from semsim.terminal import DATA, Json, TerminalBar, say, show_told, text_table, told_errors
 from semsim.weights import CHECKPOINTS
 from semsim.words import counted, words_of_test
 
@@ -106,6 +106,7 @@ def run_command(
     checkpoints: _Checkpoints = CHECKPOINTS,
     data_dir: _Data = DATA,
     device: _Device = "auto",
+    as_json: Json = False,
 ) -> None:
     """Train on one side of a split, judge by the other, write checkpoint and model card."""
     with told_errors():
@@ -120,7 +121,7 @@ def run_command(
         say(f"{counts_text(counts, kept, wanted)}\nPreset: {wanted}.")
         if controls == START:
             say(f"Control on shuffled votes: {ABSENT[SHUFFLED]}; see --controls.")
-        do(queue_judged(asked, material, place, data_dir / "jobs"))
+        do(queue_judged(asked, material, place, data_dir / "jobs"), as_json=as_json)
 
 
 @app.command("study")
@@ -140,6 +141,7 @@ def study_command(
     checkpoints: _Checkpoints = CHECKPOINTS,
     data_dir: _Data = DATA,
     device: _Device = "auto",
+    as_json: Json = False,
 ) -> None:
     """Vary one thing and judge each training: label budget, network, loss or margin."""
     with told_errors():
@@ -156,7 +158,7 @@ def study_command(
             controls=controls,
         )
         place = _place(checkpoints, data_dir, metrics, device)
-        do(queue_study(plan, material, place, data_dir / "jobs"))
+        do(queue_study(plan, material, place, data_dir / "jobs"), as_json=as_json)
 
 
 @app.command("leave-out")
@@ -174,6 +176,7 @@ def leave_out_command(
     checkpoints: _Checkpoints = CHECKPOINTS,
     data_dir: _Data = DATA,
     device: _Device = "auto",
+    as_json: Json = False,
 ) -> None:
     """Leave out each data set in turn, learn from the others, judge by it: the paper's Table 1."""
     with told_errors():
@@ -181,7 +184,8 @@ def leave_out_command(
         plan = LeaveOut(kind=kind, fraction=share, seed=seed, controls=controls)
         place = _place(checkpoints, data_dir, metrics, device)
         material = read_materials(labels, votes or ())
-        do(queue_leave_out(plan, settings, material, place, data_dir / "jobs"))
+        job = queue_leave_out(plan, settings, material, place, data_dir / "jobs")
+        do(job, as_json=as_json)
 
 
 @app.command("pretrain")
@@ -224,12 +228,17 @@ def pretrain_command(
 
 @app.command("counts")
 def counts_command(
-    labels: _Labels, hold_out: _HoldOut = "original", share: _Share = 0.25, split_seed: _Split = 0
+    labels: _Labels,
+    hold_out: _HoldOut = "original",
+    share: _Share = 0.25,
+    split_seed: _Split = 0,
+    as_json: Json = False,
 ) -> None:
     """What a training and its test would have, and what they lack; trains nothing."""
     with told_errors():
         asked = parse_hold_out(hold_out, share, split_seed)
-        typer.echo(counts_text(count(read_materials(labels, ()).labels, asked), asked))
+        counts = count(read_materials(labels, ()).labels, asked)
+        show_told([counts_row(counts)], counts_text(counts, asked), as_json)
 
 
 @app.command("promote")
@@ -301,6 +310,13 @@ def counts_text(counts: Counts, hold_out: HoldOut, preset: str | None = None) ->
     return "\n".join(line for line in lines if line)
 
 
+def counts_row(counts: Counts) -> dict[str, Any]:
+    """The numbers of `counts_text`, and what is lacking."""
+    row = {name: value for name, value in vars(counts).items() if name != "training"}
+    training = counts.training
+    return {"n_triplets": training.n_triplets, "n_originals": len(training.usable), **row}
+
+
 def judged_text(outcome: dict[str, Any]) -> str:
     """What a training found, as text."""
     checkpoint = Path(outcome["checkpoint"])
@@ -316,6 +332,16 @@ def judged_text(outcome: dict[str, Any]) -> str:
     ]
     card = card_paths(checkpoint)[0]
     return "\n".join(lines) + (f" and {card.name}" if card.exists() else "")
+
+
+def judged_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row a metric on what was held out, then in sample; none where nothing was judged."""
+    judged = {"held out": "held_out", "in sample": "in_sample"}
+    return [
+        {"table": table, **row}
+        for table, key in judged.items()
+        for row in outcome.get(key, {}).get("metrics", ())
+    ]
 
 
 def _judged_lines(outcome: dict[str, Any]) -> list[str]:
@@ -347,24 +373,42 @@ def study_text(outcome: dict[str, Any]) -> str:
     return "\n".join([title, *simulated, text_table(heads, rows)])
 
 
+def study_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of `study_text`."""
+    return cast("list[dict[str, Any]]", summary(outcome["rows"]).to_dict("records"))
+
+
 def left_out_text(outcome: dict[str, Any]) -> str:
     """What leaving out one after the other found, as text: a line a value, SemSim and the others.
 
     ρ and τ are over models, signed: above 0 agrees with people. AUC is over images.
     """
     rows, gaps = [], []
-    for row in outcome["rows"]:
+    for row in left_out_rows(outcome):
         if "why" in row:
             gaps.append(f"Without {row['left_out']}: {row['why']}")
             continue
-        judged = row["held_out"]
-        for one in judged["metrics"]:
-            numbers = (one["rho"], one["tau"], auc_of(judged, one["metric"]))
-            texts = ["–" if number is None else f"{number:.3f}" for number in numbers]
-            rows.append([row["left_out"], one["title"], str(one["n_models"]), *texts])
+        numbers = (row["rho"], row["tau"], row["auc"])
+        texts = ["–" if number is None else f"{number:.3f}" for number in numbers]
+        rows.append([row["left_out"], row["title"], str(row["n_models"]), *texts])
     simulated = ["Simulated votes: this says nothing about people."] if outcome["simulated"] else []
     head = [f"{outcome['kind']} left out", "metric", "models", "ρ", "τ", "AUC"]
     return "\n".join([*simulated, text_table(head, rows), *gaps])
+
+
+def left_out_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of `left_out_text`; what could not be left out has a row that says why."""
+    found: list[dict[str, Any]] = []
+    for row in outcome["rows"]:
+        if "why" in row:
+            found.append({"left_out": row["left_out"], "why": row["why"]})
+            continue
+        judged = row["held_out"]
+        for one in judged["metrics"]:
+            facts = {key: one[key] for key in ("metric", "title", "n_models", "rho", "tau")}
+            auc = auc_of(judged, one["metric"])
+            found.append({"left_out": row["left_out"], **facts, "auc": auc})
+    return found
 
 
 def _place(checkpoints: Path, data: Path, metrics: str, device: str) -> Workplace:

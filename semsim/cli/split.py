@@ -18,7 +18,7 @@ from semsim.split.plan import PRESETS, SplitPlace, SplitPlan
 from semsim.split.split_job import SplitJob, queue_split
 from semsim.split.summary import cost_text, summary_text
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
-from semsim.terminal import DATA
+from semsim.terminal import DATA, Json, say
 from semsim.weights import CHECKPOINTS
 
 app = typer.Typer(no_args_is_help=True, help="Split inference: defences and model inversion.")
@@ -110,6 +110,7 @@ def run_command(
     job: Annotated[
         Path | None, typer.Option(help="Job to resume, as `job` does, with what else is given.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Train the systems, attack them, write sets; Ctrl-C leaves it so that it can be resumed."""
 
@@ -121,14 +122,14 @@ def run_command(
 
     asked = SplitJob(plan=planned(), place=place, workers=workers)
     if job is None:
-        do(queue_split(asked.plan, place, workers))
+        do(queue_split(asked.plan, place, workers), as_json=as_json)
         return
 
     def again(kept: SplitJob) -> SplitJob:
         there = replace(kept.place, **given(ctx, place, data="data_dir"))
         return replace(kept, plan=planned(kept.plan), place=there, **given(ctx, asked))
 
-    do(read_job(job), again)
+    do(read_job(job), again, as_json)
 
 
 @app.command("study")
@@ -140,6 +141,7 @@ def study_command(
     h: Annotated[list[int] | None, typer.Option(help="First cut. Repeatable.")] = None,
     t: Annotated[list[int] | None, typer.Option(help="Second cut, from the end.")] = None,
     workers: _Workers = 1,
+    as_json: Json = False,
 ) -> None:
     """Where to cut: the undefended network at every pair of split points (Fig. 2 and 3).
 
@@ -152,18 +154,18 @@ def study_command(
         defence_seeds=(0,),
         attack_invalid=True,
     )
-    outcome = do(queue_split(plan, place, workers))
+    outcome = do(queue_split(plan, place, workers), as_json=as_json)
     if outcome is not None:
-        _draw(outcome, place.data / "split", plan.name)
+        _draw(outcome, place.data / "split", plan.name, say if as_json else typer.echo)
 
 
-def _draw(outcome: dict[str, Any], folder: Path, name: str) -> None:
+def _draw(outcome: dict[str, Any], folder: Path, name: str, tell: Callable[[str], None]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for attack, figure in cut_figures(outcome).items():
         path = folder / f"{name}-{attack}.png"
         path.write_bytes(png(figure))
         path.with_suffix(".svg").write_text(svg(figure, live=False), encoding="utf-8")
-        typer.echo(f"Wrote {path}")
+        tell(f"Wrote {path}")
 
 
 def outcome_text(outcome: dict[str, Any]) -> str:
@@ -177,3 +179,8 @@ def outcome_text(outcome: dict[str, Any]) -> str:
     )
     lines += [cost_text(cost) for cost in outcome["costs"]]
     return "\n".join([*lines, *outcome["sets"]])
+
+
+def outcome_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of the table of an experiment."""
+    return list(outcome["summary"])

@@ -9,7 +9,27 @@ from semsim.terminal import text_table
 
 NEAR = 0.05  # of SSIM: less is not a difference anybody sees
 COST_COLUMNS = ("perturb", "forward", "backward", "update")  # PP, LFP, LBP, MU of Table 5
+_TRAFFIC = {
+    "numbers down": "numbers_down",
+    "numbers up": "numbers_up",
+    "bytes down, all rounds": "bytes_down",
+    "bytes up, all rounds": "bytes_up",
+}
 COST_TITLES = ("server masks", "clients forward", "clients backward", "server updates")
+
+
+def rows_of(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of all three tables: how schemes end, what they cost, what arms leak."""
+    training = result["training"]
+    ends = [{"scheme": name, **curve[-1]} for name, curve in training["curves"].items()]
+    kinds = [(training["costs"], COST_COLUMNS), (training["traffic"], tuple(_TRAFFIC.values()))]
+    costs = [
+        {"cost": key, **{scheme: found[scheme][key] for scheme in ("FedAvg", "PBPFL")}}
+        for found, keys in kinds
+        for key in keys
+    ]
+    tables = {"training": ends, "cost": costs, "leak": result["leak"].get("scores", [])}
+    return [{"table": name, **row} for name, rows in tables.items() for row in rows]
 
 
 def curve_table(training: Mapping[str, Any]) -> str:
@@ -45,12 +65,7 @@ def cost_table(training: Mapping[str, Any]) -> str:
         [title, _seconds(costs["FedAvg"][key]), _seconds(costs["PBPFL"][key]), ratio]
         for title, key, ratio in zip(COST_TITLES, COST_COLUMNS, cost_ratios(costs), strict=True)
     ]
-    for title, key in (
-        ("numbers down", "numbers_down"),
-        ("numbers up", "numbers_up"),
-        ("bytes down, all rounds", "bytes_down"),
-        ("bytes up, all rounds", "bytes_up"),
-    ):
+    for title, key in _TRAFFIC.items():
         plain, masked = traffic["FedAvg"][key], traffic["PBPFL"][key]
         rows.append([title, f"{plain:,}", f"{masked:,}", f"{masked / plain:.2f}"])
     return text_table(["cost", "FedAvg", "PBPFL", "ratio"], rows)

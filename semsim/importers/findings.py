@@ -1,7 +1,7 @@
 """What an importer found in a source: what can be imported, and what was left out and why."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass, field
+from dataclasses import Field, asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -59,13 +59,17 @@ class FoundSet:
     pairs: tuple[Pair, ...]
 
     @property
+    def whole(self) -> int:
+        """How many pairs can be read."""
+        return sum(not pair.error for pair in self.pairs)
+
+    @property
     def said(self) -> str:
         """What it holds, in words: names, pictures, size and classes."""
-        whole = sum(not pair.error for pair in self.pairs)
         shown = ", ".join(self.classes[:_SHOWN]) + (" …" if len(self.classes) > _SHOWN else "")
         return (
-            f"{self.model} by {self.attack} on {self.dataset}: {whole} of {len(self.pairs)} pairs, "
-            f"{self.size[1]}×{self.size[0]} pixels, "
+            f"{self.model} by {self.attack} on {self.dataset}: {self.whole} of "
+            f"{len(self.pairs)} pairs, {self.size[1]}×{self.size[0]} pixels, "
             f"{counted(len(self.classes), 'class', 'classes')} ({shown})"
         )
 
@@ -129,6 +133,21 @@ class ImportPlan:
     def complete(self) -> bool:
         """Whether nothing is left out."""
         return not self.found.unread
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The report as rows: counts, sets, then every file or row left out, and what refused."""
+        sets = [
+            {key: getattr(one, key) for key in ("folder", "model", "dataset", "attack", "size")}
+            | {"pairs": len(one.pairs), "whole": one.whole, "classes": len(one.classes)}
+            for one in self.found.sets
+        ]
+        tables: dict[str, Sequence[dict[str, Any]]] = {
+            "counts": [{"name": name, "n": n} for name, n in self.found.counts.items()],
+            "sets": sets,
+            "left out": [asdict(one) for one in self.found.unread],
+            "not taken": [{"kind": kind, "why": why} for kind, why in self.refusals.items()],
+        }
+        return [{"table": name, **row} for name, rows in tables.items() for row in rows]
 
     def text(self) -> str:
         """The report, for a terminal: counts, sets, notes, then every file or row left out."""

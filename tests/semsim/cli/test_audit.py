@@ -1,3 +1,4 @@
+import json
 import re
 import sys
 
@@ -102,6 +103,18 @@ def test_a_built_in_network_is_audited_and_checked():
     assert "Checked with weights and a gradient: c(M) = −1,995" in done.output
     assert done.output.count("as in closed form") == 2
     assert "c(M), now −1,995" in done.output
+
+
+def test_layers_and_changes_are_printed_as_json_too():
+    done = run("cnn3:2", "--verify", "--json")
+    rows = json.loads(done.stdout)
+    layers = [row for row in rows if row["table"] == "layers"]
+    assert sum(row["contribution"] for row in layers) == pytest.approx(-1995)
+    assert [row["checked_rank"] for row in layers] == [row["rank"] for row in layers]
+    changes = [row["value"] for row in rows if row["table"] == "changes"]
+    assert changes == sorted(changes)
+    assert len(changes) > 3
+    assert "the image cannot be solved for" in done.stderr
 
 
 def test_a_class_of_a_file_is_audited_and_drawn(file, tmp_path):

@@ -41,6 +41,8 @@ def test_a_campaign_is_planned_run_and_reported(scheduler, tmp_path):
     planned = typed("plan", *TINY, *data)
     assert planned.exit_code == 0, planned.output
     assert "2 images to attack, 0 of them done" in planned.output
+    (outlook,) = json.loads(typed("plan", *TINY, *data, "--json").stdout)
+    assert (outlook["cells"], outlook["cells_done"], outlook["to_train"]) == (2, 0, 1)
     run = ["run", *TINY, *data, "--scheduler", scheduler, "--device", "cpu"]
     done = typed(*run)
     assert done.exit_code == 0, done.output

@@ -1,3 +1,5 @@
+import json
+
 import pandas as pd
 import pytest
 import torch
@@ -39,6 +41,18 @@ def test_a_dry_run_says_the_same_and_writes_nothing(votes, tmp_path):
     assert "votes            2" in done.output
     assert "Dry run: nothing was written." in done.output
     assert not (tmp_path / "data").exists()
+
+
+def test_a_plan_is_printed_as_json_too(votes, tmp_path):
+    votes.write_text(VOTES + "m,3,cat,,cat\n")
+    for more in ((), ("--dry-run",)):
+        done = run("table", votes, "--out", tmp_path / "out", "--json", *more)
+        assert done.exit_code == 1
+        rows = json.loads(done.stdout)
+        assert {"table": "counts", "name": "votes", "n": 2} in rows
+        (left,) = [row for row in rows if row["table"] == "left out"]
+        assert left["why"] == "has no annotator"
+        assert ("Dry run" if more else "Wrote ") in done.stderr
 
 
 def test_what_is_left_out_is_named_and_the_exit_code_says_so(votes, tmp_path):

@@ -1,5 +1,6 @@
 """`python -m semsim job`: one command for every job, also for those of previous versions."""
 
+import json
 import re
 import signal
 import subprocess
@@ -147,3 +148,20 @@ def test_ctrl_c_leaves_a_training_that_goes_on(labels, tmp_path):
     assert "Stopped as asked" in again.output, again.output
     steps = jobs.latest(job).total // (2 * 10000)  # the control on shuffled votes has as many
     assert jobs.history(job)[-1].done == steps * epochs_done + 1
+
+
+def test_only_what_has_a_table_is_printed_as_json(tmp_path):
+    job = jobs.create(tmp_path, kind="campaign", title="Campaign", argv=["campaign", "run"])
+    refused = run("job", job.folder, "--json")
+    assert refused.exit_code == 2
+    assert "A job campaign prints no table; leave --json out." in refused.stderr
+    assert jobs.state(job) is JobState.QUEUED
+
+
+def test_json_is_handed_on_to_the_command_of_a_job(tmp_path):
+    one = ROOT / "data/demo/sets/cnn4-activation-silu__none__invgrad"
+    words = ["score", "--set", one, "--metrics", "mse", "--scores", tmp_path / "scores"]
+    job = jobs.create(tmp_path, kind="score", title="Score", argv=[*map(str, words)])
+    outcome = run("job", job.folder, "--json")
+    assert outcome.exit_code == 0, outcome.output
+    assert [row["metric"] for row in json.loads(outcome.stdout)] == ["mse"]

@@ -1,5 +1,7 @@
 """`python -m semsim learn …`: judged runs, studies, counts, promotion."""
 
+import json
+
 import pandas as pd
 import pytest
 import torch
@@ -43,8 +45,11 @@ def run(*arguments):
 
 def test_a_run_prints_held_out_numbers_and_leaves_a_card(files, tmp_path):
     asked = [*files, "--name", "mine", "--hold-out", "architecture=net1", "--licence", "CC0"]
-    outcome = run("run", *asked)
+    outcome = run("run", *asked, "--json")
     assert outcome.exit_code == 0, outcome.output
+    rows = json.loads(outcome.stdout)  # what else is said is on standard error
+    assert {row["table"] for row in rows} == {"held out", "in sample"}
+    assert {"MSE", "SemSim (mine)"} <= {row["title"] for row in rows}
     assert "the architecture net1, which it has not seen" in outcome.output
     assert "In sample (no measure of its worth)" in outcome.output
     assert "simulated votes" in outcome.output
@@ -88,8 +93,10 @@ def test_a_control_there_is_not_is_refused(files):
 
 
 def test_a_study_prints_a_line_a_value(files, tmp_path):
-    outcome = run("study", "budget", *files, "--values", "2,all")
+    outcome = run("study", "budget", *files, "--values", "2,all", "--json")
     assert outcome.exit_code == 0, outcome.output
+    found = json.loads(outcome.stdout)
+    assert [(row["value"], row["n_originals"]) for row in found] == [("2", 1), ("all", 3)]
     assert "Label budget (Fig. 7A)" in outcome.output
     lines = [line.split() for line in outcome.output.splitlines()]
     assert [line[:2] for line in lines if line[:1] in (["2"], ["all"])] == [
@@ -112,8 +119,10 @@ def test_each_architecture_is_left_out_over_the_tables_of_two_studies(files, tab
     asked = files[files.index("--checkpoints") :]
     halves = [*("--labels", str(tmp_path / "one.parquet"))]
     halves += ["--labels", str(tmp_path / "two.parquet")]
-    outcome = run("leave-out", "architecture", *halves, *asked)
+    outcome = run("leave-out", "architecture", *halves, *asked, "--json")
     assert outcome.exit_code == 0, outcome.output
+    rows = [row for row in json.loads(outcome.stdout) if row["metric"] == "mse"]
+    assert [row["left_out"] for row in rows] == ["net0", "net1"]
     assert "Simulated votes: this says nothing about people." in outcome.output
     told = [line.split()[:2] for line in outcome.output.splitlines() if line[:3] == "net"]
     assert [name for name, metric in told if metric == "MSE"] == ["net0", "net1"]
@@ -129,6 +138,10 @@ def test_counts_train_nothing(files, tables, tmp_path):
     assert outcome.exit_code == 0
     assert "Learns from 4 triplets of 4 originals." in outcome.output
     assert "Missing: the test has 2 models" in outcome.output
+    as_json = run("counts", "--labels", labels, "--hold-out", "architecture=net0", "--json")
+    (row,) = json.loads(as_json.stdout)
+    assert (row["n_triplets"], row["n_originals"], row["n_test_models"]) == (4, 4, 2)
+    assert as_json.stderr == outcome.stdout
     assert not (tmp_path / "data").exists()
 
 
