@@ -6,30 +6,40 @@ Each page is opened RUNS times in a fresh profile of a real browser, one after a
 with its built-in studies (or a copy of FOLDER). CPU is user and system time of the server and what
 it started, until nothing more is computed; bytes are those that travelled; the layout shift is the
 browser's own sum (cumulative layout shift). Heights are of the whole page at 1366 x 768. An action
-is measured from the press until the server rests.
+is measured in the same way, on a page that stands, from the press until the server rests.
 """
 
 import argparse
 import os
+import re
 import shutil
 import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from html import unescape
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+import httpx
 import psutil
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.startup import ROOT, answers, until
 
-PAGES = (
+STUDIO = (
     *("", "overview", "pictures", "items", "people", "results", "train", "compare"),
-    *("reconstruct", "audit", "split", "federated", "new", "help", "nope"),
+    *("reconstruct", "audit", "split", "federated", "new", "preview", "help", "nope"),
+    *("pictures/scores", "results?tab=agreement"),
+)
+# Addresses of which only the studio knows the end: the page with a link to one, and its beginning.
+LINKED = (
+    ("overview?study={study}", "/join/"),
+    ("pictures", "/studio/pictures/set/"),
+    ("items", "/studio/items/"),
 )
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync")
 WINDOW = {"width": 1366, "height": 768}
@@ -64,6 +74,7 @@ class Studio:
         options = ["--local", "--port", str(self.port), "--data-dir", str(folder)]
         command = [sys.executable, "app.py", *options, "--device", "cpu"]
         self.process = psutil.Popen(command, cwd=ROOT)
+        self.url = f"http://127.0.0.1:{self.port}"
         until(lambda: answers(self.port))
         self.rest()
 
@@ -105,8 +116,10 @@ def studio(folder: Path | None) -> Iterator[Studio]:
             running.process.wait()
 
 
-def opened(browser: Browser, server: Studio, address: str) -> Cost:
-    """What it costs to open a page in a profile that has seen nothing yet."""
+def measured(
+    browser: Browser, server: Studio, address: str, act: Callable[[Page], None] | None = None
+) -> Cost:
+    """What it costs to open a page in a profile that has seen nothing yet, or to `act` on it."""
     context = browser.new_context(viewport=WINDOW)
     page, travelled = context.new_page(), list[float]()
     page.add_init_script(SHIFT)
@@ -114,8 +127,14 @@ def opened(browser: Browser, server: Studio, address: str) -> Cost:
     wire.send("Network.enable")
     wire.on("Network.loadingFinished", lambda told: travelled.append(told["encodedDataLength"]))
     before = server.cpu()
-    page.goto(f"http://127.0.0.1:{server.port}/studio/{address}")
+    page.goto(server.url + address)
     server.rest()
+    if act is not None:
+        travelled.clear()
+        page.evaluate("window.shifted = 0")
+        before = server.cpu()
+        act(page)
+        server.rest()
     cost = Cost(
         cpu=server.cpu() - before,
         kilobytes=sum(travelled) / 1000,
@@ -127,18 +146,27 @@ def opened(browser: Browser, server: Studio, address: str) -> Cost:
     return cost
 
 
-def acted(browser: Browser, server: Studio, address: str, act: Callable[[Page], None]) -> Cost:
-    """What the server computes from an action on a page that stands until it rests again."""
-    context = browser.new_context(viewport=WINDOW)
-    page = context.new_page()
-    page.goto(f"http://127.0.0.1:{server.port}/studio/{address}")
+def linked(server: Studio, page: str, beginning: str) -> str:
+    """The first address on a page of the studio that begins so."""
+    found = re.search(rf'{re.escape(beginning)}[^"<>\s]+', text_of(server, page))
+    if found is None:
+        raise SystemExit(f"/studio/{page} leads to nothing below {beginning}.")
+    return unescape(found[0])
+
+
+def text_of(server: Studio, page: str) -> str:
+    """A page of the studio as HTML."""
+    answer = httpx.get(f"{server.url}/studio/{page}", headers={"accept": "text/html"}, timeout=60)
+    return answer.text
+
+
+def of_people(server: Studio) -> str:
+    """The id of the built-in study that waits for people, once all of them are made."""
+    option = r'<option value="([^"]+)"[^>]*>([^<]+)<'
+    until(lambda: "(simulated votes)" in text_of(server, "frame"))
     server.rest()
-    before = server.cpu()
-    act(page)
-    server.rest()
-    cost = Cost(cpu=server.cpu() - before)
-    context.close()
-    return cost
+    studies = re.findall(option, text_of(server, "frame"))
+    return next(study for study, name in studies if "simulated" not in name)
 
 
 def pressed(selector: str, n: int = 0) -> Callable[[Page], None]:
@@ -155,6 +183,13 @@ def other(selector: str) -> Callable[[Page], None]:
     return choose
 
 
+def come_and_see(page: Page) -> None:
+    """Take part in a study under a new name, until the first picture stands."""
+    page.get_by_label("Your name").fill(f"Visitor {time.monotonic_ns()}")
+    page.get_by_role("button", name="Start").click()
+    page.locator(".sl-pictures img").first.wait_for()
+
+
 # What a person does most on a page: what it is, the page, how it is done, seconds it may take.
 ACTIONS: tuple[tuple[str, str, Callable[[Page], None], float | None], ...] = (
     ("Compare: another metric", "compare", pressed("#cmp-forest a", 1), 0.3),
@@ -164,7 +199,17 @@ ACTIONS: tuple[tuple[str, str, Callable[[Page], None], float | None], ...] = (
     ("Compare: the tab Disagreements", "compare", pressed("#cmp-tab-disagreements"), None),
     ("Results: the tab Agreement", "results", pressed("a[href*='tab=agreement']"), None),
     ("Results: the tab Signal detection", "results", pressed("a[href*='tab=detection']"), None),
+    ("Preview: an answer by a key", "preview", lambda page: page.keyboard.press("1"), None),
+    ("Label: from the link to the first picture", "/join/", come_and_see, None),
 )
+
+
+def row(name: str, costs: Sequence[Cost], *ends: str) -> str:
+    """A line of a table: the medians of `costs`, after `name` and before `ends`."""
+    middle = Cost(*(median(values) for values in zip(*costs, strict=True)))
+    shift = f"{middle.shift:.3f}: {'met' if middle.shift <= MOST_SHIFT else '**missed**'}"
+    facts = (f"{middle.cpu:.2f}", f"{middle.kilobytes:.0f}", f"{middle.requests:.0f}", shift)
+    return f"| {' | '.join((name, *facts, *ends))} |"
 
 
 def main() -> None:
@@ -175,27 +220,35 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, help="measure on a copy of this folder")
     parser.add_argument("--pages", help="only these, with commas")
     asked = parser.parse_args()
-    pages = PAGES if asked.pages is None else tuple(asked.pages.split(","))
     load = os.getloadavg()[0]
     with studio(asked.data_dir) as server, sync_playwright() as playwright:
         path = shutil.which("chromium") or shutil.which("chromium-browser")
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        study = of_people(server)
+        ends = {
+            beginning: linked(server, page.format(study=study), beginning)
+            for page, beginning in LINKED
+        }
+        pages = [f"/studio/{page}" for page in STUDIO] + list(ends.values())
+        if asked.pages is not None:
+            pages = [f"/studio/{page}" for page in asked.pages.split(",")]
         print("| page | CPU s | kB | requests | layout shift | height at 1366 |")
         print("| --- | --- | --- | --- | --- | --- |")
         for address in pages:
-            costs = [opened(browser, server, address) for _ in range(asked.runs)]
-            middle = Cost(*(median(values) for values in zip(*costs, strict=True)))
-            told = "met" if middle.shift <= MOST_SHIFT else "**missed**"
-            print(
-                f"| /studio/{address} | {middle.cpu:.2f} | {middle.kilobytes:.0f} | "
-                f"{middle.requests:.0f} | {middle.shift:.3f}: {told} | {middle.height:.0f} |",
-                flush=True,
+            costs = [measured(browser, server, address) for _ in range(asked.runs)]
+            names = (told for told, address_ in ends.items() if address_ == address)
+            name = next((f"{told}…" for told in names), address)
+            print(row(name, costs, f"{median(cost.height for cost in costs):.0f}"), flush=True)
+        print("\n| action | CPU s | kB | requests | layout shift | target |")
+        print("| --- | --- | --- | --- | --- | --- |")
+        for name, page, act, most in ACTIONS:
+            address = ends.get(page, f"/studio/{page}")
+            costs = [measured(browser, server, address, act) for _ in range(asked.runs)]
+            spent = median(cost.cpu for cost in costs)
+            told = (
+                "" if most is None else f"≤ {most:g} s: {'met' if spent <= most else '**missed**'}"
             )
-        print("\n| action | CPU s | target |\n| --- | --- | --- |")
-        for name, address, act, most in ACTIONS:
-            spent = median(acted(browser, server, address, act).cpu for _ in range(asked.runs))
-            told = "" if most is None else f"≤ {most:g}: {'met' if spent <= most else '**missed**'}"
-            print(f"| {name} | {spent:.2f} | {told} |", flush=True)
+            print(row(name, costs, told), flush=True)
         browser.close()
     print(f"\nLoad before: {load:.1f}, after: {os.getloadavg()[0]:.1f}.")
 
