@@ -1,6 +1,7 @@
 """nginx with deploy/nginx.conf in front of two processes of the product on one PostgreSQL."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -10,16 +11,21 @@ from pathlib import Path
 import httpx
 import pytest
 from helpers import skip_or_fail
+from playwright.sync_api import expect
 from studio import ROOT, Server, until
+from studio import browser as chromium
 from study_factory import CLASSES, fresh_database, write_set
 
 from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.study.create import create_study
+from annotation.study.exports import export_labels
 from annotation.study.labelling import progress
 
+LONG = 120_000  # milliseconds: two busy cores
 NAME, PASSWORD = "ada", "four words are good"
-PICTURES = 50
+MODELS, ORIGINALS = 5, 10
+PICTURES = MODELS * ORIGINALS
 TLS = "/etc/ssl/{}/lab.example.org.{}"  # as the file names them
 
 
@@ -33,9 +39,14 @@ def free_port() -> int:
 def study(tmp_path_factory):
     folder = tmp_path_factory.mktemp("deployed")
     with fresh_database("postgresql", folder) as url, Store(url) as store:
-        labels = [CLASSES[n % len(CLASSES)] for n in range(PICTURES)]
-        given = [write_set(folder / "set", model="net", labels=labels)]
-        spec = StudySpec(name="Fifty", task=Task.RECOGNITION, votes_per_item=1, min_rt_ms=0)
+        labels = [CLASSES[n % len(CLASSES)] for n in range(ORIGINALS)]
+        given = [
+            write_set(folder / f"net{n}", model=f"net{n}", labels=labels, noise=10 + 25 * n)
+            for n in range(MODELS)
+        ]
+        spec = StudySpec(
+            name="Fifty", task=Task.RECOGNITION, votes_per_item=1, min_rt_ms=0, repeat_rate=0
+        )
         yield url, store, folder, create_study(store, spec, given, folder / "images")
 
 
@@ -139,7 +150,8 @@ def test_signing_in_leads_to_the_studio_below_the_path_with_a_safe_cookie(addres
 
 
 def test_fifty_pictures_are_labelled_and_both_processes_know_it(address, servers, study):
-    _, store, _, about = study
+    _, store, folder, about = study
+    truth = export_labels(store, about.id, folder / "images").set_index("item")
     with browser(address) as anna:
         assert anna.post(f"/join/{about.token}", data={"name": "Anna"}).status_code == 303
         n = 0
@@ -148,7 +160,10 @@ def test_fifty_pictures_are_labelled_and_both_processes_know_it(address, servers
                 picture = anna.get(item["images"][0].removeprefix("/semsim"))
                 assert picture.headers["content-type"] == "image/png"
                 vote = {"id": str(uuid.uuid4()), "item": item["item"], "tab": "t", "rt_ms": 900}
-                reply = anna.post("/api/vote", json={**vote, "answer": item["candidates"][0]})
+                shown = truth.loc[item["item"]]
+                seen = shown["model"] <= f"net{n % MODELS}"  # of every original some and not others
+                answer = shown["class_name"] if seen else "none"
+                reply = anna.post("/api/vote", json={**vote, "answer": answer})
                 assert reply.json()["status"] == "counted", reply.text
                 n += 1
         assert n == PICTURES == progress(store, about.id).coverage[-1]
@@ -163,3 +178,22 @@ def test_both_are_well_and_say_so_through_nginx(address, servers):
         with browser(base) as anybody:
             assert anybody.get("/health").json()["status"] == "ok"
             assert anybody.get("/metrics").status_code == 403
+
+
+def test_a_semsim_is_trained_and_compared_below_the_path(address, study):
+    about = study[-1]
+    with chromium() as opened:
+        page = opened.new_context(ignore_https_errors=True).new_page()
+        page.set_default_timeout(LONG)
+        page.goto(f"{address}/studio/train?study={about.id}")
+        page.get_by_label("Name").fill(NAME)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Sign in").click()
+        expect(page).to_have_url(re.compile("/semsim/studio/train"))
+        expect(page.locator("#learn-stock")).to_contain_text(f"{ORIGINALS} originals")
+        page.locator("#learn-name input, #learn-name textarea").fill("deployed")
+        page.locator("#learn-start").click()
+        expect(page.locator("#learn-status [data-state=done]")).to_be_visible(timeout=LONG)
+        page.goto(f"{address}/studio/compare?study={about.id}")
+        expect(page.locator("#cmp-forest tbody")).to_contain_text("deployed", timeout=LONG)
+        assert page.locator("#studio-frame").get_attribute("data-lost") is None
