@@ -50,8 +50,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
             ran = jobpanel.Jobs("Comparison", "fed", context.data / "jobs", KIND)
             summary, grid = _html("summary"), _html("grid")
             with gr.Accordion("Training and cost", open=False):
-                curve = gr.Plot(show_label=False, visible=False, elem_id="fed-curve")
-                words = _html("training")
+                training = _html("training")
 
     def start(text: str) -> Job:
         where = "semsim.federated.comparison_job:queue_comparison"
@@ -59,27 +58,22 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
         jobs.start(job)
         return job
 
-    outputs = ran.follow(draw, [summary, curve, words, grid])
+    outputs = ran.follow(draw, [summary, training, grid])
     ran.begin_with(begin, [answer], trouble, start, js=js)
     return [(ran.load, outputs)]
 
 
 def draw(job: Job | None) -> list[Any]:
-    """Answer, curve, training and pictures of a comparison, as far as it is."""
+    """Answer, training and pictures of a comparison, as far as it is."""
     if job is None:
-        return [federated_view.nothing_html(), gr.Plot(visible=False), "", ""]
+        return [federated_view.nothing_html(), "", ""]
     out, done = out_of(job), jobs.state(job) is JobState.DONE
     leak = jobs.result(job)["leak"] if done else {}
     pictures = federated_view.grid_html(out, arms_done(out), leak)
     if not (out / TRAINING).exists():
-        return ["", gr.Plot(visible=False), "", pictures]
-    training = jobs.read_json(out / TRAINING)
-    return [
-        federated_view.summary_html(leak),
-        gr.Plot(federated_view.curve_figure(training, job.id), visible=True),
-        federated_view.training_html(training),
-        pictures,
-    ]
+        return ["", "", pictures]
+    training = federated_view.training_html(jobs.read_json(out / TRAINING))
+    return [federated_view.summary_html(leak), training, pictures]
 
 
 def form_html() -> str:

@@ -1,10 +1,8 @@
-"""What the page Federated draws: plain values in, HTML and Plotly figures out."""
+"""What the page Federated draws: plain values in, HTML out."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import plotly.graph_objects as go
 
 from semsim.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED
 from semsim.federated.summary import (
@@ -17,8 +15,8 @@ from semsim.federated.summary import (
 )
 from semsim.reporting.writing import png_address
 from semsim.sets.reader import read_set
+from semsim.ui.curves import Chart, Curve, svg
 from semsim.ui.markup import pieces, study_address
-from semsim.ui.plots import empty_plot
 from semsim.words import listed
 
 _HTML = pieces("federated.html")
@@ -35,33 +33,35 @@ _SAID = {
     "sees": "They do not keep them from {}.",
     "open": "It is open for {}.",
 }
-# Schemes that agree lie on each other, so that the upper one is dashed and thinner.
-_LINES: Mapping[str, dict[str, Any]] = {
-    "FedAvg": {"color": "#2563eb", "width": 5},
-    "PBPFL": {"color": "#ea580c", "width": 2, "dash": "dash"},
-    "FedAvg, cross-entropy": {"color": "#15803d", "width": 2, "dash": "dot"},
+# Colour and dash: schemes that agree lie on each other, so that the upper one is dashed.
+_LINES = {
+    "FedAvg": ("leaked", False),
+    "PBPFL": ("private", True),
+    "FedAvg, cross-entropy": ("ink", True),
 }
 
 
-def curve_figure(training: Mapping[str, Any], job_id: str) -> go.Figure:
+def course(training: Mapping[str, Any]) -> Chart:
     """Accuracy against rounds, or squared error where there are no classes."""
     curves = training["curves"]
     classes = all(point["accuracy"] is not None for curve in curves.values() for point in curve)
     key, title = ("accuracy", "Accuracy on test images") if classes else ("squared_error", "MSE")
-    figure = empty_plot(title, "round", "", job_id)
-    for name, curve in curves.items():
-        figure.add_scatter(
+    lines = tuple(
+        Curve(
+            name=name,
             x=[point["round"] for point in curve],
             y=[point[key] for point in curve],
-            mode="lines",
-            name=name,
-            line=_LINES[name],
+            colour=_LINES[name][0],
+            dashed=_LINES[name][1],
+            marked=False,
         )
-    return figure
+        for name, curve in curves.items()
+    )
+    return Chart(title=title, x="round", y=title, curves=lines)
 
 
 def training_html(training: Mapping[str, Any]) -> str:
-    """What masking changes in words, and what it costs as a table."""
+    """The course, what masking changes in words, and what it costs as a table."""
     rows = [
         (title, *(f"{training['costs'][name][key]:.2f} s" for name in ("FedAvg", "PBPFL")), ratio)
         for title, key, ratio in zip(
@@ -73,7 +73,8 @@ def training_html(training: Mapping[str, Any]) -> str:
         plain, masked = traffic["FedAvg"][key], traffic["PBPFL"][key]
         rows.append((title, f"{plain / 1e6:.2f}", f"{masked / 1e6:.2f}", f"{masked / plain:.2f}"))
     head = ("Cost", "FedAvg", "PBPFL", "Ratio")
-    return _HTML.training(training_words(training).splitlines(), head, rows)
+    words = training_words(training).splitlines()
+    return str(_HTML.training(svg(course(training)), words, head, rows))
 
 
 def summary_html(leak: Mapping[str, Any]) -> str:

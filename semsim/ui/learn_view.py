@@ -1,4 +1,4 @@
-"""What the page Train SemSim draws: plain values in, HTML and Plotly figures out."""
+"""What the page Train SemSim draws: plain values in, HTML and charts out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -76,11 +76,12 @@ def test_one_image_each_is_refused_in_the_words_of_the_form(tmp_path: Path) -> N
 
 def test_a_finished_comparison_is_drawn(tmp_path: Path):
     job = queue_comparison(TINY, tmp_path)
-    assert federated.draw(job)[3] == ""
+    assert federated.draw(job) == ["", "", ""]
     jobs.run_as_job(job.folder, lambda report: carry_out(TINY, out_of(job), report))
-    summary, _, words, grid = federated.draw(job)
+    summary, training, grid = federated.draw(job)
     assert "eavesdropper on the uplink alone: no protection" in summary
-    assert "A client finds γ" in words
+    assert "A client finds γ" in training
+    assert training.count("<polyline") == 2  # with masks and without
     assert grid.count("<img") == 2 * (1 + 3)
     assert "SSIM" in grid
 
