@@ -72,14 +72,16 @@ def create(
     name: Annotated[str, typer.Argument(help="What to call the study.")] = "",
     source: Annotated[
         Path | None,
-        typer.Option("--from", help="A study's file, .yaml; what else is given here goes before."),
+        typer.Option("--file", "--from", help="A study's file, .yaml; other options replace."),
     ] = None,
     sets: Annotated[
-        list[Path] | None, typer.Option("--set", help="A reconstruction set; repeat it.")
+        list[Path] | None, typer.Option("--set", help="A reconstruction set. Repeatable.")
     ] = None,
     manifests: Annotated[
         list[Path] | None,
-        typer.Option("--manifest", help="A .csv, .jsonl or .parquet, a row a reconstruction."),
+        typer.Option(
+            "--manifest", help="A .csv, .jsonl or .parquet, a row a reconstruction. Repeatable."
+        ),
     ] = None,
     task: Annotated[Task, _setting("task")] = USUAL_TASK,
     votes_per_item: Annotated[int, _setting("votes_per_item")] = StudySpec.votes_per_item,
@@ -90,7 +92,7 @@ def create(
     simulated: Annotated[bool, _setting("simulated")] = StudySpec.simulated,
     password: Annotated[str | None, _setting("password")] = StudySpec.password,
     setting: Annotated[
-        list[str] | None, typer.Option("--setting", help="NAME=VALUE, listed above; repeat it.")
+        list[str] | None, typer.Option("--setting", help="NAME=VALUE, listed above. Repeatable.")
     ] = None,
     gold: Annotated[
         Path | None, typer.Option(help="A .csv of known answers: model, image_id, answer.")
@@ -161,7 +163,7 @@ def texts() -> None:
 
 def amend(
     name: StudyName,
-    setting: Annotated[list[str], typer.Option("--setting", help="NAME=VALUE; repeat it.")],
+    setting: Annotated[list[str], typer.Option("--setting", help="NAME=VALUE. Repeatable.")],
     why: Annotated[str, typer.Option(help="The reason, kept with the new version.")],
     data_dir: DataDir = DATA,
     database: Database = None,

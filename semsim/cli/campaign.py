@@ -52,7 +52,7 @@ _Change = Callable[[Campaign], Campaign]
         attacks="attack",
         images="images",
         image_ids="image_id",
-        seeds="seeds",
+        seeds="seed",
         trainings="training",
         together="together",
     )
@@ -159,7 +159,7 @@ def run_command(
     raise typer.Exit(exit_code(outcome))
 
 
-_VERTICAL = settings_of(VerticalRun)
+_VERTICAL = settings_of(VerticalRun, called={"batch": "batch-size"})
 
 
 @app.command("vertical")

@@ -68,11 +68,11 @@ def requested(
     seed: Annotated[int, typer.Option(min=0, help="Seed of all of them.")] = _DEFAULTS.seed,
     higher_leaks: Annotated[
         list[str] | None,
-        typer.Option(help="A metric of your own whose higher values leak more; may be repeated."),
+        typer.Option(help="A metric of your own whose higher values leak more. Repeatable."),
     ] = None,
     lower_leaks: Annotated[
         list[str] | None,
-        typer.Option(help="A metric of your own whose lower values leak more; may be repeated."),
+        typer.Option(help="A metric of your own whose lower values leak more. Repeatable."),
     ] = None,
     checkpoints: Annotated[
         Path, typer.Option(help="Folder of weight files, where SemSims say what they learned from.")

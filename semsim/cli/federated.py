@@ -32,7 +32,7 @@ def chosen_arms(text: str) -> tuple[str, ...]:
     return () if names == [_NONE] else tuple(names)
 
 
-_ORDER = settings_of(FederatedOrder, arms=chosen_arms)
+_ORDER = settings_of(FederatedOrder, called={"data": "dataset"}, arms=chosen_arms)
 
 
 _Table = Annotated[
@@ -104,7 +104,10 @@ def told(result: dict[str, Any]) -> str:
 
 _Address = Annotated[str, typer.Argument(metavar="HOST:PORT", help="The server's address.")]
 _Data = Annotated[
-    str, Option(help="As in federated compare: digits, symbols, folder:root=…, or a table.")
+    str,
+    Option(
+        "--dataset", help="As in federated compare: digits, symbols, folder:root=…, or a table."
+    ),
 ]
 _Insecure = Annotated[bool, Option("--insecure", help="Encrypt nothing; for a trial alone.")]
 _Patience = Annotated[float, Option(min=1, help="Seconds of silence after which to give up.")]

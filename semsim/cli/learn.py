@@ -58,11 +58,11 @@ app = typer.Typer(
 
 _Labels = Annotated[
     list[Path],
-    typer.Option(help="Parquet file of labels, exported from a study; again for each further one."),
+    typer.Option(help="Parquet file of labels, exported from a study. Repeatable."),
 ]
 _Votes = Annotated[
     list[Path] | None,
-    typer.Option(help="Parquet file of its votes, again for each study; without, no ceiling."),
+    typer.Option(help="Parquet file of its votes; without, no ceiling. Repeatable."),
 ]
 _Controls = Annotated[
     str,

@@ -43,17 +43,20 @@ def taking(**makers: Callable[..., Any]) -> Callable[[Callable[..., T]], Callabl
 def settings_of(
     kind: Callable[..., T],
     options: Mapping[str, Any] | None = None,
+    called: Mapping[str, str] | None = None,
     **read: Callable[[str], Any],
 ) -> Callable[..., T]:
     """A maker for `taking`: `kind` with an option for each field in `options`.
 
     options: typer's, by the field's name; without, of every field that is a `registry.setting`
-    with a label, in its words. Their defaults are the fields'. read: what the text of a field
-    means whose option is a text, "all" where nothing is given.
+    with a label, in its words. Their defaults are the fields'. called: the option of a field that
+    is not called like it. read: what the text of a field means whose option is a text, "all" where
+    nothing is given.
     """
     if options is None:
+        named = {one: [f"--{option}"] for one, option in (called or {}).items()}
         options = {
-            one.name: typer.Option(help=help_of(one))
+            one.name: typer.Option(*named.get(one.name, ()), help=help_of(one))
             for one in fields(kind)  # type: ignore[arg-type]
             if one.metadata.get("label")
         }

@@ -60,7 +60,7 @@ def score(
     ] = None,
     sets: Annotated[
         list[Path] | None,
-        typer.Option("--set", help="A reconstruction set, instead of two folders; repeat it."),
+        typer.Option("--set", help="A reconstruction set, instead of two folders. Repeatable."),
     ] = None,
     labels: Annotated[
         Path | None, typer.Option(help="A study's labels (Parquet), instead of folders.")

@@ -139,7 +139,9 @@ def study_command(
     place: SplitPlace,
     network: Annotated[str, typer.Option(help="Network without its cuts.")] = "small",
     h: Annotated[list[int] | None, typer.Option(help="First cut. Repeatable.")] = None,
-    t: Annotated[list[int] | None, typer.Option(help="Second cut, from the end.")] = None,
+    t: Annotated[
+        list[int] | None, typer.Option(help="Second cut, from the end. Repeatable.")
+    ] = None,
     workers: _Workers = 1,
     as_json: Json = False,
 ) -> None:

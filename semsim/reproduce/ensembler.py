@@ -59,8 +59,12 @@ def reproduce_ensembler(
         Path | None, typer.Option(help="Folder of images, <class>/<image>, instead of the digits.")
     ] = None,
     size: Annotated[int, typer.Option(help="Pixels a side of those images.")] = 32,
-    defence_seed: Annotated[list[int] | None, typer.Option(help="Repeatable.")] = None,
-    attack_seed: Annotated[list[int] | None, typer.Option(help="Repeatable.")] = None,
+    defence_seed: Annotated[
+        list[int] | None, typer.Option(help="Seed of a defence's training. Repeatable.")
+    ] = None,
+    attack_seed: Annotated[
+        list[int] | None, typer.Option(help="Seed of an attack. Repeatable.")
+    ] = None,
     data_dir: Annotated[Path, typer.Option(help="Data folder.")] = DATA,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     workers: Annotated[int, typer.Option(min=1, help="Processes that train and attack.")] = 1,

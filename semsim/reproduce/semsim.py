@@ -32,7 +32,7 @@ SIMULATED = "simulated"
 
 
 def reproduce_semsim(
-    scale: Annotated[
+    preset: Annotated[
         str, typer.Option(help="smoke, small (built-in data) or paper (a GPU, see --plan).")
     ] = "small",
     images: Annotated[
@@ -42,8 +42,8 @@ def reproduce_semsim(
     votes: Annotated[
         list[str] | None,
         typer.Option(
-            help="Table of a study's votes, its labels beside it; repeatable. simulated: by "
-            "programs, for a dry run."
+            help="Table of a study's votes, its labels beside it. simulated: by programs, "
+            "for a dry run. Repeatable."
         ),
     ] = None,
     plan: Annotated[
@@ -64,7 +64,7 @@ def reproduce_semsim(
     paper's cells and writes Figures 3, 5, 6, 7 and 9. What was computed before is not again.
     """
     with told_errors():
-        asked, given = scale_of(scale, images), list(votes or ())
+        asked, given = scale_of(preset, images), list(votes or ())
         folder = out / asked.name
         folder.mkdir(parents=True, exist_ok=True)
         typer.echo(plan_text(asked))

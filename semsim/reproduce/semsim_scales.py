@@ -83,7 +83,7 @@ def scale_of(name: str, images: Path | None = None) -> Scale:
     images: class folders in place of the first data set. Raises `SettingsError` for another name.
     """
     if name not in _SCALES:
-        raise SettingsError(f"--scale is one of {', '.join(_SCALES)}; got {name!r}.")
+        raise SettingsError(f"--preset is one of {', '.join(_SCALES)}; got {name!r}.")
     return _SCALES[name](images)
 
 

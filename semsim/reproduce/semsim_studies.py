@@ -1,7 +1,7 @@
 """The studies of a reproduction, ready for people: a file each, and the commands that use it.
 
 The human study is another program; what goes between are files. `python -m annotation create
---from FILE` makes the study of a file written here.
+--file FILE` makes the study of a file written here.
 """
 
 import json
@@ -45,7 +45,7 @@ def next_steps(scale: Scale, studies: Sequence[Path], folder: Path, data: Path) 
     make, take, given = [], [], []
     for part, study in zip(scale.parts, studies, strict=True):
         votes = folder / "votes" / f"{part.name}.parquet"
-        make.append(f"python -m annotation create --from {study} --data-dir {data}")
+        make.append(f"python -m annotation create --file {study} --data-dir {data}")
         take.append(f"python -m annotation export {part.name} --out {votes} --data-dir {data}")
         labels = votes.with_name(f"{votes.stem}{LABELS}")
         take.append(f"python -m annotation labels {part.name} --out {labels} --data-dir {data}")
@@ -56,7 +56,7 @@ def next_steps(scale: Scale, studies: Sequence[Path], folder: Path, data: Path) 
             *make,
             "When they have voted:",
             *take,
-            f"python -m semsim reproduce semsim --scale {scale.name} {' '.join(given)}",
+            f"python -m semsim reproduce semsim --preset {scale.name} {' '.join(given)}",
             "A dry run without people: the same with --votes simulated.",
         ]
     )

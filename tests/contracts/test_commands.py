@@ -54,6 +54,25 @@ def test_data_and_weights_lie_in_one_place_by_default(call):
             assert Path(option.default) == places[option.name]
 
 
+# A file is called like what it holds, and metrics are those of which higher ones leak more.
+SINGULAR = {"--labels", "--votes", "--higher-leaks", "--lower-leaks"}
+ELSEWHERE = {"--batch": "--batch-size", "--data": "--dataset", "--scale": "--preset"}
+
+
+@pytest.mark.parametrize("call", CALLS, ids=" ".join)
+def test_one_thing_has_one_name(call):
+    """What repeats is singular and says so, what takes commas is plural."""
+    for option in COMMANDS[call].params:
+        if option.param_type_name == "argument":
+            continue
+        name, told = option.opts[0], option.help or ""
+        assert name not in ELSEWHERE, ELSEWHERE.get(name)
+        assert ("Repeatable." in told) == option.multiple, name
+        assert not option.multiple or not name.endswith("s") or name in SINGULAR, name
+        commas = "ith commas" in told and "=" not in told
+        assert not commas or name.endswith("s"), name
+
+
 @pytest.mark.parametrize("call", CALLS, ids=" ".join)
 def test_a_usage_error_begins_like_every_other_error(call):
     done = typed(call, "--no-such-option")

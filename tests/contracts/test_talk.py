@@ -120,7 +120,7 @@ def can_be_stopped():
     "words",
     [
         ("semsim", "campaign", "run", "--file"),
-        ("annotation", "create", "mine", "--from"),
+        ("annotation", "create", "mine", "--file"),
     ],
     ids=" ".join,
 )

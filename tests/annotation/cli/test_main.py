@@ -52,9 +52,9 @@ def test_a_table_goes_to_standard_output(run, folder, tmp_path, monkeypatch):
 def test_a_study_is_made_of_its_file_and_what_is_given_goes_before(run, folder, tmp_path):
     file = folder.parent / "study.yaml"
     file.write_text("name: Filed\ntask: pair\ndecoy_rate: 0.5\nvotes_per_item: 3\nsets: [set]\n")
-    assert "6 items (2 decoys)" in run("create", "--from", file).output
+    assert "6 items (2 decoys)" in run("create", "--file", file).output
     assert "Filed  pair running  6 items" in run("studies").output
-    made = run("create", "Mine", "--from", file, "--votes-per-item", "2", "--dry-run")
+    made = run("create", "Mine", "--file", file, "--votes-per-item", "2", "--dry-run")
     assert "2 annotators needed" in made.output
     missing = run("create", "--from", tmp_path / "none.yaml")
     assert (missing.exit_code, "cannot be read" in missing.stderr) == (2, True)

@@ -12,7 +12,7 @@ SYMBOLS = "symbols:size=16,test_per_class=1"
 
 
 def test_cafe_ends_in_a_reconstruction_set(tmp_path):
-    asked = ["--name", "split", "--dataset", SYMBOLS, "--images", "4", "--batch", "2"]
+    asked = ["--name", "split", "--dataset", SYMBOLS, "--images", "4", "--batch-size", "2"]
     asked += ["--attack", "cafe:steps=300", "--data-dir", str(tmp_path)]
     done = CliRunner().invoke(app, ["campaign", "vertical", *asked])
     assert done.exit_code == 0, done.output

@@ -154,7 +154,7 @@ def test_what_is_wrong_is_said_without_a_traceback(words, told, tmp_path):
 def test_options_come_on_top_of_a_file(tmp_path):
     file = tmp_path / "campaign.json"
     file.write_text(json.dumps({"name": "kept", "images": 3, "train": {"epochs": 5, "lr": 0.2}}))
-    found = changed(file=file, seeds=[1, 2], train="lr=0.3", preset="fast")(Campaign(name=""))
+    found = changed(file=file, seed=[1, 2], train="lr=0.3", preset="fast")(Campaign(name=""))
     assert found == Campaign(
         name="kept",
         images=3,

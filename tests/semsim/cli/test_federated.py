@@ -13,7 +13,7 @@ from semsim.federated.comparison_job import queue_comparison
 from semsim.federated.settings import FederatedOrder
 
 TINY = [
-    *("federated", "--data", "symbols:train_per_class=1,test_per_class=1,size=16"),
+    *("federated", "--dataset", "symbols:train_per_class=1,test_per_class=1,size=16"),
     *("--network", "mlp-3", "--clients", "2", "--rounds", "2", "--images", "2"),
     *("--attack", "invgrad:steps=1", "--arms", "uplink-closed-form"),
 ]

@@ -40,7 +40,7 @@ def here(monkeypatch, cluster):
 def typed(folder: Path, *words: str):
     places = ["--data-dir", str(folder / "data"), "--out", str(folder / "out")]
     places += ["--checkpoints", str(folder / "checkpoints"), "--device", "cpu"]
-    return CliRunner().invoke(app, ["semsim", "--scale", "smoke", *places, *words])
+    return CliRunner().invoke(app, ["semsim", "--preset", "smoke", *places, *words])
 
 
 def test_the_papers_scale_is_its_plan():
@@ -127,9 +127,9 @@ def test_it_goes_from_the_plan_to_tables_and_figures(tmp_path, here):
         *("semsim-smoke-cafe", "semsim-smoke-celeba"),
         *("semsim-smoke-cifar-100", "semsim-smoke-dlg"),
     ]
-    assert f"--from {studies[0]}" in first.output
+    assert f"--file {studies[0]}" in first.output
     for one in studies:  # the other half makes studies of them
-        asked = ["create", "--from", str(one), "--data-dir", str(tmp_path / "data")]
+        asked = ["create", "--file", str(one), "--data-dir", str(tmp_path / "data")]
         made = CliRunner().invoke(human, asked)
         assert made.exit_code == 0, made.output
     second = typed(tmp_path, "--votes", "simulated")
