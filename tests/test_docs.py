@@ -126,14 +126,16 @@ def left_out(step):
 
 
 @pytest.mark.parametrize(("page", "step"), TYPED)
-def test_a_step_works(page, step, typed):
+def test_a_step_works(page, step, typed, clone):
     if not step.startswith("python "):
         compile(step, page, "exec")
     if left_out(step):
         pytest.skip(left_out(step))
     code, printed, errors = typed[page, step]
     assert code == 0, (printed, errors)
-    assert printed.strip() or not step.startswith("python ")
+    files = [clone / name for name in re.findall(r"--out (\S+)", step)]
+    assert printed.strip() or files or not step.startswith("python ")
+    assert [path for path in files if not path.exists()] == []
     if "--headline" in step:
         check_cells(shlex.split(step)[-1], TEXTS[page], printed)
 
