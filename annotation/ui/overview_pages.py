@@ -64,9 +64,7 @@ class _Overview:
             "overview.html",
             title="Overview",
             study=study,
-            now=self._now(study),
-            link=f"{self._base_url(request)}/join/{study.token}",
-            link_note=study_view.link_note(study),
+            now=self._now(request, study),
             facts=study_view.facts(study),
             versions=versions,
             table=study_view.versions_table(versions, lists.said if lists else ()),
@@ -74,8 +72,8 @@ class _Overview:
             texts=dict(USUAL),
         )
 
-    def now(self, study: str) -> Response:
-        return HTMLResponse(self._now(labelling.get_study(self.context.store, study)))
+    def now(self, request: Request, study: str) -> Response:
+        return HTMLResponse(self._now(request, labelling.get_study(self.context.store, study)))
 
     def file(self, study: str) -> Response:
         about = labelling.get_study(self.context.store, study)
@@ -117,14 +115,15 @@ class _Overview:
             return self.context.base_url.rstrip("/")
         return str(request.base_url).rstrip("/")
 
-    def _now(self, study: Study) -> str:
+    def _now(self, request: Request, study: Study) -> str:
         progress = labelling.progress(self.context.store, study.id)
         return fill(
             "overview_now.html",
             study=study,
             note=self.context.note(),
             lead=lead(study, progress, datetime.now(UTC)),
-            link_note="" if study.spec.simulated else study_view.link_note(study),
+            link=f"{self._base_url(request)}/join/{study.token}",
+            link_note=study_view.link_note(study),
             coverage=coverage(progress),
             people=study_view.people_table(progress.annotators, datetime.now(UTC)),
             exports=study_view.exports_of(study.id),

@@ -39,14 +39,14 @@ function begin(study) {
   async function look() {
     const reply = await fetch(rooted(`/studio/overview/now?study=${encodeURIComponent(study)}`)).catch(() => null);
     if (!reply?.ok) return;
-    const text = await reply.text();
-    const busy = $('#now details[open]') || $('#now').contains(document.activeElement);
-    if (text !== shown && !busy) {
-      $('#now').innerHTML = text;
-      shown = text;
+    const holder = document.createElement('template');
+    holder.innerHTML = await reply.text();
+    const fresh = [...holder.content.children];
+    for (const [at, old] of [...$('#now').children].entries()) {
+      const busy = old.querySelector('details[open]') || old.contains(document.activeElement);
+      if (!busy && !old.isEqualNode(fresh[at])) old.replaceWith(fresh[at]);
     }
   }
-  let shown = $('#now').innerHTML;
 
   async function refresh() {
     document.activeElement?.blur();
@@ -98,6 +98,7 @@ function begin(study) {
   document.addEventListener('click', (event) => {
     const act = event.target.closest('[data-act]')?.dataset.act;
     if (act) attempt(() => (acts[act] ? acts[act]() : put(act)));
+    if (event.target.closest('[data-copy]')) copy();
     for (const menu of document.querySelectorAll('.ov-menu[open]')) {
       if (!menu.contains(event.target)) menu.open = false;
     }
@@ -108,7 +109,7 @@ function begin(study) {
     menu.open = false;
     menu.querySelector('summary').focus();
   });
-  $('[data-copy]')?.addEventListener('click', async () => {
+  async function copy() {
     const link = $('#link');
     try {
       await navigator.clipboard.writeText(link.textContent);
@@ -117,7 +118,7 @@ function begin(study) {
       getSelection().selectAllChildren(link);
       tell(document.execCommand?.('copy') ? 'Copied.' : 'Select the link and copy it by hand.');
     }
-  });
+  }
   const usual = JSON.parse($('#amend').dataset.texts);
   $('#setting').addEventListener('change', () => {
     const { kind, now = '', text = '' } = $('#setting').selectedOptions[0].dataset;
