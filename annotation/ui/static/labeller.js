@@ -105,12 +105,14 @@ class SemsimLabeller extends HTMLElement {
     if (signal.aborted) return;
     this.#view = new View(this, study.texts);
     this.#say("loading");
+    this.inert = true; // a button that is seen is heard
     if (!HERE.has(study.step)) return location.replace(BEGIN);
     this.#study = this.#settings = study;
     const tab = await openTab(study.key, uuid);
     if (signal.aborted) return tab.close();
     this.#tab = tab;
     this.#build();
+    this.inert = false;
     const left = this.#outbox.adopt(tab.isAlive);
     this.#uncertain = left.length > 0;
     const votes = left.filter((entry) => entry.path === "/api/vote");
