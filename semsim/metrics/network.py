@@ -97,19 +97,27 @@ def semsim_distance(
         dtypes=("float32", "float64"),
         sizes_may_differ=True,
     )
+    sides = zip(originals.split(batch_size), reconstructions.split(batch_size), strict=True)
+    distances = [
+        torch.linalg.vector_norm(semsim_features(model, x) - semsim_features(model, y), dim=1)
+        for x, y in sides
+    ]
+    return torch.cat(distances)
+
+
+def semsim_features(model: SemSimModel, images: Tensor, batch_size: int = 256) -> Tensor:
+    """f(x) of images (N, 3, H, W) in [0, 1], which are not checked: (N, d) on the CPU.
+
+    The model is used in eval mode and left as it was.
+    """
     was_training = model.training
     model.eval()
     try:
         with torch.inference_mode():
-            distances = [
-                torch.linalg.vector_norm(_embed(model, x) - _embed(model, y), dim=1).cpu()
-                for x, y in zip(
-                    originals.split(batch_size), reconstructions.split(batch_size), strict=True
-                )
-            ]
+            found = [_embed(model, batch).cpu() for batch in images.split(batch_size)]
     finally:
         model.train(was_training)
-    return torch.cat(distances).clone()
+    return torch.cat(found).clone()
 
 
 def save_semsim(model: SemSimModel, path: Path, training: Training) -> None:

@@ -218,7 +218,13 @@ def _places(crop: Crop) -> Crop:
 
 def _blur(images: np.ndarray) -> np.ndarray:
     """The weighted mean under the Gaussian window, (n, C, H, W) to (n, C, H - 10, W - 10)."""
-    return _band(images.shape[2]) @ (images @ _band(images.shape[3]).T)
+    return _along_rows(_along_rows(images).swapaxes(2, 3)).swapaxes(2, 3)
+
+
+def _along_rows(images: np.ndarray) -> np.ndarray:
+    """The weighted mean along the last axis as one product, not one an image and channel."""
+    rows = images.reshape(-1, images.shape[3]) @ _band(images.shape[3]).T
+    return np.asarray(rows.reshape(*images.shape[:3], -1))
 
 
 @cache

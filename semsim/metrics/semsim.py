@@ -1,14 +1,21 @@
 """SemSim: the distance of features that were trained on what people recognise."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from semsim.errors import WeightsError
-from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores
+from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, check_pairs
+from semsim.metrics.inception import remembered
 from semsim.metrics.provenance import CONTROLS, control_in
 from semsim.metrics.recogniser import check_name
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +48,23 @@ class SemSimDistance:
         return (path,)
 
     def prepare(self, resources: Resources) -> Judge:
-        from semsim.metrics.network import load_semsim, semsim_distance
+        from semsim.metrics.network import load_semsim, semsim_features
 
         model = load_semsim(self.files(resources)[0]).to(resources.device)
 
+        def features(images: Tensor) -> np.ndarray:
+            return semsim_features(model, images).numpy()
+
+        of_originals = remembered(features)  # which most sets of a study share
+
         def judge(pairs: Pairs) -> Scores:
-            distances = semsim_distance(model, pairs.originals, pairs.reconstructions)
-            return Scores(values=distances.numpy().astype(np.float64))
+            check_pairs(
+                pairs.originals,
+                pairs.reconstructions,
+                dtypes=("float32", "float64"),
+                sizes_may_differ=True,
+            )
+            apart = of_originals(pairs.originals) - features(pairs.reconstructions)
+            return Scores(values=np.linalg.norm(apart, axis=1).astype(np.float64))
 
         return judge

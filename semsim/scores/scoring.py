@@ -151,23 +151,33 @@ def score_sets(
         done += len(sets) * len(metrics) - sum(len(of_set) for _, of_set in todo)
         judges = {metric: _judge(metric, resources) for metric in metrics}
         work = partial(_judge_set, judges=judges, resources=resources, originals=originals)
-        with closing(_each(work, todo, cores() if len(metrics) > 1 else 1)) as finished:
+        n = 1 if _has_weights(metrics[0], resources) else cores()
+        with closing(_each(work, todo, n)) as finished:
             for model, n in finished:
                 done += n
                 report(Progress(done, total, f"{titles}: {model}"))
         report(Progress(done, total, titles))
-    return read_scores(sets, names, resources, folder)
+    return _read_scores(sets, names, resources, folder, hashes)
 
 
 def read_scores(
     sets: Sequence[PairSet], names: Sequence[str | Metric], resources: Resources, folder: Path
 ) -> ScoreBook:
     """What `folder` knows of `sets` under the metrics `names`; computes nothing."""
+    return _read_scores(sets, names, resources, folder, _hashes(sets))
+
+
+def _read_scores(
+    sets: Sequence[PairSet],
+    names: Sequence[str | Metric],
+    resources: Resources,
+    folder: Path,
+    hashes: Hashes,
+) -> ScoreBook:
     tables: list[tuple[pd.DataFrame, PairSet, str]] = []
     facts, missing = [], []
     unavailable: dict[str, str] = {}
     refused: dict[tuple[str, str], str] = {}
-    hashes = _hashes(sets)
     for metric in map(_metric, names):
         name = metric.spec.name
         try:

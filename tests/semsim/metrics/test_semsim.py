@@ -5,6 +5,7 @@ from made_weights import make_classifier, make_semsim
 
 from semsim.errors import SettingsError, WeightsError
 from semsim.metrics import Pairs, Resources
+from semsim.metrics.network import SemSimModel
 from semsim.metrics.semsim import SemSimDistance
 
 
@@ -24,6 +25,24 @@ def test_it_is_the_distance_of_features(tmp_path):
     assert values.dtype == np.float64
     assert values == pytest.approx(expected, rel=1e-4)
     assert judge(Pairs(originals=x, reconstructions=x)).values.tolist() == [0, 0, 0]
+
+
+def test_originals_that_sets_share_are_passed_once(tmp_path):
+    make_semsim(tmp_path / "tiny.safetensors")
+    x, y = images()
+    passed = []
+    watch = torch.nn.modules.module.register_module_forward_pre_hook(
+        lambda module, given: (
+            passed.append(len(given[0])) if isinstance(module, SemSimModel) else None
+        )
+    )
+    try:
+        judge = SemSimDistance(checkpoint="tiny").prepare(Resources(checkpoints=tmp_path))
+        judge(Pairs(originals=x, reconstructions=y))
+        judge(Pairs(originals=x.clone(), reconstructions=1 - y))
+    finally:
+        watch.remove()
+    assert sum(passed) == 3 * len(x)
 
 
 def test_a_checkpoint_that_is_not_there_says_where_it_belongs(tmp_path):

@@ -180,7 +180,8 @@ def test_what_is_done_is_never_computed_again(labels, resources, tmp_path):
     assert {report.total for report in reports} == {6}
 
 
-def test_stopping_keeps_what_was_done(labels, resources, tmp_path):
+def test_stopping_keeps_what_was_done(labels, resources, tmp_path, monkeypatch):
+    monkeypatch.setattr("semsim.scores.scoring.cores", lambda: 1)  # one set after the other
     sets = pair_sets_of_labels(labels)
 
     def stop(progress):
@@ -191,6 +192,17 @@ def test_stopping_keeps_what_was_done(labels, resources, tmp_path):
         score_sets(sets, ["mse"], resources, tmp_path / "scores", stop)
     book = read_scores(sets, ["mse"], resources, tmp_path / "scores")
     assert len(book.missing) == 1
+
+
+def test_the_files_of_a_set_are_looked_at_once(labels, resources, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        "semsim.scores.scoring.content_hash",
+        lambda pairs: seen.append(len(pairs)) or content_hash(pairs),
+    )
+    sets = pair_sets_of_labels(labels)
+    score_sets(sets, ["mse", "psnr"], resources, tmp_path / "scores")
+    assert len(seen) == len(sets)
 
 
 def test_reading_computes_nothing(labels, resources, tmp_path):
