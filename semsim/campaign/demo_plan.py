@@ -11,6 +11,10 @@ from semsim.registry import check_settings, setting
 from semsim.targets.jurors import JurySettings
 
 JUDGES = {"recogniser": "cnn-small", "predictor": "convnet8:width=12"}
+# Under these no training reaches `until`, and 48 epochs end before the network has learned what the
+# strategy lets it learn; after 96 it names its training pictures, and the share of test pictures
+# has been flat for 24.
+LONGER = ("3-1-7", "43-18-18", "hybrid")
 STAGES = ("until=0.3", "until=0.97")  # beside the 0.65 of the others: early and late in a training
 _FACES = 20  # in the test split of the detector
 
@@ -21,15 +25,16 @@ class DemoSettings:
 
     images: each of another class, or face. train_per_class: training images of the targets.
     width: of their layers. epochs: of their trainings, which end before where `until` of the test
-    images are right. attacks: of all targets. judge_epochs, judge_per_class: of the two classifiers
-    that judge; jury_epochs, jury_per_class: of the simulated annotators. device: where targets are
-    trained and attacked.
+    images are right; longer: of those under the strategies in `LONGER`. attacks: of all targets.
+    judge_epochs, judge_per_class: of the two classifiers that judge; jury_epochs, jury_per_class:
+    of the simulated annotators. device: where targets are trained and attacked.
     """
 
     images: int = setting(12, "Images", "Originals attacked on each target.")
     train_per_class: int = 60
     width: int = 32
     epochs: int = 48
+    longer: int = 96
     until: float = 0.65
     attacks: tuple[str, ...] = ("invgrad:fast", "prior:fast")
     judge_epochs: int = 10
@@ -63,8 +68,9 @@ def plans(settings: DemoSettings) -> dict[str, tuple[Plan, ...]]:
 
     "sets": symbols to be named, by two plain classifiers, with a smooth and a kinked activation,
     under the paper's seven strategies at the paper's strength, and the first without a strategy
-    early and late in its training, too; the other learns too fast to be caught in between. "pairs":
-    faces to be told apart, by detectors of faces.
+    early and late in its training, too; the other learns too fast to be caught in between. Where a
+    strategy keeps them below `until`, they are trained longer. "pairs": faces to be told apart, by
+    detectors of faces.
     """
     width = settings.width
     symbols = replace(
@@ -73,11 +79,18 @@ def plans(settings: DemoSettings) -> dict[str, tuple[Plan, ...]]:
         architectures=tuple(
             text + ("" if width == 32 else f",width={width}") for text in DEMO_GRID.architectures
         ),
+        strategies=tuple(name for name in DEMO_GRID.strategies if name not in LONGER),
         attacks=settings.attacks,
         images=settings.images,
         seeds=(settings.seed,),
         train=replace(DEMO_GRID.train, epochs=settings.epochs, until=settings.until),
         together=settings.together,
+    )
+    longer = replace(
+        symbols,
+        name="demo-longer",
+        strategies=LONGER,
+        train=replace(symbols.train, epochs=settings.longer),
     )
     stages = replace(symbols, name="demo-stages", strategies=("none",), trainings=STAGES)
     faces = replace(
@@ -89,7 +102,7 @@ def plans(settings: DemoSettings) -> dict[str, tuple[Plan, ...]]:
         train=replace(symbols.train, epochs=min(30, settings.epochs), lr=0.03, until=0.95),
     )
     return {
-        "sets": (plan_of(symbols), _of_first_architecture(plan_of(stages))),
+        "sets": (plan_of(symbols), plan_of(longer), _of_first_architecture(plan_of(stages))),
         "pairs": (plan_of(faces),),
     }
 

@@ -139,6 +139,8 @@ class _Run:
             self._give_up(target, answer.why)
             return ()
         cost = {"seconds": round(answer.seconds, 1), "device": answer.device}
+        if answer.course:
+            cost["test_accuracy"] = [round(share, 4) for share in answer.course]
         self.store.write_target(target.key, answer.content, cost)
         self._counts["trained"] += 1
         return self._attack(target)

@@ -49,8 +49,8 @@ class StoredCell:
 class PieceStore:
     """The finished pieces below `data`. Only one process of a campaign writes.
 
-    cells: attacked images. weights: content of weight files; costs: seconds and device of a
-    training; failures: why a target could not be trained. probes: seconds that a step took.
+    cells: attacked images. weights: content of weight files; costs: seconds, device and course of
+    a training; failures: why a target could not be trained. probes: seconds that a step took.
     """
 
     def __init__(self, data: Path) -> None:

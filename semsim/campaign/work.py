@@ -14,18 +14,24 @@ from semsim.device import pick_device
 from semsim.errors import StopRequestedError
 from semsim.grid.failures import of_the_machine
 from semsim.images import to_uint8
-from semsim.progress import Report, silent
+from semsim.progress import Progress, Report, silent
 from semsim.registry import Plugin
 from semsim.sets.image import AttackResult
 from semsim.targets.model import TargetModel, load_target, save_target
+from semsim.targets.train import TEST
 from semsim.types import LabelledImages
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trained:
-    """A trained target: a weight file's content, and what it cost."""
+    """A trained target: a weight file's content, and what it cost.
+
+    course: the share of test images right after each epoch, where one ends the training; without
+    the epochs before an interruption.
+    """
 
     content: bytes
+    course: tuple[float, ...]
     seconds: float
     device: str
 
@@ -62,9 +68,15 @@ def train(
     Raises whatever is no word of the training itself: no memory, no disk, no data set.
     """
     place, began = pick_device(device), time.monotonic()
+    course: list[float] = []
+
+    def tell(progress: Progress) -> None:
+        course.extend(value for name, value in progress.values.items() if name == TEST)
+        report(progress)
+
     there = checkpoint if checkpoint is not None and checkpoint.parent.is_dir() else None
     try:
-        model, facts = train_plan(plan, report, str(place), there)
+        model, facts = train_plan(plan, tell, str(place), there)
     except StopRequestedError:
         raise
     except Exception as error:
@@ -75,7 +87,8 @@ def train(
         path = Path(folder) / "target.safetensors"
         save_target(model, path, name=plan.architecture.name, facts=facts)
         content = path.read_bytes()
-    return Trained(content=content, seconds=time.monotonic() - began, device=str(place))
+    seconds = time.monotonic() - began
+    return Trained(content=content, course=tuple(course), seconds=seconds, device=str(place))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ from semsim.targets.train_settings import TrainSettings
 from semsim.types import AttackedModel, LabelledImages
 
 Degrade = Callable[[Tensor, torch.Generator], Tensor]
+TEST = "test_accuracy"  # in what is reported of an epoch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +80,9 @@ def carry_out(training: Training, report: Report = silent) -> TargetModel:
     """Train as `training` says; on a CPU the same seed gives the same weights, interrupted or not.
 
     report: told after every batch, at the end of an epoch with the mean cross-entropy and the share
-        of training images classified right on the way. Where it raises, as when a stop is asked
-        for, the checkpoint holds the epochs that were finished.
+        of training images classified right on the way, and with that of test images where the
+        training may end there. Where it raises, as when a stop is asked for, the checkpoint holds
+        the epochs that were finished.
     Returns the model of the last epoch, in eval mode, on its device. Raises `SettingsError` where
     the loss is no longer finite or the checkpoint is of another training.
     """
@@ -91,9 +93,11 @@ def carry_out(training: Training, report: Report = silent) -> TargetModel:
     if path is not None:
         mark = _fingerprint(training)
         run.restore(read_state(path, mark))
+    # Asked before the first epoch, too: a training that goes on from its checkpoint may be over.
+    reached = _test_share(training, run.model) if run.schedule.last_epoch else {}
     for epoch in range(run.schedule.last_epoch + 1, settings.epochs + 1):
-        if epoch > 1 and _is_enough(training, run.model):
-            break  # asked here, so that a training that goes on from its checkpoint asks too
+        if reached.get(TEST, 0.0) >= settings.until:
+            break
         values = _one_epoch(training, run, _batch_report(report, training, epoch))
         run.schedule.step()
         if path is not None:
@@ -103,19 +107,20 @@ def carry_out(training: Training, report: Report = silent) -> TargetModel:
                 f"The training diverged: in epoch {epoch} the loss is {values['loss']}. "
                 f"Take a smaller lr than {settings.lr:g}."
             )
-        report(_epoch_progress(training, epoch, values))
+        reached = _test_share(training, run.model)
+        report(_epoch_progress(training, epoch, {**values, **reached}))
     return run.model.eval()
 
 
-def _is_enough(training: Training, model: TargetModel) -> bool:
-    """Whether the model has the share of test images right from which no more is trained."""
+def _test_share(training: Training, model: TargetModel) -> dict[str, float]:
+    """The share of test images that the model has right, where one ends the training."""
     if training.settings.until == 1:
-        return False
+        return {}
     if training.test is None:
         raise SettingsError("until needs test images, which this training has none of.")
     share = accuracy(model.eval(), training.test)
     model.train()
-    return share >= training.settings.until
+    return {TEST: share}
 
 
 @torch.no_grad()

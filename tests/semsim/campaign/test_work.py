@@ -8,6 +8,7 @@ from safetensors.torch import load
 from semsim.campaign import work
 from semsim.campaign.campaign_job import plan_of
 from semsim.errors import StopRequestedError, WeightsError
+from semsim.targets.chance import target_facts
 from semsim.targets.train_settings import TrainSettings
 
 
@@ -46,6 +47,15 @@ def test_a_training_goes_on_from_its_checkpoint(planned, trained, tmp_path):
     one, two = load(again.content), load(trained.content)
     assert one.keys() == two.keys()
     assert all(torch.equal(one[name], two[name]) for name in one)
+
+
+def test_a_training_that_may_end_early_keeps_its_course(trained, tmp_path):
+    target = toy_campaign(train=TrainSettings(epochs=3, until=0.99))
+    found = work.train(plan_of(target).targets[0].plan, "cpu")
+    assert len(found.course) == 3
+    (tmp_path / "t.safetensors").write_bytes(found.content)
+    assert found.course[-1] == target_facts(tmp_path / "t.safetensors")["accuracy"]
+    assert trained.course == ()
 
 
 def test_a_stop_is_passed_on_and_not_recorded_as_a_crash(planned, trained):

@@ -254,6 +254,21 @@ def test_a_training_ends_where_the_test_share_is_reached(tmp_path):
     assert torch.equal(again.head.weight, model.head.weight)
 
 
+def test_each_epoch_tells_the_test_share_that_may_end_the_training():
+    told = []
+    asked = Training(
+        architecture=SmallCNN(width=8),
+        data=few("train"),
+        defence=NoDefence(),
+        settings=UNTIL,
+        test=few("test"),
+    )
+    model = carry_out(asked, told.append)
+    shares = [p.values["test_accuracy"] for p in told if "loss" in p.values]
+    assert shares[-1] == accuracy(model, few("test")) >= 0.5 > max(shares[:-1])
+    assert all("test_accuracy" not in p.values for p in told if "loss" not in p.values)
+
+
 def test_a_share_to_reach_needs_a_test_and_is_a_share():
     with pytest.raises(SettingsError, match="needs test images"):
         until()

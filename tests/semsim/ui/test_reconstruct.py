@@ -15,6 +15,7 @@ from made_weights import make_classifier
 from semsim.campaign.campaign_job import CampaignOrder, plan_of, queue_campaign
 from semsim.campaign.demo_plan import DemoSettings, plans
 from semsim.campaign.grids import DEMO_GRID, FIRST_LOOK
+from semsim.campaign.plan import target_key
 from semsim.campaign.probe import Cost, keep_cost, known_cost
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
@@ -276,10 +277,14 @@ def test_a_form_cannot_name_code_that_is_run(context):
 
 
 def test_the_grid_of_the_demo_is_the_demo_s():
-    (symbols, _), _ = plans(DemoSettings()).values()
-    ours = replace(DEMO_GRID, name=symbols.campaign.name, together=symbols.campaign.together)
-    keys = [target.key for target in plan_of(ours).targets]
-    assert keys == [target.key for target in symbols.targets]
+    symbols, longer, _ = plans(DemoSettings())["sets"]
+    ours = {target.plan.label: target for target in plan_of(DEMO_GRID).targets}
+    assert {target.plan.label for target in (*symbols.targets, *longer.targets)} == set(ours)
+    assert all(ours[target.plan.label].key == target.key for target in symbols.targets)
+    for target in longer.targets:
+        usual = ours[target.plan.label].plan
+        assert target.plan.train == replace(usual.train, epochs=DemoSettings.longer)
+        assert target.key == target_key(replace(usual, train=target.plan.train))
 
 
 def test_a_card_tells_what_was_measured_here(context):
