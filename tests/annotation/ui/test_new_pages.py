@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from made_results import SCIENCE
 from PIL import Image
-from study_factory import SURE, write_set
+from study_factory import GOOD, GUESSING, SURE, write_run, write_set
 
 from annotation.spec import StudySpec
 from annotation.study.labelling import get_study, list_studies
@@ -75,6 +75,17 @@ def test_sets_are_cards_with_pictures(client):
     assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
     assert Image.open(io.BytesIO(picture.content)).size == (4 * 6 + 3 * 4, 6)
     assert client.get("/studio/new/strip/none").status_code == 404
+
+
+def test_a_card_says_how_good_its_target_was_and_warns_of_one_at_chance(client, context):
+    for (model, folder), target in zip(context.find_sets(), (GOOD, GUESSING), strict=False):
+        write_run(folder, model=model, target=target)
+    cards = client.get("/studio/new").text.split('class="st-card nw-set"')[1:]
+    good, guessing, unknown, _ = cards
+    assert "Target 71% right (chance 2%)" in good
+    assert "Target 2% right: at chance (2%)" in guessing
+    assert ["at chance</span>" in card for card in cards] == [False, True, False, False]
+    assert "Target" not in unknown
 
 
 def test_a_study_in_the_making_is_said_in_sentences(client, draft):

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 import scipy
-from made_analysis import SPECS, made_analysis
+from made_analysis import SPECS, TESTED, made_analysis, with_targets
 from made_study import make_labels
 from made_tables import made_tables
 from PIL import Image
@@ -111,6 +111,15 @@ def test_the_answer_comes_first_and_the_contents_lead_to_all_of_it(plain):
     assert page.text.index(answer_of(made_analysis()).text[:40]) < page.text.index("The study")
     sections = re.findall(r'<section id="(\w+)">', plain)
     assert re.findall(r'<li><a href="#(\w+)">', plain) == sections
+
+
+def test_table_and_gallery_say_how_good_each_target_was():
+    found = report_html(with_targets(made_analysis(2, 6)))
+    (of_models,) = re.findall(r'<section id="models">.*?</section>', found, re.DOTALL)
+    (of_pictures,) = re.findall(r'<section id="gallery">.*?</section>', found, re.DOTALL)
+    for said in TESTED:
+        assert f"<td>{said}</td>" in of_models
+        assert f", target {said}<br>" in of_pictures
 
 
 def test_every_value_of_a_wide_table_is_printed_once(plain):
