@@ -71,8 +71,12 @@ def test_simulated_annotators_are_called_that(pictured):
     figure = case_figure(simulated, MSE)
     assert figure.frame["people"].str.endswith(" simulated").all()
     assert "simulated annotators" in figure.title
+    assert "simulated annotators alone recognise it" in set(figure.frame["way"])
+    assert not figure.frame["way"].str.contains("people").any()
     real = replace(pictured, evidence=replace(pictured.evidence, simulated=False))
-    assert not case_figure(real, MSE).frame["people"].str.contains("simulated").any()
+    real_frame = case_figure(real, MSE).frame
+    assert not real_frame["people"].str.contains("simulated").any()
+    assert "people alone recognise it" in set(real_frame["way"])
 
 
 def test_without_pictures_or_votes_nothing_is_drawn(pictured):

@@ -146,6 +146,10 @@ def test_simulated_votes_stand_on_top_and_in_the_title(plain):
     (title,) = re.findall("<title>(.*?)</title>", simulated[: simulated.index("<style")])
     assert title.startswith("Simulated votes!")
     assert "<h1>Simulated votes!" in simulated
+    assert "People recognise it" not in simulated
+    assert "people recognise<" not in simulated
+    assert "<h4>Simulated annotators recognise it, it says private</h4>" in simulated
+    assert "<h4>People recognise it, it says private</h4>" in plain
 
 
 def test_notes_come_before_the_numbers(plain):
