@@ -74,13 +74,13 @@ def with_targets(analysis: Analysis) -> Analysis:
     """The same where it is known how good the first two attacked models were: `TESTED`."""
     names = analysis.models["model"].tolist()
     evidence = replace(
-        analysis.evidence, images=tested(analysis.evidence.images, *names[: len(TESTS)])
+        analysis.evidence, images=known_of(analysis.evidence.images, *names[: len(TESTS)])
     )
-    known = tested(analysis.models, *names[: len(TESTS)])
+    known = known_of(analysis.models, *names[: len(TESTS)])
     return replace(analysis, evidence=evidence, models=known)
 
 
-def tested(table: pd.DataFrame, *models: str) -> pd.DataFrame:
+def known_of(table: pd.DataFrame, *models: str) -> pd.DataFrame:
     """A table with a column `model` and what is known of the tests of the first of `models`."""
     tests = dict(zip(models, TESTS, strict=True))
     found = [tests.get(model, (None,) * len(TARGET)) for model in table["model"]]

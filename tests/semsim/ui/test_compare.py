@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from made_analysis import TESTED, tested
+from made_analysis import TESTED, known_of
 from made_study import MODELS
 from made_weights import make_semsim
 from scipy import stats
@@ -193,7 +193,7 @@ def test_one_metric_is_shown_three_ways(client, shown):
 
 
 def test_a_model_stands_with_how_good_it_was_and_whether_it_guesses(made_context):
-    client = client_of(made_context(n_images=2, change=lambda table: tested(table, *MODELS[:2])))
+    client = client_of(made_context(n_images=2, change=lambda table: known_of(table, *MODELS[:2])))
 
     for model, said in zip(MODELS, [*TESTED, "not kept"], strict=False):
         key = f"symbols\ninvgrad\n{model}"
