@@ -37,7 +37,7 @@ class Read(HTMLParser):
         values = dict(attrs)
         self.links += [values["href"]] if tag == "a" else []
         self.images += [values["src"]] if tag == "img" else []
-        self.of = values["name"] if tag == "select" else self.of
+        self.of = values.get("name", "") if tag == "select" else self.of
         if tag == "option" and "disabled" not in values:
             self.choices.setdefault(self.of, []).append(values.get("value"))
 
