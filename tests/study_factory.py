@@ -38,6 +38,11 @@ SURE = {
     "original": {"TRUE": 0.9, "heart": 0.1},
     "reconstruction": {"TRUE": 0.8, "heart": 0.2},
 }
+# Of two attacked models, one that learned and one that guesses: how good they were on their test.
+GOOD, GUESSING = (
+    {"accuracy": accuracy, "n_test": 470, "n_classes": 47, "at_chance": at_chance}
+    for accuracy, at_chance in ((0.71, False), (0.02, True))
+)
 STRICT = (0.3, 0.5, 0.7, 0.9, 0.95)  # three of five name what they see with a probability of 0.8
 POSTGRES = os.environ.get(
     "SEMSIM_TEST_POSTGRES", "postgresql+psycopg://postgres@127.0.0.1:5432/test"

@@ -1,5 +1,6 @@
 """python -m annotation studies, create, export and so on: what is done to a whole study."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -179,16 +180,17 @@ def amend(
 def protocol(
     name: StudyName, data_dir: DataDir = DATA, database: Database = None, as_json: Json = False
 ) -> None:
-    """List the versions of a study's protocol."""
+    """List the versions of a study's protocol, and what its lists of words tell a guesser."""
     with opened(database, data_dir) as store:
         study = find_study(store, name)
         found = protocols.protocol_versions(store, study.id)
         lists = exports.facts_of_lists(store, study.id)
     rows, told = [], []
+    drawn = {**asdict(lists), "said": lists.said} if lists else None
     for one in found:
         changes = {key: str(getattr(one.spec, key)) for key in one.changed}
         facts = {"version": one.version, "at": one.at.isoformat(), "sha256": one.sha256}
-        rows.append({**facts, "changes": changes, "why": one.why})
+        rows.append({**facts, "changes": changes, "why": one.why, "lists": drawn})
         words = ", ".join(f"{key} = {value}" for key, value in changes.items())
         said = f"  {words} ({one.why})" if words else ""
         told.append(f"{one.version}  {one.at:%Y-%m-%d %H:%M} UTC  {one.sha256}{said}")

@@ -8,8 +8,12 @@ Lists are drawn around the first word of their judge, which no list names. `cent
 somebody who looks for it on each list, `first-word-place` for one who takes the place where it
 usually stands. Taken at its word, the place of the judge's own first word is no bounded guesser:
 that word is nearly always the answer, so only somebody who knows answers knows its place. That is
-`usual-place`, which reaches 12.5 % on the twelve lists of the built-in study, where chance is 5 %.
-It and `told-originals` know answers besides: they are told, not bounded.
+`usual-place`, and no way of drawing can bound it. Words stand in the order of the alphabet, so that
+its first word stands first on every list it is on: where it is right for half of the pictures, so
+is the first place. And where a list has all words, places are words and nothing is drawn. Drawn
+again for it as for the others, 84 of the 400 studies of the property test stay above the bound (78
+of them have all words on all lists) and others lose theirs. It and `told-originals` know answers
+besides: they are told, not bounded.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -28,10 +28,15 @@ class ListFacts:
         return guessers.most_right(self.guesses)
 
     @property
+    def random(self) -> str:
+        """That words are drawn at random, and what it does to scores; empty where none are."""
+        of = f"({self.n_random:,} of {self.n_lists:,} lists.)"
+        return f"{RANDOM_LISTS} {of}" if self.n_random else ""
+
+    @property
     def said(self) -> tuple[str, ...]:
         """The facts as sentences, those of random words first."""
-        random = f"{RANDOM_LISTS} ({self.n_random:,} of {self.n_lists:,} lists.)"
-        return (*((random,) if self.n_random else ()), guessers.said(self.guesses))
+        return (*filter(None, [self.random]), guessers.said(self.guesses))
 
 
 def list_facts(lists: Collection[CandidateList]) -> ListFacts | None:

@@ -17,11 +17,18 @@ from annotation.store import Store
 from annotation.study.create import create_study
 from annotation.study.labelling import list_studies, progress
 from annotation.study.simulate import simulate
+from annotation.tasks.wording import USUAL
 
 PEOPLE = "Demo: symbols"
 SIMULATED = "Demo: symbols (simulated votes)"
 PAIRS = "Demo: faces"
 ANNOTATORS = 5
+# Faces are of persons, and what annotators read says so.
+_OF_PERSONS = {
+    name: text.replace("subject", "person")
+    for name, text in USUAL.items()
+    if name.startswith("pair.") and "subject" in text
+}
 _DECOYS = 0.5  # one decoy to two pairs of the same person, as in the paper
 
 log = logging.getLogger(__name__)
@@ -90,7 +97,9 @@ def _is_fresh(store: Store) -> bool:
 def _wanted(sets: Sequence[Path], pairs: Sequence[Path]) -> list[tuple[StudySpec, Sequence[Path]]]:
     """What the studies ask, and the sets of each; the one for people at naming comes last."""
     spec = StudySpec(name=SIMULATED, title="Symbols", task=USUAL_TASK, simulated=True)
-    faces = StudySpec(name=PAIRS, title="Faces", task=Task("pair"), decoy_rate=_DECOYS)
+    faces = StudySpec(
+        name=PAIRS, title="Faces", task=Task("pair"), decoy_rate=_DECOYS, texts=_OF_PERSONS
+    )
     people = replace(spec, name=PEOPLE, simulated=False)
     return [one for one in ((spec, sets), (faces, pairs), (people, sets)) if one[1]]
 

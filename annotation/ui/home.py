@@ -64,15 +64,20 @@ def router(context: StudyContext, lab: Lab) -> APIRouter:
 
 
 def _told(cases: dict[str, Any]) -> dict[str, Any]:
-    """The same with metrics as pairs of name and value, and whether people recognised it."""
-    return {**cases, "cases": [_case(one) for one in cases.get("cases", [])]}
+    """The same with metrics as pairs of name and value, and what those asked made of each."""
+    told = [_case(one) for one in cases.get("cases", [])]
+    return {**cases, "cases": told, "simulated": any(one["simulated"] for one in told)}
 
 
 def _case(case: dict[str, Any]) -> dict[str, Any]:
     lines = [part for line in case["metrics"].splitlines() for part in line.split(" · ")]
     values = [tuple(line.rsplit(" ", 1)) for line in lines]
-    yes, _, of = case["people"].removeprefix("recognised by ").removesuffix(" simulated").split(" ")
-    return {"target": "", **case, "values": values, "yes": int(yes), "of": int(of)}
+    people = case["people"].removeprefix("recognised by ")
+    yes, of = map(int, people.removesuffix(" simulated").split(" of "))
+    simulated = people.endswith(" simulated")
+    side = "open" if simulated else "leaked" if 2 * yes > of else "private"
+    found = {"values": values, "yes": yes, "of": of, "simulated": simulated, "side": side}
+    return {"target": "", **case, **found}
 
 
 def _steps(context: StudyContext, lab: Lab, study: Study | None) -> Sequence[Step]:

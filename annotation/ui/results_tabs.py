@@ -115,8 +115,9 @@ def _models_at(results: Results, known: pd.DataFrame, rate: float) -> str:
 
 
 def controls(results: Results) -> list[str]:
-    """What a guesser and a useless target would make of the same numbers."""
-    return [line for line in (_guesser(results), _at_chance(results)) if line]
+    """What a guesser, random words and a useless target would make of the same numbers."""
+    random = results.lists.random if results.lists else ""
+    return [line for line in (_guesser(results), random, _at_chance(results)) if line]
 
 
 def _guesser(results: Results) -> str:

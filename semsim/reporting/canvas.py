@@ -25,8 +25,8 @@ INK = "#0d0f12"
 # Okabe and Ito's palette, which colour-blind readers tell apart; both are at least 3:1 on white
 # and on near-black. Everything is also told apart by its marker.
 PEOPLE, METRIC = "#0072b2", "#d55e00"
-# What leaked is warm, what stayed private cool, on every page and in every figure.
-LEAKED, PRIVATE = "#b45309", "#1e5a8a"
+# What leaked is warm, what stayed private cool: in figures the colours of the pages' `studio.css`.
+LEAKED, PRIVATE = "#b0400b", "#1e5a8a"
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#808080")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 

@@ -14,7 +14,7 @@ from semsim.images import read_pixels
 from semsim.metrics.base import MetricSpec
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn
-from semsim.reporting.gallery import Entry, four_cases
+from semsim.reporting.gallery import SIMULATED, Entry, four_cases, way_words
 from semsim.reporting.notation import number
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _WORDS = 30.0  # mm of text below the pictures
-_LETTERS = 30  # of a line there
+_LINE = 4.0  # mm a further line of a heading
+_LETTERS = 30  # of a line
 
 
 def case_figure(analysis: Analysis, spec: MetricSpec, others: Sequence[MetricSpec] = ()) -> Drawn:
@@ -37,7 +38,7 @@ def case_figure(analysis: Analysis, spec: MetricSpec, others: Sequence[MetricSpe
         raise DataError(
             f"No reconstruction has both votes and a value of {spec.title}, and two sides to show."
         )
-    people = "simulated annotators" if analysis.evidence.simulated else "annotators"
+    people = SIMULATED if analysis.evidence.simulated else "annotators"
     return Drawn(
         title=f"Four cases: {people} and {spec.title}",
         caption=(
@@ -65,7 +66,7 @@ def _row(analysis: Analysis, way: str, entry: Entry, shown: Sequence[MetricSpec]
     who = " simulated" if evidence.simulated else ""
     values = [f"{spec.title} {number(_value(analysis, spec, entry.row), 2)}" for spec in shown]
     return {
-        "way": way.replace("the metric", shown[0].title),
+        "way": way_words(way, shown[0].title, simulated=evidence.simulated),
         "image_id": entry.image_id,
         "model": entry.label.partition(" · ")[0].replace("/", " / "),
         "target": entry.target,
@@ -86,23 +87,24 @@ def _value(analysis: Analysis, spec: MetricSpec, row: int) -> float:
 def _paint(frame: pd.DataFrame, width: float) -> "Figure":
     across = 2 if width < canvas.NARROW else 4
     down = -(-len(frame) // across)
-    figure = canvas.blank(width, down * (width / across / 2 + _WORDS))
+    heads = [wrap(way[:1].upper() + way[1:], _LETTERS) for way in frame["way"]]
+    lines = max(map(len, heads))
+    figure = canvas.blank(width, down * (width / across / 2 + _WORDS + _LINE * (lines - 1)))
     grid = figure.subfigures(down, across, squeeze=False)
     for place, part in enumerate(grid.flat):
         part.patch.set_facecolor("none")
-        if place < len(frame):
-            _paint_case(part, frame.iloc[place])
+        if place < len(frame):  # as many lines above each, so that pictures stay alike
+            head = "\n".join([*heads[place], *[" "] * (lines - len(heads[place]))])
+            _paint_case(part, frame.iloc[place], head)
     return figure
 
 
-def _paint_case(part: Any, row: pd.Series) -> None:
+def _paint_case(part: Any, row: pd.Series, head: str) -> None:
     axes = part.subplots(1, 2)
     for one, which in zip(axes, ("original", "reconstruction"), strict=True):
         _picture(one, row[which])
         one.set_title(which, fontsize=canvas.SMALL, color=canvas.INK, loc="left")
-    part.suptitle(
-        row["way"][:1].upper() + row["way"][1:], fontsize=canvas.TEXT + 1, color=canvas.INK
-    )
+    part.suptitle(head, fontsize=canvas.TEXT + 1, color=canvas.INK)
     part.supxlabel(
         "\n".join(
             [

@@ -10,6 +10,8 @@ from contextlib import closing
 import pandas as pd
 import pytest
 
+from annotation.design.guessers import BOUNDED, GUESSERS
+from annotation.design.list_facts import RANDOM_LISTS
 from annotation.formats import FORMATS
 from annotation.study.manifests import COLUMNS
 
@@ -31,6 +33,24 @@ def test_from_sets_to_tables(run, folder, tmp_path):
     assert run("labels", "demo", "--out", tmp_path / "labels.parquet").exit_code == 0
     assert len(pd.read_csv(tmp_path / "votes.csv")) == 12
     assert len(pd.read_parquet(tmp_path / "labels.parquet")) == 4
+
+
+def test_a_protocol_goes_with_what_its_lists_tell(run, folder):
+    run("create", "demo", "--set", folder, "--list-size", "4")
+    (version,) = json.loads(run("protocol", "demo", "--json").stdout)
+    lists = version["lists"]
+    assert (lists["n_lists"], lists["n_random"]) == (4, 4)
+    assert {one["name"]: one["bounded"] for one in lists["guesses"]} == {
+        name: name in BOUNDED for name in GUESSERS
+    }
+    assert {one["chance"] for one in lists["guesses"]} == {0.25}
+    most = max(one["rate"] for one in lists["guesses"] if one["bounded"])
+    random, reach = lists["said"]
+    assert random.startswith(RANDOM_LISTS)
+    assert f"names {most:.1%} of the right answers; chance is 25.0%" in reach
+    assert run("protocol", "demo").stdout.splitlines()[-2:] == lists["said"]
+    run("create", "pairs", "--set", folder, "--task", "pair")
+    assert json.loads(run("protocol", "pairs", "--json").stdout)[0]["lists"] is None
 
 
 def test_a_table_goes_to_standard_output(run, folder, tmp_path, monkeypatch):

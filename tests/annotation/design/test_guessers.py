@@ -109,6 +109,22 @@ def test_no_bounded_guesser_sees_through_balanced_lists(first, per):
         assert best.rate <= BOUND * best.chance + 1e-9, (seed, best)
 
 
+@pytest.mark.parametrize("n_classes", [20, 40])
+def test_no_drawing_hides_where_a_common_answer_stands(n_classes):
+    """Why `usual-place` is told and not bounded: the order of the alphabet gives its place away."""
+    classes = [f"c{k:03d}" for k in range(n_classes)]
+    answers = [classes[0]] * 12 + classes[1:13]
+    for seed in range(20):
+        rankings = [()] * len(answers)
+        lists = balanced_lists(answers, classes, 20, rankings, rng=random.Random(seed))
+        assert {one.true_position for one in lists[:12]} == {0}
+        found = guesses(Lists.of([one.classes for one in lists], answers))
+        usual = next(one for one in found if one.name == "usual-place")
+        assert usual.rate >= 12 / 24 > BOUND * usual.chance
+        assert not usual.bounded
+        assert not most_right(found).too_good
+
+
 def test_lists_of_the_likeliest_words_are_seen_through():
     """The control: the same studies, drawn the other way."""
     seen_through = 0

@@ -22,6 +22,7 @@ from annotation.study.builtin import (
 from annotation.study.create import create_study
 from annotation.study.exports import export_labels, export_votes, facts_of_lists
 from annotation.study.labelling import list_studies
+from annotation.tasks.wording import USUAL
 
 DEMO = Path(__file__).resolve().parents[3] / "data/demo"
 SETS = sorted((DEMO / "sets").iterdir())
@@ -216,4 +217,8 @@ def test_faces_are_told_apart_by_people_with_decoys(store, small, tmp_path):
     faces = studies[PAIRS]
     assert (faces.task.value, faces.spec.simulated) == ("pair", False)
     assert (faces.n_reconstructions, faces.n_decoys) == (8, 4)
+    assert faces.spec.wording("pair.question") == "Do both pictures show the same person?"
+    read = [faces.spec.wording(name) for name in USUAL if name.startswith("pair.")]
+    assert not any("subject" in text for text in read)
+    assert studies[PEOPLE].spec.texts == {}
     assert demo_of(store) == (0, ANNOTATORS * 8)

@@ -54,16 +54,25 @@ def test_an_empty_workspace_says_where_to_begin(visit):
     assert "A word of the server." in text
 
 
-def test_a_case_says_what_people_and_metrics_said_and_whose_votes_they_are(visit):
-    text = visit(TOLD).get("/studio/").text
+def test_a_case_says_what_people_and_metrics_said_and_on_which_side_it_is(visit):
+    few = {**CASE, "people": "recognised by 2 of 5"}
+    many = {**CASE, "people": "recognised by 3 of 5"}
+    told = {**TOLD, "title": "Four cases: annotators", "cases": [few, many]}
+    text = visit(told).get("/studio/").text
+    assert 'class="st-private">2 of 5</span>' in text
     assert 'class="st-leaked">3 of 5</span>' in text
-    assert "Simulated people recognise it" in text
+    assert "Warm: it leaked" in text
     assert all(one in text for one in ("<dd>9.55</dd>", "<dt>SemSim (demo)</dt>", "<dd>1.95</dd>"))
     assert "&lt;it&gt;" in text
-    few = {**CASE, "people": "recognised by 2 of 5"}
-    text = visit({**TOLD, "title": "Four cases: annotators", "cases": [few]}).get("/studio/").text
-    assert 'class="st-private">2 of 5</span>' in text
     assert "imulated" not in text
+
+
+def test_what_programs_said_of_a_case_is_no_verdict(visit):
+    text = visit(TOLD).get("/studio/").text
+    assert 'class="st-open">3 of 5</span>' in text
+    assert not any(word in text for word in ("st-leaked", "st-private", "Warm", "Cool"))
+    assert "Simulated annotators recognise it" in text
+    assert "in which programs voted and not people" in text
 
 
 def test_the_steps_say_where_the_study_stands_and_what_runs(visit, store, make_study):

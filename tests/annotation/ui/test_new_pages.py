@@ -8,13 +8,14 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from made_results import SCIENCE
 from PIL import Image
-from study_factory import SURE, write_set
+from study_factory import GOOD, GUESSING, SURE, write_run, write_set
 
+from annotation.design.list_facts import RANDOM_LISTS
 from annotation.spec import StudySpec
 from annotation.study.labelling import get_study, list_studies
 from annotation.study.protocols import protocol_versions
 from annotation.study.study_file import read_text
-from annotation.ui import StudyContext, new_pages, preview_pages, study_fields
+from annotation.ui import StudyContext, new_pages, new_study, preview_pages, study_fields
 
 
 @pytest.fixture
@@ -77,6 +78,17 @@ def test_sets_are_cards_with_pictures(client):
     assert client.get("/studio/new/strip/none").status_code == 404
 
 
+def test_a_card_says_how_good_its_target_was_and_warns_of_one_at_chance(client, context):
+    for (model, folder), target in zip(context.find_sets(), (GOOD, GUESSING), strict=False):
+        write_run(folder, model=model, target=target)
+    cards = client.get("/studio/new").text.split('class="st-card nw-set"')[1:]
+    good, guessing, unknown, _ = cards
+    assert "Target 71% right (chance 2%)" in good
+    assert "Target 2% right: at chance (2%)" in guessing
+    assert ["at chance</span>" in card for card in cards] == [False, True, False, False]
+    assert "Target" not in unknown
+
+
 def test_a_study_in_the_making_is_said_in_sentences(client, draft):
     told = look(client, draft)
     assert told["problems"] == {}
@@ -93,6 +105,22 @@ def test_a_study_in_the_making_is_said_in_sentences(client, draft):
         (address,) = item["images"]
         assert client.get(address).status_code == 200
         assert client.get(address.replace("reconstruction", "run.json")).status_code == 404
+
+
+def test_that_lists_are_random_or_the_likeliest_is_said_by_the_question(
+    client, draft, context, monkeypatch
+):
+    def by_the_question(**changes):
+        return look(client, {**draft, **changes})["said"]["question"]
+
+    unranked = [str(folder) for label, folder in context.find_sets() if label == "other"]
+    random = f"{RANDOM_LISTS} (4 of 4 lists.)"
+    assert random in by_the_question(sets=unranked)
+    assert not any(RANDOM_LISTS in line for line in by_the_question())
+    assert new_study.TOP_LISTS in by_the_question(distractors="top")
+    assert new_study.TOP_LISTS not in by_the_question(distractors="balanced")
+    monkeypatch.setattr(new_study, "MOST_DRAWN", 0)  # too many lists to draw meanwhile
+    assert by_the_question(sets=unranked) == [RANDOM_LISTS]
 
 
 def test_too_few_people_are_told(client, draft):

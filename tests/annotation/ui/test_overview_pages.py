@@ -1,12 +1,13 @@
 """The overview of a study and what can be done there, without a browser."""
 
+import re
 from dataclasses import replace
 from html import unescape
 
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from study_factory import answer_all, joined, write_set
+from study_factory import GOOD, GUESSING, answer_all, joined, write_run, write_set
 
 from annotation.design.list_facts import RANDOM_LISTS
 from annotation.domain import StudyStatus
@@ -78,6 +79,21 @@ def test_that_lists_are_random_stands_by_the_protocol(client, store, images, tmp
     assert said[0].startswith(RANDOM_LISTS)
     text = unescape(overview(client, study))
     assert all(sentence in text for sentence in said)
+
+
+def test_how_good_each_target_model_was_stands_by_its_name(client, store, images, tmp_path):
+    for model, target in (("one", GOOD), ("two", GUESSING), ("three", None)):
+        write_run(write_set(tmp_path / model, model=model), model=model, target=target)
+    spec = StudySpec(name="s", task="recognition", list_size=4)
+    folders = [tmp_path / model for model in ("one", "two", "three")]
+    text = unescape(overview(client, create_study(store, spec, folders, images)))
+    said = re.findall(r"<li>(one|two|three): ([^<]*)</li>", text)
+    assert dict(said) == {
+        "one": "71% right (chance 2%)",
+        "two": "2% right: at chance (2%)",
+        "three": "not kept",
+    }
+    assert "1 target model at chance" in text
 
 
 def test_every_file_is_in_the_menu_with_a_sentence(client, study):

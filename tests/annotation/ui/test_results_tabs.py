@@ -9,7 +9,7 @@ from made_ballots import random_votes, votes_of
 from made_results import Page, results_of, study
 
 from annotation.design.candidates import CandidateList
-from annotation.design.list_facts import list_facts
+from annotation.design.list_facts import RANDOM_LISTS, list_facts
 from annotation.domain import TargetTest
 from annotation.spec import Task
 from annotation.ui import results_tabs
@@ -54,6 +54,16 @@ def test_a_control_that_is_not_beaten_is_said():
     found = replace(FULL, study=study(targets=guessing))
     assert results_tabs.controls(found)[0].startswith("1 of 3 models has a target that only")
     assert results_tabs.controls(FULL) == []
+
+
+def test_that_words_are_random_is_said_above_the_shares_and_by_the_checks():
+    random = replace(LISTS, n_random=1)
+    said = f"{RANDOM_LISTS} (1 of 2 lists.)"
+    assert said in results_tabs.controls(replace(FULL, lists=random))
+    text = str(Page(shown(replace(FULL, lists=random), "share")[1]))
+    assert text.index(said) < text.index("Recognised, by model")
+    assert said in str(Page(shown(replace(FULL, lists=random), "checks")[1]))
+    assert RANDOM_LISTS not in str(Page(shown(replace(FULL, lists=LISTS), "share")[1]))
 
 
 @pytest.mark.parametrize("tab", TABS)

@@ -2,7 +2,7 @@ import json
 
 import pandas as pd
 import pytest
-from made_analysis import SPECS, made_analysis
+from made_analysis import SPECS, TESTED, TESTS, made_analysis, with_targets
 from PIL import Image
 
 from semsim.errors import DataError
@@ -11,7 +11,7 @@ from semsim.reporting.figures import figures
 from semsim.reporting.report import report_html
 from semsim.reporting.tables import tables
 
-SMALL = made_analysis(specs=SPECS[:1])
+SMALL = with_targets(made_analysis(specs=SPECS[:1]))
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +32,12 @@ def test_files_hold_what_they_are_called_after(bundle):
     assert forest["rho"].tolist() == [0.6703, 0.9]
     agreement = pd.read_csv(bundle / "tables" / "agreement.csv")
     assert agreement["p_rho"].tolist() == [0.0104]
+    for end in ("md", "tex"):
+        models = (bundle / "tables" / f"models.{end}").read_text(encoding="utf-8")
+        assert all(said in models.replace("\\%", "%") for said in TESTED)
+    assert pd.read_csv(bundle / "tables" / "models.csv")["target_accuracy"].tolist()[:2] == [
+        accuracy for accuracy, *_ in TESTS
+    ]
     assert Image.open(bundle / "figures" / "forest.png").info["dpi"] == pytest.approx((300, 300), 1)
     assert json.loads((bundle / "settings.json").read_text())["analysis"]["seed"] == 3
 

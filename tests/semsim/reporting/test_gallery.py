@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from made_analysis import SPECS, made_analysis
+from made_analysis import SPECS, TESTED, made_analysis, with_targets
 
 from semsim.reporting.gallery import (
     BOTH,
@@ -27,6 +27,13 @@ def test_both_ways_of_disagreeing_the_widest_first(analysis):
     assert (first.label, first.image_id, first.class_name) == ("resnet/0 <b>", "000", "cat")
     assert (first.value, first.human) == (30, 0)
     assert first.model_key == "symbols\ninvgrad\nresnet/0"
+
+
+def test_every_picture_says_how_good_its_target_was(analysis):
+    found = gallery(with_targets(analysis), MSE, most=12, per_original=6)
+    told = {entry.label: entry.target for entry in (*found.metric_only, *found.people_only)}
+    labels = analysis.models["label"].tolist()
+    assert [told[label] for label in labels] == [*TESTED, "not kept", "not kept"]
 
 
 def test_one_original_does_not_fill_the_gallery():

@@ -2,8 +2,16 @@ import math
 
 import numpy as np
 import pytest
+from made_analysis import TESTED, made_analysis, with_targets
 
-from semsim.reporting.notation import interval, number, p_value, reason, undefined_text
+from semsim.reporting.notation import (
+    interval,
+    number,
+    p_value,
+    reason,
+    target_text,
+    undefined_text,
+)
 from semsim.reporting.notation import with_interval as bounded
 
 
@@ -47,3 +55,9 @@ def test_a_reason_survives_a_table_that_turned_none_into_nan():
     assert reason("too few") == "too few"
     assert undefined_text("too few") == "undefined: too few"
     assert undefined_text(np.nan) == ""
+
+
+def test_how_good_an_attacked_model_was_stands_with_chance_and_a_mark_at_it():
+    known = with_targets(made_analysis()).models
+    assert [target_text(row) for _, row in known.iterrows()] == [*TESTED, "not kept", "not kept"]
+    assert target_text(made_analysis().models.iloc[0]) == "not kept"

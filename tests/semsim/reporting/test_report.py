@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 import scipy
-from made_analysis import SPECS, made_analysis
+from made_analysis import SPECS, TESTED, made_analysis, with_targets
 from made_study import make_labels
 from made_tables import made_tables
 from PIL import Image
@@ -113,6 +113,15 @@ def test_the_answer_comes_first_and_the_contents_lead_to_all_of_it(plain):
     assert re.findall(r'<li><a href="#(\w+)">', plain) == sections
 
 
+def test_table_and_gallery_say_how_good_each_target_was():
+    found = report_html(with_targets(made_analysis(2, 6)))
+    (of_models,) = re.findall(r'<section id="models">.*?</section>', found, re.DOTALL)
+    (of_pictures,) = re.findall(r'<section id="gallery">.*?</section>', found, re.DOTALL)
+    for said in TESTED:
+        assert f"<td>{said}</td>" in of_models
+        assert f", target {said}<br>" in of_pictures
+
+
 def test_every_value_of_a_wide_table_is_printed_once(plain):
     """In parts that fit on paper, no column is lost."""
     models = table(made_analysis(), "models")
@@ -137,6 +146,10 @@ def test_simulated_votes_stand_on_top_and_in_the_title(plain):
     (title,) = re.findall("<title>(.*?)</title>", simulated[: simulated.index("<style")])
     assert title.startswith("Simulated votes!")
     assert "<h1>Simulated votes!" in simulated
+    assert "People recognise it" not in simulated
+    assert "people recognise<" not in simulated
+    assert "<h4>Simulated annotators recognise it, it says private</h4>" in simulated
+    assert "<h4>People recognise it, it says private</h4>" in plain
 
 
 def test_notes_come_before_the_numbers(plain):

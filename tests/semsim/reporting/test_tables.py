@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_analysis import WHY, made_analysis
+from made_analysis import TESTED, WHY, made_analysis, with_targets
 
 from semsim.analysis.result import Ceiling
 from semsim.errors import UnknownNameError
@@ -76,6 +76,11 @@ def test_models_come_most_recognised_first_and_count_infinite_values(analysis):
     assert cell(found, 0, "People [95 %]") == "0.900 [0.85, 0.95]"
     assert cell(found, 0, "MSE ↓") == "20.12 [19.62, 20.62] (and 2 × ∞)"
     assert cell(found, 3, "PSNR (dB) ↑").startswith("∞")
+
+
+def test_the_table_of_models_says_how_good_each_target_was(analysis):
+    found = table(with_targets(analysis), "models")
+    assert found.cells["Target on its test"].tolist() == [*TESTED, "not kept", "not kept"]
 
 
 def test_the_best_of_each_scope_is_marked(analysis):

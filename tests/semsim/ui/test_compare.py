@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from made_analysis import TESTED, known_of
 from made_study import MODELS
 from made_weights import make_semsim
 from scipy import stats
@@ -189,6 +190,23 @@ def test_one_metric_is_shown_three_ways(client, shown):
     drawn = part(client, "panel", tab="metric", metric="mse", shown=shown)
     assert len(set(re.findall(r'data-key="([^"]+)"', drawn))) == {"images": 18}.get(shown, 6)
     assert drawn.count("<img") == 6  # of the model that people recognise best
+
+
+def test_a_model_stands_with_how_good_it_was_and_whether_it_guesses(made_context):
+    client = client_of(made_context(n_images=2, change=lambda table: known_of(table, *MODELS[:2])))
+
+    for model, said in zip(MODELS, [*TESTED, "not kept"], strict=False):
+        key = f"symbols\ninvgrad\n{model}"
+        asked = {"tab": "metric", "metric": "mse", "model": key}
+        drawn = part(client, "panel", shown="models", **asked)
+        assert re.search(rf'"{model}: MSE [^"]*, target {re.escape(said)}"', drawn)
+        ranks = part(client, "panel", shown="ranks", **asked)
+        (row,) = re.findall(rf"<tr><th[^>]*><a[^>]*>{model}</a>.*?</tr>", ranks, re.S)
+        assert f"<td>{said}</td>" in row
+        shown = part(client, "pictures", **asked)
+        assert f'<span class="st-note">target {said}</span>' in shown
+        large = part(client, "pair", row=re.search(r'data-row="(\d+)"', shown)[1])
+        assert f"<dt>target</dt><dd>{said}</dd>" in large
 
 
 def test_reconstructions_of_an_original_stand_in_a_line_by_the_metric(client):

@@ -196,24 +196,35 @@ def test_a_semsim_says_whom_it_learned_from(made_context, simulated, study, rema
     assert start.endswith("before it saw a vote): its start was not kept.")
 
 
-def test_a_semsim_stands_beside_its_own_start(made_context):
+@pytest.mark.parametrize(
+    ("control", "than", "title"),
+    [
+        ("start", "its own start", "SemSim (mine, before any vote)"),
+        ("shuffled", "the same training on shuffled votes", "SemSim (mine, on shuffled votes)"),
+    ],
+)
+def test_a_semsim_stands_beside_its_controls(made_context, control, than, title):
     context = made_context(n_images=2)
     torch.manual_seed(0)
     model = SemSimModel(ModelSettings(backbone="lenet"), mean=[0.5] * 3, std=[0.2] * 3)
     facts = {"n_originals": 1, "n_triplets": 1, "simulated": False, "created": ""}
     bare = Training(**facts, versions={}, settings={})
     mine = context.checkpoints / "mine.safetensors"
-    save_semsim(model, control_path(mine, "start"), replace(bare, control="start"))
-    sha = sha256_of(control_path(mine, "start"))
-    save_semsim(model, mine, replace(bare, start=sha))
-    unscored = fresh(made_context(n_images=2, scored=("mse", "semsim:mine")), VIEW)
-    (said,) = [note for note in unscored.analysis.notes if "own start" in note]
-    assert said.endswith("it has no scores here yet.")
-    both = ("mse", "semsim:mine", "semsim:mine.start")
-    found = fresh(made_context(n_images=2, scored=both), VIEW)
-    assert found.spec("semsim:mine.start").title == "SemSim (mine, before any vote)"
-    (said,) = [note for note in found.analysis.notes if "own start" in note]
-    assert said.startswith("SemSim (mine): It does not beat its own start")
+    shuffled = {"shuffled_votes": True} if control == "shuffled" else {}
+    kept = control_path(mine, control)
+    save_semsim(model, kept, replace(bare, control=control, settings=shuffled))
+    save_semsim(model, mine, replace(bare, start=sha256_of(kept) if control == "start" else ""))
+
+    def told(*scored):
+        found = fresh(made_context(n_images=2, scored=("mse", "semsim:mine", *scored)), VIEW)
+        return found, [note for note in found.analysis.notes if than in note]
+
+    # A training on shuffled votes takes as long again, so that it is not asked for where none is.
+    unscored = [note.endswith("it has no scores here yet.") for note in told()[1]]
+    assert unscored == {"start": [True], "shuffled": []}[control]
+    found, (said,) = told(f"semsim:mine.{control}")
+    assert found.spec(f"semsim:mine.{control}").title == title
+    assert said.startswith(f"SemSim (mine): It does not beat {than}")
     assert "no better than it" in said  # it is the same network
 
 

@@ -6,10 +6,12 @@ import zipfile
 from contextlib import suppress
 from html.parser import HTMLParser
 
+import pandas as pd
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from made_pictures import blocky
+from made_weights import make_classifier
 from study_factory import write_set
 
 from semsim.cli import job as job_command
@@ -22,11 +24,12 @@ HOME = "/studio/pictures"
 
 
 class Read(HTMLParser):
-    """The words of a page, its links, and where its pictures are."""
+    """The words of a page, its links, where its pictures are, and what forms offer to choose."""
 
     def __init__(self, html):
         super().__init__()
         self.words, self.links, self.images = [], [], []
+        self.choices, self.of = {}, ""
         self.feed(html)
         self.text = " ".join(" ".join(self.words).split())
 
@@ -34,6 +37,9 @@ class Read(HTMLParser):
         values = dict(attrs)
         self.links += [values["href"]] if tag == "a" else []
         self.images += [values["src"]] if tag == "img" else []
+        self.of = values.get("name", "") if tag == "select" else self.of
+        if tag == "option" and "disabled" not in values:
+            self.choices.setdefault(self.of, []).append(values.get("value"))
 
     def handle_data(self, data):
         self.words.append(data)
@@ -178,6 +184,24 @@ def test_what_is_kept_is_listed_and_the_files_go(client, drop, context):
     own = page(client, f"{HOME}?own=own&dataset=pets")
     assert "demo" not in own.text.split("all sets")[-1].replace("demo/none", "")
     assert len(own.images) == 2
+
+
+def test_a_judge_that_the_form_offers_ranks_the_words_of_what_is_kept(client, drop, context):
+    judges = context.checkpoints / "judges"
+    make_classifier(judges / "fit.safetensors", classes=("cat", "cow", "dog"))
+    make_classifier(judges / "unfit.safetensors", classes=("cat", "dog"))
+    look = looked(client, sent(client, drop))
+    shown = page(client, f"{HOME}/plan/{look}")
+    assert shown.choices["judge"] == ["", "fit"]
+    assert "unfit (other classes)" in shown.text
+    refused = client.post(f"{HOME}/keep", json={"look": look, "name": "b", "judge": "unfit"})
+    assert (refused.status_code, "'cow' is known" in refused.json()["error"]) == (422, True)
+    asked = {"look": look, "name": "mine", "judge": "fit", "task": "recognition"}
+    assert client.post(f"{HOME}/keep", json=asked).status_code == 200
+    (net,) = [one for one in pictures_data.shelf(context) if one.model == "net"]
+    table = pd.read_parquet(net.folder / "predictions.parquet")
+    assert set(table["class_name"]) == {"cat", "cow", "dog"}
+    assert net.found.run["predictor"]["name"] == "fit"
 
 
 def test_a_name_that_is_taken_is_said_and_nothing_begins(client, drop):

@@ -1,0 +1,65 @@
+"""The SemSim that comes with the product: what it has learned from, and what README says of it."""
+
+from pathlib import Path
+
+import pytest
+
+from semsim.learning.card import read_card
+from semsim.learning.controls import controls_of, surely
+from semsim.metrics.provenance import CONTROLS, START, read_training
+from semsim.sets.reader import read_set
+from semsim.weights import CHECKPOINTS, sha256_of
+
+ROOT = Path(__file__).resolve().parents[3]
+SEMSIM = CHECKPOINTS / "demo.safetensors"
+
+
+@pytest.fixture(scope="module")
+def card():
+    return read_card(SEMSIM)
+
+
+def test_it_has_learned_from_simulated_votes_on_a_part_of_the_originals(card):
+    training = read_training(SEMSIM)
+    every = {
+        f"symbols/{image}"
+        for folder in (ROOT / "data/demo/sets").iterdir()
+        for image in read_set(folder).manifest["image_id"]
+    }
+    held_out = set(card["split"]["test_originals"])
+    assert training.simulated
+    assert card["simulated"]
+    assert card["held_out"]["simulated"]
+    assert held_out == every - set(training.originals)
+    assert len(held_out) == pytest.approx(len(every) / 3, abs=1)
+    assert card["sha256"] == sha256_of(SEMSIM)
+
+
+def test_it_is_judged_beside_its_own_start_and_a_training_on_shuffled_votes(card):
+    found, absent = controls_of(SEMSIM)
+    assert (set(found), absent) == (set(CONTROLS), {})
+    for sample in ("held_out", "in_sample"):
+        compared = {row["control"] for row in card[sample]["against"]}
+        assert compared >= set(CONTROLS)
+        assert card[sample]["absent"] == {}
+
+
+def against_its_start(card):
+    """How far it is ahead of its start on originals it has not seen, as the texts have it."""
+    (row,) = [row for row in card["held_out"]["against"] if row["control"] == START]
+    difference, low, high = (f"{row[name]:.2f}" for name in ("difference", "low", "high"))
+    return row, f"({difference} in AUC, [{low}, {high}])".replace("-", "−")
+
+
+def test_readme_says_how_it_stands_against_its_start(card):
+    row, figures = against_its_start(card)
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    stands = "beats" if surely(row) else "does not clearly beat"
+    if row["difference"] < 0:
+        stands = "is worse than"
+    assert f"its SemSim {stands} the same network before it saw a vote {figures}" in text
+
+
+def test_the_five_minutes_have_the_same_figures(card):
+    text = (ROOT / "docs/how-to/studio.md").read_text(encoding="utf-8")
+    assert against_its_start(card)[1] in " ".join(text.split())
