@@ -95,6 +95,15 @@ def test_a_study_in_the_making_is_said_in_sentences(client, draft):
         assert client.get(address.replace("reconstruction", "run.json")).status_code == 404
 
 
+@pytest.mark.parametrize("asked", ["look", "create"])
+def test_what_people_are_asked_must_be_chosen(client, draft, asked):
+    unsaid = {name: value for name, value in draft.items() if name != "task"}
+    for sent in ({}, unsaid):
+        told = client.post(f"/studio/new/{asked}", json=sent)
+        assert told.status_code == 200
+        assert told.json()["problems"]["question"] == ["Choose what people are asked."]
+
+
 def test_too_few_people_are_told(client, draft):
     told = look(client, {**draft, "people": 3})
     assert told["enough"] is False
