@@ -14,7 +14,7 @@ from semsim.kept.table_size import check_size
 from semsim.words import counted
 
 MOST_ROWS = 1_000_000  # and
-MOST_CELLS = 10_000_000  # of a table, every one of which becomes an object
+MOST_CELLS = 5_000_000  # of a table, every one of which becomes an object
 _FEWER = (
     "So many are not taken in at once, as they would fill the memory. Keep only the columns that "
     "are needed, or cut the table into several files and import one after the other."
@@ -70,8 +70,8 @@ def _read_csv(path: Path) -> TextTable:
         file.seek(0)
         reader = csv.reader(file, delimiter=max(_DELIMITERS, key=first.count), strict=True)
         header = [name.strip() for name in next(reader, [])]
-        numbered = []
-        n_cells = len(header)
+        numbered: list[tuple[int, list[str]]] = []
+        n_cells = 0
         for row in reader:
             n_cells += len(row)
             _check_size(path, len(numbered) + bool(row), n_cells)

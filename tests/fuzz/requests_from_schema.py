@@ -8,11 +8,10 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import schemathesis
-from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
-from starlette.routing import Mount
 from hypothesis import HealthCheck, Phase, given, settings
+from starlette.routing import Mount
 
 CASES = 8  # of each operation; each is sent in many spoilt ways
 LATE, EARLY = "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"
