@@ -13,6 +13,7 @@ from annotation.cli.console import DATA, Database, DataDir, Json, opened, show
 from annotation.cli.naming import StudyName, find_study
 from annotation.domain import Annotator
 from annotation.study import participants as people
+from annotation.texts import counted
 from annotation.votes.exclusion import Effect
 
 
@@ -53,7 +54,7 @@ def list_annotators(
         out = f" + {row.excluded} excluded" if row.excluded else ""
         failed = f"  failed {row.catch_failed} of {row.catch_answered} catch trials"
         warning = failed if row.warned else ""
-        told.append(f"{row.name}  {row.status}{marks}  {row.done} votes{out}{warning}")
+        told.append(f"{row.name}  {row.status}{marks}  {counted(row.done, 'vote')}{out}{warning}")
     facts = ("name", "status", "simulated", "done", "excluded", "catch_failed", "catch_answered")
     show([{fact: getattr(row, fact) for fact in facts} for row in found], "\n".join(told), as_json)
 
@@ -123,9 +124,10 @@ def exclude(
 
 def _in_words(effect: Effect) -> str:
     facts = [
-        f"{effect.n_votes} counted votes of {effect.annotator}",
-        f"{effect.n_short} items fall short of their votes",
-        f"{effect.n_undecided} majority labels become undecided, {effect.n_flipped} the opposite",
+        f"{counted(effect.n_votes, 'counted vote')} of {effect.annotator}",
+        f"{counted(effect.n_short, 'item')} would no longer have all votes",
+        f"{counted(effect.n_undecided, 'majority label')} would become undecided, "
+        f"{effect.n_flipped:,} the opposite",
         *(f"{one.model}: {_rate(one.before)} → {_rate(one.after)}" for one in effect.models),
         effect.ranking or "The ranking of the models stays as it is.",
     ]

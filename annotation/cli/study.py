@@ -26,6 +26,7 @@ from annotation.study import exports, labelling, protocols, setting_texts
 from annotation.study import simulate as simulation
 from annotation.study.create import Examination, examine, keep_study
 from annotation.study.study_file import StudyFile, paths_of, read_text, texts_listed
+from annotation.texts import counted
 
 Out = Annotated[
     Path,
@@ -132,8 +133,8 @@ def create(
     with opened(database, data_dir, make=True) as store:
         made = keep_study(store, found, data_dir / "images")
         typer.echo(
-            f"{made.id}  {made.n_items} items ({made.n_decoys} decoys), "
-            f"{made.n_failed} failed attacks left out, link /join/{made.token}"
+            f"{made.id}  {counted(made.n_items, 'item')} ({counted(made.n_decoys, 'decoy')}), "
+            f"{counted(made.n_failed, 'failed attack')} left out, link /join/{made.token}"
         )
         for line in (found.people_needed, *found.notes):
             typer.echo(line)
@@ -226,7 +227,7 @@ def progress(
     with opened(database, data_dir) as store:
         now = labelling.progress(store, find_study(store, name).id)
     told = [
-        f"{items:6d} of {now.n_items} items have {votes} votes"
+        f"{items:6d} of {now.n_items} items have {counted(votes, 'vote')}"
         for votes, items in enumerate(now.coverage)
     ]
     for row in now.annotators:

@@ -107,10 +107,13 @@ def look(store: Store, draft: StudyFile, known: Known) -> Look:
     problems: dict[str, list[str]] = {}
     named = {**settings, "name": str(settings.get("name") or "-")}  # asked for in the last step
     spec = None
-    try:
-        spec = StudySpec(**named)
-    except StudyError as error:
-        problems |= problems_by_step(named, error)
+    if "task" not in named:
+        problems["question"] = ["Choose what people are asked."]
+    else:
+        try:
+            spec = StudySpec(**named)
+        except StudyError as error:
+            problems |= problems_by_step(named, error)
     folders: list[SetFolder] = []
     try:
         folders = read(chosen(draft, known))

@@ -30,6 +30,7 @@ from semsim.sets.reader import read_set
 from semsim.targets.train_settings import read_training
 from semsim.terminal import DATA, Json, TerminalBar, say, show, told_errors
 from semsim.weights import CHECKPOINTS
+from semsim.words import counted
 
 NO_JUDGE = (
     "No judge has read these pictures, so a study of them draws the wrong words of its lists at "
@@ -191,8 +192,8 @@ def status_command(
 def outlook_text(view: Outlook, workers: int) -> str:
     """What a plan takes, as lines of text."""
     lines = [
-        f"{view.cells} images to attack, {view.cells_done} of them done",
-        f"{view.targets} targets, {view.to_train} of them still to train",
+        f"{counted(view.cells, 'image')} to attack, {view.cells_done:,} of them done",
+        f"{counted(view.targets, 'target')}, {view.to_train:,} of them still to train",
     ]
     if view.seconds is not None:
         hours = f"{view.seconds / 3600:.1f} h" if view.seconds > 5400 else f"{view.seconds:.0f} s"

@@ -19,6 +19,7 @@ from semsim.comparison.frames import HowToCompare, compared_frames, whole_study
 from semsim.comparison.study_tables import StudyTables, imported_tables
 from semsim.errors import DataError
 from semsim.kept.extras import parquet
+from semsim.kept.table_size import check_size
 from semsim.reporting.canvas import DOUBLE, SINGLE
 from semsim.reporting.report import report_html
 from semsim.scores.scoring import BOOK_COLUMNS
@@ -26,6 +27,10 @@ from semsim.terminal import DATA, STDOUT, Json, TerminalBar, check_folder, say, 
 from semsim.weights import CHECKPOINTS
 
 MOST_ROWS = 10_000_000  # of a table; so many scores take 1.6 GB
+_FEWER = (
+    "More would take more than 1.6 GB of memory. Keep the scores of images that people judged, or "
+    "compare fewer metrics at a time."
+)
 _CHUNK = 500_000  # rows of a CSV whose texts are held as such
 _DEFAULTS = AnalysisSettings()
 _TEXTS = (
@@ -173,8 +178,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame
             raise DataError(f"{path} should be a table ending in .parquet or .csv.")
     except (OSError, ValueError) as error:  # parsing errors of pandas and pyarrow are ValueErrors
         raise DataError(f"{path} is not a readable table ({error}).") from error
-    if len(table) > MOST_ROWS:
-        raise DataError(_too_long(path))
+    check_size(path, len(table), MOST_ROWS, "rows", _FEWER)
     return table
 
 
@@ -200,8 +204,7 @@ def _read_csv(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
 def _read_parquet(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
     pq = parquet()
     with pq.ParquetFile(path) as file:
-        if file.metadata.num_rows > MOST_ROWS:
-            raise DataError(_too_long(path))
+        check_size(path, file.metadata.num_rows, MOST_ROWS, "rows", _FEWER)
         there = file.schema_arrow.names
     if columns is None:
         return pd.read_parquet(path)
@@ -210,11 +213,4 @@ def _read_parquet(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
         parquet()
         .read_table(path, columns=wanted, read_dictionary=[*_TEXTS])
         .to_pandas(ignore_metadata=True, self_destruct=True)
-    )
-
-
-def _too_long(path: Path) -> str:
-    return (
-        f"{path} has more than {MOST_ROWS:,} rows, which would take more than 1.6 GB of memory. "
-        "Keep the scores of images that people judged, or compare fewer metrics at a time."
     )

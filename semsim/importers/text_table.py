@@ -9,9 +9,16 @@ import pandas as pd
 
 from semsim.errors import DataError
 from semsim.importers.findings import Unread
-from semsim.kept.extras import arrow
+from semsim.kept.extras import arrow, parquet
+from semsim.kept.table_size import check_size
 from semsim.words import counted
 
+MOST_ROWS = 1_000_000  # and
+MOST_CELLS = 5_000_000  # of a table, every one of which becomes an object
+_FEWER = (
+    "So many are not taken in at once, as they would fill the memory. Keep only the columns that "
+    "are needed, or cut the table into several files and import one after the other."
+)
 _DELIMITERS = ",;\t"
 
 
@@ -41,7 +48,8 @@ def read_text_table(path: Path) -> TextTable:
     """The table in `path`; CSV may be separated by commas, semicolons or tabs.
 
     White space around a cell is no part of it, and an empty cell is missing. Raises `DataError`
-    for a file that is neither CSV nor Parquet by its name, or cannot be read.
+    for a file that is neither CSV nor Parquet by its name, cannot be read, or has more than
+    `MOST_ROWS` rows or `MOST_CELLS` cells; of a longer one no more than that is read.
     """
     readers = {".csv": _read_csv, ".txt": _read_csv, ".tsv": _read_csv, ".parquet": _read_parquet}
     if path.suffix.lower() not in readers:
@@ -62,7 +70,13 @@ def _read_csv(path: Path) -> TextTable:
         file.seek(0)
         reader = csv.reader(file, delimiter=max(_DELIMITERS, key=first.count), strict=True)
         header = [name.strip() for name in next(reader, [])]
-        numbered = [(reader.line_num, row) for row in reader if row]
+        numbered: list[tuple[int, list[str]]] = []
+        n_cells = 0
+        for row in reader:
+            n_cells += len(row)
+            _check_size(path, len(numbered) + bool(row), n_cells)
+            if row:
+                numbered.append((reader.line_num, row))
     _check_header(path, header)
     whole = [(line, row) for line, row in numbered if len(row) == len(header)]
     cells = pd.DataFrame(
@@ -82,12 +96,20 @@ def _read_csv(path: Path) -> TextTable:
     return TextTable(path=path, cells=cells, unread=unread)
 
 
+def _check_size(path: Path, n_rows: int, n_cells: int) -> None:
+    check_size(path, n_rows, MOST_ROWS, "rows", _FEWER)
+    check_size(path, n_cells, MOST_CELLS, "cells", _FEWER)
+
+
 def _check_header(path: Path, header: list[str]) -> None:
     if len(set(header)) < len(header) or "" in header:
         raise DataError(f"{path}: columns need a name each; the header is {', '.join(header)!r}.")
 
 
 def _read_parquet(path: Path) -> TextTable:
+    with parquet().ParquetFile(path) as file:
+        found = file.metadata
+        _check_size(path, found.num_rows, found.num_rows * found.num_columns)
     table = pd.read_parquet(path)
     cells = pd.DataFrame({str(name): table[name].map(_text).astype(object) for name in table})
     cells.index = pd.Index([f"row {row}" for row in range(1, len(table) + 1)], dtype=object)

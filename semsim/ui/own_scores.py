@@ -19,7 +19,7 @@ from semsim.words import counted
 
 HOME = "/studio/pictures/scores"
 KINDS = (".csv", ".tsv", ".txt", ".parquet")
-MOST = 100 * 1000**2  # bytes of a table that is read while somebody waits
+MOST = 20 * 1000**2  # bytes of a table that the server reads while somebody waits
 _KEYS = ("dataset", "attack", "model", "image_id", "class_name")
 _HTML = pieces("own_scores.html")
 Text = Annotated[str, Body(embed=True)]
@@ -109,8 +109,13 @@ def _names(study: StudyChoice) -> list[str]:
 
 def _table(context: ScienceContext, upload: str) -> uploads.Upload:
     one = uploads.find(uploads.folder_of(context.data), upload)
-    if not one.whole or one.size > MOST:
-        raise DataError(f"{one.name} is not whole, or is larger than {MOST:,} bytes.")
+    if not one.whole:
+        raise DataError(f"{one.name} is not whole. Choose it again.")
+    if one.size > MOST:
+        raise DataError(
+            f"{one.name} is larger than {MOST / 1e6:.0f} MB, more than this page reads. Leave out "
+            "columns that are no scores, or type: python -m semsim import scores FILE"
+        )
     return one
 
 

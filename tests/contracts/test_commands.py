@@ -152,10 +152,33 @@ READING = {
 }
 
 
+# What reads nothing that somebody made before, but fetches, makes or serves.
+WRITING = {
+    *[("campaign", "vertical"), ("datasets", "get"), ("demo", "build"), ("demo", "jury")],
+    *[("federated", name) for name in ("certificates", "join", "serve")],
+    *[("import", name) for name in ("annotator-files", "model-folders", "scores", "table")],
+    *[("import", name) for name in ("semsim-cifar100", "variant-folders")],
+    *[("judge", "train"), ("split", "study")],
+    *[("learn", name) for name in ("carry-out", "leave-out", "pretrain", "study")],
+    *[("reproduce", name) for name in ("copa", "ensembler", "pbpfl", "semsim")],
+}
+
+
+def called(words):
+    """The command that `words` call, without the name of its half."""
+    return words[: 2 if ("semsim", *words[:2]) in COMMANDS else 1]
+
+
+def test_every_command_of_the_science_is_said_to_read_or_to_write():
+    reading = {called(words) for words in READING}
+    assert reading | WRITING == {call[1:] for call in CALLS if call[0] == "semsim"}
+    assert not reading & WRITING
+
+
 @pytest.mark.parametrize("words", READING, ids=" ".join)
 def test_science_makes_nothing_where_there_is_nothing(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    call = ("semsim", *words[: 2 if ("semsim", *words[:2]) in COMMANDS else 1])
+    call = ("semsim", *called(words))
     absent = [("--data-dir", "absent"), ("--checkpoints", "absent"), ("--scores", "absent")]
     known = {name for one in COMMANDS[call].params for name in one.opts} - set(words)
     away = [word for pair in absent if pair[0] in known for word in pair]

@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import schemathesis
-from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from hypothesis import HealthCheck, Phase, given, settings
+from starlette.routing import Mount
 
 CASES = 8  # of each operation; each is sent in many spoilt ways
 LATE, EARLY = "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"
@@ -64,21 +64,61 @@ class Asked:
     content: bytes = b""
 
 
-def schema_of(app: FastAPI, forms: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """The OpenAPI schema of every route of `app`, hidden ones too.
+def schema_of(
+    routes: Sequence[Any],
+    forms: Mapping[str, Sequence[str]],
+    bodies: Mapping[str, Sequence[str]],
+    queries: Mapping[str, Sequence[str]],
+) -> dict[str, Any]:
+    """The OpenAPI schema of `routes`, of hidden ones too and of files in mounted folders.
 
-    forms: the fields of the forms that routes read by themselves, by path.
+    forms, bodies, queries: what routes read by themselves, by path: the fields of forms and of
+    JSON, and the parameters of addresses.
     """
-    routes = list(_routes(app.routes))
-    for route in routes:
+    found = list(_routes(routes))
+    for route in found:
         route.include_in_schema = True
-    schema = get_openapi(title="SemSim Studio", version="1", routes=routes)
+    schema = get_openapi(title="SemSim Studio", version="1", routes=found)
+    paths = schema["paths"]
+    for mounted in routes:
+        if isinstance(mounted, Mount):
+            paths[mounted.path + "/{file}"] = {"get": {"parameters": [_parameter("file", "path")]}}
     for path, fields in forms.items():
         texts = {name: {"type": "string"} for name in fields}
         body = {"type": "object", "properties": texts, "required": list(fields)}
-        sent = {"content": {FORM: {"schema": body}}, "required": True}
-        schema["paths"][path]["post"]["requestBody"] = sent
+        paths[path]["post"]["requestBody"] = _sent(FORM, body)
+    for path, fields in bodies.items():
+        body = {"type": "object", "properties": {name: {} for name in fields}}
+        paths[path]["post"]["requestBody"] = _sent(JSON, body)
+    for path, names in queries.items():
+        for operation in paths[path].values():
+            known = operation.setdefault("parameters", [])
+            known += [_parameter(name, "query") for name in names]
     return schema
+
+
+def _sent(kind: str, body: dict[str, Any]) -> dict[str, Any]:
+    return {"content": {kind: {"schema": body}}, "required": True}
+
+
+def _parameter(name: str, place: str) -> dict[str, Any]:
+    text = {"type": "string"}
+    return {"name": name, "in": place, "required": place == "path", "schema": text}
+
+
+def unnamed(schema: dict[str, Any]) -> set[str]:
+    """The paths to which something is sent whose fields `schema` does not name."""
+    return {
+        path
+        for path, operations in schema["paths"].items()
+        for method, operation in operations.items()
+        if method == "post" and not _names(operation.get("requestBody", {"content": {}}))
+    }
+
+
+def _names(body: dict[str, Any]) -> bool:
+    sent = [kind["schema"] for kind in body["content"].values()]
+    return any("$ref" in one or "properties" in one for one in sent)
 
 
 def _routes(routes: Sequence[Any]) -> Iterator[APIRoute]:
@@ -117,17 +157,18 @@ def _cases(operation: Any) -> list[schemathesis.Case]:
 class Spoiler:
     """Makes requests of cases, with real values and nasty ones in them by chance.
 
-    real: values that exist, by the name of the parameter or field.
+    real: values that exist, by the name of the parameter or field, or by path and name.
     """
 
     def __init__(self, seed: int, real: Mapping[str, Sequence[Any]]) -> None:
         self._rng = random.Random(seed)
         self._real = real
         self._spoilt = 0.0  # how often a value of this request is nasty
+        self._path = ""  # of this request
 
     def request(self, case: schemathesis.Case) -> Asked:
         """What to send for `case`; half of all requests are spoilt."""
-        self._spoilt = self._rng.choice([0.0, 0.25])
+        self._spoilt, self._path = self._rng.choice([0.0, 0.25]), case.operation.path
         given = {name: self._put(name, one) for name, one in (case.path_parameters or {}).items()}
         address = case.operation.path
         for name, value in given.items():
@@ -169,8 +210,9 @@ class Spoiler:
         chance = self._rng.random()
         if chance < self._spoilt:
             return self._rng.choice(NASTY)
-        if chance < 0.9 and name in self._real:
-            return self._rng.choice(self._real[name])
+        real = self._real.get(f"{self._path} {name}", self._real.get(name))
+        if chance < 0.9 and real:
+            return self._rng.choice(real)
         if isinstance(value, dict):
             return self._put_all(value)
         return value

@@ -1,40 +1,84 @@
 """Thousands of requests of all kinds by all kinds of people, none of which breaks the server."""
 
 import random
+import re
+import shutil
+import sys
 import uuid
 from collections import Counter, defaultdict
+from dataclasses import fields
 from datetime import UTC, datetime
-from functools import partial
-from operator import attrgetter
 from typing import NamedTuple
 
 import pytest
 from fastapi.testclient import TestClient
-from fuzz.requests_from_schema import LATE, Spoiler, cases_of, schema_of
+from fuzz.requests_from_schema import LATE, Spoiler, cases_of, schema_of, unnamed
 from made_accounts import made_account, made_session
+from starlette.routing import Mount
+from studio import addresses, compose
 from study_factory import CLASSES, DATABASES, arrived, fresh_database, small_study
 
 from annotation.account_domain import Role
 from annotation.accounts import register as accounts
-from annotation.accounts.access import ACCOUNT_COOKIE, lookup
+from annotation.accounts.access import ACCOUNT_COOKIE
 from annotation.design.way import Step
-from annotation.errors import told_as
+from annotation.domain import StimulusKind, StudyStatus
+from annotation.spec import HeadlineRule, View
 from annotation.store import Store, passwords
 from annotation.store.tables import AnnotatorRow
 from annotation.study import labelling as study
-from annotation.study.exports import export_labels, export_votes
+from annotation.study.exports import export_votes
 from annotation.study.passage import NO, YES
-from annotation.ui.mount import web_app
-from annotation.web.guard import ANNOTATOR_COOKIE, Guard
-from semsim.errors import DataError
-from semsim.ui import ScienceContext, StudyChoice
-from semsim.ui.pages import routers
+from annotation.study.protocols import AMENDABLE
+from annotation.tasks import KINDS
+from annotation.ui import items_data, results_tabs
+from annotation.ui.items_data import Filters
+from annotation.web.guard import ANNOTATOR_COOKIE
+from semsim.ui.compare_asked import TABS, Asked
 
 REQUESTS = 2_000  # on each database
 # The fields of forms that routes read by themselves, which their schema does not know.
 FORMS = {
     "/join/{token}": ("name", "password", "link", "PROLIFIC_PID", "STUDY_ID", "participant"),
     "/begin": ("step", "agree", "keep_votes", "attempt", "what", "none", "guess"),
+    **dict.fromkeys(
+        (
+            f"/studio/people/{{study}}/{step}"
+            for step in ("pause", "resume", "exclude", "include", "let-in", "erase", "link")
+        ),
+        ("person", "typed", "votes", "at"),
+    ),
+}
+DRAFT = ("name", "task", "sets", "people", "wage", "gold", "list_size", "votes_per_item")
+DRAFT += ("decoy_rate", "headline", "view", "title", "texts", "password", "seed")
+BODIES = {
+    **{f"/studio/new/{name}": DRAFT for name in ("look", "create", "file")},
+    "/studio/new/read": ("text",),
+    "/studio/overview/{study}/status": ("status",),
+    "/studio/overview/{study}/rename": ("name",),
+    "/studio/overview/{study}/delete": ("name",),
+    "/studio/overview/{study}/amend": ("setting", "value", "why"),
+}
+PARTS = ("side", "grid", "pictures", "pair", "made", "scoring", "weights")  # of Compare
+_COMPARED = tuple(one.name for one in fields(Asked))
+_NARROWED = tuple(one.name for one in fields(Filters))
+QUERIES = {
+    **{f"/studio/{page}": ("study",) for page in ("", "frame", "overview", "people", "results")},
+    "/studio/items": ("study", "page", *_NARROWED),
+    "/studio/items/{item}": ("study", *_NARROWED),
+    "/studio/compare": _COMPARED,
+    "/studio/compare/part/{name}": _COMPARED,
+    "/studio/compare/act/{name}": _COMPARED,
+}
+# To which nothing is sent but the address.
+BARE = {
+    *("/api/link", "/me/{link}", "/sign-out", "/logout"),
+    "/admin/withdraw/{invitation_id}",
+    "/admin/reset/{account_id}",
+    "/admin/{change}/{account_id}",
+    "/studio/compare/act/{name}",
+    "/studio/lab-files/fetch/{name}",
+    "/studio/pictures/jobs/{job_id}/stop",
 }
 # What may end a session, so that whoever asked gets a new one.
 ENDING = {
@@ -55,7 +99,7 @@ OWNERS = defaultdict(
 
 
 class Server(NamedTuple):
-    """A server without its Gradio pages, and what exists on it."""
+    """The whole product, and what exists on it."""
 
     store: Store
     app: object
@@ -68,41 +112,67 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("fuzz")
 
 
-def product(store, folder):
-    """The product but for its Gradio pages, as (what stands behind the guard, the guard)."""
-    told, who = told_as(DataError), lookup(store)
-    facts = attrgetter("id", "name", "spec.simulated", "spec.headline")
-    science = ScienceContext(
-        data=folder,
-        checkpoints=folder,
-        studies=lambda: [StudyChoice(*facts(one)) for one in study.list_studies(store)],
-        labels=told(lambda one: export_labels(store, one, folder / "images")),
-        votes=told(lambda one: export_votes(store, one)),
-        device="cpu",
-    )
-    app = web_app(store, folder / "images", *routers(science), who=who)
-    return app, Guard(app, who, partial(study.who, store))
+def routes_of(product):
+    """All of its routes but for Gradio's own."""
+    return [
+        route
+        for route in product._app.routes
+        if not (isinstance(route, Mount) and route.path == "/studio")
+    ]
 
 
 @pytest.fixture(scope="module")
-def cases(folder):
-    """Cases of every operation; the schema is the same on each database."""
+def routes(folder):
     with fresh_database("sqlite", folder) as url, Store(url) as store:
-        return cases_of(schema_of(product(store, folder)[0], FORMS))
+        made_account(store, "administrator", Role.ADMINISTRATOR)
+        yield routes_of(compose(store, folder, "0.0.0.0", local=False))
+
+
+@pytest.fixture(scope="module")
+def schema(routes):
+    """It is the same on each database."""
+    return schema_of(routes, FORMS, BODIES, QUERIES)
+
+
+@pytest.fixture(scope="module")
+def cases(schema):
+    """Cases of every operation."""
+    return cases_of(schema)
 
 
 @pytest.fixture(params=DATABASES)
 def server(request, tmp_path, monkeypatch):
     monkeypatch.setattr(accounts, "PARALLELISM", 1)
     monkeypatch.setattr(passwords, "COST", 2)
+    monkeypatch.setattr(sys, "executable", shutil.which("true"))  # jobs die as they start
     with fresh_database(request.param, tmp_path) as url, Store(url) as store:
         for name, role in ACCOUNTS.items():
             made_account(store, name, role)
         made = small_study(store, tmp_path, votes_per_item=5, consent="Yes?", check=True)
-        yield Server(store, product(store, tmp_path)[1], made, real_values(store, made))
+        spare = [small_study(store, tmp_path, name="Spare") for _ in range(4)]
+        (tmp_path / "sets").rename(tmp_path / "runs")
+        app = compose(store, tmp_path, "0.0.0.0", local=False)
+        real = real_values(store, app, made, tmp_path) | values_of_spare(store, spare)
+        yield Server(store, app, made, real)
 
 
-def real_values(store, made):
+def values_of_spare(store, spare):
+    """Values of what may be renamed, closed and deleted, by path and name."""
+    for one in spare:
+        arrived(store, one, "Anna")
+    changing = [path for path in (*FORMS, *BODIES) if "/{study}/" in path]
+    return {f"{path} study": [one.id for one in spare] for path in changing}
+
+
+def keys_of(app, store):
+    """The keys of the sets that pages show."""
+    browser = TestClient(app)
+    browser.cookies.set(ACCOUNT_COOKIE, made_session(store, "researcher"))
+    asked = ("/studio/new", "/studio/pictures")
+    return sorted({key for at in asked for key in re.findall(r"strip/(\w+)", browser.get(at).text)})
+
+
+def real_values(store, app, made, folder):
     """Values that exist or could, by the name of the parameter or field they are for."""
     arrived(store, made, "Anna")
     other = made_account(store, "Eve")  # whom administrators may do anything to
@@ -118,14 +188,17 @@ def real_values(store, made):
         "tab": ["tab", "another tab"],
         "item": [item.item for item in items],
         "items": [[item.item for item in items]],
+        "/api/release items": [[items[0].item]],  # or nothing would be left to be answered
         "answer": [*CLASSES, "none"],
-        "reason": ["cannot_make_out", "not_listed"],
+        "reason": ["cannot_make_out", "not_in_list"],
         "views": [["smooth"], ["squares", "smooth-and-small"]],
         "link": [study.new_link(store, person), f"/me/{study.new_link(store, person)}"],
         "id": [str(uuid.UUID(int=n)) for n in range(999)],
-        "client_ts": [LATE, now.isoformat()],
+        "client_ts": [LATE, *3 * [now.isoformat()]],
+        "rt_ms": [900, 1200.5, 1],
+        "version": [1],
         "display": [{"scale": 8, "css_px": [48, 48]}],
-        "name": ["Anna", "Ben", "administrator", "Eve", "correlations"],
+        "name": ["Anna", "Ben", "administrator", "Eve", "correlations", "Spare"],
         "password": ["four words make one", ""],
         "step": [step.value for step in Step],
         "agree": [YES, NO],
@@ -138,6 +211,51 @@ def real_values(store, made):
         "change": ["disable", "enable", *ACCOUNTS.values()],
         "role": list(ACCOUNTS.values()),
         "n": [1, 10, 400],
+        **values_of_drafts(),
+        "status": list(StudyStatus),
+        "setting": [*AMENDABLE, "task"],
+        "value": ["1", "0.5", "true", ""],
+        "why": ["Because."],
+        "person": ["Anna", "Ben"],
+        "typed": ["Anna", "Ben"],
+        "votes": ["keep", "remove"],
+        "at": ["1", "0"],
+        "ask": ["exclude", "erase"],
+        "digest": [picture.stem for picture in folder.glob("images/**/*.png")],
+        "/static/annotation/{file} file": ["labeller.js", "icon.svg"],
+        "/studio/results tab": [*results_tabs.TABS],
+        "/studio/compare tab": [*TABS],
+        "/studio/compare/part/{name} tab": [*TABS],
+        "/studio/compare/part/{name} name": ["body", "panel", *PARTS],
+        "/studio/compare/act/{name} name": ["report", "everything", "stop", "resume"],
+        "rule": [*HeadlineRule],
+        "reference": ["original", "attacked"],
+        "metric": ["psnr", "mse"],
+        "verdict": [*items_data.VERDICTS],
+        "kind": [*StimulusKind, "original"],
+        "class_name": [*CLASSES],
+        "model": ["convnet8"],
+        "key": keys_of(app, store),
+    }
+
+
+def values_of_drafts():
+    """What a new study may be, by field."""
+    return {
+        "task": [*KINDS],
+        "sets": [["convnet8"], ["convnet8", "resnet20-4"]],
+        "people": [5, "5"],
+        "wage": [12, 0.5],
+        "gold": ["", "model,image_id,answer\nconvnet8,image-000,none"],
+        "list_size": ["4", 8],
+        "votes_per_item": [1, "3"],
+        "decoy_rate": ["0.5", 0],
+        "headline": [*HeadlineRule],
+        "view": [*View],
+        "title": ["What is it?"],
+        "texts": [{}, {"recognition.question": "What?"}],
+        "seed": [0, "1"],
+        "text": ["task: pair\nsets: [convnet8]", "task: nothing", "{", "[" * 999],
     }
 
 
@@ -176,14 +294,28 @@ def elsewhere(app, rng):
     return asked
 
 
+def test_every_address_of_the_product_is_asked(routes, schema, cases):
+    asked = {(some[0].method.upper(), some[0].operation.path) for some in cases}
+    mounted = [route.path for route in routes if isinstance(route, Mount)]
+    there = {
+        (method, path + "/{file}" if path in mounted else path)
+        for method, path in addresses(routes)
+    }
+    assert there == asked
+    assert {path for _, path in there} >= {"/studio/", "/studio/people/{study}/erase", "/api/vote"}
+    assert unnamed(schema) == BARE
+
+
 def test_no_request_breaks_the_server(server, cases):
     rng = random.Random(0)
     spoil, visitors = Spoiler(0, server.real), Visitors(server)
     broken, told = [], Counter()
+    labelling = [some for some in cases if some[0].operation.path.startswith("/api/")]
+    often = [*cases, *2 * labelling]  # of what writes most
     app = elsewhere(server.app, rng)
     with TestClient(app, raise_server_exceptions=False, follow_redirects=False) as browser:
         for number in range(REQUESTS):
-            asked = spoil.request(rng.choice(cases[number % len(cases)]))
+            asked = spoil.request(rng.choice(often[number % len(often)]))
             role = rng.choice(ROLES) if rng.random() < 0.5 else OWNERS[asked.path.split("/")[1]]
             headers = {**visitors.cookie(role), **asked.headers}
             browser.cookies.clear()

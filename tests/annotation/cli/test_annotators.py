@@ -13,7 +13,7 @@ def run(run, folder):
 def test_a_dry_run_only_tells(run):
     told = run("annotators", "exclude", "demo", "Simulated 1", "--dry-run").output
     assert "4 counted votes of Simulated 1" in told
-    assert "4 items fall short" in told
+    assert "4 items would no longer have all votes" in told
     assert "Dry run: nothing was changed." in told
     assert "Simulated 1  active simulated  4 votes" in run("annotators", "demo").output
 

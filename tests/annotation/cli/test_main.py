@@ -9,6 +9,7 @@ from contextlib import closing
 
 import pandas as pd
 import pytest
+from study_factory import write_set
 
 from annotation.design.guessers import BOUNDED, GUESSERS
 from annotation.design.list_facts import RANDOM_LISTS
@@ -84,6 +85,14 @@ def test_pairs(run, folder):
     assert "6 items (2 decoys)" in run(
         "create", "p", "--set", folder, "--task", "pair", "--decoy-rate", "0.5"
     ).output  # fmt: skip
+
+
+def test_one_item_is_said_in_the_singular(run, tmp_path):
+    write_set(tmp_path / "one", labels=("Cat",))
+    said = run(
+        "create", "s", "--set", tmp_path / "one", "--task", "pair", "--decoy-rate", "0"
+    ).output
+    assert "  1 item (0 decoys), 0 failed attacks left out" in said
 
 
 def test_how_many_people_it_takes_is_said_before_and_after(run, folder):

@@ -123,6 +123,15 @@ def test_that_lists_are_random_or_the_likeliest_is_said_by_the_question(
     assert by_the_question(sets=unranked) == [RANDOM_LISTS]
 
 
+@pytest.mark.parametrize("asked", ["look", "create"])
+def test_what_people_are_asked_must_be_chosen(client, draft, asked):
+    unsaid = {name: value for name, value in draft.items() if name != "task"}
+    for sent in ({}, unsaid):
+        told = client.post(f"/studio/new/{asked}", json=sent)
+        assert told.status_code == 200
+        assert told.json()["problems"]["question"] == ["Choose what people are asked."]
+
+
 def test_too_few_people_are_told(client, draft):
     told = look(client, {**draft, "people": 3})
     assert told["enough"] is False

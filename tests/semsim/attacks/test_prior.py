@@ -11,7 +11,7 @@ from semsim.attacks.prior import Prior, has_kinks
 from semsim.datasets.symbols import Symbols
 from semsim.errors import AttackFailedError
 from semsim.targets.convnet import SmallCNN
-from semsim.targets.lenet import CNN4
+from semsim.targets.lenet import CNN4, LeNet
 from semsim.targets.model import TargetModel
 from semsim.types import GradientObservation
 
@@ -197,3 +197,10 @@ def test_an_unknown_label_is_refused_or_inferred(smooth, images):
         Prior(steps=2)(unlabelled, rng=rng())
     inferred = Prior(steps=2, label="inferred")(unlabelled, rng=rng())
     assert torch.equal(inferred.image, Prior(steps=2)(seen_of(smooth, images[0]), rng=rng()).image)
+
+
+def test_a_sigmoid_network_is_inverted_from_its_usual_start(images):
+    """As `targets.lenet.start_uniform` says."""
+    usual = model_of(LeNet())
+    found = Prior(steps=100)(seen_of(usual, images[0]), rng=rng())
+    assert decibels(found, images[0]) > 40

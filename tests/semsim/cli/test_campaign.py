@@ -35,6 +35,15 @@ def typed(*words):
     return CliRunner().invoke(app, ["campaign", *words])
 
 
+def test_one_image_of_one_target_is_said_in_the_singular():
+    view = Outlook(cells=1, cells_done=0, targets=1, to_train=1, seconds=None, disk=0)
+    said = outlook_text(view, 2).splitlines()
+    assert said[:2] == [
+        "1 image to attack, 0 of them done",
+        "1 target, 1 of them still to train",
+    ]
+
+
 def test_a_campaign_is_planned_run_and_reported(scheduler, tmp_path):
     data = ["--data-dir", str(tmp_path)]
     assert "No campaign has begun" in typed("status", *data).output

@@ -70,6 +70,31 @@ def test_other_encodings_and_files_are_refused(tmp_path):
         read_text_table(tmp_path / "x.parquet")
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("limit", "why"),
+    [("MOST_ROWS", "more than 3 rows.*cut the table"), ("MOST_CELLS", "more than 3 cells")],
+)
+def test_a_table_too_large_for_the_memory_is_refused(tmp_path, monkeypatch, ending, limit, why):
+    monkeypatch.setattr(f"semsim.importers.text_table.{limit}", 3)
+    table, path = pd.DataFrame({"a": list("wxyz")}), tmp_path / f"x.{ending}"
+    getattr(table, f"to_{ending}")(path, index=False)
+    with pytest.raises(DataError, match=f"x.{ending} has {why}"):
+        read_text_table(path)
+    getattr(table[: 3 if limit == "MOST_ROWS" else 2], f"to_{ending}")(path, index=False)
+    assert read_text_table(path).cells["a"].tolist()[:2] == ["w", "x"]
+
+
+def test_no_more_of_a_long_table_is_read_than_is_taken(tmp_path, monkeypatch):
+    monkeypatch.setattr("semsim.importers.text_table.MOST_ROWS", 3)
+    broken = "a\n" + "1\n" * 4 + '"never closed'
+    with pytest.raises(DataError, match="more than 3 rows"):
+        read_text_table(csv(tmp_path, broken))
+    monkeypatch.setattr("semsim.importers.text_table.MOST_CELLS", 8)
+    with pytest.raises(DataError, match="more than 8 cells"):
+        read_text_table(csv(tmp_path, "a\n" + "," * 9))
+
+
 def test_lists_in_cells_are_refused(tmp_path):
     pd.DataFrame({"a": [[1, 2]]}).to_parquet(tmp_path / "x.parquet")
     with pytest.raises(DataError, match="holds ndarray"):

@@ -1,16 +1,18 @@
 """The page Audit: its table of layers, its handlers, what it draws."""
 
 import re
+from dataclasses import replace
 from html import unescape
 
 import gradio as gr
 import pytest
 
-from semsim.attacks.security.index import CIFAR, CNN3, FullyConnected, square
+from semsim.attacks.security.index import CIFAR, CNN3, FullyConnected, security_index, square
 from semsim.errors import SettingsError
 from semsim.ui import ScienceContext, audit
 from semsim.ui.audit_attack import attacked_example
 from semsim.ui.audit_form import layers_of, rows_of, shape_from
+from semsim.ui.audit_view import layers_html, verdict_html
 
 NUMBER = r"\d\.\de[+-]\d\d"
 
@@ -84,6 +86,16 @@ def test_choosing_a_variant_fills_the_table_and_audits_it(page):
     assert rows == [[3, 6, 1, 0], [3, 9, 1, 0]]
     assert trouble == ""
     assert "c(M) = 0" in verdict
+
+
+def test_what_is_only_a_bound_is_marked_as_one():
+    index = security_index(CNN3[4], CIFAR)
+    assert "≤" not in layers_html(index) + verdict_html(index, ("So.", ""))
+    first, *rest = index.layers
+    bound = replace(index, layers=(replace(first, exact=False), *rest))
+    assert layers_html(bound).count("≤") == 1
+    assert f">≤ {first.rank:,}<" in layers_html(bound)
+    assert "c(M) ≤ " in verdict_html(bound, ("So.", ""))
 
 
 def test_a_mistake_is_told_and_clears_what_was_shown(page):

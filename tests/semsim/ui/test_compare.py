@@ -132,6 +132,25 @@ def test_choices_have_names_for_people(client):
     assert '<option value="clean" selected>Clean original</option>' in shown
 
 
+@pytest.mark.parametrize("name", ["body", "panel"])
+def test_the_share_of_votes_beside_an_attacked_image_that_was_never_scored(made_context, name):
+    def attacked(labels):
+        return labels.assign(attacked=labels["reconstruction"])
+
+    context = made_context(n_images=3, scored=("mse",), change=attacked)
+    client = client_of(context)
+    shown = part(client, name, rule="mean-response", reference="attacked")
+    stop_all(context)
+    assert {"body": "Computing what the metrics say", "panel": "No metric has scores"}[
+        name
+    ] in shown
+    assert 'role="alert"' not in shown
+    if name == "body":  # both choices stay, so that each can be taken back
+        assert '<option value="mean-response" selected>' in shown
+        assert '<option value="attacked" selected>' in shown
+    assert "cmp-forest" in part(client, name, rule="mean-response", reference="clean")
+
+
 def test_what_a_semsim_learned_from_is_left_out_and_can_be_brought_back(made_context):
     context = made_context(n_images=3, scored=("mse",))
     make_semsim(context.checkpoints / f"{BUILT_IN}.safetensors", ["symbols/000", "symbols/001"])

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from semsim.importers import uploads
-from semsim.ui import pictures
+from semsim.ui import own_scores, pictures
 from semsim.ui.compare_data import View, fresh
 
 HOME = "/studio/pictures/scores"
@@ -108,3 +108,31 @@ def test_a_table_of_other_pictures_a_table_without_scores_and_a_study_that_is_go
     assert "This study is gone" in gone.json()["error"]
     assert "there is none yet" in client.get(f"{HOME}?study=2").text
     assert "This upload is gone" in client.get(f"{HOME}?study=1&upload={'f' * 32}").text
+
+
+def test_what_is_too_large_to_be_read_while_somebody_waits_is_refused(client, table, monkeypatch):
+    text, most = table.to_csv(index=False), own_scores.MOST
+    came = upload(client, text)
+    monkeypatch.setattr(own_scores, "MOST", len(text) - 1)
+    shown = client.get(f"{HOME}?study=1&upload={came}").text
+    assert "own.csv is larger than" in shown
+    assert "data-column" not in shown
+    kept = keep(client, came, edges={"column": "edges", "leaks": "lower"})
+    assert kept.status_code == 422
+    assert "import scores" in kept.text
+    monkeypatch.setattr(own_scores, "MOST", len(text))
+    assert 'data-column="edges"' in client.get(f"{HOME}?study=1&upload={came}").text
+    assert most <= 20e6  # as objects it takes fifty times as much
+
+
+def test_a_short_file_that_holds_more_rows_than_are_taken_is_refused(client, table, monkeypatch):
+    came = upload(client, table.to_csv(index=False))
+    monkeypatch.setattr("semsim.importers.text_table.MOST_ROWS", len(table) - 1)
+    shown = client.get(f"{HOME}?study=1&upload={came}")
+    assert shown.status_code == 200
+    assert f"more than {len(table) - 1} rows" in shown.text
+
+
+def test_half_of_a_file_is_no_table(client):
+    begun = client.post("/studio/pictures/uploads", json={"name": "own.csv", "size": 9}).json()
+    assert "own.csv is not whole" in client.get(f"{HOME}?study=1&upload={begun['id']}").text
