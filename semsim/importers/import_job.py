@@ -35,7 +35,8 @@ _MOST_CLASSES = 60
 class ImportOrder(Place):
     """A file or folder to look at or to keep as the import `name`.
 
-    originals: where they lie apart. classes: their names, a list or a table. dataset, attack: names, where the source does not say them.
+    originals: where they lie apart. classes: their names, a list or a table. dataset, attack:
+    names, where the source does not say them.
     uploads: ids of those that hold the source, which are not needed once it is kept.
     judge: reads the pictures once they are kept; "" for none. task: what people will be asked.
     """

@@ -123,5 +123,5 @@ def test_a_newcomer_answers_after_two_clicks_and_compares_after_one(
             page.wait_for_url(f"**/studio/{address}*")
             if address == "preview":
                 expect(page.locator(".sl-pictures img").first).to_be_visible(timeout=SLOW)
-                page.locator(".sl-choices button").first.click()
-                expect(page.locator("semsim-labeller")).to_have_attribute("data-answered", "1")
+                page.locator(".sl-answers button").first.click()
+                expect(page.locator(".sl-count")).to_contain_text("1 of")
