@@ -264,8 +264,11 @@ def _order(context: ScienceContext, upload: str, again: str, adds: str) -> Impor
         if adds not in pictures_view.ADDED:
             raise DataError("Say whether these are originals or classes.")
         before = order_of(_job(context, again))
-        uploaded = (*before.uploads, one.id)  # the first tells looks at the same source
-        return replace(before, uploads=uploaded, **{adds: one.file})
+        # The first tells looks at the same source.
+        both = replace(before, uploads=(*before.uploads, one.id))
+        if adds == "originals":
+            return replace(both, originals=one.file)
+        return replace(both, classes=one.file)
     return ImportOrder(
         data=context.data,
         device=context.device,
