@@ -78,14 +78,17 @@ class Background(StrEnum):
     WHITE = "white"
 
 
-def words(label: str, text: str) -> Mapping[str, str]:
-    """What a setting is called on a page, and what it means, in the metadata of its field."""
-    return {"label": label, "text": text}
+def words(label: str, text: str, term: str = "") -> Mapping[str, str]:
+    """What a setting is called on a page, and what it means, in the metadata of its field.
+
+    term: the word of the glossary that explains it, "" where it needs none.
+    """
+    return {"label": label, "text": text, "term": term}
 
 
-def setting(default: Any, label: str, text: str, **of_field: Any) -> Any:
+def setting(default: Any, label: str, text: str, term: str = "", **of_field: Any) -> Any:
     """A field of `StudySpec` that has a default, and its `words`."""
-    return field(default=default, metadata=words(label, text), **of_field)
+    return field(default=default, metadata=words(label, text, term), **of_field)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +115,7 @@ class StudySpec:
         MAX_LIST_SIZE,
         "Candidates per item",
         "Recognition: classes offered, the true one among them.",
+        "candidate list",
     )
     distractors: Distractors = field(
         default=Distractors.BALANCED,
@@ -119,6 +123,7 @@ class StudySpec:
             "Wrong words of a list",
             "Recognition: drawn so that no list tells its answer, or an independent classifier's "
             "likeliest.",
+            "judge",
         ),
     )
     lists: Lists = field(
@@ -127,13 +132,19 @@ class StudySpec:
             "One list for",
             "Recognition: a list that all items of an original share (the paper) tells which "
             "pictures show the same; one of its own an item does not.",
+            "guesser",
         ),
     )
     # 0.5 is one decoy to two matched.
-    decoy_rate: float = setting(0.0, "Decoys per matched item", "Pair: decoys per matched item.")
+    decoy_rate: float = setting(
+        0.0, "Decoys per matched item", "Pair: decoys per matched item.", "decoy"
+    )
     rating_levels: int = setting(4, "Scale", "Rating: the highest number, 4 or 5; the lowest is 1.")
     rating_threshold: float = setting(
-        3.0, "Recognised from", "Rating: the mean rating from which an item counts as recognised."
+        3.0,
+        "Recognised from",
+        "Rating: the mean rating from which an item counts as recognised.",
+        "recognised",
     )
     rating_lowest: str = setting(
         "Nothing of it", "Name of the lowest", "Rating: what the number 1 stands for."
@@ -149,7 +160,9 @@ class StudySpec:
     )
     headline: HeadlineRule = field(
         default=HeadlineRule.MAJORITY,
-        metadata=words("Headline human score", "Human score that metrics are judged by."),
+        metadata=words(
+            "Headline human score", "Human score that metrics are judged by.", "recognised"
+        ),
     )
     seed: int = setting(0, "Seed", "Decides lists, decoys, orders and quality items.")
     simulated: bool = setting(False, "Simulated", "Answered by simulated annotators only.")
@@ -171,17 +184,20 @@ class StudySpec:
         True,
         "Balanced order of target models",
         "Latin square: each annotator takes the target models in turn.",
+        "target",
     )
     max_views: int | None = setting(
         None,
         "Most views of one original (0: any)",
         "Items of one original that one person may see, gold items too; blind repeats come on "
         "top. Empty is any number.",
+        "carry-over",
     )
     min_lag: int = setting(
         0,
         "Least lag between them",
         "Other items between two of one original, at least, gold items and repeats too.",
+        "carry-over",
     )
     label_originals: bool = setting(
         False,
@@ -218,12 +234,19 @@ class StudySpec:
         "Gold items",
         "Gold items per vote, reconstructions whose answer you gave; fewer where limits leave "
         "none.",
+        "gold item",
     )
     repeat_rate: float = setting(
-        0.05, "Blind repeats", "Blind repeats per vote; fewer where limits leave none."
+        0.05,
+        "Blind repeats",
+        "Blind repeats per vote; fewer where limits leave none.",
+        "blind repeat",
     )
     repeat_lag: int = setting(
-        50, "Least lag of repeats", "Votes between an item and its repeat, at least."
+        50,
+        "Least lag of repeats",
+        "Votes between an item and its repeat, at least.",
+        "blind repeat",
     )
 
     # What people read (annotation.tasks.phases)

@@ -61,13 +61,16 @@ def setting(
     choices: tuple[str, ...] = (),
     least: float | None = None,
     above: float | None = None,
+    term: str = "",
 ) -> Any:
     """A field with its default, what a page calls it and says of it, and what it may be.
 
-    choices: the texts it can be. least, above: numbers it is not below, and is above.
+    choices: the texts it can be. least, above: numbers it is not below, and is above. term: the
+    word of the glossary that explains it.
     """
-    facts = {"label": label, "text": text, "choices": choices, "least": least, "above": above}
-    return field(default=default, metadata=facts)
+    said = {"label": label, "text": text, "term": term}
+    may_be = {"choices": choices, "least": least, "above": above}
+    return field(default=default, metadata={**said, **may_be})
 
 
 def check_settings(settings: Any) -> None:

@@ -78,7 +78,7 @@ class Field:
 
     kind: choice, switch, number, text, long, named (texts by name) or secret. usual: its default
     as text. only: the task in which it means something, "" for any. limits: least, most and step
-    of a number.
+    of a number. term: the word of the glossary that explains it, or "".
     """
 
     name: str
@@ -91,6 +91,7 @@ class Field:
     choices: tuple[tuple[str, str], ...] = ()
     limits: tuple[float, float | None, float] = (0, None, 1)
     empty: bool = False
+    term: str = ""
 
     @property
     def usual_words(self) -> str:
@@ -208,6 +209,7 @@ def _field(setting: Any) -> Field | None:
         choices=_choices(setting.name, kind),
         limits=_LIMITS.get(setting.name, (0, 0.5, 0.01) if kind is float else (0, None, 1)),
         empty=NoneType in kinds,
+        term=setting.metadata["term"],
     )
 
 

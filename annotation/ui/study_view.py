@@ -12,7 +12,6 @@ from annotation.web.root_path import rooted
 from annotation.web.templates import fill
 
 SECONDS_PER_VOTE = 3.0  # what a practised person takes, where nobody has answered yet
-BAR_COLOUR = "#23949a"
 
 
 def current(known: Sequence[Study], chosen: str) -> Study | None:

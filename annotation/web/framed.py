@@ -16,6 +16,7 @@ def head() -> bytes:
     """In front of all else on a page, so that the frame stands before the page does."""
     static = rooted(STATIC_URL)
     return (
+        f'<link rel="stylesheet" href="{static}/tokens.css">'
         f'<link rel="stylesheet" href="{static}/studio.css">'
         f'<link rel="stylesheet" href="{static}/frame.css">'
         f'<meta name="studio-process" content="{this_process.name()}">'

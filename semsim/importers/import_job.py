@@ -35,7 +35,8 @@ _MOST_CLASSES = 60
 class ImportOrder(Place):
     """A file or folder to look at or to keep as the import `name`.
 
-    originals: where they lie apart. dataset, attack: names, where the source does not say them.
+    originals: where they lie apart. classes: their names, a list or a table. dataset, attack:
+    names, where the source does not say them.
     uploads: ids of those that hold the source, which are not needed once it is kept.
     judge: reads the pictures once they are kept; "" for none. task: what people will be asked.
     """
@@ -44,6 +45,7 @@ class ImportOrder(Place):
     name: str
     checkpoints: Path
     originals: Path | None = None
+    classes: Path | None = None
     dataset: str = ""
     attack: str = ""
     judge: str = ""
@@ -58,7 +60,8 @@ class ImportOrder(Place):
     @property
     def settings(self) -> dict[str, Any]:
         """What importers are told."""
-        given = {"originals": self.originals, "dataset": self.dataset, "attack": self.attack}
+        names = ("originals", "classes", "dataset", "attack")
+        given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value}
 
 

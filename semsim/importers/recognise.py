@@ -103,8 +103,9 @@ def _noted(report: Report, kind: str, progress: Progress) -> None:
 def _with(importer: Importer, settings: Mapping[str, Any]) -> Importer:
     """An importer with those of the settings that it has; `DataError` for one that it must have."""
     kinds = {one.name: one.type for one in fields(importer)}
-    if "originals" in settings and "originals" not in kinds:
-        raise DataError("takes no originals that lie apart")
+    for needed, called in (("originals", "originals that lie apart"), ("classes", "class names")):
+        if needed in settings and needed not in kinds:
+            raise DataError(f"takes no {called}")
     chosen = {key: value for key, value in settings.items() if key in kinds}
     return replace(
         importer, **{key: str(one) if kinds[key] is str else one for key, one in chosen.items()}

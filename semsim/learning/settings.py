@@ -44,9 +44,10 @@ class TrainSettings:
         "pooled also makes distances of different originals comparable. mixed leaves the network "
         "as it is and weighs its distance against those of pixels.",
         choices=("triplet", "contrastive", "pooled", MIXED),
+        term="triplet",
     )
     margin: float = setting(
-        1.0, "Margin", "How much farther an unrecognisable one should be.", above=0
+        1.0, "Margin", "How much farther an unrecognisable one should be.", above=0, term="margin"
     )
     ordering: str = setting(
         "majority",
@@ -75,7 +76,7 @@ class TrainSettings:
     nesterov: bool = True
     weight_decay: float = setting(5e-4, "Weight decay", least=0)
     triplets_per_original: int = setting(
-        15, "Triplets an original", "Drawn anew each epoch.", least=1
+        15, "Triplets an original", "Drawn anew each epoch.", least=1, term="triplet"
     )
     batch_norm: str = setting(
         "trained",
@@ -90,13 +91,14 @@ class TrainSettings:
         choices=("crop-flip", "joint", "none"),
     )
     validation_fraction: float = setting(
-        0.2, "Share for validation", "Of those it learns from, for its curves."
+        0.2, "Share for validation", "Of those it learns from, for its curves.", term="held out"
     )
     patience: int = setting(
         0,
         "Patience",
         "Epochs without a better AUC before it stops; 0 never stops.",
         least=0,
+        term="AUC",
     )
     # Collapsed epochs in a row before it stops; 0: never stops.
     collapse_patience: int = setting(10, least=0)

@@ -34,7 +34,7 @@ _GALLERY = 3  # entries each way
 _DRAWN = ("forest", "auc", "matrix")
 _SHOWN = ("agreement", "differences", "auc", "rules", "backbones", "models", "ceiling")
 # Terms of the report that a student cannot know.
-_TERMS = (
+TERMS = (
     *("recognised", "human ceiling", "rho", "tau", "AUC", "held out", "target", "at chance"),
     *("SemSim", "start", "shuffled votes", "PSNR", "SSIM", "LPIPS", "FID", "judge"),
 )
@@ -70,7 +70,7 @@ def report_html(analysis: Analysis, origin: Origin | None = None) -> str:
         "metric_table": methods.metric_table(analysis),
         "sources": methods.SOURCES,
         "weights": origin.weights,
-        "words": {term: glossary()[term] for term in _TERMS},
+        "words": {term: glossary()[term] for term in TERMS},
         "record": record,
         "voters": _voters(analysis),
     }

@@ -5,6 +5,7 @@ holds all choices, so that it can be kept, sent, and opened without the script.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse
@@ -14,7 +15,7 @@ from semsim.jobs import folders as jobs
 from semsim.kept.places import files_of
 from semsim.ui import ScienceContext, compare_solid, compare_tabs, compare_view
 from semsim.ui.compare_asked import PAGE, TABS, Asked, asked_in, first_tab
-from semsim.ui.compare_data import Comparison, find_study, held, opened
+from semsim.ui.compare_data import USUAL_REFERENCE, Comparison, find_study, held, opened
 from semsim.ui.compare_jobs import (
     make_files,
     missing_weights,
@@ -22,8 +23,10 @@ from semsim.ui.compare_jobs import (
     scoring_job,
     start_download,
 )
+from semsim.ui.markup import rooted
 
 TITLE = "Compare"
+TAB_COOKIE = "semsim_compare"  # the tab that was chosen last
 _SCRIPT = files_of("semsim.ui") / "static/compare.js"
 _PANELS: dict[str, Callable[[ScienceContext, Comparison, Asked], str]] = {
     "answer": compare_tabs.answer,
@@ -47,11 +50,13 @@ def router(context: ScienceContext) -> APIRouter:
     routes = APIRouter(include_in_schema=False)
 
     def framed(request: Request) -> HTMLResponse:
-        asked = _of_request(context, request)
-        return HTMLResponse(context.framed(TITLE, compare_view.page(body(context, asked))))
+        asked, newcomer = _of_request(context, request), _is_newcomer(request)
+        drawn = compare_view.page(body(context, asked, newcomer=newcomer))
+        return _remembering(asked, HTMLResponse(context.framed(TITLE, drawn)))
 
     def part(request: Request, name: str) -> HTMLResponse:
-        return HTMLResponse(_part(context, _of_request(context, request), name))
+        asked, newcomer = _of_request(context, request), _is_newcomer(request)
+        return _remembering(asked, HTMLResponse(_part(context, asked, name, newcomer=newcomer)))
 
     def act(request: Request, name: str, job: str = "", weights: str = "") -> HTMLResponse:
         asked = _of_request(context, request)
@@ -70,10 +75,11 @@ def router(context: ScienceContext) -> APIRouter:
     return routes
 
 
-def body(context: ScienceContext, asked: Asked) -> str:
+def body(context: ScienceContext, asked: Asked, *, newcomer: bool = False) -> str:
     """Everything below the heading, as votes and scores are now.
 
     Starts the job that scores the study where scores are missing and nobody has tried yet.
+    newcomer: whether whoever asks has never chosen a tab.
     """
     study = find_study(context, asked.study)
     if study is None:
@@ -86,19 +92,46 @@ def body(context: ScienceContext, asked: Asked) -> str:
     status = compare_view.scoring(job)
     if not comparison.n_votes:
         return compare_view.no_votes(comparison, status)
-    if not comparison.analysis.specs:
+    shown, asked = _answered(context, comparison, asked)
+    if not shown.analysis.specs:
         return compare_view.head(comparison) + compare_view.no_scores(comparison, job)
-    return (
-        compare_view.head(comparison)
-        + status
-        + compare_view.panel_place(panel(context, comparison, asked))
-    )
+    old = "" if shown is comparison else compare_view.old_answer(comparison, shown)
+    drawn = panel(context, shown, asked, newcomer=newcomer)
+    return compare_view.head(comparison) + status + old + compare_view.panel_place(drawn)
 
 
-def panel(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
+def panel(
+    context: ScienceContext, comparison: Comparison, asked: Asked, *, newcomer: bool = False
+) -> str:
     """The tabs, and what the chosen one shows."""
-    tab = asked.tab if asked.tab in TABS else first_tab(comparison)
+    tab = asked.tab if asked.tab in TABS else first_tab(comparison, newcomer=newcomer)
     return compare_view.tabs(asked, tab) + _PANELS[tab](context, comparison, asked)
+
+
+def _answered(
+    context: ScienceContext, comparison: Comparison, asked: Asked
+) -> tuple[Comparison, Asked]:
+    """The comparison; until it is scored against its reference, the one by the clean original."""
+    if comparison.analysis.specs or comparison.view.reference == USUAL_REFERENCE:
+        return comparison, asked
+    view = comparison.view
+    clean = held(context, view.study, view.rule, USUAL_REFERENCE, view.unseen_by)
+    found = clean if clean.analysis.specs else comparison
+    return found, replace(asked, reference=found.view.reference)
+
+
+def _is_newcomer(request: Request) -> bool:
+    return TAB_COOKIE not in request.cookies
+
+
+def _remembering(asked: Asked, answer: HTMLResponse) -> HTMLResponse:
+    """The answer; whoever chose a tab knows the page from now on."""
+    if asked.tab in TABS:
+        place = rooted(PAGE)
+        answer.set_cookie(
+            TAB_COOKIE, asked.tab, path=place, httponly=True, samesite="lax", max_age=2**25
+        )
+    return answer
 
 
 def _of_request(context: ScienceContext, request: Request) -> Asked:
@@ -106,9 +139,9 @@ def _of_request(context: ScienceContext, request: Request) -> Asked:
     return asked if asked.study else Asked(**{**vars(asked), "study": context.in_hand(request)})
 
 
-def _part(context: ScienceContext, asked: Asked, name: str) -> str:
+def _part(context: ScienceContext, asked: Asked, name: str, *, newcomer: bool) -> str:
     if name == "body":
-        return body(context, asked)
+        return body(context, asked, newcomer=newcomer)
     study = find_study(context, asked.study)
     if study is None:
         return compare_view.no_study()
@@ -117,11 +150,18 @@ def _part(context: ScienceContext, asked: Asked, name: str) -> str:
     if name == "weights":
         return compare_view.weights(context, missing_weights(context))
     try:
-        comparison = held(context, study.id, asked.rule, asked.reference, asked.unseen_by)
-        drawn = panel if name == "panel" else _PARTS.get(name, panel)
-        return drawn(context, comparison, asked)
+        comparison, asked = _held(context, study.id, asked)
+        if name in _PARTS:
+            return _PARTS[name](context, comparison, asked)
+        return panel(context, comparison, asked, newcomer=newcomer)
     except SemsimError as error:
         return compare_view.trouble(str(error))
+
+
+def _held(context: ScienceContext, study: str, asked: Asked) -> tuple[Comparison, Asked]:
+    """What the page shows of a study."""
+    comparison = held(context, study, asked.rule, asked.reference, asked.unseen_by)
+    return _answered(context, comparison, asked)
 
 
 def _done(context: ScienceContext, asked: Asked, name: str, job_id: str, weights: str) -> str:
@@ -130,7 +170,7 @@ def _done(context: ScienceContext, asked: Asked, name: str, job_id: str, weights
         start_download(context, weights)
         return compare_view.weights(context, missing_weights(context))
     if name in ("report", "everything"):
-        comparison = held(context, asked.study, asked.rule, asked.reference, asked.unseen_by)
+        comparison, asked = _held(context, asked.study, asked)
         make_files(context, comparison, name)
         return compare_tabs.made(context, comparison, asked)
     job = jobs.open_job(context.data / "jobs", job_id)

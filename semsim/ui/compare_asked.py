@@ -61,7 +61,10 @@ def asked_in(query: Mapping[str, str]) -> Asked:
     return Asked(**{name: value for name, value in query.items() if name in names})
 
 
-def first_tab(comparison: Comparison) -> str:
-    """Where the page opens: with the answer, or, until there is one, with the pictures."""
+def first_tab(comparison: Comparison, *, newcomer: bool) -> str:
+    """Where the page opens: a newcomer with pictures, others with the answer once there is one."""
+    specs = comparison.analysis.specs
+    if newcomer and comparison.has_images and any(spec.per_image for spec in specs):
+        return "disagreements"
     ranked = bool(comparison.analysis.agreement["rho"].notna().any())
-    return "answer" if ranked or not comparison.analysis.specs else "disagreements"
+    return "answer" if ranked or not specs else "disagreements"

@@ -30,8 +30,9 @@ from semsim.scores.scoring import ScoreBook, pair_sets_of_labels, read_scores
 from semsim.ui import ScienceContext, StudyChoice
 from semsim.words import counted
 
+USUAL_REFERENCE = "clean"
 REFERENCES = {
-    "clean": "Clean original",
+    USUAL_REFERENCE: "Clean original",
     "attacked": "Attacked image",
     "both": "Both, side by side",
 }
@@ -51,7 +52,7 @@ class View:
 
     study: str
     rule: str = "majority"
-    reference: str = "clean"
+    reference: str = USUAL_REFERENCE
     unseen_by: str = ""
 
 
@@ -164,7 +165,7 @@ def opened(
     `DataError` for a study, or a reference, that there is not, or tables that do not fit together.
     """
     study = _exactly(context, study_id)
-    reference = reference or "clean"
+    reference = reference or USUAL_REFERENCE
     if reference not in REFERENCES:
         raise DataError(f"No reference is called {reference!r}. Known: {', '.join(REFERENCES)}.")
     with _reading:
@@ -219,7 +220,7 @@ def held(
     view = View(
         study=study_id,
         rule=rule or last.study.headline,
-        reference=reference or "clean",
+        reference=reference or USUAL_REFERENCE,
         unseen_by=last.usually_unseen_by if unseen_by is None else unseen_by,
     )
     return context.kept.get(view) or fresh(context, view)

@@ -214,7 +214,9 @@ def _numbers(table: pd.DataFrame, comparison: Comparison, said: str, marked: str
         rows.append([titles.get(str(name), str(name)), *drawn])
     columns = [str(column) for column in table]
     at = columns.index(marked) + 1 if marked in columns else None
-    return str(HTML.numbers(Grid(said=said, heads=["Metric", *columns], rows=rows, marked=at)))
+    return str(
+        HTML.numbers(Grid(said=said, heads=["ρ of each metric", *columns], rows=rows, marked=at))
+    )
 
 
 def _same_best(columns: dict[str, pd.Series], titles: dict[str, str], what: str) -> str:

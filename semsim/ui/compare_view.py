@@ -47,6 +47,12 @@ def no_scores(comparison: Comparison, job: Job | None) -> str:
     return str(HTML.no_scores(titles, n_models, scoring(job), unavailable(comparison)))
 
 
+def old_answer(comparison: Comparison, shown: Comparison) -> str:
+    """That nothing is scored against the chosen reference yet, and against which the rest is."""
+    names = (REFERENCES[one.view.reference] for one in (comparison, shown))
+    return str(HTML.old_answer(*names))
+
+
 def scoring(job: Job | None) -> str:
     """The thin bar of the job that scores a study; nothing where none runs or none failed."""
     done = job is None or jobs.state(job) is JobState.DONE

@@ -51,6 +51,12 @@ def head(title: str, words: str) -> gr.HTML:
     return gr.HTML(value, elem_classes="lab-head", apply_default_css=False, padding=False)
 
 
+def words(*terms: str) -> None:
+    """A line with words of the glossary, below fields of Gradio, whose names hold no button."""
+    if terms:
+        gr.HTML(str(_HTML.words(terms)), apply_default_css=False, padding=False)
+
+
 def bound(elem_id: str, value: str) -> gr.HTML:
     """HTML that the script of the forms listens on."""
     return gr.HTML(

@@ -30,6 +30,7 @@ from semsim.learning.triplets import is_simulated, take_stock
 from semsim.ui import (
     ScienceContext,
     jobpanel,
+    lab,
     learn_form,
     learn_studies,
     learn_view,
@@ -42,6 +43,10 @@ from semsim.ui.markup import joined, rooted
 
 _PRESET = "small"
 _NEW, _LIST, _ONE = "new", "list", "one"  # tabs
+_INTRO = (
+    "[[SemSim]] learns from votes, [[triplet]] by triplet, that an original is near to the "
+    "reconstructions people recognise, and far from the others."
+)
 _NO_STUDY = (
     '<div class="st-empty"><p>There is no study yet. SemSim learns from votes.</p>'
     '<p><a class="st-button" data-kind="primary" href="{}">Make a study</a></p></div>'
@@ -52,10 +57,7 @@ _ORIGINALS = ("Originals only", "original")
 
 def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]]:
     """Lay the page out where the caller stands; returns what it does when it is loaded."""
-    gr.Markdown(
-        "# Train SemSim\nSemSim learns from votes that an original is near to the reconstructions "
-        "people recognise, and far from the others."
-    )
+    lab.head("Train SemSim", _INTRO)
     with gr.Tabs(elem_id="learn-tabs") as tabs:
         with gr.Tab("New", id=_NEW):
             order_form = _order_form()
@@ -338,6 +340,7 @@ def _learned_from() -> tuple[Any, ...]:
     share = gr.Slider(
         0.1, 0.5, HoldOut().fraction, step=0.05, label="Share of originals", elem_id="learn-share"
     )
+    lab.words("held out")
     stock = gr.HTML(elem_id="learn-stock")
     split = gr.HTML(elem_id="learn-split")
     return study, stock, hold_out, share, split
@@ -362,6 +365,7 @@ def _learned_how() -> tuple[Any, ...]:
         "takes as long again.",
         elem_id="learn-controls",
     )
+    lab.words("start", "shuffled votes")
     form = learn_form.build(PRESETS[_PRESET])
     begin = gr.Button("Start training", variant="primary", elem_id="learn-start")
     trouble = gr.HTML(elem_id="learn-trouble")

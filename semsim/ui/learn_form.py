@@ -12,6 +12,7 @@ from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.initial import starts
 from semsim.learning.settings import IMAGENET, SCRATCH
 from semsim.metrics import BACKBONES
+from semsim.ui import lab
 
 PLAIN = (
     "backbone",
@@ -60,8 +61,10 @@ def build(settings: TrainSettings) -> Form:
     """Lay the form out where the caller stands, filled with `settings`."""
     with gr.Accordion("Settings", open=False, elem_id="learn-settings"):
         components = {name: _component(name) for name in PLAIN}
+        lab.words(*_terms(PLAIN))
     with gr.Accordion("Advanced", open=False, elem_id="learn-advanced"):
         components |= {name: _component(name) for name in ADVANCED}
+        lab.words(*_terms(ADVANCED))
     for name, value in zip(FORM, form_values(settings), strict=True):
         components[name].value = value
         components[name].elem_id = f"learn-{name.replace('_', '-')}"
@@ -100,6 +103,11 @@ def _start(chosen: str, checkpoints: Path) -> str:
     if chosen not in starts(checkpoints):
         raise SettingsError(f"There are no weights {chosen!r} in the folder of checkpoints.")
     return str((Path(checkpoints) / chosen).resolve())
+
+
+def _terms(names: Sequence[str]) -> list[str]:
+    """The words of the glossary that explain these settings, each once."""
+    return [term for term in dict.fromkeys(FIELDS[name].metadata["term"] for name in names) if term]
 
 
 def _component(name: str) -> Any:

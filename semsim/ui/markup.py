@@ -1,6 +1,7 @@
 """HTML of the pages from the templates in `html`, which escape whatever they are given."""
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,37 @@ def rooted(address: str) -> str:
     return os.environ.get("SEMSIM_ROOT_PATH", "") + address
 
 
+# What a head of a table or a list is called → the word of the glossary that explains it.
+_TERMS = {
+    **dict.fromkeys(("Accuracy", "Target on its test"), "target"),
+    **{"Clearer than grey": "grey picture", "Word lists": "judge"},
+    **{"Held out": "held out", "of its start": "start", "of shuffled votes": "shuffled votes"},
+}
+# The same where what it is called begins so.
+_BEGINNINGS = {
+    **{"ρ": "rho", "difference of ρ": "rho", "τ": "tau", "c(M)": "c(M)"},
+    **{name: name for name in ("AUC", "PSNR", "SSIM", "LPIPS", "FID", "SemSim")},
+}
+
+WORDS = frozenset((*_TERMS.values(), *_BEGINNINGS.values()))
+
+
+def term_of(called: str) -> str:
+    """The word of the glossary that explains what is `called` so; "" where none has to."""
+    beginnings = _BEGINNINGS.items()
+    found = (term for text, term in beginnings if re.match(rf"{re.escape(text)}(?!\w)", called))
+    return _TERMS.get(called) or next(found, "")
+
+
+def _explained(called: object) -> str:
+    """The attribute that makes the frame explain an element which is `called` so."""
+    term = term_of(str(called))
+    return Markup(' data-term="{}"').format(term) if term else ""
+
+
 _TEMPLATES = templates_in(files_of("semsim.ui") / "html")
 _TEMPLATES.globals |= {"agreeing": agreeing, "counted": counted, "rooted": rooted}
+_TEMPLATES.globals["explained"] = _explained
 
 
 def pieces(template: str) -> Any:

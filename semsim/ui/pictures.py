@@ -149,9 +149,9 @@ def _add_uploads(routes: APIRouter, context: ScienceContext) -> None:
 def _add_plan(routes: APIRouter, context: ScienceContext) -> None:
     @routes.post(HOME + "/look", response_model=None)
     @said
-    def look(upload: Text, again: Text = "") -> dict[str, str]:
-        """again: the look whose reconstructions these are the originals of."""
-        job = queue_look(_order(context, upload, again), _root(context))
+    def look(upload: Text, again: Text = "", adds: Text = "") -> dict[str, str]:
+        """again: the look that the upload adds something to. adds: what, a key of `ADDED`."""
+        job = queue_look(_order(context, upload, again, adds), _root(context))
         jobs.start(job)
         return {"job": job.id}
 
@@ -255,14 +255,20 @@ def _watched(job: Job) -> dict[str, Any]:
     }
 
 
-def _order(context: ScienceContext, upload: str, again: str) -> ImportOrder:
-    """What to look at: an upload, or what was looked at before with the upload as originals."""
+def _order(context: ScienceContext, upload: str, again: str, adds: str) -> ImportOrder:
+    """What to look at: an upload, or what was looked at before with the upload beside it."""
     one = uploads.find(uploads.folder_of(context.data), upload)
     if not one.whole:
         raise DataError(f"{one.name} is not whole yet: {one.have:,} of {one.size:,} bytes came.")
     if again:
+        if adds not in pictures_view.ADDED:
+            raise DataError("Say whether these are originals or classes.")
         before = order_of(_job(context, again))
-        return replace(before, originals=one.file, uploads=(*before.uploads[:1], one.id))
+        # The first tells looks at the same source.
+        both = replace(before, uploads=(*before.uploads, one.id))
+        if adds == "originals":
+            return replace(both, originals=one.file)
+        return replace(both, classes=one.file)
     return ImportOrder(
         data=context.data,
         device=context.device,

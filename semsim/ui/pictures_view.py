@@ -20,6 +20,20 @@ from semsim.ui.markup import pieces, rooted
 from semsim.ui.pictures_data import Brought, Shelved, Wanted
 from semsim.words import agreeing, counted
 
+# What may be sent after what it belongs to: what the place for it is called, asks and says.
+ADDED = {
+    "originals": (
+        "Add the originals",
+        "The originals lie elsewhere?",
+        "Drop their folder or zip here. They are matched by name.",
+    ),
+    "classes": (
+        "Add class names",
+        "What do the pictures show?",
+        "Drop a table with the columns image_id and class_name here (CSV or Parquet), or a text "
+        "file of class names, one a line, where folders or names of files hold their numbers.",
+    ),
+}
 _HTML = pieces("pictures.html")
 _SETS, _PAIRS = 6, 12  # on a page
 
@@ -165,7 +179,9 @@ def plan(context: ScienceContext, job: Job) -> str:
         failed = state is JobState.FAILED and job.kind != KEEP
         live = state in jobs.LIVE
         return str(
-            _HTML.watching(job.title, job.id, Markup(job_html(job)), live, sorted(READ), failed)
+            _HTML.watching(
+                job.title, job.id, Markup(job_html(job)), live, sorted(READ), failed, ADDED
+            )
         )
     found = jobs.result(job)
     tasks = tasks_for(found)
@@ -181,8 +197,18 @@ def plan(context: ScienceContext, job: Job) -> str:
             tasks,
             "recognition" if not tasks["recognition"] else "pair",
             sorted(READ),
+            {name: words for name, words in ADDED.items() if _lacks(found, name)},
         )
     )
+
+
+def _lacks(plan: Mapping[str, Any], name: str) -> bool:
+    """Whether what a plan found may lack what `ADDED` calls so."""
+    sets = plan["sets"]
+    if name == "originals":
+        return bool(sets) and bool(plan["left_out"] or any(one["lacking"] for one in sets))
+    numbers = all(one.isdecimal() for found in sets for one in found["classes"])
+    return bool(sets) and (numbers or any(one["unnamed"] for one in sets))
 
 
 def _free_name(context: ScienceContext, name: str) -> str:

@@ -30,12 +30,17 @@ _CALLED = {
     "root": "Folder",
     "batch_norm": "Batch norm",
 }
+# The word of the glossary that explains fields of many plug-ins.
+_TERMS = {"tv": "total variation"}
 _BARRED = re.compile(r"[,;\n]")  # they part settings from one another
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One field of a form. kind: whole, number, yes, choice or text. value: what it begins with."""
+    """One field of a form. kind: whole, number, yes, choice or text. value: what it begins with.
+
+    term: the word of the glossary that explains it, "" where it needs none.
+    """
 
     name: str
     label: str
@@ -44,6 +49,7 @@ class Setting:
     value: str
     choices: tuple[str, ...] = ()
     least: float | None = None
+    term: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,6 +194,7 @@ def _setting(one: Field, hint: Any, said: Mapping[str, str], value: Any) -> Sett
         value=_spelt(value),
         choices=choices,
         least=facts.get("least"),
+        term=facts.get("term") or _TERMS.get(one.name, ""),
     )
 
 

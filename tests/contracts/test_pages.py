@@ -1,31 +1,44 @@
 """What every page promises, whatever it shows."""
 
+import re
 from collections import Counter
+from pathlib import Path
 
 import gradio as gr
 import pytest
+from fastapi.testclient import TestClient
 from gradio.helpers import special_args
 from starlette.routing import Mount
 from studio import compose
 from study_factory import fresh_database
 
 from annotation.store import Store
+from annotation.ui import results_view, study_fields
+from semsim.reporting import report
+from semsim.reporting.glossary import glossary
+from semsim.ui import markup
 from semsim.ui.pages import PAGES
+from semsim.ui.settings_form import plugin_settings
+
+ROOT = Path(__file__).parents[2]
+FIELDS = [one for step in study_fields.steps() for one in step.fields]
 
 NOBODY = gr.Request(username=None, query_params={}, cookies={}, headers={"host": "127.0.0.1"})
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory):
-    """All pages of the studio, as the product composes them, where there is nothing to show."""
+def app(tmp_path_factory):
+    """The product where there is nothing to show."""
     folder = tmp_path_factory.mktemp("pages")
     with fresh_database("sqlite", folder) as url, Store(url) as store:
-        (studio,) = (
-            one.app.get_blocks()
-            for one in compose(store, folder)._app.routes
-            if isinstance(one, Mount) and one.path == "/studio"
-        )
-        yield studio
+        yield compose(store, folder)._app
+
+
+@pytest.fixture(scope="module")
+def drawn(app):
+    """All pages of the studio, as the product composes them."""
+    mounted = [one for one in app.routes if isinstance(one, Mount) and one.path == "/studio"]
+    return mounted[0].app.get_blocks()
 
 
 def test_every_page_is_there(drawn):
@@ -57,3 +70,46 @@ def test_every_page_opens_where_there_is_nothing_to_show(drawn):
         given = [block.value for block in one.inputs]
         told = one.fn(*special_args(one.fn, given, request=NOBODY)[0])
         assert len(one.outputs) == 1 or len(told) == len(one.outputs), one.name
+
+
+def terms_in(html):
+    return set(re.findall(r'data-term="([^"{]+)"', html))
+
+
+@pytest.fixture(scope="module")
+def explained(app, drawn):
+    """The words with an (i), by page: those that Gradio draws, and the page of a new study."""
+    found = {address: set() for address, *_ in drawn.pages}
+    for block in drawn.blocks.values():
+        if isinstance(block, gr.HTML) and block.value:
+            found[block.page] |= terms_in(str(block.value))
+    page = TestClient(app).get("/studio/new").text
+    assert page.count("data-setting=") >= len(FIELDS)
+    return {**found, "new": terms_in(page)}
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("train", {"SemSim", "triplet", "margin", "held out", "start", "shuffled votes", "AUC"}),
+        ("new", {"candidate list", "judge", "decoy", "gold item", "blind repeat", "carry-over"}),
+        ("reconstruct", {"gradient inversion", "target", "judge"}),
+        ("audit", {"c(M)"}),
+        ("split", {"split inference"}),
+        ("federated", {"masked model"}),
+    ],
+)
+def test_a_page_explains_its_words(explained, page, words):
+    assert words <= explained[page]
+
+
+def test_every_word_that_is_explained_is_in_the_glossary_and_the_glossary_has_no_other(explained):
+    templates = [
+        path for folder in ("semsim", "annotation") for path in (ROOT / folder).rglob("*.html")
+    ]
+    used = set().union(
+        *explained.values(), *(terms_in(path.read_text("utf-8")) for path in templates)
+    )
+    named = {one.term for one in plugin_settings("attacks", "invgrad") if one.term}
+    used |= named | set(markup.WORDS) | set(results_view.TERMS.values()) | set(report.TERMS)
+    assert used == set(glossary())

@@ -8,7 +8,7 @@ from studio import Server
 
 
 class LabelServer(Server):
-    """The labelling page and the pages Studies and People on the studies in `data`."""
+    """The labelling page and the pages about studies, Home too, on the studies in `data`."""
 
     def __init__(self, data: Path) -> None:
         super().__init__(data, [__file__, str(data), "{port}"])
@@ -21,7 +21,7 @@ def main(data: Path, port: int) -> None:
 
     from annotation.store import Store
     from annotation.study.labelling import who as find_annotator
-    from annotation.ui import StudyContext, plain
+    from annotation.ui import StudyContext, home, plain
     from annotation.ui.mount import web_app
     from annotation.web.guard import Guard
     from semsim.reporting.glossary import glossary
@@ -31,7 +31,9 @@ def main(data: Path, port: int) -> None:
 
     store, images = Store(f"sqlite:///{data / 'studies.db'}"), data / "images"
     context = StudyContext(store=store, images=images, find_sets=sets, science=SCIENCE)
-    app = web_app(store, images, *plain.routers(context), who=None, words=glossary)
+    lab = home.Lab(cases=dict, semsims=list, running=list)
+    start = home.router(context, lab)
+    app = web_app(store, images, start, *plain.routers(context), who=None, words=glossary)
     guarded = Guard(app, None, partial(find_annotator, store))
     uvicorn.run(guarded, host="127.0.0.1", port=port, log_level="warning")
 

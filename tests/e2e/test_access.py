@@ -112,8 +112,8 @@ SIGHTS = (
     Sight(RESULTS + "&tab=detection", ".st-empty"),
     Sight("/studio/reconstruct", "#rec-plan"),
     Sight("/studio/train", "#learn-stock"),
-    Sight("/studio/compare?study={study}", "#cmp-forest"),
-    Sight("/studio/compare?study={study}", ".st-bubble", pressed(".st-more"), "a word"),
+    Sight("/studio/compare?study={study}&tab=answer", "#cmp-forest"),
+    Sight("/studio/compare?study={study}&tab=answer", ".st-bubble", pressed(".st-more"), "a word"),
     Sight(
         "/studio/compare?study={study}&tab=disagreements&metric=mse",
         "#cmp-pair[open] table",

@@ -36,7 +36,7 @@ def test_nothing_moves_while_it_loads(page: Page, server) -> None:
 
 
 def test_a_press_on_a_row_is_the_metric_everywhere(page: Page, server) -> None:
-    page.goto(at(server))
+    page.goto(at(server, "tab=answer"))
     before = page.locator("#cmp-forest").inner_html()
     page.locator(".cmp-forest tbody tr", has_text=re.compile("^MSE")).locator("td").first.click()
     expect(page.locator("#cmp-side h2")).to_have_text("MSE")
@@ -54,7 +54,7 @@ def test_a_press_on_a_row_is_the_metric_everywhere(page: Page, server) -> None:
 
 
 def test_the_old_answer_stays_and_can_be_used_until_the_new_one_is_there(page, server) -> None:
-    page.goto(at(server))
+    page.goto(at(server, "tab=answer"))
 
     def late(route: Route) -> None:
         time.sleep(1.5)

@@ -194,6 +194,6 @@ def test_a_semsim_is_trained_and_compared_below_the_path(address, study):
         page.locator("#learn-name input, #learn-name textarea").fill("deployed")
         page.locator("#learn-start").click()
         expect(page.locator("#learn-status [data-state=done]")).to_be_visible(timeout=LONG)
-        page.goto(f"{address}/studio/compare?study={about.id}")
+        page.goto(f"{address}/studio/compare?study={about.id}&tab=answer")
         expect(page.locator("#cmp-forest tbody")).to_contain_text("deployed", timeout=LONG)
         assert page.locator("#studio-frame").get_attribute("data-lost") is None

@@ -108,3 +108,20 @@ def test_plain_pages_break_no_rule_and_stand_still(page: Page, server) -> None:
     page.wait_for_timeout(1500)
     assert page.evaluate("window.shifted") <= MOST_SHIFT
     assert re.search("SemSim Studio", page.title())
+
+
+def test_a_newcomer_answers_after_two_clicks_and_compares_after_one(
+    chromium, server, new_study
+) -> None:
+    new_study()
+    for clicked, address in (("Open as annotator", "preview"), ("Compare the metrics", "compare")):
+        with chromium.new_context() as fresh:  # nothing is known of whoever comes
+            page = fresh.new_page()
+            page.set_default_timeout(SLOW)
+            page.goto(f"{server.url}/studio/")
+            page.get_by_role("link", name=clicked).click()
+            page.wait_for_url(f"**/studio/{address}*")
+            if address == "preview":
+                expect(page.locator(".sl-pictures img").first).to_be_visible(timeout=SLOW)
+                page.locator(".sl-answers button").first.click()
+                expect(page.locator(".sl-count")).to_contain_text("1 of")

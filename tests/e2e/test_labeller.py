@@ -767,25 +767,54 @@ def test_a_study_in_another_language_says_nothing_in_english(page, server, new_s
     assert letters == ["Space"]
 
 
-def test_the_first_picture_is_there_within_three_seconds_on_a_slow_line(
-    context, page, server, new_study
-) -> None:
-    study = new_study(of=LARGE)
-    join(page, server, study)
-    cookies = context.cookies()
-    with context.browser.new_context(viewport={"width": 1366, "height": 768}) as fresh:
-        fresh.add_cookies(cookies)
-        opened = fresh.new_page()
-        network = fresh.new_cdp_session(opened)
+class Traffic:
+    """What a page asked for over a line of 1.6 Mbit/s and 150 ms, pictures apart."""
+
+    def __init__(self, page: Page) -> None:
+        self.requests = self.pictures = 0
+        self.bytes = 0.0
+        self._pictures: set[str] = set()
+        network = page.context.new_cdp_session(page)
+        network.on("Network.requestWillBeSent", self._asked)
+        network.on("Network.loadingFinished", self._came)
         network.send("Network.enable")
         speed = 1.6e6 / 8
         slow = {"downloadThroughput": speed, "uploadThroughput": speed}
         given = {"offline": False, "latency": 150, **slow}
         network.send("Network.emulateNetworkConditions", given)
-        asked: list[str] = []
-        opened.on("request", lambda request: asked.append(request.url))
-        opened.goto(f"{server.url}/label", wait_until="commit")
+
+    def _asked(self, event) -> None:
+        if "/api/image/" in event["request"]["url"]:
+            self._pictures.add(event["requestId"])
+        else:
+            self.requests += 1
+
+    def _came(self, event) -> None:
+        if event["requestId"] in self._pictures:
+            self.pictures = max(self.pictures, event["encodedDataLength"])
+        else:
+            self.bytes += event["encodedDataLength"]
+
+
+def test_the_first_picture_is_there_within_three_seconds_on_a_slow_line(
+    chromium, server, new_study
+) -> None:
+    """From the link on, with nothing in the cache, less what a person takes to type a name.
+
+    What cannot vary is held. Over six connections 40 requests are seven rounds of 150 ms, and five
+    of them wait for another (page, answer to the name, its redirect, words of the task, picture):
+    1.8 s; 120 kB at 1.6 Mbit/s take 0.6 s. Together 2.4 s, of 3 s.
+    """
+    study = new_study(of=LARGE)
+    with chromium.new_context(viewport={"width": 1366, "height": 768}) as fresh:
+        opened = fresh.new_page()
+        traffic = Traffic(opened)
+        opened.goto(f"{server.url}/join/{study.token}")
+        opened.get_by_label("Your name").fill("Ada")
+        opened.get_by_role("button", name="Start").click()
         expect(opened.locator(".sl-pictures img")).to_be_visible(timeout=30_000)
-        took = opened.evaluate("performance.now()")
+        took = opened.evaluate("performance.now()")  # since Start: the name was typed before
+        assert traffic.pictures > 0
+        assert traffic.requests + 1 <= 40
+        assert traffic.bytes + traffic.pictures <= 120_000
         assert took <= 3000 * BUSY
-        assert len([one for one in asked if "/api/image/" not in one]) <= 30

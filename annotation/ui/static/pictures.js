@@ -38,7 +38,7 @@ function zone(place) {
         go(`${HOME}/scores?${new URLSearchParams({ study: place.dataset.scoresOf, upload })}`);
         return;
       }
-      const { job } = await ask("/look", { json: { upload, again: place.dataset.again || "" } });
+      const { job } = await ask("/look", { json: { upload, again: place.dataset.again || "", adds: place.dataset.adds || "" } });
       go(`${HOME}/plan/${job}`);
     } catch (problem) {
       if (stop.signal.aborted && upload) await ask(`/uploads/${upload}`, { method: "DELETE" }).catch(() => {});

@@ -1,12 +1,15 @@
 """The look is legible: the colours that carry text have the contrast WCAG AA asks for."""
 
 import inspect
+import re
+from pathlib import Path
 
 import gradio as gr
 import pytest
 
 from annotation.ui.theme import mount_settings, theme
 
+ROOT = Path(__file__).parents[3]
 PAIRS = [
     ("body_text_color", "body_background_fill"),
     ("body_text_color", "block_background_fill"),
@@ -61,3 +64,20 @@ def test_the_settings_are_ones_gradio_has_and_switch_off_what_is_not_needed():
     for name in ("run_history", "ssr_mode", "enable_monitoring", "mcp_server"):
         assert settings[name] is False
     assert settings["footer_links"] == []
+
+
+def test_colours_stand_in_one_file():
+    """All else names them; Gradio's scale of one colour is its theme's, less what has a name."""
+    tokens = (ROOT / "annotation/ui/static/tokens.css").read_text("utf-8")
+    named = set(re.findall(r"#[0-9a-f]{6}", tokens))
+    assert {"#f6f6f3", "#0b5c63"} <= named
+    own = {"#000000", "#ffffff"}  # behind a picture, by the protocol
+    elsewhere = {}
+    for room in ("annotation/ui", "annotation/web", "semsim/ui"):
+        for path in (ROOT / room).rglob("*"):
+            if path.suffix in (".css", ".html", ".py", ".js") and path.name != "tokens.css":
+                text = re.sub(r"&#\w+;", "", path.read_text("utf-8"))
+                found = set(re.findall(r"#[0-9a-fA-F]{3}(?:[0-9a-fA-F]{3})?\b(?!-)", text))
+                elsewhere[path.name] = found & named if path.name == "theme.py" else found
+    assert elsewhere.pop("labeller.css") == own
+    assert {name: found for name, found in elsewhere.items() if found} == {}

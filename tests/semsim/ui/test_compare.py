@@ -15,8 +15,9 @@ from scipy import stats
 
 from semsim.jobs import folders as jobs
 from semsim.learning.card_promoted import BUILT_IN
+from semsim.reporting.glossary import glossary
 from semsim.ui import StudyChoice, compare
-from semsim.ui.compare_asked import TABS, Asked, asked_in
+from semsim.ui.compare_asked import TABS, Asked, asked_in, first_tab
 from semsim.ui.compare_data import held
 
 STUDIES = [StudyChoice("1", "First", True), StudyChoice("2", "Second, simulated", True)]
@@ -51,7 +52,7 @@ def test_the_page_opens_with_the_answer_of_the_study_in_hand(small_context):
         in_hand=lambda request: request.query_params.get("study", "1"),
         framed=lambda title, body: f"<title>{title}</title>{body}",
     )
-    shown = client.get("/studio/compare").text
+    shown = client.get("/studio/compare?tab=answer").text
     assert shown.startswith("<title>Compare</title><h1>Compare</h1>")
     assert shown.count("<h1") == 1
     assert "rank the 6 models most like the simulated voters do" in re.sub("<[^>]+>", "", shown)
@@ -67,7 +68,7 @@ def test_only_what_is_asked_for_is_sent(client):
         assert other in parts[tab]
         assert "cmp-forest" not in parts[tab]
     side = part(client, "side", metric="psnr")
-    assert "<h2>PSNR</h2>" in side
+    assert '<h2 data-term="PSNR">PSNR</h2>' in side
     assert "cmp-forest" not in side
 
 
@@ -112,16 +113,57 @@ def test_while_there_is_nothing_yet_one_card_says_what_is_computed(made_context)
     while "data-watch" in (status := part(client, "scoring")):
         assert time.monotonic() < deadline, status
         time.sleep(0.2)
-    assert part(client, "body").count("cmp-forest") > 0
+    assert part(client, "body", tab="answer").count("cmp-forest") > 0
 
 
 def test_an_old_answer_stays_while_more_is_scored(made_context):
     context = made_context(n_images=3)
-    shown = part(client_of(context), "body")  # more metrics than three are to be had
+    shown = part(client_of(context), "body", tab="answer")  # more metrics than three are to be had
     assert "cmp-forest" in shown
     assert 'data-watch="scoring"' in shown
     assert "Computing what the metrics say" not in shown
     stop_all(context)
+
+
+def test_the_old_answer_stays_while_another_reference_is_scored(made_context):
+    context = made_context(n_images=3)
+    client = client_of(context)
+    part(client, "body")
+    stop_all(context)
+    shown = part(client, "body", reference="attacked", tab="answer")
+    assert '<option value="attacked" selected>' in shown
+    assert "Computing what the metrics say" not in shown
+    assert "Against “Attacked image” nothing is scored yet." in shown
+    assert re.search(r'id="cmp-row-\d"[^>]*>MSE</a>', shown)
+    assert "<h2>MSE</h2>" in part(client, "side", reference="attacked", metric="mse")
+    assert "reference=attacked" not in part(client, "panel", reference="attacked", tab="files")
+    stop_all(context)
+
+
+def test_a_newcomer_gets_the_pictures_and_whoever_chose_a_tab_the_answer(made_context):
+    context = made_context(n_images=2)
+    client = client_of(context)
+
+    def opens_on(**asked):
+        shown = client.get("/studio/compare", params={"study": "1", **asked}).text
+        return re.search(r'id="cmp-tab-(\w+)"[^>]*aria-current', shown)[1]
+
+    assert opens_on() == opens_on(metric="psnr") == opens_on(tab="nothing") == "disagreements"
+    part(client, "body")
+    assert opens_on() == "disagreements"
+    part(client, "panel", tab="files")
+    assert opens_on() == opens_on(tab="nothing") == "answer"
+    assert opens_on(tab="metric") == "metric"
+    stop_all(context)
+
+
+def test_a_newcomer_gets_the_answer_where_there_are_no_pictures(small_context):
+    comparison = held(small_context, "1")
+    bare = comparison.analysis.evidence.images.drop(columns=["original"])
+    evidence = replace(comparison.analysis.evidence, images=bare)
+    numbers = replace(comparison, analysis=replace(comparison.analysis, evidence=evidence))
+    assert first_tab(comparison, newcomer=True) == "disagreements"
+    assert first_tab(numbers, newcomer=True) == first_tab(comparison, newcomer=False) == "answer"
 
 
 def test_choices_have_names_for_people(client):
@@ -256,6 +298,21 @@ def test_how_solid_answers_one_question_at_a_time(client, shown, said):
     drawn = part(client, "panel", tab="solid", shown=shown)
     assert said in drawn
     assert drawn.count('aria-current="true"') >= 1
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        ("rules", {"rho", "PSNR", "SSIM"}),
+        ("influence", {"rho", "PSNR", "SSIM"}),
+        ("differences", {"rho", "PSNR", "SSIM"}),
+        ("images", {"AUC", "PSNR", "SSIM"}),
+        ("matrix", {"rho", "PSNR", "SSIM"}),
+    ],
+)
+def test_how_solid_explains_its_words(client, shown, words):
+    drawn = part(client, "panel", tab="solid", shown=shown, metric="mse")
+    assert words <= set(re.findall(r'data-term="([^"]+)"', drawn)) <= set(glossary())
 
 
 def test_several_studies_stand_in_one_table(made_context):

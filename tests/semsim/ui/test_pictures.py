@@ -18,6 +18,7 @@ from semsim.cli import job as job_command
 from semsim.errors import SemsimError
 from semsim.importers import uploads
 from semsim.jobs import folders as jobs
+from semsim.sets.reader import read_set
 from semsim.ui import ScienceContext, pictures, pictures_data
 
 HOME = "/studio/pictures"
@@ -224,8 +225,34 @@ def test_a_drop_that_nobody_reads_says_why_and_asks_for_originals(client, tmp_pa
     assert "The originals lie elsewhere?" in shown.text
     blocky(tmp_path / "0.png", 2)
     apart = sent(client, packed.getvalue(), "clean.zip")
-    again = looked(client, apart, again=look)
+    again = looked(client, apart, again=look, adds="originals")
     assert "1 pair in 1 set" in page(client, f"{HOME}/plan/{again}").text
+
+
+def test_a_flat_drop_becomes_recognition_by_a_table_of_classes(client, tmp_path, context):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for number in range(3):
+            for place in ("originals", "net"):
+                blocky(tmp_path / "0.png", len(place) + number)
+                archive.write(tmp_path / "0.png", f"{place}/{number}.png")
+    look = looked(client, sent(client, packed.getvalue(), "flat.zip"))
+    shown = page(client, f"{HOME}/plan/{look}").text
+    assert "3 pictures have no class." in shown
+    assert "it takes the classes of the pictures" in shown
+    assert "What do the pictures show?" in shown
+    table = sent(client, b"image_id,class_name\n0,cat\n1,dog\n2,cow\n", "classes.csv")
+    again = looked(client, table, again=look, adds="classes")
+    shown = page(client, f"{HOME}/plan/{again}").text
+    assert "3 classes: cat, cow, dog." in shown
+    assert "What do the pictures show?" not in shown
+    asked = {"look": again, "name": "flat", "task": "recognition"}
+    assert client.post(f"{HOME}/keep", json=asked).status_code == 200
+    (run,) = context.data.rglob("run.json")
+    assert set(read_set(run.parent).manifest["class_name"]) == {"cat", "dog", "cow"}
+    assert uploads.uploads(context.data / "uploads") == []
+    asked = {"upload": sent(client, b"x", "x.csv"), "again": look, "adds": "judge"}
+    assert client.post(f"{HOME}/look", json=asked).status_code == 422
 
 
 def test_what_is_discarded_is_gone(client, drop, context):
