@@ -1,5 +1,6 @@
 """python -m annotation studies, create, export and so on: what is done to a whole study."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +24,7 @@ from annotation.formats import FORMATS, What
 from annotation.spec import USUAL_TASK, HeadlineRule, StudySpec, Task
 from annotation.study import exports, labelling, protocols, setting_texts
 from annotation.study import simulate as simulation
-from annotation.study.create import Examination, examine, keep_study
+from annotation.study.create import examine, keep_study
 from annotation.study.study_file import StudyFile, paths_of, read_text, texts_listed
 
 Out = Annotated[
@@ -102,6 +103,7 @@ def create(
     ] = False,
     data_dir: DataDir = DATA,
     database: Database = None,
+    as_json: Json = False,
 ) -> None:
     folders, files = sets or [], manifests or []
     with told_errors():
@@ -126,16 +128,19 @@ def create(
             gold=gold or file.answers,
         )
         if dry_run:
-            _report(found)
-            return
+            show(found.rows(), found.text(), as_json)
+            say("Dry run: nothing was written.")
+            raise typer.Exit(1 if found.problems else 0)
     with opened(database, data_dir, make=True) as store:
         made = keep_study(store, found, data_dir / "images")
-        typer.echo(
-            f"{made.id}  {made.n_items} items ({made.n_decoys} decoys), "
-            f"{made.n_failed} failed attacks left out, link /join/{made.token}"
-        )
-        for line in (found.people_needed, *found.notes):
-            typer.echo(line)
+    facts = {"id": made.id, "items": made.n_items, "decoys": made.n_decoys}
+    facts |= {"failed": made.n_failed, "link": f"/join/{made.token}"}
+    told = (
+        f"{made.id}  {made.n_items} items ({made.n_decoys} decoys), "
+        f"{made.n_failed} failed attacks left out, link {facts['link']}"
+    )
+    said = [found.people_needed, *found.notes]
+    show([{**facts, "notes": said}], "\n".join([told, *said]), as_json)
 
 
 create.__doc__ = f"{CREATE}\n\nSettings:\n\n{setting_texts.table()}"
@@ -195,13 +200,6 @@ def protocol(
     show(rows, "\n".join([*told, *(lists.said if lists else ())]), as_json)
 
 
-def _report(found: Examination) -> None:
-    typer.echo(found.text())
-    say("Dry run: nothing was written.")
-    if found.problems:
-        raise typer.Exit(1)
-
-
 def simulate(
     name: StudyName,
     annotators: Annotated[int, typer.Option(help="How many of the jury.")] = 5,
@@ -231,7 +229,10 @@ def progress(
         rt = "" if row.median_rt_ms is None else f"  median {row.median_rt_ms:.0f} ms"
         marks = "  simulated" if row.simulated else ""
         told.append(f"{row.done:6d} votes by {row.name}{rt}{marks}")
-    rows = [{"votes": votes, "items": items} for votes, items in enumerate(now.coverage)]
+    rows = [
+        *({"table": "items", "votes": v, "items": n} for v, n in enumerate(now.coverage)),
+        *({"table": "annotators", **asdict(row)} for row in now.annotators),
+    ]
     show(rows, "\n".join(told), as_json)
 
 

@@ -52,6 +52,15 @@ class Examination:
         people = [self.people_needed] if self.plan else []
         return "\n".join([*counts, *people, *self.notes, *self.problems])
 
+    def rows(self) -> list[dict[str, str | int | None]]:
+        """The report as a table: what each line is, its words, and the number of a count."""
+        people = [self.people_needed] if self.plan else []
+        lines = {"people": people, "note": self.notes, "problem": self.problems}
+        return [
+            *({"kind": "count", "text": what, "n": n} for what, n in self.counts.items()),
+            *({"kind": kind, "text": one, "n": None} for kind in lines for one in lines[kind]),
+        ]
+
     @property
     def people_needed(self) -> str:
         """How many people it takes, and what to expect of so many; empty where nothing is made."""

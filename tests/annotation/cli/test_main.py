@@ -24,7 +24,13 @@ def test_from_sets_to_tables(run, folder, tmp_path):
     assert "4 of 4 items have 3 votes" in shown
     assert "4 votes by Simulated 1  simulated" in shown
     counted = json.loads(run("progress", "demo", "--json").stdout)
-    assert counted[-1] == {"votes": 3, "items": 4}
+    items, people = counted[:4], counted[4:]
+    assert items[-1] == {"table": "items", "votes": 3, "items": 4}
+    assert {row["table"] for row in people} == {"annotators"}
+    assert [(row["name"], row["done"]) for row in people] == [
+        (f"Simulated {number}", 4) for number in (1, 2, 3)
+    ]
+    assert all(row["simulated"] for row in people)
     (first,) = json.loads(run("protocol", "demo", "--json").stdout)
     assert (first["version"], first["changes"]) == (1, {})
     assert run("export", "demo", "--out", tmp_path / "votes.csv").exit_code == 0
@@ -103,8 +109,13 @@ def test_a_dry_run_reports_and_writes_nothing(run, folder, tmp_path):
     assert "4 items\n" in good.output
     assert "nothing was written" in good.output
     assert set(tmp_path.rglob("*")) == there
-    made = run("create", "demo", "--manifest", folder / "manifest.csv")
-    assert (made.exit_code, "4 items" in made.output) == (0, True)
+    told = run("create", "demo", "--manifest", folder / "manifest.csv", "--dry-run", "--json")
+    assert told.stderr == "Dry run: nothing was written.\n"
+    counts = {row["text"]: row["n"] for row in json.loads(told.stdout) if row["kind"] == "count"}
+    assert (counts["reconstructions"], counts["items"]) == (4, 4)
+    made = run("create", "demo", "--manifest", folder / "manifest.csv", "--json")
+    (study,) = json.loads(made.stdout)
+    assert (made.exit_code, study["items"], study["decoys"]) == (0, 4, 0)
     (folder / "originals/image-002.png").unlink()
     bad = run("create", "again", "--manifest", folder / "manifest.csv", "--dry-run")
     assert bad.exit_code == 1
