@@ -20,6 +20,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from PIL import Image
@@ -95,6 +96,14 @@ def test_the_package_says_what_it_is(package):
     assert "\nLicense-Expression: Apache-2.0\n" in about
     assert re.findall(r"^Provides-Extra: (.+)$", about, re.MULTILINE) == sorted(EXTRAS)
     assert "\nClassifier: Typing :: Typed\n" in about
+
+
+def test_the_citation_is_of_this_version_by_these_authors():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    module = (ROOT / "semsim/__init__.py").read_text(encoding="utf-8")
+    assert f'__version__ = "{cited["version"]}"' in module
+    assert cited["authors"] == PROJECT["authors"]
+    assert cited["license"] == PROJECT["license"]
 
 
 def wanted_of(texts):

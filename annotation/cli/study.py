@@ -1,6 +1,6 @@
 """python -m annotation studies, create, export and so on: what is done to a whole study."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,8 +19,9 @@ from annotation.cli.console import (
     told_errors,
 )
 from annotation.cli.naming import StudyName, find_study
-from annotation.errors import StudyError
+from annotation.errors import AnnotationError, StudyError
 from annotation.formats import FORMATS, What
+from annotation.formats.card import one_line
 from annotation.spec import USUAL_TASK, HeadlineRule, StudySpec, Task
 from annotation.study import exports, labelling, protocols, setting_texts
 from annotation.study import simulate as simulation
@@ -250,11 +251,19 @@ def export(
     what: Annotated[
         What | None, typer.Option(help="Which table.  [default: the first the format has]")
     ] = None,
+    licence: Annotated[
+        str | None,
+        typer.Option(help="Of pictures and votes, as cc-by-4.0; the card of hf says it."),
+    ] = None,
     data_dir: DataDir = DATA,
     database: Database = None,
 ) -> None:
     with opened(database, data_dir) as store:
         data = exports.read_study(store, find_study(store, name).id, data_dir / "images")
+        if licence is not None:
+            if form != "hf":
+                raise AnnotationError("--licence is told on a card, which --format hf alone has.")
+            data = replace(data, licence=one_line(licence))
         if out == STDOUT:
             content, said = formats.content(data, form or "csv", what)
             typer.echo(content, nl=False)

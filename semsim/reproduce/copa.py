@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pandas as pd
 import torch
@@ -67,7 +67,7 @@ def reproduce_copa(
         out.mkdir(parents=True, exist_ok=True)
         first = table_1()
         first.to_csv(out / "table1.csv", index=False)
-        one = [{"table": 1, **row} for row in first.to_dict("records")]
+        one = rows_of(1, first)
         (say if as_json else typer.echo)(f"Table 1: c(M) in closed form\n{text_1(first)}\n")
         with TerminalBar(unit="image") as bar:
             rows = kept_rows(attacked, numbers, kinds, range(seeds), out / "pieces", bar, workers)
@@ -75,7 +75,7 @@ def reproduce_copa(
         second = table_2(rows)
         second.to_csv(out / "table2.csv", index=False)
         where = "built-in pictures" if images is None else attacked.dataset
-        two = [{"table": 2, **row} for row in second.to_dict("records")]
+        two = rows_of(2, second)
         show_told(
             [*one, *two],
             f"Table 2: {count} images of {where}, {seeds} networks each; mean ± standard "
@@ -91,6 +91,12 @@ def reproduce_copa(
         for kind in kinds:
             say(f"Wrote {write_figure(attacked, numbers, kind, out)}")
     say(f"Wrote {out / 'table1.csv'}, {out / 'table2.csv'}, {out / 'rows.parquet'}")
+
+
+def rows_of(number: int, table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table of the paper, each with the table's number."""
+    found = table.to_dict("records")
+    return [{"table": number, **{str(k): v for k, v in row.items()}} for row in found]
 
 
 def pictures_of(folder: Path | None) -> LabelledImages:

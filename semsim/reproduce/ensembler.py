@@ -119,7 +119,7 @@ def table_rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
         )
         for cell in TABLE_1
     ]
-    named += [(row, None, tuple(key)) for row, *key in _OURS]
+    named += [(row, None, (defence, attack, choice)) for row, defence, attack, choice in _OURS]
     return [
         {
             "row": row,

@@ -56,7 +56,10 @@ def results(
     said = [table_text(number, table) for number in (1, 2) if (table["table"] == number).any()]
     first = scale.parts[0].name
     drawn = _figures(analyses[first]) if first in analyses else {}
-    lines, rows = [], [dict(row) for row in table.to_dict("records")]
+    lines: list[str] = []
+    rows: list[dict[str, Any]] = [
+        {str(name): value for name, value in row.items()} for row in table.to_dict("records")
+    ]
     for what, values in scale.figures:
         try:
             found = _varied(scale, what, values, studies, place, folder, report)

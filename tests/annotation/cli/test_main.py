@@ -98,6 +98,16 @@ def test_every_format_is_listed_and_written(run, folder, tmp_path):
     assert (wrong.exit_code, "hf holds labels" in wrong.output) == (2, True)
 
 
+def test_a_licence_goes_on_the_card_and_nowhere_else(run, folder, tmp_path):
+    run("create", "demo", "--set", folder, "--simulated", "--votes-per-item", "1")
+    asked = ("export", "demo", "--licence", "cc-by-4.0", "--out")
+    assert run(*asked, tmp_path / "hf", "--format", "hf").exit_code == 0
+    assert '\nlicense: "cc-by-4.0"\n' in (tmp_path / "hf/README.md").read_text()
+    refused = run(*asked, tmp_path / "votes.csv")
+    assert (refused.exit_code, "--format hf" in refused.stderr) == (2, True)
+    assert not (tmp_path / "votes.csv").exists()
+
+
 def test_a_dry_run_reports_and_writes_nothing(run, folder, tmp_path):
     rows = pd.read_parquet(folder / "manifest.parquet")
     rows = rows.assign(model="a", dataset="symbols", attack="invgrad")

@@ -40,7 +40,7 @@ def test_a_semsim_that_never_saw_a_data_set_stands_beside_the_papers(tmp_path):
     assert table.loc[("DLG", "PSNR"), "why"] == "not run"
     assert "Figure 9. Margin." in found.text
     figures = [row for row in found.rows if "figure" in row]
-    assert [row["value"] for row in figures if row["figure"] == 9] == [0.5, 1.0]
+    assert [float(row["value"]) for row in figures if row["figure"] == "9"] == [0.5, 1.0]
     assert len(found.rows) - len(figures) == len(table)
     drawn = {path.stem for path in (tmp_path / "out" / "figures").glob("*.svg")}
     assert len(drawn) == found.n_figures
