@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pandas as pd
 import torch
@@ -31,7 +31,7 @@ from semsim.reproduce.copa_tables import (
     varied,
 )
 from semsim.targets.cnn3 import VARIANTS
-from semsim.terminal import DATA, Json, TerminalBar, say, show_told, told_errors
+from semsim.terminal import DATA, Json, TerminalBar, rows_of, say, show_told, told_errors
 from semsim.types import LabelledImages
 
 FIGURES = {"tanh": 1, "leaky-relu": 2}  # activation → the paper's figure
@@ -67,7 +67,7 @@ def reproduce_copa(
         out.mkdir(parents=True, exist_ok=True)
         first = table_1()
         first.to_csv(out / "table1.csv", index=False)
-        one = rows_of(1, first)
+        one = rows_of(first, table=1)
         (say if as_json else typer.echo)(f"Table 1: c(M) in closed form\n{text_1(first)}\n")
         with TerminalBar(unit="image") as bar:
             rows = kept_rows(attacked, numbers, kinds, range(seeds), out / "pieces", bar, workers)
@@ -75,7 +75,7 @@ def reproduce_copa(
         second = table_2(rows)
         second.to_csv(out / "table2.csv", index=False)
         where = "built-in pictures" if images is None else attacked.dataset
-        two = rows_of(2, second)
+        two = rows_of(second, table=2)
         show_told(
             [*one, *two],
             f"Table 2: {count} images of {where}, {seeds} networks each; mean ± standard "
@@ -91,12 +91,6 @@ def reproduce_copa(
         for kind in kinds:
             say(f"Wrote {write_figure(attacked, numbers, kind, out)}")
     say(f"Wrote {out / 'table1.csv'}, {out / 'table2.csv'}, {out / 'rows.parquet'}")
-
-
-def rows_of(number: int, table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a table of the paper, each with the table's number."""
-    found = table.to_dict("records")
-    return [{"table": number, **{str(k): v for k, v in row.items()}} for row in found]
 
 
 def pictures_of(folder: Path | None) -> LabelledImages:

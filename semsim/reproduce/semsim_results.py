@@ -23,7 +23,7 @@ from semsim.reporting.study_figure import study_figure
 from semsim.reproduce.semsim_paper import SAID
 from semsim.reproduce.semsim_scales import Part, Scale
 from semsim.reproduce.semsim_tables import analysis_of, cells, study_frame, table_text
-from semsim.terminal import text_table
+from semsim.terminal import rows_of, text_table
 
 _FIGURE_3, _FIGURE_5, _FIGURE_6 = "figure3", "figure5", "figure6"
 
@@ -57,9 +57,7 @@ def results(
     first = scale.parts[0].name
     drawn = _figures(analyses[first]) if first in analyses else {}
     lines: list[str] = []
-    rows: list[dict[str, Any]] = [
-        {str(name): value for name, value in row.items()} for row in table.to_dict("records")
-    ]
+    rows = rows_of(table)
     for what, values in scale.figures:
         try:
             found = _varied(scale, what, values, studies, place, folder, report)
@@ -68,8 +66,7 @@ def results(
             continue
         drawn[f"figure{STUDIES[what].figure}"] = _of_study(what, found)
         lines.append(_study_text(what, found))
-        own = study_frame(found["rows"]).to_dict("records")
-        rows += [{"figure": STUDIES[what].figure, **row} for row in own]
+        rows += rows_of(study_frame(found["rows"]), figure=STUDIES[what].figure)
     simulated = any(one.evidence.simulated for one in analyses.values())
     written = _write(drawn, folder / "figures", simulated)
     return Results("\n\n".join([*said, *lines]), rows, len(written))
