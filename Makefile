@@ -3,6 +3,7 @@
 # make flower sets up .venv/flower, with what Flower needs in front of .venv
 # make check  lint, types and the tests that a change since BASE (main) touches
 # make docs   builds docs/ into site/, strictly
+# make pins   compiles the requirements from the ranges of pyproject.toml (ARGS=--upgrade: newest)
 # make formats sets up .venv/formats, with the libraries that read the exports
 PYTHON ?= python3
 HOST   ?= 127.0.0.1
@@ -16,7 +17,7 @@ LOCAL   = $(if $(filter 127.0.0.1 localhost ::1,$(HOST)),--local)
 # Else every process that is started would compile the project anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run test check lint types docs demo flower formats clean help
+.PHONY: run test check lint types docs demo flower formats pins clean help
 
 help:
 	@grep -E '^# make' Makefile | sed 's/^# //'
@@ -66,6 +67,28 @@ test: lint types
 
 check: lint types
 	$(BIN)/python tests/touched.py $(BASE) | xargs -r $(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+
+# What stands in the files is kept where it fits. Torch brings its own CUDA, on Linux alone: pinned
+# here, it would come to who has torch without it.
+CUDA = nvidia-cublas nvidia-cuda-cupti nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cudnn-cu13 \
+	nvidia-cufft nvidia-cufile nvidia-curand nvidia-cusolver nvidia-cusparse nvidia-cusparselt-cu13 \
+	nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx cuda-bindings cuda-pathfinder \
+	cuda-toolkit triton
+COMPILE = .venv/uv/bin/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 \
+	--no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+	$(addprefix --no-emit-package ,$(CUDA)) --extra studio --extra lpips --extra fid
+
+.venv/uv/bin/uv:
+	$(PYTHON) -m venv .venv/uv
+	.venv/uv/bin/python -m pip install --quiet uv
+
+pins: .venv/uv/bin/uv
+	grep '^#' requirements.txt > .venv/head; grep -E '^(#|-r)' requirements-dev.txt > .venv/head-dev
+	cp requirements.txt .venv/pins; cat requirements.txt requirements-dev.txt | grep -v '^-r' > .venv/pins-dev
+	$(COMPILE) $(ARGS) -o .venv/pins
+	$(COMPILE) $(ARGS) --constraint .venv/pins --group dev --extra ms-ssim --extra torchmetrics -o .venv/pins-dev
+	cat .venv/head .venv/pins > requirements.txt
+	grep -vxFf .venv/pins .venv/pins-dev | cat .venv/head-dev - > requirements-dev.txt
 
 docs: .venv/test.stamp
 	$(BIN)/python -m mkdocs build --strict

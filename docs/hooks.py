@@ -1,5 +1,8 @@
 """Pages of the site that are made from what lies elsewhere in the repository, each kept once."""
 
+import os
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +38,7 @@ def glossary() -> str:
 
 
 def commands() -> str:
-    """Every command of both programs, as each explains itself."""
+    """Every command of all programs, as each explains itself."""
     return "\n".join(["# The command line", "", *programs()])
 
 
@@ -47,3 +50,17 @@ def programs() -> Iterator[str]:
         program = get_command(app)
         with typer.Context(program, info_name=name) as context:
             yield typer.cli.get_docs_for_click(obj=program, ctx=context, indent=1, name=name)
+    yield f"## `python app.py`\n\nInstalled, `semsim-studio`.\n\n```text\n{help_of_studio()}```\n"
+
+
+def help_of_studio() -> str:
+    """What `python app.py --help` says, whatever the width of the terminal that builds the site."""
+    done = subprocess.run(
+        [sys.executable, "app.py", "--help"],
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout

@@ -65,6 +65,11 @@ def show_told(rows: Sequence[Mapping[str, Any]], text: str, as_json: bool) -> No
     show(rows, text, as_json)
 
 
+def rows_of(table: "pd.DataFrame", /, **more: Any) -> list[dict[str, Any]]:
+    """The rows of a table, for `show`; `more` stands before the columns of each."""
+    return [{**more, **{str(k): v for k, v in row.items()}} for row in table.to_dict("records")]
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(one) for key, one in value.items()}

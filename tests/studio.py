@@ -148,10 +148,10 @@ class Server:
 class Studio(Server):
     """The whole product, as `python app.py` serves it."""
 
-    def __init__(self, data: Path, checkpoints: Path) -> None:
+    def __init__(self, data: Path, checkpoints: Path, *more: str) -> None:
         self.checkpoints = checkpoints
         options = ["--local", "--port", "{port}", "--data-dir", str(data), "--device", "cpu"]
-        command = [str(ROOT / "app.py"), *options, "--checkpoints", str(checkpoints)]
+        command = [str(ROOT / "app.py"), *options, "--checkpoints", str(checkpoints), *more]
         super().__init__(data, command)
 
 

@@ -347,3 +347,8 @@ def test_the_reference_has_every_command(program, site):
     group = get_command(program)
     for name in group.list_commands(None):
         assert re.search(rf"<code>python -m \w+ {name}</code>", page), name
+
+
+def test_the_reference_has_the_studio_itself(site):
+    page = (site / "reference/commands.html").read_text(encoding="utf-8")
+    assert all(word in page for word in ("semsim-studio", "--root-path", "--access-log", "doctor"))

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from PIL import Image
@@ -97,6 +98,14 @@ def test_the_package_says_what_it_is(package):
     assert "\nClassifier: Typing :: Typed\n" in about
 
 
+def test_the_citation_is_of_this_version_by_these_authors():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    module = (ROOT / "semsim/__init__.py").read_text(encoding="utf-8")
+    assert f'__version__ = "{cited["version"]}"' in module
+    assert cited["authors"] == PROJECT["authors"]
+    assert cited["license"] == PROJECT["license"]
+
+
 def wanted_of(texts):
     """Requirements by name; the project's own extras are spread out already."""
     found = [Requirement(text) for text in texts]
@@ -108,36 +117,59 @@ def ranges():
     return wanted_of([*PROJECT["dependencies"], *(text for texts in extras for text in texts)])
 
 
-def pins():
-    """Distribution → the exact version the application runs with, or is tested with."""
+def pins(*names):
+    """Distribution → the exact version that is installed here by the files of these names."""
     lines = [
         line.partition("#")[0].strip()
-        for name in ("requirements.txt", "requirements-dev.txt")
+        for name in names
         for line in (ROOT / name).read_text(encoding="utf-8").splitlines()
-        if line and not line.startswith(("#", "-r"))
+        if not line.startswith("-r")
     ]
     found = [Requirement(line) for line in lines if line]
-    return {canonicalize_name(one.name): one.specifier for one in found}
+    here = [one for one in found if one.marker is None or one.marker.evaluate()]
+    assert all(str(one.specifier).startswith("==") for one in found)
+    return {canonicalize_name(one.name): one.specifier for one in here}
+
+
+APPLICATION, TESTED = "requirements.txt", "requirements-dev.txt"
+# Torch pins what it brings of CUDA, and on Linux alone.
+OF_TORCH = re.compile(r"nvidia-.+|cuda-.+|triton")
 
 
 @pytest.mark.parametrize("wanted", ranges(), ids=str)
 def test_every_dependency_is_pinned_inside_its_range(wanted):
-    (pin,) = pins()[canonicalize_name(wanted.name)]
+    (pin,) = pins(APPLICATION, TESTED)[canonicalize_name(wanted.name)]
     assert pin.operator == "=="
     assert wanted.specifier.contains(pin.version)
 
 
-def test_whatever_the_application_is_pinned_to_is_asked_for():
-    asked = {canonicalize_name(one.name) for one in ranges()}
-    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    pinned = {Requirement(line.partition("#")[0]).name for line in lines if re.match(r"\w", line)}
-    assert {canonicalize_name(name) for name in pinned} <= asked
+def test_all_that_the_application_brings_is_pinned_and_nothing_else():
+    """All levels down, as the installed distributions tell it; CUDA is left to torch."""
+    brought = {name for extra in ("studio", "lpips", "fid") for name in closure(extra)}
+    assert {name for name in brought if not OF_TORCH.fullmatch(name)} == {*pins(APPLICATION)}
+
+
+def test_all_that_the_tests_bring_is_pinned():
+    group = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    texts = [*group["dependency-groups"]["dev"], "torchmetrics", "pytorch-msssim"]
+    left = {name for name in below(texts) if not OF_TORCH.fullmatch(name)}
+    assert left <= {*pins(APPLICATION, TESTED)}
+
+
+def test_what_is_pinned_is_what_is_tested():
+    found = {name: str(spec) for name, spec in pins(APPLICATION, TESTED).items()}
+    assert found == {name: f"=={installed.version(name)}" for name in found}
+
+
+def test_pins_say_nothing_of_where_they_were_compiled():
+    for path in ROOT.glob("requirements*.txt"):
+        assert not re.search(r"://|^--|^/", path.read_text(encoding="utf-8"), re.MULTILINE), path
 
 
 def closure(extra):
     """The distributions that the package with this extra ("" is none) brings, all levels down."""
     texts = list(PROJECT["dependencies"])
-    open_extras, seen = [extra] if extra else [], set()
+    open_extras = [extra] if extra else []
     while open_extras:
         for text in PROJECT["optional-dependencies"][open_extras.pop()]:
             one = Requirement(text)
@@ -145,7 +177,12 @@ def closure(extra):
                 open_extras += one.extras
             else:
                 texts.append(text)
-    left = [(one, "") for one in map(Requirement, texts)]
+    return below(texts)
+
+
+def below(texts):
+    """The distributions that these requirements bring here, all levels down."""
+    left, seen = [(one, "") for one in map(Requirement, texts)], set()
     while left:
         one, of_extra = left.pop()
         if one.marker is not None and not one.marker.evaluate({"extra": of_extra}):

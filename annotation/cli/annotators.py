@@ -1,6 +1,7 @@
 """python -m annotation annotators: the people of a study."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from annotation.cli.console import DATA, Database, DataDir, Json, opened, show
+from annotation.cli.console import DATA, Database, DataDir, Json, opened, say, show
 from annotation.cli.naming import StudyName, find_study
 from annotation.domain import Annotator
 from annotation.study import participants as people
@@ -110,16 +111,18 @@ def exclude(
     ] = False,
     data_dir: DataDir = DATA,
     database: Database = None,
+    as_json: Json = False,
 ) -> None:
     """Let none of somebody's votes count and others fill their place; nothing is deleted."""
     with opened(database, data_dir) as store:
         study_id = find_study(store, name).id
         effect = people.preview_exclusion(store, study_id, person, data_dir / "images")
-        typer.echo(_in_words(effect))
+        show([{**asdict(effect), "ranking": effect.ranking}], _in_words(effect), as_json)
         if dry_run:
-            typer.echo("Dry run: nothing was changed.")
+            say("Dry run: nothing was changed.")
             return
-    _step(people.exclude, name, person, data_dir, database)
+        done = people.exclude(store, study_id, person, datetime.now(UTC))
+        (say if as_json else typer.echo)(f"{done.name} is {done.status}")
 
 
 def _in_words(effect: Effect) -> str:

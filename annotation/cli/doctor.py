@@ -17,6 +17,7 @@ from annotation.accounts.access import LOOPBACK
 from annotation.accounts.start import NO_ACCOUNT, PASSWORD, require_loopback
 from annotation.cli.console import address
 from annotation.errors import AnnotationError
+from annotation.kept.places import checkout
 
 OK, NOTE, STOPS = "ok", "note", "stops"
 NOTHING = "nothing to do"
@@ -68,7 +69,13 @@ def _versions() -> Iterator[Found]:
         try:
             yield Found(name, OK, version(name), NOTHING)
         except PackageNotFoundError:
-            yield Found(name, STOPS, "not installed", "pip install -r requirements.txt")
+            yield Found(name, STOPS, "not installed", _how_to_install())
+
+
+def _how_to_install() -> str:
+    there = checkout()
+    what = '"semsim-studio[studio]"' if there is None else f"-r {there / 'requirements.txt'}"
+    return f"pip install {what}"
 
 
 def _folder(folder: Path) -> Found:

@@ -1,6 +1,6 @@
 """python -m annotation studies, create, export and so on: what is done to a whole study."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,12 +19,13 @@ from annotation.cli.console import (
     told_errors,
 )
 from annotation.cli.naming import StudyName, find_study
-from annotation.errors import StudyError
+from annotation.errors import AnnotationError, StudyError
 from annotation.formats import FORMATS, What
+from annotation.formats.card import one_line
 from annotation.spec import USUAL_TASK, HeadlineRule, StudySpec, Task
 from annotation.study import exports, labelling, protocols, setting_texts
 from annotation.study import simulate as simulation
-from annotation.study.create import Examination, examine, keep_study
+from annotation.study.create import examine, keep_study
 from annotation.study.study_file import StudyFile, paths_of, read_text, texts_listed
 from annotation.texts import counted
 
@@ -104,6 +105,7 @@ def create(
     ] = False,
     data_dir: DataDir = DATA,
     database: Database = None,
+    as_json: Json = False,
 ) -> None:
     folders, files = sets or [], manifests or []
     with told_errors():
@@ -128,16 +130,19 @@ def create(
             gold=gold or file.answers,
         )
         if dry_run:
-            _report(found)
-            return
+            show(found.rows(), found.text(), as_json)
+            say("Dry run: nothing was written.")
+            raise typer.Exit(1 if found.problems else 0)
     with opened(database, data_dir, make=True) as store:
         made = keep_study(store, found, data_dir / "images")
-        typer.echo(
-            f"{made.id}  {counted(made.n_items, 'item')} ({counted(made.n_decoys, 'decoy')}), "
-            f"{counted(made.n_failed, 'failed attack')} left out, link /join/{made.token}"
-        )
-        for line in (found.people_needed, *found.notes):
-            typer.echo(line)
+    facts = {"id": made.id, "items": made.n_items, "decoys": made.n_decoys}
+    facts |= {"failed": made.n_failed, "link": f"/join/{made.token}"}
+    told = (
+        f"{made.id}  {counted(made.n_items, 'item')} ({counted(made.n_decoys, 'decoy')}), "
+        f"{counted(made.n_failed, 'failed attack')} left out, link {facts['link']}"
+    )
+    said = [found.people_needed, *found.notes]
+    show([{**facts, "notes": said}], "\n".join([told, *said]), as_json)
 
 
 create.__doc__ = f"{CREATE}\n\nSettings:\n\n{setting_texts.table()}"
@@ -198,13 +203,6 @@ def protocol(
     show(rows, "\n".join([*told, *(lists.said if lists else ())]), as_json)
 
 
-def _report(found: Examination) -> None:
-    typer.echo(found.text())
-    say("Dry run: nothing was written.")
-    if found.problems:
-        raise typer.Exit(1)
-
-
 def simulate(
     name: StudyName,
     annotators: Annotated[int, typer.Option(help="How many of the jury.")] = 5,
@@ -234,7 +232,10 @@ def progress(
         rt = "" if row.median_rt_ms is None else f"  median {row.median_rt_ms:.0f} ms"
         marks = "  simulated" if row.simulated else ""
         told.append(f"{row.done:6d} votes by {row.name}{rt}{marks}")
-    rows = [{"votes": votes, "items": items} for votes, items in enumerate(now.coverage)]
+    rows = [
+        *({"table": "items", "votes": v, "items": n} for v, n in enumerate(now.coverage)),
+        *({"table": "annotators", **asdict(row)} for row in now.annotators),
+    ]
     show(rows, "\n".join(told), as_json)
 
 
@@ -252,11 +253,19 @@ def export(
     what: Annotated[
         What | None, typer.Option(help="Which table.  [default: the first the format has]")
     ] = None,
+    licence: Annotated[
+        str | None,
+        typer.Option(help="Of pictures and votes, as cc-by-4.0; the card of hf says it."),
+    ] = None,
     data_dir: DataDir = DATA,
     database: Database = None,
 ) -> None:
     with opened(database, data_dir) as store:
         data = exports.read_study(store, find_study(store, name).id, data_dir / "images")
+        if licence is not None:
+            if form != "hf":
+                raise AnnotationError("--licence is told on a card, which --format hf alone has.")
+            data = replace(data, licence=one_line(licence))
         if out == STDOUT:
             content, said = formats.content(data, form or "csv", what)
             typer.echo(content, nl=False)

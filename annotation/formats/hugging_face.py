@@ -18,12 +18,11 @@ import pandas as pd
 from annotation.formats.card import card
 from annotation.formats.pictures import with_images
 from annotation.formats.plain import records, write_jsonl
-from annotation.formats.study_data import StudyData
+from annotation.formats.study_data import UNKNOWN, StudyData
 from annotation.texts import counted
 
 NAMES = {"reconstruction": "file_name", "original": "original_file_name"}
 VOTE = ("annotator", "answer", "recognised", "rt_ms")  # of each vote in the column `votes`
-_LICENCE = "unknown"  # the hub's word; only who owns the pictures and votes can say another
 _SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 ABOUT = """
 One row a reconstruction in `train/metadata.jsonl`: `image` (`file_name`) is the reconstruction,
@@ -36,9 +35,13 @@ Read it with `datasets.load_dataset("imagefolder", data_dir=...)`.
 ## Licence
 
 The pictures keep the licence of their data set, and the votes are of whoever ran the study. The
-studio knows neither, so the front matter says `unknown`: put the right one there before you publish
-this folder.
+studio knows neither, so the front matter says {}
 """
+TOLD = "`{}`, as whoever exported it said."
+NOT_TOLD = (
+    "`unknown`: export again with `--licence`, as in `--licence cc-by-4.0`, before you publish\n"
+    "this folder."
+)
 
 
 def write_hugging_face(data: StudyData, folder: Path) -> str:
@@ -48,7 +51,8 @@ def write_hugging_face(data: StudyData, folder: Path) -> str:
     table = with_images(table, list(NAMES), folder / "train").rename(columns=NAMES)
     table = table.assign(votes=_votes_of(data, table["item"]))
     write_jsonl(table, folder / "train" / "metadata.jsonl")
-    text = f"{_front_matter(data)}\n{card(data, ABOUT)}"
+    licence = NOT_TOLD if data.licence == UNKNOWN else TOLD.format(data.licence)
+    text = f"{_front_matter(data)}\n{card(data, ABOUT.format(licence))}"
     (folder / "README.md").write_text(text, encoding="utf-8")
     return counted(len(table), "reconstruction")
 
@@ -71,7 +75,7 @@ def _front_matter(data: StudyData) -> str:
     simulated = data.study.spec.simulated
     facts = {
         "pretty_name": data.study.name,
-        "license": _LICENCE,
+        "license": data.licence,
         "task_categories": ["image-classification"],
         "annotations_creators": ["machine-generated" if simulated else "crowdsourced"],
         "size_categories": [_size(len(data.labels))],

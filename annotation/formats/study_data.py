@@ -19,6 +19,9 @@ STIMULUS_COLUMNS = (
 )
 
 
+UNKNOWN = "unknown"
+
+
 @dataclass(frozen=True, kw_only=True)
 class StudyData:
     """A study and its tables, all read in one transaction.
@@ -26,7 +29,8 @@ class StudyData:
     votes: one row a vote, whatever became of it. labels: one row a reconstruction.
     stimuli: one row an item of any kind, decoys too, with `STIMULUS_COLUMNS`; `candidates` is a
     list of class names, missing in the pair task. Images are absolute paths of PNG files.
-    lists: what the candidate lists tell whoever sees only them, in sentences.
+    lists: what the candidate lists tell whoever sees only them, in sentences. licence: of pictures
+    and votes, in the hub's words; "unknown" where nobody said.
     """
 
     study: Study
@@ -34,6 +38,7 @@ class StudyData:
     labels: pd.DataFrame
     stimuli: pd.DataFrame
     lists: tuple[str, ...] = ()
+    licence: str = UNKNOWN
 
     @property
     def counted(self) -> pd.DataFrame:

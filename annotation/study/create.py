@@ -1,5 +1,6 @@
 """Making a study: everything is read and checked before anything is written."""
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,7 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from annotation.tasks import KINDS
 from annotation.texts import flaw, flaw_of_class
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 MOST_PROBLEMS_SHOWN = 30
 
@@ -51,6 +53,15 @@ class Examination:
         counts = [f"{number:8d} {what}" for what, number in self.counts.items()]
         people = [self.people_needed] if self.plan else []
         return "\n".join([*counts, *people, *self.notes, *self.problems])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The report as a table: what each line is, its words, and the number of a count."""
+        people = [self.people_needed] if self.plan else []
+        lines = {"people": people, "note": self.notes, "problem": self.problems}
+        return [
+            *({"kind": "count", "text": what, "n": n} for what, n in self.counts.items()),
+            *({"kind": kind, "text": one, "n": None} for kind in lines for one in lines[kind]),
+        ]
 
     @property
     def people_needed(self) -> str:
@@ -88,7 +99,9 @@ def keep_study(store: Store, found: Examination, images: Path) -> Study:
         kept.keep(images, content)
     now = datetime.now(UTC)
     # Not where on this machine: who moves `images` must still find them.
-    return store.write(lambda tx: studies.add_study(tx, plan, Path(), now))
+    made = store.write(lambda tx: studies.add_study(tx, plan, Path(), now))
+    log.info("Study %s was made, of %d items.", made.id, made.n_items)
+    return made
 
 
 def examine(

@@ -4,6 +4,7 @@ Every route replies only after the commit. What asks for a password may have to 
 takes a thread; all others are plain functions run in one.
 """
 
+import logging
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -48,6 +49,7 @@ HOME = "/studio/"
 ADDRESS_FREE, ADDRESS_LONGEST, ADDRESS_CROWD = 20, 2.0, 20
 ADDRESS_KNOWN_SECONDS = 180 * 24 * 3600.0  # from the last time somebody signed in from it
 # Where one may be sent after signing in: pages behind it, on this server.
+log = logging.getLogger(__name__)
 _OWN = re.compile(r"/(studio|admin|account)([/?][\w/?=&%.+,:@~-]*)?", re.ASCII)
 _STATUS = {SignInError: 403, NotAllowedError: 403, NotFoundError: 404, ConflictError: 409}
 
@@ -137,6 +139,7 @@ class _Accounts:
                     session = await run_in_threadpool(sign_in)
         except (SignInError, TooManyError) as error:
             status = 429 if isinstance(error, TooManyError) else 403
+            log.warning("A sign-in was refused with %d.", status)  # whose is nobody's business
             return page("login.html", status, goes_to=goes_to, name=name, problem=str(error))
         await run_in_threadpool(self.tries.remember, name, address)
         return _signed_in(request, session, goes_to)

@@ -1,6 +1,7 @@
 """Which web server in front is believed when it says for whom it asks."""
 
 import argparse
+import logging
 import os
 from collections.abc import Sequence
 from ipaddress import ip_network
@@ -12,6 +13,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from annotation.web.root_path import ROOT_PATH, Below, root_path, rooted
 
+log = logging.getLogger(__name__)
 _HOST = b"x-forwarded-host"
 
 
@@ -102,6 +104,10 @@ def serve(app: ASGIApp, host: str, port: int, trusted: Sequence[str]) -> None:
             proxy_headers=False,
         )
     )
-    server.run()
+    log.info("The server starts at %s:%d.", host, port)
+    try:
+        server.run()
+    finally:
+        log.info("The server has stopped.")
     if not server.started:
         raise SystemExit(1)  # it has said why

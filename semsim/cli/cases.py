@@ -15,6 +15,7 @@ from semsim.reporting.canvas import DOUBLE, SINGLE, Drawn
 from semsim.reporting.cases import case_figure
 from semsim.reporting.export import check_picture, write_picture
 from semsim.reporting.writing import png_address
+from semsim.terminal import say
 
 
 @taking(request=requested)
@@ -42,7 +43,8 @@ def cases(
     write_picture(figure, out, "--out", dpi=150, width_mm=width)
     if rows is not None:
         write_json(rows, told(figure))
-    typer.echo(f"{figure.caption}\nWrote {out}")
+    typer.echo(figure.caption)
+    say(f"Wrote {out}")
 
 
 def told(figure: Drawn) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from semsim.federated.settings import FederatedOrder, FederatedSettings
 from semsim.federated.summary import cost_table, curve_table, leak_table, rows_of, training_words
 from semsim.jobs.folders import read_job
 from semsim.kept.whole import write_json
-from semsim.terminal import Json, TerminalBar, check_folder, show_told, told_errors
+from semsim.terminal import Json, TerminalBar, check_folder, say, show, show_told, told_errors
 
 _NONE = "none"
 
@@ -146,6 +146,7 @@ def serve(
         int | None, Option(help="Draws weights and masks; a secret one where none is given.")
     ] = None,
     patience: _Patience = 3600,
+    as_json: Json = False,
 ) -> None:
     """Train with clients on other machines; they type federated join."""
     from semsim.federated import flower, meeting  # with torch
@@ -169,7 +170,7 @@ def serve(
                 secret=secrets.randbits(63) if secret_seed is None else secret_seed,
                 patience=patience,
                 report=bar,
-                say=typer.echo,
+                say=say,
             ),
             address,
             certificates,
@@ -178,7 +179,8 @@ def serve(
     (out / "model.safetensors").write_bytes(meeting.weights(trained.model))
     curve = [asdict(point) for point in trained.curve]
     write_json(out / "training.json", {"settings": asdict(settings), "curve": curve})
-    typer.echo(curve_table({"curves": {settings.scheme: curve}}))
+    ended = {"curves": {settings.scheme: curve}}
+    show([{"scheme": settings.scheme, **one} for one in curve], curve_table(ended), as_json)
 
 
 @app.command()

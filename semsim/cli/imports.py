@@ -21,7 +21,7 @@ from semsim.importers.image_sets import slug
 from semsim.importers.import_folder import Places, carry_out, places_of
 from semsim.importers.recognise import Recognise
 from semsim.judges.shelf import check_classes, classes_of, find_judge
-from semsim.terminal import DATA, Json, TerminalBar, say, show_told, told_errors
+from semsim.terminal import DATA, Json, TerminalBar, say, show, show_told, told_errors
 from semsim.weights import CHECKPOINTS
 
 app = typer.Typer(
@@ -53,23 +53,21 @@ def _planned(
     return plan
 
 
-def _carried_out(
-    plan: ImportPlan, places: Places, judge: Path | None, tell: Callable[[str], None]
-) -> None:
+def _carried_out(plan: ImportPlan, places: Places, judge: Path | None) -> None:
     with TerminalBar(unit="step") as bar:
         folders = carry_out(plan, places, bar)
-    tell("\n".join(f"Wrote {folder}" for folder in folders))
+    say("\n".join(f"Wrote {folder}" for folder in folders))
     if judge is None:
         return
     if not plan.found.sets:
-        tell("No pictures, nothing was judged.")
+        say("No pictures, nothing was judged.")
         return
     from semsim.judges.apply import apply_judge  # torch, which takes seconds
 
     with TerminalBar(judge.stem) as bar:
         sets = [places.sets / found.folder for found in plan.found.sets]
         judged = apply_judge(judge, sets, report=bar)
-    tell("\n".join(one.said for one in judged))
+    say("\n".join(one.said for one in judged))
 
 
 def _judge_of(name: str, checkpoints: Path, plan: ImportPlan) -> Path | None:
@@ -110,16 +108,15 @@ def _command(kind: str, importer: Importer | Recognise) -> Callable[..., None]:
         **settings: Any,
     ) -> None:
         given = {key: value for key, value in settings.items() if value is not None}
-        tell = say if as_json else typer.echo
         with told_errors():
             called = _checked(slug(source.resolve().stem) if name is None else name)
             plan = _planned(kind, source, called, given, as_json)
             reader = _judge_of(judge, checkpoints, plan)
             if dry_run:
-                tell("Dry run: nothing was written.")
+                say("Dry run: nothing was written.")
             else:
                 yes or typer.confirm("Keep this?", abort=True, err=as_json)
-                _carried_out(plan, places_of(called, data_dir, out), reader, tell)
+                _carried_out(plan, places_of(called, data_dir, out), reader)
         raise typer.Exit(0 if plan.complete else 1)
 
     common = [
@@ -168,11 +165,13 @@ def own(
         str, typer.Option(help="Metrics and their columns, as name=column:lower or :higher.")
     ],
     data_dir: _DataDir = DATA,
+    as_json: Json = False,
 ) -> None:
     """Keep scores of metrics of your own for a study; compare and report show them as foreign."""
     with told_errors():
         kept = keep_own(data_dir, [study], read_own(file, columns_in(scores)))
-    typer.echo("\n".join(f"{one.metric}: {one.n:,} scores, {one.leaks} leaks more" for one in kept))
+    told = (f"{one.metric}: {one.n:,} scores, {one.leaks} leaks more" for one in kept)
+    show([vars(one) for one in kept], "\n".join(told), as_json)
 
 
 app.command(AUTO, help=Recognise.__doc__)(_command(AUTO, Recognise()))

@@ -221,7 +221,8 @@ def pretrain_command(
         facts = {"dataset": source.name, "of": dict(source.settings), **tested}
         save_start(model, out, asked, facts)
         kept.unlink(missing_ok=True)
-        typer.echo(f"Wrote {out}. Of the test images it names {words_of_test(tested)}.")
+        say(f"Wrote {out}")
+        typer.echo(f"Of the test images it names {words_of_test(tested)}.")
         if tested["at_chance"]:
             typer.echo("It has learned nothing to start from: try another lr, or more epochs.")
 
@@ -328,7 +329,7 @@ def judged_text(outcome: dict[str, Any]) -> str:
         *([f"Stopped after epoch {outcome['epochs']}: {stopped}"] if stopped else []),
         *(_judged_lines(outcome) if "held_out" in outcome else []),
         *(f"Warning: {warning}" for warning in outcome["warnings"]),
-        f"Wrote {checkpoint}",
+        f"Checkpoint: {checkpoint}",
     ]
     card = card_paths(checkpoint)[0]
     return "\n".join(lines) + (f" and {card.name}" if card.exists() else "")

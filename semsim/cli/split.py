@@ -158,16 +158,16 @@ def study_command(
     )
     outcome = do(queue_split(plan, place, workers), as_json=as_json)
     if outcome is not None:
-        _draw(outcome, place.data / "split", plan.name, say if as_json else typer.echo)
+        _draw(outcome, place.data / "split", plan.name)
 
 
-def _draw(outcome: dict[str, Any], folder: Path, name: str, tell: Callable[[str], None]) -> None:
+def _draw(outcome: dict[str, Any], folder: Path, name: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for attack, figure in cut_figures(outcome).items():
         path = folder / f"{name}-{attack}.png"
         path.write_bytes(png(figure))
         path.with_suffix(".svg").write_text(svg(figure, live=False), encoding="utf-8")
-        tell(f"Wrote {path}")
+        say(f"Wrote {path}")
 
 
 def outcome_text(outcome: dict[str, Any]) -> str:

@@ -54,6 +54,16 @@ class Compared:
     """How well each metric agrees with people, and where the numbers come from.
 
     As text it is what `python -m semsim compare` prints.
+
+    >>> import pandas as pd, semsim
+    >>> rows = [(m, i, who) for m in "abcd" for i in range(3) for who in ("Ann", "Bob")]
+    >>> votes = pd.DataFrame(rows, columns=["model", "image_id", "annotator"])
+    >>> votes = votes.assign(recognised=votes["image_id"] < votes["model"].map("dcba".index))
+    >>> scores = votes[["model", "image_id"]].drop_duplicates()
+    >>> scores = scores.assign(psnr=scores["model"].map({"a": 30.0, "b": 24, "c": 22, "d": 9}))
+    >>> found = semsim.compare(votes, scores)
+    >>> found.figures()[0].title != ""
+    True
     """
 
     analysis: Analysis

@@ -93,7 +93,7 @@ def do_packed(order: PackOrder, folder: Path, report: Report) -> dict[str, str]:
 
 def told(outcome: Mapping[str, str]) -> str:
     """What a terminal says at the end."""
-    return f"Wrote {outcome['file']}"
+    return outcome["file"]
 
 
 def _read(path: Path) -> pd.DataFrame | None:

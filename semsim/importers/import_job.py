@@ -129,7 +129,7 @@ def do_keep(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
 
 def kept_text(outcome: Mapping[str, Any]) -> str:
     """What a terminal says of a kept import."""
-    return "\n".join(f"Wrote {folder}" for folder in outcome["folders"])
+    return "\n".join(outcome["folders"])
 
 
 def look_text(outcome: Mapping[str, Any]) -> str:

@@ -117,6 +117,11 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
         """The SemSim in one file, `checkpoints/<name>.safetensors`, of this version or an older.
 
         Raises `WeightsError` where the file is missing, broken or of another kind.
+
+        >>> import semsim
+        >>> from pathlib import Path
+        >>> semsim.SemSim.from_checkpoint(Path("checkpoints/demo.safetensors")).name
+        'demo'
         """
         network, config = load_semsim(path), read_config(path)
         made = cls(
@@ -134,6 +139,13 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
         """Write one file that the command line and the pages know as `semsim:<stem of path>`.
 
         Raises `WeightsError` where nothing is known of where it comes from.
+
+        >>> import semsim, tempfile
+        >>> metric = semsim.SemSim.from_pretrained("checkpoints/demo")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     metric.save_checkpoint(f"{folder}/mine.safetensors")
+        ...     semsim.SemSim.from_pretrained(f"{folder}/mine").name
+        'mine'
         """
         if self.origin is None:
             raise WeightsError(

@@ -375,12 +375,12 @@ def _spawn(job: Job) -> None:
     flags = 0
     if sys.platform == "win32":
         flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
-    with open(job.folder / "log.txt", "ab") as log:
+    with open(job.folder / "log.txt", "ab") as printed:
         process = subprocess.Popen(
             command,
             cwd=checkout(),
             stdin=subprocess.DEVNULL,
-            stdout=log,
+            stdout=printed,
             stderr=subprocess.STDOUT,
             start_new_session=True,
             creationflags=flags,
@@ -388,7 +388,15 @@ def _spawn(job: Job) -> None:
     with contextlib.suppress(psutil.NoSuchProcess):  # gone already: the command wrote its own
         _write_owner(job.folder, process.pid)
     # Reaped when it ends, so that no zombie stays behind for as long as the server lives.
-    threading.Thread(target=process.wait, daemon=True, name=f"reap-{job.id}").start()
+    log.info("Job %s, %s, has begun.", job.id, job.kind)
+    threading.Thread(target=_reap, args=(job, process), daemon=True, name=f"reap-{job.id}").start()
+
+
+def _reap(job: Job, process: "subprocess.Popen[bytes]") -> None:
+    process.wait()
+    ended = state(job)
+    level = logging.INFO if ended in {JobState.DONE, JobState.STOPPED} else logging.WARNING
+    log.log(level, "Job %s, %s, has ended: %s.", job.id, job.kind, ended.value)
 
 
 def _claim(job: Job) -> None:

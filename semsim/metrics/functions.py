@@ -106,6 +106,11 @@ def ms_ssim(originals: Tensor, reconstructions: Tensor) -> Tensor:
     Returns (N,) float64 in [0, 1] on the device of the originals, without a gradient. Raises
     `DataError` for other images, `WeightsError` where pytorch-msssim is not installed.
     Wang, Simoncelli and Bovik 2003, "Multi-scale structural similarity", equation 7.
+
+    >>> import torch
+    >>> images = torch.rand(1, 3, 161, 161)
+    >>> round(ms_ssim(images, images).item(), 6)
+    1.0
     """
     return _judged(multi_scale.MsSsim(), originals, reconstructions, CHECKPOINTS)
 
@@ -125,6 +130,13 @@ def lpips(
     without a gradient. Raises `DataError` for other images, `WeightsError` without the weights.
     Zhang, Isola, Efros, Shechtman and Wang 2018, "The unreasonable effectiveness of deep features
     as a perceptual metric", equation 1.
+
+    The example needs the weights, `python -m semsim weights --download`, so it is not run:
+
+    >>> import torch
+    >>> images = torch.rand(2, 3, 32, 32)
+    >>> lpips(images, images)  # doctest: +SKIP
+    tensor([0., 0.], dtype=torch.float64)
     """
     return _judged(Lpips(net=net), originals, reconstructions, checkpoints)
 
@@ -139,6 +151,13 @@ def fid(
     biased where N is small. Raises `DataError` for other images, `WeightsError` without weights.
     Heusel, Ramsauer, Unterthiner, Nessler and Hochreiter 2017, "GANs trained by a two time-scale
     update rule", equation 6.
+
+    The example needs weights, as `lpips` does, so it is not run:
+
+    >>> import torch
+    >>> images = torch.rand(8, 3, 32, 32)
+    >>> fid(images, images).shape  # doctest: +SKIP
+    torch.Size([1])
     """
     return _judged(Fid(), originals, reconstructions, checkpoints)
 
@@ -152,6 +171,13 @@ def kid(
     Returns (1,) float64 on the device of the originals, without a gradient; it can be negative,
     being unbiased. Raises `DataError` for other images, `WeightsError` without weights.
     Bińkowski, Sutherland, Arbel and Gretton 2018, "Demystifying MMD GANs", section 4.
+
+    The example needs weights, as `lpips` does, so it is not run:
+
+    >>> import torch
+    >>> images = torch.rand(8, 3, 32, 32)
+    >>> kid(images, images).shape  # doctest: +SKIP
+    torch.Size([1])
     """
     return _judged(Kid(), originals, reconstructions, checkpoints)
 

@@ -31,7 +31,7 @@ from semsim.reproduce.copa_tables import (
     varied,
 )
 from semsim.targets.cnn3 import VARIANTS
-from semsim.terminal import DATA, TerminalBar, told_errors
+from semsim.terminal import DATA, Json, TerminalBar, rows_of, say, show_told, told_errors
 from semsim.types import LabelledImages
 
 FIGURES = {"tanh": 1, "leaky-relu": 2}  # activation → the paper's figure
@@ -53,6 +53,7 @@ def reproduce_copa(
     out: Annotated[Path, typer.Option(help="Folder for tables and figures.")] = (
         DATA / "reproduce/copa"
     ),
+    as_json: Json = False,
 ) -> None:
     """Print Tables 1 and 2 of the COPA paper beside our numbers; write both and the figures.
 
@@ -66,14 +67,17 @@ def reproduce_copa(
         out.mkdir(parents=True, exist_ok=True)
         first = table_1()
         first.to_csv(out / "table1.csv", index=False)
-        typer.echo(f"Table 1: c(M) in closed form\n{text_1(first)}\n")
+        one = rows_of(first, table=1)
+        (say if as_json else typer.echo)(f"Table 1: c(M) in closed form\n{text_1(first)}\n")
         with TerminalBar(unit="image") as bar:
             rows = kept_rows(attacked, numbers, kinds, range(seeds), out / "pieces", bar, workers)
         rows.to_parquet(out / "rows.parquet", index=False)
         second = table_2(rows)
         second.to_csv(out / "table2.csv", index=False)
         where = "built-in pictures" if images is None else attacked.dataset
-        typer.echo(
+        two = rows_of(second, table=2)
+        show_told(
+            [*one, *two],
             f"Table 2: {count} images of {where}, {seeds} networks each; mean ± standard "
             f"deviation\n{text_2(second)}\n\nThe paper's PSNR is 20·log10(255) = 48.13 dB above "
             "that of images in [0, 1]. A method that does not beat grey has found nothing. "
@@ -81,11 +85,12 @@ def reproduce_copa(
             "clamped image's gradient from the leaked one, to be compared with grey's. Where a "
             "layer hides nothing, COPA solves it as R-GAP does; so both are the same on variants 3 "
             "and 4, where the paper's differ. 'as rgap': COPA's own end explained the gradient "
-            "worse than R-GAP's image, so that was taken."
+            "worse than R-GAP's image, so that was taken.",
+            as_json,
         )
         for kind in kinds:
-            typer.echo(f"Wrote {write_figure(attacked, numbers, kind, out)}")
-    typer.echo(f"Wrote {out / 'table1.csv'}, {out / 'table2.csv'}, {out / 'rows.parquet'}")
+            say(f"Wrote {write_figure(attacked, numbers, kind, out)}")
+    say(f"Wrote {out / 'table1.csv'}, {out / 'table2.csv'}, {out / 'rows.parquet'}")
 
 
 def pictures_of(folder: Path | None) -> LabelledImages:

@@ -15,7 +15,7 @@ from semsim.split.plan import PRESETS, SplitPlace, SplitPlan, make_dataset
 from semsim.split.run import run_split
 from semsim.split.split_job import queue_split
 from semsim.split.summary import choices, cost_text, spread_text, summary, verdict
-from semsim.terminal import DATA, told_errors
+from semsim.terminal import DATA, Json, show_told, told_errors
 from semsim.weights import CHECKPOINTS
 
 
@@ -68,6 +68,7 @@ def reproduce_ensembler(
     data_dir: Annotated[Path, typer.Option(help="Data folder.")] = DATA,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     workers: Annotated[int, typer.Option(min=1, help="Processes that train and attack.")] = 1,
+    as_json: Json = False,
 ) -> None:
     """Ensembler, Table 1: every defence under the paper's attack and under an aligned one."""
     with told_errors():
@@ -79,7 +80,8 @@ def reproduce_ensembler(
         job = queue_split(plan, place, workers)
         outcome = carry_out(job, lambda report: run_split(plan, place, report, workers))
     if outcome is not None:
-        typer.echo(report_text(outcome))
+        rows = table_rows(pd.DataFrame(outcome["rows"])) if as_json else []
+        show_told(rows, report_text(outcome), as_json)
 
 
 def report_text(outcome: Mapping[str, Any]) -> str:
@@ -101,6 +103,32 @@ def report_text(outcome: Mapping[str, Any]) -> str:
         *[cost_text(cost) for cost in outcome["costs"]],
     ]
     return "\n".join(lines)
+
+
+def table_rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of `table_lines`: the paper's cells, ours, and ours under the aligned attack.
+
+    rows: columns `semsim.split.summary.COLUMNS`.
+    """
+    table = summary(rows)
+    named: list[tuple[str, dict[str, float] | None, tuple[str, str, str]]] = [
+        (
+            cell.row,
+            {"change": cell.change, "ssim": cell.ssim, "psnr": cell.psnr},
+            (cell.defence, cell.attack, cell.choice),
+        )
+        for cell in TABLE_1
+    ]
+    named += [(row, None, (defence, attack, choice)) for row, defence, attack, choice in _OURS]
+    return [
+        {
+            "row": row,
+            "paper": paper,
+            "here": _found(table, key),
+            "aligned": _found(table, (key[0], f"{key[1]}-aligned", key[2])),
+        }
+        for row, paper, key in named
+    ]
 
 
 def table_lines(rows: pd.DataFrame, cells: Sequence[Cell]) -> list[str]:

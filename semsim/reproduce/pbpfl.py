@@ -40,7 +40,7 @@ from semsim.reproduce.pbpfl_tables import (
     squared_error_text,
     traffic_text,
 )
-from semsim.terminal import TerminalBar, told_errors
+from semsim.terminal import Json, TerminalBar, show_told, told_errors
 
 CLIENTS = (1, 5, 10)
 BATCH = 32  # of each client, as in the paper
@@ -127,6 +127,7 @@ def reproduce_pbpfl(
         str, typer.Option(help="Retina images: table:path=train.csv,target=diagnosis,images=DIR.")
     ] = "",
     ldc: Annotated[str, typer.Option(help="Skin images in class folders: folder:root=DIR.")] = "",
+    as_json: Json = False,
 ) -> None:
     """Train FedAvg and PBPFL side by side, count their costs, and attack what leaks."""
     if preset not in PRESETS:
@@ -134,8 +135,10 @@ def reproduce_pbpfl(
     with told_errors(), TerminalBar(unit="step") as bar:
         own = own_table_text(table, target) if table or target else ""
         chosen = with_own(PRESETS[preset], own, abd, ldc)
-        text = reproduced(chosen, out.resolve() / preset, bar, workers)
-    typer.echo(text)
+        folder = out.resolve() / preset
+        text = reproduced(chosen, folder, bar, workers)
+        rows = table_rows(chosen, folder) if as_json else []
+    show_told(rows, text, as_json)
 
 
 def with_own(chosen: Preset, table: str = "", valued: str = "", images: str = "") -> Preset:
@@ -175,6 +178,31 @@ def reproduced(chosen: Preset, out: Path, report: Report = silent, workers: int 
     text = "\n\n".join(part for part in parts if part)
     (out / "tables.txt").write_text(text + "\n", encoding="utf-8")
     return text
+
+
+def table_rows(chosen: Preset, out: Path) -> list[dict[str, Any]]:
+    """The rows of all tables that `reproduced` has left in `out`; of 2 and 4, one a training."""
+    trained = (
+        (2, chosen.table, regression(chosen, out)),
+        (2, chosen.valued, valued_images(chosen, out)),
+        (4, chosen.images, classification(chosen, out)),
+    )
+    rows: list[dict[str, Any]] = [
+        {"table": number, "data": data, **asdict(cell)}
+        for number, data, made in trained
+        for cell in _cells(made)
+    ]
+    known = jobs.read_json(out / "costs.json")
+    rows += [
+        {"table": number, "scheme": scheme, **known[scheme][what]}
+        for number, what in ((5, "seconds"), (6, "traffic"))
+        for scheme in ("FedAvg", "PBPFL")
+    ]
+    return rows + [
+        {"table": "leak", "network": one["network"], "round": one["round"], **score}
+        for one in jobs.read_json(out / "leak.json")["found"]
+        for score in one["scores"]
+    ]
 
 
 def regression(chosen: Preset, out: Path) -> list[Piece]:

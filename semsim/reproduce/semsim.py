@@ -18,14 +18,14 @@ from semsim.grid.machines import connect
 from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.leave_out import read_materials
 from semsim.registry import read_plugin
-from semsim.reproduce.semsim_cost import cost_text, plan_text
+from semsim.reproduce.semsim_cost import costs_of, plan_rows, plan_text, shares_text
 from semsim.reproduce.semsim_results import results
 from semsim.reproduce.semsim_scales import Part, Scale, scale_of
 from semsim.reproduce.semsim_studies import LABELS, next_steps, write_studies
 from semsim.reproduce.semsim_tables import OURS
 from semsim.reproduce.simulated_votes import data_set_jury, simulated_votes
 from semsim.sets.reader import read_set
-from semsim.terminal import DATA, TerminalBar, told_errors
+from semsim.terminal import DATA, Json, TerminalBar, say, show_told, told_errors
 from semsim.weights import CHECKPOINTS
 
 SIMULATED = "simulated"
@@ -57,6 +57,7 @@ def reproduce_semsim(
     out: Annotated[Path, typer.Option(help="Folder for studies, tables and figures.")] = (
         DATA / "reproduce/semsim"
     ),
+    as_json: Json = False,
 ) -> None:
     """Reconstructions of 14 targets on each data set, studies of them, and what votes on them say.
 
@@ -67,16 +68,19 @@ def reproduce_semsim(
         asked, given = scale_of(preset, images), list(votes or ())
         folder = out / asked.name
         folder.mkdir(parents=True, exist_ok=True)
-        typer.echo(plan_text(asked))
+        planned = plan_rows(asked)
+        (say if as_json else typer.echo)(plan_text(asked))
         if plan:
             with TerminalBar("Measuring") as bar:
-                typer.echo(cost_text(asked, folder / "cost", bar))
+                shares, disk = costs_of(asked, folder / "cost", bar)
+            show_told([*planned, *map(vars, shares)], shares_text(shares, disk), as_json)
             return
         check_votes(given)
         sets = reconstructions(asked, data_dir, workers=workers, scheduler=scheduler, device=device)
         studies = write_studies(asked, sets, folder / "studies")
         if not given:
-            typer.echo(next_steps(asked, studies, folder, data_dir))
+            said = next_steps(asked, studies, folder, data_dir)
+            show_told(planned, said, as_json)
             return
         if given == [SIMULATED]:
             given = [str(one) for one in dry_run(asked, sets, folder, workers)]
@@ -87,9 +91,9 @@ def reproduce_semsim(
             metrics=tuple(OURS.values()),
         )
         with TerminalBar("Judging") as bar:
-            typer.echo(
-                results(asked, material_of([Path(one) for one in given]), place, folder, bar)
-            )
+            found = results(asked, material_of([Path(one) for one in given]), place, folder, bar)
+        show_told(found.rows, found.text, as_json)
+        say(f"Wrote {folder / 'tables.csv'} and {found.n_figures} figures.")
 
 
 def check_votes(given: Sequence[str]) -> None:
@@ -158,7 +162,7 @@ def with_pictures(sets: Sequence[Path], name: str) -> list[Path]:
     """
     found = {one: not read_set(one).pairs.empty for one in sets}
     for one in (folder.name for folder, there in found.items() if not there):
-        typer.echo(f"{name}: the attack on {one} failed on every image; it is in no study.")
+        say(f"{name}: the attack on {one} failed on every image; it is in no study.")
     if not any(found.values()):
         raise DataError(f"Every attack of {name} failed, so there is nothing to ask people about.")
     return [one for one, there in found.items() if there]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -28,19 +29,28 @@ class Share:
     seconds: float
 
 
-def plan_text(scale: Scale) -> str:
-    """What is computed at a scale, a line a study, and what of the paper is not among it."""
-    rows = []
+def plan_rows(scale: Scale) -> list[dict[str, Any]]:
+    """What is computed at a scale, a row a study."""
+    rows: list[dict[str, Any]] = []
     for part in scale.parts:
         asked = part.campaign
         targets = len(asked.architectures) * len(asked.strategies)
         images = targets * asked.images
-        rows.append(
-            [
-                *(f"{part.table}: {part.row}", asked.datasets[0], part.task, asked.attacks[0]),
-                *(str(targets), f"{images:,}", f"{VOTES_PER_IMAGE * images:,}"),
-            ]
-        )
+        facts = {"table": part.table, "row": part.row, "data": asked.datasets[0], "task": part.task}
+        counts = {"targets": targets, "images": images, "votes": VOTES_PER_IMAGE * images}
+        rows.append({**facts, "attack": asked.attacks[0], **counts})
+    return rows
+
+
+def plan_text(scale: Scale) -> str:
+    """What is computed at a scale, a line a study, and what of the paper is not among it."""
+    rows = [
+        [
+            *(f"{row['table']}: {row['row']}", row["data"], row["task"], row["attack"]),
+            *(str(row["targets"]), f"{row['images']:,}", f"{row['votes']:,}"),
+        ]
+        for row in plan_rows(scale)
+    ]
     head = ["table: row", "data", "people are asked", "attack", "targets", "images", "votes"]
     distinct = {
         (part.campaign.datasets, network, strategy)
@@ -54,13 +64,14 @@ def plan_text(scale: Scale) -> str:
     return "\n".join(lines)
 
 
-def cost_text(scale: Scale, folder: Path, report: Report = silent) -> str:
-    """Core-days of a scale and where they go, from a probe on noise of the data sets' sizes.
+def costs_of(scale: Scale, folder: Path, report: Report = silent) -> tuple[list[Share], int]:
+    """Where the time of a scale goes and bytes of disk, probed on noise of the data sets' sizes.
 
     folder: keeps what was measured, so that a second time takes none. No data set is needed.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    shares, disk = [], 0
+    shares: list[Share] = []
+    disk = 0
     for number, part in enumerate(scale.parts):
         report(Progress(number, len(scale.parts), f"probing {part.row}"))
         if part.vertical:
@@ -70,7 +81,7 @@ def cost_text(scale: Scale, folder: Path, report: Report = silent) -> str:
         shares += shares_of(part, plan, estimate)
         disk += cost_of(plan, estimate).disk
     report(Progress(len(scale.parts), len(scale.parts), "probed"))
-    return shares_text(shares, disk)
+    return shares, disk
 
 
 def _loading(part: Part) -> Load:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -23,15 +23,23 @@ from semsim.reporting.study_figure import study_figure
 from semsim.reproduce.semsim_paper import SAID
 from semsim.reproduce.semsim_scales import Part, Scale
 from semsim.reproduce.semsim_tables import analysis_of, cells, study_frame, table_text
-from semsim.terminal import text_table
+from semsim.terminal import rows_of, text_table
 
 _FIGURE_3, _FIGURE_5, _FIGURE_6 = "figure3", "figure5", "figure6"
 
 
+class Results(NamedTuple):
+    """Tables 1 and 2 and the figures' own, as text and as rows; `n_figures` were written."""
+
+    text: str
+    rows: list[dict[str, Any]]
+    n_figures: int
+
+
 def results(
     scale: Scale, material: Material, place: Workplace, folder: Path, report: Report = silent
-) -> str:
-    """Tables 1 and 2 as text, and what was written below `folder`.
+) -> Results:
+    """Tables 1 and 2, tables.csv and the figures, which are written below `folder`.
 
     material: of all studies together. Raises `DataError` where it is of no study of `scale`.
     """
@@ -48,7 +56,8 @@ def results(
     said = [table_text(number, table) for number in (1, 2) if (table["table"] == number).any()]
     first = scale.parts[0].name
     drawn = _figures(analyses[first]) if first in analyses else {}
-    lines = []
+    lines: list[str] = []
+    rows = rows_of(table)
     for what, values in scale.figures:
         try:
             found = _varied(scale, what, values, studies, place, folder, report)
@@ -57,11 +66,10 @@ def results(
             continue
         drawn[f"figure{STUDIES[what].figure}"] = _of_study(what, found)
         lines.append(_study_text(what, found))
+        rows += rows_of(study_frame(found["rows"]), figure=STUDIES[what].figure)
     simulated = any(one.evidence.simulated for one in analyses.values())
     written = _write(drawn, folder / "figures", simulated)
-    return "\n\n".join(
-        [*said, *lines, f"Wrote {folder / 'tables.csv'} and {len(written)} figures."]
-    )
+    return Results("\n\n".join([*said, *lines]), rows, len(written))
 
 
 def of_part(material: Material, part: Part) -> Material:

@@ -1,8 +1,11 @@
 """What every command of both halves keeps to: errors, folders, endings."""
 
+import ast
+import inspect
 import subprocess
 import sys
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 
 import pytest
 from made_campaign import SYMBOLS
@@ -88,6 +91,101 @@ def test_a_command_explains_itself_in_two_ways_and_can_be_told_how_loud_to_be(ca
     assert short.output == long.output
     options = {name for one in COMMANDS[call].params for name in one.opts}
     assert options >= {"-v", "--verbose", "-q", "--quiet"}
+
+
+# What prints a sentence, a path or the file that it makes, and no table. All others take --json.
+SENTENCES = {
+    *[("annotation", "accounts", name) for name in ("add", "disable", "enable", "reset")],
+    *[("annotation", "annotators", name) for name in ("erase", "include", "let-in", "link")],
+    *[("annotation", "annotators", name) for name in ("pause", "resume")],
+    *[("annotation", name) for name in ("amend", "backup", "export", "labels", "restore")],
+    *[("annotation", name) for name in ("simulate", "texts")],
+    *[("semsim", "campaign", name) for name in ("run", "vertical")],
+    *[("semsim", "federated", name) for name in ("certificates", "join")],
+    *[("semsim", "judge", name) for name in ("apply", "train")],
+    *[("semsim", "demo", name) for name in ("build", "jury")],
+    *[("semsim", "learn", name) for name in ("carry-out", "pretrain", "promote")],
+    ("semsim", "datasets", "get"),
+    *[("semsim", name) for name in ("cases", "report")],
+}
+
+
+def names_in(code):
+    """What a function names, also in functions that it makes."""
+    inner = [one for one in code.co_consts if isinstance(one, CodeType)]
+    return {*code.co_names, *(name for one in inner for name in names_in(one))}
+
+
+def calls_of(function):
+    """The functions of ours that a function names, by their own module's names."""
+    named, found = names_in(function.__code__), function.__globals__
+    reach = [found[name] for name in named if name in found]
+    modules = [one for one in reach if isinstance(one, ModuleType)]
+    for module in [one for one in modules if one.__name__.partition(".")[0] in APPS]:
+        reach += [getattr(module, name) for name in named if hasattr(module, name)]
+    return {
+        inspect.unwrap(one)
+        for one in reach
+        if isinstance(one, FunctionType) and one.__module__.partition(".")[0] in APPS
+    }
+
+
+def draws_a_table(function):
+    """Whether `text_table` is called below a function, or `show` in it."""
+    waiting, seen = [function], set()
+    while waiting:
+        one = waiting.pop()
+        if one not in seen:
+            seen.add(one)
+            waiting += calls_of(one)
+    told = {one.__name__ for one in calls_of(function)}
+    return "text_table" in {one.__name__ for one in seen} or bool(told & {"show", "show_told"})
+
+
+@pytest.mark.parametrize("call", CALLS, ids=" ".join)
+def test_what_prints_a_table_prints_it_as_json_too(call):
+    command = COMMANDS[call]
+    has = "--json" in {name for one in command.params for name in one.opts}
+    assert has == (call not in SENTENCES)
+    if not has:
+        assert not draws_a_table(inspect.unwrap(command.callback))
+
+
+def test_tables_are_seen_where_they_are_drawn():
+    found = {call for call in CALLS if draws_a_table(inspect.unwrap(COMMANDS[call].callback))}
+    assert found >= {
+        *[("semsim", "reproduce", name) for name in ("copa", "ensembler", "pbpfl", "semsim")],
+        *[("semsim", "federated", "serve"), ("semsim", "import", "scores")],
+        *[("annotation", "create"), ("annotation", "annotators", "exclude")],
+    }
+
+
+def test_every_sentence_is_of_a_command():
+    assert {*CALLS} >= SENTENCES
+
+
+TALK = ("Wrote ", "Dry run", "No pictures")
+
+
+@pytest.mark.parametrize("half", sorted(APPS))
+def test_talk_is_said_on_standard_error(half):
+    """Standard output has results alone: what was written, and that nothing was, is said."""
+    for path in sorted((ROOT / half).rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        said = {
+            one
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "say"
+            for one in ast.walk(node)
+        }
+        talk = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and node.value.lstrip().startswith(TALK)
+        ]
+        assert [ast.unparse(one) for one in talk if one not in said] == [], path
 
 
 # What makes something where there was nothing; everything else needs what is there.

@@ -173,12 +173,16 @@ def test_ctrl_c_at_a_question_is_no_other_than_elsewhere(tmp_path, monkeypatch):
 
 
 def test_ctrl_c_ends_the_studio_with_a_sentence(tmp_path):
-    studio = Studio(tmp_path, tmp_path / "checkpoints")
+    kept = tmp_path / "kept.log"
+    studio = Studio(tmp_path, tmp_path / "checkpoints", "--log-file", str(kept))
     studio.start()
     assert studio.interrupt() == 130
     told = (tmp_path / "server.log").read_text()
     assert told.endswith("\nStopped by Ctrl-C.\n")
     assert "Traceback" not in told
+    first, *_, last = [line.split(" ", 2)[2] for line in kept.read_text().splitlines()]
+    assert first == f"INFO annotation.web.proxies: The server starts at 127.0.0.1:{studio.port}."
+    assert last == "INFO annotation.web.proxies: The server has stopped."
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The command group `annotators`, in process."""
 
+import json
+
 import pytest
 
 
@@ -16,6 +18,17 @@ def test_a_dry_run_only_tells(run):
     assert "4 items would no longer have all votes" in told
     assert "Dry run: nothing was changed." in told
     assert "Simulated 1  active simulated  4 votes" in run("annotators", "demo").output
+
+
+def test_what_excluding_would_change_is_printed_as_json_too(run):
+    asked = ("annotators", "exclude", "demo", "Simulated 1", "--json")
+    tried = run(*asked, "--dry-run")
+    assert tried.stderr == "Dry run: nothing was changed.\n"
+    (effect,) = json.loads(tried.stdout)
+    assert (effect["annotator"], effect["n_votes"], effect["n_short"]) == ("Simulated 1", 4, 4)
+    assert {"model", "before", "after"} <= set(effect["models"][0])
+    done = run(*asked)
+    assert (json.loads(done.stdout), done.stderr) == ([effect], "Simulated 1 is excluded\n")
 
 
 def test_out_and_in_again(run):

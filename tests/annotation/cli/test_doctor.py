@@ -1,5 +1,6 @@
 """What `python app.py doctor` finds, and that it makes nothing."""
 
+import itertools
 import json
 import socket
 import sqlite3
@@ -15,6 +16,16 @@ from annotation.cli import doctor
 from annotation.cli.console import ServerParser
 from annotation.store import Store
 from annotation.web import proxies
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_what_is_missing_is_installed_as_the_rest_was(monkeypatch, tmp_path, installed):
+    monkeypatch.setattr(doctor, "PACKAGES", ("no-such-distribution",))
+    monkeypatch.setattr(doctor, "checkout", lambda: None if installed else tmp_path)
+    options = ServerParser("", "1").parse_args(["doctor"])
+    _, row = itertools.islice(doctor.checks(options), 2)
+    told = '"semsim-studio[studio]"' if installed else f"-r {tmp_path / 'requirements.txt'}"
+    assert (row.state, row.advice) == ("stops", f"pip install {told}")
 
 
 @pytest.fixture

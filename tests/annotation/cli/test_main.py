@@ -27,7 +27,13 @@ def test_from_sets_to_tables(run, folder, tmp_path):
     assert "4 of 4 items have 3 votes" in shown
     assert "4 votes by Simulated 1  simulated" in shown
     counted = json.loads(run("progress", "demo", "--json").stdout)
-    assert counted[-1] == {"votes": 3, "items": 4}
+    items, people = counted[:4], counted[4:]
+    assert items[-1] == {"table": "items", "votes": 3, "items": 4}
+    assert {row["table"] for row in people} == {"annotators"}
+    assert [(row["name"], row["done"]) for row in people] == [
+        (f"Simulated {number}", 4) for number in (1, 2, 3)
+    ]
+    assert all(row["simulated"] for row in people)
     (first,) = json.loads(run("protocol", "demo", "--json").stdout)
     assert (first["version"], first["changes"]) == (1, {})
     assert run("export", "demo", "--out", tmp_path / "votes.csv").exit_code == 0
@@ -121,6 +127,16 @@ def test_every_format_is_listed_and_written(run, folder, tmp_path):
     assert (wrong.exit_code, "hf holds labels" in wrong.output) == (2, True)
 
 
+def test_a_licence_goes_on_the_card_and_nowhere_else(run, folder, tmp_path):
+    run("create", "demo", "--set", folder, "--simulated", "--votes-per-item", "1")
+    asked = ("export", "demo", "--licence", "cc-by-4.0", "--out")
+    assert run(*asked, tmp_path / "hf", "--format", "hf").exit_code == 0
+    assert '\nlicense: "cc-by-4.0"\n' in (tmp_path / "hf/README.md").read_text()
+    refused = run(*asked, tmp_path / "votes.csv")
+    assert (refused.exit_code, "--format hf" in refused.stderr) == (2, True)
+    assert not (tmp_path / "votes.csv").exists()
+
+
 def test_a_dry_run_reports_and_writes_nothing(run, folder, tmp_path):
     rows = pd.read_parquet(folder / "manifest.parquet")
     rows = rows.assign(model="a", dataset="symbols", attack="invgrad")
@@ -132,8 +148,13 @@ def test_a_dry_run_reports_and_writes_nothing(run, folder, tmp_path):
     assert "4 items\n" in good.output
     assert "nothing was written" in good.output
     assert set(tmp_path.rglob("*")) == there
-    made = run("create", "demo", "--manifest", folder / "manifest.csv")
-    assert (made.exit_code, "4 items" in made.output) == (0, True)
+    told = run("create", "demo", "--manifest", folder / "manifest.csv", "--dry-run", "--json")
+    assert told.stderr == "Dry run: nothing was written.\n"
+    counts = {row["text"]: row["n"] for row in json.loads(told.stdout) if row["kind"] == "count"}
+    assert (counts["reconstructions"], counts["items"]) == (4, 4)
+    made = run("create", "demo", "--manifest", folder / "manifest.csv", "--json")
+    (study,) = json.loads(made.stdout)
+    assert (made.exit_code, study["items"], study["decoys"]) == (0, 4, 0)
     (folder / "originals/image-002.png").unlink()
     bad = run("create", "again", "--manifest", folder / "manifest.csv", "--dry-run")
     assert bad.exit_code == 1

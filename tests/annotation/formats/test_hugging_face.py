@@ -62,6 +62,14 @@ def test_the_card_starts_with_front_matter(make_study, answer, out):
     assert "simulated" not in front["tags"]
 
 
+def test_the_card_says_the_licence_that_was_given(data, out):
+    write_hugging_face(replace(data, licence="cc-by-4.0"), out)
+    assert front_matter(out)[0]["license"] == "cc-by-4.0"
+    text = (out / "README.md").read_text()
+    assert "the front matter says `cc-by-4.0`" in text
+    assert "--licence" not in text
+
+
 def front_matter(folder):
     """What the card says before its text, and the first line after it."""
     _, front, text = (folder / "README.md").read_text().split("---\n", 2)

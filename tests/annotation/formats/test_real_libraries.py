@@ -3,9 +3,12 @@
 import json
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers import skip_or_fail
+from study_factory import of_convnet8
 
 from annotation.formats import export
 
@@ -16,12 +19,13 @@ HOW = (
     "their own: make formats, or name another python in SEMSIM_FORMATS_PYTHON"
 )
 PYTHON = os.environ.get("SEMSIM_FORMATS_PYTHON", str(OWN) if OWN.exists() else "")
-pytestmark = pytest.mark.skipif(not PYTHON, reason=HOW)
 
 
 @pytest.fixture
 def read(tmp_path):
     """What the function of `real_libraries` with this name makes of what was exported."""
+    if not PYTHON:
+        skip_or_fail(HOW)
 
     def read(name, path):
         cache = tmp_path / "cache" / name
@@ -39,7 +43,15 @@ def read(tmp_path):
     return read
 
 
-def test_datasets_reads_pictures_labels_and_votes(data, out, read):
+@pytest.fixture
+def five(answer, make_study):
+    """Eight reconstructions, each with the votes of five people."""
+    names = ["Anna", "Ben", "Cem", "Dora", "Eva"]
+    return answer(make_study(votes_per_item=5), of_convnet8, names=names)
+
+
+def test_datasets_reads_pictures_labels_and_votes(five, out, read):
+    data = five
     export(data, out / "hf", "hf")
     found = read("hugging_face", out / "hf")
     assert len(found["rows"]) == 8
@@ -52,14 +64,15 @@ def test_datasets_reads_pictures_labels_and_votes(data, out, read):
         for vote in row["votes"]
     }
     told = data.votes[["item", "annotator", "answer", "recognised"]]
+    assert [len(row["votes"]) for row in found["rows"]] == [5] * 8
     assert said == set(told.itertuples(index=False))
     assert {row["recognisable"] for row in found["rows"]} == {True, False}
 
 
 def test_the_hub_reads_licence_and_task_from_the_card(data, out, read):
-    export(data, out / "hf", "hf")
+    export(replace(data, licence="cc-by-4.0"), out / "hf", "hf")
     found = read("card", out / "hf")
-    assert found["license"] == "unknown"
+    assert found["license"] == "cc-by-4.0"
     assert found["task_categories"] == ["image-classification"]
     assert found["pretty_name"] == data.study.name
 

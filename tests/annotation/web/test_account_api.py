@@ -1,5 +1,6 @@
 """Signing in and accounts over HTTP, with the guard in front."""
 
+import logging
 import re
 from datetime import UTC, datetime
 from functools import partial
@@ -115,6 +116,16 @@ def test_signing_in_ends_the_session_this_browser_had(visit, ada, store):
     before = browser.cookies[ACCOUNT_COOKIE]
     login(browser)
     assert accounts.who(store, before, datetime.now(UTC)) is None
+
+
+def test_a_refused_sign_in_is_logged_without_whose_it_was(visit, ada, caplog):
+    caplog.set_level(logging.INFO, "annotation")
+    login(visit(), "Ada", WRONG)
+    (line,) = [one for one in caplog.records if one.name == "annotation.web.account_api"]
+    assert (line.levelname, line.getMessage()) == ("WARNING", "A sign-in was refused with 403.")
+    caplog.clear()
+    login(visit())
+    assert caplog.records == []
 
 
 def test_wrong_passwords_are_told_and_make_one_wait(visit, ada, waits):

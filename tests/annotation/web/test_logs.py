@@ -112,6 +112,14 @@ def test_levels_of_terminal_and_file(
     assert [line.split()[2] for line in kept] == in_the_file
 
 
+def test_the_file_says_that_a_study_was_made_and_not_what_it_is_called(begun, tmp_path, make_study):
+    begun("--log-file", str(tmp_path / "studio.log"))
+    made = make_study(name="Ada's own")
+    (line,) = (tmp_path / "studio.log").read_text().splitlines()
+    told = f"INFO annotation.study.create: Study {made.id} was made, of {made.n_items} items."
+    assert line.split(" ", 2)[2] == told
+
+
 def test_a_full_file_is_put_aside_and_five_are_kept(begun, tmp_path, monkeypatch):
     monkeypatch.setattr(logs, "BYTES", 200)
     begun("--log-file", str(tmp_path / "studio.log"))

@@ -160,6 +160,10 @@ def test_scores_of_ones_own_are_kept_for_a_study_and_go_through_everything(files
     asked = ("--study", str(votes["study"].iloc[0]), "--scores", "edges=sharp:lower")
     done = run("import", "scores", tmp_path / "own.csv", *asked, *data)
     assert (done.exit_code, "edges: " in done.stdout) == (0, True), done.output
+    (row,) = json.loads(
+        run("import", "scores", tmp_path / "own.csv", *asked, *data, "--json").stdout
+    )
+    assert row == {"metric": "edges", "leaks": "lower", "n": len(mine)}
     told = run("compare", *files, *KNOWN, *FEW, *data, "--out", tmp_path / "out")
     assert told.exit_code == 0, told.output
     lines = {line.split(" (foreign)")[0]: line.split() for line in told.stdout.splitlines()}

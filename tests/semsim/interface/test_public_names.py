@@ -1,7 +1,9 @@
 """What is public is listed once, imported late, and a break is deliberate."""
 
 import doctest
+import inspect
 import json
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -10,6 +12,7 @@ import pytest
 from studio import ROOT
 
 import semsim
+from semsim.comparison.compared import Compared
 
 
 def test_the_public_names_are_these():
@@ -22,10 +25,145 @@ def test_the_public_names_are_these():
         "score",
         "torchmetrics",
     ]
-    functions = {"mse", "psnr", "ssim", "ms_ssim", "psnr_registered", "ssim_registered"}
-    functions |= {"lpips", "fid", "kid"}
-    assert functions <= set(semsim.metrics.__all__)
-    assert all(callable(getattr(semsim.metrics, name)) for name in functions)
+
+
+def test_the_public_names_of_the_metrics_are_these():
+    assert semsim.metrics.__all__ == [
+        "BACKBONES",
+        "FAMILIES",
+        "METRICS",
+        "Judge",
+        "Metric",
+        "MetricSpec",
+        "Pairs",
+        "Reference",
+        "Resources",
+        "Scores",
+        "Summary",
+        "all_metrics",
+        "fid",
+        "find_metric",
+        "is_known",
+        "kid",
+        "lpips",
+        "ms_ssim",
+        "mse",
+        "psnr",
+        "psnr_registered",
+        "ssim",
+        "ssim_registered",
+        "summarise",
+    ]
+
+
+def public(name):
+    found = Compared if name.startswith("Compared") else semsim
+    for part in name.removeprefix("Compared.").split("."):
+        found = getattr(found, part) if part != "Compared" else found
+    return found
+
+
+def parameters(function):
+    """Names, kinds and defaults; of a default that is no plain value, that there is one."""
+    plain = (str, int, float, bool, type(None), tuple)
+    found = inspect.signature(function).parameters.values()
+    bare = [
+        one.replace(
+            annotation=one.empty,
+            default=one.default
+            if isinstance(one.default, plain) or one.default is one.empty
+            else ...,
+        )
+        for one in found
+    ]
+    return str(inspect.Signature(bare))
+
+
+# To change one of these breaks what people have written: only with a line in CHANGELOG.md.
+SIGNATURES = {
+    "SemSim": (
+        "(settings=None, mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5), name='untrained', origin=None)"
+    ),
+    "SemSim.forward": "(self, originals, reconstructions)",
+    "SemSim.from_pretrained": "(pretrained_model_name_or_path, **options)",
+    "SemSim.from_checkpoint": "(path)",
+    "SemSim.save_checkpoint": "(self, path)",
+    "SemSimLoss": "(metric, reduction='mean')",
+    "SemSimLoss.forward": "(self, reconstructions, originals)",
+    "attack": (
+        "(model, image, label, attack='invgrad', *, defence='none', mean=None, std=None, "
+        "seed=0, device='auto', report=Ellipsis)"
+    ),
+    "compare": (
+        "(votes, scores, labels=None, *, headline=None, higher_leaks=(), lower_leaks=(), "
+        "settings=Ellipsis, unseen_by='', checkpoints=Ellipsis, data=Ellipsis, "
+        "report=Ellipsis)"
+    ),
+    "score": (
+        "(pairs, metrics=('mse', 'psnr', 'ssim'), *, checkpoints=Ellipsis, device='auto', "
+        "kept=None, report=Ellipsis)"
+    ),
+    "Compared.figures": "(self)",
+    "Compared.report": "(self, path)",
+    "Compared.write": "(self, folder, *, overwrite=False, width_mm=183.0, report=Ellipsis)",
+    "torchmetrics.SemSim": "(metric, **kwargs)",
+    "torchmetrics.SemSim.update": "(self, reconstructions, originals)",
+    "torchmetrics.SemSim.compute": "(self)",
+    "metrics.all_metrics": "(resources)",
+    "metrics.fid": "(originals, reconstructions, *, checkpoints=Ellipsis)",
+    "metrics.find_metric": "(name)",
+    "metrics.is_known": "(name)",
+    "metrics.kid": "(originals, reconstructions, *, checkpoints=Ellipsis)",
+    "metrics.lpips": "(originals, reconstructions, net='alex', *, checkpoints=Ellipsis)",
+    "metrics.ms_ssim": "(originals, reconstructions)",
+    "metrics.mse": "(originals, reconstructions)",
+    "metrics.psnr": "(originals, reconstructions)",
+    "metrics.psnr_registered": "(originals, reconstructions, shift=4, flip=True)",
+    "metrics.ssim": "(originals, reconstructions, window='gaussian')",
+    "metrics.ssim_registered": "(originals, reconstructions, shift=4, flip=True)",
+    "metrics.summarise": "(values)",
+}
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_a_public_signature_is_this(name):
+    assert parameters(public(name)) == SIGNATURES[name]
+
+
+def test_every_public_callable_has_its_signature_here():
+    modules = {"metrics", "torchmetrics"}
+    named = {name for name in semsim.__all__ if name not in modules}
+    functions = [
+        name
+        for name, found in vars(semsim.metrics).items()
+        if name in semsim.metrics.__all__ and inspect.isfunction(found)
+    ]
+    assert named | {f"metrics.{name}" for name in functions} <= {*SIGNATURES}
+
+
+# What is no function of its own shows itself in the example of its class.
+IN_ITS_CLASS = re.compile(r"(SemSimLoss\.|Compared\.|torchmetrics\.SemSim\.).+")
+FOR_AUTHORS = {"SemSim"} | {
+    f"metrics.{name}" for name in ("find_metric", "is_known", "all_metrics", "summarise")
+}
+
+
+@pytest.mark.parametrize("name", [n for n in SIGNATURES if not IN_ITS_CLASS.fullmatch(n)])
+def test_every_public_function_has_an_example(name):
+    assert name in FOR_AUTHORS or ">>> " in public(name).__doc__
+
+
+IMAGES = re.compile(r"in \[0, 1\]|as for `mse`")
+VALUES = re.compile(r"in \[-?\d, \d\]|0 or more|in dB|can be negative|batch")
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in SIGNATURES if {"originals", "image"} & {*re.findall(r"\w+", SIGNATURES[n])}]
+)
+def test_public_functions_of_images_say_ranges(name):
+    words = " ".join((public(name).__doc__ or "").split())
+    assert IMAGES.search(words)
+    assert VALUES.search(IMAGES.sub("", words, count=1)) or name == "attack"
 
 
 @pytest.mark.parametrize("name", semsim.__all__)
@@ -56,7 +194,10 @@ def test_importing_semsim_imports_nothing_else():
 
 @pytest.mark.parametrize(
     "module",
-    [*sorted({*semsim.PUBLIC.values()} - {"semsim.metrics"}), "semsim.metrics.functions"],
+    [
+        *sorted({*semsim.PUBLIC.values()} - {"semsim.metrics"}),
+        *("semsim.metrics.functions", "semsim.comparison.compared"),
+    ],
 )
 def test_the_examples_of_public_functions_are_right(module, monkeypatch):
     monkeypatch.chdir(ROOT)

@@ -109,6 +109,25 @@ def test_a_job_that_finishes_is_done(make):
         jobs.resume(job)
 
 
+@pytest.mark.parametrize(("how", "level"), [("done", "INFO"), ("fail", "WARNING")])
+def test_the_log_says_that_a_job_has_begun_and_how_it_ended(make, caplog, how, level):
+    caplog.set_level("INFO", "semsim.jobs")
+    job = make(how)
+    jobs.start(job)
+
+    def told():  # other tests' jobs may end meanwhile
+        said = [(one.levelname, one.getMessage()) for one in caplog.records]
+        return [one for one in said if job.id in one[1]]
+
+    wait_for(lambda: len(told()) == 2, "the end is logged")
+    ended = "done" if how == "done" else "failed"
+    assert told() == [
+        ("INFO", f"Job {job.id}, test, has begun."),
+        (level, f"Job {job.id}, test, has ended: {ended}."),
+    ]
+    assert job.title not in caplog.text
+
+
 def test_a_job_that_fails_says_why_first_and_where_below(make):
     job = make("fail")
     jobs.start(job)

@@ -1,5 +1,7 @@
 """`reproduce copa`: what it prints, writes and does not compute again."""
 
+import json
+
 import pandas as pd
 import pytest
 from PIL import Image
@@ -31,6 +33,18 @@ def test_both_tables_are_printed(first):
     for method in ("rgap", "copa denoised", "copa-prior", "grey"):
         assert f"tanh        4        {method}" in done.output
     assert "0.0472, 61.4" in done.output
+
+
+def test_both_tables_are_printed_as_json_too(first):
+    plain, out = first
+    done = run(*SMALL, "--out", out, "--json")
+    rows = json.loads(done.stdout)
+    assert [row["value"] for row in rows if row["table"] == 1] == [-2266.5, -1995.0, 0.0, -2146.0]
+    assert {row["method"] for row in rows if row["table"] == 2} >= {"rgap", "grey"}
+    assert "Table 2: 1 images of built-in pictures" in done.stderr
+    for written in (done, plain):
+        assert f"Wrote {out / 'figure1.png'}" in written.stderr
+        assert "Wrote" not in written.stdout
 
 
 def test_tables_and_the_figure_are_written(first):

@@ -13,7 +13,15 @@ from semsim.federated.arms import ARMS
 from semsim.federated.comparison import load
 from semsim.images import write_png
 from semsim.progress import Progress
-from semsim.reproduce.pbpfl import CLIENTS, PRESETS, carry_out_all, costs, reproduced, with_own
+from semsim.reproduce.pbpfl import (
+    CLIENTS,
+    PRESETS,
+    carry_out_all,
+    costs,
+    reproduced,
+    table_rows,
+    with_own,
+)
 from semsim.reproduce.pbpfl_leak import LeakPlan, leak_pieces, leak_text
 
 
@@ -26,6 +34,10 @@ def test_all_tables_are_made_and_an_interrupted_run_goes_on(tmp_path: Path):
     gaps = [float(gap) for gap in re.findall(r"end (\S+) apart", text)]
     assert len(gaps) == 2
     assert max(gaps) < 1e-9
+    rows = json.loads(json.dumps(table_rows(chosen, tmp_path)))
+    assert {row["table"] for row in rows} == {2, 4, 5, 6}
+    assert {row["clients"] for row in rows if row["table"] == 2} == set(CLIENTS)
+    assert {"perturb", "forward"} <= set(next(row for row in rows if row["table"] == 5))
     kept = next(tmp_path.glob("breast-cancer-*.json"))
     cells = json.loads(kept.read_text())["cells"]
     assert {cell["scheme"] for cell in cells} == {"FedAvg-MSE", "PBPFL"}

@@ -1,5 +1,6 @@
 """The SemSim paper's reproduction: plan, cost, studies, and tables from simulated votes."""
 
+import json
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -119,8 +120,14 @@ def test_votes_that_cannot_be_are_refused_before_anything_is_computed(tmp_path):
 
 
 def test_it_goes_from_the_plan_to_tables_and_figures(tmp_path, here):
-    first = typed(tmp_path)
+    first = typed(tmp_path, "--json")
     assert first.exit_code == 0, first.output
+    assert [row["row"] for row in json.loads(first.stdout)] == [
+        "CIFAR-100",
+        "CelebA",
+        "DLG",
+        "CAFE",
+    ]
     folder = tmp_path / "out" / "smoke"
     studies = sorted((folder / "studies").glob("*.yaml"))
     assert [one.stem for one in studies] == [

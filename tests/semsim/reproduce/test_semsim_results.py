@@ -30,7 +30,7 @@ def test_a_semsim_that_never_saw_a_data_set_stands_beside_the_papers(tmp_path):
         metrics=("psnr", "mse"),
     )
     quick = replace(scale, semsim=replace(scale.semsim, device="cpu"))
-    said = results(quick, material(tmp_path / "images", names), place, tmp_path / "out")
+    found = results(quick, material(tmp_path / "images", names), place, tmp_path / "out")
     table = pd.read_csv(tmp_path / "out" / "tables.csv").set_index(["row", "metric"])
     for row in ("CIFAR-100", "CelebA"):
         own = table.loc[(row, "SemSim")]
@@ -38,8 +38,12 @@ def test_a_semsim_that_never_saw_a_data_set_stands_beside_the_papers(tmp_path):
         assert 0 <= own["tau"] <= own["rho"] <= 1
     assert table.loc[("CIFAR-100", "SemSim"), "paper_tau"] == 0.7143
     assert table.loc[("DLG", "PSNR"), "why"] == "not run"
-    assert "Figure 9. Margin." in said
+    assert "Figure 9. Margin." in found.text
+    figures = [row for row in found.rows if "figure" in row]
+    assert [float(row["value"]) for row in figures if row["figure"] == "9"] == [0.5, 1.0]
+    assert len(found.rows) - len(figures) == len(table)
     drawn = {path.stem for path in (tmp_path / "out" / "figures").glob("*.svg")}
+    assert len(drawn) == found.n_figures
     assert {"figure3-semsim", "figure5", "figure6", "figure9"} <= drawn
     points = pd.read_csv(tmp_path / "out" / "figures" / "figure9.csv")
     assert points["value"].astype(float).tolist() == [0.5, 1.0]

@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from semsim.reproduce.ensembler import TABLE_1, table_lines, verdicts
+from semsim.reproduce.ensembler import TABLE_1, table_lines, table_rows, verdicts
 from semsim.split.summary import COLUMNS, choices, summary, summary_text, verdict
 
 ENSEMBLER = "ensembler:bodies=2,selected=1"
@@ -81,6 +81,12 @@ def test_the_paper_s_cells_stand_beside_ours():
     assert "+0.00 | 0.436 | 12.27" in none
     assert "2 | 0.550 ± 0.071 | 22.00 ± 2.83 | 0.900" in none
     assert "| not run |" in next(line for line in lines if line.startswith("| Shredder"))
+    told = {one["row"]: one for one in table_rows(pd.DataFrame(rows))}
+    assert told["NONE"]["paper"]["ssim"] == 0.4363
+    assert told["NONE"]["here"]["ssim_mean"] == pytest.approx(0.55)
+    assert told["NONE"]["aligned"]["ssim_mean"] == pytest.approx(0.9)
+    assert (told["Shredder"]["here"], told["Shredder"]["aligned"]) == (None, None)
+    assert len(told) == len(lines) - 2
     assert any("+0.500 SSIM" in line for line in verdicts(pd.DataFrame(rows)))
 
 
