@@ -11,8 +11,10 @@ from annotation.cli.console import (
     STDOUT,
     Database,
     DataDir,
+    Images,
     Json,
     opened,
+    pictures,
     say,
     show,
     told_errors,
@@ -102,6 +104,7 @@ def create(
     ] = False,
     data_dir: DataDir = DATA,
     database: Database = None,
+    images: Images = "",
 ) -> None:
     folders, files = sets or [], manifests or []
     with told_errors():
@@ -129,7 +132,7 @@ def create(
             _report(found)
             return
     with opened(database, data_dir, make=True) as store:
-        made = keep_study(store, found, data_dir / "images")
+        made = keep_study(store, found, pictures(images, data_dir, write=True))
         typer.echo(
             f"{made.id}  {made.n_items} items ({made.n_decoys} decoys), "
             f"{made.n_failed} failed attacks left out, link /join/{made.token}"
@@ -251,9 +254,11 @@ def export(
     ] = None,
     data_dir: DataDir = DATA,
     database: Database = None,
+    images: Images = "",
 ) -> None:
     with opened(database, data_dir) as store:
-        data = exports.read_study(store, find_study(store, name).id, data_dir / "images")
+        study = find_study(store, name)
+        data = exports.read_study(store, study.id, pictures(images, data_dir))
         if out == STDOUT:
             content, said = formats.content(data, form or "csv", what)
             typer.echo(content, nl=False)
@@ -265,6 +270,12 @@ def export(
 export.__doc__ = f"Write a study to a file or a new folder.\n\nFormats:\n\n{FORMAT_LIST}"
 
 
-def labels(name: StudyName, out: Out, data_dir: DataDir = DATA, database: Database = None) -> None:
+def labels(
+    name: StudyName,
+    out: Out,
+    data_dir: DataDir = DATA,
+    database: Database = None,
+    images: Images = "",
+) -> None:
     """Write the majority label of every reconstruction, one a row."""
-    export(name, out, what=What.LABELS, data_dir=data_dir, database=database)
+    export(name, out, what=What.LABELS, data_dir=data_dir, database=database, images=images)
