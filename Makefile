@@ -86,7 +86,7 @@ pins: .venv/uv/bin/uv
 	grep '^#' requirements.txt > .venv/head; grep -E '^(#|-r)' requirements-dev.txt > .venv/head-dev
 	cp requirements.txt .venv/pins; cat requirements.txt requirements-dev.txt | grep -v '^-r' > .venv/pins-dev
 	$(COMPILE) $(ARGS) -o .venv/pins
-	$(COMPILE) $(ARGS) --constraint .venv/pins --group dev --extra ms-ssim --extra torchmetrics -o .venv/pins-dev
+	$(COMPILE) $(ARGS) --constraint .venv/pins --group dev --extra ms-ssim --extra torchmetrics --extra s3 -o .venv/pins-dev
 	cat .venv/head .venv/pins > requirements.txt
 	grep -vxFf .venv/pins .venv/pins-dev | cat .venv/head-dev - > requirements-dev.txt
 

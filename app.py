@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from annotation.cli.commands import told_stop
-from annotation.cli.console import ServerParser, check_port, failed, told_errors
+from annotation.cli.console import ServerParser, check_port, failed, pictures, told_errors
 from semsim import __version__
 from semsim.errors import MissingExtraError
 from semsim.kept.places import CHECKPOINTS, DEMO, settle
@@ -42,7 +42,7 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
     from semsim.ui.running import running, semsims
 
     who = who_may_enter(store, options.host, local=options.local)
-    data, images = options.data_dir, options.data_dir / "images"
+    data, images = options.data_dir, options.images
     sets = lambda: set_choices([DEMO, data / "runs"])  # noqa: E731
     told = told_as(DataError)  # the two halves know only errors of their own
     facts = lambda s: (s.id, s.name, s.spec.simulated, s.spec.headline.value)  # noqa: E731
@@ -87,12 +87,12 @@ def serve(options: Namespace) -> None:
     from annotation.study.builtin import DemoInTheMaking
     from semsim.sets.reader import set_choices
 
-    options.data_dir.mkdir(parents=True, exist_ok=True)
     settle()
     with told_errors():
+        options.images = pictures(options.images, options.data_dir, write=True)
         store = Store(options.database or f"sqlite:///{options.data_dir.resolve() / 'studies.db'}")
         sets, pairs = ([one for _, one in set_choices([DEMO / n])] for n in ("sets", "pairs"))
-        demo = DemoInTheMaking(store, sets, options.data_dir / "images", pairs)
+        demo = DemoInTheMaking(store, sets, options.images, pairs)
         app = create_app(store, options, demo.note)
     with backup.scheduled_backups(store, options.data_dir / "backups"):
         demo.start()

@@ -61,7 +61,7 @@ class UnfitError(AnnotationError):
 
 
 class StoreError(AnnotationError):
-    """A database that cannot be opened or does not answer."""
+    """A database, or a store of pictures, that cannot be opened or does not answer."""
 
 
 @contextmanager

@@ -3,19 +3,52 @@
 import hashlib
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from annotation.errors import StudyError
+from annotation.kept.remote import Remote
 from annotation.kept.whole import whole
 
 LIMIT = "SEMSIM_MAX_MEGAPIXELS"  # environment variable: the largest picture that is read
 USUAL_LIMIT = 50.0
 # Whose headers tell their size; an icon, for one, holds a picture of another, decoded when opened.
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
+
+
+Shelf = Path | Remote  # where studies keep their images: a folder, or an address others share
+
+
+class Kept(NamedTuple):
+    """An image as the database knows it: the folder of its study, see `folder_of`, and SHA-256."""
+
+    folder: str
+    digest: str
+
+
+def shelf(address: str, data: Path, *, write: bool = False) -> Shelf:
+    """The images at an address such as s3://bucket/prefix; of an empty one, in the data folder.
+
+    write: whether images will be kept there, not only read; makes the data folder. Raises
+    `StudyError` for what is no address, and `StoreError`, which says what to set, for one that
+    does not let itself be used.
+    """
+    if write:
+        data.mkdir(parents=True, exist_ok=True)
+    if not address:
+        return data / "images"
+    if "://" not in address:
+        raise StudyError(
+            f"--images takes an address that several servers share, such as s3://bucket/prefix; "
+            f"got {address!r}. Without it images lie in {data / 'images'}."
+        )
+    images = Remote(address, data / "copies")
+    images.check(write=write)
+    return images
 
 
 def read_pixels(path: Path) -> np.ndarray:
@@ -96,19 +129,58 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def folder_of(kept: str, root: Path) -> Path:
+def folder_of(kept: str, root: Shelf) -> Shelf:
     """The folder of a study's images, where `kept` is its path from `root` on.
 
     Studies made by earlier versions say where it was on the machine they were made on; if it is
-    there no more, it has been moved, and `root` is where it is now.
+    there no more, it has been moved, and `root` is where it is now, as it is for several servers.
     """
+    if isinstance(root, Remote):
+        return root
     folder = root / kept
     return folder if folder.is_dir() else root
 
 
-def path_of(folder: Path, digest: str) -> Path:
-    """Where the image with that SHA-256 lies."""
-    return folder / f"{digest}.png"
+def name_of(digest: str) -> str:
+    """What the file of the image with that SHA-256 is called."""
+    return f"{digest}.png"
+
+
+def here(images: Shelf) -> Path:
+    """The folder of this machine with the images, or with copies of those that were used here."""
+    return images.copies if isinstance(images, Remote) else images
+
+
+def path_of(images: Shelf, digest: str) -> Path:
+    """Where on this machine the image with that SHA-256 lies, once it has been fetched."""
+    return here(images) / name_of(digest)
+
+
+def fetch(images: Shelf, digests: Iterable[str]) -> None:
+    """Have the images with those SHA-256s on this machine, but for those that are gone.
+
+    Raises `StoreError` where they lie elsewhere and that does not answer.
+    """
+    if isinstance(images, Remote):
+        images.fetch(map(name_of, digests))
+
+
+def answers(images: Shelf) -> bool:
+    """Whether a studio keeps images there; a folder is made when one does.
+
+    Raises `StoreError` where they lie elsewhere and that does not answer.
+    """
+    return not isinstance(images, Remote) or images.check()
+
+
+def find(one: Kept, root: Shelf) -> Path:
+    """A file of this machine with that image, which need not be there if it is gone.
+
+    Raises `StoreError` as `fetch` does.
+    """
+    images = folder_of(one.folder, root)
+    fetch(images, [one.digest])
+    return path_of(images, one.digest)
 
 
 def keep(folder: Path, content: bytes) -> Path:
@@ -119,6 +191,15 @@ def keep(folder: Path, content: bytes) -> Path:
         with whole(path) as part:
             part.write_bytes(content)
     return path
+
+
+def keep_all(images: Shelf, contents: Iterable[bytes]) -> None:
+    """Write each of `contents` under its SHA-256; raises `StoreError` as `fetch` does."""
+    if isinstance(images, Remote):
+        images.put({name_of(sha256(content)): content for content in contents})
+        return
+    for content in contents:
+        keep(images, content)
 
 
 def mean_squared_error(a: np.ndarray, b: np.ndarray) -> float:

@@ -157,9 +157,8 @@ class Studio(Server):
 
 def compose(store: Store, data: Path, host: str = "127.0.0.1", local: bool = True) -> Guard:
     """The product on `store` and what lies in `data`, without its built-in studies."""
-    options = Namespace(
-        data_dir=data, checkpoints=data / "checkpoints", device="cpu", host=host, local=local
-    )
+    where = {"data_dir": data, "images": data / "images", "checkpoints": data / "checkpoints"}
+    options = Namespace(**where, device="cpu", host=host, local=local)
     return app.create_app(store, options)
 
 

@@ -17,6 +17,7 @@ ALLOWED = {
     "gradio": ("semsim/ui/", "annotation/ui/", "app.py"),
     "sqlalchemy": ("annotation/store/",),
     "alembic": ("annotation/store/",),
+    "fsspec": ("annotation/kept/remote.py",),
     "distributed": ("semsim/grid/",),
     "concurrent.futures.ProcessPoolExecutor": ("semsim/grid/apart.py",),
     "torch": ("semsim/",),

@@ -80,7 +80,7 @@ if __name__ == "__main__":  # what is computed apart imports this file anew
     from semsim.ui.reconstruct_data import kept_plan
 
     data = Path(sys.argv[1])
-    where = {"data_dir": data, "checkpoints": data, "device": "cpu"}
+    where = {"data_dir": data, "images": data, "checkpoints": data, "device": "cpu"}
     store = Store(f"sqlite:///{data / 'studies.db'}")
     app.create_app(store, Namespace(host="127.0.0.1", local=True, **where))
     labels = lambda study: pandas.read_parquet(data / "labels.parquet")

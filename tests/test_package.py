@@ -32,7 +32,7 @@ from annotation.study.exports import export_votes
 from annotation.study.labelling import list_studies
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-EXTRAS = ("attacks", "grid", "lpips", "fid", "ms-ssim", "torchmetrics", "studio", "all")
+EXTRAS = ("attacks", "grid", "lpips", "fid", "ms-ssim", "torchmetrics", "studio", "s3", "all")
 # Rooms and modules that need an extra, and say so when they are imported; all else is the core.
 OF_AN_EXTRA = {
     "semsim.ui": "studio",

@@ -7,6 +7,7 @@ after "Error:"), 130 after Ctrl-C.
 import argparse
 import json
 import logging
+import os
 import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from annotation.errors import AnnotationError
 from annotation.kept.places import DATA as DATA
 
 if TYPE_CHECKING:
+    from annotation.images import Shelf
     from annotation.store import Store
 
 ERROR = 2
@@ -33,6 +35,12 @@ Database = Annotated[
         "--database",
         help="sqlite:///FILE or postgresql+psycopg://…  [default: <data-dir>/studies.db]",
     ),
+]
+IMAGES = "SEMSIM_IMAGES"  # the environment variable
+SHARED = "Pictures that several servers share, such as s3://bucket/prefix"
+Images = Annotated[
+    str,
+    typer.Option("--images", envvar=IMAGES, help=f"{SHARED}.  [default: <data-dir>/images]"),
 ]
 
 
@@ -51,6 +59,12 @@ class ServerParser(argparse.ArgumentParser):
         self.add_argument("--local", action="store_true", help="no accounts, this machine only")
         self.add_argument("--data-dir", type=Path, default=DATA, help="where all data lies")
         self.add_argument("--database", help="SQLAlchemy URL; default: SQLite in the data folder")
+        self.add_argument(
+            "--images",
+            metavar="ADDRESS",
+            default=os.environ.get(IMAGES, ""),
+            help=f"{SHARED}; default: in the data folder [{IMAGES}]",
+        )
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
@@ -100,6 +114,13 @@ def opened(database: str | None, data_dir: Path, *, make: bool = False) -> "Iter
 
     with told_errors(), Store(address(database, data_dir), make=make) as store:
         yield store
+
+
+def pictures(images: str, data_dir: Path, *, write: bool = False) -> "Shelf":
+    """Where studies keep their images, as `annotation.images.shelf`."""
+    from annotation.images import shelf  # numpy, which --help does without
+
+    return shelf(images, data_dir, write=write)
 
 
 def address(database: str | None, data_dir: Path) -> str:

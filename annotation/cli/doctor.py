@@ -15,7 +15,7 @@ import typer
 
 from annotation.accounts.access import LOOPBACK
 from annotation.accounts.start import NO_ACCOUNT, PASSWORD, require_loopback
-from annotation.cli.console import address
+from annotation.cli.console import address, pictures
 from annotation.errors import AnnotationError
 from annotation.kept.places import checkout
 
@@ -55,6 +55,7 @@ def checks(options: argparse.Namespace) -> Iterator[Found]:
     yield from _versions()
     yield _folder(options.data_dir)
     yield from _database(address(options.database, options.data_dir.resolve()), options)
+    yield _pictures(options)
     yield _port(options.host, options.port)
     yield from _proxies(options)
 
@@ -89,6 +90,18 @@ def _folder(folder: Path) -> Found:
     if free < LITTLE:
         return Found("disk", NOTE, found, "make room: studies and trainings need some GB")
     return Found("disk", OK, found, NOTHING)
+
+
+def _pictures(options: argparse.Namespace) -> Found:
+    from annotation.images import answers
+
+    try:
+        images = pictures(options.images, options.data_dir)
+        there = answers(images)
+    except AnnotationError as error:
+        return Found("pictures", STOPS, str(error), "mend what it says, or give another --images")
+    found = f"{images}" if there else f"none yet at {images}"
+    return Found("pictures", OK, found, NOTHING if there else "nothing to do: a start makes them")
 
 
 def _database(url: str, options: argparse.Namespace) -> Iterator[Found]:

@@ -12,8 +12,10 @@ from annotation.cli.console import (
     STDOUT,
     Database,
     DataDir,
+    Images,
     Json,
     opened,
+    pictures,
     say,
     show,
     told_errors,
@@ -105,6 +107,7 @@ def create(
     ] = False,
     data_dir: DataDir = DATA,
     database: Database = None,
+    images: Images = "",
     as_json: Json = False,
 ) -> None:
     folders, files = sets or [], manifests or []
@@ -134,7 +137,7 @@ def create(
             say("Dry run: nothing was written.")
             raise typer.Exit(1 if found.problems else 0)
     with opened(database, data_dir, make=True) as store:
-        made = keep_study(store, found, data_dir / "images")
+        made = keep_study(store, found, pictures(images, data_dir, write=True))
     facts = {"id": made.id, "items": made.n_items, "decoys": made.n_decoys}
     facts |= {"failed": made.n_failed, "link": f"/join/{made.token}"}
     told = (
@@ -259,9 +262,11 @@ def export(
     ] = None,
     data_dir: DataDir = DATA,
     database: Database = None,
+    images: Images = "",
 ) -> None:
     with opened(database, data_dir) as store:
-        data = exports.read_study(store, find_study(store, name).id, data_dir / "images")
+        study = find_study(store, name)
+        data = exports.read_study(store, study.id, pictures(images, data_dir))
         if licence is not None:
             if form != "hf":
                 raise AnnotationError("--licence is told on a card, which --format hf alone has.")
@@ -277,6 +282,12 @@ def export(
 export.__doc__ = f"Write a study to a file or a new folder.\n\nFormats:\n\n{FORMAT_LIST}"
 
 
-def labels(name: StudyName, out: Out, data_dir: DataDir = DATA, database: Database = None) -> None:
+def labels(
+    name: StudyName,
+    out: Out,
+    data_dir: DataDir = DATA,
+    database: Database = None,
+    images: Images = "",
+) -> None:
     """Write the majority label of every reconstruction, one a row."""
-    export(name, out, what=What.LABELS, data_dir=data_dir, database=database)
+    export(name, out, what=What.LABELS, data_dir=data_dir, database=database, images=images)

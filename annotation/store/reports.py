@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -23,7 +22,7 @@ from annotation.domain import (
     VoteStatus,
 )
 from annotation.errors import NotAllowedError, NotFoundError
-from annotation.images import folder_of, path_of
+from annotation.images import Kept
 from annotation.spec import Task
 from annotation.store import attention, tables, trials
 from annotation.store.askers import Asker
@@ -43,6 +42,8 @@ from annotation.store.tables import (
     VoteRow,
 )
 from annotation.tasks.kind import NONE
+
+NO_PICTURE = "The study has no such picture."
 
 
 def study_progress(tx: Session, study_id: str) -> StudyProgress:
@@ -183,11 +184,8 @@ def usual_rt_ms(tx: Session, task: Task) -> float | None:
     return _median_of(tx, tx.scalar(select(func.count(VoteRow.rt_ms)).where(*where)) or 0, *where)
 
 
-def image_of(tx: Session, annotator: Annotator, token: str, root: Path) -> Path:
-    """The image behind an opaque token, if `annotator` holds or has held its item.
-
-    root: what the paths of images in the database begin at.
-    """
+def image_of(tx: Session, annotator: Annotator, token: str) -> Kept:
+    """The image behind an opaque token, if `annotator` holds or has held its item."""
     row = tx.execute(
         select(StimulusRow.id, StimulusRow.token, StimulusRow.sha256, SourceRow.sha256)
         .join(SourceRow, SourceRow.id == StimulusRow.source_id)
@@ -197,12 +195,12 @@ def image_of(tx: Session, annotator: Annotator, token: str, root: Path) -> Path:
         )
     ).one_or_none()
     if row is None:
-        return trials.image_of(tx, annotator, token, root)
+        return trials.image_of(tx, annotator, token)
     item, shown_token, shown, original = row
     if not has_held(tx, annotator, item):
         raise NotAllowedError("This image belongs to an item that was not given to you.")
     study = tx.get_one(StudyRow, annotator.study_id)
-    return path_of(folder_of(study.images, root), shown if token == shown_token else original)
+    return Kept(study.images, shown if token == shown_token else original)
 
 
 def last_event(tx: Session, study_id: str) -> int:
@@ -286,16 +284,12 @@ def stimulus_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
     return [dict(row) for row in rows.mappings()]
 
 
-def picture_of(tx: Session, study_id: str, digest: str, root: Path) -> Path:
-    """Where a picture of a study lies, by its SHA-256; raises `NotFoundError`.
-
-    root: where studies keep their images.
-    """
+def picture_of(tx: Session, study_id: str, digest: str) -> Kept:
+    """A picture of a study, by its SHA-256; raises `NotFoundError`."""
     study = tx.get(StudyRow, study_id)
-    path = None if study is None else path_of(folder_of(study.images, root), digest)
-    if path is None or not _shows(tx, study_id, digest) or not path.is_file():
-        raise NotFoundError("The study has no such picture.")
-    return path
+    if study is None or not _shows(tx, study_id, digest):
+        raise NotFoundError(NO_PICTURE)
+    return Kept(study.images, digest)
 
 
 def _shows(tx: Session, study_id: str, digest: str) -> bool:

@@ -9,7 +9,6 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from sqlalchemy import ColumnElement, and_, func, or_, select, union_all
 from sqlalchemy.orm import Session
@@ -28,7 +27,7 @@ from annotation.domain import (
     VoteStatus,
 )
 from annotation.errors import NotAllowedError, NotFoundError
-from annotation.images import folder_of, path_of
+from annotation.images import Kept
 from annotation.spec import StudySpec
 from annotation.store.askers import (
     asker_of,
@@ -192,8 +191,8 @@ def with_trials(
     return replace(progress, trials_done=finished, trials_left=left)
 
 
-def image_of(tx: Session, annotator: Annotator, token: str, root: Path) -> Path:
-    """The image behind the token of a trial; `root` as in `reports.image_of`.
+def image_of(tx: Session, annotator: Annotator, token: str) -> Kept:
+    """The image behind the token of a trial.
 
     Raises `NotFoundError` for an unknown token, `NotAllowedError` for somebody else's trial.
     """
@@ -212,7 +211,7 @@ def image_of(tx: Session, annotator: Annotator, token: str, root: Path) -> Path:
     trial, shown, original, images = row
     if trial.annotator_id != annotator.id:
         raise NotAllowedError("This image belongs to an item that was not given to you.")
-    return path_of(folder_of(images, root), shown if token == trial.token else original)
+    return Kept(images, shown if token == trial.token else original)
 
 
 def _study_and_person(tx: Session, annotator: Annotator) -> tuple[StudyRow, AnnotatorRow]:

@@ -12,6 +12,7 @@ from threading import Thread
 
 from annotation.domain import Study
 from annotation.errors import AnnotationError
+from annotation.images import Shelf
 from annotation.spec import USUAL_TASK, StudySpec, Task
 from annotation.store import Store
 from annotation.study.create import create_study
@@ -42,7 +43,7 @@ class DemoInTheMaking:
     """
 
     def __init__(
-        self, store: Store, sets: Sequence[Path], images: Path, pairs: Sequence[Path] = ()
+        self, store: Store, sets: Sequence[Path], images: Shelf, pairs: Sequence[Path] = ()
     ) -> None:
         self._given = (store, sets, images, pairs, _is_fresh(store))
         self._problem = ""
@@ -75,7 +76,7 @@ class DemoInTheMaking:
 def ensure_demo(
     store: Store,
     sets: Sequence[Path],
-    images: Path,
+    images: Shelf,
     pairs: Sequence[Path] = (),
     fresh: bool | None = None,
 ) -> None:
@@ -107,7 +108,7 @@ def _wanted(sets: Sequence[Path], pairs: Sequence[Path]) -> list[tuple[StudySpec
 def _ensure_demo(
     store: Store,
     wanted: Sequence[tuple[StudySpec, Sequence[Path]]],
-    images: Path,
+    images: Shelf,
     fresh: bool,
 ) -> None:
     names = {study.name: study for study in list_studies(store)}

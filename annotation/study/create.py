@@ -76,27 +76,26 @@ def create_study(
     store: Store,
     spec: StudySpec,
     sets: Sequence[Path],
-    images: Path,
+    images: kept.Shelf,
     manifests: Sequence[Path] = (),
     *,
     gold: Path | StringIO | None = None,
 ) -> Study:
     """A running study over the reconstruction sets in the folders `sets` and the files `manifests`.
 
-    Images are copied into the folder `images`; the sets are not needed afterwards. `gold` is a CSV
+    Images are copied to `images`; the sets are not needed afterwards. `gold` is a CSV
     file of answers, or its text (`study.gold`), whose reconstructions are not asked about.
     Raises `StudyError` that names the problems found; then nothing has been stored.
     """
     return keep_study(store, examine(spec, sets, manifests, gold=gold), images)
 
 
-def keep_study(store: Store, found: Examination, images: Path) -> Study:
+def keep_study(store: Store, found: Examination, images: kept.Shelf) -> Study:
     """The study that has been examined, as `create_study` makes it."""
     plan = found.plan
     if plan is None:
         raise StudyError(_listed(found.problems))
-    for content in found.content.values():
-        kept.keep(images, content)
+    kept.keep_all(images, found.content.values())
     now = datetime.now(UTC)
     # Not where on this machine: who moves `images` must still find them.
     made = store.write(lambda tx: studies.add_study(tx, plan, Path(), now))

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -11,7 +10,7 @@ from annotation.design.candidates import CandidateList
 from annotation.design.list_facts import ListFacts, list_facts
 from annotation.domain import Study
 from annotation.formats.study_data import STIMULUS_COLUMNS, StudyData
-from annotation.images import path_of
+from annotation.images import Shelf, fetch, here, path_of
 from annotation.store import Store, reports, studies
 from annotation.votes import aggregate
 
@@ -100,12 +99,13 @@ def export_votes(store: Store, study_id: str) -> pd.DataFrame:
     return _votes(study, rows, list_facts(lists))
 
 
-def export_labels(store: Store, study_id: str, images: Path) -> pd.DataFrame:
+def export_labels(store: Store, study_id: str, images: Shelf) -> pd.DataFrame:
     """One row a reconstruction with `aggregate.LABEL_COLUMNS`, `TARGET_COLUMNS` and the judges of
     the study's lists; no decoys.
 
-    `images` is the folder the study's images lie in; `original`, `reconstruction` and, where it is
-    known, `attacked` are absolute paths of PNG files in it. Raises `NotFoundError`.
+    `images` is where studies keep their images; `original`, `reconstruction` and, where it is
+    known, `attacked` are absolute paths of PNG files there, or of copies on this machine, which
+    are fetched. Raises `NotFoundError`, and `StoreError` where images do not answer.
     """
 
     def read(tx: Any) -> tuple[Study, Rows, Rows]:
@@ -113,14 +113,11 @@ def export_labels(store: Store, study_id: str, images: Path) -> pd.DataFrame:
         return study, reports.item_rows(tx, study), reports.vote_rows(tx, study)
 
     study, items, votes = store.read(read)
-    return _labels(study, items, _votes(study, votes), Path(images).resolve())
+    return _labels(study, items, _votes(study, votes), images)
 
 
-def read_study(store: Store, study_id: str, images: Path) -> StudyData:
-    """A study with all its tables, as they are at one moment; raises `NotFoundError`.
-
-    `images` is the folder the study's images lie in.
-    """
+def read_study(store: Store, study_id: str, images: Shelf) -> StudyData:
+    """A study with all its tables, as they are at one moment; images as for `export_labels`."""
 
     def read(tx: Any) -> tuple[Study, Rows, Rows, Rows, list[CandidateList]]:
         study = studies.study_of(tx, study_id)
@@ -130,12 +127,12 @@ def read_study(store: Store, study_id: str, images: Path) -> StudyData:
 
     study, items, rows, stimuli, lists = store.read(read)
     facts = list_facts(lists)
-    folder, votes = Path(images).resolve(), _votes(study, rows, facts)
+    votes = _votes(study, rows, facts)
     return StudyData(
         study=study,
         votes=votes,
-        labels=_labels(study, items, votes, folder),
-        stimuli=_with_paths(stimuli, STIMULUS_COLUMNS, folder),
+        labels=_labels(study, items, votes, images),
+        stimuli=_with_paths(stimuli, STIMULUS_COLUMNS, images),
         lists=facts.said if facts else (),
     )
 
@@ -154,7 +151,7 @@ def facts_of_lists(store: Store, study_id: str) -> ListFacts | None:
     return list_facts(store.read(read))
 
 
-def _labels(study: Study, items: Rows, votes: pd.DataFrame, images: Path) -> pd.DataFrame:
+def _labels(study: Study, items: Rows, votes: pd.DataFrame, images: Shelf) -> pd.DataFrame:
     labels = aggregate.labels(
         _with_paths(items, aggregate.ITEM_COLUMNS, images).astype("str"),
         votes,
@@ -191,9 +188,12 @@ def _votes(study: Study, rows: Rows, lists: ListFacts | None = None) -> pd.DataF
     return aggregate.with_original_answers(typed, study.spec.votes_per_item)
 
 
-def _with_paths(rows: Rows, columns: Sequence[str], images: Path) -> pd.DataFrame:
+def _with_paths(rows: Rows, columns: Sequence[str], images: Shelf) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=list(columns))
-    for column in set(PICTURES) & set(columns):
-        paths = [None if pd.isna(d) else str(path_of(images, d)) for d in table[column]]
+    named = sorted(set(PICTURES) & set(columns))
+    fetch(images, {digest for column in named for digest in table[column].dropna()})
+    folder = here(images).resolve()
+    for column in named:
+        paths = [None if pd.isna(d) else str(path_of(folder, d)) for d in table[column]]
         table[column] = pd.Series(paths, dtype="str")
     return table

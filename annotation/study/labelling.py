@@ -24,6 +24,7 @@ from annotation.domain import (
     VoteReceipt,
 )
 from annotation.errors import AnswerError, NameTakenError, NotFoundError, SignInError
+from annotation.images import Shelf, find
 from annotation.store import (
     Store,
     askers,
@@ -53,7 +54,6 @@ progress = reading(reports.study_progress)
 last_event = reading(reports.last_event)
 voted = reading(reports.voted)
 some_pictures = reading(reports.some_pictures)
-picture_of = reading(reports.picture_of)
 usual_rt_ms = reading(reports.usual_rt_ms)
 who = reading(people.session_owner)
 whose_link = reading(people.link_owner)
@@ -316,13 +316,24 @@ def progress_of(store: Store, annotator: Annotator) -> AnnotatorProgress:
     return store.read(look)
 
 
-def image_path(store: Store, annotator: Annotator, image_token: str, images: Path) -> Path:
+def image_path(store: Store, annotator: Annotator, image_token: str, images: Shelf) -> Path:
     """The PNG behind an opaque token; `images` is where studies keep theirs.
 
     Raises `NotFoundError` for an unknown token or a file that is gone, `NotAllowedError` if
-    `annotator` was never given its item.
+    `annotator` was never given its item, `StoreError` where images do not answer.
     """
-    path = store.read(lambda tx: reports.image_of(tx, annotator, image_token, images))
+    path = find(store.read(lambda tx: reports.image_of(tx, annotator, image_token)), images)
     if not path.exists():
-        raise NotFoundError(f"The image file {path.name} is gone from {path.parent}.")
+        raise NotFoundError(f"The image file {path.name} is gone from {images}.")
+    return path
+
+
+def picture_of(store: Store, study_id: str, digest: str, images: Shelf) -> Path:
+    """A picture of a study, by its SHA-256, for researchers.
+
+    Raises `NotFoundError`, or `StoreError` where images do not answer.
+    """
+    path = find(store.read(lambda tx: reports.picture_of(tx, study_id, digest)), images)
+    if not path.is_file():
+        raise NotFoundError(reports.NO_PICTURE)
     return path

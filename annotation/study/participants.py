@@ -6,10 +6,10 @@ case is one transaction.
 
 import secrets
 from datetime import datetime
-from pathlib import Path
 
 from annotation.domain import Annotator, AnnotatorRow
 from annotation.errors import NotFoundError
+from annotation.images import Shelf, here
 from annotation.store import Store, people, phases, reports, writing
 from annotation.study import exports
 from annotation.votes.exclusion import Effect, effect_of_excluding
@@ -47,7 +47,7 @@ def erase(store: Store, study_id: str, name: str, now: datetime, *, keep_votes: 
     return erased
 
 
-def preview_exclusion(store: Store, study_id: str, name: str, images: Path) -> Effect:
+def preview_exclusion(store: Store, study_id: str, name: str, images: Shelf) -> Effect:
     """What excluding somebody would do to the result; changes nothing.
 
     Raises `NotFoundError` for the study or the name.
@@ -56,6 +56,6 @@ def preview_exclusion(store: Store, study_id: str, name: str, images: Path) -> E
     if name.casefold() not in known:
         raise NotFoundError(f"Nobody in this study is called {name!r}.")
     # Items never change, so it does no harm that votes may come between the two.
-    labels = exports.export_labels(store, study_id, images)
+    labels = exports.export_labels(store, study_id, here(images))  # no picture is looked at
     votes = exports.export_votes(store, study_id)
     return effect_of_excluding(known[name.casefold()], votes, labels)

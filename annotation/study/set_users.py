@@ -5,15 +5,15 @@ from pathlib import Path
 import numpy as np
 
 from annotation import images as kept
-from annotation.errors import StudyError
+from annotation.errors import AnnotationError, StudyError
 from annotation.store import Store, studies
 from annotation.study.sets import read_set
 
 
-def users_of(store: Store, images: Path, folder: Path) -> list[str]:
+def users_of(store: Store, images: kept.Shelf, folder: Path) -> list[str]:
     """Names of the studies that ask about the set in `folder`; of one that is broken, none.
 
-    images: the folder the studies' images lie in. A set that has the names of another and other
+    images: where studies keep their images. A set that has the names of another and other
     pictures is not that other set.
     """
     try:
@@ -26,12 +26,13 @@ def users_of(store: Store, images: Path, folder: Path) -> list[str]:
         return []
     named = (found.dataset, found.model, found.attack, first.image_id)
     asking = store.read(lambda tx: studies.asking_about(tx, *named))
-    return [name for name, digest in asking if _shows(kept.path_of(images, digest), pixels)]
+    return [name for name, digest in asking if _shows(images, digest, pixels)]
 
 
-def _shows(path: Path, pixels: np.ndarray) -> bool:
-    """Whether a picture is just these pixels; one that is gone may be."""
+def _shows(images: kept.Shelf, digest: str, pixels: np.ndarray) -> bool:
+    """Whether a picture is just these pixels; one that cannot be had may be."""
     try:
-        return np.array_equal(kept.read_pixels(path), pixels)
-    except StudyError:
+        kept.fetch(images, [digest])
+        return np.array_equal(kept.read_pixels(kept.path_of(images, digest)), pixels)
+    except AnnotationError:
         return True

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from annotation.images import Shelf
 from annotation.store import Store
 from annotation.votes.science import Science
 from annotation.web.frame import in_hand
@@ -23,7 +24,7 @@ class StudyContext:
     """
 
     store: Store
-    images: Path
+    images: Shelf
     find_sets: Callable[[], list[tuple[str, Path]]]
     science: Science
     base_url: str | None = None

@@ -12,6 +12,7 @@ import pandas as pd
 
 from annotation.domain import VoteStatus
 from annotation.formats.study_data import StudyData
+from annotation.images import Shelf, here
 from annotation.store import Store
 from annotation.study.exports import read_study
 from annotation.study.labelling import last_event
@@ -115,7 +116,7 @@ def votes_of(data: StudyData, item: str) -> list[dict[str, Any]]:
 class Kept:
     """The tables of some studies, made anew when something has happened in a study."""
 
-    def __init__(self, store: Store, images: Path) -> None:
+    def __init__(self, store: Store, images: Shelf) -> None:
         self._store, self._images = store, images
         self._known: OrderedDict[str, tuple[int, StudyData, pd.DataFrame]] = OrderedDict()
         self._lock = Lock()
@@ -126,7 +127,7 @@ class Kept:
         with self._lock:
             known = self._known.get(study)
         if known is None or known[0] != now:
-            data = read_study(self._store, study, self._images)
+            data = read_study(self._store, study, here(self._images))
             known = (now, data, items_table(data))
         with self._lock:
             self._known[study] = known

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import gradio as gr
@@ -14,6 +13,7 @@ from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
 from annotation.accounts.access import Who, required, user_name
+from annotation.images import Shelf
 from annotation.store import Store
 from annotation.ui import STATIC, STATIC_URL
 from annotation.ui.theme import mount_settings
@@ -42,7 +42,7 @@ class Page(NamedTuple):
 
 def web_app(
     store: Store,
-    images: Path,
+    images: Shelf,
     *more: APIRouter,
     who: Who | None,
     running: Callable[[], list[Any]] = list,

@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse
 
 from annotation.domain import Study, StudyProgress, StudyStatus
 from annotation.errors import StudyError
+from annotation.images import here
 from annotation.store import Store
 from annotation.study import labelling, protocols, setting_texts, upkeep
 from annotation.study.exports import facts_of_lists
@@ -94,7 +95,7 @@ class _Overview:
         return {"name": made.name}
 
     def delete(self, request: Request, study: str, asked: Asked) -> dict[str, Any]:
-        backups = self.context.images.parent / "backups"
+        backups = here(self.context.images).parent / "backups"
         made = upkeep.delete(self._store(request), study, str(asked.get("name", "")), backups)
         return {"backup": made.name if made else ""}
 

@@ -7,7 +7,6 @@ commit. Few at a time hand out items, so that an answer never queues behind them
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -30,6 +29,7 @@ from annotation.domain import (
     StudyStatus,
     TaskItem,
 )
+from annotation.images import Shelf, here
 from annotation.spec import View
 from annotation.store import Store
 from annotation.study import exports
@@ -158,7 +158,7 @@ async def require_same_origin(request: Request) -> None:  # async, as it needs n
         raise errors.NotAllowedError(why_foreign(request.headers))
 
 
-def router(store: Store, images: Path, clock: Clock = CLOCK) -> APIRouter:
+def router(store: Store, images: Shelf, clock: Clock = CLOCK) -> APIRouter:
     """The routes for annotators. `images` is where studies keep their images."""
     api = _Annotators(store=store, images=images)
     pages = Pages(store=store, attempts=Attempts(store, "join", crowd=MOST_JOINING, clock=clock))
@@ -194,12 +194,13 @@ def router(store: Store, images: Path, clock: Clock = CLOCK) -> APIRouter:
     return routes
 
 
-def researcher_router(store: Store, images: Path) -> APIRouter:
+def researcher_router(store: Store, images: Shelf) -> APIRouter:
     """Downloads below /studio; who may have them is decided in front of it (`guard.Guard`)."""
     routes = APIRouter(route_class=Route, include_in_schema=False)
 
     def download(study_id: str, file: Annotated[str, AfterValidator(downloads.known)]) -> Response:
-        return downloads.response(exports.read_study(store, study_id, images), file)
+        found = images if downloads.shows(file) else here(images)
+        return downloads.response(exports.read_study(store, study_id, found), file)
 
     routes.add_api_route("/studio/download/{study_id}/{file}", download, methods=["GET"])
     return routes
@@ -210,7 +211,7 @@ class _Annotators:
     """The routes for annotators, over one store and the images of its studies."""
 
     store: Store
-    images: Path
+    images: Shelf
     claiming: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(MOST_CLAIMING))
 
     def study(self, request: Request) -> dict[str, Any]:

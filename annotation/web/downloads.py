@@ -74,6 +74,12 @@ def known(file: str) -> str:
     return file
 
 
+def shows(file: str) -> bool:
+    """Whether pictures are in the download called `file`, or told where they lie."""
+    one = DOWNLOADS[file]
+    return one.what is not What.VOTES or not FORMATS[one.form].ending
+
+
 def response(data: StudyData, file: str) -> FileResponse:
     """The download called `file`; what had to be written for it goes once it is sent."""
     folder = Path(tempfile.mkdtemp(prefix="semsim-download-"))

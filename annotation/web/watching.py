@@ -11,7 +11,6 @@ import shutil
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -21,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from annotation.account_domain import Role
 from annotation.accounts.access import ACCOUNT_COOKIE, Who
 from annotation.errors import AnnotationError
+from annotation.images import Shelf, answers, here
 from annotation.store import Store
 from annotation.store.counts import counts, is_current
 from annotation.web.root_path import bare
@@ -28,6 +28,7 @@ from annotation.web.root_path import bare
 TOKEN = "SEMSIM_METRICS_TOKEN"  # the environment variable; on a command line all could read it
 LEAST_FREE = 200 * 1024**2  # bytes; a study's pictures and votes need far less in a day
 SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # upper ends of the histogram
+PROBED = ("database", "migrations", "pictures", "disk")
 PARTS = ("api", "join", "label", "static", "studio")  # of addresses; all others are one
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 NOT_FOR_YOU = (
@@ -72,7 +73,7 @@ class Timed:
 
 def router(
     store: Store,
-    images: Path,
+    images: Shelf,
     who: Who | None,
     running: Callable[[], list[Any]],
     latency: Latency,
@@ -82,7 +83,7 @@ def router(
 
     def health() -> Response:
         wrong = dict(_problems(store, images))
-        told = {what: wrong.get(what, "ok") for what in ("database", "migrations", "disk")}
+        told = {what: wrong.get(what, "ok") for what in PROBED}
         answer = {"status": "failing" if wrong else "ok", **told}
         return JSONResponse(answer, 503 if wrong else 200, {"Cache-Control": "no-store"})
 
@@ -100,7 +101,7 @@ def router(
     return routes
 
 
-def _problems(store: Store, images: Path) -> Iterator[tuple[str, str]]:
+def _problems(store: Store, images: Shelf) -> Iterator[tuple[str, str]]:
     try:
         if not is_current(store):
             yield "migrations", "the tables are of another version than this program"
@@ -108,7 +109,12 @@ def _problems(store: Store, images: Path) -> Iterator[tuple[str, str]]:
         yield "database", "does not answer"
         yield "migrations", "not known"
     try:
-        free = shutil.disk_usage(next(one for one in images.parents if one.exists())).free
+        if not answers(images):
+            yield "pictures", "the studio keeps none there any more"
+    except AnnotationError:
+        yield "pictures", "do not answer"
+    try:
+        free = shutil.disk_usage(next(one for one in here(images).parents if one.exists())).free
     except OSError:
         yield "disk", "cannot be read"
         return

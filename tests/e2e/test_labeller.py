@@ -1,6 +1,7 @@
 """The labelling widget in a real browser against a real server."""
 
 import re
+from collections import Counter
 from datetime import datetime
 from pathlib import Path
 
@@ -818,3 +819,26 @@ def test_the_first_picture_is_there_within_three_seconds_on_a_slow_line(
         assert traffic.requests + 1 <= 40
         assert traffic.bytes + traffic.pictures <= 120_000
         assert took <= 3000 * BUSY
+
+
+HASTY = "const wait = setTimeout; window.setTimeout = (work, ms) => wait(work, ms / 100)"
+
+
+def test_pictures_that_do_not_answer_for_long_are_shown_once_they_do(
+    page, server, new_study
+) -> None:
+    """As where they lie in a bucket that is away; no picture counts as broken."""
+    study, asked = new_study(), Counter()
+
+    def later(route: Route) -> None:
+        asked[route.request.url] += 1
+        if asked[route.request.url] > 20:  # ten tries, each with a look at why
+            route.continue_()
+        else:
+            route.fulfill(status=503, json={"error": "Try again in a minute."})
+
+    page.add_init_script(HASTY)
+    page.route("**/api/image/*", later)
+    join(page, server, study)
+    page.keyboard.press("1")
+    saved(page)

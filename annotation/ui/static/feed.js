@@ -218,11 +218,12 @@ async function loadPicture(url) {
       await picture.decode();
       return picture;
     } catch (error) {
-      // An <img> does not say why it failed; asking again does. No answer: keep trying.
+      // An <img> does not say why it failed; asking again does. No answer yet: keep trying.
       const status = await fetch(url).then((response) => response.status, () => 0);
       if (status === 401) throw new SignedOut();
       const gone = status >= 400 && status < 500 && status !== 429;
-      if (gone || (status !== 0 && tries >= PICTURE_TRIES)) throw error;
+      const later = status === 0 || status === 503; // what keeps the pictures does not answer
+      if (gone || (!later && tries >= PICTURE_TRIES)) throw error;
       await sleep(Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** tries));
     }
   }

@@ -9,11 +9,12 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from made_remote import PLACE
 from studio import ROOT
 
 from annotation.accounts.start import PASSWORD
 from annotation.cli import doctor
-from annotation.cli.console import ServerParser
+from annotation.cli.console import IMAGES, ServerParser
 from annotation.store import Store
 from annotation.web import proxies
 
@@ -127,3 +128,14 @@ def test_the_whole_table(tmp_path, port):
     assert any(line.startswith("GPU ") for line in lines)
     assert any(line.startswith("weights ") and " note " in line for line in lines)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_pictures_that_cannot_be_had_stop_it(found, unsteady, monkeypatch):
+    rows, code = found("--local", "--images", PLACE)
+    assert (rows["pictures"]["state"], code) == ("ok", 0)
+    assert rows["pictures"]["found"] == f"none yet at {PLACE}"
+    unsteady.gone = "no such host"
+    monkeypatch.setenv(IMAGES, PLACE)
+    rows, code = found("--local")
+    assert (rows["pictures"]["state"], code) == ("stops", 1)
+    assert "no such host" in rows["pictures"]["found"]

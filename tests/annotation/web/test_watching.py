@@ -37,7 +37,7 @@ def told(client, **headers):
 
 def test_a_server_that_is_well_says_so_to_anybody(store, tmp_path):
     reply = browser(store, tmp_path, local=False).get("/health")
-    parts = dict.fromkeys(("status", "database", "migrations", "disk"), "ok")
+    parts = dict.fromkeys(("status", "database", "migrations", "pictures", "disk"), "ok")
     assert (reply.status_code, reply.json()) == (200, parts)
 
 
