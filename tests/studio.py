@@ -6,12 +6,13 @@ import runpy
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
 import urllib.request
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -68,6 +69,55 @@ def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
         time.sleep(0.02)
 
 
+def free_port() -> int:
+    """One on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def answers(url: str) -> bool:
+    """Whether the product does, there."""
+    try:
+        urllib.request.urlopen(f"{url}/signed-out", timeout=2).close()
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def typing(folder: Path, **more: str) -> Iterator[Callable[[str, Path], subprocess.Popen[bytes]]]:
+    """What types a line in a shell of its own, in a checkout; what it says is put into a file.
+
+    more: what the environment of the shells has besides. Whatever still runs ends with the block.
+    """
+    around = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | more
+    around["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{around['PATH']}"
+    running: list[subprocess.Popen[bytes]] = []
+
+    def begin(line: str, log: Path) -> subprocess.Popen[bytes]:
+        with log.open("wb") as told:
+            shell = subprocess.Popen(
+                ["sh", "-c", line],
+                cwd=folder,
+                env=around,
+                stdin=subprocess.DEVNULL,
+                stdout=told,
+                stderr=told,
+                start_new_session=True,
+            )
+        running.append(shell)
+        return shell
+
+    try:
+        yield begin
+    finally:
+        for one in running:
+            with suppress(ProcessLookupError):  # it has ended already
+                os.killpg(one.pid, signal.SIGKILL)
+            one.wait()
+
+
 def run_script(command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
     """What `python <command>` does, in this process; what it prints is appended to `log`."""
     os.environ.clear()
@@ -98,9 +148,7 @@ class Server:
     """
 
     def __init__(self, data: Path, command: Sequence[str]) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.data = data
         self.url = f"http://127.0.0.1:{self.port}"
         self._command = [part.replace("{port}", str(self.port)) for part in command]
@@ -138,11 +186,7 @@ class Server:
     def _answers(self) -> bool:
         if self._process is None or not self._process.is_alive():
             raise AssertionError((self.data / "server.log").read_text())
-        try:
-            urllib.request.urlopen(f"{self.url}/signed-out", timeout=2).close()
-        except OSError:
-            return False
-        return True
+        return answers(self.url)
 
 
 class Studio(Server):

@@ -6,7 +6,6 @@ import pkgutil
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import textwrap
@@ -16,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 from made_campaign import toy_campaign
-from studio import until
+from studio import typing, until
 from typer.main import get_command
 
 from annotation.cli.main import app as human
@@ -61,6 +60,13 @@ BLOCKS = [block for page, whole in TEXTS.items() for block in blocks_of(page, wh
 SEVERAL_MACHINES = next(b.text for b in BLOCKS if b.text.startswith("dask scheduler"))
 # semsim/federated/test_flower.py types it.
 FEDERATED = next(b.text for b in BLOCKS if b.text.startswith("python -m semsim federated cert"))
+# e2e/test_deployed.py types it, and starts nginx with the file that the page takes in.
+DEPLOYED = next(b.text for b in BLOCKS if b.text.startswith("createdb "))
+NGINX = "deploy/nginx.conf"
+NOT_TYPED = {
+    "deploy/semsim-studio@.service": "needs a systemd that runs; test_deploy.py lets one verify it"
+}
+TAKEN_IN = [name for text in TEXTS.values() for name in re.findall(r'^ *--8<-- "(.*)"', text, re.M)]
 EXAMPLE = "tcp://10.0.0.1:8786"  # the address in the page
 STEPS = [step for block in BLOCKS if block.kind in ("sh", "python") for step in block.steps()]
 MADE = [step for step in STEPS if step[1].startswith("make ")]
@@ -225,51 +231,29 @@ def check_cells(rule, text, printed):
 
 
 def test_no_block_is_left_out():
-    fences = sum(len(re.findall(r"^ *```\w", text, flags=re.MULTILINE)) for text in TEXTS.values())
-    assert fences == len(BLOCKS)
+    begun = re.compile(r"^ *``` *\S", flags=re.MULTILINE)
+    fences = sum(len(begun.findall(text)) for text in TEXTS.values())
+    assert fences == len(BLOCKS) + len(TAKEN_IN)
     assert {block.kind for block in BLOCKS} == {"sh", "text", "python", "powershell"}
-    assert re.findall(r'--8<-- "(.*)"', TEXTS["docs/how-to/examples.md"]) == EXAMPLES
-    texts = [b.text for b in BLOCKS if b.kind == "text" and b.page != "docs/tutorials/deploy.md"]
-    assert texts == [SEVERAL_MACHINES, FEDERATED]
+    texts = [b.text for b in BLOCKS if b.kind == "text"]
+    assert texts == [DEPLOYED, SEVERAL_MACHINES, FEDERATED]
+    assert {*TAKEN_IN} == {*EXAMPLES, NGINX, *NOT_TYPED}
 
 
 def test_several_machines_are_set_up_as_typed(clone, tmp_path):
     """Each line in a shell of its own in the checkout; only the example's address is another."""
     campaign = toy_campaign(strategies=("none",), attacks=("invgrad:steps=3",))
     (clone / "campaign.json").write_text(json.dumps(to_record(campaign)))
-    around = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    around["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{around['PATH']}"
     scheduler, worker, last = SEVERAL_MACHINES.splitlines()
-    running = []
-
-    def begin(line, log):
-        with log.open("wb") as told:
-            running.append(
-                subprocess.Popen(
-                    ["sh", "-c", line],
-                    cwd=clone,
-                    env=around,
-                    stdout=told,
-                    stderr=told,
-                    start_new_session=True,
-                )
-            )
-
-    try:
+    with typing(clone) as begin:
         begin(scheduler, tmp_path / "scheduler.log")
         until(lambda: address_in(tmp_path / "scheduler.log"), 60)
         address = address_in(tmp_path / "scheduler.log")
         begin(worker.replace(EXAMPLE, address), tmp_path / "worker.log")
-        line = ["sh", "-c", last.replace(EXAMPLE, address)]
-        done = subprocess.run(
-            line, cwd=clone, env=around, capture_output=True, text=True, check=False, timeout=300
-        )
-    finally:
-        for process in running:
-            os.killpg(process.pid, signal.SIGTERM)
-            process.wait()
-    assert done.returncode == 0, done.stderr
-    assert "3 ok / 0 failed (3 computed now, 0 done before)" in done.stdout
+        told = tmp_path / "last.log"
+        done = begin(last.replace(EXAMPLE, address), told)
+        assert done.wait(300) == 0, told.read_text()
+    assert "3 ok / 0 failed (3 computed now, 0 done before)" in told.read_text()
 
 
 def address_in(log):

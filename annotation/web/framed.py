@@ -1,5 +1,7 @@
 """What every page gets on its way out: the frame, and a page where there is none."""
 
+from html import escape
+
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -19,7 +21,8 @@ def head() -> bytes:
         f'<link rel="stylesheet" href="{static}/tokens.css">'
         f'<link rel="stylesheet" href="{static}/studio.css">'
         f'<link rel="stylesheet" href="{static}/frame.css">'
-        f'<meta name="studio-process" content="{this_process.name()}">'
+        f'<meta name="studio-process" content="{this_process.name()}"'
+        f' data-other="{escape(this_process.OTHER)}">'
         f'<script src="{static}/frame.js"></script>'
     ).encode()
 

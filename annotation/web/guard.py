@@ -17,6 +17,7 @@ from annotation.accounts.access import ACCOUNT_COOKIE, LOOPBACK, Who
 from annotation.domain import Annotator
 from annotation.errors import AnnotationError
 from annotation.texts import is_fit, sendable
+from annotation.web import this_process
 from annotation.web.root_path import bare, rooted
 from annotation.web.templates import page
 
@@ -135,7 +136,9 @@ class Guard:
             refusal = await _account_refusal(scope, headers, self._who, NEEDED[parts[0]])
             if refusal is not None:
                 return refusal
-        return _closed_route(parts[1:]) if parts[:1] == ["studio"] else None
+        if parts[:1] == ["studio"]:
+            return _closed_route(parts[1:]) or _other_process(headers)
+        return None
 
 
 def _is_local(headers: Headers) -> bool:
@@ -214,6 +217,11 @@ def _closed_route(rest: list[str]) -> Response | None:
     if "gradio_api" in rest:
         rest = rest[rest.index("gradio_api") + 1 :]
     return _problem(404, "Not found.") if "/".join(rest).startswith(CLOSED) else None
+
+
+def _other_process(headers: Headers) -> Response | None:
+    drawn_by = headers.get(this_process.HEADER, this_process.name())
+    return None if drawn_by == this_process.name() else _problem(409, this_process.OTHER)
 
 
 def _body_refusal(headers: Headers, most: int) -> Response | None:

@@ -1,13 +1,19 @@
 """Which of several servers answers.
 
-A page of Gradio waits for the answers to its events at the process that drew it; where a proxy
-sends them elsewhere they are lost, and the page has to be able to say so.
+What a page of Gradio was last drawn with, such as the choices of a list, is known to the process
+that drew it alone. Such a page says with its events which process that is, and another one refuses
+them in words.
 """
 
 import secrets
 from functools import cache
 
 HEADER = "X-Studio-Process"
+OTHER = (
+    "Another server process answers than the one that drew this page, and does not take what you "
+    "do here. Reload the page. If this comes back, the web server in front spreads what one "
+    "browser asks over several processes: see “Stickiness” in deploy/nginx.conf."
+)
 
 
 @cache

@@ -1,125 +1,148 @@
-"""nginx with deploy/nginx.conf in front of two processes of the product on one PostgreSQL."""
+"""deploy/ in front of two processes on one PostgreSQL, which are started as docs/ has it."""
 
-import os
 import re
 import shutil
-import socket
-import subprocess
+import sys
 import uuid
-from pathlib import Path
+from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 import httpx
+import psycopg
 import pytest
+from e2e.fronts import STICKY, caddy, nginx
 from helpers import skip_or_fail
 from playwright.sync_api import expect
-from studio import ROOT, Server, until
+from studio import START_SECONDS, answers, free_port, typing, until
 from studio import browser as chromium
-from study_factory import CLASSES, fresh_database, write_set
+from study_factory import CLASSES, POSTGRES, write_set
+from test_docs import DEPLOYED, copied
 
-from annotation.spec import StudySpec, Task
+from annotation.spec import Task
 from annotation.store import Store
-from annotation.study.create import create_study
+from annotation.study.builtin import PEOPLE
 from annotation.study.exports import export_labels
-from annotation.study.labelling import progress
+from annotation.study.labelling import list_studies, progress
 
-LONG = 120_000  # milliseconds: two busy cores
+pytestmark = pytest.mark.e2e
+LONG = 180_000  # milliseconds: two busy cores
 NAME, PASSWORD = "ada", "four words are good"
 MODELS, ORIGINALS = 5, 10
 PICTURES = MODELS * ORIGINALS
-TLS = "/etc/ssl/{}/lab.example.org.{}"  # as the file names them
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+PORTS = ("7860", "7861")  # of the page
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("deployed")
-    with fresh_database("postgresql", folder) as url, Store(url) as store:
-        labels = [CLASSES[n % len(CLASSES)] for n in range(ORIGINALS)]
-        given = [
-            write_set(folder / f"net{n}", model=f"net{n}", labels=labels, noise=10 + 25 * n)
-            for n in range(MODELS)
-        ]
-        spec = StudySpec(
-            name="Fifty", task=Task.RECOGNITION, votes_per_item=1, min_rt_ms=0, repeat_rate=0
-        )
-        yield url, store, folder, create_study(store, spec, given, folder / "images")
+def checkout(tmp_path_factory):
+    """What a lab has before it starts: the product, and five sets of pictures."""
+    folder = tmp_path_factory.mktemp("checkout")
+    copied(folder, "semsim", "annotation", "data/demo")
+    (folder / ".venv").symlink_to(sys.prefix)
+    labels = [CLASSES[n % len(CLASSES)] for n in range(ORIGINALS)]
+    for n in range(MODELS):
+        place = folder / "data/runs" / f"net{n}"
+        write_set(place, model=f"net{n}", labels=labels, noise=10 + 25 * n)
+    return folder
 
 
 @pytest.fixture(scope="module")
-def servers(study):
-    url, _, folder, _ = study
-    options = ["--data-dir", str(folder), "--database", url, "--root-path", "/semsim"]
-    command = [str(ROOT / "app.py"), *options, "--trusted-proxy", "127.0.0.1", "--port", "{port}"]
-    two = [Server(folder, command), Server(folder, command)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SEMSIM_ADMIN", NAME)
-        patch.setenv("SEMSIM_ADMIN_PASSWORD", PASSWORD)
-        try:
-            for one in two:
-                one.start()
-            yield two
-        finally:
-            for one in two:
-                one.kill()
+def servers(checkout, tmp_path_factory):
+    """Ports of both processes and the address of their database, all as the page has it typed."""
+    if shutil.which("createdb") is None:
+        skip_or_fail("no createdb is installed")
+    given, name = urlsplit(POSTGRES), f"t{uuid.uuid4().hex}"
+    libpq = {"PGHOST": given.hostname, "PGPORT": given.port, "PGUSER": given.username}
+    libpq |= {"PGPASSWORD": given.password}
+    ports = [free_port() for _ in PORTS]
+    here = {"…": f"'{PASSWORD}'", "localhost/": f"{given.hostname}/", "studies": name}
+    lines = DEPLOYED
+    for before, after in [*here.items(), *zip(PORTS, map(str, ports), strict=True)]:
+        assert before in lines
+        lines = lines.replace(before, after)
+    first, *starts = lines.splitlines()
+    log = tmp_path_factory.mktemp("logs")
+    around = {name: str(value) for name, value in libpq.items() if value}
+    server = POSTGRES.replace("+psycopg", "")
+    try:
+        psycopg.connect(server, connect_timeout=5).close()
+    except psycopg.OperationalError as error:
+        skip_or_fail(f"no PostgreSQL answers at {POSTGRES}: {error}")
+    try:
+        with typing(checkout, **around) as begin:
+            made = begin(first, log / "createdb")
+            assert made.wait(60) == 0, (log / "createdb").read_text()
+            for line, port in zip(starts, ports, strict=True):
+                begin(line, log / str(port))
+                until(lambda port=port: answers(f"http://127.0.0.1:{port}"), START_SECONDS)
+            yield ports, POSTGRES.replace(given.path, f"/{name}")
+    finally:
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="module")
+def store(servers):
+    with Store(servers[1]) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
 def address(servers, tmp_path_factory):
-    """Where nginx shows both, with a certificate of its own making."""
-    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-    if nginx is None:
-        skip_or_fail("no nginx is installed")
-    folder, port = tmp_path_factory.mktemp("nginx"), free_port()
-    made = [folder / "key.pem", folder / "certificate.pem"]
-    told = [
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=lab.example.org",
-        "-keyout",
-    ]
-    command = ["openssl", *told, str(made[0]), "-out", str(made[1])]
-    subprocess.run(command, check=True, capture_output=True)
-    (folder / "nginx.conf").write_text(whole(folder, made, port, servers), encoding="utf-8")
-    process = subprocess.Popen([nginx, "-p", str(folder), "-c", str(folder / "nginx.conf")])
-    try:
-        until(lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0)
-        yield f"https://127.0.0.1:{port}/semsim"
-    finally:
-        process.terminate()
-        process.wait()
+    """Where nginx shows both."""
+    with nginx(tmp_path_factory.mktemp("nginx"), servers[0]) as shown:
+        yield shown
 
 
-def whole(folder: Path, made: list[Path], port: int, servers: list[Server]) -> str:
-    """deploy/nginx.conf with the ports and the certificate of this test, in what it lies in."""
-    text = (ROOT / "deploy/nginx.conf").read_text(encoding="utf-8")
-    here = {
-        TLS.format("private", "key"): str(made[0]),
-        TLS.format("certs", "pem"): str(made[1]),
-        "listen 443": f"listen 127.0.0.1:{port}",
-        "127.0.0.1:7860": f"127.0.0.1:{servers[0].port}",
-        "127.0.0.1:7861": f"127.0.0.1:{servers[1].port}",
-    }
-    for before, after in here.items():
-        assert text.count(before) == 1, before
-        text = text.replace(before, after)
-    own = "".join(
-        f"{one}_temp_path {folder / one};\n"
-        for one in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    user = f"user {os.environ.get('USER', 'root')};\n" if os.geteuid() == 0 else ""
-    begin = f"{user}daemon off;\npid {folder}/pid;\nerror_log {folder}/error.log;\n"
-    return f"{begin}events {{}}\nhttp {{\naccess_log off;\n{own}{text}}}\n"
+@pytest.fixture(scope="module", params=[nginx, caddy])
+def either(request, servers, tmp_path_factory):
+    """Where nginx shows both, and where Caddy does."""
+    with request.param(tmp_path_factory.mktemp("front"), servers[0]) as shown:
+        yield shown
+
+
+@pytest.fixture(scope="module")
+def study(address, store):
+    """Made on the page, by somebody who signs in."""
+    with signed_in(address, "/studio/new") as page:
+        for n in range(MODELS):
+            page.get_by_role("checkbox", name=f"net{n}").check()
+        expect(page.locator("#in-short")).to_contain_text(f"{MODELS} sets: {PICTURES} recon")
+        following = page.get_by_role("button", name="Next")
+        following.click()
+        expect(page.get_by_role("radio", name="Recognition")).to_be_checked()
+        screen = page.frame_locator(".nw-screen iframe")
+        expect(screen.locator(".sl-pictures img, .sl-pictures canvas").first).to_be_visible()
+        following.click()
+        page.get_by_label("Votes per item (K)").fill("1")
+        page.get_by_text("More: Are they looking?").click()
+        page.locator("#set-repeat_rate").fill("0")
+        following.click()
+        page.get_by_label("Name", exact=True).fill("Fifty")
+        page.get_by_role("button", name="Create study").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Fifty")
+        (made,) = (one for one in list_studies(store) if one.name == "Fifty")
+        assert page.url == f"{address}/studio/overview?study={made.id}"
+        link = page.locator("#link")
+        expect(link).to_have_attribute("href", f"{address}/join/{made.token}")
+    return made
+
+
+@contextmanager
+def signed_in(address, path):
+    """A page of the studio, opened by ada, who has to sign in first."""
+    with chromium() as opened:
+        page = opened.new_context(ignore_https_errors=True).new_page()
+        page.set_default_timeout(LONG)
+        expect.set_options(timeout=LONG)
+        page.goto(f"{address}{path}")
+        page.get_by_label("Name").fill(NAME)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Sign in").click()
+        try:
+            expect(page).to_have_url(re.compile(re.escape(f"{address}{path}")))
+            yield page
+        finally:
+            expect.set_options(timeout=5000)
 
 
 def browser(address: str) -> httpx.Client:
@@ -127,73 +150,118 @@ def browser(address: str) -> httpx.Client:
     return httpx.Client(base_url=address, verify=False, timeout=120)
 
 
-def headers(address: str) -> dict[str, str]:
-    return {"origin": address.removesuffix("/semsim")}
+def told(person: httpx.Client) -> dict[str, str]:
+    """Who they are, for one of the processes by itself."""
+    return {"cookie": "; ".join(f"{name}={value}" for name, value in person.cookies.items())}
 
 
-def test_signing_in_leads_to_the_studio_below_the_path_with_a_safe_cookie(address):
-    with browser(address) as ada:
+def vote_on(item, answer):
+    vote = {"id": str(uuid.uuid4()), "item": item["item"], "tab": "t", "rt_ms": 900}
+    return {**vote, "answer": answer}
+
+
+def test_signing_in_leads_to_the_studio_below_the_path_with_a_safe_cookie(either):
+    with browser(either) as ada:
         before = ada.get("/studio/", headers={"accept": "text/html"})
         assert (before.status_code, before.headers["location"][:14]) == (303, "/semsim/login?")
         given = {"name": NAME, "password": PASSWORD, "next": "/studio/overview"}
-        reply = ada.post("/login", data=given, headers=headers(address))
+        headers = {"origin": either.removesuffix("/semsim")}
+        reply = ada.post("/login", data=given, headers=headers)
         assert (reply.status_code, reply.headers["location"]) == (303, "/semsim/studio/overview")
         cookie = reply.headers["set-cookie"]
         assert "Path=/semsim/" in cookie
         assert "Secure" in cookie
-        page = ada.get("/studio/overview")
-        assert page.status_code == 200
-        assert f"{address}/join/" in page.text
         drawn = ada.get("/studio/train", headers={"accept": "text/html"})
-        assert f'"root":"{address}/studio"' in drawn.text
+        assert f'"root":"{either}/studio"' in drawn.text
         assert ada.get("/metrics").status_code == 200
 
 
-def test_fifty_pictures_are_labelled_and_both_processes_know_it(address, servers, study):
-    _, store, folder, about = study
-    truth = export_labels(store, about.id, folder / "images").set_index("item")
+def test_somebody_joins_sees_the_label_page_and_votes(either, store):
+    until(lambda: PEOPLE in {one.name for one in list_studies(store)}, 120)
+    (demo,) = (one for one in list_studies(store) if one.name == PEOPLE)
+    with browser(either) as berta:
+        name = f"Berta {uuid.uuid4().hex[:8]}"
+        reply = berta.post(f"/join/{demo.token}", data={"name": name})
+        assert (reply.status_code, reply.headers["location"]) == (303, "/semsim/label")
+        assert "/semsim/static/annotation/" in berta.get("/label").text
+        (item,) = berta.get("/api/next?tab=t&n=1").json()["items"]
+        picture = berta.get(item["images"][0].removeprefix("/semsim"))
+        assert picture.headers["content-type"] == "image/png"
+        reply = berta.post("/api/vote", json=vote_on(item, "none"))
+        assert reply.json()["status"] == "counted", reply.text
+
+
+def test_the_study_is_as_its_form_says(study):
+    spec = study.spec
+    assert (spec.task, spec.votes_per_item, spec.repeat_rate) == (Task.RECOGNITION, 1, 0)
+    assert study.n_items == PICTURES
+
+
+def test_fifty_pictures_are_labelled_and_both_processes_know_it(
+    address, servers, study, store, checkout
+):
+    truth = export_labels(store, study.id, checkout / "data/images").set_index("item")
     with browser(address) as anna:
-        assert anna.post(f"/join/{about.token}", data={"name": "Anna"}).status_code == 303
+        assert anna.post(f"/join/{study.token}", data={"name": "Anna"}).status_code == 303
         n = 0
         while items := anna.get("/api/next?tab=t&n=10").json()["items"]:
             for item in items:
                 picture = anna.get(item["images"][0].removeprefix("/semsim"))
                 assert picture.headers["content-type"] == "image/png"
-                vote = {"id": str(uuid.uuid4()), "item": item["item"], "tab": "t", "rt_ms": 900}
                 shown = truth.loc[item["item"]]
                 seen = shown["model"] <= f"net{n % MODELS}"  # of every original some and not others
                 answer = shown["class_name"] if seen else "none"
-                reply = anna.post("/api/vote", json={**vote, "answer": answer})
+                reply = anna.post("/api/vote", json=vote_on(item, answer))
                 assert reply.json()["status"] == "counted", reply.text
                 n += 1
-        assert n == PICTURES == progress(store, about.id).coverage[-1]
-        told = "; ".join(f"{name}={value}" for name, value in anna.cookies.items())
-    for one in servers:
-        reply = httpx.get(f"{one.url}/semsim/api/study", headers={"cookie": told}, timeout=60)
-        assert reply.json()["progress"]["done"] == PICTURES
+        assert n == PICTURES == progress(store, study.id).coverage[-1]
+        for port in servers[0]:
+            here = f"http://127.0.0.1:{port}/semsim/api/study"
+            reply = httpx.get(here, headers=told(anna), timeout=60)
+            assert reply.json()["progress"]["done"] == PICTURES
 
 
-def test_both_are_well_and_say_so_through_nginx(address, servers):
-    for base in (address, *(f"{one.url}/semsim" for one in servers)):
+def test_both_are_well_and_say_so_through_the_web_server(either, servers):
+    for base in (either, *(f"http://127.0.0.1:{port}/semsim" for port in servers[0])):
         with browser(base) as anybody:
             assert anybody.get("/health").json()["status"] == "ok"
             assert anybody.get("/metrics").status_code == 403
 
 
-def test_a_semsim_is_trained_and_compared_below_the_path(address, study):
-    about = study[-1]
-    with chromium() as opened:
-        page = opened.new_context(ignore_https_errors=True).new_page()
-        page.set_default_timeout(LONG)
-        page.goto(f"{address}/studio/train?study={about.id}")
-        page.get_by_label("Name").fill(NAME)
-        page.get_by_label("Password").fill(PASSWORD)
-        page.get_by_role("button", name="Sign in").click()
-        expect(page).to_have_url(re.compile("/semsim/studio/train"))
+def test_without_stickiness_a_page_says_so_and_loses_no_event(servers, tmp_path):
+    with (
+        nginx(tmp_path, servers[0], without=STICKY) as address,
+        signed_in(address, "/studio/audit") as page,
+    ):
+        said = page.locator("#studio-other")
+        expect(said).to_contain_text("“Stickiness” in deploy/nginx.conf")
+        drawn_by = page.locator("meta[name=studio-process]").get_attribute("content")
+        with page.expect_response(  # by the right one, after which the words stay
+            lambda one: "/studio/frame?" in one.url and one.headers["x-studio-process"] == drawn_by
+        ):
+            said.evaluate("one => { one.dataset.first = 'yes'; }")
+        statuses = []
+        while {200, 409} - {*statuses}:
+            assert len(statuses) < 20
+            with page.expect_response("**/gradio_api/run/**") as answer:
+                page.locator("#audit-show").click()
+            statuses.append(answer.value.status)
+            if statuses[-1] == 409:
+                words = answer.value.json()["error"]
+                assert "deploy/nginx.conf" in words
+                expect(said).to_contain_text(words)
+        expect(said).to_have_attribute("data-first", "yes")
+        said.get_by_role("button", name="Reload").click()
+        expect(page.locator("#studio-frame")).to_be_visible()
+
+
+def test_a_semsim_is_trained_and_compared_below_the_path(address, study, store):
+    assert progress(store, study.id).coverage[-1] == PICTURES
+    with signed_in(address, f"/studio/train?study={study.id}") as page:
         expect(page.locator("#learn-stock")).to_contain_text(f"{ORIGINALS} originals")
         page.locator("#learn-name input, #learn-name textarea").fill("deployed")
         page.locator("#learn-start").click()
-        expect(page.locator("#learn-status [data-state=done]")).to_be_visible(timeout=LONG)
-        page.goto(f"{address}/studio/compare?study={about.id}&tab=answer")
-        expect(page.locator("#cmp-forest tbody")).to_contain_text("deployed", timeout=LONG)
-        assert page.locator("#studio-frame").get_attribute("data-lost") is None
+        expect(page.locator("#learn-status [data-state=done]")).to_be_visible()
+        page.goto(f"{address}/studio/compare?study={study.id}&tab=answer")
+        expect(page.locator("#cmp-forest tbody")).to_contain_text("deployed")
+        expect(page.locator("#studio-other")).to_have_count(0)

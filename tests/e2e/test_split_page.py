@@ -1,11 +1,7 @@
 """The page Split inference in a real browser: choose, start, see what leaks."""
 
-import re
-
 import pytest
-from playwright.sync_api import Page, Route, expect
-
-from annotation.web.this_process import HEADER
+from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.e2e
 PAGE = "split"
@@ -32,17 +28,3 @@ def test_an_experiment_is_chosen_run_and_looked_at(phone: Page) -> None:
     expect(phone.locator("#split-result")).to_contain_text("Without any feature")
     expect(phone.locator("#split-result img").nth(2)).to_be_visible()
     assert phone.evaluate("document.documentElement.scrollWidth") <= 390
-
-
-def test_where_another_process_answers_the_page_says_so(phone: Page) -> None:
-    bar = phone.locator("#studio-frame")
-    expect(bar).not_to_have_attribute("data-lost", re.compile("."))
-
-    def from_elsewhere(route: Route) -> None:
-        answer = route.fetch()
-        route.fulfill(response=answer, headers={**answer.headers, HEADER.lower(): "another"})
-
-    phone.route("**/studio/frame?*", from_elsewhere)
-    expect(bar).to_have_attribute("data-lost", re.compile("Another server process"))
-    phone.unroute("**/studio/frame?*")
-    expect(bar).not_to_have_attribute("data-lost", re.compile("."))

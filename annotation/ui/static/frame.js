@@ -44,18 +44,38 @@
     opener.setAttribute('aria-expanded', String(open));
   }
 
-  // A page of Gradio waits for its answers at the process that drew it.
-  const drawnBy = document.querySelector('meta[name=studio-process]')?.content ?? '';
-  let otherAnswers = false;
-  const OTHER = 'Another server process answers than the one that drew this page, so that what you '
-    + 'do here may go unanswered. Reload the page; if this stays, see “stickiness” in deploy/nginx.conf.';
+  // Only the process that drew a page of Gradio knows what it was drawn with: its events say which
+  // that is, and another refuses them.
+  const drawn = document.querySelector('meta[name=studio-process]');
+  const ANSWERED_BY = 'x-studio-process';
+  // Stands until the page is loaded again, also where the next answer is of the right process.
+  function sayOther() {
+    if (toasts.querySelector('#studio-other')) return;
+    const again = element('button', { type: 'button', className: 'st-button', textContent: 'Reload' });
+    again.addEventListener('click', () => location.reload());
+    toasts.append(element('p', { className: 'st-toast', id: 'studio-other' }, drawn.dataset.other, again));
+  }
+  if (drawn) {
+    const fetchAny = window.fetch;
+    window.fetch = async (asked, given) => {
+      const address = new URL(asked.url ?? asked, location.href).pathname;
+      if (!address.startsWith(home) || !/\/gradio_api\/(run|queue)\//.test(address)) {
+        return fetchAny(asked, given);
+      }
+      const headers = new Headers(given?.headers ?? asked.headers);
+      headers.set(ANSWERED_BY, drawn.content);
+      const answer = await fetchAny(asked, { ...given, headers });
+      if (answer.status === 409) sayOther();
+      return answer;
+    };
+  }
 
   async function fetched() {
     const study = address().get('study');
     const asked = new URLSearchParams({ at: path, ...(study ? { study } : {}) });
     const answer = await fetch(`${home}frame?${asked}`, { headers: { accept: 'text/html' } });
     if (!answer.ok) throw new Error(`the side bar answered ${answer.status}`);
-    otherAnswers = drawnBy !== '' && answer.headers.get('x-studio-process') !== drawnBy;
+    if (drawn && answer.headers.get(ANSWERED_BY) !== drawn.content) sayOther();
     const holder = document.createElement('template');
     holder.innerHTML = await answer.text();
     return holder.content;
@@ -63,8 +83,7 @@
   async function draw() {
     try {
       const content = await fetched();
-      if (otherAnswers) bar.setAttribute('data-lost', OTHER);
-      else bar.removeAttribute('data-lost');
+      bar.removeAttribute('data-lost');
       const places = (part) => [...part.querySelectorAll('[data-live]')];
       const same = bar.childElementCount > 0 && places(bar).length === places(content).length;
       if (!same) {

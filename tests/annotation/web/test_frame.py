@@ -107,7 +107,10 @@ def test_what_gradio_draws_gets_the_frame_once_and_its_length(client):
 
 def test_page_and_side_bar_say_which_process_they_are_of(client):
     page = client.get("/studio/drawn", headers=PAGE).text
-    (drawn,) = re.findall('<meta name="studio-process" content="([0-9a-f]{16})">', page)
+    (drawn,) = re.findall(
+        '<meta name="studio-process" content="([0-9a-f]{16})" data-other="[^"]*deploy/nginx.conf',
+        page,
+    )
     assert client.get("/studio/frame").headers[HEADER] == drawn
 
 

@@ -14,6 +14,7 @@ from annotation.accounts.access import ACCOUNT_COOKIE
 from annotation.domain import Annotator, AnnotatorStatus, Step
 from annotation.errors import StoreError
 from annotation.web.guard import ANNOTATOR_COOKIE, SMALL_BODY, STUDIO_BODY, Guard, is_same_origin
+from annotation.web.this_process import HEADER, name
 
 PAGE = {"accept": "text/html,*/*"}
 
@@ -243,6 +244,18 @@ def test_gradio_routes_that_no_page_needs_are_closed(path):
 )
 def test_gradio_routes_that_pages_need_stay_open(path):
     assert passes(client("researcher"), path)
+
+
+def test_an_event_of_a_page_that_another_process_drew_is_refused_in_words():
+    def sent(drawn_by: str):
+        browser = client("researcher")
+        return browser.post("/studio/gradio_api/run/predict", headers={HEADER: drawn_by})
+
+    assert sent(name()).text == "reached"
+    refused = sent("another")
+    assert refused.status_code == 409
+    assert "Stickiness" in refused.json()["error"]
+    assert "deploy/nginx.conf" in refused.json()["error"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,85 @@
+"""Web servers in front of processes of the product, with the files of `deploy/`."""
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from helpers import skip_or_fail
+from studio import ROOT, free_port, until
+
+NAME = "lab.example.org"  # as the files call this machine
+STICKY = "    hash $cookie_semsim_account$cookie_semsim_session consistent;\n"
+
+
+@contextmanager
+def nginx(folder: Path, ports: Sequence[int], without: str = "") -> Iterator[str]:
+    """The studio's address behind nginx with deploy/nginx.conf, but for the line `without`.
+
+    ports: of the processes. The certificate is of its own making.
+    """
+    port, key, certificate = free_port(), folder / "key.pem", folder / "certificate.pem"
+    told = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={NAME}"]
+    made = ["openssl", *told, "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(made, check=True, capture_output=True)
+    here = {
+        f"/etc/ssl/private/{NAME}.key": str(key),
+        f"/etc/ssl/certs/{NAME}.pem": str(certificate),
+        "listen 443": f"listen 127.0.0.1:{port}",
+        **({without: ""} if without else {}),
+    }
+    own = "".join(
+        f"{one}_temp_path {folder / one};\n"
+        for one in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    user = f"user {os.environ.get('USER', 'root')};\n" if os.geteuid() == 0 else ""
+    begin = f"{user}daemon off;\npid {folder}/pid;\nerror_log {folder}/error.log;\n"
+    text = rewritten("nginx.conf", here, ports)
+    config = folder / "nginx.conf"
+    config.write_text(f"{begin}events {{}}\nhttp {{\naccess_log off;\n{own}{text}}}\n")
+    with _running([_program("nginx"), "-p", str(folder), "-c", str(config)], folder, port):
+        yield f"https://127.0.0.1:{port}/semsim"
+
+
+@contextmanager
+def caddy(folder: Path, ports: Sequence[int]) -> Iterator[str]:
+    """The same behind Caddy with deploy/Caddyfile and a certificate that Caddy signs itself."""
+    port, config = free_port(), folder / "Caddyfile"
+    here = {f"{NAME} {{\n": f"https://127.0.0.1:{port} {{\n\ttls internal\n"}
+    begin = "{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n}\n"
+    config.write_text(begin + rewritten("Caddyfile", here, ports), encoding="utf-8")
+    with _running([_program("caddy"), "run", "--config", str(config)], folder, port):
+        yield f"https://127.0.0.1:{port}/semsim"
+
+
+def rewritten(name: str, here: Mapping[str, str], ports: Sequence[int]) -> str:
+    """A file of `deploy/` with what is otherwise here; each of it stands there once."""
+    text = (ROOT / "deploy" / name).read_text(encoding="utf-8")
+    there = {f"127.0.0.1:{7860 + n}": f"127.0.0.1:{port}" for n, port in enumerate(ports)}
+    for before, after in {**here, **there}.items():
+        assert text.count(before) == 1, before
+        text = text.replace(before, after)
+    return text
+
+
+def _program(name: str) -> str:
+    found = shutil.which(name) or shutil.which(name, path="/usr/sbin")
+    if found is None:
+        skip_or_fail(f"no {name} is installed")
+    return str(found)
+
+
+@contextmanager
+def _running(command: Sequence[str], folder: Path, port: int) -> Iterator[None]:
+    with (folder / "told.log").open("wb") as told:
+        around = {**os.environ, "XDG_CONFIG_HOME": str(folder), "XDG_DATA_HOME": str(folder)}
+        process = subprocess.Popen(command, stdout=told, stderr=told, cwd=folder, env=around)
+    try:
+        until(lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
