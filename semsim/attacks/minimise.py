@@ -52,7 +52,7 @@ def descend(
     """Minimise every image's objective at once; each walks as it would alone.
 
     objective: (N, …) to (N,), the value of an image depending on that image only.
-    keep: what each step's unknown is replaced by, as the nearest that is allowed; None where all is.
+    keep: the nearest unknown that is allowed, taken after each step; None where all are.
     An image whose objective stops being finite stays where it was and gets a failure; the
     others go on.
     """

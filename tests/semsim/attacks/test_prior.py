@@ -108,6 +108,14 @@ def test_no_coefficients_are_the_grey_image_and_the_first_is_brightness():
     assert brighter[0, 0, 0, 0].item() == pytest.approx(0.5 + 0.25 / math.sqrt(3))
 
 
+def test_boxed_coefficients_are_those_of_the_nearest_image_in_the_box():
+    basis = image_basis((3, 8, 12), spread=0.25, decay=0.8, chroma=(0.4, 0.2))
+    images = 2 * torch.rand(2, 3, 8, 12, generator=rng(), dtype=torch.float64) - 0.5
+    kept = basis.image(basis.boxed(basis.coefficients(images)))
+    assert torch.allclose(kept, images.clamp(0, 1), atol=1e-12)
+    assert torch.allclose(basis.image(basis.boxed(basis.coefficients(kept))), kept, atol=1e-12)
+
+
 def test_amplitude_falls_with_frequency_and_with_chroma():
     amplitude = image_basis((3, 8, 8), spread=0.25, decay=1.0, chroma=(0.3, 0.2)).amplitude
     assert (amplitude[:, 0].diff() < 0).all()
