@@ -23,6 +23,7 @@ _SPREAD = 0.25  # standard deviation of the mean brightness of photographs
 _START = 0.01  # of the size of a natural image's coefficients: all but grey
 _HISTORY = 100  # pairs of steps that L-BFGS remembers
 _SCALE = 1e5  # torch's L-BFGS drops curvature pairs below an absolute 1e-10; near the truth all are
+_ROUNDING = 1e-5  # of a pixel in [0, 1] that went through its coefficients in float32
 # Names of autograd nodes whose slope jumps; a loss made of slopes then jumps too, and quasi-Newton
 # steps, which need a second derivative, go astray.
 _KINKED = ("Relu", "Prelu", "Hardtanh", "Hardswish", "Hardsigmoid", "Threshold", "MaxPool", "Abs")
@@ -209,9 +210,21 @@ def _solve_by_adam(
 
     def objective(coefficients: Tensor) -> Tensor:
         images = problem.images(coefficients)
+        if keep is not None:
+            images = _on_the_edge(images)
         return problem.distance(images) + tv * total_variation_of_each(images)
 
     return descend(objective, start, descent=descent, keep=keep, report=report)
+
+
+def _on_the_edge(images: Tensor) -> Tensor:
+    """Pixels that are 0 or 1 but for rounding, made so; the slope is as it was.
+
+    Total variation would else take the sign of what rounding leaves between two such pixels.
+    """
+    known = images.detach()
+    edge = known.round()
+    return torch.where((known - edge).abs() < _ROUNDING, edge + (images - known), images)
 
 
 def _solve_by_lbfgs(problem: _Problem, start: Tensor, *, steps: int, report: Report) -> Descended:
