@@ -1,7 +1,7 @@
 """What gradient inversion costs beside other code, and how well our own attack sees.
 
 python -m benchmarks.attacks [--quick] [--images FOLDER] [--device cpu]
-    [--only speed|many|quality|tv] [--net NAME] [--seeds 2]
+    [--only speed|many|quality|tv|trained] [--net NAME] [--seeds 2] [--epochs 12] [--lr 0.02]
 
 Times are CPU seconds of one thread, or wall seconds on a GPU. All contestants have their turn in
 every round; a ratio is the median over rounds of the ratios within a round, since other programs
@@ -12,7 +12,7 @@ symbols are attacked, which are easier than photographs.
 import argparse
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import mean, median, stdev
@@ -27,10 +27,13 @@ from semsim.attacks.prior import Prior
 from semsim.datasets.folder import Folder
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
+from semsim.errors import AttackFailedError
 from semsim.targets.convnet import ConvNet8
 from semsim.targets.lenet import CNN4, LeNet, start_uniform
 from semsim.targets.model import Architecture, TargetModel
 from semsim.targets.resnet import ResNet20x4
+from semsim.targets.train import accuracy, train_target
+from semsim.targets.train_settings import TrainSettings
 from semsim.types import GradientObservation, LabelledImages, Reconstruction
 
 TOGETHER = 16
@@ -161,6 +164,13 @@ CONTESTANTS: dict[str, Attack] = {
     "invgrad 500, tv 1e-4": InvGrad(steps=500),
     "invgrad 4800, tv 1e-4": InvGrad(steps=4800),
 }
+TRAINED: dict[str, Attack] = {
+    "invgrad 500, tv 0.005": InvGrad(**{**FAST, "tv": 0.005}),  # as much smoothing as `prior` has
+    EQUAL: CONTESTANTS[EQUAL],
+    "prior, not boxed": Prior(boxed=False),
+    "prior": Prior(),
+}
+HELD_OUT = 6
 WEIGHTS = (1e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2)  # of total variation
 
 
@@ -177,11 +187,30 @@ def psnrs(
         part = images.pick(range(seed, len(images), seeds))
         rngs = [rng(1000 * seed + i) for i in range(len(part))]
         found = run_many(attack, observed(net.model(seed, device), part), rngs=rngs)
-        values += [
-            psnr(one, image) if isinstance(one, Reconstruction) else None
-            for one, image in zip(found, part.images, strict=True)
-        ]
+        values += against(found, part)
     return values
+
+
+def trained(folder: str, settings: TrainSettings) -> None:
+    """PSNR on test images of a ReLU CNN4 that the product trained; of a folder or the symbols."""
+    data = Folder(root=folder) if folder else Symbols()
+    images = data("test")
+    model = train_target(CNN4(), data("train"), NoDefence(), settings)
+    right = accuracy(model, images)
+    few = images.pick(torch.randperm(len(images), generator=rng(2026))[:HELD_OUT].tolist())
+    print(f"\n{settings.epochs} epochs on {images.dataset}: {right:.0%} of the test images right")
+    for title, attack in TRAINED.items():
+        found = run_many(attack, observed(model, few), rngs=[rng(i) for i in range(len(few))])
+        print(f"  {title:28}{summary(against(found, few))}", flush=True)
+
+
+def against(
+    found: Sequence[Reconstruction | AttackFailedError], images: LabelledImages
+) -> list[float | None]:
+    return [
+        psnr(one, image) if isinstance(one, Reconstruction) else None
+        for one, image in zip(found, images.images, strict=True)
+    ]
 
 
 def weights(images: LabelledImages, nets: Mapping[str, Net], seeds: int, device: str) -> None:
@@ -249,7 +278,9 @@ def main() -> None:
     options.add_argument("--device", default="cpu")
     options.add_argument("--seeds", type=int, default=2, help="nets that share the images")
     options.add_argument("--net", choices=list(QUALITY), help="quality on this net only")
-    options.add_argument("--only", choices=["speed", "many", "quality", "tv"])
+    options.add_argument("--only", choices=["speed", "many", "quality", "tv", "trained"])
+    options.add_argument("--epochs", type=int, default=12, help="of --only trained")
+    options.add_argument("--lr", type=float, default=0.02, help="of --only trained")
     given = options.parse_args()
     torch.set_num_threads(1)
     rounds = 3 if given.quick else 7
@@ -266,6 +297,8 @@ def main() -> None:
         few = images.pick(range(4)) if given.quick else images
         nets = {given.net: QUALITY[given.net]} if given.net else QUALITY
         quality(few, nets, given.seeds, given.device, long=not given.quick)
+    if given.only == "trained":
+        trained(given.images, TrainSettings(epochs=given.epochs, lr=given.lr))
     if given.only == "tv":
         nets = {name: QUALITY[name] for name in ([given.net] if given.net else TUNED)}
         weights(images.pick(range(8)), nets, given.seeds, given.device)

@@ -102,7 +102,9 @@ def _one_start(
         _objective(seen, distance, matching),
         torch.cat(starts).to(mean),
         descent=Descent(steps=matching.steps, lr=matching.lr, signed=matching.signed),
-        bounds=(-mean / std, (1 - mean) / std) if matching.boxed else None,
+        keep=partial(torch.clamp, min=-mean / std, max=(1 - mean) / std)
+        if matching.boxed
+        else None,
         report=report,
     )
     images = (ended.unknown * std + mean).clamp(0, 1)

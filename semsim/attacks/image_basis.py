@@ -45,6 +45,10 @@ class ImageBasis:
         opponent = torch.einsum("oc,nchw->nohw", self.colours, images - GREY)
         return (self.rows @ opponent @ self.columns.T) / self.amplitude
 
+    def boxed(self, coefficients: Tensor) -> Tensor:
+        """The coefficients of the nearest image, by pixels, that is inside [0, 1]."""
+        return self.coefficients(self.image(coefficients).clamp(0, 1))
+
 
 def image_basis(
     shape: tuple[int, int, int], *, spread: float, decay: float, chroma: tuple[float, float]

@@ -46,13 +46,13 @@ def descend(
     start: Tensor,
     *,
     descent: Descent,
-    bounds: tuple[Tensor, Tensor] | None,
+    keep: Callable[[Tensor], Tensor] | None,
     report: Report,
 ) -> Descended:
     """Minimise every image's objective at once; each walks as it would alone.
 
     objective: (N, …) to (N,), the value of an image depending on that image only.
-    bounds: the box, broadcast to the unknown, that is kept after each step; None for no box.
+    keep: the nearest unknown that is allowed, taken after each step; None where all are.
     An image whose objective stops being finite stays where it was and gets a failure; the
     others go on.
     """
@@ -76,9 +76,9 @@ def descend(
         unknown.grad = gradient.sign() if descent.signed else gradient
         optimiser.step()
         schedule.step()
-        if bounds is not None:
+        if keep is not None:
             with torch.no_grad():
-                unknown.clamp_(*bounds)
+                unknown.copy_(keep(unknown))
         if step % REPORT_EVERY == 0 or step == descent.steps:
             report(Progress(step, descent.steps, values={"objective": _mean(values)}))
     return Descended(unknown=unknown.detach(), objective=values, failures=tuple(failures))

@@ -23,6 +23,7 @@ _SPREAD = 0.25  # standard deviation of the mean brightness of photographs
 _START = 0.01  # of the size of a natural image's coefficients: all but grey
 _HISTORY = 100  # pairs of steps that L-BFGS remembers
 _SCALE = 1e5  # torch's L-BFGS drops curvature pairs below an absolute 1e-10; near the truth all are
+_ROUNDING = 1e-5  # of a pixel in [0, 1] that went through its coefficients in float32
 # Names of autograd nodes whose slope jumps; a loss made of slopes then jumps too, and quasi-Newton
 # steps, which need a second derivative, go astray.
 _KINKED = ("Relu", "Prelu", "Hardtanh", "Hardswish", "Hardsigmoid", "Threshold", "MaxPool", "Abs")
@@ -41,6 +42,8 @@ class Prior(Together):
     the fall of amplitude with frequency. chroma: scale of colour beside brightness.
     curvature: share of `lent_curvature` that ReLUs, leaky ones too, are lent under Adam, so that
     the descent knows which units to switch; max pooling is lent none. 0 for the true slope.
+    boxed: keep the image inside [0, 1] at every step of Adam. Without it the first steps may throw
+    the image far outside, where a trained network's gradient no longer tells the way back.
     restarts: independent starts; the lowest objective is kept.
     max_shift: 0 takes the image as it is. Otherwise the attacker expects augmentation to have
     moved the image by up to so many pixels, estimates the move from the border it left and
@@ -65,6 +68,7 @@ class Prior(Together):
     decay: float = 0.8
     chroma: float = 0.3
     curvature: float = field(default=0.1, metadata={"before": 0.0})
+    boxed: bool = field(default=True, metadata={"before": False})
     restarts: int = 1
     max_shift: int = 0
     border: Literal["black", "any"] = "black"
@@ -141,7 +145,12 @@ class Prior(Together):
         if not problem.kinked:
             return _solve_by_lbfgs(problem, start, steps=self.steps, report=report)
         return _solve_by_adam(
-            problem, start, steps=2 * self.steps, lr=self.lr, tv=self.tv, report=report
+            problem,
+            start,
+            descent=Descent(steps=2 * self.steps, lr=self.lr, signed=False, schedule="cosine"),
+            tv=self.tv,
+            keep=problem.basis.boxed if self.boxed else None,
+            report=report,
         )
 
     def _iterations(self, problem: "_Problem") -> int:
@@ -185,19 +194,37 @@ class _Problem:
 
 
 def _solve_by_adam(
-    problem: _Problem, start: Tensor, *, steps: int, lr: float, tv: float, report: Report
+    problem: _Problem,
+    start: Tensor,
+    *,
+    descent: Descent,
+    tv: float,
+    keep: Callable[[Tensor], Tensor] | None,
+    report: Report,
 ) -> Descended:
-    """Adam on all images at once, its step size falling to 0 along a cosine.
+    """Adam on all images at once.
 
     start: (N, C, H, W) coefficients. tv: weight of the total variation of the image, in [0, 1].
+    keep: of `minimise.descend`.
     """
 
     def objective(coefficients: Tensor) -> Tensor:
         images = problem.images(coefficients)
+        if keep is not None:
+            images = _on_the_edge(images)
         return problem.distance(images) + tv * total_variation_of_each(images)
 
-    descent = Descent(steps=steps, lr=lr, signed=False, schedule="cosine")
-    return descend(objective, start, descent=descent, bounds=None, report=report)
+    return descend(objective, start, descent=descent, keep=keep, report=report)
+
+
+def _on_the_edge(images: Tensor) -> Tensor:
+    """Pixels that are 0 or 1 but for rounding, made so; the slope is as it was.
+
+    Total variation would else take the sign of what rounding leaves between two such pixels.
+    """
+    known = images.detach()
+    edge = known.round()
+    return torch.where((known - edge).abs() < _ROUNDING, edge + (images - known), images)
 
 
 def _solve_by_lbfgs(problem: _Problem, start: Tensor, *, steps: int, report: Report) -> Descended:

@@ -1,4 +1,5 @@
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -19,7 +20,7 @@ def walk(objective, steps=200, bounds=(-1.0, 1.0), report=silent, signed=True, *
         objective,
         torch.full((2, 3), 0.9),
         descent=Descent(steps=steps, lr=0.1, signed=signed, **how),
-        bounds=None if bounds is None else tuple(torch.full((1, 3), b) for b in bounds),
+        keep=None if bounds is None else partial(torch.clamp, min=bounds[0], max=bounds[1]),
         report=report,
     )
 

@@ -9,10 +9,13 @@ from semsim.attacks.image_basis import cosine_waves, image_basis, opponent_colou
 from semsim.attacks.matching import scaled_distance_of_each
 from semsim.attacks.prior import Prior, has_kinks
 from semsim.datasets.symbols import Symbols
+from semsim.defences.none import NoDefence
 from semsim.errors import AttackFailedError
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.lenet import CNN4, LeNet
 from semsim.targets.model import TargetModel
+from semsim.targets.train import train_target
+from semsim.targets.train_settings import TrainSettings
 from semsim.types import GradientObservation
 
 SIZE = (16, 16)
@@ -108,6 +111,14 @@ def test_no_coefficients_are_the_grey_image_and_the_first_is_brightness():
     assert brighter[0, 0, 0, 0].item() == pytest.approx(0.5 + 0.25 / math.sqrt(3))
 
 
+def test_boxed_coefficients_are_those_of_the_nearest_image_in_the_box():
+    basis = image_basis((3, 8, 12), spread=0.25, decay=0.8, chroma=(0.4, 0.2))
+    images = 2 * torch.rand(2, 3, 8, 12, generator=rng(), dtype=torch.float64) - 0.5
+    kept = basis.image(basis.boxed(basis.coefficients(images)))
+    assert torch.allclose(kept, images.clamp(0, 1), atol=1e-12)
+    assert torch.allclose(basis.image(basis.boxed(basis.coefficients(kept))), kept, atol=1e-12)
+
+
 def test_amplitude_falls_with_frequency_and_with_chroma():
     amplitude = image_basis((3, 8, 8), spread=0.25, decay=1.0, chroma=(0.3, 0.2)).amplitude
     assert (amplitude[:, 0].diff() < 0).all()
@@ -174,6 +185,17 @@ def test_a_lent_curvature_helps_where_units_are_wide_and_is_nothing_on_a_smooth_
     seen = seen_of(smooth, images[0])
     plain, lent = (Prior(steps=5, curvature=c)(seen, rng=rng()).image for c in (0.0, 0.1))
     assert torch.equal(plain, lent)
+
+
+def test_on_a_trained_kinked_net_the_descent_stays_in_the_range_of_pixels():
+    data = Symbols(train_per_class=20, size=16)("train")
+    trained = train_target(CNN4(), data, NoDefence(), TrainSettings(epochs=7, lr=0.1))
+    for place in (0, 400):
+        image = data.images[place]
+        seen = seen_of(trained, image, int(data.labels[place]))
+        free, boxed = (Prior(steps=60, boxed=b)(seen, rng=rng()) for b in (False, True))
+        assert decibels(boxed, image) > decibels(free, image) + 3
+        assert boxed.residual < free.residual / 2
 
 
 def test_auto_is_what_the_model_asks_for(smooth, images):

@@ -71,7 +71,7 @@ def demo_keys() -> list[str]:
 ATTACK_KEYS = {
     "invgrad": "b66304b0e1c9ff03fbbe",
     "invgrad:fast": "4730d4757b52f68ff454",
-    "prior:curvature=0": "5b127117699ad46956b2",
+    "prior:curvature=0,boxed=false": "5b127117699ad46956b2",
     "gradattack": "6b69a57d6f66f9c11bfc",
     "dlg": "7507db25256d5f18fa74",
     "idlg:fast": "b8943a0f2518dd4a1a12",
@@ -128,10 +128,19 @@ def test_an_attack_that_had_wrong_numbers_has_another_key_than_then():
 def test_a_setting_that_came_later_is_in_the_key_where_it_is_not_what_was_before():
     late = {text: key_settings(ATTACKS, read_attack(text)) for text in LATE}
     assert {text: settings.get("curvature") for text, settings in late.items()} == LATE
+    assert {text: settings.get("boxed") for text, settings in late.items()} == {
+        text: True if text.startswith("prior") and "boxed" not in text else None for text in LATE
+    }
     assert named(ATTACKS, read_attack("invgrad"))["settings"]["curvature"] == 0  # records say all
 
 
-LATE = {"invgrad": None, "invgrad:curvature=0.1": 0.1, "prior": 0.1, "prior:curvature=0": None}
+LATE = {
+    "invgrad": None,
+    "invgrad:curvature=0.1": 0.1,
+    "prior": 0.1,
+    "prior:boxed=false": 0.1,
+    "prior:curvature=0": None,
+}
 WRONG_THEN = {
     "copa": "087ad1f3de6b1daa9560",
     "gradattack:distance=cosine-per-layer": "1712626134bd9d278b5a",
