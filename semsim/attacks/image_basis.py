@@ -46,7 +46,7 @@ class ImageBasis:
         return (self.rows @ opponent @ self.columns.T) / self.amplitude
 
     def boxed(self, coefficients: Tensor) -> Tensor:
-        """The coefficients of the nearest image, by pixels, that is inside [0, 1]."""
+        """Of the nearest image, by pixels, that is inside [0, 1]; both (N, C, H, W)."""
         return self.coefficients(self.image(coefficients).clamp(0, 1))
 
 

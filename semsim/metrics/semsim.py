@@ -48,6 +48,8 @@ class SemSimDistance:
         return (path,)
 
     def prepare(self, resources: Resources) -> Judge:
+        import torch
+
         from semsim.metrics.network import load_semsim, semsim_features
 
         model = load_semsim(self.files(resources)[0]).to(resources.device)
@@ -65,6 +67,7 @@ class SemSimDistance:
                 sizes_may_differ=True,
             )
             apart = of_originals(pairs.originals) - features(pairs.reconstructions)
-            return Scores(values=np.linalg.norm(apart, axis=1).astype(np.float64))
+            distances = torch.linalg.vector_norm(torch.from_numpy(apart), dim=1)
+            return Scores(values=distances.numpy().astype(np.float64))
 
         return judge

@@ -63,7 +63,7 @@ def test_a_network_of_ones_own_goes_through_the_whole_campaign(tmp_path):
     planned = typed(mine, "plan", *asked, "--name", "second")
     assert planned.returncode == 0, planned.stderr
     assert "2 images to attack, 0 of them done" in planned.stdout
-    assert "1 targets, 1 of them still to train" in planned.stdout
+    assert "1 target, 1 of them still to train" in planned.stdout
 
 
 def test_a_network_that_cannot_be_attacked_is_told_before_anything_runs(tmp_path):
