@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -43,6 +44,9 @@ LINKED = (
 )
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync")
 WINDOW = {"width": 1366, "height": 768}
+ANSWER = "compare?tab=answer"
+SECOND = "Once more (simulated votes)"
+SETS = ROOT / "data" / "demo" / "sets"
 REST = 1.5  # seconds in which the server computed next to nothing: it rests
 STILL = 0.03  # CPU seconds of them that count as nothing
 MOST_SHIFT = 0.05
@@ -73,6 +77,7 @@ class Studio:
             self.port = probe.getsockname()[1]
         options = ["--local", "--port", str(self.port), "--data-dir", str(folder)]
         command = [sys.executable, "app.py", *options, "--device", "cpu"]
+        self.folder = folder
         self.process = psutil.Popen(command, cwd=ROOT)
         self.url = f"http://127.0.0.1:{self.port}"
         until(lambda: answers(self.port))
@@ -183,6 +188,36 @@ def other(selector: str) -> Callable[[Page], None]:
     return choose
 
 
+def compared(act: Callable[[Page], None]) -> Callable[[Page], None]:
+    """Do it, and see that an answer stands afterwards: a page without scores would cost nothing."""
+
+    def wait(page: Page) -> None:
+        act(page)
+        page.wait_for_load_state()
+        page.locator("#cmp-forest tbody tr").first.wait_for()
+
+    return wait
+
+
+def another_study(page: Page) -> None:
+    """From one study that has votes and scores to the other."""
+    studies = page.locator("#st-study")
+    voted = [one for one in studies.locator("option").all_inner_texts() if "simulated" in one]
+    chosen = studies.evaluate("list => list.selectedOptions[0].text")
+    studies.select_option(label=next(one for one in voted if one != chosen))
+    page.wait_for_url("**study=**")
+
+
+def second_study(folder: Path) -> None:
+    """A study like the built-in one with simulated votes, so that there are two to compare."""
+    for command in (
+        ["create", SECOND, "--simulated", *(f"--set={one}" for one in sorted(SETS.iterdir()))],
+        ["simulate", SECOND],
+    ):
+        asked = [sys.executable, "-m", "annotation", *command, "--data-dir", str(folder)]
+        subprocess.run(asked, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+
+
 def come_and_see(page: Page) -> None:
     """Take part in a study under a new name, until the first picture stands."""
     page.get_by_label("Your name").fill(f"Visitor {time.monotonic_ns()}")
@@ -192,11 +227,11 @@ def come_and_see(page: Page) -> None:
 
 # What a person does most on a page: what it is, the page, how it is done, seconds it may take.
 ACTIONS: tuple[tuple[str, str, Callable[[Page], None], float | None], ...] = (
-    ("Compare: another metric", "compare", pressed("#cmp-forest a", 1), 0.3),
-    ("Compare: another score of people", "compare", other("#cmp-rule"), 1.0),
-    ("Compare: another study", "compare", other("#st-study"), 1.5),
-    ("Compare: the tab How solid", "compare", pressed("#cmp-tab-solid"), None),
-    ("Compare: the tab Disagreements", "compare", pressed("#cmp-tab-disagreements"), None),
+    ("Compare: another metric", ANSWER, compared(pressed("#cmp-forest a", 1)), 0.3),
+    ("Compare: another score of people", ANSWER, compared(other("#cmp-rule")), 1.0),
+    ("Compare: another study", ANSWER, compared(another_study), 1.5),
+    ("Compare: the tab How solid", ANSWER, pressed("#cmp-tab-solid"), None),
+    ("Compare: the tab Disagreements", ANSWER, pressed("#cmp-tab-disagreements"), None),
     ("Results: the tab Agreement", "results", pressed("a[href*='tab=agreement']"), None),
     ("Results: the tab Signal detection", "results", pressed("a[href*='tab=detection']"), None),
     ("Preview: an answer by a key", "preview", lambda page: page.keyboard.press("1"), None),
@@ -225,6 +260,8 @@ def main() -> None:
         path = shutil.which("chromium") or shutil.which("chromium-browser")
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         study = of_people(server)
+        second_study(server.folder)
+        measured(browser, server, f"/studio/{ANSWER}")  # computes the scores, which both share
         ends = {
             beginning: linked(server, page.format(study=study), beginning)
             for page, beginning in LINKED

@@ -61,7 +61,8 @@ def test_every_recipe_is_tried_from_every_start_and_imagenet_only_if_it_is_here(
 ):
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     found = {one.name for one in candidates("resnet18", {"mine": "/weights"})}
-    assert found == {f"{r}-{s}" for r in ("triplet", "pooled", "mixed") for s in ("random", "mine")}
+    recipes = ("triplet", "contrastive", "pooled", "mixed")
+    assert found == {f"{recipe}-{start}" for recipe in recipes for start in ("random", "mine")}
 
 
 def test_it_is_answered_from_end_to_end(question):
