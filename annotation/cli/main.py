@@ -18,7 +18,11 @@ COMMANDS = {
         "amend",
         "Change settings of a study: a new version of its protocol, stamped on the votes to come.",
     ),
-    "protocol": Late("study", "protocol", "List the versions of a study's protocol."),
+    "protocol": Late(
+        "study",
+        "protocol",
+        "List the versions of a study's protocol, and what its lists of words tell a guesser.",
+    ),
     "simulate": Late(
         "study",
         "simulate",

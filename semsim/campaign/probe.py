@@ -205,7 +205,7 @@ def _train_on(target: PlannedTarget, data: LabelledImages, batches: int) -> "Tar
 
     some = data.pick(range(min(len(data), batches * target.plan.train.batch_size)))
     architecture = build(NETWORKS, target.plan.architecture.name, target.plan.architecture.settings)
-    settings = replace(target.plan.train, epochs=1)
+    settings = replace(target.plan.train, epochs=1, until=1.0)  # test images are not looked at
     return train_target(architecture, some, build(DEFENCES, "none"), settings)
 
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 import socket
+import ssl
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -72,13 +73,25 @@ def _program(name: str) -> str:
     return str(found)
 
 
+def _shakes_hands(port: int) -> bool:
+    """Whether TLS is spoken there: Caddy listens before it has signed its certificate."""
+    anybody = ssl.create_default_context()
+    anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
+            anybody.wrap_socket(plain, server_hostname="127.0.0.1").close()
+    except OSError:
+        return False
+    return True
+
+
 @contextmanager
 def _running(command: Sequence[str], folder: Path, port: int) -> Iterator[None]:
     with (folder / "told.log").open("wb") as told:
         around = {**os.environ, "XDG_CONFIG_HOME": str(folder), "XDG_DATA_HOME": str(folder)}
         process = subprocess.Popen(command, stdout=told, stderr=told, cwd=folder, env=around)
     try:
-        until(lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0)
+        until(lambda: _shakes_hands(port))
         yield
     finally:
         process.terminate()

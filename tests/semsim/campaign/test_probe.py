@@ -9,7 +9,7 @@ from semsim.targets.train_settings import TrainSettings
 
 @pytest.fixture(scope="module")
 def plan():
-    return plan_of(toy_campaign(train=TrainSettings(epochs=4)))
+    return plan_of(toy_campaign(train=TrainSettings(epochs=4, until=0.65)))
 
 
 def test_what_was_measured_is_known_afterwards(plan, tmp_path):
