@@ -44,11 +44,11 @@ def named(*names: str) -> Callable[[Page], None]:
 def scores_once_wrong(page: Page) -> None:
     """A table that lacks a column, then one that has it, whose direction is not said at once."""
     for text in ("model,size\na,1\n", "model,image_id,mine\na,0,0.5\n"):
+        before = page.url
         page.locator("[data-input=files]").set_input_files(
             {"name": "own.csv", "mimeType": "text/csv", "buffer": text.encode()}
         )
-        page.wait_for_url("**upload=**")
-        page.wait_for_load_state()
+        page.wait_for_url(lambda url, old=before: "upload=" in url and url != old)
     page.get_by_role("button", name="Keep these scores").click()
     expect(page.get_by_role("alert")).to_be_visible()
     page.get_by_label("Direction of mine").select_option("lower")
