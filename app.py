@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from annotation.cli.commands import told_stop
 from annotation.cli.console import ServerParser, check_port, failed, pictures, told_errors
 from semsim import __version__
+from semsim.device import few_heaps
 from semsim.errors import MissingExtraError
 from semsim.kept.places import CHECKPOINTS, DEMO, settle
 
@@ -78,6 +79,7 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
 
 def serve(options: Namespace) -> None:
     """Open everything, say where it is, and serve until stopped."""
+    few_heaps()
     with told_errors():
         logs.begin(options)
     check_port(options.host, options.port)

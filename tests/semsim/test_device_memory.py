@@ -19,13 +19,48 @@ block = bytearray(b"x") * ({MEBIBYTES} * 2**20)
 del block
 print(held() - before)
 """
+HEAPS = """
+import ctypes, threading
+from semsim.device import few_heaps
+
+{}
+together = threading.Barrier(20)
+
+def need():
+    block = bytearray(10_000)
+    together.wait()
+
+threads = [threading.Thread(target=need) for _ in range(20)]
+for one in threads:
+    one.start()
+for one in threads:
+    one.join()
+libc = ctypes.CDLL(None)
+libc.fdopen.restype = ctypes.c_void_p
+told = ctypes.c_void_p(libc.fdopen(1, b"w"))
+libc.malloc_info(0, told)
+libc.fflush(told)
+"""
+on_linux = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="what glibc does, on Linux alone"
+)
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="what glibc does, on Linux alone")
+def told_by(code: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+
+
+@on_linux
 @pytest.mark.parametrize("kept", [False, True])
 def test_freed_memory_is_kept_where_that_is_asked_for(kept):
     code = KEEP.format("keep_freed_memory()" if kept else "")
-    told = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout
-    assert (float(told) > 0.9 * MEBIBYTES) == kept
+    assert (float(told_by(code)) > 0.9 * MEBIBYTES) == kept
+
+
+@on_linux
+@pytest.mark.parametrize("few", [False, True])
+def test_twenty_threads_have_two_heaps_where_few_are_asked_for(few):
+    heaps = told_by(HEAPS.format("few_heaps()" if few else "")).count("<heap nr=")
+    assert (heaps <= 2) == few
