@@ -104,6 +104,7 @@ def remembered(
 ) -> Callable[[Tensor], FeaturesT]:
     """`features` that keeps its last answers: sets of a study share originals, metrics both.
 
+    features: of images (N, C, H, W), (N, d).
     most: images of which answers are kept, beside those asked for last.
     """
     kept: dict[str, FeaturesT] = {}
