@@ -68,27 +68,35 @@ test: lint types
 check: lint types
 	$(BIN)/python tests/touched.py $(BASE) | xargs -r $(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
-# What stands in the files is kept where it fits. Torch brings its own CUDA, on Linux alone: pinned
-# here, it would come to who has torch without it.
+# Torch brings its own CUDA, on Linux alone: pinned here, it would come to who has torch without it.
 CUDA = nvidia-cublas nvidia-cuda-cupti nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cudnn-cu13 \
 	nvidia-cufft nvidia-cufile nvidia-curand nvidia-cusolver nvidia-cusparse nvidia-cusparselt-cu13 \
 	nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx cuda-bindings cuda-pathfinder \
 	cuda-toolkit triton
-COMPILE = .venv/uv/bin/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 \
+COMPILE = .venv/uv/bin/uv pip compile --quiet --universal --python-version 3.11 \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links \
-	$(addprefix --no-emit-package ,$(CUDA)) --extra studio --extra lpips --extra fid
+	$(addprefix --no-emit-package ,$(CUDA)) $(ARGS)
+APPLICATION = pyproject.toml --extra studio --extra lpips --extra fid
+
+# The file $(1) is compiled from $(3). Versions that stand in it or in the files $(2) are kept where
+# they fit, its first lines stay, and what the first of $(2) says is not said again.
+define compiled
+grep -E '^(#|-r)' $(1) > .venv/head
+grep -hvE '^(#|-r)' $(1) $(2) > .venv/pins
+$(COMPILE) $(3) -o .venv/pins
+grep -vxFf $(firstword $(2) /dev/null) .venv/pins | cat .venv/head - > $(1)
+endef
 
 .venv/uv/bin/uv:
 	$(PYTHON) -m venv .venv/uv
 	.venv/uv/bin/python -m pip install --quiet uv
 
 pins: .venv/uv/bin/uv
-	grep '^#' requirements.txt > .venv/head; grep -E '^(#|-r)' requirements-dev.txt > .venv/head-dev
-	cp requirements.txt .venv/pins; cat requirements.txt requirements-dev.txt | grep -v '^-r' > .venv/pins-dev
-	$(COMPILE) $(ARGS) -o .venv/pins
-	$(COMPILE) $(ARGS) --constraint .venv/pins --group dev --extra ms-ssim --extra torchmetrics --extra s3 -o .venv/pins-dev
-	cat .venv/head .venv/pins > requirements.txt
-	grep -vxFf .venv/pins .venv/pins-dev | cat .venv/head-dev - > requirements-dev.txt
+	$(call compiled,requirements.txt,,$(APPLICATION))
+	$(call compiled,requirements-dev.txt,requirements.txt,$(APPLICATION) --constraint requirements.txt \
+		--group dev --extra ms-ssim --extra torchmetrics --extra s3)
+	$(call compiled,requirements-flower.txt,requirements.txt requirements-dev.txt,--group flower)
+	$(call compiled,requirements-formats.txt,requirements.txt requirements-dev.txt,--group formats)
 
 docs: .venv/test.stamp
 	$(BIN)/python -m mkdocs build --strict

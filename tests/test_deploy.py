@@ -1,7 +1,11 @@
 """What lies in deploy/ and is not started by a test: what can be known of it without."""
 
+import os
+import re
+import shlex
 import shutil
 import subprocess
+import sys
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
@@ -61,8 +65,12 @@ def test_an_image_holds_all_that_comes_with_the_product():
     assert [path for path in TRACKED if is_ignored(path)] == []
 
 
+COMPOSED = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+GIVEN = {"SEMSIM_ADMIN_PASSWORD": "four words", "POSTGRES_PASSWORD": "p@ss:w/rd"}
+
+
 def test_votes_and_trained_semsims_outlive_a_container():
-    told = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+    told = COMPOSED
     studio, database = told["services"]["studio"], told["services"]["database"]
     home = studio["environment"]["SEMSIM_HOME"]
     assert "--data-dir" not in studio["command"]
@@ -70,6 +78,56 @@ def test_votes_and_trained_semsims_outlive_a_container():
     kept = [volume.split(":") for volume in (*studio["volumes"], *database["volumes"])]
     assert kept[0] == ["kept", home]
     assert {name for name, _ in kept} == set(told["volumes"])
+
+
+def test_the_studio_knows_every_option_that_is_given_there():
+    asked = [sys.executable, ROOT / "app.py", "--help"]
+    known = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    unit = (DEPLOY / "semsim-studio@.service").read_text(encoding="utf-8").replace("\\\n", " ")
+    (image,) = re.findall(r"^CMD \[(.+)\]$", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE)
+    (started,) = re.findall("^ExecStart=(.+)$", unit, re.MULTILINE)
+    for command in (started, image.replace(",", " "), COMPOSED["services"]["studio"]["command"]):
+        options = [word for word in shlex.split(command) if word.startswith("--")]
+        assert options, command
+        assert [one for one in options if f"{one} " not in known] == [], command
+
+
+def test_a_password_is_no_part_of_a_command():
+    """Nor of an address, in which some letters would have another meaning."""
+    studio, database = COMPOSED["services"]["studio"], COMPOSED["services"]["database"]
+    assert "$" not in studio["command"]
+    assert studio["environment"]["PGPASSWORD"] == database["environment"]["POSTGRES_PASSWORD"]
+
+
+# No package of Debian brings these two; a test is made of each that is there.
+if shutil.which("hadolint"):
+
+    def test_nothing_is_to_be_said_of_the_dockerfile():
+        done = subprocess.run(
+            ["hadolint", DEPLOY / "Dockerfile"], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+if shutil.which("docker-compose"):
+
+    def config(given):
+        around = {name: value for name, value in os.environ.items() if name not in GIVEN}
+        asked = ["docker-compose", "-f", DEPLOY / "compose.yaml", "config"]
+        return subprocess.run(
+            asked, env={**around, **given}, capture_output=True, text=True, check=False
+        )
+
+    def test_compose_reads_its_file():
+        read = yaml.safe_load(config(GIVEN).stdout)["services"]
+        assert read["studio"]["environment"]["PGPASSWORD"] == GIVEN["POSTGRES_PASSWORD"]
+        assert {*read} == {*COMPOSED["services"]}
+
+    @pytest.mark.parametrize("absent", GIVEN)
+    def test_compose_names_the_password_that_is_not_given(absent):
+        done = config({name: value for name, value in GIVEN.items() if name != absent})
+        assert done.stdout == ""
+        assert absent in done.stderr
 
 
 def test_the_unit_is_one_that_systemd_reads(tmp_path):

@@ -31,7 +31,8 @@ from annotation.study.builtin import PEOPLE
 from annotation.study.exports import export_votes
 from annotation.study.labelling import list_studies
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+WHOLE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, GROUPS = WHOLE["project"], WHOLE["dependency-groups"]
 EXTRAS = ("attacks", "grid", "lpips", "fid", "ms-ssim", "torchmetrics", "studio", "s3", "all")
 # Rooms and modules that need an extra, and say so when they are imported; all else is the core.
 OF_AN_EXTRA = {
@@ -150,10 +151,18 @@ def test_all_that_the_application_brings_is_pinned_and_nothing_else():
 
 
 def test_all_that_the_tests_bring_is_pinned():
-    group = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    texts = [*group["dependency-groups"]["dev"], "torchmetrics", "pytorch-msssim"]
-    left = {name for name in below(texts) if not OF_TORCH.fullmatch(name)}
+    brought = below(GROUPS["dev"]).union(*map(closure, ("ms-ssim", "torchmetrics", "s3")))
+    left = {name for name in brought if not OF_TORCH.fullmatch(name)}
     assert left <= {*pins(APPLICATION, TESTED)}
+
+
+@pytest.mark.parametrize("group", [name for name in GROUPS if name != "dev"])
+def test_an_environment_of_its_own_is_pinned_inside_its_ranges(group):
+    pinned = pins(f"requirements-{group}.txt")
+    for wanted in map(Requirement, GROUPS[group]):
+        (pin,) = pinned[canonicalize_name(wanted.name)]
+        assert wanted.specifier.contains(pin.version), wanted
+    assert set(pinned) > {canonicalize_name(Requirement(text).name) for text in GROUPS[group]}
 
 
 def test_what_is_pinned_is_what_is_tested():

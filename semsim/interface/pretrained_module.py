@@ -16,8 +16,13 @@ from torch import Tensor, nn
 from semsim.errors import WeightsError
 from semsim.kept.places import BROUGHT
 from semsim.learning.card import FORMAT, card_markdown, read_card
-from semsim.metrics.base import check_pairs
-from semsim.metrics.network import ModelSettings, SemSimModel, load_semsim, save_semsim
+from semsim.metrics.network import (
+    ModelSettings,
+    SemSimModel,
+    check_judged,
+    load_semsim,
+    save_semsim,
+)
 from semsim.metrics.provenance import Training, read_config, read_training
 from semsim.metrics.recogniser import check_name
 
@@ -68,12 +73,7 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
         tensor([0., 0.])
         """
         if not torch.compiler.is_compiling():
-            check_pairs(
-                originals,
-                reconstructions,
-                dtypes=("float32", "float64"),
-                sizes_may_differ=True,
-            )
+            check_judged(originals, reconstructions)
         first, second = (self._features(images) for images in (originals, reconstructions))
         return torch.linalg.vector_norm(first - second, dim=1)
 

@@ -8,17 +8,15 @@ from dataclasses import InitVar, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from torch import Tensor
 
 from semsim.device import pick_device
 from semsim.errors import DataError
 from semsim.interface.pretrained_module import SemSim
-from semsim.metrics import Judge, Metric, MetricSpec, Pairs, Reference, Resources, Scores
+from semsim.metrics import Judge, Metric, MetricSpec, Pairs, Reference, Resources
 from semsim.metrics import find_metric as metric_called
-from semsim.metrics.network import semsim_distance
-from semsim.metrics.semsim import SemSimDistance
+from semsim.metrics.semsim import SemSimDistance, semsim_judge
 from semsim.progress import Report, silent
 from semsim.scores.folder_pairs import folder_scores, match_folders, pair_scores
 from semsim.scores.scoring import (
@@ -55,13 +53,7 @@ class GivenSemSim:
         return ()
 
     def prepare(self, resources: Resources) -> Judge:
-        network = self._network  # type: ignore[attr-defined]
-
-        def judge(pairs: Pairs) -> Scores:
-            distances = semsim_distance(network, pairs.originals, pairs.reconstructions)
-            return Scores(values=distances.numpy().astype(np.float64))
-
-        return judge
+        return semsim_judge(self._network)  # type: ignore[attr-defined]
 
 
 def score(

@@ -65,7 +65,7 @@ def ssim(originals: Tensor, reconstructions: Tensor, window: Window = "gaussian"
 def psnr_registered(
     originals: Tensor, reconstructions: Tensor, shift: int = 4, flip: bool = True
 ) -> Tensor:
-    """The highest PSNR of each pair over shifts and, with `flip`, mirroring.
+    """The highest PSNR of each pair over shifts and, with `flip`, mirroring; the search is our own.
 
     originals, reconstructions: as for `mse`, with sides of 2 · `shift` pixels or more. shift: of
     the reconstruction, up to so many whole pixels each way. Returns (N,) float64 in dB on the
@@ -84,7 +84,7 @@ def psnr_registered(
 def ssim_registered(
     originals: Tensor, reconstructions: Tensor, shift: int = 4, flip: bool = True
 ) -> Tensor:
-    """The highest SSIM of each pair over shifts and, with `flip`, mirroring.
+    """The highest SSIM of each pair over shifts and, with `flip`, mirroring; the search is our own.
 
     originals, reconstructions: as for `mse`, with sides of 11 + `shift` pixels or more. shift: as
     for `psnr_registered`. Returns (N,) float64 in [-1, 1] on the device of the originals, without

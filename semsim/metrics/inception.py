@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ INCEPTION = "inception-2015-12-05"
 _BATCH = 16
 _KEPT = 4096  # images of which features are kept, 64 MiB of Inception's
 Features = Callable[["Tensor"], np.ndarray]
+FeaturesT = TypeVar("FeaturesT", bound=Sized)  # arrays or tensors, one row an image
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,14 +99,17 @@ def frechet_judge(features: Features) -> Judge:
     return judge
 
 
-def remembered(features: Features, most: int = _KEPT) -> Features:
+def remembered(
+    features: Callable[[Tensor], FeaturesT], most: int = _KEPT
+) -> Callable[[Tensor], FeaturesT]:
     """`features` that keeps its last answers: sets of a study share originals, metrics both.
 
+    features: of images (N, C, H, W), (N, d).
     most: images of which answers are kept, beside those asked for last.
     """
-    kept: dict[str, np.ndarray] = {}
+    kept: dict[str, FeaturesT] = {}
 
-    def of(images: Tensor) -> np.ndarray:
+    def of(images: Tensor) -> FeaturesT:
         content = images.cpu().numpy()
         key = f"{content.shape} {hashlib.sha256(content.tobytes()).hexdigest()}"
         found = kept.pop(key, None)

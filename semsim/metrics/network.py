@@ -1,8 +1,9 @@
 """SemSim itself: a network whose feature distance says how much of an original is left."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -82,27 +83,32 @@ def resize(images: Tensor, size: tuple[int, int]) -> Tensor:
 
 
 def semsim_distance(
-    model: SemSimModel, originals: Tensor, reconstructions: Tensor, batch_size: int = 256
+    model: SemSimModel,
+    originals: Tensor,
+    reconstructions: Tensor,
+    batch_size: int = 256,
+    of_originals: Callable[[Tensor], Tensor] | None = None,
 ) -> Tensor:
     """‖f(x) − f(x̂)‖₂ of each pair, (N,) on the CPU; smaller means more leakage.
 
     Sun et al. 2023, Fig. 4.
     originals, reconstructions: (N, 3, H, W) in [0, 1]; H and W may differ between the two.
+    of_originals: gives f(x) of originals, as `semsim_features` does, where that is known already.
     The model is used in eval mode and left as it was. Raises `DataError` for anything else than
     float32 or float64 tensors in [0, 1] of these shapes.
     """
-    check_pairs(
-        originals,
-        reconstructions,
-        dtypes=("float32", "float64"),
-        sizes_may_differ=True,
-    )
-    sides = zip(originals.split(batch_size), reconstructions.split(batch_size), strict=True)
-    distances = [
-        torch.linalg.vector_norm(semsim_features(model, x) - semsim_features(model, y), dim=1)
-        for x, y in sides
-    ]
-    return torch.cat(distances)
+    check_judged(originals, reconstructions)
+    features = partial(semsim_features, model, batch_size=batch_size)
+    first = (of_originals or features)(originals)
+    return torch.linalg.vector_norm(first - features(reconstructions), dim=1)
+
+
+def check_judged(originals: Tensor, reconstructions: Tensor) -> None:
+    """Raise `DataError` unless a SemSim can judge both: N pairs (N, 3, H, W) of floats in [0, 1].
+
+    H and W may differ between the two, as each is resized.
+    """
+    check_pairs(originals, reconstructions, dtypes=("float32", "float64"), sizes_may_differ=True)
 
 
 def semsim_features(model: SemSimModel, images: Tensor, batch_size: int = 256) -> Tensor:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsim.errors import WeightsError
-from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, check_pairs
+from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores
 from semsim.metrics.inception import remembered
 from semsim.metrics.provenance import CONTROLS, control_in
 from semsim.metrics.recogniser import check_name
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from semsim.metrics.network import SemSimModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,26 +48,19 @@ class SemSimDistance:
         return (path,)
 
     def prepare(self, resources: Resources) -> Judge:
-        import torch
+        from semsim.metrics.network import load_semsim
 
-        from semsim.metrics.network import load_semsim, semsim_features
+        return semsim_judge(load_semsim(self.files(resources)[0]).to(resources.device))
 
-        model = load_semsim(self.files(resources)[0]).to(resources.device)
 
-        def features(images: Tensor) -> np.ndarray:
-            return semsim_features(model, images).numpy()
+def semsim_judge(model: SemSimModel) -> Judge:
+    """A judge by the distance of a SemSim, which remembers features of the originals."""
+    from semsim.metrics.network import semsim_distance, semsim_features
 
-        of_originals = remembered(features)  # which most sets of a study share
+    known = remembered(lambda images: semsim_features(model, images))  # most sets share originals
 
-        def judge(pairs: Pairs) -> Scores:
-            check_pairs(
-                pairs.originals,
-                pairs.reconstructions,
-                dtypes=("float32", "float64"),
-                sizes_may_differ=True,
-            )
-            apart = of_originals(pairs.originals) - features(pairs.reconstructions)
-            distances = torch.linalg.vector_norm(torch.from_numpy(apart), dim=1)
-            return Scores(values=distances.numpy().astype(np.float64))
+    def judge(pairs: Pairs) -> Scores:
+        found = semsim_distance(model, pairs.originals, pairs.reconstructions, of_originals=known)
+        return Scores(values=found.numpy().astype(np.float64))
 
-        return judge
+    return judge
