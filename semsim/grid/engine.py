@@ -133,13 +133,14 @@ def _compute_here(pieces: Iterable[Piece], keep: Keep, tell: Tell, leave: Leave)
 
 
 def _telling(piece: Piece, standing: Standing, tell: Tell) -> Report:
-    camera, strip = Camera(), ()
+    camera = Camera()
+    strip: Strip = ()
 
     def within(progress: Progress) -> None:
         nonlocal strip
         sight = camera(progress) if piece.seen else None
         strip = strip if sight is None else longer(strip, sight)
-        strips = {piece.key: strip} if strip else {}
+        strips: dict[str, Strip] = {piece.key: strip} if strip else {}
         tell(replace(standing, shares={piece.key: share_of(progress)}, strips=strips))
 
     return within
