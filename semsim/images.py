@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -109,6 +110,15 @@ def from_uint8(picture: np.ndarray) -> Tensor:
 def to_uint8(image: Tensor) -> np.ndarray:
     """(C, H, W) in [0, 1] as (H, W, C) uint8, rounded to nearest."""
     return (image.detach().clamp(0, 1) * 255).round().byte().permute(1, 2, 0).cpu().numpy()
+
+
+def png_of(picture: np.ndarray, side: int | None = None) -> bytes:
+    """(H, W, 3) uint8 as a PNG file; side: pixels of the longer side at most, None for its own."""
+    drawn, packed = Image.fromarray(picture), io.BytesIO()
+    if side is not None:
+        drawn.thumbnail((side, side))
+    drawn.save(packed, format="PNG")
+    return packed.getvalue()
 
 
 def write_png(image: Tensor, path: Path) -> None:

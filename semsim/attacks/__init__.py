@@ -68,7 +68,7 @@ def run_many(
     seen: observations of one model object. rngs: one generator an observation.
     All images are attacked at once where the attack can, else one after the other.
     """
-    from semsim.attacks.minimise import one_of  # with torch, which a list of attacks needs not
+    from semsim.attacks.minimise import in_turn  # with torch, which a list of attacks needs not
     from semsim.attacks.together import Together
 
     if not seen:
@@ -78,7 +78,7 @@ def run_many(
     found: list[Found] = []
     for place, (one, rng) in enumerate(zip(seen, rngs, strict=True)):
         try:
-            found.append(attack(one, rng=rng, report=one_of(report, place, len(seen))))
+            found.append(attack(one, rng=rng, report=in_turn(report, place, len(seen))))
         except AttackFailedError as failure:
             found.append(failure)
     return found

@@ -181,5 +181,5 @@ class CopaPrior:
         for number, level in enumerate(levels):
             linearise = partial(by_autograd, problem.with_prior(level))
             part = one_of(report, number, len(levels))
-            (place,) = gauss_newton(linearise, (place,), search, part)
+            (place,) = gauss_newton(linearise, (place,), search, part, problem.basis.image)
         return place

@@ -69,6 +69,7 @@ class DLG:
                 lr=self.lr,
                 stop_below=self.stop_below,
                 report=report,
+                shown=lambda unknown: unknown * std + mean,
             )
         except AttackFailedError as failure:
             return [failure]

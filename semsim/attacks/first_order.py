@@ -106,6 +106,7 @@ def _one_start(
         if matching.boxed
         else None,
         report=report,
+        shown=lambda unknown: unknown * std + mean,
     )
     images = (ended.unknown * std + mean).clamp(0, 1)
     return reconstructions(images, ended, *distance.beside_grey(images))

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from semsim.errors import AttackFailedError
-from semsim.progress import Progress, Report
+from semsim.images import to_uint8
+from semsim.progress import Look, Progress, Report, placed
 
 REPORT_EVERY = 20
 
@@ -48,11 +50,13 @@ def descend(
     descent: Descent,
     keep: Callable[[Tensor], Tensor] | None,
     report: Report,
+    shown: Callable[[Tensor], Tensor] | None = None,
 ) -> Descended:
     """Minimise every image's objective at once; each walks as it would alone.
 
     objective: (N, …) to (N,), the value of an image depending on that image only.
     keep: the nearest unknown that is allowed, taken after each step; None where all are.
+    shown: images, (N, C, H, W) in [0, 1], that unknowns stand for; None tells of no picture.
     An image whose objective stops being finite stays where it was and gets a failure; the
     others go on.
     """
@@ -80,7 +84,8 @@ def descend(
             with torch.no_grad():
                 unknown.copy_(keep(unknown))
         if step % REPORT_EVERY == 0 or step == descent.steps:
-            report(Progress(step, descent.steps, values={"objective": _mean(values)}))
+            look = look_at(unknown, shown, step / descent.steps)
+            report(Progress(step, descent.steps, values={"objective": _mean(values)}, look=look))
     return Descended(unknown=unknown.detach(), objective=values, failures=tuple(failures))
 
 
@@ -92,12 +97,13 @@ def minimise_by_lbfgs(
     lr: float,
     stop_below: float,
     report: Report,
+    shown: Callable[[Tensor], Tensor] | None = None,
 ) -> float:
     """Torch's L-BFGS without line search, 20 inner iterations a step, as DLG and iDLG use it.
 
     objective: the value at the present `unknowns`, a tensor of shape (). unknowns: leaves of any
     shape that want a gradient; they are changed in place. Ends early once the objective is below
-    `stop_below`.
+    `stop_below`. shown: of `descend`, for the first of the unknowns.
     Returns the objective at the end; raises `AttackFailedError` where it is no longer finite.
     """
     optimiser = torch.optim.LBFGS(unknowns, lr=lr, max_iter=20, history_size=100)
@@ -116,7 +122,9 @@ def minimise_by_lbfgs(
         if not math.isfinite(value):
             raise AttackFailedError(f"The objective became {value} at step {step} of {steps}.")
         ended = value < stop_below
-        report(Progress(steps if ended else step, steps, values={"objective": value}))
+        done = steps if ended else step
+        look = look_at(unknowns[0], shown, done / steps)
+        report(Progress(done, steps, values={"objective": value}, look=look))
         if ended:
             break
     for unknown in unknowns:
@@ -124,19 +132,39 @@ def minimise_by_lbfgs(
     return value
 
 
+def look_at(unknown: Tensor, shown: Callable[[Tensor], Tensor] | None, share: float) -> Look | None:
+    """A look at the first of the images that `unknown` stands for; see `descend` for `shown`."""
+    if shown is None:
+        return None
+
+    def picture() -> np.ndarray:
+        with torch.no_grad():
+            return to_uint8(shown(unknown.detach()[:1])[0])
+
+    return Look(place=0, share=share, picture=picture)
+
+
 def one_of(report: Report, part: int, parts: int) -> Report:
     """A report for part `part` (from 0) of `parts` that are equally long, told as one whole."""
 
     def tell(progress: Progress) -> None:
-        report(
-            replace(
-                progress,
-                done=part * progress.total + progress.done,
-                total=parts * progress.total,
-            )
-        )
+        look = progress.look
+        if look is not None:
+            look = replace(look, share=(part + look.share) / parts)
+        report(replace(_part(progress, part, parts), look=look))
 
     return tell
+
+
+def in_turn(report: Report, place: int, count: int) -> Report:
+    """A report for one image, at `place` (from 0) of `count` that are worked on one by one."""
+    tell = placed(report, [place])
+    return lambda progress: tell(_part(progress, place, count))
+
+
+def _part(progress: Progress, part: int, parts: int) -> Progress:
+    done, total = part * progress.total + progress.done, parts * progress.total
+    return replace(progress, done=done, total=total)
 
 
 def _schedule(

@@ -13,10 +13,10 @@ from semsim.attacks.batch_norm import BatchNorm
 from semsim.attacks.image_basis import ImageBasis, image_basis
 from semsim.attacks.labels import Label
 from semsim.attacks.matching import GradientDistance, total_variation_of_each
-from semsim.attacks.minimise import Descended, Descent, descend, one_of
+from semsim.attacks.minimise import Descended, Descent, descend, in_turn, look_at, one_of
 from semsim.attacks.together import Found, Together, best, best_of_starts, reconstructions
 from semsim.attacks.translation import STILL, Move, estimate_move, moved
-from semsim.progress import Progress, Report
+from semsim.progress import Progress, Report, placed
 from semsim.types import AttackedModel, GradientObservation, Reconstruction
 
 _SPREAD = 0.25  # standard deviation of the mean brightness of photographs
@@ -92,7 +92,7 @@ class Prior(Together):
         rest = _stretched(one_of(report, 1, 2), self._iterations(problem))
         if places:
             framed = problem.some(places, [moves[place] for place in places])
-            again = self._stage(framed, [rngs[place] for place in places], rest)
+            again = self._stage(framed, [rngs[place] for place in places], placed(rest, places))
             for place, other in zip(places, again, strict=True):
                 solved[place] = best([solved[place], other])
         else:
@@ -214,7 +214,9 @@ def _solve_by_adam(
             images = _on_the_edge(images)
         return problem.distance(images) + tv * total_variation_of_each(images)
 
-    return descend(objective, start, descent=descent, keep=keep, report=report)
+    return descend(
+        objective, start, descent=descent, keep=keep, report=report, shown=problem.basis.image
+    )
 
 
 def _on_the_edge(images: Tensor) -> Tensor:
@@ -235,12 +237,9 @@ def _solve_by_lbfgs(problem: _Problem, start: Tensor, *, steps: int, report: Rep
     """
     ended = []
     for place in range(len(start)):
-
-        def report_place(progress: Progress, before: int = place * steps) -> None:
-            report(Progress(before + progress.done, len(start) * steps, values=progress.values))
-
+        told = in_turn(report, place, len(start))
         alone = problem.some([place], [problem.moves[place]])
-        ended.append(_one_by_lbfgs(alone, start[place][None], steps, report_place))
+        ended.append(_one_by_lbfgs(alone, start[place][None], steps, told))
     return Descended(
         unknown=torch.cat([one.unknown for one in ended]),
         objective=torch.cat([one.objective for one in ended]),
@@ -263,19 +262,23 @@ def _one_by_lbfgs(problem: _Problem, start: Tensor, steps: int, report: Report) 
     )
     value, done = math.nan, 0
 
+    def tell(reached: int) -> None:
+        look = look_at(unknown, problem.basis.image, reached / max(1, steps))
+        report(Progress(reached, steps, values={"objective": value}, look=look))
+
     def closure() -> float:
         nonlocal value, done
         distance = problem.distance(problem.images(unknown))
         (unknown.grad,) = torch.autograd.grad(_SCALE * distance.sum(), unknown)
         value, done = float(distance.detach()), done + 1
-        report(Progress(min(done, steps - 1), steps, values={"objective": value}))
+        tell(min(done, steps - 1))
         return _SCALE * value
 
     left = not _stepped(optimiser, closure)
     with torch.no_grad():
         unknown.grad = None
     value = math.nan if left else float(problem.distance(problem.images(unknown.detach())))
-    report(Progress(steps, steps, values={"objective": value}))
+    tell(steps)
     failure = None if math.isfinite(value) else f"The objective became {value} after {done} steps."
     return Descended(unknown=unknown.detach(), objective=torch.tensor([value]), failures=(failure,))
 
@@ -296,7 +299,7 @@ def _stretched(report: Report, total: int) -> Report:
 
     def tell(progress: Progress) -> None:
         done = total * progress.done // progress.total
-        report(Progress(done, total, progress.note, progress.values))
+        report(replace(progress, done=done, total=total))
 
     return tell
 

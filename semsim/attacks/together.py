@@ -9,7 +9,7 @@ from torch import Tensor
 from semsim.attacks.labels import Label, label_of
 from semsim.attacks.minimise import Descended, one_of
 from semsim.errors import AttackFailedError, SettingsError
-from semsim.progress import Report, silent
+from semsim.progress import Report, placed, silent
 from semsim.types import GradientObservation, Reconstruction
 
 Found = Reconstruction | AttackFailedError
@@ -66,7 +66,8 @@ class Together:
                 found[place] = failure
         if labels:
             good = [seen[place] for place in labels], list(labels.values())
-            solved = self.solve(*good, [rngs[place] for place in labels], report)
+            told = placed(report, list(labels))
+            solved = self.solve(*good, [rngs[place] for place in labels], told)
             found |= zip(labels, solved, strict=True)
         return [found[place] for place in range(len(seen))]
 

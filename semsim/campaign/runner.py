@@ -7,7 +7,7 @@ a result does not depend on who computes it, nor when.
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from semsim.campaign.sets import is_written, set_folder, write_finished_set
 from semsim.campaign.store import PieceStore, StoredCell
 from semsim.campaign.watch import RunFolder
 from semsim.grid.engine import Piece, Standing, compute
+from semsim.grid.sights import Strip
 from semsim.images import to_uint8
 from semsim.progress import Progress, Report, silent
 from semsim.types import LabelledImages
@@ -55,6 +56,7 @@ def run_plan(
     began = time.monotonic()
     run = _Run(plan, Path(data), client, how, report)
     run.folder.claim(plan.campaign)
+    run.folder.quiet()  # whatever a run that was killed has left
     try:
         compute(run.begin(), run.keep, run.tell, client, leave=run.leave)
     finally:
@@ -93,6 +95,8 @@ class _Run:
         self._counts: Counter[str] = Counter()
         self._undone: Counter[str] = Counter()  # images, by what kept them from being attacked
         self._touched: set[str] = set()
+        self._watched = ""
+        self._seen: Strip = ()
         self._cost = {
             cell.key: how.estimate.image(planned) for planned in plan.sets for cell in planned.cells
         }
@@ -116,6 +120,7 @@ class _Run:
         """How far the run is, to whoever asked and to whoever watches the folder."""
         shares = standing.shares.items()
         self.folder.tell({key: share for one, share in shares for key in self._asked[one].keys})
+        self._show(standing.strips)
         begun = sum(self._asked[one].weight * share for one, share in shares)
         done = round(_PARTS * (self._total - self._left + begun))
         total, failed = round(_PARTS * self._total), self._counts["failed"]
@@ -173,6 +178,20 @@ class _Run:
         counts = {"n_ok": ok, "n_failed": len(cells) - ok, "n_crashed": crashed, **done}
         return {**counts, "undone": dict(self._undone)}
 
+    def _show(self, strips: Mapping[str, Strip]) -> None:
+        """Keep for who watches what is seen of one piece, until it is done and another comes."""
+        if self._watched not in strips:
+            self._watched = next(iter(strips), "")
+        strip = strips.get(self._watched, ())
+        if strip == self._seen:
+            return
+        self._seen = strip
+        if strip:
+            cell = self._asked[self._watched].cells[strip[-1].place]
+            self.folder.show(cell.key, strip)
+        else:
+            self.folder.hide()
+
     def _sets(self, target: PlannedTarget) -> list[PlannedSet]:
         return [planned for planned in self.plan.sets if planned.target.key == target.key]
 
@@ -199,7 +218,8 @@ class _Run:
                     asked = _Asked(target=target, planned=planned, cells=cells, weight=cost)
                     self._asked[cells[0].key] = asked
                     words = (self._assault(planned, cells), self.how.device)
-                    yield Piece(key=cells[0].key, work=work.attack, asked=words, given=weights)
+                    about: dict[str, Any] = {"asked": words, "given": weights, "seen": True}
+                    yield Piece(key=cells[0].key, work=work.attack, **about)
 
     def _assault(self, planned: PlannedSet, cells: tuple[Cell, ...]) -> work.Assault:
         images = self.plan.images[planned.target.dataset]

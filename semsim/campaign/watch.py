@@ -2,24 +2,43 @@
 
 <data>/runs/<campaign>/campaign.json         the campaign, as `from_record` reads it
 <data>/runs/<campaign>/live.json             shares done of what is being computed, by key
+<data>/runs/<campaign>/seen.json             steps of one picture that is being attacked
 <data>/runs/<campaign>/<target>__<attack>/   a finished reconstruction set
 """
 
+import base64
 import contextlib
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from semsim.campaign.plan import Campaign
 from semsim.errors import JobError, SettingsError
+from semsim.grid.sights import STEPS, Strip
 from semsim.jobs.folders import read_json
 from semsim.jobs.orders import from_record, to_record
+from semsim.kept.pieces import BROKEN
 from semsim.kept.whole import write_json
 
 CAMPAIGN = "campaign.json"
-_LIVE = "live.json"
+_LIVE, _SEEN = "live.json", "seen.json"
 _PAUSE = 0.5  # seconds between two writings of live.json
+
+_PNG, _END = b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"
+_LARGEST = 64 * 1024  # bytes of one picture: noise of `sights.SIDE` pixels a side has a fifth
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """An image that is being attacked. key: of its cell. steps: share done, and a PNG file, each.
+
+    Shares are 0 to 1, growing; `sights.STEPS` of them at most.
+    """
+
+    key: str
+    steps: tuple[tuple[float, bytes], ...]
 
 
 class RunFolder:
@@ -47,9 +66,29 @@ class RunFolder:
             write_json(self.path / _LIVE, {"shares": dict(shares)})
             self._told = now
 
+    def show(self, key: str, strip: Strip) -> None:
+        """Write what is seen of the cell called `key`, in the place of what was seen before."""
+        steps = [[one.share, base64.b64encode(one.png).decode()] for one in strip]
+        write_json(self.path / _SEEN, {"key": key, "steps": steps})
+
+    def hide(self) -> None:
+        """Nothing is seen any more."""
+        (self.path / _SEEN).unlink(missing_ok=True)
+
     def quiet(self) -> None:
         """Nothing is under way any more."""
         (self.path / _LIVE).unlink(missing_ok=True)
+        self.hide()
+
+    def seen(self) -> Seen | None:
+        """What `show` wrote last; None where nothing is seen, or the file does not say it."""
+        with contextlib.suppress(JobError, *BROKEN):
+            found = read_json(self.path / _SEEN)
+            steps = [(float(share), _png(text)) for share, text in found["steps"]]
+            shares = [share for share, _ in steps]
+            if 0 < len(steps) <= STEPS and all(0 <= share <= 1 for share in shares):
+                return Seen(key=str(found["key"]), steps=tuple(steps))
+        return None
 
     def shares(self) -> dict[str, float]:
         """What `tell` wrote last; empty where nothing is under way."""
@@ -57,6 +96,14 @@ class RunFolder:
             found: dict[str, Any] = read_json(self.path / _LIVE)
             return {key: float(share) for key, share in found.get("shares", {}).items()}
         return {}
+
+
+def _png(text: str) -> bytes:
+    content = base64.b64decode(text, validate=True)
+    whole = content.startswith(_PNG) and content.endswith(_END)
+    if not whole or len(content) > _LARGEST:
+        raise ValueError("no small PNG file")
+    return content
 
 
 def campaigns(data: Path) -> list[str]:

@@ -14,7 +14,7 @@ from semsim.device import pick_device
 from semsim.errors import StopRequestedError
 from semsim.grid.failures import of_the_machine
 from semsim.images import to_uint8
-from semsim.progress import Progress, Report, silent
+from semsim.progress import Progress, Report, placed, silent
 from semsim.registry import Plugin
 from semsim.sets.image import AttackResult
 from semsim.targets.model import TargetModel, load_target, save_target
@@ -126,8 +126,11 @@ def attack(
     count = len(asked.draws)
     if count == 1:
         return [failure]
-    alone = [_only(asked, place) for place in range(count)]
-    return [one for single in alone for one in attack(content, single, device, report=report)]
+    return [
+        one
+        for place in range(count)
+        for one in attack(content, _only(asked, place), device, report=placed(report, [place]))
+    ]
 
 
 def crashed(original: np.ndarray, why: str) -> Attacked:

@@ -5,7 +5,7 @@ import queue
 import secrets
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from semsim.device import keep_freed_memory
 from semsim.errors import JobError, MissingExtraError, StopRequestedError
 from semsim.grid.engine import Keep, Leave, Piece, Standing, answer_of, content_of, share_of
 from semsim.grid.machines import check_machines, parcel
+from semsim.grid.sights import Camera, Sight, Strip, longer
 from semsim.progress import Progress
 
 try:
@@ -35,6 +36,7 @@ class Run:
         self.open: dict[str, tuple[Piece, Future]] = {}
         self._over, self._last = 0, ""
         self._shares: dict[str, float] = {}
+        self._strips: dict[str, Strip] = {}
         self._news: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._stop = Event(_stop_name(self.id), client=client)
         client.subscribe_topic(self.id, lambda event: self._news.put(event[1]))
@@ -60,7 +62,8 @@ class Run:
 
     def standing(self) -> Standing:
         """How far it is."""
-        return Standing(self._over, len(self.open), self._last, dict(self._shares))
+        told = dict(self._shares), dict(self._strips)
+        return Standing(self._over, len(self.open), self._last, *told)
 
     def end(self) -> None:
         """Leave the cluster as it was found: what still runs is told to stop."""
@@ -71,7 +74,7 @@ class Run:
             self.client.unsubscribe_topic(self.id)
 
     def _submit(self, piece: Piece, given: Future | None) -> None:
-        where = _Where(self.id, piece.key, self.threads)
+        where = _Where(self.id, piece.key, self.threads, piece.seen)
         opened, content = parcel(_work_there, piece.work, piece.asked, where)
         name = f"{piece.work.__name__}-{piece.key}-{self.id}"
         future = self.client.submit(opened, content, given, key=name, pure=False)
@@ -83,11 +86,15 @@ class Run:
         if "done" not in said:
             if said["piece"] in self.open:
                 self._shares[said["piece"]] = said["share"]
+                if said["sight"] is not None:
+                    before = self._strips.get(said["piece"], ())
+                    self._strips[said["piece"]] = longer(before, Sight(**said["sight"]))
             return
         if said["done"] not in self.open:
             return  # whatever Dask computed twice is kept once
         piece, future = self.open.pop(said["done"])
         self._shares.pop(piece.key, None)
+        self._strips.pop(piece.key, None)
         self._over, self._last = self._over + 1, piece.note
         if future.status in {"cancelled", "lost"}:
             raise JobError(
@@ -108,6 +115,7 @@ class _Where(NamedTuple):
     run: str
     piece: str
     threads: int
+    seen: bool
 
 
 def _work_there(
@@ -123,7 +131,7 @@ class _Worker:
     """Tells the run how far a piece is, and ends the work where the run was stopped."""
 
     def __init__(self, where: _Where) -> None:
-        self._where = where
+        self._where, self._camera = where, Camera()
         self._last = 0.0
 
     def __call__(self, progress: Progress) -> None:
@@ -131,7 +139,12 @@ class _Worker:
         if now - self._last < _TELL:
             return
         self._last = now
-        told = {"piece": self._where.piece, "share": share_of(progress)}
+        sight = self._camera(progress) if self._where.seen else None
+        told = {
+            "piece": self._where.piece,
+            "share": share_of(progress),
+            "sight": None if sight is None else asdict(sight),
+        }
         get_worker().log_event(self._where.run, told)
         if Event(_stop_name(self._where.run)).is_set():
             raise StopRequestedError("A stop was asked for.")

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from semsim.errors import StopRequestedError
+from semsim.grid.sights import Camera, Strip, longer
 from semsim.progress import Progress, Report
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ class Piece:
 
     key: of what it makes; of two pieces with one key one is done. work: a function of a module; it
     and what is asked are pickled. given: a file of this machine whose content comes before what is
-    asked, and which a worker gets once for many pieces. note: what it is, for people.
+    asked, and which a worker gets once for many pieces. note: what it is, for people. seen: whether
+    somebody wants to see what it makes while it is made.
     """
 
     key: str
@@ -33,6 +35,7 @@ class Piece:
     asked: tuple[Any, ...] = ()
     given: Path | None = None
     note: str = ""
+    seen: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,13 +43,15 @@ class Standing:
     """How far a computation is.
 
     over: pieces that are done with. open: pieces that are not. last: the note of the one that was
-    done with last. shares: how much is done of each piece under way, 0 to 1, by its key.
+    done with last. shares: how much is done of each piece under way, 0 to 1, by its key. strips:
+    what is seen of those that are `seen`.
     """
 
     over: int = 0
     open: int = 0
     last: str = ""
     shares: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    strips: Mapping[str, Strip] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def done(self) -> float:
@@ -114,10 +119,7 @@ def _compute_here(pieces: Iterable[Piece], keep: Keep, tell: Tell, leave: Leave)
         standing = replace(standing, open=len(waiting))
         tell(standing)
         piece = waiting.popleft()
-
-        def within(progress: Progress, piece: Piece = piece, before: Standing = standing) -> None:
-            tell(replace(before, shares={piece.key: share_of(progress)}))
-
+        within = _telling(piece, standing, tell)
         try:
             answer = answer_of(piece.work, content_of(piece), piece.asked, within)
         except StopRequestedError:
@@ -128,6 +130,20 @@ def _compute_here(pieces: Iterable[Piece], keep: Keep, tell: Tell, leave: Leave)
             waiting.extend(keep(piece, answer) or ())
         standing = Standing(over=standing.over + 1, last=piece.note)
     tell(standing)
+
+
+def _telling(piece: Piece, standing: Standing, tell: Tell) -> Report:
+    camera = Camera()
+    strip: Strip = ()
+
+    def within(progress: Progress) -> None:
+        nonlocal strip
+        sight = camera(progress) if piece.seen else None
+        strip = strip if sight is None else longer(strip, sight)
+        strips: dict[str, Strip] = {piece.key: strip} if strip else {}
+        tell(replace(standing, shares={piece.key: share_of(progress)}, strips=strips))
+
+    return within
 
 
 def content_of(piece: Piece) -> bytes | None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PIL import Image
-
 from semsim.attacks.security.advice import TryOut, described, signed, stated
 from semsim.attacks.security.index import SecurityIndex
-from semsim.images import to_uint8
+from semsim.images import png_of, to_uint8
 from semsim.reporting.writing import png_address
 from semsim.ui.markup import pieces
 
@@ -60,6 +57,4 @@ def example_html(pictures: Sequence[tuple[str, Tensor]], words: str) -> str:
 
 
 def _address(image: Tensor) -> str:
-    file = io.BytesIO()
-    Image.fromarray(to_uint8(image)).save(file, format="PNG")
-    return png_address(file.getvalue())
+    return png_address(png_of(to_uint8(image)))

@@ -14,7 +14,7 @@ from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.ui import ScienceContext, jobpanel, lab, reconstruct_form, reconstruct_view
 from semsim.ui.jobpanel import QUIETLY, alert_html
-from semsim.ui.reconstruct_data import SetView, kept_plan, set_views
+from semsim.ui.reconstruct_data import SetView, kept_plan, set_views, under_attack
 from semsim.ui.reconstruct_form import CARDS, campaign_of
 from semsim.ui.settings_form import Given
 
@@ -153,7 +153,7 @@ def begin_campaign(context: ScienceContext, text: str) -> Job:
 
 
 def draw(context: ScienceContext, job: Job | None) -> list[Any]:
-    """What came back last, progress by set, the verdict and, when it is done, the result."""
+    """Pictures now and of late, progress by set, the verdict and, when it is done, the result."""
     if job is None:
         empty = reconstruct_view.nothing_html()
         return [empty, "", empty, ""]
@@ -161,9 +161,13 @@ def draw(context: ScienceContext, job: Job | None) -> list[Any]:
         views = _views(context, job)
     except SemsimError as error:
         return [alert_html(error), "", "", ""]
-    done = jobs.state(job) is JobState.DONE
+    state = jobs.state(job)
+    now = ""
+    if state in jobs.LIVE:
+        now = reconstruct_view.steps_html(under_attack(context, _read(context, job), views))
+    done = state is JobState.DONE
     return [
-        reconstruct_view.strip_html(views),
+        now + reconstruct_view.strip_html(views),
         reconstruct_view.sets_html(views),
         reconstruct_view.verdict_html(views),
         reconstruct_view.result_html(jobs.result(job)) if done else "",

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -61,6 +61,19 @@ class CellView:
     worse_than_grey: bool = False
     blown_up: bool = False
     clearer: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnderAttack:
+    """An image that is being attacked now.
+
+    original: (H, W, 3) uint8. steps: share done, 0 to 1, and a PNG file, each.
+    """
+
+    model: str
+    name: str
+    original: np.ndarray
+    steps: tuple[tuple[float, bytes], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +162,26 @@ def set_views(context: ScienceContext, campaign: Campaign) -> list[SetView]:
     shares = RunFolder(context.data, campaign.name).shares()
     there = _times(store)
     return [_set_view(context, store, planned, shares, there) for planned in plan.sets]
+
+
+def under_attack(
+    context: ScienceContext, campaign: Campaign, views: Sequence[SetView]
+) -> UnderAttack | None:
+    """What is seen of the attack that runs; None where nothing is."""
+    seen = RunFolder(context.data, campaign.name).seen()
+    if seen is None:
+        return None
+    for view in views:
+        for place, cell in enumerate(view.cells):
+            if cell.key == seen.key and cell.state is CellState.RUNNING:
+                images = kept_plan(campaign).pictures[view.planned.target.dataset]
+                return UnderAttack(
+                    model=view.planned.model,
+                    name=images.names[place],
+                    original=images.pixels[place],
+                    steps=seen.steps,
+                )
+    return None
 
 
 def _set_view(

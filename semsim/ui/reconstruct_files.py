@@ -1,16 +1,14 @@
 """The pictures of the page Reconstruct: what was attacked and what came back, by the cell's key."""
 
-import io
 import re
 from typing import Literal
 
-import numpy as np
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response
-from PIL import Image
 
 from semsim.campaign.store import PieceStore
 from semsim.errors import SemsimError
+from semsim.images import png_of
 from semsim.ui import ScienceContext
 from semsim.ui.markup import rooted
 from semsim.ui.reconstruct_form import CARDS_NOW, cards_html
@@ -46,13 +44,6 @@ def router(context: ScienceContext) -> APIRouter:
         found = result.attacked if kind == "attacked" else result.picture
         if found is None:
             return PlainTextResponse("This attack gave no picture.", status_code=404)
-        return Response(png(found), media_type="image/png", headers=_KEEP)
+        return Response(png_of(found), media_type="image/png", headers=_KEEP)
 
     return routes
-
-
-def png(picture: np.ndarray) -> bytes:
-    """(H, W, 3) uint8 as a PNG file."""
-    packed = io.BytesIO()
-    Image.fromarray(picture).save(packed, format="PNG")
-    return packed.getvalue()

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from semsim.campaign.probe import Outlook
+from semsim.grid.sights import STEPS
+from semsim.images import png_of
 from semsim.reporting.writing import png_address
 from semsim.ui.markup import pieces, study_address
-from semsim.ui.reconstruct_data import CellState, CellView, Pictures, SetView
-from semsim.ui.reconstruct_files import address, png
+from semsim.ui.reconstruct_data import CellState, CellView, Pictures, SetView, UnderAttack
+from semsim.ui.reconstruct_files import address
 from semsim.ui.reconstruct_form import disk_words, time_words
 from semsim.words import counted
 
@@ -22,6 +24,10 @@ _WORDS = {
 }
 _HTML, _LAB = pieces("reconstruct.html"), pieces("lab.html")
 NOTHING = "No campaign has been started here yet. Choose a card on Plan and press Start."
+_NO_STEPS = (
+    "Here is what an attack makes of a picture, step by step. Targets are trained first; R-GAP and "
+    "COPA have a picture at their end only."
+)
 _METHOD = (
     "Clearer: nearer, in mean squared error, to the picture that was attacked than a plain grey "
     "one, which anybody can draw. A failed attack counts as not clearer. What people recognise "
@@ -41,6 +47,16 @@ def sets_html(views: Sequence[SetView]) -> str:
     """A row for every target under every attack, with a square for every image."""
     states = [(state.value, words) for state, words in _WORDS.items()]
     return str(_HTML.sets(states, [_set_row(view) for view in views]))
+
+
+def steps_html(now: UnderAttack | None) -> str:
+    """The picture that is being attacked: as it was, and what the attack made of it so far."""
+    if now is None:
+        return str(_HTML.no_steps(_NO_STEPS))
+    steps = [(f"{share:.0%}", png_address(png)) for share, png in now.steps]
+    waiting = STEPS - len(steps)
+    original = png_address(png_of(now.original))
+    return str(_HTML.steps(now.name, now.model, original, steps, waiting))
 
 
 def strip_html(views: Sequence[SetView]) -> str:
@@ -158,7 +174,7 @@ def _grid(views: Sequence[SetView], images: Pictures, page: int) -> str:
     rows = [
         (
             images.names[place],
-            png_address(png(images.pixels[place])),
+            png_address(png_of(images.pixels[place])),
             [_picture(view, view.cells[place], images.names[place]) for view in views],
         )
         for place in range(start, min(start + ROWS, len(images.names)))

@@ -4,6 +4,7 @@ import math
 from dataclasses import fields, replace
 from functools import cache
 
+import numpy as np
 import pytest
 import torch
 from made_linear import net
@@ -15,6 +16,7 @@ from semsim.attacks.per_sample import parameter_gradients
 from semsim.attacks.together import Together
 from semsim.defences.none import NoDefence
 from semsim.errors import AttackFailedError, SettingsError
+from semsim.images import to_uint8
 from semsim.registry import build, key_settings
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.model import TargetModel
@@ -106,6 +108,45 @@ def test_attack_returns_an_image_in_range_and_leaves_the_model_alone(name, targe
     assert all(p.grad is None and p.requires_grad for p in target.parameters())
     assert not target.training
     assert [len(layer._forward_hooks) for layer in target.modules()] == hooks
+
+
+# Layer by layer: there is no picture before the last layer is undone.
+WITHOUT_A_LOOK = {"rgap", "copa"}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_who_looks_on_sees_the_picture_grow_and_changes_nothing(name, target):
+    seen, looks = [seen_of(target, 3), seen_of(target, 4)], []
+
+    def watch(progress):
+        if progress.look is not None:
+            looks.append((progress.look, progress.look.picture()))
+
+    # A network that hides nothing of the image is undone layer by layer by copa-prior, too.
+    whole = {"solver": "prior"} if name == "copa-prior" else {}
+    watched = run_many(quick(name, **whole), seen, rngs=seeded(0, 1), report=watch)
+    alone = run_many(quick(name, **whole), seen, rngs=seeded(0, 1))
+    for one, other in zip(watched, alone, strict=True):
+        assert torch.equal(one.image, other.image)
+        assert one.objective == other.objective
+    assert (not looks) is (name in WITHOUT_A_LOOK)
+    for place in {look.place for look, _ in looks}:
+        mine = [(look.share, picture) for look, picture in looks if look.place == place]
+        shares = [share for share, _ in mine]
+        assert 0 <= shares[0] <= shares[-1] == 1
+        assert shares == sorted(shares)
+        last, result = (one.astype(int) for one in (mine[-1][1], to_uint8(watched[place].image)))
+        assert np.abs(last - result).max() <= 1  # several at once are rounded otherwise
+
+
+def test_a_look_at_some_of_many_names_the_right_one():
+    good = seen_of(pooled(), 3)
+    broken = replace(good, gradients=tuple(g * math.nan for g in good.gradients), label=None)
+    told = []
+    attack = quick("invgrad", label="inferred")
+    found = run_many(attack, [broken, good], rngs=seeded(0, 1), report=told.append)
+    assert isinstance(found[0], AttackFailedError)
+    assert {one.look.place for one in told} == {1}
 
 
 @pytest.mark.parametrize("name", ATTACKS)

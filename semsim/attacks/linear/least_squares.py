@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from semsim.attacks.minimise import look_at
 from semsim.progress import Progress, Report
 
 Parts = tuple[Tensor, ...]
@@ -113,11 +114,16 @@ class Search:
 
 
 def gauss_newton(
-    linearise: Callable[[Parts], Linearised], start: Parts, search: Search, report: Report
+    linearise: Callable[[Parts], Linearised],
+    start: Parts,
+    search: Search,
+    report: Report,
+    shown: Callable[[Tensor], Tensor] | None = None,
 ) -> Parts:
     """The place near `start` where ‖function‖² is low; steps are halved until they lower it.
 
     Nocedal and Wright 2006, §10.3, with an inexact inner solution that also keeps it smooth.
+    shown: of `minimise.descend`, for the first part.
     """
     place = start
     here = linearise(place)
@@ -134,7 +140,9 @@ def gauss_newton(
                 place, here, moved = other, there, True
                 break
         done = not moved or size > (1 - search.gain) * before
-        report(Progress(search.steps if done else step, search.steps, values={"objective": size}))
+        reached = search.steps if done else step
+        look = look_at(place[0], shown, reached / search.steps)
+        report(Progress(reached, search.steps, values={"objective": size}, look=look))
         if done:
             break
     return place

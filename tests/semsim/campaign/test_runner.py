@@ -6,17 +6,22 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from distributed import Client
 from made_campaign import one_thread_cluster, toy_campaign
 from safetensors.torch import load_file, save
 from studio import until
 
+from semsim.campaign import work
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
+from semsim.campaign.watch import RunFolder
 from semsim.errors import JobError, SettingsError, StopRequestedError
 from semsim.grid.machines import connect
+from semsim.grid.sights import STEPS, Sight
+from semsim.images import png_of
 from semsim.sets.reader import read_set
 from semsim.targets.train_settings import TrainSettings
 
@@ -72,6 +77,43 @@ def test_a_stopped_campaign_goes_on_and_does_nothing_twice(client, tmp_path):
         assert {Path(p).suffix for p in one.pairs["attacked"]} == {".png"}
     assert (sets[0].manifest["attacked"] == sets[0].manifest["original"]).all()
     assert not (sets[1].manifest["attacked"] == sets[1].manifest["original"]).all()
+
+
+def test_an_attack_is_seen_while_it_runs_and_its_result_is_the_same(client, tmp_path):
+    long = toy_campaign(strategies=("none",), images=1, attacks=("invgrad:steps=150",))
+    plan, folder, seen = plan_of(long), RunFolder(tmp_path, "toy"), []
+    (planned,) = plan.sets
+    (cell,) = planned.cells
+
+    def stop_when_seen(progress):
+        if (found := folder.seen()) is not None:
+            seen.append(found)
+            raise StopRequestedError("asked")
+
+    with pytest.raises(StopRequestedError):
+        run_plan(plan, tmp_path, client, CPU, stop_when_seen)
+    assert seen[0].key == cell.key
+    assert 1 <= len(seen[0].steps) <= STEPS
+    assert [path.name for path in folder.path.iterdir()] == ["campaign.json"]
+
+    # As a run that was killed leaves it: the next one does not show what is not so any more.
+    folder.show(cell.key, (Sight(place=0, share=0.9, png=png_of(np.zeros((4, 4, 3), np.uint8))),))
+    told = []
+    run_plan(plan, tmp_path, client, CPU, lambda progress: told.append(folder.seen()))
+    assert told[0] is None
+    assert not (folder.path / "seen.json").exists()
+    images = plan.images[planned.target.dataset]
+    asked = work.Assault(
+        images=images,
+        defence=planned.target.plan.defence,
+        attack=planned.attack,
+        draws=(cell.draw,),
+    )
+    store = PieceStore(tmp_path)
+    (unseen,) = work.attack(store.weights.read(planned.target.key), asked, "cpu")
+    kept = store.cells.read(cell.key).result
+    assert np.array_equal(kept.picture, unseen.result.picture)
+    assert kept.objective == unseen.result.objective
 
 
 def test_what_cannot_be_done_is_recorded_with_its_reason(client, tmp_path):

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,16 @@ def test_a_training_goes_on_from_its_checkpoint(planned, trained, tmp_path):
     one, two = load(again.content), load(trained.content)
     assert one.keys() == two.keys()
     assert all(torch.equal(one[name], two[name]) for name in one)
+
+
+def test_images_that_are_tried_alone_are_told_by_their_place(planned, trained):
+    asked, told = assault(planned), []
+    labels = asked.images.labels.clone()
+    labels[0] = 10_000  # no class of the target: what is attacked at once breaks
+    spoilt = replace(asked, images=replace(asked.images, labels=labels))
+    found = work.attack(trained.content, spoilt, "cpu", report=told.append)
+    assert [one.crashed for one in found] == [True, False, False]
+    assert {one.look.place for one in told} == {1, 2}
 
 
 def test_a_training_that_may_end_early_keeps_its_course(trained, tmp_path):

@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from distributed import Client
 from made_campaign import one_thread_cluster
 
 from semsim.errors import SettingsError, StopRequestedError
 from semsim.grid.engine import Piece, compute
-from semsim.progress import Progress
+from semsim.progress import Look, Progress
 
 
 def doubled(number: int, *, report) -> int:
@@ -16,6 +17,19 @@ def doubled(number: int, *, report) -> int:
     if number < 0:
         raise SettingsError(f"{number} is below zero")
     return 2 * number
+
+
+def drawn(until: str, *, report) -> int:
+    """Shows a picture until there is a file at `until`; returns how often it was asked for."""
+    asked = []
+
+    def picture():
+        asked.append(1)
+        return np.zeros((4, 4, 3), np.uint8)
+
+    while not Path(until).exists():
+        report(Progress(1, 2, look=Look(place=0, share=0.5, picture=picture)))
+    return len(asked)
 
 
 def measured(content: bytes, times: int, *, report) -> int:
@@ -77,6 +91,23 @@ def test_the_first_failure_ends_it_unless_the_caller_says_more(client):
         leave=lambda made, error: left.append((made.key, str(error))),
     )
     assert (kept, left) == ([4], [("-1", "-1 is below zero")])
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_what_is_made_is_seen_where_somebody_wants_to_see_it(client, tmp_path, seen):
+    end, strips, found = tmp_path / "end", [], []
+
+    def tell(standing):
+        strips.append(standing.strips.get("1", ()))
+        if strips[-1] or (standing.shares and not seen):
+            end.touch()
+
+    work = Piece(key="1", work=drawn, asked=(str(end),), seen=seen)
+    compute([work], lambda made, answer: found.append(answer), tell, client)
+    assert found == [int(seen)]
+    assert strips[-1] == ()  # it is over
+    pictures = [sight for strip in strips for sight in strip]
+    assert {(one.place, one.share) for one in pictures} == ({(0, 0.5)} if seen else set())
 
 
 def test_a_stop_ends_it(client):

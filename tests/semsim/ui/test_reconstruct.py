@@ -1,10 +1,12 @@
 """The page Reconstruct: its handlers, without a browser."""
 
 import json
+import re
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import gradio as gr
+import numpy as np
 import pytest
 from distributed import Client
 from fastapi import FastAPI
@@ -22,8 +24,11 @@ from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder
 from semsim.datasets.fetch_job import KIND
 from semsim.errors import JobError, SettingsError
+from semsim.grid.sights import STEPS, Sight
+from semsim.images import png_of
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import run_as_job
+from semsim.reporting.writing import png_address
 from semsim.sets.reader import read_set
 from semsim.ui import (
     ScienceContext,
@@ -35,7 +40,7 @@ from semsim.ui import (
     reconstruct_view,
 )
 from semsim.ui.markup import study_address
-from semsim.ui.reconstruct_data import CellState, set_views
+from semsim.ui.reconstruct_data import CellState, kept_plan, set_views
 from semsim.ui.reconstruct_form import campaign_of
 from semsim.ui.settings_form import Given
 
@@ -222,6 +227,37 @@ def test_what_is_under_way_shows_how_far_it_is(context):
     assert "Waiting to start" in str(load_of(context))
 
 
+def test_the_picture_under_attack_is_shown_while_the_job_lives(context):
+    campaign = toy_campaign()
+    (first, _), folder = plan_of(campaign).sets, RunFolder(context.data, campaign.name)
+    job = queue_campaign(CampaignOrder(campaign=campaign, data=context.data), context.data / "jobs")
+    key = first.cells[1].key
+    assert "step by step" in reconstruct.draw(context, job)[0]  # and no picture yet
+    pngs = [png_of(np.full((4, 4, 3), grey, np.uint8)) for grey in (60, 90)]
+    strip = [Sight(place=1, share=(1 + n) / 5, png=png) for n, png in enumerate(pngs)]
+    folder.tell({key: 0.6})
+    folder.show(key, tuple(strip))
+    shown = reconstruct.draw(context, job)[0]
+    pictures = kept_plan(campaign).pictures[campaign.datasets[0]]
+    sources = re.findall('src="([^"]*)"', shown)
+    assert sources == [png_address(png_of(pictures.pixels[1])), *map(png_address, pngs)]
+    assert f"{pictures.names[1]}, {first.model}" in shown
+    assert "20%" in shown
+    assert "40%" in shown
+    assert shown.count("rec-empty") == STEPS - 2 + 1  # steps to come, and the result
+    # A file that is half there, a cell of no plan, and a job that is over show none.
+    path = folder.path / "seen.json"
+    whole = path.read_text()
+    path.write_text(whole[:-9])
+    assert "<img" not in reconstruct.draw(context, job)[0]
+    folder.show("0" * 20, tuple(strip))
+    assert "<img" not in reconstruct.draw(context, job)[0]
+    path.write_text(whole)
+    assert reconstruct.draw(context, job)[0] == shown
+    jobs.request_stop(job)
+    assert reconstruct.draw(context, job)[0] == ""
+
+
 def load_of(context):
     with gr.Blocks():
         [(load, _)] = reconstruct.render(context)
@@ -238,7 +274,7 @@ def test_pictures_are_served_by_key_and_nothing_else_is(finished):
     assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
     assert "immutable" in picture.headers["cache-control"]
     found = PieceStore(context.data).cells.read(key).result.picture
-    assert picture.content == reconstruct_files.png(found)
+    assert picture.content == png_of(found)
     for place in ("0" * 20, "..%2f..%2fstudies", key.upper() + "x"):
         assert client.get(f"{reconstruct_files.FOLDER}/{place}/picture.png").status_code == 404
     assert client.get(f"{reconstruct_files.FOLDER}/{key}/facts.png").status_code == 422
