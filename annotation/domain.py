@@ -99,21 +99,36 @@ class TargetTest:
     """How good an attacked model was at its own task, on images it had not seen.
 
     accuracy: share of right answers. n_classes: among so many. at_chance: whether guessing does as
-    well, by the test its maker used. None, each, where the set does not say.
+    well, by the test its maker used. None, each, where the set does not say. delta: the δ at which
+    `epsilon` is what its training gives away of any one image; None where nothing was to be hidden,
+    as `epsilon` is where nothing is.
     """
 
     accuracy: float | None = None
     n_classes: int | None = None
     at_chance: bool | None = None
+    epsilon: float | None = None
+    delta: float | None = None
 
     @property
     def text(self) -> str:
-        """Such as "71% right (chance 2%)", "3% right: at chance (2%)", or "not kept"."""
+        """Such as "71% right (chance 2%), ε = 8.1 at δ = 1e-05", "3% right: at chance (2%)", or
+        "not kept".
+        """
         if self.accuracy is None:
             return "not kept"
         chance = f"{1 / self.n_classes:.0%}" if self.n_classes else "not kept"
         said = f": at chance ({chance})" if self.at_chance else f" (chance {chance})"
-        return f"{self.accuracy:.0%} right{said}"
+        return f"{self.accuracy:.0%} right{said}{self._promise}"
+
+    @property
+    def _promise(self) -> str:
+        if self.delta is None:
+            return ""
+        told = "∞"
+        if self.epsilon is not None:
+            told = f"{self.epsilon:.3g}" if self.epsilon < 100 else f"{self.epsilon:,.0f}"
+        return f", ε = {told} at δ = {self.delta:g}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,16 +18,34 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def target_words(share: float | None, chance: float | None, at_chance: bool | None) -> str:
+def target_words(
+    share: float | None,
+    chance: float | None,
+    at_chance: bool | None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+) -> str:
     """How good an attacked model was: "71% right (chance 2%)", "3% right: at chance (2%)".
 
     share: of its test images that it names right, None where it was not kept. chance: what guessing
     gets. at_chance: whether the two differ by no more than luck, see `semsim.targets.chance`.
+    epsilon, delta: what DP-SGD promises of each training image, ", ε = 8.1 at δ = 1e-05"; delta is
+    None where the model was trained otherwise, and epsilon where nothing is promised.
     """
     if share is None:
         return "not kept"
     guess = "not kept" if chance is None else f"{chance:.0%}"
-    return f"{share:.0%} right" + (f": at chance ({guess})" if at_chance else f" (chance {guess})")
+    test = f": at chance ({guess})" if at_chance else f" (chance {guess})"
+    return f"{share:.0%} right{test}{_promise(epsilon, delta)}"
+
+
+def _promise(epsilon: float | None, delta: float | None) -> str:
+    if delta is None:
+        return ""
+    if epsilon is None:
+        return f", ε = ∞ at δ = {delta:g}"
+    told = f"{epsilon:.3g}" if epsilon < 100 else f"{epsilon:,.0f}"
+    return f", ε = {told} at δ = {delta:g}"
 
 
 def words_of_test(facts: object) -> str:
@@ -39,4 +57,5 @@ def words_of_test(facts: object) -> str:
     classes = known.get("n_classes")
     chance = 1 / classes if classes else None
     share = known.get("accuracy", known.get("test_accuracy"))  # as older sets of split have it
-    return target_words(share, chance, known.get("at_chance"))
+    promised = known.get("epsilon"), known.get("delta")
+    return target_words(share, chance, known.get("at_chance"), *promised)

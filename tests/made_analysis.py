@@ -26,8 +26,8 @@ SPECS = (
 WHY = "metric: the same value for every model"
 RULES = ("majority", "mean-response")
 # How good the targets of `with_targets` were, and what is said of it; of others nothing was kept.
-TESTS = ((0.71, 1 / 47, False), (0.02, 1 / 47, True))
-TESTED = ("71% right (chance 2%)", "2% right: at chance (2%)")
+TESTS = ((0.71, 1 / 47, False, None, None), (0.02, 1 / 47, True, 8.126, 1e-5))
+TESTED = ("71% right (chance 2%)", "2% right: at chance (2%), ε = 8.13 at δ = 1e-05")
 
 
 def made_analysis(

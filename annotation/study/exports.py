@@ -160,9 +160,15 @@ def _labels(study: Study, items: Rows, votes: pd.DataFrame, images: Shelf) -> pd
     )
     tests = [study.target(model) for model in labels["model"]]
     chances = [1 / one.n_classes if one.n_classes else None for one in tests]
-    found = ([one.accuracy for one in tests], chances, [one.at_chance for one in tests])
+    found = (
+        [one.accuracy for one in tests],
+        chances,
+        [one.at_chance for one in tests],
+        [one.epsilon for one in tests],
+        [one.delta for one in tests],
+    )
     for name, values in zip(aggregate.TARGET_COLUMNS, found, strict=True):
-        kind = "boolean" if name == "target_at_chance" else "float64"
+        kind = "boolean" if name == aggregate.AT_CHANCE else "float64"
         labels[name] = pd.Series(values, index=labels.index, dtype=kind)
     labels["judges"] = pd.Series(_judges(study), index=labels.index, dtype="str")
     return labels

@@ -1,6 +1,7 @@
 """Reading reconstruction sets: folders with run.json, manifest.parquet and PNG files."""
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -158,7 +159,27 @@ def _target(folder: Path, run: Mapping[str, Any]) -> TargetTest:
         )
     mark = found.get("at_chance")
     kept = mark if isinstance(mark, bool) else None
-    return TargetTest(accuracy=share, n_classes=classes, at_chance=kept)
+    epsilon, delta = _promise(folder, found)
+    return TargetTest(
+        accuracy=share, n_classes=classes, at_chance=kept, epsilon=epsilon, delta=delta
+    )
+
+
+def _promise(folder: Path, target: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """What the target's training gives away of any one image, ε at δ, where the set says so."""
+    told = target.get("epsilon"), target.get("delta")
+    for name, value, most in zip(("epsilon", "delta"), told, (math.inf, 1), strict=True):
+        if value is not None and not (_is_number(value) and 0 <= value < most):
+            below = "finite" if most == math.inf else f"below {most}"
+            raise StudyError(
+                f"{folder}/run.json: target.{name} should be a number of 0 or more and {below}; "
+                f"got {_told(value)}."
+            )
+    return told
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _is_name(value: Any) -> bool:

@@ -30,8 +30,10 @@ LABEL_COLUMNS = (
 )
 
 
-# Further ones of labels: how good the attacked model was on its test split, where it is known.
-TARGET_COLUMNS = ("target_accuracy", "target_chance", "target_at_chance")
+# Further ones of labels: how good the attacked model was on its test split, where it is known, and
+# the ε and δ of its training; a δ without an ε says that ε is infinite.
+AT_CHANCE = "target_at_chance"
+TARGET_COLUMNS = ("target_accuracy", "target_chance", AT_CHANCE, "target_epsilon", "target_delta")
 ORIGINAL_ANSWER = "original_answer"  # column of votes: what most votes call their original
 AS_NAMED = "as-original-named"  # the headline that goes by it
 RATED = {"rating_levels": "int64", "rating_threshold": "float64"}  # of votes that are numbers

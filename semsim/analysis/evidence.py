@@ -21,7 +21,9 @@ _VOTE_COLUMNS = (*IMAGE_KEY, "annotator", "answer", "recognised")
 SCORE_COLUMNS = (*IMAGE_KEY, "metric", "value")
 LEAKS = "leaks"  # column of scores: "higher" or "lower", of metrics that are not known here
 _FILES = ("original", "reconstruction", "attacked")
-TARGET = ("target_accuracy", "target_chance", "target_at_chance")  # of labels, where known
+AT_CHANCE = "target_at_chance"
+# Columns of labels, where known, in the order of the arguments of `words.target_words`.
+TARGET = ("target_accuracy", "target_chance", AT_CHANCE, "target_epsilon", "target_delta")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +54,8 @@ class Evidence:
     name: of the study. simulated: whether programs voted.
     images: R rows, columns dataset, attack, model, image_id, class_name (strings) and, where
         images are at hand, original, reconstruction and attacked (paths); where the labels have
-        them, `TARGET`: the target's test accuracy, that of guessing, whether they are alike.
+        them, `TARGET`: the target's test accuracy, that of guessing, whether they are alike, and
+        the ε and δ of its training.
     annotators: A names.
     recognised: (R, A) float64: 1 recognised, 0 not, NaN where the annotator has no counted vote.
         Of ratings: whether this one is at or above the threshold.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from semsim.analysis.evidence import Evidence
+from semsim.analysis.evidence import TARGET, Evidence
 from semsim.analysis.human import title_of
 from semsim.metrics.base import MetricSpec
 
@@ -12,7 +12,7 @@ from semsim.metrics.base import MetricSpec
 # metric there are four more columns: <name>, <name>:low, <name>:high, <name>:n_inf.
 MODEL_COLUMNS = (
     *("dataset", "attack", "model", "label", "backbone"),
-    *("target_accuracy", "target_chance", "target_at_chance"),
+    *TARGET,
     *("n_images", "n_decided", "n_undecided"),
     *("human", "human_low", "human_high"),
 )

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from semsim.attacks.batch_norm import BatchNorm, batch_norm_mode, statistics_of
 from semsim.attacks.per_sample import parameter_gradients
-from semsim.defences.base import Defence
+from semsim.defences.base import Defence, of_one
 from semsim.types import AttackedModel, GradientObservation
 
 
@@ -47,7 +47,7 @@ def observe_gradient(
     images = attacked.images.to(device)
     with batch_norm_mode(model, batch_norm):
         gradients = parameter_gradients(model, images, torch.tensor([label], device=device))
-    shared = defence.gradients([g.detach() for g in gradients], rng, "attack")
+    shared = of_one(defence, [g.detach() for g in gradients], rng, "attack")
     shape = (image.shape[0], image.shape[1], image.shape[2])
     return Leak(
         observation=GradientObservation(

@@ -12,11 +12,11 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.func import functional_call, grad, vmap
 
 from semsim.attacks.batch_norm import BatchNorm, batch_norm_mode
 from semsim.attacks.lent_curvature import lending
 from semsim.attacks.second_order import Plan, plan_of, planned_gradients, planned_products
+from semsim.targets.each_image import gradients_by_vmap
 from semsim.types import AttackedModel
 
 
@@ -50,7 +50,7 @@ def gradient_of_each(
         if plan is not None:
             return planned_gradients(plan, images, labels, curvature=curvature)
         if len(images) > 1 and isinstance(model, nn.Module) and not _has_layer_norm(model):
-            return _by_vmap(model, images, labels)
+            return gradients_by_vmap(model, images, labels)
         alone = map(partial(parameter_gradients, model), images.split(1), labels.split(1))
         return tuple(torch.stack(each) for each in zip(*alone, strict=True))
 
@@ -104,16 +104,3 @@ def _plan(model: AttackedModel, labels: Tensor, batch_norm: BatchNorm) -> Plan |
 def _has_layer_norm(model: nn.Module) -> bool:
     # Under vmap the slope of a layer norm's gradient is off by some thousandths (torch 2.13).
     return any(isinstance(layer, nn.LayerNorm) for layer in model.modules())
-
-
-def _by_vmap(model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
-    named = dict(model.named_parameters())
-
-    def loss(parameters: dict[str, Tensor], image: Tensor, label: Tensor) -> Tensor:
-        logits = functional_call(model, parameters, (image[None],))
-        return F.cross_entropy(logits, label[None])
-
-    parameters = {name: parameter.detach() for name, parameter in named.items()}
-    with torch.set_grad_enabled(images.requires_grad):
-        found = vmap(grad(loss), in_dims=(None, 0, 0))(parameters, images, labels)
-    return tuple(found[name] for name in named)

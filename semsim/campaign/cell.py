@@ -27,7 +27,7 @@ from semsim.types import AttackedModel, LabelledImages
 def train_plan(
     plan: TargetPlan, report: Report = silent, device: str = "cpu", checkpoint: Path | None = None
 ) -> tuple[TargetModel, dict[str, Any]]:
-    """The trained target of `plan` and how good it is, as `facts_of_test` has it.
+    """The trained target of `plan`, how good it is, as `facts_of_test` has it, and its ε, if any.
 
     checkpoint: a file from which an interrupted training goes on; left where it is.
     """
@@ -43,7 +43,8 @@ def train_plan(
         checkpoint=checkpoint,
     )
     model = carry_out(training, report)
-    return model, facts_of_test(accuracy(model, test), len(test), len(test.classes))
+    tested = facts_of_test(accuracy(model, test), len(test), len(test.classes))
+    return model, {**tested, **training.promise()}
 
 
 def attack_images(

@@ -174,9 +174,10 @@ def make_plan(campaign: Campaign, tests: Mapping[str, LabelledImages]) -> Plan:
 
 
 def parameters(plan: TargetPlan, images: LabelledImages) -> int:
-    """How many parameters the target has."""
+    """How many parameters the target has; `SettingsError` where its strategy cannot train it."""
     import torch  # what a campaign is can be read without
 
+    from semsim.targets.each_image import check_trainable
     from semsim.targets.model import TargetModel, Whole
 
     channels, height, width = images.images.shape[1:]
@@ -186,6 +187,7 @@ def parameters(plan: TargetPlan, images: LabelledImages) -> int:
     facts: dict[str, Any] = {"mean": [0.0] * channels, "std": [1.0] * channels}
     with torch.random.fork_rng(), torch.device(device):
         model = TargetModel(architecture, images.classes, **facts, size=(height, width))
+    check_trainable(model, build(DEFENCES, plan.defence.name, plan.defence.settings))
     return sum(parameter.numel() for parameter in model.parameters())
 
 

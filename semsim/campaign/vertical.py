@@ -142,6 +142,11 @@ def _network(run: VerticalRun, split: Plugin, test: LabelledImages, report: Repo
 def _shield(run: VerticalRun) -> Defence:
     found = read_strategy(run.strategy)
     made: Defence = build(DEFENCES, found.name, found.settings)
+    if made.private is not None:
+        raise SettingsError(
+            "In vertical federated learning the gradient is that of a batch, and DP-SGD cuts that "
+            "of each image. Take another strategy, such as gradient-noise."
+        )
     return made
 
 

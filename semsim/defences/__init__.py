@@ -21,6 +21,7 @@ DEFENCES: Registry[type[Defence]] = Registry(
         "ops": "semsim.defences.policies:Operations",
         "gradient-noise": "semsim.defences.gradient_noise:GradientNoise",
         "gradient-pruning": "semsim.defences.gradient_pruning:GradientPruning",
+        "dp-sgd": "semsim.defences.dp_sgd:DpSgd",
         "composed": "semsim.defences.composed:Composed",
     },
 )

@@ -5,6 +5,7 @@ crop-flip:padding=2,flip=0             settings after a colon
 ats:3-1-7+43-18-18                     policies by index
 ops:translateX,invert,translateY=0.1   policies by name, with or without magnitudes
 gradient-noise:laplacian,std=1e-3      the distribution may stand alone
+dp-sgd:clip=1,noise=0.5                DP-SGD, with an account of its ε
 crop-flip & ats:3-1-7                  one after another
 """
 

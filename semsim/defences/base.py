@@ -1,13 +1,18 @@
 """What a defence may touch: the images that are trained on, and the gradients that are shared."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 import torch
 from torch import Tensor
 
 from semsim.errors import SettingsError
+
+if TYPE_CHECKING:
+    from semsim.defences.dp_sgd import DpSgd
 
 Phase = Literal["train", "attack"]
 ApplyAt = Literal["train", "attack", "both"]
@@ -32,6 +37,11 @@ class Defence(Protocol):
 
     __dataclass_fields__: ClassVar[dict]
 
+    @property
+    def private(self) -> DpSgd | None:
+        """What is done to the gradient of each image before they are added up; None for nothing."""
+        return None
+
     def images(self, images: Tensor, rng: torch.Generator) -> Augmented:
         """The images that are really trained on, which are also those an attacker can get.
 
@@ -55,6 +65,34 @@ def unchanged(images: Tensor) -> Augmented:
     """The images, (N, C, H, W), as they are."""
     still = torch.zeros(len(images), dtype=torch.long)
     return Augmented(images=images, shift_x=still, shift_y=still, flipped=still.bool())
+
+
+def of_one(
+    defence: Defence, gradients: Sequence[Tensor], rng: torch.Generator, phase: Phase
+) -> tuple[Tensor, ...]:
+    """The gradients of one image alone, a batch of one, as they are used or shared."""
+    private = defence.private
+    if private is not None and private.acts(phase):
+        total = private.clipped_sum([gradient[None] for gradient in gradients])
+        gradients = private.noised_mean(total, 1, rng, phase)
+    return defence.gradients(gradients, rng, phase)
+
+
+def noise_source(device: torch.device, rng: torch.Generator, phase: Phase) -> torch.Generator:
+    """Where noise on gradients is drawn.
+
+    What is shared gets the same noise on every machine. In training a GPU would wait for the CPU,
+    and its weights are its own anyway, so it draws from a seed that `rng` gives.
+    """
+    if phase == "attack" or device == rng.device:
+        return rng
+    seed = int(torch.randint(2**62, (1,), generator=rng))
+    return torch.Generator(device).manual_seed(seed)
+
+
+def gaussian(like: Tensor, rng: torch.Generator) -> Tensor:
+    """Standard normal noise of the shape and type of `like`, where `rng` is."""
+    return torch.randn(like.shape, generator=rng, dtype=like.dtype, device=rng.device)
 
 
 def check_apply_at(apply_at: str) -> None:

@@ -9,6 +9,8 @@ from torch import Tensor
 
 from semsim.defences.as_text import make, split_parts
 from semsim.defences.base import Augmented, Defence, Phase, unchanged
+from semsim.defences.dp_sgd import DpSgd
+from semsim.errors import SettingsError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,13 +19,21 @@ class Composed(Defence):
 
     parts: such as "crop-flip & gradient-pruning:rate=0.7"; `semsim.defences.parse` reads each.
     The shift and flip of the result describe the way from the first image to the last: what a
-    part moves out of the picture stays lost.
+    part moves out of the picture stays lost. DP-SGD, of which there is one at most, works on the
+    gradient of each image before any other part sees their mean, wherever it stands.
     """
 
     parts: str = "crop-flip & gradient-noise"
 
     def __post_init__(self) -> None:
-        _defences(self.parts)
+        if sum(part.private is not None for part in _defences(self.parts)) > 1:
+            raise SettingsError(
+                f"{self.parts!r} clips each image's gradient twice; say dp-sgd once."
+            )
+
+    @property
+    def private(self) -> DpSgd | None:
+        return next((part.private for part in _defences(self.parts) if part.private), None)
 
     def images(self, images: Tensor, rng: torch.Generator) -> Augmented:
         """As `Defence.images`: of all parts, one after the other."""

@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from semsim.defences.base import ApplyAt, Defence, Phase, check_apply_at
+from semsim.defences.base import ApplyAt, Defence, Phase, check_apply_at, gaussian, noise_source
 from semsim.errors import SettingsError
 
 
@@ -42,24 +42,8 @@ class GradientNoise(Defence):
         """As `Defence.gradients`: with noise, in the phases it applies to."""
         if self.apply_at not in (phase, "both"):
             return tuple(gradients)
-        draw, source = _DRAWS[self.distribution], _source(gradients[0].device, rng, phase)
+        draw, source = _DRAWS[self.distribution], noise_source(gradients[0].device, rng, phase)
         return tuple(g + self.std * draw(g, source).to(g.device) for g in gradients)
-
-
-def _source(device: torch.device, rng: torch.Generator, phase: Phase) -> torch.Generator:
-    """Where noise is drawn.
-
-    What is shared gets the same noise on every machine. In training a GPU would wait for the CPU,
-    and its weights are its own anyway, so it draws from a seed that `rng` gives.
-    """
-    if phase == "attack" or device == rng.device:
-        return rng
-    seed = int(torch.randint(2**62, (1,), generator=rng))
-    return torch.Generator(device).manual_seed(seed)
-
-
-def _gaussian(like: Tensor, rng: torch.Generator) -> Tensor:
-    return torch.randn(like.shape, generator=rng, dtype=like.dtype, device=rng.device)
 
 
 def _laplacian(like: Tensor, rng: torch.Generator) -> Tensor:
@@ -69,4 +53,4 @@ def _laplacian(like: Tensor, rng: torch.Generator) -> Tensor:
     return pair[0] - pair[1]
 
 
-_DRAWS = {"gaussian": _gaussian, "laplacian": _laplacian}
+_DRAWS = {"gaussian": gaussian, "laplacian": _laplacian}

@@ -42,13 +42,15 @@ STRATEGIES: Mapping[str, Mapping[str, str]] = MappingProxyType(
     }
 )
 
-# The paper's strategies, where its words and its code differ each under a name of its own.
+# The paper's strategies, where its words and its code differ each under a name of its own, and what
+# is deployed and the paper has not.
 NAMED_STRATEGIES: Mapping[str, str] = MappingProxyType(
     {
         name if STRATEGIES["paper"][name] == spec else f"{name}-{source}": spec
         for source, specs in STRATEGIES.items()
         for name, spec in specs.items()
     }
+    | {"dp-sgd": "dp-sgd"}
 )
 
 

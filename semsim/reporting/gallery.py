@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from semsim.analysis.evidence import MODEL_KEY, TARGET, model_key
+from semsim.analysis.evidence import AT_CHANCE, MODEL_KEY, model_key
 from semsim.analysis.result import Analysis
 from semsim.metrics.base import MetricSpec
 from semsim.reporting.notation import target_text
@@ -139,7 +139,7 @@ def four_cases(analysis: Analysis, spec: MetricSpec) -> dict[str, Entry]:
 
 def _guesses(analysis: Analysis, rows: pd.Series) -> pd.Series:
     """Whether the attacked model of each image is no better than guessing; not where unknown."""
-    marks = analysis.evidence.images.get(TARGET[-1])
+    marks = analysis.evidence.images.get(AT_CHANCE)
     if marks is None:
         return pd.Series(False, index=rows.index)
     return marks.iloc[rows.astype(int)].eq(True).fillna(False).set_axis(rows.index).astype(bool)

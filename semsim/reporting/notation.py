@@ -48,8 +48,7 @@ def with_interval_or_why(value: float, low: float, high: float, why: object) -> 
 def target_text(row: pd.Series) -> str:
     """How good an attacked model was, in words, of a row that has `TARGET` or lacks it."""
     found = (row.get(name) for name in TARGET)
-    share, chance, mark = (None if one is None or pd.isna(one) else one for one in found)
-    return target_words(share, chance, mark)
+    return target_words(*(None if one is None or pd.isna(one) else one for one in found))
 
 
 def p_value(p: float) -> str:

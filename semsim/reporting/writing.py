@@ -31,6 +31,7 @@ _LATEX = {
     # After a line break LaTeX takes these two for arguments.
     **{"[": "{[}", "*": "{*}"},
     **{"∞": r"$\infty$", "ρ": r"$\rho$", "τ": r"$\tau$", "κ": r"$\kappa$", "·": r"$\cdot$"},
+    **{"ε": r"$\varepsilon$", "δ": r"$\delta$"},
     **{"↑": r"$\uparrow$", "↓": r"$\downarrow$", "…": r"\dots{}", "≥": r"$\geq$"},
 }
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # some spreadsheets take the full-width forms alike

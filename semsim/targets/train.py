@@ -1,28 +1,32 @@
 """One training loop for all target classifiers."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from semsim.defences.base import Defence
+from semsim.defences.dp_sgd import DpSgd
 from semsim.device import keep_freed_memory, pick_device
 from semsim.errors import SettingsError
 from semsim.kept.keys import key_of
 from semsim.progress import Progress, Report, silent
 from semsim.registry import plain_before
 from semsim.targets.checkpoint import TrainState, images_digest, read_state, write_state
+from semsim.targets.each_image import check_trainable, clipped_sum, poisson_batches
 from semsim.targets.model import Architecture, TargetModel
 from semsim.targets.train_settings import TrainSettings
 from semsim.types import AttackedModel, LabelledImages
 
 Degrade = Callable[[Tensor, torch.Generator], Tensor]
 TEST = "test_accuracy"  # in what is reported of an epoch
+# By which images are normalised where their own mean and deviation would tell of them.
+_MEAN, _STD = 0.5, 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +49,22 @@ class Training:
     degrade: Degrade | None = None
     test: LabelledImages | None = None
     checkpoint: Path | None = None
+
+    @property
+    def private(self) -> DpSgd | None:
+        """What is done to each image's gradient in training; None for nothing."""
+        private = self.defence.private
+        return private if private is not None and private.acts("train") else None
+
+    def promise(self) -> dict[str, Any]:
+        """What the defence promises of each training image, as `DpSgd.promise`; else nothing.
+
+        Raises `SettingsError` where it promises nothing to anybody.
+        """
+        private, settings = self.defence.private, self.settings
+        if private is None:
+            return {}
+        return private.promise(len(self.data), settings.batch_size, settings.epochs)
 
 
 @runtime_checkable
@@ -84,10 +104,11 @@ def carry_out(training: Training, report: Report = silent) -> TargetModel:
         training may end there. Where it raises, as when a stop is asked for, the checkpoint holds
         the epochs that were finished.
     Returns the model of the last epoch, in eval mode, on its device. Raises `SettingsError` where
-    the loss is no longer finite or the checkpoint is of another training.
+    the loss is no longer finite, the checkpoint is of another training, or the defence cannot work.
     """
     keep_freed_memory()
     settings = training.settings
+    training.promise()
     run = _Run.fresh(training)
     path, mark = training.checkpoint, ""
     if path is not None:
@@ -146,7 +167,8 @@ class _Run:
     def fresh(cls, training: Training) -> Self:
         """Before the first epoch."""
         settings = training.settings
-        model = _fresh_model(training.architecture, training.data, settings.seed)
+        model = _fresh_model(training)
+        check_trainable(model, training.defence)
         model.to(pick_device(training.device)).train()
         optimiser = torch.optim.SGD(
             model.parameters(),
@@ -197,8 +219,8 @@ class _Run:
 def _one_epoch(training: Training, run: _Run, report: Report) -> dict[str, float]:
     """The mean loss and the share classified right, over one pass through the images."""
     data, device = training.data, run.model.mean.device
-    loss_sum, right = 0.0, 0
-    batches = torch.randperm(len(data), generator=run.rng).split(training.settings.batch_size)
+    loss_sum, right, seen = 0.0, 0, 0
+    batches = _batches(training, run.rng)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         # Dropout draws from the global generator only.
         torch.manual_seed(training.settings.seed + run.schedule.last_epoch)
@@ -209,17 +231,35 @@ def _one_epoch(training: Training, run: _Run, report: Report) -> dict[str, float
             loss, hits = _one_step(training, run, images.to(device), data.labels[batch].to(device))
             loss_sum += loss * len(batch)
             right += hits
+            seen += len(batch)
             if number < len(batches):  # the last is told with the epoch, after its checkpoint
                 report(Progress(number, len(batches)))
-    return {"loss": loss_sum / len(data), "accuracy": right / len(data)}
+    seen = max(seen, 1)  # batches that are drawn image by image may all be empty
+    return {"loss": loss_sum / seen, "accuracy": right / seen}
+
+
+def _batches(training: Training, rng: torch.Generator) -> Sequence[Tensor]:
+    """The images of each step of an epoch, as indices."""
+    images, size = len(training.data), training.settings.batch_size
+    if training.private is not None:
+        return poisson_batches(images, size, rng)
+    return torch.randperm(images, generator=rng).split(size)
 
 
 def _one_step(training: Training, run: _Run, images: Tensor, labels: Tensor) -> tuple[float, int]:
     """The loss before the step, and how many images were classified right."""
-    logits = run.model(images)
-    loss = F.cross_entropy(logits, labels)
     parameters = tuple(run.model.parameters())
-    gradients = torch.autograd.grad(loss * training.settings.loss_scale, parameters)
+    scale, private = training.settings.loss_scale, training.private
+    with torch.set_grad_enabled(private is None):
+        logits = run.model(images)
+        loss = F.cross_entropy(logits, labels) if len(images) else logits.new_zeros(())
+    gradients: Sequence[Tensor]
+    if private is None:
+        gradients = torch.autograd.grad(loss * scale, parameters)
+    else:
+        size = min(training.settings.batch_size, len(training.data))
+        total = clipped_sum(run.model, private, images, labels, scale)
+        gradients = private.noised_mean(total, size, run.rng, "train")
     shared = training.defence.gradients(gradients, run.rng, "train")
     for parameter, gradient in zip(parameters, shared, strict=True):
         parameter.grad = gradient
@@ -260,14 +300,20 @@ def _fingerprint(training: Training) -> str:
     return key_of(parts)
 
 
-def _fresh_model(architecture: Architecture, data: LabelledImages, seed: int) -> TargetModel:
+def _fresh_model(training: Training) -> TargetModel:
+    architecture, data = training.architecture, training.data
+    channels = data.images.shape[1]
+    mean, std = [_MEAN] * channels, [_STD] * channels
+    if training.private is None:
+        mean = data.images.mean(dim=(0, 2, 3)).tolist()
+        std = data.images.std(dim=(0, 2, 3)).tolist()
     with torch.random.fork_rng():  # torch's layers initialise from the global generator only
-        torch.manual_seed(seed)
+        torch.manual_seed(training.settings.seed)
         model = TargetModel(
             architecture,
             data.classes,
-            mean=data.images.mean(dim=(0, 2, 3)).tolist(),
-            std=data.images.std(dim=(0, 2, 3)).tolist(),
+            mean=mean,
+            std=std,
             size=(data.images.shape[2], data.images.shape[3]),
         )
     if isinstance(architecture, Pretrained):

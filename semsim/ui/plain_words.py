@@ -86,6 +86,7 @@ STRATEGIES: tuple[Choice, ...] = _choices(
         "noise": ("Gradient noised", "Random noise is added to it."),
     },
     {
+        "dp-sgd": ("DP-SGD", "Clipped and noised image by image, with an ε."),
         "3-1-7-code": ("Policy 3-1-7, as coded", "After cropping, as in the program."),
         "43-18-18-code": ("Policy 43-18-18, as coded", "After cropping, as in the program."),
         "hybrid-code": ("Both policies, as coded", "After cropping, as in the program."),

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from semsim.defences import DEFENCES
+from semsim.defences.base import of_one
 from semsim.errors import SettingsError
 from semsim.registry import build
 
@@ -13,7 +14,7 @@ def test_defence_keeps_shapes_and_range_and_leaves_its_input_alone(name):
     gradients = (torch.ones(4, 3), torch.ones(4))
     kept = images.clone()
     out = defence.images(images, torch.Generator().manual_seed(1))
-    shared = defence.gradients(gradients, torch.Generator().manual_seed(1), "attack")
+    shared = of_one(defence, gradients, torch.Generator().manual_seed(1), "attack")
     assert torch.equal(images, kept)
     assert out.images.shape == images.shape
     assert out.images.min() >= 0
@@ -31,7 +32,7 @@ def test_same_seed_same_result(name):
 
     def run():
         rng = torch.Generator().manual_seed(2)
-        return defence.images(images, rng).images, defence.gradients(gradients, rng, "train")[0]
+        return defence.images(images, rng).images, of_one(defence, gradients, rng, "train")[0]
 
     for first, second in zip(run(), run(), strict=True):
         assert torch.equal(first, second)
@@ -46,7 +47,7 @@ WITH_PHASES = [name for name, kind in DEFENCES.items() if "apply_at" in kind.__d
 def test_it_acts_where_it_should(name, apply_at, phase):
     gradients = (torch.arange(1.0, 9),)
     defence = build(DEFENCES, name, {"apply_at": apply_at})
-    (shared,) = defence.gradients(gradients, torch.Generator().manual_seed(0), phase)
+    (shared,) = of_one(defence, gradients, torch.Generator().manual_seed(0), phase)
     assert torch.equal(shared, gradients[0]) is (apply_at not in (phase, "both"))
 
 
@@ -61,6 +62,6 @@ def test_model_is_left_untouched(name):
     model = torch.nn.Linear(6, 2)
     kept = model.weight.detach().clone()
     gradients = torch.autograd.grad(model(torch.ones(1, 6)).square().sum(), model.parameters())
-    build(DEFENCES, name).gradients(gradients, torch.Generator().manual_seed(0), "train")
+    of_one(build(DEFENCES, name), gradients, torch.Generator().manual_seed(0), "train")
     assert torch.equal(model.weight, kept)
     assert all(parameter.grad is None for parameter in model.parameters())

@@ -23,10 +23,15 @@ from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.targets.chance import is_chance
 
 
-def by_campaign(folder):
-    campaign = toy_campaign(strategies=("none",), images=2)
+def by_campaign(folder, **changes):
+    campaign = toy_campaign(**{"strategies": ("none",), "images": 2, **changes})
     with one_thread_cluster() as cluster, Client(cluster, set_as_default=False) as client:
         return run_plan(plan_of(campaign), folder, client, HowToRun(device="cpu"))["sets"]
+
+
+def by_private_campaign(folder):
+    private = {"architectures": ("cnn4:width=2",), "attacks": ("invgrad:steps=2",)}
+    return by_campaign(folder, strategies=("dp-sgd:noise=2",), **private)
 
 
 def by_split(folder):
@@ -62,11 +67,15 @@ def by_vertical(folder):
 
 WRITERS = {
     "campaign": by_campaign,
+    "campaign, by DP-SGD": by_private_campaign,
     "split": by_split,
     "federated": by_federated,
     "federated, later": partial(by_federated, attack_round=3),
     "vertical": by_vertical,
 }
+
+
+PROMISING = (by_private_campaign,)
 
 
 @pytest.mark.parametrize("writer", WRITERS.values(), ids=WRITERS)
@@ -79,6 +88,7 @@ def test_a_set_says_how_good_its_target_was_and_whether_that_is_chance(writer, t
     assert target["at_chance"] is is_chance(right, target["n_test"], target["n_classes"])
     told = f"{target['accuracy']:.0%} right{': at chance' if target['at_chance'] else ' (chance'}"
     assert found.target_words.startswith(told)
+    assert ("epsilon" in target) is (", ε = " in found.target_words) is (writer in PROMISING)
     if not found.pairs.empty:  # people are asked about pictures
         assert human_sets.read_set(folder).target.text == found.target_words
 

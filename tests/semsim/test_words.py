@@ -23,6 +23,18 @@ def test_counts_have_the_right_words(n, models, studies, verb):
         ({"accuracy": 0.71, "n_classes": 50, "at_chance": False}, "71% right (chance 2%)"),
         ({"accuracy": 0.03, "n_classes": 50, "at_chance": True}, "3% right: at chance (2%)"),
         ({"accuracy": 0.5}, "50% right (chance not kept)"),
+        (
+            {"accuracy": 0.5, "epsilon": 8.1264, "delta": 1e-5},
+            "50% right (chance not kept), ε = 8.13 at δ = 1e-05",
+        ),
+        (
+            {"accuracy": 0.5, "epsilon": 1234.5, "delta": 1e-6},
+            "50% right (chance not kept), ε = 1,234 at δ = 1e-06",
+        ),
+        (
+            {"accuracy": 0.5, "epsilon": None, "delta": 1e-5},
+            "50% right (chance not kept), ε = ∞ at δ = 1e-05",
+        ),
         ({}, "not kept"),
         (None, "not kept"),
         ("cnn4", "not kept"),

@@ -1,5 +1,6 @@
 """What leaves a study: complete, typed, without decoys among the labels."""
 
+import math
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +20,7 @@ from annotation.study.exports import VOTE_COLUMNS, export_labels, export_votes, 
 from annotation.study.labelling import join, next_items, undo, vote
 from annotation.study.sets import read_set
 from annotation.votes.aggregate import LABEL_COLUMNS, TARGET_COLUMNS
+from semsim.reporting.notation import target_text
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -158,12 +160,32 @@ def test_how_good_a_target_was_goes_with_its_labels(store, tmp_path, images):
     assert (kept.accuracy, kept.at_chance) == (0.03, True)
     assert kept.text == "3% right: at chance (2%)"
     (row,) = export_labels(store, study.id, images)[list(TARGET_COLUMNS)].drop_duplicates().values
-    assert list(row) == [0.03, 1 / 47, True]
+    assert list(row[:3]) == [0.03, 1 / 47, True]
+    assert pd.isna(row[3:]).all()
+
+
+@pytest.mark.parametrize(("epsilon", "told"), [(8.126, "8.13"), (None, "∞")])
+def test_what_training_gives_away_goes_with_labels(store, tmp_path, images, epsilon, told):
+    folder = write_set(tmp_path / "sets/one", probabilities=SURE)
+    write_run(folder, target={"accuracy": 0.5, "epsilon": epsilon, "delta": 1e-5})
+    study = create_study(store, StudySpec(name="one", task=Task.RECOGNITION), [folder], images)
+    test = study.target("resnet20-4/none")
+    assert test.text == f"50% right (chance not kept), ε = {told} at δ = 1e-05"
+    labels = export_labels(store, study.id, images)
+    (kept,) = labels["target_epsilon"].drop_duplicates()
+    assert kept == epsilon or (math.isnan(kept) and epsilon is None)
+    assert set(labels["target_delta"]) == {1e-5}
+    assert {target_text(row) for _, row in labels.iterrows()} == {test.text}
 
 
 @pytest.mark.parametrize(
     ("target", "message"),
-    [({"accuracy": 3}, "share from 0 to 1; got 3"), ({"n_classes": 0}, "number of classes; got 0")],
+    [
+        ({"accuracy": 3}, "share from 0 to 1; got 3"),
+        ({"n_classes": 0}, "number of classes; got 0"),
+        ({"epsilon": -1, "delta": 1e-5}, "epsilon should be a number of 0 or more and finite"),
+        ({"epsilon": 1, "delta": "little"}, "target.delta should be .* below 1; got 'little'"),
+    ],
 )
 def test_a_target_that_cannot_be_so_good_is_refused(tmp_path, target, message):
     folder = write_set(tmp_path / "one")

@@ -151,6 +151,7 @@ def test_images_can_be_named_and_must_exist():
         ({"images": 0}, "at least one image"),
         ({"together": 0}, "together=0"),
         ({"attacks": ("invgrad:speed=3",)}, "no setting 'speed'"),
+        ({"strategies": ("dp-sgd",)}, "without it: cnn4, lenet or cnn3"),
     ],
 )
 def test_a_campaign_that_cannot_be_says_why(change, words):

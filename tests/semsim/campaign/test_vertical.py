@@ -60,6 +60,12 @@ def test_a_batch_larger_than_all_images_is_refused():
         VerticalRun(name="x", images=4, batch=5)
 
 
+def test_clipping_each_image_of_a_batch_is_refused(tmp_path):
+    run = VerticalRun(name="x", dataset=SYMBOLS, images=2, batch=1, strategy="dp-sgd")
+    with pytest.raises(SettingsError, match="DP-SGD cuts that of each image"):
+        attack_vertical(run, tmp_path)
+
+
 def test_a_grid_says_where_cafe_is():
     with pytest.raises(SettingsError, match="campaign vertical"):
         read_attack("cafe:steps=2")

@@ -1,0 +1,71 @@
+"""Training in which every image counts on its own: its gradient, its chance to be drawn."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.func import functional_call, grad, vmap
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from semsim.defences.base import Defence
+from semsim.defences.dp_sgd import DpSgd
+from semsim.errors import SettingsError
+
+_NUMBERS = 32_000_000  # of gradients held at once, 128 MB
+
+
+def gradients_by_vmap(
+    model: nn.Module, images: Tensor, labels: Tensor, scale: float = 1.0
+) -> tuple[Tensor, ...]:
+    """Gradient of each image's cross-entropy times `scale`, one (N, *parameter.shape) a parameter.
+
+    images: (N, C, H, W) in [0, 1]; where they require a gradient the result can be differentiated
+    by them. labels: (N,) class indices, or (N, classes) probabilities.
+    """
+    named = dict(model.named_parameters())
+
+    def loss(parameters: dict[str, Tensor], image: Tensor, label: Tensor) -> Tensor:
+        logits = functional_call(model, parameters, (image[None],))
+        return scale * F.cross_entropy(logits, label[None])
+
+    parameters = {name: parameter.detach() for name, parameter in named.items()}
+    with torch.set_grad_enabled(images.requires_grad):
+        each = vmap(grad(loss), in_dims=(None, 0, 0), randomness="different")
+        found = each(parameters, images, labels)
+    return tuple(found[name] for name in named)
+
+
+def clipped_sum(
+    model: nn.Module, private: DpSgd, images: Tensor, labels: Tensor, scale: float
+) -> tuple[Tensor, ...]:
+    """`DpSgd.clipped_sum` over a batch, which may be empty, a few images at a time."""
+    parameters = list(model.parameters())
+    total = [torch.zeros_like(parameter) for parameter in parameters]
+    few = max(1, _NUMBERS // sum(parameter.numel() for parameter in parameters))
+    for some, names in zip(images.split(few), labels.split(few), strict=True):
+        if len(some):
+            part = private.clipped_sum(gradients_by_vmap(model, some, names, scale))
+            total = [a + b for a, b in zip(total, part, strict=True)]
+    return tuple(total)
+
+
+def poisson_batches(images: int, size: int, rng: torch.Generator) -> list[Tensor]:
+    """The batches of an epoch, each image in each by itself with a chance of `size` / `images`.
+
+    Indices; a batch may be empty. As many as there are batches of `size` images.
+    """
+    rate = min(1.0, size / images)
+    draws = (torch.rand(images, generator=rng) < rate for _ in range(math.ceil(images / size)))
+    return [draw.nonzero().flatten() for draw in draws]
+
+
+def check_trainable(network: nn.Module, defence: Defence) -> None:
+    """`SettingsError` where `defence` needs each image's own gradient and `network` has none."""
+    private = defence.private
+    mixing = any(isinstance(layer, _BatchNorm) for layer in network.modules())
+    if private is not None and private.acts("train") and mixing:
+        raise SettingsError(
+            "DP-SGD cuts the gradient of each image alone, and batch norm mixes the images of a "
+            "batch. Take an architecture without it: cnn4, lenet or cnn3."
+        )
