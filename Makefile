@@ -2,6 +2,7 @@
 # make test   sets up .venv, runs lint, types and all tests
 # make flower sets up .venv/flower, with what Flower needs in front of .venv
 # make check  lint, types and the tests that a change since BASE (main) touches
+# make bench  makes the tables of benchmarks/README.md again and goes on where it ended (ARGS='--only startup', ARGS=--list)
 # make docs   builds docs/ into site/, strictly
 # make pins   compiles the requirements from the ranges of pyproject.toml (ARGS=--upgrade: newest)
 # make formats sets up .venv/formats, with the libraries that read the exports
@@ -17,7 +18,7 @@ LOCAL   = $(if $(filter 127.0.0.1 localhost ::1,$(HOST)),--local)
 # Else every process that is started would compile the project anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run test check lint types docs demo flower formats pins clean help
+.PHONY: run test bench check lint types docs demo flower formats pins clean help
 
 help:
 	@grep -E '^# make' Makefile | sed 's/^# //'
@@ -97,6 +98,9 @@ pins: .venv/uv/bin/uv
 		--group dev --extra ms-ssim --extra torchmetrics --extra s3)
 	$(call compiled,requirements-flower.txt,requirements.txt requirements-dev.txt,--group flower)
 	$(call compiled,requirements-formats.txt,requirements.txt requirements-dev.txt,--group formats)
+
+bench: .venv/test.stamp
+	$(BIN)/python -m benchmarks.bench $(ARGS)
 
 docs: .venv/test.stamp
 	$(BIN)/python -m mkdocs build --strict

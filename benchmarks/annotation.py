@@ -44,8 +44,8 @@ from annotation.store.tables import EventRow, SlotRow, VoteRow
 from annotation.study import exports
 from annotation.study import labelling as study
 from annotation.tasks.kind import NONE
+from benchmarks.measuring import ROOT, begin, judge
 
-ROOT = Path(__file__).resolve().parents[1]
 MODELS = 14
 CLASSES = [f"class {number:02}" for number in range(20)]
 FILLED = (0.0, 0.5, 0.9)  # shares of the slots at which claiming is timed
@@ -67,6 +67,7 @@ def main() -> None:
     parser.add_argument("--database", help="SQLAlchemy URL; default: an SQLite file made for it")
     parser.add_argument("--reload", action="store_true", help="vote beside a page of results too")
     options = parser.parse_args()
+    begin()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         url = options.database or f"sqlite:///{folder / 'studies.db'}"
@@ -203,7 +204,7 @@ def time_tables(store: Store, folder: Path, options: argparse.Namespace) -> None
     votes = timed("reading all votes", lambda: exports.export_votes(store, made.id))
     for ending in ("csv", "parquet"):
         path = folder / f"votes.{ending}"
-        timed(f"export to {ending}", lambda path=path: export(store, made, path))
+        timed(f"export to {ending}", lambda path=path: export(store, made, path), 10)
         print(f"  {'':34}{path.stat().st_size / 1e6:10.1f} MB")
     again = pd.read_parquet(folder / "votes.parquet")
     print(f"  {'read back from parquet':34}{'equal' if again.equals(votes) else 'DIFFERENT':>10}")
@@ -220,10 +221,12 @@ def export(store: Store, made: Study, path: Path) -> None:
     formats.export(exports.read_study(store, made.id, path.parent), path)
 
 
-def timed(what: str, work: Callable[[], Any]) -> Any:
+def timed(what: str, work: Callable[[], Any], most: float | None = None) -> Any:
+    """most: seconds it may take at most."""
     start = time.perf_counter()
     result = work()
-    print(f"  {what:34}{time.perf_counter() - start:10.3f} s", flush=True)
+    took = time.perf_counter() - start
+    print(f"  {what:34}{took:10.3f} s  {judge(took, most=most, unit='s')}", flush=True)
     return result
 
 
@@ -240,12 +243,14 @@ def time_claims(store: Store, made: Study, team: list[Annotator], share: float) 
     store.write(
         lambda tx: tx.execute(update(SlotRow).where(SlotRow.state == "leased").values(free))
     )
-    print_quantiles(f"claiming 4 items at {share:.0%}", spent)
+    print_quantiles(f"claiming 4 items at {share:.0%}", spent, 20)
 
 
-def print_quantiles(what: str, spent: list[float]) -> None:
+def print_quantiles(what: str, spent: list[float], most: float | None = None) -> None:
+    """most: milliseconds that 95 % may take at most."""
     p50, p95, p99 = 1000 * np.quantile(spent, (0.5, 0.95, 0.99))
-    print(f"  {what:34}p50 {p50:6.1f}  p95 {p95:6.1f}  p99 {p99:6.1f} ms", flush=True)
+    target = judge(p95, most=most, unit="ms")
+    print(f"  {what:34}p50 {p50:6.1f}  p95 {p95:6.1f}  p99 {p99:6.1f} ms  {target}", flush=True)
 
 
 # ------------------------------------------------------------------ a team at work
@@ -282,7 +287,7 @@ def time_voting(url: str, folder: Path, options: argparse.Namespace) -> None:
     for beside, load in loads.items():
         took = f"{len(load.votes) / options.seconds:.1f} votes/s of {options.rate:g} asked"
         print(f"{options.annotators} annotators, {len(ports)} servers, {took} {beside}")
-        print_quantiles("acknowledged vote", load.votes)
+        print_quantiles("acknowledged vote", load.votes, 100)
         print_quantiles("GET /api/next", load.claims)
         print(f"  {'errors':34}{len(load.errors):10}  {load.errors[:1]}")
     print_memory(memory)
@@ -319,7 +324,9 @@ def print_memory(memory: list[tuple[float, float]]) -> None:
     middle = [float(np.median(used)) for _, used in sorted(minutes.items())]
     print(f"  {'memory, MB, minute by minute':34}{'  '.join(f'{used:.0f}' for used in middle)}")
     if len(middle) > 2:
-        print(f"  {'growth after the first minute':34}{max(middle[2:]) - middle[1]:10.1f} MB")
+        growth = max(middle[2:]) - middle[1]
+        target = judge(growth, most=50, unit="MB")
+        print(f"  {'growth after the first minute':34}{growth:10.1f} MB  {target}")
 
 
 @contextmanager

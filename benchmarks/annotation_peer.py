@@ -37,6 +37,7 @@ from annotation.spec import StudySpec, Task
 from annotation.store import Store, reports
 from annotation.study.create import create_study
 from annotation.tasks.kind import NONE
+from benchmarks.measuring import begin
 
 ROOT = Path(annotation.__file__).parents[1]
 CLASSES = [f"class {number:02}" for number in range(20)]
@@ -59,6 +60,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1, help="runs of every tool, seeds 0, 1, …")
     parser.add_argument("--potato", type=Path, help="virtual environment Potato is installed in")
     options = parser.parse_args()
+    begin()
     tools: dict[str, Callable[[Path], Tool]] = {
         f"SemSim Studio, {held} items held": lambda at, held=held: Ours(at, options, held)
         for held in HELD

@@ -43,6 +43,7 @@ from annotation.store import Store  # noqa: E402
 from annotation.store.engine import sqlite_file  # noqa: E402
 from annotation.study.labelling import progress  # noqa: E402
 from benchmarks.annotation import Browser, served  # noqa: E402
+from benchmarks.measuring import begin, judge  # noqa: E402
 
 K = 5
 SHUT_SECONDS = 8.0  # for which the data folder cannot be written
@@ -59,6 +60,7 @@ def main() -> None:
     parser.add_argument("--database", help="SQLAlchemy URL; default: an SQLite file made for it")
     parser.add_argument("--only", default="races", help="races, clock, folder; with commas")
     options = parser.parse_args()
+    begin()
     wanted = set(options.only.split(","))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -75,7 +77,8 @@ def main() -> None:
             wrong = sum(race(store, folder, seed, options.items) for seed in range(options.seeds))
             print(
                 f"R1: {options.seeds} races of 20 people for {options.items} items: {wrong} items "
-                f"without exactly {K} votes; {time.monotonic() - started:.0f} s"
+                f"without exactly {K} votes, {judge(wrong, most=0)}; "
+                f"{time.monotonic() - started:.0f} s"
             )
             started = time.monotonic()
             kept = killed(store, folder, options.kills)

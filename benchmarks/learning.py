@@ -30,6 +30,7 @@ import pandas as pd
 import torch
 from torchvision.transforms import v2
 
+from benchmarks.measuring import begin, judge
 from semsim.datasets.symbols import Symbols
 from semsim.images import read_image, write_png
 from semsim.learning import PRESETS, TrainSettings
@@ -70,6 +71,7 @@ SETUPS = {
     ),
 }
 QUICK = 2  # of the setups
+TIMES_AS_FAST = 1.3  # as the plain loop: the target
 
 
 def study(folder: Path, originals: int) -> pd.DataFrame:
@@ -162,6 +164,7 @@ def contest(title: str, rounds: Sequence[dict[str, Outcome]]) -> str:
         parts.append(f"{seconds:9.2f} s {peak:7.0f} MiB")
     ratios = [one["plain loop"][0] / one["semsim"][0] for one in rounds]
     parts.append(f"  ×{median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f})")
+    parts.append(f", {judge(median(ratios), least=TIMES_AS_FAST)}")
     return "".join(parts)
 
 
@@ -185,6 +188,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=2, help="measured, after one that is not")
     parser.add_argument("--judged", type=int, default=5, help="epochs of what is judged; 0: none")
     asked = parser.parse_args()
+    begin()
     setups = dict(list(SETUPS.items())[QUICK * asked.large : QUICK if asked.quick else None])
     print(f"CPU seconds an epoch and peak memory, {asked.threads} threads, {asked.rounds} rounds")
     print(f"{'':36}{'semsim':>23}{'plain loop':>23}   times as fast")

@@ -24,6 +24,7 @@ for library in ("OMP", "OPENBLAS", "MKL"):  # read when NumPy and PyTorch are fi
 import torch  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
+from benchmarks.measuring import begin, judge  # noqa: E402
 from semsim.attacks.copa import Copa  # noqa: E402
 from semsim.attacks.copa_prior import CopaPrior  # noqa: E402
 from semsim.attacks.linear.rows import Try, attempt, cnn3_model  # noqa: E402
@@ -36,6 +37,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests")]
 from oracles import dense_linear  # noqa: E402
 
 ACTIVATIONS = ("tanh", "leaky-relu")
+TIMES = (20, 100)  # as fast as with matrices: the targets, and that of variant 3
 
 
 def dense_recursion(one: Try) -> Tensor:
@@ -66,7 +68,7 @@ def speed(tries: dict[tuple[str, int], Try], rounds: int) -> None:
         errors = [float((found - one.image).square().mean()) for _, found in pairs[-1]]
         print(
             f"{activation:12}variant {variant} {cells[0]:7.2f} s{cells[1]:8.2f} s{ratio:8.0f}×"
-            f"{errors[0]:12.3g}{errors[1]:12.3g}",
+            f"{errors[0]:12.3g}{errors[1]:12.3g}  {judge(ratio, least=TIMES[variant == 3])}",
             flush=True,
         )
 
@@ -96,6 +98,7 @@ def main() -> None:
     options.add_argument("--image", type=Path, help="32×32; without it a built-in symbol")
     options.add_argument("--no-dense", action="store_true", help="no comparison, which takes long")
     given = options.parse_args()
+    begin()
     torch.set_num_threads(1)
     built_in = Symbols(test_per_class=1, size=32)("test").images[0]
     image = read_images([given.image], (32, 32))[0] if given.image else built_in

@@ -10,7 +10,6 @@ is measured in the same way, on a page that stands, from the press until the ser
 """
 
 import argparse
-import os
 import re
 import shutil
 import socket
@@ -29,7 +28,8 @@ import httpx
 import psutil
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from benchmarks.startup import ROOT, answers, until
+from benchmarks.measuring import ROOT, begin, judge
+from benchmarks.startup import answers, until
 
 STUDIO = (
     *("", "overview", "pictures", "items", "people", "results", "train", "compare"),
@@ -242,7 +242,7 @@ ACTIONS: tuple[tuple[str, str, Callable[[Page], None], float | None], ...] = (
 def row(name: str, costs: Sequence[Cost], *ends: str) -> str:
     """A line of a table: the medians of `costs`, after `name` and before `ends`."""
     middle = Cost(*(median(values) for values in zip(*costs, strict=True)))
-    shift = f"{middle.shift:.3f}: {'met' if middle.shift <= MOST_SHIFT else '**missed**'}"
+    shift = f"{middle.shift:.3f}, {judge(middle.shift, most=MOST_SHIFT)}"
     facts = (f"{middle.cpu:.2f}", f"{middle.kilobytes:.0f}", f"{middle.requests:.0f}", shift)
     return f"| {' | '.join((name, *facts, *ends))} |"
 
@@ -255,7 +255,7 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, help="measure on a copy of this folder")
     parser.add_argument("--pages", help="only these, with commas")
     asked = parser.parse_args()
-    load = os.getloadavg()[0]
+    begin()
     with studio(asked.data_dir) as server, sync_playwright() as playwright:
         path = shutil.which("chromium") or shutil.which("chromium-browser")
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
@@ -282,12 +282,8 @@ def main() -> None:
             address = ends.get(page, f"/studio/{page}")
             costs = [measured(browser, server, address, act) for _ in range(asked.runs)]
             spent = median(cost.cpu for cost in costs)
-            told = (
-                "" if most is None else f"≤ {most:g} s: {'met' if spent <= most else '**missed**'}"
-            )
-            print(row(name, costs, told), flush=True)
+            print(row(name, costs, judge(spent, most=most, unit="s")), flush=True)
         browser.close()
-    print(f"\nLoad before: {load:.1f}, after: {os.getloadavg()[0]:.1f}.")
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from benchmarks.measuring import begin
 from semsim.analysis.layout import backbone
 from semsim.errors import DataError, SettingsError
 from semsim.learning import PRESETS, TrainSettings
@@ -283,6 +284,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--choose-only", action="store_true", help="leave the second half closed")
     asked = parser.parse_args()
+    begin()
     given = dict(text.split("=", 1) for text in asked.start)
     if not all(Path(file).is_file() for file in given.values()):
         raise SettingsError(f"--start needs NAME=FILE of weights that are there; got {given}.")

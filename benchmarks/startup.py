@@ -25,7 +25,8 @@ import numpy as np
 import psutil
 from PIL import Image
 
-ROOT = Path(__file__).resolve().parents[1]
+from benchmarks.measuring import ROOT, begin, judge
+
 LOOK = 0.1  # seconds between two looks at a server
 IDLE = 10  # looks in a row at which a server computed nothing: it is idle
 PATIENCE = 300.0
@@ -52,7 +53,7 @@ def main() -> None:
     )
     parser.add_argument("--runs", type=int, default=5, help="how often each is started")
     runs = range(parser.parse_args().runs)
-    load = os.getloadavg()[0]
+    begin()
     rows = [
         Row(f"`python -m {half} --help`", (0.5, 80), [command(half, "--help") for _ in runs])
         for half in ("semsim", "annotation")
@@ -61,7 +62,6 @@ def main() -> None:
     served = [studio() for _ in runs]
     rows.append(Row("`app.py`, first page", (6.0, None), [first for first, _ in served]))
     rows.append(Row("`app.py`, idle", (None, 400), [idle for _, idle in served]))
-    print(f"{os.cpu_count()} cores, load {load:.1f} before and {os.getloadavg()[0]:.1f} after\n")
     print("| | CPU s (least to most) | target | MB | target |\n| --- | --- | --- | --- | --- |")
     print("\n".join(map(line, rows)))
 
@@ -70,14 +70,8 @@ def line(row: Row) -> str:
     """The row as Markdown."""
     cpu, memory = [one.cpu for one in row.runs], [one.memory for one in row.runs]
     times = f"{median(cpu):.2f} ({min(cpu):.2f} to {max(cpu):.2f})"
-    judged = [judge(median(v), t) for v, t in zip((cpu, memory), row.targets, strict=True)]
+    judged = [judge(median(v), most=t) for v, t in zip((cpu, memory), row.targets, strict=True)]
     return f"| {row.what} | {times} | {judged[0]} | {median(memory):.0f} | {judged[1]} |"
-
-
-def judge(value: float, target: float | None) -> str:
-    if target is None:
-        return ""
-    return f"≤ {target:g}: {'met' if value <= target else '**missed**'}"
 
 
 def command(*arguments: str) -> Used:

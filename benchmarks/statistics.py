@@ -1,9 +1,10 @@
 """What the statistics of a study of the published size cost, and whether its intervals hold.
 
-python -m benchmarks.statistics [--quick] [--only time|models|difference|ceiling|images] [metrics]
+python -m benchmarks.statistics [--quick] [--only time,models,difference,ceiling,images]
 """
 
 import argparse
+import resource
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -11,6 +12,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+from benchmarks.measuring import begin, judge
 from semsim.analysis.correlation import kendall_rows, spearman_rows
 from semsim.analysis.evidence import gather
 from semsim.analysis.model_intervals import (
@@ -25,8 +27,10 @@ from semsim.analysis.run import analyse
 from semsim.metrics.base import MetricSpec
 from semsim.progress import Progress
 
-MODELS, ORIGINALS, ANNOTATORS = 14, 600, 5
+MODELS, METRICS, ANNOTATORS = 14, 10, 5  # annotators of an image
 BOOTSTRAPS = 1000
+# Votes, people who gave them, seconds and MB that all numbers of such a study may take.
+STUDIES = ((42_000, 5, 1.0, None), (1_000_000, 500, 20.0, 2000))
 FEW = range(4, 15)  # models of the simulations
 SHARED = (0.0, 0.6, 0.9)  # Pearson's r of the normal values that are ranked
 # r of metric A with people, of B with people, and of A with B: low, middle and high where they can.
@@ -39,24 +43,32 @@ UNEQUAL = ((0.9, 0.6, 0.4), (0.9, 0.6, 0.7), (0.9, 0.0, 0.0), (0.6, 0.0, 0.0))
 _SLACK = 1e-9  # an end may differ from the true value by rounding
 
 
-def made_study(metrics: int) -> tuple[pd.DataFrame, pd.DataFrame, list[MetricSpec]]:
-    """42,000 votes on 8,400 images, and metrics that follow what people see with noise."""
+def made_study(
+    n_votes: int, people: int, metrics: int
+) -> tuple[pd.DataFrame, pd.DataFrame, list[MetricSpec]]:
+    """Five votes an image, and metrics that follow what people see with noise.
+
+    Names among the scores are categories, as the command reads them.
+    """
     draw = np.random.default_rng(0)
+    originals = -(-n_votes // (ANNOTATORS * MODELS))
     images = pd.DataFrame(
         {
             "dataset": "made",
             "attack": "made",
-            "model": np.repeat([f"model{i:02}_made" for i in range(MODELS)], ORIGINALS),
-            "image_id": np.tile([f"{i:04}" for i in range(ORIGINALS)], MODELS),
+            "model": np.repeat([f"model{i:02}_made" for i in range(MODELS)], originals),
+            "image_id": np.tile([f"{i:05}" for i in range(originals)], MODELS),
         }
     )
-    leak = np.repeat(np.linspace(0.2, 0.9, MODELS), ORIGINALS) + draw.normal(0, 0.2, len(images))
+    leak = np.repeat(np.linspace(0.2, 0.9, MODELS), originals) + draw.normal(0, 0.2, len(images))
+    names = np.array([f"p{one:03}" for one in range(people)], dtype=object)
     votes = []
     for annotator in range(ANNOTATORS):
         said = draw.random(len(images)) < leak
+        who = (7 * np.arange(len(images)) + 101 * annotator) % people
         votes.append(
             images.assign(
-                annotator=f"p{annotator}",
+                annotator=names[who],
                 answer=np.where(said, "cat", "none"),
                 recognised=said,
                 votes_per_item=ANNOTATORS,
@@ -67,14 +79,21 @@ def made_study(metrics: int) -> tuple[pd.DataFrame, pd.DataFrame, list[MetricSpe
         for i in range(metrics)
     ]
     scores = [
-        images.assign(metric=s.name, value=leak + draw.normal(0, 0.3, len(leak))) for s in specs
+        images.astype("category").assign(
+            metric=pd.Categorical([s.name], [one.name for one in specs]).repeat(len(images)),
+            value=leak + draw.normal(0, 0.3, len(leak)),
+        )
+        for s in specs
     ]
     return pd.concat(votes), pd.concat(scores), specs
 
 
-def time_study(metrics: int) -> None:
-    votes, scores, specs = made_study(metrics)
-    start = time.perf_counter()
+def time_study(
+    n_votes: int, people: int, most: float, most_held: float | None, metrics: int = METRICS
+) -> None:
+    """most, most_held: the targets, in seconds and MB."""
+    votes, scores, specs = made_study(n_votes, people, metrics)
+    start, spent = time.perf_counter(), time.process_time()
     evidence = gather(votes, scores, specs)
     gathered = time.perf_counter()
     last = [gathered, ""]
@@ -85,10 +104,15 @@ def time_study(metrics: int) -> None:
             print(f"  {last[1]:14}{now - last[0]:8.3f} s")
         last[:] = [now, step.note]
 
-    print(f"{len(votes):,} votes, {metrics} metrics, {BOOTSTRAPS:,} bootstraps")
+    print(f"{len(votes):,} votes of {people} people, {metrics} metrics, {BOOTSTRAPS:,} bootstraps")
     print(f"  {'gathering':14}{gathered - start:8.3f} s")
     analyse(evidence, specs, AnalysisSettings(bootstraps=BOOTSTRAPS), report)
-    print(f"  {'in all':14}{time.perf_counter() - start:8.3f} s")
+    took, spent = time.perf_counter() - start, time.process_time() - spent
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"  {'in all':14}{took:8.3f} s, {judge(took, most=most, unit='s')}; {spent:.3f} CPU s")
+    print(
+        f"  {'at the peak':14}{held:8.0f} MB {judge(held, most=most_held, unit='MB')}", flush=True
+    )
 
 
 def true_rho(r: float) -> float:
@@ -230,23 +254,40 @@ def simulate(name: str, repeats: int) -> None:
     start = time.perf_counter()
     print(f"{name}: {repeats} repeats")
     print(" ".join(f"{head:>12}" for head in heads))
+    found = []
     for row in rows(repeats):
+        found.append(row)
         cells = (f"{one:.3f}" if isinstance(one, float) else str(one) for one in row)
         print(" ".join(f"{cell:>12}" for cell in cells), flush=True)
-    print(f"  {time.perf_counter() - start:.0f} s")
+    print(f"  {time.perf_counter() - start:.0f} s{_targets(found, heads)}")
+
+
+def _targets(rows: list[tuple[object, ...]], heads: tuple[str, ...]) -> str:
+    """What the intervals over models and the tests must hold, in the worst of the rows."""
+    columns = dict(zip(heads, zip(*rows, strict=True), strict=True))
+    said = ""
+    intervals = () if "originals" in heads else ("ρ", "τ", "coverage")
+    for head in (one for one in intervals if one in heads):
+        least = min(columns[head])
+        said += f"; {head} held in {least:.3f} at least, {judge(least, least=0.93)}"
+    if "p ≤ 0.05" in columns:
+        equal = zip(columns["r A"], columns["r B"], columns["p ≤ 0.05"], strict=True)
+        most = max(small for a, b, small in equal if a == b)
+        said += f"; a small p of equal metrics in {most:.3f} at most, {judge(most, most=0.06)}"
+    return said
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("metrics", nargs="*", type=int, help="sizes of the timed studies")
     parser.add_argument("--quick", action="store_true", help="fewer repeats, under a minute")
-    parser.add_argument("--only", choices=["time", *SIMULATIONS], help="one part")
+    parser.add_argument("--only", default=",".join(["time", *SIMULATIONS]), help="with commas")
     asked = parser.parse_args()
-    if asked.only in (None, "time"):
-        for metrics in asked.metrics or [2, 10]:
-            time_study(metrics)
+    begin()
+    parts = asked.only.split(",")
+    for study in STUDIES if "time" in parts else ():
+        time_study(*study)
     for name in SIMULATIONS:
-        if asked.only in (None, name):
+        if name in parts:
             simulate(name, 400 if asked.quick else 4000)
 
 

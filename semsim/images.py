@@ -94,7 +94,7 @@ def read_images(paths: Sequence[Path], size: tuple[int, int] | None = None) -> T
     for path, image in zip(paths, images, strict=True):
         if image.shape != images[0].shape:
             raise DataError(
-                f"{path} is {_size(image)} but {paths[0]} is {_size(images[0])}; "
+                f"{path} is {size_words(image)} but {paths[0]} is {size_words(images[0])}; "
                 "all images of a set need one size."
             )
     return torch.stack(images)
@@ -135,5 +135,6 @@ def is_image_file(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
 
 
-def _size(image: Tensor) -> str:
+def size_words(image: Tensor) -> str:
+    """Width and height of an image (C, H, W), as "32×24"."""
     return f"{image.shape[2]}×{image.shape[1]}"

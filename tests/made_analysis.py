@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from made_votes import said
 
 from semsim.analysis.evidence import TARGET, Evidence
 from semsim.analysis.result import (
@@ -93,8 +94,8 @@ def empty_analysis() -> Analysis:
     evidence = replace(
         full.evidence,
         annotators=(),
-        recognised=np.empty((2, 0)),
-        none=np.empty((2, 0), dtype=bool),
+        recognised=said(np.empty((2, 0))),
+        none=said(np.empty((2, 0))),
         scores={},
     )
     tables = ("agreement", "backbones", "differences", "auc", "rules", "stability", "disagreement")
@@ -152,8 +153,8 @@ def _evidence(models, n_images, simulated, specs):
         simulated=simulated,
         images=pd.DataFrame(rows),
         annotators=tuple("abcde"),
-        recognised=recognised,
-        none=~votes & np.isfinite(recognised),
+        recognised=said(recognised),
+        none=said(1 - recognised),
         votes_per_item=5,
         given={},
         scores={spec.name: values.copy() for spec in specs if spec.per_image},

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.evidence import gather
+from semsim.analysis.said import Said
 from semsim.metrics.base import MetricSpec
 
 PSNR = MetricSpec(name="psnr", title="PSNR", higher_means_more_leakage=True, per_image=True)
@@ -76,6 +77,27 @@ def study(seed=0, n_models=6, n_originals=20, annotators=5):
     return votes_of(votes), scores_of(scores)
 
 
+def said(table):
+    """Votes as `Evidence` holds them, of an (R, A) table with NaN where there is none."""
+    table = np.asarray(table, dtype=float)
+    image, annotator = np.nonzero(~np.isnan(table))
+    values = table[image, annotator]
+    return Said(image=image, annotator=annotator, values=values, shape=table.shape)
+
+
+def voted(found, table):
+    """The evidence with these votes, (R, A), none of which is "none"."""
+    votes = said(table)
+    return replace(found, recognised=votes, none=votes.of(0 * votes.values))
+
+
+def table_of(votes):
+    """(R, A): what `said` was made of."""
+    table = np.full(votes.shape, np.nan)
+    table[votes.image, votes.annotator] = votes.values
+    return table
+
+
 def evidence(seed=0, specs=SPECS, **sizes):
     """`study` as evidence."""
     return gather(*study(seed, **sizes), specs, name="made")
@@ -88,8 +110,8 @@ def renamed(found, names):
     return replace(
         found,
         images=images.loc[order].reset_index(drop=True),
-        recognised=found.recognised[order],
-        none=found.none[order],
+        recognised=said(table_of(found.recognised)[order]),
+        none=said(table_of(found.none)[order]),
         scores={name: values[order] for name, values in found.scores.items()},
         set_scores={
             name: table.assign(model=table["model"].map(names))

@@ -8,20 +8,20 @@ import pandas as pd
 
 from semsim.analysis.correlation import RankAgreement, rank_agreement
 from semsim.analysis.evidence import SCORE_COLUMNS, gather
-from semsim.analysis.human import mean_response
 from semsim.analysis.layout import Layout, layout_of, model_means
 from semsim.analysis.model_intervals import bonett_wright, kendall_score, why_no_interval
 from semsim.analysis.resampling import Resamples, resample
 from semsim.analysis.result import Ceiling
+from semsim.analysis.said import Said
 from semsim.words import counted
 
 MOST_SPLITS = 100
 
 
-def human_ceiling(recognised: np.ndarray, layout: Layout, resamples: Resamples) -> Ceiling:
+def human_ceiling(recognised: Said, layout: Layout, resamples: Resamples) -> Ceiling:
     """Rank the models by some annotators and by the others, over all ways to split them.
 
-    recognised: (R, A), as in `Evidence`. floor(A/2) annotators stand against the rest, each group
+    recognised: as in `Evidence`. floor(A/2) annotators stand against the rest, each group
     ranking by its mean response over the images both groups have judged; at most `MOST_SPLITS`
     splits, chosen at random where there are more. A split in which a group has no ranking does
     not count. Each side has fewer votes than the whole panel, so a metric compared with the panel
@@ -89,11 +89,11 @@ def splits(annotators: int, resamples: Resamples) -> list[tuple[int, ...]]:
     return list(chosen)
 
 
-def _one_split(recognised: np.ndarray, group: tuple[int, ...], layout: Layout) -> RankAgreement:
+def _one_split(recognised: Said, group: tuple[int, ...], layout: Layout) -> RankAgreement:
     """The agreement of the two groups' rankings."""
     inside = np.zeros(recognised.shape[1], dtype=bool)
     inside[list(group)] = True
-    responses = np.stack([mean_response(recognised[:, side]) for side in (inside, ~inside)])
+    responses = np.stack([recognised.by(side).means for side in (inside, ~inside)])
     both = ~np.isnan(responses).any(axis=0)
     once, judged = np.ones((1, layout.n_originals)), layout.counts(both) > 0
     first, second = (

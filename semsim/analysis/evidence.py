@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from semsim.analysis.said import Said
 from semsim.errors import DataError
 from semsim.metrics.base import MetricSpec
 from semsim.words import agreeing, counted
@@ -30,11 +31,10 @@ TARGET = ("target_accuracy", "target_chance", AT_CHANCE, "target_epsilon", "targ
 class Ratings:
     """Answers that are numbers from 1 to `levels`; a mean of `threshold` or more is recognised.
 
-    values: (R, A) float64, NaN where the annotator has no counted vote. The others are NaN where
-    nobody has voted.
+    values: of every counted vote. The others are NaN where nobody has voted.
     """
 
-    values: np.ndarray
+    values: Said
     levels: float
     threshold: float
 
@@ -57,37 +57,40 @@ class Evidence:
         them, `TARGET`: the target's test accuracy, that of guessing, whether they are alike, and
         the ε and δ of its training.
     annotators: A names.
-    recognised: (R, A) float64: 1 recognised, 0 not, NaN where the annotator has no counted vote.
-        Of ratings: whether this one is at or above the threshold.
-    none: (R, A) bool: whether the answer was "none".
+    recognised: of every counted vote, 1 recognised, 0 not. Of ratings: whether this one is at or
+        above the threshold.
+    none: of every counted vote, 1 where the answer was "none", else 0.
     votes_per_item: K, the votes each reconstruction is to get.
     given: labels that came with the data, by name, each (R,) float64 in [0, 1] or NaN.
     scores: by name of a metric of images, (R,) float64, NaN where there is none.
     set_scores: by name of a metric of sets, one row a model: dataset, attack, model, value.
     notes: what was found on one side only, and what had to be supposed.
     ratings: the answers themselves where they are numbers.
-    as_named: (R, A) float64, where people named the originals too: 1 where the answer is what most
-        of them call the original, 0 where not, NaN without a vote or such a name.
+    as_named: of every counted vote, where people named the originals too: 1 where the answer is
+        what most of them call the original, 0 where not, NaN without such a name.
     """
 
     name: str
     simulated: bool
     images: pd.DataFrame
     annotators: tuple[str, ...]
-    recognised: np.ndarray
-    none: np.ndarray
+    recognised: Said
+    none: Said
     votes_per_item: int
     given: Mapping[str, np.ndarray]
     scores: Mapping[str, np.ndarray]
     set_scores: Mapping[str, pd.DataFrame]
     notes: tuple[str, ...] = ()
     ratings: Ratings | None = None
-    as_named: np.ndarray | None = None
+    as_named: Said | None = None
 
     @property
-    def response(self) -> np.ndarray:
-        """(R, A) float64 in [0, 1], how much each vote recognises; NaN without one."""
-        return self.recognised if self.ratings is None else self.ratings.share(self.ratings.values)
+    def response(self) -> Said:
+        """Of every counted vote, in [0, 1], how much it recognises."""
+        if self.ratings is None:
+            return self.recognised
+        rated = self.ratings.values
+        return rated.of(self.ratings.share(rated.values))
 
     @property
     def threshold(self) -> float:
@@ -126,7 +129,7 @@ def gather(
     known = None if labels is None else keyed(labels, IMAGE_KEY, "labels")
     images = _images(counted, known)
     places = pd.MultiIndex.from_frame(images[IMAGE_KEY])
-    annotators, recognised, none = _answers(counted, places, counted["recognised"])
+    annotators, order, recognised = _answers(counted, places)
     of_images, of_sets, notes = _scored(scores, tuple(specs), images, places)
     tables = [table for table in (counted, known) if table is not None]
     k, supposed = _votes_per_item(tables, recognised)
@@ -136,14 +139,14 @@ def gather(
         images=images,
         annotators=annotators,
         recognised=recognised,
-        none=none,
+        none=recognised.of(counted["answer"].isin([NONE_ANSWER]).to_numpy()[order]),
         votes_per_item=k,
         given={} if known is None else _given(known, places),
         scores=of_images,
         set_scores=of_sets,
         notes=(*supposed, *notes),
-        ratings=_ratings(counted, places),
-        as_named=_as_named(counted, places),
+        ratings=_ratings(counted, order, recognised),
+        as_named=_as_named(counted, order, recognised),
     )
 
 
@@ -228,7 +231,7 @@ def _images(votes: pd.DataFrame, labels: pd.DataFrame | None) -> pd.DataFrame:
     """Every reconstruction that somebody judged or that the labels list, in order of its key."""
     columns = [*IMAGE_KEY, "class_name"]
     sides = [side.reindex(columns=columns) for side in (labels, votes) if side is not None]
-    table = pd.concat(sides)
+    table = pd.concat(sides).drop_duplicates()  # of the votes on an image one is enough
     table["class_name"] = table["class_name"].astype(object).fillna("").astype(str)
     # Of two names the later in the alphabet stays: any name beats none, whoever came first.
     table = table.sort_values([*IMAGE_KEY, "class_name"]).drop_duplicates(IMAGE_KEY, keep="last")
@@ -245,7 +248,7 @@ def _present(table: pd.DataFrame, columns: Iterable[str]) -> list[str]:
     return [column for column in columns if column in table]
 
 
-def _ratings(votes: pd.DataFrame, places: pd.MultiIndex) -> Ratings | None:
+def _ratings(votes: pd.DataFrame, order: np.ndarray, recognised: Said) -> Ratings | None:
     if not set(RATED) <= set(votes):
         return None
     levels, threshold = (float(stated([votes], name, np.nan)) for name in RATED)
@@ -253,39 +256,40 @@ def _ratings(votes: pd.DataFrame, places: pd.MultiIndex) -> Ratings | None:
     wrong = votes["answer"][~(given.between(1, levels) & (given % 1 == 0))]
     if len(wrong):
         raise DataError(f"Ratings are numbers from 1 to {levels:g}; got {wrong.iloc[0]!r}.")
-    _, values, _ = _answers(votes, places, given)
+    values = recognised.of(given.to_numpy()[order])
     return Ratings(values=values, levels=levels, threshold=threshold)
 
 
-def _as_named(votes: pd.DataFrame, places: pd.MultiIndex) -> np.ndarray | None:
+def _as_named(votes: pd.DataFrame, order: np.ndarray, recognised: Said) -> Said | None:
     if ORIGINAL_ANSWER not in votes:
         return None
     answer, name = (votes[column].astype(object) for column in ("answer", ORIGINAL_ANSWER))
     same = (answer == name).astype(float).mask(name.isna())
-    return _answers(votes, places, same)[1]
+    return recognised.of(same.to_numpy()[order])
 
 
 def _answers(
-    votes: pd.DataFrame, places: pd.MultiIndex, said: pd.Series
-) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-    """The annotators, what each said of each image, (R, A), and whether that was none."""
+    votes: pd.DataFrame, places: pd.MultiIndex
+) -> tuple[tuple[str, ...], np.ndarray, Said]:
+    """The annotators, the order of votes by image and annotator, what they recognised in it."""
     who, names = pd.factorize(votes["annotator"], sort=True)
-    rows = places.get_indexer(pd.MultiIndex.from_frame(votes[IMAGE_KEY]))
-    values = np.full((len(places), len(names)), np.nan)
-    none = np.zeros(values.shape, dtype=bool)
-    values[rows, who] = said.to_numpy()
-    none[rows, who] = votes["answer"].isin([NONE_ANSWER]).to_numpy()
-    return tuple(str(name) for name in names), values, none
+    images = places.get_indexer(pd.MultiIndex.from_frame(votes[IMAGE_KEY]))
+    order = np.lexsort((who, images))
+    recognised = Said(
+        image=images[order],
+        annotator=who[order],
+        values=votes["recognised"].to_numpy(dtype=np.float64)[order],
+        shape=(len(places), len(names)),
+    )
+    return tuple(str(name) for name in names), order, recognised
 
 
-def _votes_per_item(
-    tables: list[pd.DataFrame], recognised: np.ndarray
-) -> tuple[int, tuple[str, ...]]:
+def _votes_per_item(tables: list[pd.DataFrame], recognised: Said) -> tuple[int, tuple[str, ...]]:
     """K, and a note where no table says it."""
     said = stated(tables, "votes_per_item", None)
     if said is not None:
         return int(said), ()
-    most = int(np.isfinite(recognised).sum(axis=1).max(initial=0))
+    most = int(recognised.counts.max(initial=0))
     if most == 0:
         return 0, ()
     return most, (f"No table says how many votes an image was to get; taken as {most}, the most.",)

@@ -7,6 +7,7 @@ import numpy as np
 
 from semsim.analysis.dawid_skene import dawid_skene
 from semsim.analysis.evidence import Evidence
+from semsim.analysis.said import Said
 from semsim.errors import DataError, UnknownNameError
 from semsim.words import counted
 
@@ -84,22 +85,12 @@ def title_of(evidence: Evidence, rule: str) -> str:
     return rules[rule].title if rule in rules else rule
 
 
-def vote_counts(recognised: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def vote_counts(recognised: Said) -> tuple[np.ndarray, np.ndarray]:
     """(R,) int each: how many votes recognised each image, and how many votes there are.
 
-    recognised: (R, A), as in `Evidence`, of all annotators or some.
+    recognised: as in `Evidence`, of all annotators or some.
     """
-    given = ~np.isnan(recognised)
-    return np.nansum(recognised, axis=1).astype(int), given.sum(axis=1)
-
-
-def mean_response(response: np.ndarray) -> np.ndarray:
-    """(R,): the share of votes that recognised each image, NaN without a vote.
-
-    response: (R, A), `recognised` or `response` as in `Evidence`, of all annotators or some.
-    """
-    total, votes = np.nansum(response, axis=1), (~np.isnan(response)).sum(axis=1)
-    return np.divide(total, votes, out=np.full(len(votes), np.nan), where=votes > 0)
+    return recognised.totals.astype(int), recognised.counts
 
 
 def votes_needed(votes: np.ndarray, votes_per_item: np.ndarray | int) -> np.ndarray:
@@ -124,8 +115,8 @@ def _as_original_named(evidence: Evidence) -> HumanScore:
     return _most_of(evidence.as_named, evidence.votes_per_item)
 
 
-def _most_of(said: np.ndarray, votes_per_item: int) -> HumanScore:
-    """said: (R, A), 1 or 0, NaN where nothing is said."""
+def _most_of(said: Said, votes_per_item: int) -> HumanScore:
+    """said: 1 or 0."""
     yes, votes = vote_counts(said)
     needed = votes_needed(votes, votes_per_item)
     values = np.full(len(votes), np.nan)
@@ -135,14 +126,14 @@ def _most_of(said: np.ndarray, votes_per_item: int) -> HumanScore:
 
 
 def _mean_rating(evidence: Evidence) -> HumanScore:
-    return _explained(mean_response(evidence.response), "there are no votes")
+    return _explained(evidence.response.means, "there are no votes")
 
 
 def _at_threshold(evidence: Evidence) -> HumanScore:
     """Where all of K votes, or of more, must be at or above the threshold on average, or below."""
     votes = vote_counts(evidence.recognised)[1]
     missing = np.maximum(evidence.votes_per_item - votes, 0)
-    total, line = np.nansum(evidence.response, axis=1), evidence.threshold * (votes + missing)
+    total, line = evidence.response.totals, evidence.threshold * (votes + missing)
     values = np.full(len(votes), np.nan)
     values[total > line - _ROUNDING] = 1.0
     values[total + missing < line - _ROUNDING] = 0.0
@@ -150,20 +141,19 @@ def _at_threshold(evidence: Evidence) -> HumanScore:
 
 
 def _mean_response(evidence: Evidence) -> HumanScore:
-    return _explained(mean_response(evidence.recognised), "there are no votes")
+    return _explained(evidence.recognised.means, "there are no votes")
 
 
 def _ignoring_none(evidence: Evidence) -> HumanScore:
-    named = np.where(evidence.none, np.nan, evidence.recognised)
-    return _explained(mean_response(named), "no vote names a class")
+    named = np.where(evidence.none.values > 0, np.nan, evidence.recognised.values)
+    return _explained(evidence.recognised.of(named).means, "no vote names a class")
 
 
 def _dawid_skene(evidence: Evidence) -> HumanScore:
-    image, annotator = np.nonzero(~np.isnan(evidence.recognised))
-    judged, row = np.unique(image, return_inverse=True)
-    said = evidence.recognised[image, annotator].astype(int)
-    truth, why = dawid_skene(row, annotator, said)
-    values = np.full(len(evidence.recognised), np.nan)
+    said = evidence.recognised
+    judged, row = np.unique(said.image, return_inverse=True)
+    truth, why = dawid_skene(row, said.annotator, said.values.astype(int))
+    values = np.full(said.shape[0], np.nan)
     if not why:
         values[judged] = truth[:, 1]
     return HumanScore(values=values, undefined=f"Dawid-Skene: {why}" if why else None)

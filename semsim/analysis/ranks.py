@@ -8,7 +8,6 @@ import pandas as pd
 import scipy
 
 from semsim.analysis.evidence import Evidence
-from semsim.analysis.human import mean_response
 from semsim.analysis.layout import Layout
 from semsim.analysis.measures import Measure, sign_of
 from semsim.analysis.resampling import interval
@@ -33,7 +32,7 @@ def disagreement_table(specs: Sequence[MetricSpec], evidence: Evidence) -> pd.Da
     that have both, ties sharing their mean rank. A gap of 1: the metric says it leaks most where
     people recognise least; -1: the other way round. row is a row of `evidence.images`.
     """
-    human = mean_response(evidence.response)
+    human = evidence.response.means
     tables = [_gaps(spec, evidence, human) for spec in specs if spec.per_image]
     if not tables:
         return pd.DataFrame(columns=list(DISAGREEMENT_COLUMNS))

@@ -1,7 +1,9 @@
 """Image by image: does a metric tell what people recognise from what they do not?"""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,15 +11,15 @@ import pandas as pd
 
 from semsim.analysis.correlation import weighted_spearman
 from semsim.analysis.evidence import Evidence
-from semsim.analysis.human import mean_response
 from semsim.analysis.layout import Layout
 from semsim.analysis.measures import sign_of
 from semsim.analysis.resampling import Resamples, interval
 from semsim.analysis.result import AUC_COLUMNS, RHO_COLUMNS
 from semsim.analysis.shares import NO_WIDTH, newcombe
+from semsim.device import cores
 from semsim.metrics.base import MetricSpec
 
-_AT_ONCE = 32  # bootstraps whose weights are held in memory at once
+_CELLS = 2**16  # weights of images looked at together: what a core's cache holds
 _BOTH = "has both images that people recognise and images that they do not"
 
 
@@ -37,6 +39,11 @@ class Contest:
     upto: np.ndarray
     first_winner: np.ndarray
     first_loser: np.ndarray
+
+    @property
+    def tied(self) -> bool:
+        """Whether a winner and a loser of a group have the same value."""
+        return not np.array_equal(self.below, self.upto)
 
     @property
     def n_groups(self) -> int:
@@ -59,23 +66,40 @@ def auc_table(
     `newcombe` where no resample differs: [1, 1] would promise that no image can be ranked wrongly.
     Of ratings the pooled rows also have Spearman's ρ with the mean rating, in `RHO_COLUMNS`.
     """
+    rated = None if evidence.ratings is None else evidence.response.means
+    rows = partial(
+        _of_metric, evidence=evidence, human=human, rated=rated, layout=layout, resamples=resamples
+    )
+    with ThreadPoolExecutor(cores()) as threads:  # numpy lets go of the interpreter meanwhile
+        found = threads.map(rows, [spec for spec in specs if spec.per_image])
+        table = [row for of_metric in found for row in of_metric]
+    return pd.DataFrame(table, columns=[*AUC_COLUMNS, *(() if rated is None else RHO_COLUMNS)])
+
+
+def _of_metric(
+    spec: MetricSpec,
+    evidence: Evidence,
+    human: np.ndarray,
+    rated: np.ndarray | None,
+    layout: Layout,
+    resamples: Resamples,
+) -> list[dict[str, Any]]:
+    """The rows of one metric."""
     rows = []
-    rated = None if evidence.ratings is None else mean_response(evidence.response)
-    for spec in (spec for spec in specs if spec.per_image):
-        values = sign_of(spec) * evidence.scores[spec.name]
-        used = ~np.isnan(values) & ~np.isnan(human) & (human != 0.5)
-        model, original = layout.model[used], layout.original[used]
-        for scope, groups, why in (
-            ("pooled", np.zeros_like(model), f"no study {_BOTH}"),
-            ("within model", model, f"no model {_BOTH}"),
-            ("within original", original, f"no original {_BOTH}"),
-        ):
-            contest = contest_of(values[used], human[used] > 0.5, groups, original)
-            found = _numbers(contest, scope == "within original", resamples, why)
-            if rated is not None and scope == "pooled":
-                found |= _correlated(values, rated, layout, resamples)
-            rows.append({"metric": spec.name, "title": spec.title, "scope": scope, **found})
-    return pd.DataFrame(rows, columns=[*AUC_COLUMNS, *(() if rated is None else RHO_COLUMNS)])
+    values = sign_of(spec) * evidence.scores[spec.name]
+    used = ~np.isnan(values) & ~np.isnan(human) & (human != 0.5)
+    model, original = layout.model[used], layout.original[used]
+    for scope, groups, why in (
+        ("pooled", np.zeros_like(model), f"no study {_BOTH}"),
+        ("within model", model, f"no model {_BOTH}"),
+        ("within original", original, f"no original {_BOTH}"),
+    ):
+        contest = contest_of(values[used], human[used] > 0.5, groups, original)
+        found = _numbers(contest, scope == "within original", resamples, why)
+        if rated is not None and scope == "pooled":
+            found |= _correlated(values, rated, layout, resamples)
+        rows.append({"metric": spec.name, "title": spec.title, "scope": scope, **found})
+    return rows
 
 
 def contest_of(
@@ -112,11 +136,14 @@ def grouped_auc(contest: Contest, weights: np.ndarray) -> np.ndarray:
     the larger value. NaN where a group has no weight of one kind.
     """
     lost = np.zeros((len(weights), len(contest.losers) + 1))
-    np.cumsum(weights[:, contest.losers], axis=1, out=lost[:, 1:])
-    won = weights[:, contest.winners]
-    # Half of what lies below, half of what lies below or is equal: ties count a half.
-    beaten = (np.take(lost, contest.below, axis=1) + np.take(lost, contest.upto, axis=1)) / 2
-    pairs_won = np.add.reduceat(won * beaten, contest.first_winner, axis=1)
+    np.cumsum(np.take(weights, contest.losers, axis=1), axis=1, out=lost[:, 1:])
+    won = np.take(weights, contest.winners, axis=1)
+    beaten = np.take(lost, contest.below, axis=1)
+    if contest.tied:  # half of what lies below, half of what lies below or is equal
+        beaten += np.take(lost, contest.upto, axis=1)
+        beaten /= 2
+    beaten *= won
+    pairs_won = np.add.reduceat(beaten, contest.first_winner, axis=1)
     winners = np.add.reduceat(won, contest.first_winner, axis=1)
     edges = lost[:, np.append(contest.first_loser, len(contest.losers))]
     # What lies in earlier groups was counted as beaten, too.
@@ -128,8 +155,7 @@ def grouped_auc(contest: Contest, weights: np.ndarray) -> np.ndarray:
 def pooled_auc(contest: Contest, weights: np.ndarray) -> np.ndarray:
     """(B,): the mean AUC of the groups that have both kinds when originals count as `weights`."""
     means = np.full(len(weights), np.nan)
-    for start in range(0, len(weights), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
+    for part in _parts(len(weights), len(contest.winners) + len(contest.losers)):
         auc = grouped_auc(contest, weights[part])
         defined = ~np.isnan(auc)
         means[part] = _mean(np.where(defined, auc, 0.0).sum(axis=1), defined.sum(axis=1))
@@ -173,12 +199,17 @@ def _correlated(
     used = ~np.isnan(values) & ~np.isnan(human)
     weights = np.vstack([np.ones((1, layout.n_originals)), resamples.originals])
     draws = np.full(len(weights), np.nan)
-    for start in range(0, len(weights), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
+    for part in _parts(len(weights), int(used.sum())):
         each = weights[part][:, layout.original[used]]
         draws[part] = weighted_spearman(values[used], human[used], each)
     low, high = interval(draws[1:])
     return dict(zip(RHO_COLUMNS, (float(draws[0]), low, high), strict=True))
+
+
+def _parts(resamples: int, images: int) -> Iterator[slice]:
+    """All of `resamples`, so many at once that the weights of their images stay in the cache."""
+    step = max(1, _CELLS // max(1, images))
+    return (slice(start, start + step) for start in range(0, resamples, step))
 
 
 def _mean(total: np.ndarray, count: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from semsim.analysis.evidence import (
     Evidence,
     gather,
 )
-from semsim.analysis.human import AS_NAMED, mean_response, rules_of, verdict
+from semsim.analysis.human import AS_NAMED, rules_of, verdict
 from semsim.errors import SettingsError
 from semsim.importers.findings import Findings, HumanTables
 from semsim.importers.vote_rows import DIFFERENT, SAME, Sieve, is_counted
@@ -135,7 +135,6 @@ def _label_table(
     if headline not in rules_of(evidence):
         known = ", ".join(rules_of(evidence))
         raise SettingsError(f"No human score is called {headline!r} here. Known: {known}.")
-    n_votes = np.isfinite(evidence.recognised).sum(axis=1)
     recognising = evidence.recognised
     if headline == AS_NAMED and evidence.as_named is not None:
         recognising = evidence.as_named
@@ -144,9 +143,9 @@ def _label_table(
         study=name,
         task=known_tasks[0] if len(known_tasks) else "recognition",
         item=_items(evidence.images, votes),
-        n_votes=n_votes,
-        n_recognised=np.nansum(recognising, axis=1).astype(np.int64),
-        mean_response=mean_response(recognising),
+        n_votes=evidence.recognised.counts,
+        n_recognised=recognising.totals.astype(np.int64),
+        mean_response=recognising.means,
         recognisable=_verdict(verdict(evidence, headline)),
         votes_per_item=evidence.votes_per_item,
         simulated=evidence.simulated,
@@ -154,7 +153,7 @@ def _label_table(
         **_given(evidence),
     )
     if evidence.ratings is not None:
-        table["mean_rating"] = mean_response(evidence.ratings.values)
+        table["mean_rating"] = evidence.ratings.values.means
     given = [GIVEN + label for label in evidence.given]
     return table[[*(column for column in _LABEL_ORDER if column in table), *given]]
 

@@ -223,15 +223,16 @@ _ONE_PERSON = MetricSpec(
 
 
 def _of_annotators(evidence: Evidence, chosen: list[int]) -> Evidence:
-    answers = evidence.recognised[:, chosen]
+    """The evidence of the annotators with these numbers, which they keep."""
+    own = np.isin(np.arange(len(evidence.annotators)), chosen)
+    answers = evidence.recognised.by(own)
     return replace(
         evidence,
-        annotators=tuple(evidence.annotators[a] for a in chosen),
         recognised=answers,
-        none=evidence.none[:, chosen],
+        none=evidence.none.by(own),
         votes_per_item=len(chosen),
         given={},
-        scores={HUMAN: answers[:, 0]},
+        scores={HUMAN: answers.means},  # of one annotator, who votes once on an image
         set_scores={},
         ratings=None,  # whether one says yes is what is judged
         as_named=None,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Reference = Literal["clean", "attacked"]
+PART = 256  # pairs in memory at once; a multiple of every batch, so that parts change no number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +91,16 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.originals)
 
+    def parts(self, size: int = PART) -> Iterator[Pairs]:
+        """The pairs in parts of at most `size`, in their order."""
+        for start in range(0, len(self), size):
+            part, names = slice(start, start + size), self.class_names
+            yield Pairs(
+                originals=self.originals[part],
+                reconstructions=self.reconstructions[part],
+                class_names=None if names is None else names[part],
+            )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
@@ -119,6 +130,17 @@ class Summary:
 
 
 Judge = Callable[[Pairs], Scores]
+
+
+@runtime_checkable
+class JudgeOfParts(Protocol):
+    """A judge of sets that need not see all of a set at once."""
+
+    def __call__(self, pairs: Pairs) -> Scores: ...
+
+    def of_parts(self, parts: Iterable[Pairs]) -> Scores:
+        """The scores of all pairs in `parts`, which are asked for one after another."""
+        ...
 
 
 class Metric(Protocol):
@@ -191,6 +213,34 @@ def check_side(images: Tensor, spec: MetricSpec, why: str) -> None:
             f"{spec.title} needs images of at least {spec.smallest_side} pixels a side ({why}); "
             f"got {images.shape[3]}×{images.shape[2]}."
         )
+
+
+def judged(judge: Judge, parts: Iterable[Pairs], spec: MetricSpec) -> Scores:
+    """What `judge` says of the pairs in `parts`, of which it holds no more than it must.
+
+    A metric of images judges each alone, and so part by part. Raises as the judge does.
+    """
+    if isinstance(judge, JudgeOfParts):
+        return judge.of_parts(parts)
+    if not spec.per_image:
+        return judge(_joined(list(parts)))
+    found = [judge(part) for part in parts]
+    notes = dict.fromkeys(note for one in found for note in one.notes)
+    return Scores(values=np.concatenate([one.values for one in found]), notes=tuple(notes))
+
+
+def _joined(parts: list[Pairs]) -> Pairs:
+    import torch
+
+    if len(parts) == 1:
+        return parts[0]
+    names = [part.class_names for part in parts]
+    known = [name for of_part in names if of_part is not None for name in of_part]
+    return Pairs(
+        originals=torch.cat([part.originals for part in parts]),
+        reconstructions=torch.cat([part.reconstructions for part in parts]),
+        class_names=None if None in names else tuple(known),
+    )
 
 
 def summarise(values: np.ndarray) -> Summary:

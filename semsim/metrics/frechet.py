@@ -5,6 +5,59 @@ import numpy as np
 from semsim.errors import DataError
 
 
+class Spread:
+    """Mean and covariance of N feature vectors that come in parts; some 2 d of them are held.
+
+    A factor F of the covariance FᵀF, not the covariance, is what the distance needs: the square
+    root of a sum of outer products would have half of the digits only. Of rows [1, x] the first
+    column takes the mean out, so that R of their QR decomposition without its first row and column
+    is that factor, and R can stand for all rows seen so far (Demmel et al. 2012,
+    "Communication-optimal parallel and sequential QR and LU factorizations", section 4).
+
+    shape: (N, d) of all parts. held: rows in memory.
+    """
+
+    def __init__(self) -> None:
+        self.shape = (0, 0)
+        self.held = 0
+        self._rows: list[np.ndarray] = []
+        self._near = self._sum = np.zeros(0)
+
+    def add(self, features: np.ndarray) -> None:
+        """Count in `features`, (n, d) of any n; `DataError` where they are not finite, or not d."""
+        check_features(features)
+        n, d = features.shape
+        if not self._rows:  # what is near the mean leaves the digits to what differs from it
+            self._near = features.mean(axis=0, dtype=np.float64)
+            self.shape, self._sum = (0, d), np.zeros(d)
+        if d != self.shape[1]:
+            raise DataError(f"Features came with {self.shape[1]} dimensions, then with {d}.")
+        apart = features - self._near
+        self._sum += apart.sum(axis=0)
+        self._rows.append(np.column_stack([np.ones(n), apart]))
+        self.shape, self.held = (self.shape[0] + n, d), self.held + n
+        if self.held > 2 * (d + 1):
+            self._rows = [self._triangle()]
+            self.held = d + 1
+
+    @property
+    def mean(self) -> np.ndarray:
+        """(d,) float64."""
+        return np.asarray(self._near + self._sum / self.shape[0])
+
+    @property
+    def factor(self) -> np.ndarray:
+        """F with FᵀF the covariance, (at most d, d); of N ≤ d the centred rows themselves."""
+        n, d = self.shape
+        if n > d:
+            return self._triangle()[1:, 1:] / np.sqrt(n - 1)
+        rows = np.concatenate(self._rows)[:, 1:]
+        return np.asarray((rows - rows.mean(axis=0)) / np.sqrt(n - 1))
+
+    def _triangle(self) -> np.ndarray:
+        return np.asarray(np.linalg.qr(np.concatenate(self._rows), mode="r"))
+
+
 def frechet_distance(first: np.ndarray, second: np.ndarray) -> float:
     """|μ₁ − μ₂|² + tr(C₁ + C₂ − 2 (C₁C₂)^½) for the means and covariances of two clouds.
 
@@ -14,9 +67,17 @@ def frechet_distance(first: np.ndarray, second: np.ndarray) -> float:
     equation 6. With Cₖ = FₖᵀFₖ, tr (C₁C₂)^½ is the sum of the singular values of F₁F₂ᵀ, which
     is exact, real, and needs no square root of a matrix that N ≤ d makes singular.
     """
-    check_clouds(first, second)
-    factors = [_factor(cloud) for cloud in (first, second)]
-    means = first.mean(axis=0, dtype=np.float64) - second.mean(axis=0, dtype=np.float64)
+    spreads = Spread(), Spread()
+    for spread, cloud in zip(spreads, (first, second), strict=True):
+        spread.add(cloud)
+    return distance_of_spreads(*spreads)
+
+
+def distance_of_spreads(first: Spread, second: Spread) -> float:
+    """`frechet_distance` of clouds that came in parts; raises as it does."""
+    check_alike(first.shape, second.shape)
+    factors = first.factor, second.factor
+    means = first.mean - second.mean
     cross = np.linalg.svd(factors[0] @ factors[1].T, compute_uv=False).sum()
     spread = sum(float(np.square(factor).sum()) for factor in factors)
     distance = float(means @ means) + spread - 2 * float(cross)
@@ -26,17 +87,27 @@ def frechet_distance(first: np.ndarray, second: np.ndarray) -> float:
 def check_clouds(first: np.ndarray, second: np.ndarray) -> None:
     """Raise `DataError` unless both are finite (N, d) of one shape with N ≥ 2."""
     for cloud in (first, second):
-        if cloud.ndim != 2 or not np.isfinite(cloud).all():
-            raise DataError(f"Features must be finite, (N, d); got shape {cloud.shape}.")
-    if len(first) != len(second):
+        check_features(cloud)
+    check_alike(first.shape, second.shape)
+
+
+def check_features(cloud: np.ndarray) -> None:
+    """Raise `DataError` unless it is (n, d) and finite."""
+    if cloud.ndim != 2 or not np.isfinite(cloud).all():
+        raise DataError(f"Features must be finite, (N, d); got shape {cloud.shape}.")
+
+
+def check_alike(first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    """Raise `DataError` unless both are the (N, d) of one cloud and of another, N ≥ 2."""
+    if first[0] != second[0]:
         raise DataError(
-            f"The distance of feature clouds needs equal counts; got {len(first)} and "
-            f"{len(second)}. Its bias depends on the count."
+            f"The distance of feature clouds needs equal counts; got {first[0]} and "
+            f"{second[0]}. Its bias depends on the count."
         )
-    if first.shape != second.shape or len(first) < 2:
+    if first != second or first[0] < 2:
         raise DataError(
-            f"Features must be two clouds of one shape with at least 2 rows; got {first.shape} "
-            f"and {second.shape}."
+            f"Features must be two clouds of one shape with at least 2 rows; got {first} "
+            f"and {second}."
         )
 
 
@@ -47,12 +118,3 @@ def few_images_note(n: int, d: int) -> tuple[str, ...]:
     return (
         f"{n} images for {d} feature dimensions: biased upward. Compare only sets of {n} images.",
     )
-
-
-def _factor(cloud: np.ndarray) -> np.ndarray:
-    """F with FᵀF the covariance of `cloud`, of at most min(N, d) rows."""
-    centred = cloud.astype(np.float64) - cloud.mean(axis=0, dtype=np.float64)
-    factor = centred / np.sqrt(len(cloud) - 1)
-    if len(cloud) <= cloud.shape[1]:
-        return factor
-    return np.asarray(np.linalg.qr(factor, mode="r"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Iterable, Sized
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -14,7 +14,7 @@ import numpy as np
 from semsim.errors import WeightsError
 from semsim.kept.extras import need
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches
-from semsim.metrics.frechet import few_images_note, frechet_distance
+from semsim.metrics.frechet import Spread, distance_of_spreads, few_images_note
 from semsim.metrics.kernel import kernel_distance
 from semsim.weights import locate
 
@@ -41,7 +41,7 @@ class Fid:
         return _files(resources)
 
     def prepare(self, resources: Resources) -> Judge:
-        return frechet_judge(_features(resources))
+        return FrechetJudge(features=_features(resources))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +57,7 @@ class Kid:
         return _files(resources)
 
     def prepare(self, resources: Resources) -> Judge:
-        features = _features(resources)
-
-        def judge(pairs: Pairs) -> Scores:
-            found = kernel_distance(features(pairs.originals), features(pairs.reconstructions))
-            return Scores(values=np.array([found.value]), standard_error=found.standard_error)
-
-        return judge
+        return _KernelJudge(features=_features(resources))
 
 
 def _spec(name: str, title: str) -> MetricSpec:
@@ -88,15 +82,42 @@ def _features(resources: Resources) -> Features:
     return resources.shared(path, lambda: remembered(inception_features(path, resources.device)))
 
 
-def frechet_judge(features: Features) -> Judge:
-    """A judge by the Fréchet distance of `features`, with a note where N is below d."""
+@dataclass(frozen=True, kw_only=True)
+class FrechetJudge:
+    """A judge by the Fréchet distance of `features`, with a note where N is below d.
 
-    def judge(pairs: Pairs) -> Scores:
-        first, second = features(pairs.originals), features(pairs.reconstructions)
-        value = frechet_distance(first, second)
+    Of a set in parts it holds one part and, of either side, two features a dimension.
+    """
+
+    features: Features
+
+    def __call__(self, pairs: Pairs) -> Scores:
+        return self.of_parts(pairs.parts())
+
+    def of_parts(self, parts: Iterable[Pairs]) -> Scores:
+        first, second = Spread(), Spread()
+        for part in parts:
+            first.add(self.features(part.originals))
+            second.add(self.features(part.reconstructions))
+        value = distance_of_spreads(first, second)
         return Scores(values=np.array([value]), notes=few_images_note(*first.shape))
 
-    return judge
+
+@dataclass(frozen=True, kw_only=True)
+class _KernelJudge:
+    """A judge by the kernel distance of `features`, which has to hold those of all images."""
+
+    features: Features
+
+    def __call__(self, pairs: Pairs) -> Scores:
+        return self.of_parts(pairs.parts())
+
+    def of_parts(self, parts: Iterable[Pairs]) -> Scores:
+        both = [
+            (self.features(part.originals), self.features(part.reconstructions)) for part in parts
+        ]
+        found = kernel_distance(*(np.concatenate(side) for side in zip(*both, strict=True)))
+        return Scores(values=np.array([found.value]), standard_error=found.standard_error)
 
 
 def remembered(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from semsim.errors import SettingsError, WeightsError
 from semsim.metrics.base import Judge, MetricSpec, Resources, Scores
-from semsim.metrics.inception import frechet_judge, remembered
+from semsim.metrics.inception import FrechetJudge, remembered
 
 JUDGES = "judges"  # folder below checkpoints/
 _NAME = re.compile(r"[\w.-]+")
@@ -73,7 +73,7 @@ class ClassifierDistance:
         from semsim.metrics.classifier import load_classifier
 
         classifier = load_classifier(self.files(resources)[0], resources.device)
-        return frechet_judge(remembered(classifier.features))
+        return FrechetJudge(features=remembered(classifier.features))
 
 
 def find_classifier(name: str, resources: Resources) -> Path:

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.evidence import Evidence
-from semsim.analysis.human import mean_response, vote_counts
 from semsim.analysis.result import Analysis
 from semsim.metrics.base import MetricSpec
 from semsim.reporting import canvas
@@ -59,9 +58,8 @@ def matrix(analysis: Analysis) -> Drawn:
 
 def _image_frame(evidence: Evidence, spec: MetricSpec) -> pd.DataFrame:
     frame = evidence.images[["dataset", "attack", "model", "image_id"]].reset_index(drop=True)
-    _, n_votes = vote_counts(evidence.recognised)
-    share = mean_response(evidence.response)
     value = evidence.scores.get(spec.name, np.full(len(frame), np.nan))
+    n_votes, share = evidence.recognised.counts, evidence.response.means
     return frame.assign(n_votes=n_votes, share=share, value=value)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 
-import numpy as np
 import pandas as pd
 
 from semsim.analysis.agreement import EXACT_UP_TO
@@ -96,7 +95,7 @@ def facts(analysis: Analysis) -> dict[str, str]:
         "Annotators": str(sizes["annotator"]),
         "Counted votes": str(sizes["counted vote"]),
         "Votes asked for each reconstruction": str(evidence.votes_per_item),
-        "Answers 'none'": str(int(evidence.none.sum())),
+        "Answers 'none'": str(int(evidence.none.values.sum())),
         "Labels that came with the data": given,
         "Human score": analysis.score_title,
         "Metrics": ", ".join(spec.title for spec in analysis.specs) or "none",
@@ -111,7 +110,7 @@ def _sizes(analysis: Analysis) -> dict[str, int]:
         "original": len(evidence.images[["dataset", "image_id"]].drop_duplicates()),
         "model": len(analysis.models),
         "annotator": len(evidence.annotators),
-        "counted vote": int(np.isfinite(evidence.recognised).sum()),
+        "counted vote": len(evidence.recognised),
     }
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -27,12 +27,13 @@ import pandas as pd
 from semsim.analysis.evidence import SCORE_COLUMNS
 from semsim.device import cores
 from semsim.errors import DataError, WeightsError
-from semsim.images import read_images
+from semsim.images import read_images, size_words
 from semsim.kept.extras import arrow
 from semsim.kept.keys import key_of
 from semsim.kept.versions import software_versions
 from semsim.kept.whole import whole_file
 from semsim.metrics import Judge, Metric, Pairs, Reference, Resources, Scores, find_metric
+from semsim.metrics.base import PART, judged
 from semsim.progress import Progress, Report, silent
 from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.weights import sha256_of
@@ -46,6 +47,7 @@ FACT_COLUMNS = ("dataset", "attack", "model", "metric", "n", "standard_error", "
 BOOK_COLUMNS = (*SCORE_COLUMNS, WEIGHTS)
 PAIR_COLUMNS = ("image_id", "class_name", "original", "reconstruction", "attacked")
 _JUDGED = ("image_id", "class_name", "original", "reconstruction")
+_PARTS_KEPT = 4  # of originals that were read for a metric with a network
 _LABEL_COLUMNS = ("dataset", "attack", "model", *_JUDGED)
 
 Hashes = Callable[[Reference], list[str]]
@@ -138,20 +140,25 @@ def score_sets(
     names: of metrics, as in the registry, or metrics themselves. Those that need no weights share
     one reading of a set, and as many sets are read at once as there are cores; the others, which
     use all cores by themselves, come one after another.
+    For those no more than some hundred pictures of a set are in memory at once.
     Raises `UnknownNameError` for a name no metric has, `DataError` for an image file that is gone.
     """
     total = len(sets) * len(names)
     report(Progress(0, total, "looking for what is known"))
     hashes = _hashes(sets)
-    originals = lru_cache(maxsize=1)(read_images)  # those of most sets are those of the set before
     done = 0
     for metrics in _side_by_side([_metric(name) for name in names], resources):
         todo = _unknown(metrics, sets, hashes, resources, folder)
         titles = metrics[0].spec.title if len(metrics) == 1 else f"{len(metrics)} metrics"
         done += len(sets) * len(metrics) - sum(len(of_set) for _, of_set in todo)
         judges = {metric: _judge(metric, resources) for metric in metrics}
-        work = partial(_judge_set, judges=judges, resources=resources, originals=originals)
-        n = 1 if _has_weights(metrics[0], resources) else cores()
+        heavy = _has_weights(metrics[0], resources)
+        # Those of most sets are those of the set before.
+        originals = lru_cache(maxsize=_PARTS_KEPT if heavy else 1)(read_images)
+        work = partial(
+            _judge_set, judges=judges, resources=resources, originals=originals, in_parts=heavy
+        )
+        n = 1 if heavy else cores()
         with closing(_each(work, todo, n)) as finished:
             for model, n in finished:
                 done += n
@@ -220,12 +227,33 @@ def read_pairs(
     originals: reads those on the left from their paths. Raises `DataError` that names a broken
     image, or says how many have no reference.
     """
+    (read,) = read_parts(pairs, originals, max(1, len(pairs)))
+    return read
+
+
+def read_parts(
+    pairs: pd.DataFrame, originals: Callable[[tuple[Path, ...]], Tensor], size: int
+) -> Iterator[Pairs]:
+    """`read_pairs` in parts of at most `size`, each read when asked for; raises as it does."""
     lacking = int((pairs["original"] == "").sum())
     if lacking:
         raise DataError(
             f"{lacking} of {len(pairs)} images come without the attacked image that was to be the "
             "reference. Use the metric without @attacked, or sets that record what was attacked."
         )
+    sizes: list[str] = []
+    for start in range(0, max(1, len(pairs)), size):
+        part = _read_part(pairs.iloc[start : start + size], originals)
+        sizes.append(size_words(part.originals[0]))
+        if sizes[-1] != sizes[0]:
+            raise DataError(
+                f"{pairs['original'].iloc[start]} is {sizes[-1]} but "
+                f"{pairs['original'].iloc[0]} is {sizes[0]}; all images of a set need one size."
+            )
+        yield part
+
+
+def _read_part(pairs: pd.DataFrame, originals: Callable[[tuple[Path, ...]], Tensor]) -> Pairs:
     names = pairs["class_name"]
     return Pairs(
         originals=originals(tuple(Path(path) for path in pairs["original"])),
@@ -322,14 +350,20 @@ def _judge_set(
     one: PairSet,
     wanted: Mapping[Metric, Path],
     *,
-    judges: Mapping[Metric, Judge],
+    judges: Mapping[Metric, Callable[[], Judge]],
     resources: Resources,
     originals: Callable[[tuple[Path, ...]], Tensor],
+    in_parts: bool,
 ) -> tuple[str, int]:
     """Keep the scores of one set by each metric; the set's model, and how many were kept."""
-    read = cache(lambda reference: read_pairs(referenced(one.pairs, reference), originals))
+    whole = cache(lambda reference: [read_pairs(referenced(one.pairs, reference), originals)])
+
+    def parts(reference: Reference) -> Iterable[Pairs]:
+        pairs = referenced(one.pairs, reference)
+        return read_parts(pairs, originals, PART) if in_parts else whole(reference)
+
     for metric, path in wanted.items():
-        work = partial(_scores_of, judges[metric], read, metric.spec.reference)
+        work = partial(_scores_of, judges[metric], parts, metric)
         _write(path, _judged(metric, one, work, resources))
     return one.model, len(wanted)
 
@@ -349,8 +383,11 @@ def _each(
             threads.shutdown(cancel_futures=True)
 
 
-def _scores_of(judge: Judge, read: Callable[[Reference], Pairs], reference: Reference) -> Scores:
-    return judge(read(reference))
+def _scores_of(
+    loaded: Callable[[], Judge], parts: Callable[[Reference], Iterable[Pairs]], metric: Metric
+) -> Scores:
+    spec = metric.spec
+    return judged(loaded(), parts(spec.reference), spec)
 
 
 def _judged(
@@ -383,10 +420,9 @@ def provenance(metric: Metric, resources: Resources) -> dict[str, Any]:
     }
 
 
-def _judge(metric: Metric, resources: Resources) -> Judge:
+def _judge(metric: Metric, resources: Resources) -> Callable[[], Judge]:
     """The metric's judge, loaded when the first set asks for it."""
-    loaded = cache(lambda: metric.prepare(resources))
-    return lambda pairs: loaded()(pairs)
+    return cache(lambda: metric.prepare(resources))
 
 
 def _write(path: Path, table: pd.DataFrame) -> None:

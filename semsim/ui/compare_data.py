@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from semsim.analysis.evidence import MODEL_KEY, model_key
-from semsim.analysis.human import mean_response, verdict, vote_counts
+from semsim.analysis.human import verdict, vote_counts
 from semsim.analysis.result import Analysis, AnalysisSettings
 from semsim.comparison.compared import Scored, compared
 from semsim.comparison.foreign import directions_in, spec_of
@@ -101,7 +100,7 @@ class Comparison:
         """
         evidence = self.analysis.evidence
         n_recognised, n_votes = vote_counts(evidence.recognised)
-        share = mean_response(evidence.response)
+        share = evidence.response.means
         table = evidence.images.assign(n_votes=n_votes, n_recognised=n_recognised, share=share)
         if evidence.ratings is None:
             return table
@@ -116,7 +115,7 @@ class Comparison:
 
     @property
     def n_votes(self) -> int:
-        return int((~np.isnan(self.analysis.evidence.recognised)).sum())
+        return len(self.analysis.evidence.recognised)
 
     @property
     def has_ranking(self) -> bool:

@@ -85,7 +85,7 @@ def test_weighted_auc_equals_scikit_learn(ties):
 def test_auc_within_models_equals_scikit_learn():
     found = evidence(n_models=5, n_originals=30)
     layout = layout_of(found.images)
-    human = found.recognised.mean(axis=1)
+    human = found.recognised.means
     table = auc_table([PSNR], found, human, layout, resample(layout, 0, 0, 0)).set_index("scope")
     each = [
         roc_auc_score(human[own] > 0.5, found.scores["psnr"][own])

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 from made_ballots import random_votes
-from made_votes import evidence, scores_of, votes_of
+from made_votes import evidence, said, scores_of, table_of, votes_of
 from scipy import stats
 
 from semsim.analysis.ceiling import MOST_SPLITS, ceiling_of_votes, human_ceiling, splits
@@ -14,6 +14,7 @@ from semsim.analysis.resampling import resample
 
 FOUND = evidence(n_models=5, n_originals=12, annotators=3)
 LAYOUT = layout_of(FOUND.images)
+VOTES = table_of(FOUND.recognised)
 DRAWN = resample(LAYOUT, 100, 9, 0)
 
 
@@ -27,8 +28,8 @@ def test_the_mean_over_splits_by_a_loop():
     rho, tau = [], []
     for one in range(3):
         others = [a for a in range(3) if a != one]
-        alone = [FOUND.recognised[LAYOUT.model == m, one].mean() for m in range(5)]
-        rest = [FOUND.recognised[LAYOUT.model == m][:, others].mean() for m in range(5)]
+        alone = [VOTES[LAYOUT.model == m, one].mean() for m in range(5)]
+        rest = [VOTES[LAYOUT.model == m][:, others].mean() for m in range(5)]
         rho.append(stats.spearmanr(alone, rest).statistic)
         tau.append(stats.kendalltau(alone, rest).statistic)
     assert (ceiling.rho, ceiling.tau) == pytest.approx((np.mean(rho), np.mean(tau)))
@@ -81,16 +82,16 @@ def test_only_images_judged_by_both_groups_count():
 
 
 def test_a_single_annotator_has_nobody_to_predict():
-    ceiling = human_ceiling(FOUND.recognised[:, :1], LAYOUT, DRAWN)
+    ceiling = human_ceiling(said(VOTES[:, :1]), LAYOUT, DRAWN)
     assert ceiling.undefined == "1 annotator; to predict each other takes at least 2"
     assert ceiling.rho is None
 
 
 def test_people_who_share_no_image_have_no_ceiling():
-    recognised = FOUND.recognised[:, :2].copy()
+    recognised = VOTES[:, :2].copy()
     recognised[::2, 0] = np.nan
     recognised[1::2, 1] = np.nan
-    ceiling = human_ceiling(recognised, LAYOUT, DRAWN)
+    ceiling = human_ceiling(said(recognised), LAYOUT, DRAWN)
     assert "no split of the annotators" in ceiling.undefined
 
 

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_votes import FID, KEY, MSE, PSNR, SPECS, scores_of, study, vote, votes_of
+from made_votes import FID, KEY, MSE, PSNR, SPECS, scores_of, study, table_of, vote, votes_of
 
 from semsim.analysis.evidence import gather, model_key, short_labels
 from semsim.errors import DataError
@@ -29,8 +29,8 @@ def test_votes_and_scores_are_brought_in_step():
     ]
     assert found.annotators == ("p0", "p1", "p2")
     nan = np.nan
-    np.testing.assert_equal(found.recognised, [[0, 1, 1], [0, nan, nan], [1, 0, nan]])
-    np.testing.assert_equal(found.none, np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0]], dtype=bool))
+    np.testing.assert_equal(table_of(found.recognised), [[0, 1, 1], [0, nan, nan], [1, 0, nan]])
+    np.testing.assert_equal(table_of(found.none), [[0, 0, 0], [0, nan, nan], [0, 1, nan]])
     np.testing.assert_equal(found.scores["psnr"], [np.inf, 5, 9])
     assert found.set_scores["fid"]["value"].tolist() == [3.0, 4.0]
     assert found.votes_per_item == 3
@@ -63,7 +63,7 @@ def test_the_order_of_rows_does_not_matter(seed):
         votes.sample(frac=1, random_state=seed), scores.sample(frac=1, random_state=seed), SPECS
     )
     pd.testing.assert_frame_equal(first.images, again.images)
-    np.testing.assert_equal(first.recognised, again.recognised)
+    np.testing.assert_equal(table_of(first.recognised), table_of(again.recognised))
     assert first.annotators == again.annotators
     for name in first.scores:
         np.testing.assert_equal(first.scores[name], again.scores[name])
@@ -79,7 +79,7 @@ def test_only_counted_votes_on_reconstructions_count():
     votes = pd.DataFrame(
         [vote("m", "1", "p", said, status=status, kind=kind) for status, kind, said in facts]
     )
-    assert gather(votes, NO_SCORES, ()).recognised.tolist() == [[1.0]]
+    assert table_of(gather(votes, NO_SCORES, ()).recognised).tolist() == [[1.0]]
 
 
 def test_numbers_are_good_keys_on_either_side():
@@ -126,7 +126,7 @@ def test_labels_bring_images_without_votes_files_and_labels_of_their_own():
         ]
     ).assign(votes_per_item=3, study="named", simulated=True)
     found = gather(votes_of({("m", "1"): "1"}), NO_SCORES, (), labels=labels)
-    np.testing.assert_equal(found.recognised, [[1], [np.nan]])
+    np.testing.assert_equal(table_of(found.recognised), [[1], [np.nan]])
     np.testing.assert_equal(found.given["folder"], [1, np.nan])
     assert found.images["original"].tolist() == ["o1", "o2"]
     assert found.images["class_name"].tolist() == ["", ""]

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from made_measures import measure
-from made_votes import FID, MSE, PSNR, SPECS, evidence
+from made_votes import FID, MSE, PSNR, SPECS, evidence, voted
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
@@ -76,7 +76,7 @@ def test_every_human_score_beside_every_metric():
 
 
 def test_a_rule_without_an_answer_says_why():
-    silent = replace(FOUND, recognised=np.ones((50, 5)))
+    silent = voted(FOUND, np.ones((50, 5)))
     table = rule_table([MSE], silent, LAYOUT).set_index("rule")
     assert table.loc["dawid-skene", "undefined"] == "Dawid-Skene: every vote says the same"
     assert table.loc["majority", "undefined"] == "people: the same value for every model"

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_votes import SPECS, evidence
+from made_votes import SPECS, evidence, voted
 
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.run import analyse
@@ -45,7 +45,7 @@ def test_undecided_images_and_halves_are_counted():
     recognised = np.ones((12, 4))
     recognised[0] = [1, 1, 0, 0]
     recognised[1] = np.nan
-    found = replace(found, recognised=recognised)
+    found = voted(found, recognised)
     assert "2 of 12 images are undecided under the rule 'Majority of votes'" in notes(found)
     half = replace(QUICK, headline="mean-response")
     assert "1 image has a human score of exactly one half" in notes(found, half)
@@ -53,7 +53,7 @@ def test_undecided_images_and_halves_are_counted():
 
 
 def test_an_undefined_headline_says_why():
-    found = replace(evidence(n_models=3, n_originals=4), recognised=np.full((12, 5), np.nan))
+    found = voted(evidence(n_models=3, n_originals=4), np.full((12, 5), np.nan))
     assert "'Majority of votes' is undefined: no image has 3 votes that agree" in notes(found)
 
 
@@ -70,7 +70,7 @@ def test_lost_resamples_are_told():
     found = evidence(n_models=3, n_originals=2)
     recognised = np.ones((6, 5))
     recognised[1] = 0  # only the second original tells the models apart
-    found = replace(found, recognised=recognised)
+    found = voted(found, recognised)
     assert "of 50 resamples of originals gave no ranking" in notes(found)
 
 

@@ -4,7 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semsim.errors import DataError
-from semsim.metrics.frechet import check_clouds, few_images_note, frechet_distance
+from semsim.metrics.frechet import (
+    Spread,
+    check_clouds,
+    distance_of_spreads,
+    few_images_note,
+    frechet_distance,
+)
 
 STEADY = settings(max_examples=50)
 
@@ -51,6 +57,46 @@ def test_symmetric_and_blind_to_the_order_of_images(seed, shape):
 def test_a_shift_counts_as_its_square(seed, shape):
     (x,) = clouds(seed, shape, 1)
     assert frechet_distance(x, x + 0.5) == pytest.approx(0.25 * shape[1], abs=1e-9)
+
+
+def in_parts(cloud, size):
+    """The spread of a cloud that comes `size` rows at a time, and the most rows it held."""
+    spread, most = Spread(), 0
+    for start in range(0, len(cloud), size):
+        spread.add(cloud[start : start + size])
+        most = max(most, spread.held)
+    return spread, most
+
+
+@STEADY
+@given(st.integers(0, 2**31), SHAPES, st.integers(1, 12))
+def test_parts_have_the_mean_and_covariance_of_the_whole(seed, shape, size):
+    (x,) = clouds(seed, shape, 1)
+    x += 1000 * (seed % 2)  # far from 0, as features after a ReLU are
+    spread, _ = in_parts(x, size)
+    assert spread.shape == shape
+    np.testing.assert_allclose(spread.mean, x.mean(axis=0), rtol=1e-12)
+    covariance = np.cov(x.T).reshape(shape[1], shape[1])
+    np.testing.assert_allclose(spread.factor.T @ spread.factor, covariance, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1, 7, 50])
+@pytest.mark.parametrize("n", [10, 17, 400])  # of 16 dimensions: N < d, N just above, N far above
+def test_a_cloud_in_parts_is_as_far_as_the_whole_and_few_rows_are_held(n, size):
+    x, y = clouds(3, (n, 16))
+    (first, most), (second, _) = (in_parts(cloud, size) for cloud in (x, y))
+    assert distance_of_spreads(first, second) == pytest.approx(frechet_distance(x, y), abs=1e-8)
+    assert most <= 2 * 17
+    assert abs(distance_of_spreads(first, in_parts(x, 3)[0])) < 1e-9
+
+
+def test_parts_of_other_features_are_refused():
+    spread = Spread()
+    spread.add(np.zeros((1, 3)))
+    with pytest.raises(DataError, match="3 dimensions, then with 4"):
+        spread.add(np.zeros((1, 4)))
+    with pytest.raises(DataError, match="at least 2 rows"):
+        distance_of_spreads(spread, spread)
 
 
 @pytest.mark.parametrize(

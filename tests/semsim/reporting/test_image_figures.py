@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from made_analysis import SPECS
+from made_votes import voted
 
 from semsim.reporting import canvas
 from semsim.reporting.image_figures import images, matrix
@@ -11,7 +12,7 @@ PSNR, MSE, *_ = SPECS
 
 
 def with_votes(analysis, recognised):
-    return replace(analysis, evidence=replace(analysis.evidence, recognised=recognised))
+    return replace(analysis, evidence=voted(analysis.evidence, recognised))
 
 
 def test_every_image_with_votes_and_a_finite_value_is_a_dot(analysis):

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 from made_analysis import made_analysis
+from made_votes import table_of
 
 from semsim.analysis.result import AnalysisSettings, Ceiling
 from semsim.metrics import MetricSpec
@@ -30,7 +31,7 @@ def test_people_and_the_protocols_own_score_need_no_warning(analysis):
 
 def test_facts_count_what_is_there(analysis):
     found = facts(analysis)
-    votes = int(np.isfinite(analysis.evidence.recognised).sum())
+    votes = int(np.isfinite(table_of(analysis.evidence.recognised)).sum())
     assert found["Counted votes"] == str(votes) == "115"
     assert found["Reconstructions"] == "24"
     assert found["Originals"] == "6"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from made_analysis import SPECS, made_analysis
+from made_votes import table_of
 
 from semsim.images import write_png
 from semsim.reporting.export import svg
@@ -44,7 +45,7 @@ def test_what_a_metric_says_leaks_most_stands_first(tmp_path):
 def test_marks_are_the_majority_of_votes(tmp_path):
     analysis = pictured(tmp_path)
     rows = ranked_rows(analysis, PSNR).set_index("row")
-    votes = analysis.evidence.recognised
+    votes = table_of(analysis.evidence.recognised)
     for row, mark in rows["mark"].items():
         share = np.nan if np.isnan(votes[row]).any() else votes[row].mean()
         expected = "undecided" if np.isnan(share) else "recognised"

@@ -1,4 +1,5 @@
 import json
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,14 +11,16 @@ from made_study import MODELS, make_labels
 from made_weights import make_classifier
 
 from semsim.errors import DataError, StopRequestedError, UnknownNameError
-from semsim.images import read_image, write_png
+from semsim.images import read_image, read_images, write_png
 from semsim.metrics import Resources, find_metric
+from semsim.metrics.base import PART
 from semsim.metrics.pixel import Mse, mse
 from semsim.scores.scoring import (
     content_hash,
     pair_sets_of_folders,
     pair_sets_of_labels,
     read_labels,
+    read_parts,
     read_scores,
     score_key,
     score_sets,
@@ -248,6 +251,62 @@ def test_a_metric_of_sets_has_one_row_and_its_notes(labels, resources, tmp_path)
     assert distances["image_id"].isna().tolist() == [True] * 3
     assert "5 images for 16 feature dimensions" in book.facts["notes"].iloc[0]
     assert len(book.scores) == 3 + 15
+
+
+@pytest.mark.parametrize("side", ["original", "reconstruction"])
+def test_a_network_sees_a_set_in_parts_and_gives_the_same_scores(
+    side, labels, resources, tmp_path, monkeypatch
+):
+    """Of five pairs two are read at a time, and what was read before is let go."""
+    make_classifier(resources.checkpoints / "recogniser.safetensors")
+    sets, names = pair_sets_of_labels(labels), ["fd:recogniser", "recogniser"]
+    whole = score_sets(sets, names, resources, tmp_path / "whole")
+    alive, most = [], []
+    files = set(labels[side])
+
+    def read(paths):
+        images = read_images(paths)
+        if str(paths[0]) in files:
+            alive.append(weakref.ref(images))
+            most.append(sum(len(one) for ref in alive if (one := ref()) is not None))
+        return images
+
+    monkeypatch.setattr("semsim.scores.scoring.read_images", read)
+    monkeypatch.setattr("semsim.scores.scoring.PART", 2)
+    parts = score_sets(sets, names, resources, tmp_path / "parts")
+    assert parts.refused == whole.refused == {}
+    for name in names:
+        first, second = (
+            book.scores.loc[book.scores["metric"] == name, "value"].to_numpy()
+            for book in (parts, whole)
+        )
+        assert first == pytest.approx(second, abs=1e-8)
+    if side == "reconstruction":  # three parts a set and metric, never more than two of them
+        assert (len(most), max(most) <= 4) == (18, True)
+    else:  # sets share their originals, of which four parts are kept: each is read once a metric
+        assert len(most) == 6
+
+
+def test_parts_are_read_when_they_are_asked_for_and_hold_all_in_order(labels):
+    asked = []
+    pairs = pair_sets_of_labels(labels)[0].pairs
+    parts = read_parts(pairs, lambda paths: asked.extend(paths) or read_images(paths), 2)
+    assert asked == []
+    assert len(next(parts)) == 2
+    assert len(asked) == 2
+    assert [len(part) for part in parts] == [2, 1]
+    assert [str(path) for path in asked] == pairs["original"].tolist()
+    assert PART % 128 == 0  # the largest batch of a judge
+
+
+def test_parts_of_different_sizes_are_refused_by_name_as_a_whole_is(labels):
+    pairs = pair_sets_of_labels(labels)[0].pairs
+    for side in ("original", "reconstruction"):
+        write_png(torch.zeros(3, 16, 20), Path(pairs[side].iloc[4]))
+    words = rf"{Path(pairs['original'].iloc[4]).name} is 20×16 but .* is 16×16; .* one size"
+    for size in (2, 5):
+        with pytest.raises(DataError, match=words):
+            list(read_parts(pairs, read_images, size))
 
 
 def test_another_classifier_is_another_score(labels, resources, tmp_path):

@@ -1,0 +1,211 @@
+"""The tables of benchmarks/README.md made again, and every target, met or missed: make bench.
+
+python -m benchmarks.bench [--list] [--only NAME,NAME] [--minutes 120]
+
+One benchmark after another, each in a process of its own. What it prints is kept in
+data/benchmarks/<code>/<name>-<key>.txt, by the commit and by its command, and what is kept is not
+run again: after an end of any kind the same command goes on. A benchmark that fails, or takes three
+times as long as it should, is named and stops no other; what it printed stays beside, as .failed.
+At the end come the targets, read from what was printed.
+"""
+
+import argparse
+import contextlib
+import fcntl
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from benchmarks.measuring import JUDGED, ROOT, code
+from semsim.kept.keys import key_of
+
+KEPT = ROOT / "data" / "benchmarks"
+MINUTES = 120.0
+PATIENCE = 3  # times the minutes it should take, after which a benchmark is ended
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What comes after `python -m`, and about how many minutes that takes on two quiet cores."""
+
+    command: str
+    minutes: float
+
+
+PLAN = {
+    "startup": Run(command="benchmarks.startup", minutes=3),
+    "pages": Run(command="benchmarks.pages --runs 3", minutes=9),
+    "metrics": Run(command="benchmarks.metrics", minutes=3),
+    "votes": Run(command="benchmarks.statistics --only time", minutes=2),
+    "few-models": Run(
+        command="benchmarks.statistics --only models,difference,ceiling,images", minutes=6
+    ),
+    "attacks": Run(command="benchmarks.attacks --quick --only speed", minutes=5),
+    "attacks-many": Run(command="benchmarks.attacks --quick --only many", minutes=2),
+    "attacks-tv": Run(command="benchmarks.attacks --only tv", minutes=10),
+    "attacks-trained": Run(
+        command="benchmarks.attacks --only trained --epochs 4 --lr 0.05", minutes=5
+    ),
+    "linear": Run(command="benchmarks.linear --variants 1 2 4", minutes=3),
+    "linear-dense": Run(command="benchmarks.linear --variants 3 --rounds 1", minutes=5),
+    "learning": Run(command="benchmarks.learning --quick --rounds 3 --threads 1", minutes=6),
+    "learning-large": Run(
+        command="benchmarks.learning --large --rounds 1 --threads 1 --judged 0", minutes=8
+    ),
+    "faults": Run(command="benchmarks.faults", minutes=10),
+    "study": Run(command="benchmarks.annotation --seconds 30", minutes=6),
+    "memory": Run(command="benchmarks.annotation --items 200 --seconds 600", minutes=12),
+    "peer": Run(command="benchmarks.annotation_peer", minutes=3),
+}
+# What of the README this does not make again, and why.
+LEFT_OUT = {
+    "attacks --only quality": "half an hour, on pictures of CIFAR-100, which do not come with it",
+    "attacks --images, --device cuda": "needs those pictures, or a GPU",
+    "question": "hours: 44 trainings that choose and 40 that judge",
+    "faults --only clock,folder": "needs libfaketime, and a root who may make files immutable",
+    "annotation --database": "needs a PostgreSQL of its own",
+    "annotation_peer --potato": "needs Potato, in an environment of its own",
+    "semsim reproduce ensembler": "an hour of one core",
+    "semsim reproduce pbpfl": "not timed yet",
+    "semsim reproduce copa": "needs pictures of CIFAR-10",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--list", action="store_true", help="what runs, its minutes, what does not")
+    parser.add_argument("--only", help="names of --list, with commas")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="for all of it")
+    asked = parser.parse_args()
+    names = list(PLAN) if asked.only is None else asked.only.split(",")
+    if unknown := [name for name in names if name not in PLAN]:
+        parser.error(f"no benchmark is called {unknown[0]!r}; there are: {', '.join(PLAN)}.")
+    plan = {name: PLAN[name] for name in names}
+    if asked.list:
+        told(plan)
+        return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("Ended: make bench goes on from here."))
+    sys.exit(bench(plan, KEPT / code(), asked.minutes))
+
+
+def told(plan: Mapping[str, Run]) -> None:
+    """Print what runs and for how long, and what does not and why."""
+    for name, run in plan.items():
+        print(f"{name:16}{run.minutes:4g} min  python -m {run.command}")
+    print(f"{'in all':16}{sum(run.minutes for run in plan.values()):4g} min")
+    _left_out()
+
+
+def bench(plan: Mapping[str, Run], folder: Path, minutes: float) -> int:
+    """Run what `folder` does not have yet, then tell all; 0 where nothing failed or is missing."""
+    end = time.monotonic() + 60 * minutes
+    paths = {name: folder / f"{name}-{key_of(run.command, 8)}.txt" for name, run in plan.items()}
+    wrong = {}
+    with alone(folder) as lock:
+        for name, run in plan.items():
+            left = (end - time.monotonic()) / 60
+            if paths[name].exists():
+                print(f"{name}: kept in {paths[name]}", flush=True)
+            elif left < run.minutes:
+                wrong[name] = f"not begun: {left:.0f} minutes left, and it takes {run.minutes:g}"
+            else:
+                print(f"{name}: about {run.minutes:g} minutes; python -m {run.command}", flush=True)
+                limit = min(left, PATIENCE * run.minutes)
+                why = performed(run, paths[name], limit, lock)
+                wrong |= {} if why is None else {name: why}
+    found = {name: path.read_text("utf-8") for name, path in paths.items() if path.exists()}
+    _targets(found)
+    _left_out()
+    for name, why in wrong.items():
+        print(f"{name} {why}")
+    return 1 if wrong else 0
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[int]:
+    """The file that says that benchmarks run here; one of another begun before is not disturbed.
+
+    What is started with it holds it, too, also where whoever started it has been killed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / "running").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.exit("A benchmark is running, or was left behind by a make bench that was killed.")
+        yield lock.fileno()
+
+
+def performed(run: Run, path: Path, minutes: float, lock: int) -> str | None:
+    """Run it and keep at `path` what it prints, or why there is nothing to keep."""
+    part, failed = path.with_suffix(".part"), path.with_suffix(".failed")
+    with part.open("w", encoding="utf-8") as out:
+        process = psutil.Popen(
+            [sys.executable, "-u", "-m", *shlex.split(run.command)],
+            cwd=ROOT,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+            pass_fds=(lock,),
+        )
+        try:
+            ended = process.wait(60 * minutes)
+        except psutil.TimeoutExpired:
+            ended = None
+        finally:
+            end_all(process)
+    if ended == 0:
+        part.replace(path)
+        failed.unlink(missing_ok=True)
+        return None
+    part.replace(failed)
+    why = f"ended with {ended}" if ended is not None else f"was ended after {minutes:.0f} minutes"
+    return f"{why}: {last_line(failed)} ({failed})"
+
+
+def end_all(process: psutil.Popen) -> None:
+    """End it and what it started."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for one in (*process.children(recursive=True), process):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
+        process.wait()
+
+
+def last_line(path: Path) -> str:
+    lines = path.read_text("utf-8", errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing")
+
+
+def targets(text: str) -> list[tuple[str, bool]]:
+    """The lines of a benchmark's output that judge something, and whether all in them is met."""
+    lines = ((line.strip(), JUDGED.findall(line)) for line in text.splitlines())
+    return [(line, set(said) == {"met"}) for line, said in lines if said]
+
+
+def _targets(found: Mapping[str, str]) -> None:
+    judged = [(name, *one) for name, text in found.items() for one in targets(text)]
+    print(f"\n{len(judged)} lines with targets, {sum(met for *_, met in judged)} met:")
+    for name, line, met in judged:
+        print(f"  {'met' if met else '**missed**':12}{name}: {line}")
+
+
+def _left_out() -> None:
+    print("\nNot made again:")
+    for name, why in LEFT_OUT.items():
+        print(f"  {name}: {why}")
+
+
+if __name__ == "__main__":
+    main()

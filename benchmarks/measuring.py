@@ -1,0 +1,65 @@
+"""What every benchmark says beside its figures: what it began with, and whether a target is met."""
+
+import atexit
+import os
+import re
+import subprocess
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from semsim.device import cores
+from semsim.kept.keys import key_of
+from semsim.kept.versions import software_versions
+
+ROOT = Path(__file__).resolve().parents[1]
+# What `judge` says, found again in what was printed.
+JUDGED = re.compile(r"[≤≥] [^|:]*: (met|\*\*missed\*\*)")
+
+
+def begin() -> None:
+    """Print what this run begins with, and, when the process ends, what it ends with."""
+    made_of = ", ".join(f"{name} {said}" for name, said in software_versions().items())
+    print(f"Began {datetime.now(UTC):%Y-%m-%d %H:%M} UTC with {_load()} on {cores()} cores.")
+    print(f"Code {code()}; {made_of}.\n", flush=True)
+    atexit.register(_end, time.monotonic())
+
+
+def judge(
+    value: float, *, most: float | None = None, least: float | None = None, unit: str = ""
+) -> str:
+    """The target and whether the value meets it, "≤ 2.5 s: met"; nothing where there is none.
+
+    most, least: the target, one of them; what is no number misses it.
+    """
+    if most is None and least is None:
+        return ""
+    sign, target, met = (
+        ("≤", most, value <= most) if most is not None else ("≥", least, value >= least)
+    )
+    return f"{sign} {target:,g}{unit and ' '}{unit}: {'met' if met else '**missed**'}"
+
+
+def code() -> str:
+    """The commit that runs, and where files differ from it a hash of how."""
+    try:
+        commit, changes = (_git(*words) for words in (("rev-parse", "HEAD"), ("diff", "HEAD")))
+    except (OSError, subprocess.CalledProcessError):
+        return "of no commit"
+    return commit.strip()[:12] + (f"+{key_of(changes, 8)}" if changes else "")
+
+
+def _end(began: float) -> None:
+    print(
+        f"\nEnded after {(time.monotonic() - began) / 60:.1f} minutes with {_load()}.", flush=True
+    )
+
+
+def _load() -> str:
+    """How busy the machine is; where the system does not count that, that it does not."""
+    return f"load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "no known load"
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True)
+    return done.stdout
