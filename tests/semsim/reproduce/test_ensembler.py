@@ -33,7 +33,7 @@ from semsim.split.plan import PRESETS, check
 )
 def test_what_cannot_be_done_says_why(words, says, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["ensembler", *words])
+    done = CliRunner().invoke(app, ["ensembler", *words, "--data-dir", str(tmp_path)])
     assert done.exit_code == 2
     assert says in " ".join(done.output.split())
     assert "Traceback" not in done.output
