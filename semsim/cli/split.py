@@ -12,8 +12,7 @@ from semsim.cli.job import do
 from semsim.cli.options import changes_of, given, taking
 from semsim.jobs.folders import read_job, read_json
 from semsim.jobs.orders import from_record
-from semsim.reporting.export import png, svg
-from semsim.split.cuts import cut_figures, grid
+from semsim.split.cuts import grid, write_cuts
 from semsim.split.plan import PRESETS, SplitPlace, SplitPlan
 from semsim.split.split_job import SplitJob, queue_split
 from semsim.split.summary import cost_text, summary_text
@@ -44,7 +43,8 @@ def changed(
     train: dict[str, Any],
     shadow: dict[str, Any],
     preset: Annotated[
-        str | None, typer.Option(help="Plan to begin with: small, paper.", show_default=_USUAL)
+        str | None,
+        typer.Option(help="smoke, small or paper, to begin with.", show_default=_USUAL),
     ] = None,
 ) -> _Change:
     """What these options make of a plan, or of the preset and of what is usual instead of it."""
@@ -158,16 +158,8 @@ def study_command(
     )
     outcome = do(queue_split(plan, place, workers), as_json=as_json)
     if outcome is not None:
-        _draw(outcome, place.data / "split", plan.name)
-
-
-def _draw(outcome: dict[str, Any], folder: Path, name: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for attack, figure in cut_figures(outcome).items():
-        path = folder / f"{name}-{attack}.png"
-        path.write_bytes(png(figure))
-        path.with_suffix(".svg").write_text(svg(figure, live=False), encoding="utf-8")
-        say(f"Wrote {path}")
+        for path in write_cuts(outcome, place.data / "split", plan.name):
+            say(f"Wrote {path}")
 
 
 def outcome_text(outcome: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from semsim.errors import DataError
 from semsim.progress import Progress, Report, silent
 from semsim.reporting import canvas, writing
 from semsim.reporting.canvas import Drawn
-from semsim.reporting.export import svg_and_png
+from semsim.reporting.export import write_both
 from semsim.reporting.figures import figures
 from semsim.reporting.methods import Origin
 from semsim.reporting.report import report_html, settings_record
@@ -72,9 +72,7 @@ def _clear(folder: Path, overwrite: bool) -> None:
 
 
 def _write_figure(figure: Drawn, folder: Path, width_mm: float) -> None:
-    text, picture = svg_and_png(figure, width_mm)
-    _write(folder / f"{figure.stem}.svg", text)
-    (folder / f"{figure.stem}.png").write_bytes(picture)
+    write_both(figure, folder / f"{figure.stem}.png", width_mm)
     _write(folder / f"{figure.stem}.csv", writing.csv(figure.frame))
 
 

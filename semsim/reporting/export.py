@@ -56,6 +56,15 @@ def svg_and_png(figure: Drawn, width_mm: float = canvas.DOUBLE) -> tuple[str, by
         return text, _png_of(drawing, 300)
 
 
+def write_both(figure: Drawn, path: Path, width_mm: float = canvas.DOUBLE) -> Path:
+    """Write the figure as a PNG at `path` and an SVG beside it; returns `path`."""
+    text, picture = svg_and_png(figure, width_mm)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_suffix(".svg").write_text(text, encoding="utf-8", newline="\n")
+    path.write_bytes(picture)
+    return path
+
+
 def check_picture(path: Path, option: str) -> None:
     """Raise `SettingsError`, which names the `option`, unless `path` ends as a picture does."""
     if path.suffix not in (".png", ".svg"):

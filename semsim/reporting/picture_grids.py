@@ -1,10 +1,12 @@
 """Grids of pictures, after figures of the COPA and Ensembler papers: what attacks give back."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
+import torch
 from torch import Tensor
 
 from semsim.images import to_uint8
@@ -51,6 +53,20 @@ class Cut:
     images: Tensor
     ssim: float
     psnr: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What attacks got back from one system. title: the system, and how it was attacked.
+
+    images: by the name of an attack, (N, 3, H, W) in [0, 1]; an attack that was not made is left
+    out. ssim, psnr: by the same names, means over all images; NaN where there is none.
+    """
+
+    title: str
+    images: Mapping[str, Tensor]
+    ssim: Mapping[str, float]
+    psnr: Mapping[str, float]
 
 
 def method_figure(shown: Sequence[Shown], number: int, activation: str) -> Drawn:
@@ -102,6 +118,42 @@ def cut_figure(cuts: Sequence[Cut], originals: Tensor, title: str) -> Drawn:
     )
 
 
+def defence_figure(rows: Sequence[Row], originals: Tensor, title: str, number: int) -> Drawn:
+    """One row a system, a block of columns an attack, the originals above each block.
+
+    originals: (N, 3, H, W) in [0, 1], in the order of every row's images. number: of the paper's
+    figure.
+    """
+    attacks = list(dict.fromkeys(name for row in rows for name in row.images))
+    cells = [
+        {"system": "Originals", "attack": name, "ssim": float("nan"), "psnr": float("nan"),
+         "picture": _strip(originals)}
+        for name in attacks
+    ]  # fmt: skip
+    for row in rows:
+        cells += [
+            {"system": row.title, "attack": name, "ssim": row.ssim[name], "psnr": row.psnr[name],
+             "picture": _strip(images)}
+            for name, images in row.images.items()
+        ]  # fmt: skip
+    return Drawn(
+        title=title,
+        caption=(
+            f"Originals on top, below them what {' and '.join(attacks)} got back behind each "
+            f"defence, one seed; above each strip mean SSIM and PSNR over all images. After "
+            f"Figure {number} of the Ensembler paper."
+        ),
+        frame=pd.DataFrame(cells, columns=["system", "attack", "ssim", "psnr", "picture"]),
+        paint=_paint_defences,
+        name="defences",
+    )
+
+
+def _strip(images: Tensor) -> np.ndarray:
+    """(N, 3, H, W) in [0, 1] side by side, (H, N·W, 3) bytes."""
+    return to_uint8(torch.cat(list(images), dim=2))
+
+
 def _paint_methods(frame: pd.DataFrame, width: float) -> "Drawing":
     methods = list(dict.fromkeys(frame["method"]))
     rows = len(frame) // len(methods)
@@ -147,4 +199,24 @@ def _paint_cuts(frame: pd.DataFrame, width: float) -> "Drawing":
         canvas.label(one, title=f"h={cut['h']}, t={cut['t']}")
         scores = f"SSIM {cut['ssim']:.3f}\n{cut['psnr']:.2f} dB"
         canvas.note(one, 0.5, -0.03, scores, ha="center", va="top", transform=one.transAxes)
+    return figure
+
+
+def _paint_defences(frame: pd.DataFrame, width: float) -> "Drawing":
+    systems, attacks = (list(dict.fromkeys(frame[name])) for name in ("system", "attack"))
+    if not attacks:
+        return canvas.empty(width, "No system was attacked.")
+    height, across = frame["picture"].iloc[0].shape[:2]
+    strip = (width / len(attacks) - 3) * height / across
+    figure = canvas.blank(width, len(systems) * (strip + 5) + 2)
+    axes = figure.subplots(len(systems), len(attacks), squeeze=False)
+    for one in axes.flat:
+        one.axis("off")
+    for cell in frame.to_dict("records"):
+        one = axes[systems.index(cell["system"])][attacks.index(cell["attack"])]
+        one.imshow(cell["picture"], interpolation="nearest")
+        scores = f", SSIM {cell['ssim']:.2f}, {cell['psnr']:.1f} dB"
+        first = f"{cell['system']}, {cell['attack']}"
+        text = first if cell["system"] == "Originals" else cell["system"] + scores
+        one.set_title(text, fontsize=canvas.SMALL, color=canvas.INK, loc="left", pad=2)
     return figure

@@ -19,7 +19,7 @@ from semsim.kept.pieces import Pieces
 from semsim.kept.whole import whole_file
 from semsim.progress import Progress, Report, silent
 from semsim.registry import build
-from semsim.reporting.export import png, svg
+from semsim.reporting.export import write_both
 from semsim.reporting.picture_grids import Shown, method_figure
 from semsim.reproduce.copa_tables import (
     grid_of,
@@ -158,10 +158,7 @@ def write_figure(images: LabelledImages, variants: Sequence[int], kind: str, out
     """Write the paper's figure of an activation as PNG and SVG; returns the PNG's path."""
     shown = [one for variant in variants for one in _attacked(shown_pair(images), variant, kind)]
     drawing = method_figure(shown, FIGURES[kind], kind)
-    path = out / f"figure{FIGURES[kind]}.png"
-    path.write_bytes(png(drawing))
-    path.with_suffix(".svg").write_text(svg(drawing, live=False), encoding="utf-8")
-    return path
+    return write_both(drawing, out / f"figure{FIGURES[kind]}.png")
 
 
 def _attacked(images: LabelledImages, variant: int, kind: str) -> list[Shown]:

@@ -1,9 +1,9 @@
-"""`python -m semsim reproduce ensembler`: Table 1 of the Ensembler paper, on data at hand."""
+"""`python -m semsim reproduce ensembler`: the Ensembler paper's tables and figures beside ours."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import pandas as pd
 import typer
@@ -11,54 +11,39 @@ import typer
 from semsim.datasets.folder import Folder
 from semsim.errors import SettingsError
 from semsim.jobs.terminal import carry_out
-from semsim.split.plan import PRESETS, SplitPlace, SplitPlan, make_dataset
+from semsim.reporting.canvas import Drawn
+from semsim.reporting.export import write_both
+from semsim.reproduce.ensembler_paper import ROWS, TABLES, Way, plan_of_figure, plan_of_table
+from semsim.split.cuts import write_cuts
+from semsim.split.defence_pictures import Wanted, pictures
+from semsim.split.plan import SplitPlace, SplitPlan, make_dataset
 from semsim.split.run import run_split
 from semsim.split.split_job import queue_split
-from semsim.split.summary import choices, cost_text, spread_text, summary, verdict
-from semsim.terminal import DATA, Json, show_told, told_errors
+from semsim.split.summary import choices, cost_text, spread_text, summary, summary_text, verdict
+from semsim.terminal import DATA, Json, say, show_told, told_errors
 from semsim.weights import CHECKPOINTS
 
-
-class Cell(NamedTuple):
-    """A row of the paper's Table 1. change: of accuracy, in points; psnr in dB."""
-
-    row: str
-    defence: str
-    attack: str
-    choice: str
-    change: float
-    ssim: float
-    psnr: float
-
-
-# CIFAR-10, ResNet-18, N = 10, P = 4.
-TABLE_1: tuple[Cell, ...] = (
-    Cell("NONE", "none", "adaptive", "", 0.0, 0.4363, 12.2678),
-    Cell("Shredder", "shredder", "adaptive", "", -5.68, 0.5359, 10.4033),
-    Cell("Single", "single", "adaptive", "", 2.15, 0.3921, 7.5266),
-    Cell("DR-single", "dr-single", "adaptive", "", 2.70, 0.3453, 6.6674),
-    Cell("DR-ensemble (best SSIM)", "dr-ensemble", "one-body", "best SSIM", 1.42, 0.373, 7.3493),
-    Cell("DR-ensemble (best PSNR)", "dr-ensemble", "one-body", "best PSNR", 1.42, 0.3232, 7.9598),
-    Cell("Ensembler, adaptive", "ensembler", "adaptive", "", -2.13, 0.0555, 5.981),
-    Cell("Ensembler, N=1 (best SSIM)", "ensembler", "one-body", "best SSIM", -2.13, 0.2889, 4.865),
-    Cell("Ensembler, N=1 (best PSNR)", "ensembler", "one-body", "best PSNR", -2.13, 0.2221, 5.5348),
-)
-# Rows of ours that the paper does not have.
-_OURS = (
-    ("Ensembler, N=1 (attacker's choice)", "ensembler", "one-body", "attacker's choice"),
-    ("Ensembler, N=1 (mean of N)", "ensembler", "one-body", "mean of N"),
-    ("Ensembler, oracle that knows P", "ensembler", "oracle", ""),
-)
+_CUT_SIZE = 32  # pixels a side of images in figures of split points
 
 
 def reproduce_ensembler(
-    preset: Annotated[str, typer.Option(help="small: an hour of one core. paper: a GPU.")] = (
-        "small"
-    ),
-    images: Annotated[
-        Path | None, typer.Option(help="Folder of images, <class>/<image>, instead of the digits.")
+    preset: Annotated[
+        str,
+        typer.Option(help="smoke: seconds. small: an hour of one core. paper: a GPU."),
+    ] = "small",
+    table: Annotated[
+        int, typer.Option(help="1: CIFAR-10. 2: CIFAR-100, nothing pooled. 3: CelebA-HQ, 64 px.")
+    ] = 1,
+    figure: Annotated[
+        int | None, typer.Option(help="Instead of a table a figure of split points: 2 or 3.")
     ] = None,
-    size: Annotated[int, typer.Option(help="Pixels a side of those images.")] = 32,
+    images: Annotated[
+        Path | None,
+        typer.Option(help="Folder of images, <class>/<image>, instead of the preset's."),
+    ] = None,
+    size: Annotated[
+        int | None, typer.Option(help="Pixels a side of those images, instead of the paper's.")
+    ] = None,
     defence_seed: Annotated[
         list[int] | None, typer.Option(help="Seed of a defence's training. Repeatable.")
     ] = None,
@@ -70,28 +55,43 @@ def reproduce_ensembler(
     workers: Annotated[int, typer.Option(min=1, help="Processes that train and attack.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Ensembler, Table 1: every defence under the paper's attack and under an aligned one."""
+    """Ensembler, Tables 1 to 3: defences under the paper's attack and an aligned one, pictured.
+
+    Writes <data-dir>/split/ensembler-<preset>-<table or figure> as PNG and SVG.
+    """
     with told_errors():
-        plan = _plan(preset, images, size)
+        plan = _plan(preset, table, figure, images, size)
         seeds = {"defence_seeds": defence_seed, "attack_seeds": attack_seed}
         given: dict[str, Any] = {name: tuple(v) for name, v in seeds.items() if v}
         place = SplitPlace(data=data_dir, checkpoints=CHECKPOINTS, device=device)
         plan = replace(plan, **given)
         job = queue_split(plan, place, workers)
         outcome = carry_out(job, lambda report: run_split(plan, place, report, workers))
-    if outcome is not None:
-        rows = table_rows(pd.DataFrame(outcome["rows"])) if as_json else []
-        show_told(rows, report_text(outcome), as_json)
+        if outcome is None:
+            return
+        folder = data_dir / "split"
+        if figure is not None:
+            show_told(outcome["summary"], summary_text(pd.DataFrame(outcome["summary"])), as_json)
+            written = write_cuts(outcome, folder, plan.name)
+        else:
+            rows = table_rows(pd.DataFrame(outcome["rows"]), table) if as_json else []
+            show_told(rows, report_text(outcome, table), as_json)
+            drawn = pictured(outcome, table)
+            written = [write_both(drawn, folder / f"{plan.name}.png")] if drawn else []
+        for path in written:
+            say(f"Wrote {path}")
 
 
-def report_text(outcome: Mapping[str, Any]) -> str:
-    """Table, baselines, cost and verdict of an experiment, as Markdown."""
-    rows = pd.DataFrame(outcome["rows"])
+def report_text(outcome: Mapping[str, Any], number: int) -> str:
+    """Table `number`, baselines, cost and verdict of an experiment, as Markdown."""
+    rows, table = pd.DataFrame(outcome["rows"]), TABLES[number]
     known = outcome["baselines"]
     lines = [
-        *table_lines(rows, TABLE_1),
+        *table_lines(rows, number),
         "",
-        "The paper: CIFAR-10, ResNet-18, N=10, P=4, one run. Here: mean ± standard deviation over "
+        f"The paper's Table {number}: {table.data}, ResNet-18, N=10, P={table.selected}, "
+        f"{table.sent} cross, one run. Here: {outcome['plan']['dataset']}, "
+        f"{', '.join(outcome['plan']['networks'])}; mean ± standard deviation over "
         "defence and attack seeds. Best SSIM and best PSNR are chosen by the originals, which no "
         "attacker can do; the attacker's choice is the body whose shadow classifies best.",
         f"Without any feature: grey image SSIM {known['grey_ssim']:.3f}, PSNR "
@@ -105,48 +105,39 @@ def report_text(outcome: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def table_rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of `table_lines`: the paper's cells, ours, and ours under the aligned attack.
+def pictured(outcome: Mapping[str, Any], number: int) -> Drawn | None:
+    """Originals beside what comes back in every row, after the paper's Figures 5 to 7."""
+    wanted = [Wanted(title, *way) for title, way in ROWS.items()]
+    title = "What comes back behind each defence"
+    return pictures(outcome, wanted, title, TABLES[number].figure)
 
-    rows: columns `semsim.split.summary.COLUMNS`.
+
+def table_rows(rows: pd.DataFrame, number: int) -> list[dict[str, Any]]:
+    """Table `number`: the paper's cells, ours, and ours under the aligned attack.
+
+    rows: columns `semsim.split.summary.COLUMNS`. A row is there that the paper has or that was run.
     """
-    table = summary(rows)
-    named: list[tuple[str, dict[str, float] | None, tuple[str, str, str]]] = [
-        (
-            cell.row,
-            {"change": cell.change, "ssim": cell.ssim, "psnr": cell.psnr},
-            (cell.defence, cell.attack, cell.choice),
-        )
-        for cell in TABLE_1
-    ]
-    named += [(row, None, (defence, attack, choice)) for row, defence, attack, choice in _OURS]
-    return [
+    table, cells = summary(rows), TABLES[number].cells
+    found = [
         {
-            "row": row,
-            "paper": paper,
-            "here": _found(table, key),
-            "aligned": _found(table, (key[0], f"{key[1]}-aligned", key[2])),
+            "row": name,
+            "paper": cells[name]._asdict() if name in cells else None,
+            "here": _found(table, way),
+            "aligned": _found(table, way._replace(attack=f"{way.attack}-aligned")),
         }
-        for row, paper, key in named
+        for name, way in ROWS.items()
     ]
+    return [row for row in found if row["paper"] or row["here"]]
 
 
-def table_lines(rows: pd.DataFrame, cells: Sequence[Cell]) -> list[str]:
-    """The paper's rows with ours beside them, then rows that only we have, as Markdown.
-
-    rows: columns `semsim.split.summary.COLUMNS`.
-    """
-    lines = [
+def table_lines(rows: pd.DataFrame, number: int) -> list[str]:
+    """`table_rows` as Markdown."""
+    return [
         "| row | paper: change | SSIM | PSNR "
         "| here: change | n | SSIM | PSNR | aligned: SSIM | PSNR |",
         "| --- " * 10 + "|",
+        *[_line(row) for row in table_rows(rows, number)],
     ]
-    table = summary(rows)
-    for cell in cells:
-        paper = [f"{cell.change:+.2f}", f"{cell.ssim:.3f}", f"{cell.psnr:.2f}"]
-        lines.append(_line(cell.row, paper, table, (cell.defence, cell.attack, cell.choice)))
-    lines += [_line(row, ["–"] * 3, table, (d, a, c)) for row, d, a, c in _OURS]
-    return lines
 
 
 def verdicts(rows: pd.DataFrame) -> list[str]:
@@ -182,43 +173,46 @@ def _alignment(rows: pd.DataFrame, defence: str) -> str:
     )
 
 
-def _line(row: str, paper: Sequence[str], table: pd.DataFrame, key: tuple[str, str, str]) -> str:
-    plain = _found(table, key)
-    aligned = _found(table, (key[0], f"{key[1]}-aligned", key[2]))
+def _line(row: Mapping[str, Any]) -> str:
+    paper, plain, aligned = row["paper"], row["here"], row["aligned"]
+    cells = ["–"] * 3
+    if paper is not None:
+        cells = [f"{paper['change']:+.2f}", f"{paper['ssim']:.3f}", f"{paper['psnr']:.2f}"]
     ours = ["not run", "0", "–", "–"]
     if plain is not None:
         change = f"{100 * plain['change']:+.2f}" + ("" if plain["valid"] else " (invalid)")
-        ours = [
-            change,
-            str(plain["n"]),
-            spread_text(plain, "ssim", 3),
-            spread_text(plain, "psnr", 2),
-        ]
-    stronger = ["–", "–"]
-    if aligned is not None:
-        stronger = [spread_text(aligned, "ssim", 3), spread_text(aligned, "psnr", 2)]
-    return f"| {' | '.join([row, *paper, *ours, *stronger])} |"
+        ours = [change, str(plain["n"]), *_scores(plain)]
+    stronger = ["–", "–"] if aligned is None else _scores(aligned)
+    return f"| {' | '.join([row['row'], *cells, *ours, *stronger])} |"
 
 
-def _found(table: pd.DataFrame, key: tuple[str, str, str]) -> dict[Any, Any] | None:
-    defence, attack, choice = key
+def _scores(row: dict[Any, Any]) -> list[str]:
+    return [spread_text(row, "ssim", 3), spread_text(row, "psnr", 2)]
+
+
+def _found(table: pd.DataFrame, way: Way) -> dict[Any, Any] | None:
     names = table["defence"].str.partition(":")[0]
-    mine = table[(names == defence) & (table["attack"] == attack) & (table["choice"] == choice)]
+    mine = table[
+        (names == way.defence) & (table["attack"] == way.attack) & (table["choice"] == way.choice)
+    ]
     if mine.empty:
-        mine = table[(names == defence) & (table["n"] == 0) & ~table["valid"].astype(bool)]
+        mine = table[(names == way.defence) & (table["n"] == 0) & ~table["valid"].astype(bool)]
     return None if mine.empty else dict(mine.iloc[0])
 
 
-def _plan(preset: str, images: Path | None, size: int) -> SplitPlan:
-    if preset not in PRESETS:
-        raise SettingsError(f"preset is one of {', '.join(PRESETS)}; got {preset!r}.")
-    plan = replace(PRESETS[preset], name=f"ensembler-{preset}")
-    if images is None:
-        folder = make_dataset(plan.dataset)
-        if isinstance(folder, Folder) and not Path(folder.root).is_dir():
-            raise SettingsError(
-                f"The preset {preset} needs pictures: give their folder, with train/ and test/ "
-                f"below it, as --images, or put it at {folder.root}."
-            )
-        return plan
-    return replace(plan, dataset=f"folder:root={images},size={size}")
+def _plan(
+    preset: str, table: int, figure: int | None, images: Path | None, size: int | None
+) -> SplitPlan:
+    plan = plan_of_table(table, preset) if figure is None else plan_of_figure(figure, preset)
+    if images is not None:
+        side = size or (TABLES[table].size if figure is None else _CUT_SIZE)
+        return replace(plan, dataset=f"folder:root={images},size={side}")
+    if size is not None:
+        raise SettingsError("--size is of the images of --images; give their folder too.")
+    folder = make_dataset(plan.dataset)
+    if isinstance(folder, Folder) and not Path(folder.root).is_dir():
+        raise SettingsError(
+            f"The preset {preset} needs pictures: give their folder, with train/ and test/ "
+            f"below it, as --images, or put it at {folder.root}."
+        )
+    return plan

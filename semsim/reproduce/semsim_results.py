@@ -17,7 +17,7 @@ from semsim.learning.splits import HoldOut, divide
 from semsim.progress import Report, silent
 from semsim.reporting import writing
 from semsim.reporting.canvas import Drawn, marked_as_simulated
-from semsim.reporting.export import svg_and_png
+from semsim.reporting.export import write_both
 from semsim.reporting.figures import figure
 from semsim.reporting.study_figure import study_figure
 from semsim.reproduce.semsim_paper import SAID
@@ -188,9 +188,7 @@ def _write(drawn: Mapping[str, Drawn], folder: Path, simulated: bool) -> list[Pa
     written = []
     for name, one in drawn.items():
         named = replace(one, name=name)
-        text, picture = svg_and_png(marked_as_simulated(named) if simulated else named)
-        (folder / f"{name}.svg").write_text(text, encoding="utf-8")
-        (folder / f"{name}.png").write_bytes(picture)
+        shown = marked_as_simulated(named) if simulated else named
+        written.append(write_both(shown, folder / f"{name}.png"))
         (folder / f"{name}.csv").write_text(writing.csv(one.frame), encoding="utf-8")
-        written.append(folder / f"{name}.png")
     return written

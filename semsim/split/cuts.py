@@ -10,6 +10,7 @@ from torch import Tensor
 
 from semsim.images import read_images
 from semsim.reporting.canvas import Drawn
+from semsim.reporting.export import write_both
 from semsim.reporting.picture_grids import Cut, cut_figure
 from semsim.sets.reader import read_set
 from semsim.split.plan import ARMS, make_network
@@ -51,6 +52,14 @@ def cut_figures(outcome: Mapping[str, Any]) -> dict[str, Drawn]:
         attack: cut_figure(cuts, originals, f"What leaks at each pair of cuts: {_title(attack)}")
         for attack, cuts in found.items()
     }
+
+
+def write_cuts(outcome: Mapping[str, Any], folder: Path, name: str) -> list[Path]:
+    """Write `cut_figures` below `folder` as <name>-<attack>.png and .svg; returns the former."""
+    return [
+        write_both(figure, folder / f"{name}-{attack}.png")
+        for attack, figure in cut_figures(outcome).items()
+    ]
 
 
 def collage(images: Tensor) -> Tensor:

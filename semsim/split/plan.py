@@ -122,7 +122,22 @@ _PAPER = replace(
     shadow=ShadowAttack(epochs=30, decoder_epochs=30, batch_size=128),
     images=256,
 )
-PRESETS: Mapping[str, SplitPlan] = MappingProxyType({"small": _SMALL, "paper": _PAPER})
+_SMOKE = replace(  # seconds: whether everything runs, and nothing else
+    _SMALL,
+    name="smoke",
+    dataset="digits:size=12,count=180",
+    networks=("small:width=2",),
+    defences=(*_SMALL.defences[:4], "dr-ensemble:bodies=2", "ensembler:bodies=5,selected=4"),
+    train=SplitTrainSettings(epochs=1, ensemble_epochs=1, batch_size=256),
+    shadow=replace(_SMALL.shadow, epochs=1, decoder_epochs=1, batch_size=256),
+    defence_seeds=(0,),
+    attack_seeds=(0,),
+    images=4,
+    attack_invalid=True,
+)
+PRESETS: Mapping[str, SplitPlan] = MappingProxyType(
+    {"smoke": _SMOKE, "small": _SMALL, "paper": _PAPER}
+)
 
 
 def check(plan: SplitPlan) -> SplitPlan:

@@ -1,9 +1,9 @@
-"""Figures 1 and 2 of the COPA paper."""
+"""Figures 1 and 2 of the COPA paper, 5 to 7 of the Ensembler paper."""
 
 import numpy as np
 import torch
 
-from semsim.reporting.picture_grids import Shown, method_figure
+from semsim.reporting.picture_grids import Row, Shown, defence_figure, method_figure
 
 
 def shown(variant):
@@ -26,3 +26,34 @@ def test_pictures_stand_in_rows_with_their_errors():
         assert found.get_xlabel() == "0.062"
         assert np.all(found.images[0].get_array() == 64)
         assert [text.get_text() for text in failed.texts] == ["failed"]
+
+
+def test_defences_stand_in_rows_below_the_originals_and_attacks_in_columns():
+    originals = torch.rand(3, 3, 4, 4)
+    published, aligned = "the published attack", "the aligned attack"
+    both = {published: originals / 2, aligned: originals / 4}
+    rows = [
+        Row(
+            title="NONE",
+            images=both,
+            ssim={published: 0.436, aligned: 0.9},
+            psnr={published: 12.27, aligned: 20.0},
+        ),
+        Row(
+            title="N=1",
+            images={published: originals},
+            ssim={published: float("nan")},
+            psnr={published: 5.0},
+        ),
+    ]
+    drawn = defence_figure(rows, originals, "What comes back", 5)
+    assert "Figure 5" in drawn.caption
+    figure = drawn.draw(120.0)
+    assert len(figure.axes) == 3 * 2
+    titles = [one.get_title(loc="left") for one in figure.axes]
+    assert titles[:2] == [f"Originals, {published}", f"Originals, {aligned}"]
+    assert titles[2] == "NONE, SSIM 0.44, 12.3 dB"
+    assert [len(one.images) for one in figure.axes] == [1, 1, 1, 1, 1, 0]
+    shown = figure.axes[2].images[0].get_array()
+    assert shown.shape == (4, 12, 3)
+    assert np.abs(shown[:, 4:8] / 255 - originals[1].permute(1, 2, 0).numpy() / 2).max() < 0.003

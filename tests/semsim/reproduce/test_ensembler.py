@@ -1,23 +1,97 @@
-"""`reproduce ensembler`: what it says before it computes anything."""
+"""`reproduce ensembler`: what it says before it computes, and its smallest preset whole."""
+
+import json
 
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 from semsim.cli.reproduce import app
+from semsim.errors import SettingsError
+from semsim.reproduce.ensembler_paper import (
+    FIGURES,
+    ROWS,
+    TABLES,
+    plan_of_figure,
+    plan_of_table,
+)
+from semsim.split.plan import PRESETS, check
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (("--preset", "paper"), "as --images, or put it at cifar10"),
+        (("--preset", "paper", "--table", "3"), "as --images, or put it at celeba-hq"),
         (("--preset", "huge"), "small, paper"),
+        (("--table", "4"), "--table is one of 1, 2, 3"),
+        (("--figure", "4"), "--figure is one of 2, 3"),
+        (("--size", "64"), "--size is of the images of --images"),
         (("--images", "nowhere"), "No folder nowhere"),
         (("--workers", "0"), "greater than or equal to 1"),
     ],
 )
 def test_what_cannot_be_done_says_why(words, says, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["ensembler", *words])
+    done = CliRunner().invoke(app, ["ensembler", *words, "--data-dir", str(tmp_path)])
     assert done.exit_code == 2
     assert says in " ".join(done.output.split())
     assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize(("table", "psnr"), [(1, 68.555), (2, 23.4422), (3, 64.6264)])
+def test_the_paper_s_tables_are_whole(table, psnr):
+    cells = TABLES[table].cells
+    assert set(cells) < set(ROWS)
+    assert sum(cell.psnr for cell in cells.values()) == pytest.approx(psnr)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_what_stands_beside_a_table_or_a_figure_can_be_run(preset):
+    names = set()
+    for number, table in TABLES.items():
+        plan = check(plan_of_table(number, preset))
+        defences = {text.partition(":")[0] for text in plan.defences}
+        assert {ROWS[row].defence for row in table.cells} | {"none"} == defences
+        assert ("pool=false" in plan.networks[0]) == (number > 1)
+        if number > 1 or preset != "small":  # which has two of four, as many as two cores can
+            assert f"selected={table.selected}" in plan.defences[-1]
+        names.add(plan.name)
+    for number in FIGURES:
+        names.add(check(plan_of_figure(number, preset)).name)
+    assert len(names) == len(TABLES) + len(FIGURES)
+    with pytest.raises(SettingsError, match="small, paper"):
+        plan_of_figure(2, "huge")
+
+
+def reproduced(folder, *words):
+    place = ["--data-dir", str(folder), "--device", "cpu"]
+    done = CliRunner().invoke(app, ["ensembler", "--preset", "smoke", *words, *place, "--json"])
+    assert done.exit_code == 0, done.output
+    return done, json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("table", [1, 3])  # Table 2 has no row or network that these lack
+def test_the_smallest_preset_has_every_row_of_a_table_and_its_pictures(table, tmp_path):
+    done, rows = reproduced(tmp_path, "--table", str(table))
+    found = {row["row"]: row for row in rows}
+    assert {*TABLES[table].cells, "NONE"} <= set(found)
+    for name, row in found.items():
+        assert row["here"]["n"] == 1, name
+        assert row["here"]["psnr_mean"] > 0
+    assert found["Single"]["paper"]["ssim"] == TABLES[table].cells["Single"].ssim
+    assert found["Ensembler, adaptive"]["aligned"]["n"] == 1
+    assert f"The paper's Table {table}: {TABLES[table].data}" in done.stderr
+    picture = tmp_path / "split" / f"ensembler-smoke-table{table}.png"
+    assert f"Wrote {picture}" in done.stderr
+    width, height = Image.open(picture).size
+    assert width > 1000
+    assert height > 1000
+
+
+def test_the_smallest_preset_draws_a_figure_of_split_points(tmp_path):
+    _, rows = reproduced(tmp_path, "--figure", "3")
+    assert {row["network"].rpartition(",h=")[2] for row in rows} == {"1,t=1", "2,t=1"}
+    for attack in ("adaptive", "adaptive-aligned"):
+        name = f"ensembler-smoke-figure3-{attack}"
+        assert "h=2, t=1" in (tmp_path / "split" / f"{name}.svg").read_text()
