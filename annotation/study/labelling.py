@@ -237,7 +237,8 @@ def next_items(
     """
     n = min(n, MOST_ITEMS)
     if annotator.step is Step.PRACTICE:
-        return store.write(partial(trials.practice, annotator=annotator, tab=tab, n=n, now=now))
+        practice = partial(trials.practice, annotator=annotator, tab=tab, n=n, now=now)
+        return store.write(practice, yields=True)
     if annotator.step is not Step.MAIN:
         return []
     for attempt in range(MOST_TRIES):
@@ -254,7 +255,8 @@ def next_items(
             now=now,
             last_try=attempt > 0 or not wanted,
         )
-        items = store.write(partial(_reserve, lease, annotator=annotator, tab=tab, n=n, now=now))
+        reserve = partial(_reserve, lease, annotator=annotator, tab=tab, n=n, now=now)
+        items = store.write(reserve, yields=True)  # answers go first
         if items or not wanted:
             return items
     return []
