@@ -13,6 +13,7 @@ import argparse
 import http.client
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -51,7 +52,7 @@ CLASSES = [f"class {number:02}" for number in range(20)]
 FILLED = (0.0, 0.5, 0.9)  # shares of the slots at which claiming is timed
 CLAIMS = 40
 # What a page asks for, in `feed.js`.
-AT_HAND, HELD, STEP, REFILL_BELOW, REST = 20, 200, 20, 12, 3.0
+AT_HAND, HELD, STEP, REFILL_BELOW, REST = 20, 200, 20, 12, 10.0
 SAMPLE = 5.0  # seconds between two looks at a server's memory
 START_SECONDS = 180.0  # the server imports torch and gradio
 
@@ -476,7 +477,7 @@ def vote_steadily(
             held = items
             more = n < HELD and len(held) >= n
             below = max(REFILL_BELOW, (HELD if more else len(held)) - STEP)
-            rested = time.monotonic() + REST
+            rested = time.monotonic() + REST * random.uniform(0.5, 1.5)
         if held:
             vote = {"id": str(uuid.uuid4()), "item": held.pop(0), "answer": NONE, "tab": "t"}
             reply, spent = browser.ask("POST", "/api/vote", vote)

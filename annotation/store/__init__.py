@@ -6,9 +6,9 @@ and voting), `reports` (what researchers look at) and `accounts` (who runs studi
 """
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 from annotation.errors import StoreError
 from annotation.store import engine as engines
 from annotation.store.migrate import upgrade
+from annotation.store.turns import Turns
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -44,7 +45,9 @@ class Store:
         self._engine = engines.open_engine(url)
         self._reader = engines.reader(self._engine)
         self._writer = engines.writer(self._engine)
-        if self._engine.dialect.name == "sqlite":
+        # PostgreSQL lets many write at a time, and keeps an order among those who wait.
+        self._turns = Turns() if self._engine.dialect.name == "sqlite" else None
+        if self._turns is not None:
             Path(str(make_url(url).database)).parent.mkdir(parents=True, exist_ok=True)
         try:
             if not make and not inspect(self._engine).has_table("study"):
@@ -59,9 +62,16 @@ class Store:
         """`work` on one unchanging snapshot of the database."""
         return engines.run(self._reader, work)
 
-    def write(self, work: Callable[[Session], T]) -> T:
-        """`work` in one transaction, durable when this returns, run anew after a lost race."""
-        return engines.run(self._writer, work, by=self._by)
+    def write(self, work: Callable[[Session], T], *, yields: bool = False) -> T:
+        """`work` in one transaction, durable when this returns, run anew after a lost race.
+
+        On SQLite, where one writes at a time, this process's writers come in the order they asked;
+        who yields lets the others go first.
+        """
+        turn: Callable[[], AbstractContextManager[None]] = nullcontext
+        if self._turns is not None:
+            turn = partial(self._turns.turn, yields=yields)
+        return engines.run(self._writer, work, by=self._by, turn=turn)
 
     def by(self, name: str | None) -> "Store":
         """The same database; events say that what is written there is done with this account."""

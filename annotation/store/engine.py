@@ -4,7 +4,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -141,12 +141,13 @@ def run(
     work: Callable[[Session], T],
     attempts: int = ATTEMPTS,
     by: str | None = None,
+    turn: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> T:
     """`work` in one transaction, from the start again when the database says it lost a race.
 
     Also where its connection turns out to be dead, which happens when the database was restarted:
     to ask each connection before its use would cost every transaction a round trip.
-    by: the name of the account it is done with, for `author`.
+    by: the name of the account it is done with, for `author`. turn: what each attempt waits for.
 
     Raises `StoreError` if the database does not answer or holds what nobody can read, `UnfitError`
     for a value that it cannot hold.
@@ -155,7 +156,7 @@ def run(
         committing = False
         try:
             session = Session(engine, expire_on_commit=False, info={"by": by})
-            with session, session.begin():
+            with turn(), session, session.begin():
                 result = work(session)
                 committing = True
             return result

@@ -86,6 +86,7 @@ _GIVE = (
 )
 _PUT = update(_SLOT).where(_SLOT.c.id == bindparam("slot"))
 SPARE = 2  # held beyond a fair share, so that the next picture is there already
+IN_CASE = 12  # more items to choose from than wanted, as others may take some first
 AT_HAND = 20  # as many a page shows without waiting for the network
 RECENTLY = timedelta(minutes=5)  # whoever was here is still at work
 # A lease is over once its end has passed, so that of a released one lies just before now.
@@ -162,11 +163,15 @@ def _claim(
     skip_locked: bool,
 ) -> dict[str, int]:
     """Up to `n` of `wanted` that have room and may be shown to `annotator`, each with its slot."""
+    limited = has_limits(settings_of(study_row(tx, annotator)))
+    if not limited:  # else what is chosen depends on all there is to choose from
+        wanted = wanted[: n + IN_CASE]
     if n <= 0 or not wanted:
         return {}
     locked = lock_slots(tx, wanted, skip_locked=skip_locked)
     room = {item: slot_for(slots, annotator.id, now) for item, slots in locked.items()}
-    chosen = _choose(tx, annotator, [item for item in wanted if room.get(item)], n)
+    left = [item for item in wanted if room.get(item)]
+    chosen = _choose(tx, annotator, left, n) if limited else left[:n]
     taken = {item: slot for item in chosen if (slot := room[item]) is not None}
     _note_lost(tx, annotator, taken, now)
     return {item: slot.id for item, slot in taken.items()}
@@ -174,9 +179,6 @@ def _claim(
 
 def _choose(tx: Session, annotator: Annotator, items: Sequence[str], n: int) -> list[str]:
     """Asked again here, where other requests of the same person wait: limits hold in every tab."""
-    spec = settings_of(study_row(tx, annotator))
-    if not has_limits(spec):
-        return list(items[:n])
     asker = asker_of(tx, annotator)
     candidates = candidates_of(tx, asker, items)
     return choose(candidates, n, asker.limits, seen_of(tx, asker, candidates))

@@ -43,7 +43,6 @@ from annotation.store import phases as phase_rows
 
 LONGEST_NAME = 80
 MOST_ITEMS = 400  # a browser never needs more at once: 200, and as many answers under way
-SPARE = 12  # more items to choose from than wanted, as others may take some first
 MOST_TRIES = 20  # each lost one means that others got items
 
 
@@ -213,7 +212,7 @@ def ahead(store: Store, by: Annotator | Caller, n: int, now: datetime, unsent: i
         progress = trials.with_trials(tx, annotator, reports.annotator_progress(tx, asker, now))
         most = slots.share(tx, annotator, n, progress.left, now)
         most = min(most + unsent, MOST_ITEMS)
-        wanted = openings.open_items(tx, annotator, most + SPARE, now, asker)
+        wanted = openings.open_items(tx, annotator, most + slots.IN_CASE, now, asker)
         version = askers.study_row(tx, annotator).version
         return Ahead(annotator=annotator, progress=progress, n=most, wanted=wanted, version=version)
 
@@ -237,13 +236,14 @@ def next_items(
     """
     n = min(n, MOST_ITEMS)
     if annotator.step is Step.PRACTICE:
-        return store.write(partial(trials.practice, annotator=annotator, tab=tab, n=n, now=now))
+        practice = partial(trials.practice, annotator=annotator, tab=tab, n=n, now=now)
+        return store.write(practice, yields=True)
     if annotator.step is not Step.MAIN:
         return []
     for attempt in range(MOST_TRIES):
         # Choosing reads much and must hold nobody up; claiming is short and checks again.
         if attempt or wanted is None:
-            look = partial(openings.open_items, annotator=annotator, n=n + SPARE, now=now)
+            look = partial(openings.open_items, annotator=annotator, n=n + slots.IN_CASE, now=now)
             wanted = store.read(look)
         lease = partial(
             slots.lease,
@@ -254,7 +254,8 @@ def next_items(
             now=now,
             last_try=attempt > 0 or not wanted,
         )
-        items = store.write(partial(_reserve, lease, annotator=annotator, tab=tab, n=n, now=now))
+        reserve = partial(_reserve, lease, annotator=annotator, tab=tab, n=n, now=now)
+        items = store.write(reserve, yields=True)  # answers go first
         if items or not wanted:
             return items
     return []

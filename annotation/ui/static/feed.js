@@ -9,7 +9,8 @@ const AT_HAND = 20; // decoded items, and how many are asked for while there are
 const HELD = 200; // ten minutes of work
 const STEP = 20; // how many fewer than there could be make it worth asking
 const REFILL_BELOW = 12;
-const REST_MS = 3000; // between two fillings: a team that begins together shares one server
+// Between two fillings, by half more or less: a team that begins together shares one server.
+const REST_MS = 10000;
 const PICTURE_TRIES = 4;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 8000;
@@ -116,7 +117,7 @@ export class Feed {
     this.onChange();
     if (!more) return;
     this.#resting = true;
-    this.#askAgainIn(REST_MS);
+    this.#askAgainIn(REST_MS * (0.5 + Math.random()));
   }
 
   // A few at first, which come at once. Never very many more, or the answers of others would wait.

@@ -5,7 +5,8 @@ import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import text, update
+from contracts import store_invariants as invariants
+from sqlalchemy import event, text, update
 from study_factory import fresh_database, write_set
 
 from annotation.domain import StudyStatus
@@ -58,6 +59,21 @@ def test_items_gone_since_they_were_read_are_not_given_out(store, study, anna, b
         next_items(store, person, "tab", 7, NOW)
     got = store.write(lambda tx: slots.lease(tx, cleo, "tab", stale, 8, NOW, last_try=False))
     assert len(got) == 1
+
+
+def test_a_claim_looks_at_few_more_items_than_it_takes(store, tmp_path):
+    study = invariants.make_study(store, tmp_path, 40, Task.RECOGNITION, votes_per_item=1)
+    anna = join(store, study.token, "Anna").annotator
+    next_items(store, anna, "tab", 20, NOW)
+    looked = []
+
+    def note(*said):
+        if said[2].startswith("SELECT slot.stimulus_id, slot.id, slot.k"):
+            looked.append(len(said[3]))
+
+    event.listen(store._engine, "before_cursor_execute", note)
+    assert len(next_items(store, anna, "tab", 22, NOW)) == 22
+    assert looked == [2 + slots.IN_CASE]
 
 
 def test_a_takeover_is_on_record(store, study, anna, ben):
