@@ -88,7 +88,7 @@ def _form() -> tuple[Any, ...]:
         size = [
             gr.Number(
                 value,
-                label=f"Input {name}",
+                label=name.capitalize(),
                 precision=0,
                 minimum=1,
                 maximum=LARGEST,

@@ -82,7 +82,8 @@ def form_html() -> str:
 
 def _attacks(chosen: Mapping[str, Sequence[str]]) -> str:
     """Networks across, parties down."""
-    networks, parties = _OFFERED["networks"], _OFFERED["arms"]
+    networks = _OFFERED["networks"]
+    parties = sorted(_OFFERED["arms"], key=lambda one: one.item not in ALWAYS)
     return _LAB.crossed(
         f"{_LISTS['arms'][0]}: each dot is an attack on the training of a network",
         ("networks", networks, chosen["networks"]),

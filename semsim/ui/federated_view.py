@@ -40,8 +40,8 @@ _STANDING = {
 _SAID = {
     "kept": "Masks keep them from {} against this attack.",
     "less": "Less comes back for {}, but more than nothing.",
-    "sees": "They do not keep them from {}.",
-    "open": "It is open for {}.",
+    "sees": "Masks do not keep them from {}.",
+    "open": "Whether they keep them from {} is open.",
 }
 # Colour and dash: schemes that agree lie on each other, so that the upper one is dashed.
 _LINES = {

@@ -76,14 +76,21 @@ def strip_html(steps: Sequence[Step]) -> str:
 
 
 def verdict_html(sentence: str, steps: Sequence[Step], method: str) -> str:
-    """The answer in a sentence, how it was judged, and set by set what is clearer than grey."""
-    rows = []
+    """The answer in words, how it was judged, and set by set what is clearer than grey."""
+    rows, seen = [], list[bool]()
     for one in steps:
         if one.state is DONE:
             clearer = clearer_in(one.folder)
+            seen += clearer
             kind = "leaked" if 2 * sum(clearer) > len(clearer) else "private"
             rows.append((one.name, one.target, f"{sum(clearer)} of {len(clearer)}", kind))
-    return str(_LAB.verdict(sentence, method, rows))
+    words = f"{sentence} {clearer_words(sum(seen), len(seen))}" if seen else sentence
+    return str(_LAB.verdict(words, method, rows))
+
+
+def clearer_words(clearer: int, over: int) -> str:
+    """On how many of the pictures attacks got more than anybody can draw."""
+    return f"What came back is clearer than a grey picture on {clearer} of {over} pictures."
 
 
 def line_up_html(steps: Sequence[Step], figures: Sequence[Sequence[str]] = ()) -> str:

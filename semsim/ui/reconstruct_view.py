@@ -6,7 +6,7 @@ from typing import Any
 from semsim.campaign.probe import Outlook
 from semsim.reporting.writing import png_address
 from semsim.ui import lab_cards
-from semsim.ui.lab_sets import METHOD
+from semsim.ui.lab_sets import METHOD, clearer_words
 from semsim.ui.markup import pieces
 from semsim.ui.reconstruct_data import CellState, CellView, Pictures, SetView
 from semsim.ui.reconstruct_files import address, png
@@ -93,7 +93,7 @@ def verdict_html(views: Sequence[SetView]) -> str:
 
 def verdict_words(clearer: int, over: int, views: Sequence[SetView]) -> str:
     """The answer in a sentence, and what follows where the undefended models gave nothing away."""
-    first = f"What came back is clearer than a grey picture on {clearer} of {over} pictures."
+    first = clearer_words(clearer, over)
     plain = [view for view in views if view.planned.target.plan.defence.name == "none"]
     mine, of = _clearer(plain)
     if len(plain) < len(views) and of and 2 * mine <= of:

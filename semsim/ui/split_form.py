@@ -22,7 +22,7 @@ FIRST_LOOK = replace(
     PRESETS["small"],
     name="",
     defences=("none", "single"),
-    attacks=("adaptive",),
+    attacks=("adaptive-aligned",),  # the plain one fails on the undefended system
     shadow=replace(PRESETS["small"].shadow, decoder_epochs=_ATTACK_EPOCHS),
     defence_seeds=(0,),
     attack_seeds=(0,),

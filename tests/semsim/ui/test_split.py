@@ -69,7 +69,7 @@ def test_the_form_opens_with_the_first_card(tmp_path):
         assert re.search(rf'name="{name}"[^>]* value="{value}"', html)
     chosen = re.findall(r'data-list="([a-z-]+)" value="([^"]+)" checked', html)
     assert sorted(chosen) == [
-        ("attacks", "adaptive"),
+        ("attacks", "adaptive-aligned"),
         ("datasets", "digits"),
         ("split-defences", "none"),
         ("split-defences", "single"),

@@ -82,7 +82,8 @@ def test_what_is_clearer_than_grey_is_counted_set_by_set(tmp_path):
         )
         assert said == (((got - truth) ** 2).mean() < ((127.5 - truth) ** 2).mean())
     html = lab_sets.verdict_html("Answer.", steps_of(folder), "How.")
-    assert f"{sum(clearer)} of 2" in html
+    assert f"Answer. What came back is clearer than a grey picture on {sum(clearer)} of 2" in html
+    assert f"{sum(clearer)} of 2</span>" in html
 
 
 def test_costs_are_told():
