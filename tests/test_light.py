@@ -102,7 +102,7 @@ if __name__ == "__main__":  # what is computed apart imports this file anew
         told = str(error)
     jobs.start = print  # what a job does is its own process's
     voted = replace(context, studies=lambda: [StudyChoice("s1", "Demo", True)])
-    job = learn_studies.start_study(voted, ["s1"], "original", 0.25, "margin", "small", "1", 1)
+    job = learn_studies.start_study(voted, ["s1"], "original", 0.25, "margin", "small", ["1"], 1)
     print(json.dumps([len(found.sets), len(found.pictures[data_set].pixels), told, job.title]))
     print(json.dumps(sorted(sys.modules)))
 """

@@ -10,18 +10,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from semsim.attacks import ATTACKS
-from semsim.campaign.plan import (
-    Campaign,
-    Plan,
-    PlannedSet,
-    PlannedTarget,
-    key_of,
-    parameters,
-)
+from semsim.campaign.plan import Plan, PlannedSet, PlannedTarget, key_of, parameters
 from semsim.campaign.store import PieceStore
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
@@ -115,20 +109,23 @@ def cost_of(plan: Plan, estimate: Estimate) -> Cost:
     return Cost(seconds=sum(trainings.values()) + sum(images.values()), disk=_disk(plan))
 
 
-def known_cost(campaign: Campaign, data: Path) -> Cost | None:
-    """What `keep_cost` kept of a campaign on this machine; a plan is not needed for that."""
+def known_cost(order: Any, data: Path) -> Cost | None:
+    """What `keep_cost` kept of an order on this machine; a plan is not needed for that.
+
+    order: a dataclass, such as a campaign.
+    """
     kept = PieceStore(data).probes
-    key = _cost_key(campaign)
+    key = _cost_key(order)
     return Cost(**kept.read(key)) if key in kept else None
 
 
-def keep_cost(campaign: Campaign, data: Path, cost: Cost) -> None:
-    """Keep what a campaign takes on this machine, whatever its name."""
-    _write(data, _cost_key(campaign), asdict(cost))
+def keep_cost(order: Any, data: Path, cost: Cost) -> None:
+    """Keep what an order takes on this machine, whatever its name."""
+    _write(data, _cost_key(order), asdict(cost))
 
 
-def _cost_key(campaign: Campaign) -> str:
-    return key_of("cost", _MACHINE, to_record(replace(campaign, name="")))
+def _cost_key(order: Any) -> str:
+    return probe_key("cost", {**to_record(order), "name": ""})
 
 
 def known_estimate(plan: Plan, data: Path) -> Estimate | None:
@@ -143,14 +140,32 @@ def measure(plan: Plan, data: Path, load: Load, report: Report = silent) -> Esti
     """Probe what `plan` needs and no earlier probe below `data` has measured."""
     probes, seconds = _probes(plan), {}
     for done, (key, about) in enumerate(probes.items(), 1):
-        kept = _read(data, key)
-        if kept is None:
-            with _one_thread():
-                kept = _probe(plan, about, load)
-            _write(data, key, {"seconds": kept})
-        seconds[key] = kept
+        with _one_thread():
+            seconds[key] = probed(data, key, partial(_probe, plan, about, load))
         report(Progress(done, len(probes), "measuring a few steps"))
     return _estimate(plan, seconds)
+
+
+def probed(data: Path, key: str, measure: Callable[[], float]) -> float:
+    """Seconds that an earlier probe kept under `key` below `data`, or those measured now."""
+    kept = _read(data, key)
+    if kept is None:
+        kept = measure()
+        _write(data, key, {"seconds": kept})
+    return kept
+
+
+def probe_key(kind: str, *parts: object) -> str:
+    """The key of what is measured on this machine; kind: what that is."""
+    return key_of(kind, _MACHINE, *parts)
+
+
+def pace(work: Callable[[Report], object]) -> float:
+    """Seconds that all of `work` takes, from a second of it."""
+    watch = _Stopwatch()
+    with contextlib.suppress(_EnoughError):
+        work(watch)
+    return watch.seconds()
 
 
 def _probes(plan: Plan) -> dict[str, PlannedTarget | PlannedSet]:
@@ -167,18 +182,18 @@ def _estimate(plan: Plan, seconds: Mapping[str, float]) -> Estimate:
 
 
 def _epoch_key(target: PlannedTarget) -> str:
-    return key_of("epoch", *_network(target), target.plan.train.batch_size)
+    return probe_key("epoch", *_network(target), target.plan.train.batch_size)
 
 
 def _attack_key(planned: PlannedSet) -> str:
     size = len(next(planned.batches()))
     attack = key_settings(ATTACKS, planned.attack)
-    return key_of("attack", *_network(planned.target), attack, size)
+    return probe_key("attack", *_network(planned.target), attack, size)
 
 
 def _network(target: PlannedTarget) -> list[object]:
     dataset = key_settings(DATASETS, target.plan.dataset)
-    return [_MACHINE, dataset, key_settings(NETWORKS, target.plan.architecture)]
+    return [dataset, key_settings(NETWORKS, target.plan.architecture)]
 
 
 def _probe(plan: Plan, about: PlannedTarget | PlannedSet, load: Load) -> float:
@@ -194,10 +209,12 @@ def _probe(plan: Plan, about: PlannedTarget | PlannedSet, load: Load) -> float:
     target, size = about.target, len(next(about.batches()))
     model = _train_on(target, load(target.plan.dataset, "train"), 1)
     images = plan.images[target.dataset].pick(range(size))
-    watch = _Stopwatch()
-    with contextlib.suppress(_EnoughError):
-        attack_images(model, images, Plugin(name="none"), about.attack, list(range(size)), watch)
-    return watch.seconds() / size
+    seeds = list(range(size))
+
+    def work(report: Report) -> object:
+        return attack_images(model, images, Plugin(name="none"), about.attack, seeds, report)
+
+    return pace(work) / size
 
 
 def _train_on(target: PlannedTarget, data: LabelledImages, batches: int) -> "TargetModel":
@@ -253,10 +270,15 @@ def _lacks(plan: Plan, target: PlannedTarget, missing: set[str]) -> bool:
     return any(cell.key in missing for planned in mine for cell in planned.cells)
 
 
+def picture_bytes(values: int) -> int:
+    """Bytes of all that is kept of an attacked picture of so many values, as if none compressed."""
+    return _PICTURES * (values + _FILE)
+
+
 def _disk(plan: Plan) -> int:
-    """Bytes of all pieces and sets, as if no picture compressed."""
+    """Bytes of all pieces and sets."""
     pictures = sum(
-        _PICTURES * (plan.images[s.target.dataset].images[0].numel() + _FILE) * len(s.cells)
+        picture_bytes(plan.images[s.target.dataset].images[0].numel()) * len(s.cells)
         for s in plan.sets
     )
     weights = [parameters(target.plan, plan.images[target.dataset]) for target in plan.targets]

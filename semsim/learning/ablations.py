@@ -137,6 +137,12 @@ def default_values(what: str, labels: pd.DataFrame) -> tuple[Any, ...]:
     return (*(steps or [n for n in (usable // 4, usable // 2) if n]), ALL)
 
 
+def usual_values(what: str) -> tuple[str, ...]:
+    """The values of a study as people write them: those it takes at first, or usual budgets."""
+    kind = STUDIES[what]
+    return tuple(map(str, kind.values if kind.setting else (*_BUDGETS, ALL)))
+
+
 def read_values(what: str, text: str) -> tuple[Any, ...]:
     """Values with commas between, such as "0.5,1" of the margin or "50,all" of the budget."""
     setting = STUDIES[what].setting

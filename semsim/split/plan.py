@@ -1,5 +1,6 @@
 """What to train and to attack in split inference: a grid, as plain values."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, replace
 from pathlib import Path
@@ -18,6 +19,8 @@ from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
 if TYPE_CHECKING:
     from semsim.split.system import SplitSystem
 
+_UNFIT = re.compile(r"[^0-9A-Za-z._=-]+")  # for the name of a folder
+RUNS = "split-"  # begins the folder of an experiment below runs
 ALIGN = 10.0  # weight of the alignment in the attacks that have it
 VALID_POINTS = 0.05  # accuracy a defence may cost before a low leak says nothing about it
 
@@ -185,6 +188,22 @@ def make_dataset(text: str) -> Any:
     """The data set written as `text`."""
     found = read_plugin(DATASETS, text)
     return build(DATASETS, found.name, found.settings)
+
+
+def model_name(network: str, defence: str, seed: int) -> str:
+    """What a system is called, unique within an experiment."""
+    return f"{network}/{defence}/seed {seed}"
+
+
+def attack_name(arm: str, tool: ShadowAttack) -> str:
+    """What an attack on a system is called, unique among those on it."""
+    return f"{arm}-body{tool.bodies[0]}" if arm.startswith("one-body") and tool.bodies else arm
+
+
+def set_folder(data: Path, plan: SplitPlan, model: str, attack: str) -> Path:
+    """Where the reconstruction set of an attack on a system is, or will be."""
+    folder = f"{_UNFIT.sub('-', model)}__{_UNFIT.sub('-', attack)}"
+    return Path(data) / "runs" / f"{RUNS}{plan.name}" / folder
 
 
 def attacks_on(system: "SplitSystem", arm: str, shadow: ShadowAttack) -> list[ShadowAttack]:

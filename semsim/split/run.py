@@ -3,7 +3,6 @@
 What is finished is taken from the data folder, so that an interrupted run goes on.
 """
 
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -29,11 +28,14 @@ from semsim.split.plan import (
     VALID_POINTS,
     SplitPlace,
     SplitPlan,
+    attack_name,
     attacks_on,
     check,
     make_dataset,
     make_defence,
     make_network,
+    model_name,
+    set_folder,
 )
 from semsim.split.records import write_split_set
 from semsim.split.store import SplitStore, key_of
@@ -52,7 +54,6 @@ from semsim.types import LabelledImages
 _TIMED = 20  # classifications of one image of which the median time is told
 _RECOGNISER = TrainSettings(epochs=10, lr=0.05)
 _TRAINING, _ATTACKS = 0.3, 0.65  # shares of the progress of several workers
-_UNFIT = re.compile(r"[^0-9A-Za-z._=-]+")
 _System = tuple[str, str, int]  # network, defence, seed
 
 
@@ -76,7 +77,7 @@ class Trained:
     @property
     def model(self) -> str:
         """Its name, unique within an experiment."""
-        return f"{self.network}/{self.defence}/seed {self.seed}"
+        return model_name(self.network, self.defence, self.seed)
 
 
 def run_split(
@@ -318,8 +319,7 @@ class Run:
         leak: Leak,
         seconds: float,
     ) -> Path:
-        body = f"-body{tool.bodies[0]}" if arm.startswith("one-body") and tool.bodies else ""
-        attack = f"{arm}{body}"
+        attack = attack_name(arm, tool)
         record = {
             "name": f"{self.plan.name}/{trained.model}/{attack}",
             "model": trained.model,
@@ -335,9 +335,8 @@ class Run:
             "seed": seed,
             "seconds": round(seconds, 2),
         }
-        folder = f"{_UNFIT.sub('-', trained.model)}__{_UNFIT.sub('-', attack)}"
-        runs = self.place.data / "runs" / f"split-{self.plan.name}"
-        return write_split_set(runs / folder, record, self.judged, leak)
+        folder = set_folder(self.place.data, self.plan, trained.model, attack)
+        return write_split_set(folder, record, self.judged, leak)
 
     def _test(self, trained: Trained) -> dict[str, Any]:
         test = self.data[1]

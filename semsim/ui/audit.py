@@ -6,13 +6,13 @@ from typing import Any
 import gradio as gr
 
 from semsim.attacks.security.advice import advice, try_outs
-from semsim.attacks.security.index import CNN3, Layer, security_index
+from semsim.attacks.security.index import CIFAR, CNN3, Layer, security_index
 from semsim.errors import SemsimError
 from semsim.grid.apart import apart
 from semsim.reporting.export import svg
 from semsim.reporting.security_figure import leak_figure
 from semsim.ui import ScienceContext, audit_view, lab
-from semsim.ui.audit_form import COLUMNS, layers_of, rows_of, shape_from
+from semsim.ui.audit_form import COLUMNS, LARGEST, SIZE, layers_of, rows_of, shape_of
 from semsim.ui.jobpanel import QUIETLY, alert_html
 
 _FIRST = 1
@@ -38,32 +38,32 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
 
     def choose(name: str) -> list[Any]:
         rows = rows_of(_built_in(name)) if name != _OWN else gr.skip()
-        return [rows, *([gr.skip()] * len(drawn) if name == _OWN else audited("3x32x32", rows))]
+        return [rows, *([gr.skip()] * len(drawn) if name == _OWN else audited(CIFAR, rows))]
 
-    def look(size: str, rows: Sequence[Sequence[Any]]) -> list[Any]:
+    def look(rows: Sequence[Sequence[Any]], *size: Any) -> list[Any]:
         return audited(size, rows)
 
-    def try_attack(size: str, rows: Sequence[Sequence[Any]]) -> list[Any]:
+    def try_attack(rows: Sequence[Sequence[Any]], *size: Any) -> list[Any]:
         try:
             where = "semsim.ui.audit_attack:attacked_example"
-            return ["", apart(where, layers_of(rows), shape_from(size))]
+            return ["", apart(where, layers_of(rows), shape_of(size))]
         except SemsimError as error:
             return [alert_html(error), ""]
 
     # Not `input`, which Gradio sends twice: the second answer could wipe what was asked for since.
     variant.select(choose, variant, [table, *drawn], **QUIETLY)
-    show.click(look, [size, table], drawn, **QUIETLY)
-    attack.click(try_attack, [size, table], [trouble, example], **QUIETLY)
-    return [(lambda: audited("3x32x32", rows_of(CNN3[_FIRST])), drawn)]
+    show.click(look, [table, *size], drawn, **QUIETLY)
+    attack.click(try_attack, [table, *size], [trouble, example], **QUIETLY)
+    return [(lambda: audited(CIFAR, rows_of(CNN3[_FIRST])), drawn)]
 
 
 _DRAWN = ("verdict", "figure", "layers", "tried")
 
 
-def audited(size: str, rows: Sequence[Sequence[Any]]) -> list[str]:
+def audited(size: Sequence[Any], rows: Sequence[Sequence[Any]]) -> list[str]:
     """What is wrong, then verdict, picture, layers and try-outs as HTML, and no example yet."""
     try:
-        shape, layers = shape_from(size), layers_of(rows)
+        shape, layers = shape_of(size), layers_of(rows)
         index = security_index(layers, shape)
     except SemsimError as error:
         return [alert_html(error), *[""] * (len(_DRAWN) + 1)]
@@ -84,9 +84,19 @@ def _built_in(name: str) -> tuple[Layer, ...]:
 def _form() -> tuple[Any, ...]:
     names = [f"CNN3 variant {number}" for number in CNN3]
     variant = gr.Dropdown([*names, _OWN], value=names[0], label="Network", elem_id="audit-variant")
-    size = gr.Textbox(
-        "3x32x32", label="Input", info="channels x height x width", elem_id="audit-size"
-    )
+    with gr.Row():
+        size = [
+            gr.Number(
+                value,
+                label=name.capitalize(),
+                precision=0,
+                minimum=1,
+                maximum=LARGEST,
+                min_width=90,
+                elem_id=f"audit-{name}",
+            )
+            for name, value in zip(SIZE, CIFAR, strict=True)
+        ]
     table = gr.Dataframe(
         value=rows_of(CNN3[_FIRST]),
         headers=list(COLUMNS),

@@ -45,7 +45,7 @@ def attacked_example(layers: Sequence[Layer], input_shape: Shape) -> str:
     Raises `SettingsError` for an input that is not 3 × 32 × 32, or maps that take too long.
     """
     if input_shape != (3, 32, 32):
-        raise SettingsError("The example is a picture of 3x32x32; set the input to that.")
+        raise SettingsError("The example has 3 channels and 32 × 32 pixels; set the input to that.")
     if max(math.prod(shape) for shape in shapes_of(layers, input_shape)) > _MOST:
         raise SettingsError("This network is too large to attack while you wait.")
     data = Symbols(train_per_class=1, test_per_class=1)("test").pick([0])

@@ -14,9 +14,10 @@ from semsim.attacks.security.index import (
 from semsim.errors import SettingsError
 
 COLUMNS = ("kernel", "channels", "stride", "padding")
+SIZE = ("channels", "height", "width")
 CLASSES = 10
 _MOST = 12  # layers, and
-_LARGEST = 512  # any number in the table: a page answers at once
+LARGEST = 512  # any number: a page answers at once
 
 
 def rows_of(layers: Sequence[Layer]) -> list[list[int]]:
@@ -38,16 +39,12 @@ def layers_of(rows: Sequence[Sequence[Any]]) -> tuple[Layer, ...]:
     return (*layers, FullyConnected(outputs=CLASSES))
 
 
-def shape_from(text: str) -> Shape:
-    """(C, H, W) from 3x32x32; `SettingsError` for anything else, or a side above 512."""
-    parts = (text or "").lower().replace("×", "x").split("x")
-    good = len(parts) == 3 and all(part.strip().isdecimal() for part in parts)
-    shape = tuple(int(part) for part in parts) if good else ()
-    if not shape or max(shape) > _LARGEST or min(shape) < 1:
-        raise SettingsError(
-            f"Input is channels x height x width, each 1 to {_LARGEST}, as 3x32x32; got {text!r}."
-        )
-    return shape
+def shape_of(size: Sequence[Any]) -> Shape:
+    """(C, H, W) from the three numbers of `SIZE`; `SettingsError` names the one that is wrong."""
+    channels, height, width = (
+        _number("Input", name, value, 1) for name, value in zip(SIZE, size, strict=True)
+    )
+    return channels, height, width
 
 
 def _row(one: Convolution) -> list[int]:
@@ -63,15 +60,18 @@ def _is_filled(value: Any) -> bool:
 
 
 def _whole(number: int, name: str, value: Any) -> int:
-    low = 0 if name == "padding" else 1
     if name == "padding" and not _is_filled(value):
         return 0
+    return _number(f"Row {number}", name, value, 0 if name == "padding" else 1)
+
+
+def _number(where: str, name: str, value: Any, low: int) -> int:
     try:
         found = float(value)
     except (TypeError, ValueError):
         found = -1.0
-    if not found.is_integer() or not low <= found <= _LARGEST:
+    if not found.is_integer() or not low <= found <= LARGEST:
         raise SettingsError(
-            f"Row {number}: {name} is a whole number from {low} to {_LARGEST}; got {value!r}."
+            f"{where}: {name} is a whole number from {low} to {LARGEST}; got {value!r}."
         )
     return int(found)

@@ -1,127 +1,100 @@
 """The page Federated: FedAvg against PBPFL, what it costs, and what each party can see."""
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import gradio as gr
 
-from semsim.errors import SettingsError
-from semsim.federated.arms import ARMS, REFERENCE, RESCALED
-from semsim.federated.comparison_job import KIND, TRAINING, arms_done, out_of
+from semsim.federated.arms import ARMS
+from semsim.federated.comparison_job import KIND, TRAINING, comparison_order
 from semsim.federated.settings import FederatedOrder
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
-from semsim.ui import ScienceContext, federated_view, jobpanel, lab, plain_words
-from semsim.ui.markup import pieces
-from semsim.ui.settings_form import Given, changed, settings_of
-
-_NAME = "fed"
-_FIRST = FederatedOrder()
-_PLAIN = ("clients", "rounds", "images")
-_MORE = (
-    "split",
-    "dirichlet_alpha",
-    "noise_scope",
-    "batch_size",
-    "lr",
-    "attack_round",
-    "seed",
-    "cross_entropy",
+from semsim.ui import (
+    ScienceContext,
+    federated_form,
+    federated_view,
+    jobpanel,
+    lab,
+    lab_frame,
+    lab_sets,
 )
-_LISTS = {"data": "Pictures", "attacks": "Attack", "arms": "Who looks, and how"}
-_LAB, _HTML = pieces("lab.html"), pieces("federated.html")
+from semsim.ui.lab_frame import Attacking, Loads, More
+from semsim.ui.settings_form import Given
+
 _INTRO = (
     "Clients train together without sharing pictures. Does a [[masked model]] (PBPFL, "
     "arXiv:2002.09843) keep the pictures from a server, an eavesdropper, another client?"
 )
+_NOTHING = "Nothing has been compared here yet. Choose a card and press Start."
 
 
-def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]]:
+def render(context: ScienceContext) -> Loads:
     """Lay the page out where the caller stands; returns what it does when it is loaded."""
-    lab.head("Federated", _INTRO)
-    with gr.Row():
-        with gr.Column(scale=2, min_width=300):
-            _, answer, js = lab.form(_NAME, form_html())
-            begin = gr.Button("Start", variant="primary", elem_id="fed-start")
-            trouble = gr.HTML(elem_id="fed-trouble")
-        with gr.Column(scale=4, min_width=320):
-            ran = jobpanel.Jobs("Comparison", "fed", context.data / "jobs", KIND)
-            summary, grid = _html("summary"), _html("grid")
-            with gr.Accordion("Training and cost", open=False):
-                training = _html("training")
-
-    def start(text: str) -> Job:
-        where = "semsim.federated.comparison_job:queue_comparison"
-        job: Job = apart(where, order_of(Given.of(text)), context.data)
-        jobs.start(job)
-        return job
-
-    outputs = ran.follow(draw, [summary, training, grid])
-    ran.begin_with(begin, [answer], trouble, start, js=js)
-    return [(ran.load, outputs)]
+    return lab_frame.render(context, page(context))
 
 
-def draw(job: Job | None) -> list[Any]:
-    """Answer, training and pictures of a comparison, as far as it is."""
-    if job is None:
-        return [federated_view.nothing_html(), "", ""]
-    out, done = out_of(job), jobs.state(job) is JobState.DONE
-    leak = jobs.result(job)["leak"] if done else {}
-    pictures = federated_view.grid_html(out, arms_done(out), leak)
-    if not (out / TRAINING).exists():
-        return ["", "", pictures]
-    training = federated_view.training_html(jobs.read_json(out / TRAINING))
-    return [federated_view.summary_html(leak), training, pictures]
-
-
-def form_html() -> str:
-    """The form, filled with a few of the arms."""
-    pictures = (*plain_words.PICTURES, *plain_words.TABLE_CHOICES)
-    arms = [one.item for one in plain_words.ARM_CHOICES if one.usual]
-    attack = plain_words.LEAK_ATTACKS[0].item
-    return str(
-        _HTML.form(
-            _LAB.choices("arms", _LISTS["arms"], plain_words.ARM_CHOICES, arms),
-            _LAB.fields(settings_of(_FIRST, _PLAIN)),
-            _LAB.select("network", "Network", plain_words.FEDERATED_NETWORKS, _FIRST.network),
-            _LAB.choices("datasets", _LISTS["data"], pictures, (_FIRST.data,), lab.reasons(), True),
-            _LAB.more(
-                ("datasets", "attacks"),
-                _HTML.more(
-                    _LAB.choices(
-                        "attacks",
-                        _LISTS["attacks"],
-                        plain_words.LEAK_ATTACKS,
-                        (attack,),
-                        {},
-                        True,
-                    ),
-                    _LAB.fields(settings_of(_FIRST, _MORE)),
-                ),
-                "More: attack, masks, how data is split",
-            ),
-        )
+def page(context: ScienceContext) -> Attacking:
+    """What the page says and does, as `lab_frame` takes it."""
+    return Attacking(
+        name=federated_form.NAME,
+        title="Federated",
+        intro=_INTRO,
+        called="Comparison",
+        kind=KIND,
+        form=federated_form.form_html(),
+        cards=lambda: federated_form.cards_html(context.data),
+        told=lambda given, measured: _told(context, federated_form.order_of(given), measured),
+        measure=lambda: measure_cards(context),
+        begin=lambda given: begin_comparison(context, given),
+        draw=draw,
+        nothing=_NOTHING,
+        more=_pictures,
     )
 
 
-def order_of(given: Given) -> FederatedOrder:
-    """The order that the form means; `SettingsError` in its words where it cannot be."""
-    data, attack = (_one(given, name) for name in ("datasets", "attacks"))
-    arms = set(given.texts("arms"))
-    # The arms they are compared with come along.
-    wanted = tuple(arm for arm in ARMS if arm in {*arms, REFERENCE, RESCALED}) if arms else ()
-    order = changed(_FIRST, given.fields)
-    return replace(order, data=data, attack=attack, arms=wanted)
+def _pictures(ran: jobpanel.Jobs) -> More:
+    parts: dict[str, Any] = {"apply_default_css": False, "padding": False}
+    grid = gr.HTML(elem_id="fed-grid", **parts)
+    with gr.Accordion("Training and cost", open=False):
+        training = gr.HTML(elem_id="fed-training", **parts)
+    return More(drawn=[grid, training])
 
 
-def _one(given: Given, name: str) -> str:
-    chosen = given.texts(name)
-    if not chosen:
-        raise SettingsError(f"Choose one of {_LISTS.get(name, 'Pictures')}.")
-    return chosen[0]
+def measure_cards(context: ScienceContext) -> None:
+    """Measure what each card takes on this machine, if its data is there."""
+    absent = lab.absent()
+    for _, _, order in federated_form.CARDS:
+        if order.data not in absent:
+            _told(context, order, measured=True)
 
 
-def _html(name: str) -> gr.HTML:
-    return gr.HTML(elem_id=f"fed-{name}", apply_default_css=False, padding=False)
+def _told(context: ScienceContext, order: FederatedOrder, measured: bool) -> str:
+    found = apart("semsim.federated.federated_probe:told", order, context.data, measured)
+    return federated_view.outlook_html(order, found, measuring=not measured)
+
+
+def begin_comparison(context: ScienceContext, given: Given) -> Job:
+    """Start the form's comparison as a job; raises `SemsimError` where it cannot be."""
+    order = federated_form.order_of(given)
+    job: Job = apart("semsim.federated.comparison_job:queue_comparison", order, context.data)
+    jobs.start(job)
+    return job
+
+
+def draw(job: Job) -> list[Any]:
+    """What came back last, how far each party is, what that says, its pictures, the training."""
+    asked, state = comparison_order(job), jobs.state(job)
+    leak = jobs.result(job)["leak"] if state is JobState.DONE else {}
+    scores = {score["arm"]: score for score in leak.get("scores", [])}
+    arms = federated_form.attacked(asked.order)
+    steps = lab_sets.in_turn([(ARMS[arm].title, asked.out / "sets" / arm) for arm in arms], state)
+    path = asked.out / TRAINING
+    return [
+        lab_sets.strip_html(steps),
+        lab_sets.sets_html(steps) if steps else "",
+        federated_view.verdict_html(leak, steps),
+        federated_view.result_html(leak, steps),
+        lab_sets.line_up_html(steps, [federated_view.figures(scores.get(arm)) for arm in arms]),
+        federated_view.training_html(jobs.read_json(path)) if path.exists() else "",
+    ]

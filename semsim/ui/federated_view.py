@@ -1,10 +1,11 @@
 """What the page Federated draws: plain values in, HTML out."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from __future__ import annotations
 
-from semsim.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from semsim.federated.arms import PARTIES, REFERENCE, RESCALED
 from semsim.federated.summary import (
     COST_COLUMNS,
     COST_TITLES,
@@ -13,13 +14,22 @@ from semsim.federated.summary import (
     decibels,
     training_words,
 )
-from semsim.reporting.writing import png_address
-from semsim.sets.reader import read_set
+from semsim.ui import lab_cards
 from semsim.ui.curves import Chart, Curve, svg
-from semsim.ui.markup import pieces, study_address
-from semsim.words import listed
+from semsim.ui.lab_sets import Step
+from semsim.ui.lab_sets import verdict_html as verdict_of
+from semsim.ui.markup import pieces
+from semsim.words import counted, listed
+
+if TYPE_CHECKING:
+    from semsim.federated.federated_probe import FederatedOutlook
+    from semsim.federated.settings import FederatedOrder
 
 _HTML = pieces("federated.html")
+METHOD = (
+    "The attack counts as failed where it is hardly nearer, by SSIM, than a picture in the mean "
+    "colour. Each party counts by the way of looking that shows it most."
+)
 # Of a verdict, what it means for the party.
 _STANDING = {
     **dict.fromkeys(("identical", "as much"), "sees"),
@@ -30,8 +40,8 @@ _STANDING = {
 _SAID = {
     "kept": "Masks keep them from {} against this attack.",
     "less": "Less comes back for {}, but more than nothing.",
-    "sees": "They do not keep them from {}.",
-    "open": "It is open for {}.",
+    "sees": "Masks do not keep them from {}.",
+    "open": "Whether they keep them from {} is open.",
 }
 # Colour and dash: schemes that agree lie on each other, so that the upper one is dashed.
 _LINES = {
@@ -77,12 +87,32 @@ def training_html(training: Mapping[str, Any]) -> str:
     return str(_HTML.training(svg(course(training)), words, head, rows))
 
 
-def summary_html(leak: Mapping[str, Any]) -> str:
-    """The answer in a sentence, and the verdict a party; "" until there is one."""
+def outlook_html(order: FederatedOrder, found: FederatedOutlook, measuring: bool) -> str:
+    """What an order takes before it is started."""
+    pictures = f"{counted(found.attacks, 'attack')} on {counted(found.pictures, 'picture')} each"
+    return lab_cards.outlook_html(
+        counted(found.trainings, "training"),
+        f" of {counted(order.rounds, 'round')} with {counted(order.clients, 'client')}",
+        pictures if found.attacks else "nothing attacked",
+        measuring,
+        seconds=found.seconds,
+        disk=found.disk,
+    )
+
+
+def verdict_html(leak: Mapping[str, Any], steps: Sequence[Step]) -> str:
+    """The answer in a sentence, and what is clearer than grey, party by party; "" until then."""
     if not leak.get("summary"):
         return ""
     lead = verdict_words(leak["scores"]) if "scores" in leak else leak["summary"][0]
-    return str(_HTML.summary(lead, leak["summary"]))
+    return verdict_of(lead, steps, METHOD if steps else "")
+
+
+def result_html(leak: Mapping[str, Any], steps: Sequence[Step]) -> str:
+    """A finished comparison: a study of it, and the verdict a party with its figures."""
+    if not leak.get("summary"):
+        return ""
+    return lab_cards.made_html(_HTML.summary(leak["summary"]), [one.folder for one in steps])
 
 
 def verdict_words(scores: Sequence[Mapping[str, Any]]) -> str:
@@ -112,46 +142,14 @@ def verdict_words(scores: Sequence[Mapping[str, Any]]) -> str:
     return " ".join(parts)
 
 
-def nothing_html() -> str:
-    """That there is no comparison, and what to do."""
-    return str(_HTML.nothing())
-
-
 def _number(value: float | None) -> float:
     """For an order in which what failed comes last."""
     return -1.0 if value is None or value != value else value
 
 
-def grid_html(out: Path, arms: Sequence[str], leak: Mapping[str, Any]) -> str:
-    """One row an arm with its pictures, the originals first; figures once all arms are done."""
-    if not arms:
-        return ""
-    scores = {score["arm"]: score for score in leak.get("scores", [])}
-    first = ("Originals", _pictures(out / "sets" / arms[0], "original"), _figures(None))
-    others = (
-        (
-            ARMS[arm].title,
-            _pictures(out / "sets" / arm, "reconstruction"),
-            _figures(scores.get(arm)),
-        )
-        for arm in arms
-    )
-    folders = [out / "sets" / arm for arm in arms]
-    return str(_HTML.grid([first, *others], out / "sets", study_address(folders)))
-
-
-def _figures(score: Mapping[str, Any] | None) -> tuple[str, ...]:
+def figures(score: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """What stands beside the pictures of a party."""
     if score is None:
         return ()
     gap = "\N{NO-BREAK SPACE}"
     return f"SSIM{gap}{score['ssim']:.2f}", f"{decibels(score['psnr'])}{gap}dB", score["verdict"]
-
-
-def _pictures(folder: Path, column: str) -> list[tuple[str, str]]:
-    """What each picture of a set is called, and its address, empty where there is none."""
-    return [
-        (Path(path).stem, png_address((folder / path).read_bytes()))
-        if isinstance(path, str)  # missing ones are None or NaN
-        else ("", "")
-        for path in read_set(folder).manifest[column]
-    ]

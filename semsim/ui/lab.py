@@ -8,6 +8,7 @@ from typing import Any
 import gradio as gr
 from fastapi import APIRouter
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
+from markupsafe import Markup
 
 from semsim.datasets import DATASETS
 from semsim.datasets.fetch_job import KIND, FetchOrder, fetch_order, fetchable, queue_fetch
@@ -46,9 +47,13 @@ def form(name: str, inside: str) -> tuple[gr.HTML, gr.Textbox, str]:
 
 def head(title: str, words: str) -> gr.HTML:
     """The head of a page, and what it is for in a sentence; a word in [[ ]] is explained."""
-    said = re.sub(r"\[\[(.+?)\]\]", r'<span data-term="\1">\1</span>', words)
-    value = f"<h1>{title}</h1><p>{said}</p>"
+    value = f"<h1>{title}</h1><p>{said(words)}</p>"
     return gr.HTML(value, elem_classes="lab-head", apply_default_css=False, padding=False)
+
+
+def said(words: str) -> Markup:
+    """A sentence of ours as HTML; a word in [[ ]] is explained."""
+    return Markup(re.sub(r"\[\[(.+?)\]\]", r'<span data-term="\1">\1</span>', words))
 
 
 def words(*terms: str) -> None:

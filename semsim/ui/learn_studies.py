@@ -12,11 +12,19 @@ from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.learning import PRESETS, controls
-from semsim.learning.ablations import STUDIES, StudyPlan, default_values, read_values, summary
+from semsim.learning.ablations import (
+    STUDIES,
+    StudyPlan,
+    default_values,
+    read_values,
+    summary,
+    usual_values,
+)
 from semsim.learning.ablations_run import STUDY_KIND, Workplace
 from semsim.learning.splits import parse_hold_out
 from semsim.ui import ScienceContext, jobpanel
 from semsim.ui.curves import Chart, Curve, svg
+from semsim.ui.jobpanel import QUIETLY
 from semsim.ui.learn_chosen import material_of
 from semsim.ui.markup import pieces
 
@@ -54,8 +62,14 @@ def section(context: ScienceContext, study: Any, hold_out: Any, share: Any) -> S
             )
             preset = gr.Radio(list(PRESETS), value="small", label="Preset", elem_id="study-preset")
         with gr.Row():
-            values = gr.Textbox(
-                label="Values", info="With commas; empty: the usual ones.", elem_id="study-values"
+            values = gr.Dropdown(
+                usual_values("budget"),
+                value=[],
+                multiselect=True,
+                allow_custom_value=True,
+                label="Values",
+                info="None chosen: all of these that the votes allow. Another one can be typed.",
+                elem_id="study-values",
             )
             seeds = gr.Number(
                 1, precision=0, minimum=1, label="Trainings of each", elem_id="study-seeds"
@@ -65,10 +79,18 @@ def section(context: ScienceContext, study: Any, hold_out: Any, share: Any) -> S
         ran = jobpanel.Jobs("Study run", "study", context.data / "jobs", STUDY_KIND)
         plot = gr.HTML(elem_id="study-plot")
         table = gr.HTML(elem_id="study-table")
+    what.input(offered_values, what, values, show_progress="hidden", **QUIETLY)
     outputs = ran.follow(draw, [plot, table])
     asked = [study, hold_out, share, what, preset, values, seeds]
     ran.begin_with(begin, asked, trouble, lambda *given: start_study(context, *given))
     return Section(load=ran.load, outputs=outputs)
+
+
+def offered_values(what: str) -> Any:
+    """An update of the list of values: those of what is varied, none of them chosen."""
+    return gr.Dropdown(
+        choices=list(usual_values(what)), value=[], multiselect=True, allow_custom_value=True
+    )
 
 
 def start_study(
@@ -80,18 +102,18 @@ def start_study(
     preset: str,
     *varied: Any,
 ) -> Job:
-    """Start a study as a job; varied: values as text, and seeds.
+    """Start a study as a job; varied: the values chosen, as people write them, and seeds.
 
     Raises `SemsimError` where it cannot be.
     """
-    text, seeds = varied
+    chosen, seeds = varied
     material = material_of(context, studies)
     if not seeds or seeds < 1:
         raise SettingsError(f"Trainings of each must be at least 1; got {seeds!r}.")
     plan = StudyPlan(
         what=what,
-        values=read_values(what, text)
-        if (text or "").strip()
+        values=read_values(what, ",".join(chosen))
+        if chosen
         else default_values(what, material.labels),
         seeds=tuple(range(int(seeds))),
         settings=replace(PRESETS[preset], device=str(context.device)),

@@ -8,12 +8,16 @@ from semsim.ui import (
     compare,
     compare_files,
     federated,
+    federated_form,
     lab,
+    lab_cards,
     learn,
     pictures,
     reconstruct,
     reconstruct_files,
+    reconstruct_form,
     split,
+    split_form,
 )
 
 # Title, address below /studio, module with `render(context)`.
@@ -29,4 +33,10 @@ PAGES = (
 def routers(context: ScienceContext) -> tuple[APIRouter, ...]:
     """The plain pages, and the routes of everything the pages let people download or look at."""
     found = (pictures, compare, compare_files, lab, reconstruct_files)
-    return tuple(one.router(context) for one in found)
+    drawn = {
+        reconstruct_form.NAME: lambda: reconstruct_form.cards_html(context.data),
+        split_form.NAME: lambda: split_form.cards_html(context.data),
+        split_form.METRICS_NOW: lambda: split_form.metrics_html(context.checkpoints),
+        federated_form.NAME: lambda: federated_form.cards_html(context.data),
+    }
+    return (*(one.router(context) for one in found), lab_cards.router(drawn))

@@ -123,12 +123,21 @@ def _changed(folder: Path) -> int:
 
 @lru_cache(maxsize=512)
 def _shelved(folder: Path, changed: int, built_in: bool) -> Shelved:
-    key = hashlib.sha256(str(folder).encode()).hexdigest()[:20]
-    facts: dict[str, Any] = {"key": key, "folder": folder, "built_in": built_in, "changed": changed}
+    facts: dict[str, Any] = {
+        "key": key_of(folder),
+        "folder": folder,
+        "built_in": built_in,
+        "changed": changed,
+    }
     try:
         return Shelved(found=read_set(folder), **facts)
     except DataError as error:
         return Shelved(problem=str(error), **facts)
+
+
+def key_of(folder: Path) -> str:
+    """By what a page asks for the set in a folder, given as `set_folders` finds it."""
+    return hashlib.sha256(str(folder).encode()).hexdigest()[:20]
 
 
 def find_shelved(context: ScienceContext, key: str) -> Shelved:

@@ -140,6 +140,8 @@ SPLIT_DEFENCE_CHOICES: tuple[Choice, ...] = _choices(
             "Dropout, several bodies",
             "Ensembler's shape, no secret.",
         ),
+        "dr-ensemble:bodies=10": ("Dropout, ten bodies", "The same, as published."),
+        "ensembler:bodies=10,selected=4": ("Ensembler, as published", "Four of ten bodies count."),
         "random-head": ("Untrained head", "What no training of the head can hide."),
     },
 )
@@ -166,16 +168,20 @@ LEAK_ATTACKS: tuple[Choice, ...] = tuple(
     for one in ATTACK_CHOICES
 )
 
-FEDERATED_NETWORKS = (
-    ("lenet", "LeNet, small"),
-    ("lenet-avg", "LeNet, averaging"),
-    ("mlp-3", "3 layers, for tables too"),
-    ("mlp-5", "5 layers"),
-    ("mlp-7", "7 layers"),
-    ("resnet20", "ResNet-20"),
-    ("resnet20-add", "ResNet-20, added shortcuts"),
-    ("resnet56", "ResNet-56, slow"),
-    ("resnet56-add", "ResNet-56, added, slow"),
+FEDERATED_NETWORKS: tuple[Choice, ...] = _choices(
+    {
+        "lenet": ("LeNet", "Two convolutions."),
+        "mlp-3": ("3 layers", "Also for tables."),
+    },
+    {
+        "lenet-avg": ("LeNet, averaging", "Pools by means."),
+        "mlp-5": ("5 layers", "All linear."),
+        "mlp-7": ("7 layers", "All linear."),
+        "resnet20": ("ResNet-20", "The paper's."),
+        "resnet20-add": ("ResNet-20, added", "Shortcuts added."),
+        "resnet56": ("ResNet-56", "Slow."),
+        "resnet56-add": ("ResNet-56, added", "Slow."),
+    },
 )
 
 TABLE_CHOICES: tuple[Choice, ...] = _choices(

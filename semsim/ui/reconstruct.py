@@ -1,6 +1,5 @@
 """The page Reconstruct: choose targets and attacks, see what they take, run them, look."""
 
-from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
@@ -12,8 +11,10 @@ from semsim.errors import SemsimError
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
-from semsim.ui import ScienceContext, jobpanel, lab, reconstruct_form, reconstruct_view
-from semsim.ui.jobpanel import QUIETLY, alert_html
+from semsim.ui import ScienceContext, jobpanel, lab, lab_frame, reconstruct_form, reconstruct_view
+from semsim.ui.jobpanel import QUIETLY
+from semsim.ui.lab_cards import free_name
+from semsim.ui.lab_frame import Attacking, Loads, More
 from semsim.ui.reconstruct_data import SetView, kept_plan, set_views, under_attack
 from semsim.ui.reconstruct_form import CARDS, campaign_of
 from semsim.ui.settings_form import Given
@@ -22,38 +23,44 @@ _INTRO = (
     "Train classifiers, attack pictures through the gradients they leak ([[gradient "
     "inversion]]), and see what comes back of each."
 )
-_NAME = reconstruct_form.NAME
-_PLAN, _RUN, _LOOK = "plan", "run", "look"
 _DATA = "semsim.ui.reconstruct_data"
 
 
-def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]]:
+def render(context: ScienceContext) -> Loads:
     """Lay the page out where the caller stands; returns what it does when it is loaded."""
-    lab.head("Reconstruct", _INTRO)
-    with gr.Tabs(elem_id="rec-tabs") as tabs:
-        with gr.Tab("Plan", id=_PLAN):
-            cards = lab.bound("rec-cards", reconstruct_form.cards_html(context.data))
-            _, answer, js = lab.form(_NAME, reconstruct_form.form_html(context.checkpoints))
-            with gr.Row(elem_classes="lab-bar"):
-                begin = gr.Button("Start", variant="primary", scale=0, elem_id="rec-start")
-                show = gr.Button("What it takes", scale=0, elem_id="rec-plan")
-                cost = gr.Button(
-                    "Measure the cards", scale=0, min_width=200, size="md", elem_id="rec-measure"
-                )
-                taken = gr.HTML(elem_id="rec-outlook", apply_default_css=False, padding=False)
-            trouble = gr.HTML(elem_id="rec-trouble")
-        with gr.Tab("Running", id=_RUN, render_children=True):
-            ran = jobpanel.Jobs("Campaign", "rec", context.data / "jobs", KIND)
-            drawn = [_html("strip"), _html("sets")]
-        with gr.Tab("Results", id=_LOOK, render_children=True):
-            drawn += [_html("verdict"), _html("result")]
-            with gr.Row():
-                small: dict[str, Any] = {"min_width": 140, "visible": False}
-                attack = gr.Dropdown(
-                    [], label="Attack", allow_custom_value=True, elem_id="rec-attack", **small
-                )
-                page = gr.Number(1, label="Page", precision=0, elem_id="rec-page", **small)
-            grid = _html("grid")
+    return lab_frame.render(context, page(context))
+
+
+def page(context: ScienceContext) -> Attacking:
+    """What the page says and does, as `lab_frame` takes it."""
+    return Attacking(
+        name=reconstruct_form.NAME,
+        title="Reconstruct",
+        intro=_INTRO,
+        called="Campaign",
+        kind=KIND,
+        form=reconstruct_form.form_html(context.checkpoints),
+        cards=lambda: reconstruct_form.cards_html(context.data),
+        told=lambda given, measured: _outlook(
+            context, campaign_of(given, _free(context)), measured
+        ),
+        measure=lambda: measure_cards(context),
+        begin=lambda given: begin_campaign(context, given),
+        draw=lambda job: draw(context, job),
+        nothing=reconstruct_view.NOTHING,
+        more=lambda ran: _grid(context, ran),
+    )
+
+
+def _grid(context: ScienceContext, ran: jobpanel.Jobs) -> More:
+    """The grid of pictures, with what chooses an attack and a page of it."""
+    with gr.Row():
+        small: dict[str, Any] = {"min_width": 140, "visible": False}
+        attack = gr.Dropdown(
+            [], label="Attack", allow_custom_value=True, elem_id="rec-attack", **small
+        )
+        number = gr.Number(1, label="Page", precision=0, elem_id="rec-page", **small)
+    grid = gr.HTML(elem_id="rec-grid", apply_default_css=False)
 
     def opened(found: Job | None) -> list[Any]:
         attacks = attacks_of(context, found)
@@ -64,76 +71,22 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
             grid_now(context, found, first, 1),
         ]
 
-    outputs = ran.follow(
-        lambda job: draw(context, job),
-        drawn,
-        opened=opened,
-        opened_outputs=[attack, page, grid],
-    )
+    def redraw(job_id: str | None, attack: str | None, number: float | None) -> str:
+        return grid_now(context, jobpanel.find(ran.root, job_id), attack, number)
 
-    def load() -> list[Any]:
-        live = jobs.live_jobs(ran.root, KIND)
-        tab = gr.Tabs(selected=_RUN) if live else gr.skip()
-        return [tab, *ran.load()]
-
-    def redraw(job_id: str | None, attack: str | None, page: float | None) -> str:
-        return grid_now(context, jobpanel.find(ran.root, job_id), attack, page)
-
-    def plan(text: str) -> list[Any]:
-        return ["", plan_words(context, text)]
-
-    def measured(text: str) -> list[Any]:
-        return measured_words(context, text)  # apart from the plan, which is there at once
-
-    def measure_cards() -> list[Any]:
-        return cards_measured(context)
-
-    show.click(plan, answer, [trouble, taken], js=js, show_progress="hidden", **QUIETLY).then(
-        measured, answer, [trouble, taken, cards], js=js, show_progress="hidden", **QUIETLY
-    )
-    cost.click(measure_cards, None, [trouble, cards], show_progress="hidden", **QUIETLY)
-    ran.begin_with(
-        begin,
-        [answer],
-        trouble,
-        lambda text: begin_campaign(context, text),
-        js=js,
-        begun=[(tabs, gr.update(selected=_RUN))],
-    )
-    of_grid = [ran.chosen, attack, page]
+    of_grid = [ran.chosen, attack, number]
     ran.panel.timer.tick(redraw, of_grid, grid, show_progress="hidden", **QUIETLY)
-    for control in (attack, page):
+    for control in (attack, number):
         control.input(redraw, of_grid, grid, show_progress="hidden", **QUIETLY)
-    return [(load, [tabs, *outputs])]
+    return More(opened=opened, opened_outputs=[attack, number, grid])
 
 
-def plan_words(context: ScienceContext, text: str) -> str:
-    """What the form's campaign takes, as HTML; what is wrong with it, in its place."""
-    try:
-        return _outlook(context, campaign_of(Given.of(text), free_name(context)), measured=False)
-    except SemsimError as error:
-        return alert_html(error)
-
-
-def measured_words(context: ScienceContext, text: str) -> list[Any]:
-    """What went wrong in measuring, what `plan_words` says after it, and the cards."""
-    try:
-        told = _outlook(context, campaign_of(Given.of(text), free_name(context)), measured=True)
-    except SemsimError as error:
-        return [alert_html(error), gr.skip(), gr.skip()]
-    return ["", told, reconstruct_form.cards_html(context.data)]
-
-
-def cards_measured(context: ScienceContext) -> list[Any]:
-    """What went wrong, and the cards anew with what each takes on this machine."""
+def measure_cards(context: ScienceContext) -> None:
+    """Measure what each card takes on this machine, if its data is there."""
     absent = lab.absent()
-    wanted = [one for _, _, one in CARDS if not set(one.datasets) & set(absent)]
-    try:
-        for campaign in wanted:
+    for _, _, campaign in CARDS:
+        if not set(campaign.datasets) & set(absent):
             _outlook(context, campaign, measured=True)
-    except SemsimError as error:
-        return [alert_html(error), gr.skip()]
-    return ["", reconstruct_form.cards_html(context.data)]
 
 
 def _outlook(context: ScienceContext, campaign: Campaign, measured: bool) -> str:
@@ -141,26 +94,18 @@ def _outlook(context: ScienceContext, campaign: Campaign, measured: bool) -> str
     return reconstruct_view.outlook_html(view, measuring=not measured)
 
 
-def begin_campaign(context: ScienceContext, text: str) -> Job:
+def begin_campaign(context: ScienceContext, given: Given) -> Job:
     """Start the form's campaign as a job; raises `SemsimError` where it cannot be."""
-    given = Given.of(text)
     place = (context.data, str(context.device), context.checkpoints)
-    job: Job = apart(
-        f"{_DATA}:queued", campaign_of(given, free_name(context)), given.text("judge"), *place
-    )
+    campaign = campaign_of(given, _free(context))
+    job: Job = apart(f"{_DATA}:queued", campaign, given.text("judge"), *place)
     jobs.start(job)
     return job
 
 
-def draw(context: ScienceContext, job: Job | None) -> list[Any]:
+def draw(context: ScienceContext, job: Job) -> list[Any]:
     """Pictures now and of late, progress by set, the verdict and, when it is done, the result."""
-    if job is None:
-        empty = reconstruct_view.nothing_html()
-        return [empty, "", empty, ""]
-    try:
-        views = _views(context, job)
-    except SemsimError as error:
-        return [alert_html(error), "", "", ""]
+    views = _views(context, job)
     state = jobs.state(job)
     now = ""
     if state in jobs.LIVE:
@@ -212,13 +157,9 @@ def grid_now(
     return where + reconstruct_view.grid_html(views, images, place)
 
 
-def free_name(context: ScienceContext) -> str:
+def _free(context: ScienceContext) -> str:
     """A name no campaign has."""
-    runs = context.data / "runs"
-    number = 1
-    while (runs / f"campaign-{number}").exists():
-        number += 1
-    return f"campaign-{number}"
+    return free_name(context.data / "runs", "campaign")
 
 
 def _views(context: ScienceContext, job: Job) -> list[SetView]:
@@ -227,7 +168,3 @@ def _views(context: ScienceContext, job: Job) -> list[SetView]:
 
 def _read(context: ScienceContext, job: Job) -> Campaign:
     return read_campaign(context.data, name_of(job))
-
-
-def _html(name: str) -> gr.HTML:
-    return gr.HTML(elem_id=f"rec-{name}", apply_default_css=False)

@@ -27,6 +27,7 @@ from semsim.images import to_uint8
 from semsim.jobs.folders import Job
 from semsim.targets.chance import target_facts
 from semsim.ui import ScienceContext
+from semsim.ui.lab_sets import is_clearer
 from semsim.words import words_of_test
 
 _VERDICTS = "reconstruct: how cells turned out"  # in what a context keeps
@@ -254,14 +255,7 @@ def _verdict(
     known = context.kept.setdefault(_VERDICTS, {})
     if (key, at) not in known:
         found = store.cells.read(key).result
-        clearer = found.picture is not None and _is_clearer(found.picture, found.attacked)
+        clearer = found.picture is not None and is_clearer(found.picture, found.attacked)
         known[key, at] = (found.ok, found.worse_than_grey, found.blown_up, clearer)
     verdict: tuple[bool, bool, bool, bool] = known[key, at]
     return verdict
-
-
-def _is_clearer(picture: np.ndarray, attacked: np.ndarray) -> bool:
-    """Whether a picture, (H, W, 3) uint8, is nearer to the attacked one than mid-grey is."""
-    truth = attacked.astype(float)
-    near = np.square(picture.astype(float) - truth).mean()
-    return bool(near < np.square(127.5 - truth).mean())

@@ -4,14 +4,13 @@ import re
 from typing import Literal
 
 from fastapi import APIRouter
-from fastapi.responses import HTMLResponse, PlainTextResponse, Response
+from fastapi.responses import PlainTextResponse, Response
 
 from semsim.campaign.store import PieceStore
 from semsim.errors import SemsimError
 from semsim.images import png_of
 from semsim.ui import ScienceContext
 from semsim.ui.markup import rooted
-from semsim.ui.reconstruct_form import CARDS_NOW, cards_html
 
 FOLDER = "/studio/reconstruct-files"
 _KEY = re.compile(r"[0-9a-f]{20}")
@@ -28,10 +27,6 @@ def router(context: ScienceContext) -> APIRouter:
     """The route of the pictures below `FOLDER`."""
     routes = APIRouter()
     store = PieceStore(context.data)
-
-    @routes.get(CARDS_NOW)
-    def cards() -> Response:
-        return HTMLResponse(cards_html(context.data))
 
     @routes.get(FOLDER + "/{key}/{kind}.png")
     def picture(key: str, kind: Literal["attacked", "picture"]) -> Response:

@@ -7,10 +7,11 @@ from semsim.campaign.probe import Outlook
 from semsim.grid.sights import STEPS
 from semsim.images import png_of
 from semsim.reporting.writing import png_address
-from semsim.ui.markup import pieces, study_address
+from semsim.ui import lab_cards
+from semsim.ui.lab_sets import METHOD, clearer_words
+from semsim.ui.markup import pieces
 from semsim.ui.reconstruct_data import CellState, CellView, Pictures, SetView, UnderAttack
 from semsim.ui.reconstruct_files import address
-from semsim.ui.reconstruct_form import disk_words, time_words
 from semsim.words import counted
 
 ROWS = 6  # images on one page of the grid
@@ -23,30 +24,33 @@ _WORDS = {
     CellState.FAILED: "failed",
 }
 _HTML, _LAB = pieces("reconstruct.html"), pieces("lab.html")
-NOTHING = "No campaign has been started here yet. Choose a card on Plan and press Start."
+NOTHING = "No campaign has been started here yet. Choose a card and press Start."
 _NO_STEPS = (
     "Here is what an attack makes of a picture, step by step. Targets are trained first; R-GAP and "
     "COPA have a picture at their end only."
-)
-_METHOD = (
-    "Clearer: nearer, in mean squared error, to the picture that was attacked than a plain grey "
-    "one, which anybody can draw. A failed attack counts as not clearer. What people recognise "
-    "takes a study."
 )
 
 
 def outlook_html(view: Outlook, measuring: bool) -> str:
     """What a plan takes before it is started."""
     reused = f" ({view.cells_done} are done already)" if view.cells_done else ""
-    time = _time_words(view.seconds, measuring)
-    images = counted(view.cells, "picture")
-    return str(_HTML.outlook(view, images, reused, time, disk_words(view.disk)))
+    over = "Everything is done; starting it only writes the reconstruction sets."
+    return lab_cards.outlook_html(
+        counted(view.targets, "target"),
+        f", {view.to_train} of them to train",
+        f"{counted(view.cells, 'picture')} to attack{reused}",
+        measuring,
+        seconds=view.seconds,
+        shared=True,
+        disk=view.disk,
+        note=over if view.cells == view.cells_done else "",
+    )
 
 
 def sets_html(views: Sequence[SetView]) -> str:
     """A row for every target under every attack, with a square for every image."""
     states = [(state.value, words) for state, words in _WORDS.items()]
-    return str(_HTML.sets(states, [_set_row(view) for view in views]))
+    return str(_LAB.sets(states, [_set_row(view) for view in views]))
 
 
 def steps_html(now: UnderAttack | None) -> str:
@@ -100,12 +104,12 @@ def verdict_html(views: Sequence[SetView]) -> str:
         mine, of = _clearer([view])
         kind = "leaked" if 2 * mine > of else "private"
         rows.append((view.planned.model, _target_words(view), f"{mine} of {of}", kind))
-    return str(_HTML.verdict(verdict_words(clearer, over, views), _METHOD, rows))
+    return str(_LAB.verdict(verdict_words(clearer, over, views), METHOD, rows))
 
 
 def verdict_words(clearer: int, over: int, views: Sequence[SetView]) -> str:
     """The answer in a sentence, and what follows where the undefended models gave nothing away."""
-    first = f"What came back is clearer than a grey picture on {clearer} of {over} pictures."
+    first = clearer_words(clearer, over)
     plain = [view for view in views if view.planned.target.plan.defence.name == "none"]
     mine, of = _clearer(plain)
     if len(plain) < len(views) and of and 2 * mine <= of:
@@ -118,33 +122,15 @@ def verdict_words(clearer: int, over: int, views: Sequence[SetView]) -> str:
 
 def result_html(result: Mapping[str, Any]) -> str:
     """What a finished campaign made."""
-    crashed, n = result["n_crashed"], len(result["sets"])
+    crashed = result["n_crashed"]
     broke = f", {crashed} of them broke with an error that is in the set's table" if crashed else ""
-    return str(
-        _HTML.result(
-            result,
-            broke,
-            result.get("undone", {}),  # results of before have none
-            counted(n, "reconstruction set is", "reconstruction sets are"),
-            study_address(result["sets"]),
-        )
-    )
-
-
-def nothing_html() -> str:
-    """That there is no campaign, and what to do."""
-    return str(_HTML.nothing(NOTHING))
+    undone = result.get("undone", {})  # results of before have none
+    return lab_cards.made_html(_HTML.result(result, broke, undone), result["sets"])
 
 
 def _clearer(views: Iterable[SetView]) -> tuple[int, int]:
     over = [c for v in views for c in v.cells if c.state in (CellState.OK, CellState.FAILED)]
     return sum(cell.clearer for cell in over), len(over)
-
-
-def _time_words(seconds: float | None, measuring: bool) -> str:
-    if seconds is None:
-        return "being measured on a few steps …" if measuring else "not measured"
-    return time_words(seconds)
 
 
 def _set_row(view: SetView) -> tuple[Any, ...]:

@@ -1,22 +1,26 @@
 """What the page Split inference draws: plain values in, HTML out."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from semsim.errors import DataError
-from semsim.reporting.writing import png_address
-from semsim.sets.reader import read_set
 from semsim.split.plan import ARMS
 from semsim.split.summary import scored, spread_text
-from semsim.ui.markup import pieces, study_address
+from semsim.ui import lab_cards
+from semsim.ui.markup import pieces
 from semsim.words import counted, listed
 
+if TYPE_CHECKING:
+    from semsim.split.split_probe import SplitOutlook
+
 _HTML = pieces("split.html")
-SHOWN = 8  # images a row
-_ROWS = 8  # sets shown
+METHOD = (
+    "An attack counts as failed where it is no nearer to the pictures, by mean SSIM and PSNR, than "
+    "the better of a grey picture and the mean of the public ones. Scores are means over seeds."
+)
 _RUNS = 3  # of an attack on a system, for a verdict
 _WITHOUT_ORIGINALS = ("", "attacker's choice")  # choices an attacker can make
 _CHOICES = {
@@ -27,21 +31,32 @@ _CHOICES = {
 }
 
 
-def result_html(result: Mapping[str, Any]) -> str:
-    """A finished experiment: the answer, images, table, what comes without features, cost."""
-    folders = [Path(folder) for folder in result["sets"]]
-    return str(
-        _HTML.result(
-            verdict_words(result["summary"], result["baselines"]),
-            images_html(folders),
-            scores_html(result["summary"]),
-            _HTML.baselines(result["baselines"]),
-            costs_html(result["costs"]),
-            counted(len(folders), "reconstruction set lies", "reconstruction sets lie"),
-            str(folders[0].parent) if folders else "",
-            study_address(folders),
-        )
+def outlook_html(found: SplitOutlook, measuring: bool) -> str:
+    """What a plan takes before it is started."""
+    pictures = counted(found.pictures, "picture")
+    return lab_cards.outlook_html(
+        counted(found.systems, "system"),
+        " to train",
+        f"{counted(found.attacks, 'attack')}, each judged on {pictures}",
+        measuring,
+        seconds=found.seconds,
+        disk=found.disk,
     )
+
+
+def step_name(model: str, attack: str) -> str:
+    """A system and an attack on it, in words."""
+    return f"{model} · {attack_words(attack, '')}"
+
+
+def result_html(result: Mapping[str, Any]) -> str:
+    """A finished experiment: a study of it, the table, what comes without features, the cost."""
+    inside = _HTML.result(
+        scores_html(result["summary"]),
+        _HTML.baselines(result["baselines"]),
+        costs_html(result["costs"]),
+    )
+    return lab_cards.made_html(inside, result["sets"])
 
 
 def verdict_words(summary: Sequence[Mapping[str, Any]], baselines: Mapping[str, float]) -> str:
@@ -148,6 +163,9 @@ def attack_words(attack: str, choice: str) -> str:
     """An attack the way people say it."""
     if not attack:
         return "not attacked"
+    arm, _, body = attack.partition("-body")
+    if attack not in ARMS and arm in ARMS:
+        return f"{ARMS[arm].title} {body}"
     title = ARMS[attack].title if attack in ARMS else attack
     return f"{title}: {_CHOICES.get(choice, choice)}" if choice else title
 
@@ -165,29 +183,3 @@ def costs_html(costs: Sequence[Mapping[str, Any]]) -> str:
         for cost in costs
     ]
     return _HTML.costs(rows)
-
-
-def images_html(folders: Sequence[Path]) -> str:
-    """The first images of the sets below one another, the originals on top."""
-    rows: list[tuple[str, list[tuple[str, str]]]] = []
-    for folder in folders[:_ROWS]:
-        try:
-            found = read_set(folder)
-        except DataError:  # somebody deleted it: the others are still worth a look
-            rows.append((f"{folder.name} is gone", []))
-            continue
-        pairs = found.pairs.head(SHOWN)
-        if not rows:
-            rows.append(("originals", _pictures(pairs["original"], "original")))
-        name = f"{found.model} · {found.run['attack']['name']}"
-        rows.append((name, _pictures(pairs["reconstruction"], name)))
-    dropped = len(folders) - _ROWS
-    more = counted(dropped, "more set is", "more sets are") if dropped > 0 else ""
-    return _HTML.images(rows, more)
-
-
-def _pictures(paths: Iterable[str], words: str) -> list[tuple[str, str]]:
-    return [
-        (f"{words}, image {number}", png_address(Path(path).read_bytes()))
-        for number, path in enumerate(paths, start=1)
-    ]

@@ -19,10 +19,10 @@ def test_a_network_is_audited_changed_and_attacked(phone: Page) -> None:
     expect(phone.locator("#audit-verdict")).to_contain_text("c(M) = −2,146")
     expect(phone.locator("#audit-table")).to_contain_text("kernel")
 
-    phone.locator("#audit-size input, #audit-size textarea").first.fill("3x8")
+    phone.locator("#audit-height input").fill("")
     phone.locator("#audit-show").click()
-    expect(phone.locator("#audit-trouble")).to_contain_text("as 3x32x32; got '3x8'")
-    phone.locator("#audit-size input, #audit-size textarea").first.fill("3x32x32")
+    expect(phone.locator("#audit-trouble")).to_contain_text("height is a whole number from 1")
+    phone.locator("#audit-height input").fill("32")
     phone.locator("#audit-attack").click()
     expect(phone.locator("#audit-example")).to_contain_text("COPA-prior: PSNR")
     expect(phone.locator("#audit-example img")).to_have_count(3)

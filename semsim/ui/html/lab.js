@@ -29,6 +29,12 @@ function changes(form, list, item) {
   return found;
 }
 
+// From where nothing has run yet to where it can be chosen.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("[data-plan]");
+  if (button) document.querySelector(`#${button.dataset.plan}-tabs [role="tab"]`)?.click();
+});
+
 // Listen on `place`, which stays while what is in it may be drawn anew.
 export function bind(place) {
   if (place.dataset.bound) return;
@@ -104,14 +110,20 @@ function pressed(cards) {
   }
 }
 
-// A dot where a model and a training are both chosen.
+// A dot where what is above and what is on the left are both chosen.
 function dots(place) {
   const chosen = (list) => new Set([...place.querySelectorAll(`[data-list="${list}"]:checked`)].map((one) => one.value));
-  const rows = chosen("strategies"), columns = chosen("architectures");
-  for (const cell of place.querySelectorAll("td[data-row]")) {
-    const on = rows.has(cell.dataset.row) && columns.has(cell.dataset.column);
-    cell.classList.toggle("lab-on", on);
-    if (Boolean(cell.textContent) !== on) cell.textContent = on ? "●" : "";
+  for (const table of place.querySelectorAll("[data-across]")) {
+    const rows = chosen(table.dataset.down), columns = chosen(table.dataset.across);
+    let some = false;
+    for (const cell of table.querySelectorAll("td[data-row]")) {
+      const on = rows.has(cell.dataset.row) && columns.has(cell.dataset.column);
+      const sign = !on ? "" : "never" in cell.dataset ? "–" : "●";
+      cell.classList.toggle("lab-on", sign === "●");
+      if (cell.textContent !== sign) cell.textContent = sign;
+      some ||= sign === "●";
+    }
+    for (const told of place.querySelectorAll("[data-undotted]")) if (told.hidden !== some) told.hidden = some;
   }
 }
 
@@ -134,12 +146,15 @@ function choose(button, cards) {
   for (const section of place.querySelectorAll("[data-of]")) section.remove();
   for (const [list, items] of Object.entries(card.lists)) {
     for (const one of place.querySelectorAll(`[data-list="${list}"]`)) {
-      one.checked = items.includes(one.value);
+      one.checked = items.includes(one.value) || "fixed" in one.dataset;
       if (one.checked) one.closest("[data-more]")?.removeAttribute("data-more");
     }
   }
   for (const [name, value] of Object.entries(card.fields)) {
-    for (const one of place.querySelectorAll(`[name="${name}"]`)) one.value = value;
+    for (const one of place.querySelectorAll(`[name="${name}"]`)) {
+      if (one.type === "checkbox") one.checked = value === "true";
+      else one.value = value;
+    }
   }
   shown(place);
   document.getElementById(card.then)?.click();

@@ -11,7 +11,7 @@ from semsim.attacks.security.index import CIFAR, CNN3, FullyConnected, security_
 from semsim.errors import SettingsError
 from semsim.ui import ScienceContext, audit
 from semsim.ui.audit_attack import attacked_example
-from semsim.ui.audit_form import layers_of, rows_of, shape_from
+from semsim.ui.audit_form import layers_of, rows_of, shape_of
 from semsim.ui.audit_view import layers_html, verdict_html
 
 NUMBER = r"\d\.\de[+-]\d\d"
@@ -64,10 +64,16 @@ def test_a_wrong_number_is_named(row, says):
 def test_too_many_rows_and_strange_sizes_are_refused():
     with pytest.raises(SettingsError, match="takes 12"):
         layers_of([[1, 1, 1, 0]] * 13)
-    assert shape_from("3x32×32") == CIFAR
-    for text in ("3x32", "", None, "0x4x4", "3x9999x4"):
-        with pytest.raises(SettingsError, match="3x32x32"):
-            shape_from(text)
+    assert shape_of(("3", 32.0, 32)) == CIFAR
+    for size, wrong in (
+        ((None, 32, 32), "channels"),
+        ((3, 0, 4), "height"),
+        ((3, 9999, 4), "height"),
+        ((3, 4, 2.5), "width"),
+        ((3, 4, "<b>"), "width"),
+    ):
+        with pytest.raises(SettingsError, match=f"Input: {wrong} is a whole number from 1 to 512"):
+            shape_of(size)
 
 
 def test_the_page_opens_with_the_first_variant(page):
@@ -100,7 +106,7 @@ def test_what_is_only_a_bound_is_marked_as_one():
 
 def test_a_mistake_is_told_and_clears_what_was_shown(page):
     _, handlers, _ = page
-    told, *others = handlers["look"].fn("3x32x32", [["<b>", 1, 1, 0]])
+    told, *others = handlers["look"].fn([["<b>", 1, 1, 0]], *CIFAR)
     assert 'role="alert"' in told
     assert "<b>" not in told
     assert set(others) == {""}
@@ -108,7 +114,7 @@ def test_a_mistake_is_told_and_clears_what_was_shown(page):
 
 def test_an_example_is_attacked(page):
     _, handlers, _ = page
-    trouble, html = handlers["try_attack"].fn("3x32x32", rows_of(CNN3[4]))
+    trouble, html = handlers["try_attack"].fn(rows_of(CNN3[4]), *CIFAR)
     assert trouble == ""
     assert html.count("data:image/png;base64") == 3
     assert "COPA-prior: PSNR" in html
@@ -133,7 +139,7 @@ def test_an_exact_inversion_is_called_exact():
 
 def test_what_cannot_be_attacked_says_why(page):
     _, handlers, _ = page
-    trouble, html = handlers["try_attack"].fn("3x16x16", rows_of(CNN3[4]))
+    trouble, html = handlers["try_attack"].fn(rows_of(CNN3[4]), 3, 16, 16)
     assert "set the input to that" in trouble
     assert html == ""
     with pytest.raises(SettingsError, match="too large"):

@@ -1,19 +1,26 @@
 """The page Federated without a browser: its form, and what it draws of a finished job."""
 
+import json
 import math
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
+from made_pages import context_at, form_of
 
+from semsim.campaign.probe import known_cost
 from semsim.errors import SettingsError
-from semsim.federated.arms import ARMS, REFERENCE, RESCALED
-from semsim.federated.comparison import carry_out
+from semsim.federated import NETWORKS
+from semsim.federated.arms import REFERENCE, RESCALED
+from semsim.federated.attacks import has_linear_start
+from semsim.federated.comparison import carry_out, load
 from semsim.federated.comparison_job import out_of, queue_comparison
+from semsim.federated.networks import drawn_network
 from semsim.federated.settings import FederatedOrder
 from semsim.jobs import folders as jobs
-from semsim.ui import federated, federated_view
+from semsim.ui import federated, federated_form, federated_view, lab_frame
 from semsim.ui.settings_form import Given, settings_of
 
 TINY = FederatedOrder(
@@ -28,66 +35,122 @@ TINY = FederatedOrder(
 
 
 def given(order: FederatedOrder = TINY, **changes: str) -> Given:
-    names = {one.name for one in settings_of(order)} - {"arms", "data", "attack"}
+    names = {one.name for one in settings_of(order)} - {"arms", "data", "attack", "network"}
     fields = {one.name: one.value for one in settings_of(order) if one.name in names}
     lists: dict[str, dict[str, dict[str, str]]] = {
         "datasets": {order.data: {}},
         "attacks": {order.attack: {}},
+        "networks": {order.network: {}},
         "arms": {arm: {} for arm in order.arms},
     }
     return Given(fields=fields | changes, lists=lists)
 
 
 def test_the_form_means_an_order() -> None:
-    order = federated.order_of(given())
+    order = federated_form.order_of(given())
     assert order.arms == (REFERENCE, RESCALED, "uplink-closed-form")
     assert order.data == TINY.data
     assert order.attack == TINY.attack
-    assert federated.order_of(given(FederatedOrder())) == FederatedOrder()
-    assert federated.order_of(given(replace(TINY, arms=()))).arms == ()
+    assert federated_form.order_of(given(FederatedOrder())) == FederatedOrder()
+    assert federated_form.order_of(given(replace(TINY, arms=()))).arms == ()
 
 
 def test_the_form_opens_with_a_few_arms_and_the_defaults() -> None:
-    html = federated.form_html()
+    html = federated_form.form_html()
     chosen = re.findall(r'data-list="([a-z]+)" value="([^"]+)" checked', html)
     arms = [item for name, item in chosen if name == "arms"]
-    assert 1 < len(arms) < len(ARMS) / 2
+    assert tuple(sorted(arms)) == tuple(sorted(federated_form.FIRST_LOOK.arms))
     assert ("attacks", FederatedOrder().attack) in chosen
+    assert ("networks", "lenet") in chosen
+    assert html.count("data-fixed") == 2  # what every party is compared with
     assert ("datasets", FederatedOrder().data) in chosen
     assert 'name="rounds"' in html
 
 
 def test_an_empty_field_is_named() -> None:
     with pytest.raises(SettingsError, match="Clients is empty"):
-        federated.order_of(given(clients=""))
+        federated_form.order_of(given(clients=""))
     bare = replace(given(), lists={**given().lists, "datasets": {}})
     with pytest.raises(SettingsError, match="Choose one of Pictures"):
-        federated.order_of(bare)
+        federated_form.order_of(bare)
 
 
 def test_one_image_each_is_refused_in_the_words_of_the_form(tmp_path: Path) -> None:
-    order = federated.order_of(given(FederatedOrder(), images="1"))
+    order = federated_form.order_of(given(FederatedOrder(), images="1"))
     with pytest.raises(SettingsError, match=r"Images each is 1.* 'Who looks, and how'"):
         queue_comparison(order, tmp_path)
-    assert "Images each" in federated.form_html()
-    assert "Who looks, and how" in federated.form_html()
+    assert "Images each" in federated_form.form_html()
+    assert "Who looks, and how" in federated_form.form_html()
     assert not (tmp_path / "jobs").exists()
 
 
-def test_a_finished_comparison_is_drawn(tmp_path: Path):
+@pytest.mark.parametrize(("title", "line", "order"), federated_form.CARDS)
+def test_a_card_fills_the_form_with_its_comparison(
+    title: str, line: str, order: FederatedOrder
+) -> None:
+    state = federated_form._state(order)
+    assert federated_form.order_of(Given.of(form_of(state))) == order
+
+
+def test_the_form_says_which_networks_cannot_be_solved() -> None:
+    data = load(TINY.data).data
+    for name in NETWORKS:
+        solved = has_linear_start(drawn_network(name, data, torch.float32, 0))
+        assert solved != (("uplink-closed-form", name) in federated_form.UNSOLVED), name
+
+
+def text_of(order: FederatedOrder) -> str:
+    asked = given(order)
+    return json.dumps({"fields": dict(asked.fields), "lists": dict(asked.lists)})
+
+
+def test_what_an_order_takes_is_told_and_then_measured(tmp_path: Path) -> None:
+    page = federated.page(context_at(tmp_path))
+    words = lab_frame.plan_words(page, text_of(TINY))
+    assert "<strong>2 trainings</strong> of 1 round with 2 clients" in words
+    assert "<strong>3 attacks on 2 pictures each</strong>" in words
+    assert "being measured" in words
+    asked = federated_form.order_of(Given.of(text_of(TINY)))
+    assert known_cost(asked, tmp_path) is None
+    trouble, measured, _ = lab_frame.measured_words(page, text_of(TINY))
+    assert trouble == ""
+    assert "Time: about" in measured
+    cost = known_cost(asked, tmp_path)
+    assert cost is not None
+    assert cost.seconds > 0
+    table = replace(TINY, data="diabetes")
+    assert "nothing attacked" in lab_frame.plan_words(page, text_of(table))
+    lonely = replace(TINY, images=1, arms=("client-own-mask",))
+    assert "another client beside it" in lab_frame.plan_words(page, text_of(lonely))
+
+
+def test_a_finished_comparison_is_drawn(tmp_path: Path) -> None:
+    page = federated.page(context_at(tmp_path))
     job = queue_comparison(TINY, tmp_path)
-    assert federated.draw(job) == ["", "", ""]
+    strip, sets, *rest = lab_frame.draw(page, job, 2)
+    assert (strip, rest) == ("", ["", "", "", ""])
+    assert (sets.count("<td>under way</td>"), sets.count("<td>waiting</td>")) == (1, 2)
     jobs.run_as_job(job.folder, lambda report: carry_out(TINY, out_of(job), report))
-    summary, training, grid = federated.draw(job)
-    assert "eavesdropper on the uplink alone: no protection" in summary
+    strip, sets, verdict, result, grid, training = lab_frame.draw(page, job, 2)
+    assert sets.count("<td>done</td>") == 3
+    assert "eavesdropper on the uplink alone: no protection" in result
+    assert "Make a study of these" in result
+    assert "Plain training" in verdict or "plain training" in verdict
+    assert "clearer than a grey picture on" in verdict
+    assert "of 2</span>" in verdict  # clearer than grey, set by set
     assert "A client finds γ" in training
     assert training.count("<polyline") == 2  # with masks and without
+    assert strip.count("<img") == 2 * 2 * 3
     assert grid.count("<img") == 2 * (1 + 3)
     assert "SSIM" in grid
 
 
-def test_without_a_job_the_page_says_so():
-    assert "Nothing has been compared" in federated.draw(None)[0]
+def test_without_a_job_the_page_says_so_and_has_the_button(tmp_path: Path) -> None:
+    page = federated.page(context_at(tmp_path))
+    strip, _, verdict, *_ = lab_frame.draw(page, None, 2)
+    for empty in (strip, verdict):
+        assert "Nothing has been compared" in empty
+        assert 'data-plan="fed"' in empty
 
 
 def score(arm: str, ssim: float, verdict: str) -> dict[str, object]:
@@ -108,8 +171,8 @@ def test_the_verdict_names_who_is_kept_from_pictures() -> None:
     assert words.startswith("Plain training gives pictures away (SSIM 0.50")
     assert "Masks keep them from the server against this attack." in words
     both = "an eavesdropper on both links and an eavesdropper on the uplink alone"
-    assert f"They do not keep them from {both}." in words
-    assert "It is open for another client." in words
+    assert f"Masks do not keep them from {both}." in words
+    assert "Whether they keep them from another client is open." in words
 
 
 @pytest.mark.parametrize("ssim", [0.05, 0.2, math.nan])

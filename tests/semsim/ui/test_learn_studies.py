@@ -6,6 +6,7 @@ from made_judged import judged_labels, judged_votes
 
 from semsim.errors import DataError, SemsimError
 from semsim.jobs import folders as jobs
+from semsim.learning.ablations import STUDIES, read_values
 from semsim.learning.ablations_run import StudyJob
 from semsim.ui import ScienceContext, StudyChoice, learn_studies
 from semsim.ui.curves import svg
@@ -51,7 +52,7 @@ def started(monkeypatch):
     return found
 
 
-def start(context, what="margin", values=".5,1", seeds=2, studies=("s1",)):
+def start(context, what="margin", values=(".5", "1"), seeds=2, studies=("s1",)):
     return learn_studies.start_study(
         context, studies, "architecture=net1", 0.25, what, "small", values, seeds
     )
@@ -67,13 +68,13 @@ def test_a_study_is_asked_for_as_the_page_says(context, started):
 
 
 def test_empty_values_are_the_usual_ones(context, started):
-    job = start(context, "loss", " ", 1)
+    job = start(context, "loss", [], 1)
     plan = jobs.read_order(job, StudyJob).plan
     assert plan.values == ("triplet", "contrastive")
 
 
 @pytest.mark.parametrize(
-    "asked", [{"studies": ()}, {"values": "x"}, {"seeds": 0}, {"seeds": None}, {"values": "-1"}]
+    "asked", [{"studies": ()}, {"values": ["x"]}, {"seeds": 0}, {"seeds": None}, {"values": ["-1"]}]
 )
 def test_what_cannot_be_is_told_and_starts_nothing(context, started, asked):
     with pytest.raises(SemsimError):
@@ -81,12 +82,21 @@ def test_what_cannot_be_is_told_and_starts_nothing(context, started, asked):
     assert started == []
 
 
+@pytest.mark.parametrize("what", STUDIES)
+def test_the_values_that_are_offered_can_be_taken(what):
+    offered = learn_studies.offered_values(what)
+    assert offered.value == []
+    values = [value for _, value in offered.choices]
+    assert len(values) > 1
+    assert [str(value) for value in read_values(what, ",".join(values))] == values
+
+
 def test_mistakes_are_told_on_the_page(context, started):
     with gr.Blocks() as blocks:
         study, held, share = gr.Textbox(), gr.Textbox(), gr.Number()
         made = learn_studies.section(context, study, held, share)
     (begin,) = [fn for fn in blocks.fns.values() if fn.fn.__name__ == "start"]
-    told, *others = begin.fn(None, "original", 0.25, "margin", "small", "", 1)
+    told, *others = begin.fn(None, "original", 0.25, "margin", "small", [], 1)
     assert alert_html(DataError("Choose a study first"))[:20] == told[:20]
     assert others == [gr.skip()] * (len(begin.outputs) - 1)
     assert len(made.load()) == len(made.outputs)

@@ -33,12 +33,15 @@ from semsim.sets.reader import read_set
 from semsim.ui import (
     ScienceContext,
     lab,
+    lab_cards,
+    lab_frame,
     reconstruct,
     reconstruct_data,
     reconstruct_files,
     reconstruct_form,
     reconstruct_view,
 )
+from semsim.ui.lab_cards import free_name
 from semsim.ui.markup import study_address
 from semsim.ui.reconstruct_data import CellState, kept_plan, set_views
 from semsim.ui.reconstruct_form import campaign_of
@@ -109,7 +112,7 @@ def test_an_empty_page_says_what_will_be_here(page, context):
 
 
 def test_the_plan_is_told_before_anything_is_measured(context):
-    words = reconstruct.plan_words(context, form())
+    words = lab_frame.plan_words(reconstruct.page(context), form())
     assert "<strong>1 target</strong>, 1 of them to train" in words
     assert "<strong>2 pictures to attack</strong>" in words
     assert "being measured" in words
@@ -129,14 +132,14 @@ def test_the_plan_is_told_before_anything_is_measured(context):
     ],
 )
 def test_what_is_wrong_is_said_on_the_page(context, change, told):
-    words = reconstruct.plan_words(context, form(**change))
+    words = lab_frame.plan_words(reconstruct.page(context), form(**change))
     assert 'role="alert"' in words
     assert told in words.replace("&#39;", "'")
 
 
 def test_nothing_starts_where_something_is_wrong(context):
     with pytest.raises(SettingsError):
-        reconstruct.begin_campaign(context, form(images="0"))
+        reconstruct.begin_campaign(context, Given.of(form(images="0")))
     assert not (context.data / "jobs").exists()
 
 
@@ -145,7 +148,7 @@ def test_a_campaign_under_way_is_not_started_again(context):
     queue_campaign(order, context.data / "jobs")
     with pytest.raises(JobError, match="under way already"):
         queue_campaign(order, context.data / "jobs")
-    assert reconstruct.free_name(context) == "campaign-1"
+    assert free_name(context.data / "runs", "campaign") == "campaign-1"
 
 
 def test_a_finished_campaign_is_shown_with_its_pictures(finished):
@@ -299,7 +302,7 @@ def test_judges_are_offered_with_how_good_they_are_and_the_campaign_takes_one(co
 
 @pytest.mark.parametrize(("title", "line", "campaign"), reconstruct_form.CARDS)
 def test_a_card_fills_the_form_with_its_campaign(title, line, campaign):
-    state = reconstruct_form._state(campaign)
+    state = json.loads(reconstruct_form._state(campaign))
     chosen = {name: {item: {} for item in items} for name, items in state["lists"].items()}
     given = json.dumps({"fields": state["fields"] | {"name": campaign.name}, "lists": chosen})
     assert campaign_of(Given.of(given)) == campaign
@@ -333,16 +336,19 @@ def test_a_card_tells_what_was_measured_here(context):
     assert "about" in first.facts
     assert "not measured" in demo.facts
     app = FastAPI()
-    app.include_router(reconstruct_files.router(context))
-    drawn = TestClient(app).get(reconstruct_form.CARDS_NOW).text
-    assert drawn.count("data-card=") == 3
-    assert "2.5 MB" in drawn
+    app.include_router(lab_cards.router({"rec": lambda: reconstruct_form.cards_html(context.data)}))
+    client, own = TestClient(app), reconstruct_form.cards_html(context.data)
+    [address] = re.findall(r'data-from="([^"]+)"', own)
+    assert client.get(address).text == own
+    assert own.count("data-card=") == 3
+    assert "2.5 MB" in own
+    assert client.get(address + "x").status_code == 404
     assert (first.why, paper.why) == ("", "Not here.")
 
 
 def test_measuring_a_plan_tells_its_time_and_keeps_it(context):
     context.data.mkdir(exist_ok=True)
-    trouble, words, _ = reconstruct.measured_words(context, form())
+    trouble, words, _ = lab_frame.measured_words(reconstruct.page(context), form())
     assert trouble == ""
     assert "Time: about" in words
     cost = known_cost(campaign_of(Given.of(form())), context.data)

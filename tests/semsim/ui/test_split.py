@@ -1,17 +1,22 @@
+import json
 import re
 from dataclasses import replace
 
 import pytest
 import torch
+from made_pages import context_at, form_of
+from made_splits import written
 from safetensors.torch import save_file
 
+from semsim.campaign.probe import known_cost
 from semsim.errors import SemsimError
 from semsim.jobs import folders as jobs
 from semsim.kept.whole import write_json
 from semsim.learning.card_promoted import PROMOTED_FILE
-from semsim.split.plan import PRESETS, SplitPlace, check
+from semsim.split import split_probe
+from semsim.split.plan import SplitPlace, check
 from semsim.split.split_job import KIND, plan_of, queue_split
-from semsim.ui import jobpanel, split
+from semsim.ui import jobpanel, lab_frame, split, split_form
 from semsim.ui.settings_form import Given
 
 FORM = {
@@ -42,7 +47,7 @@ def given(lists=None, **fields):
 
 
 def test_the_form_means_a_plan_that_can_be_carried_out():
-    plan = check(split.plan_of_form(given(), ["mse"]))
+    plan = check(split_form.plan_of(given({"metrics": {"mse": {}, "semsim:mine": {}}})))
     assert plan.networks == ("small:width=8,h=2",)
     assert plan.defences == (
         "none",  # without it nothing can be said of a defence
@@ -54,23 +59,34 @@ def test_the_form_means_a_plan_that_can_be_carried_out():
     assert (plan.defence_seeds, plan.attack_seeds, plan.images) == ((0, 1), (0, 1, 2), 7)
     assert (plan.train.epochs, plan.train.ensemble_epochs, plan.shadow.epochs) == (4, 9, 6)
     assert plan.shadow.decoder_epochs == 6
-    assert plan.metrics == ("mse",)
+    assert plan.metrics == ("mse", "semsim:mine")
+    assert split_form.plan_of(given(name=""), "free").name == "free"
 
 
-def test_the_form_is_the_small_preset_with_a_few_defences():
-    html = split.form_html()
-    for name, value in (("train.epochs", 8), ("shadow.epochs", 12), ("images", 48)):
+def test_the_form_opens_with_the_first_card(tmp_path):
+    html = split_form.form_html(tmp_path)
+    for name, value in (("train.epochs", 8), ("shadow.epochs", 12), ("images", 24)):
         assert re.search(rf'name="{name}"[^>]* value="{value}"', html)
     chosen = re.findall(r'data-list="([a-z-]+)" value="([^"]+)" checked', html)
-    assert ("datasets", "digits") in chosen
-    assert ("split-defences", "ensembler:bodies=4,selected=2") in chosen
-    assert len(chosen) == 1 + 3 + 2 + 1
+    assert sorted(chosen) == [
+        ("attacks", "adaptive-aligned"),
+        ("datasets", "digits"),
+        ("split-defences", "none"),
+        ("split-defences", "single"),
+        ("split-networks", "small:width=16"),
+    ]
+    assert 'value="none" checked data-fixed disabled' in html
+
+
+@pytest.mark.parametrize(("title", "line", "plan"), split_form.CARDS)
+def test_a_card_fills_the_form_with_its_experiment(title, line, plan):
+    assert split_form.plan_of(Given.of(form_of(split_form._state(plan)))) == plan
 
 
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"images": ""}, "Images judged is empty"),
+        ({"images": ""}, "Pictures judged is empty"),
         ({"name": ""}, "name"),
         ({"lists": {"datasets": {}}}, "Choose the pictures"),
         ({"lists": {"attacks": {}}}, "attacks: give at least one"),
@@ -81,35 +97,104 @@ def test_the_form_is_the_small_preset_with_a_few_defences():
 )
 def test_what_cannot_be_is_said(changes, says):
     with pytest.raises(SemsimError, match=says):
-        check(split.plan_of_form(given(**changes)))
+        check(split_form.plan_of(given(**changes)))
 
 
 def test_an_unknown_metric_is_said():
     with pytest.raises(SemsimError, match="semsim:<checkpoint>"):
-        check(split.plan_of_form(given(), ["semsims:mine"]))
+        check(split_form.plan_of(given({"metrics": {"semsims:mine": {}}})))
 
 
 def test_a_trained_semsim_is_offered_before_the_built_in_metrics(tmp_path):
+    def offered():
+        html = split_form.metrics_html(tmp_path)
+        return re.findall(r'value="([^"]+)"( checked)?', html)
+
     save_file({"x": torch.zeros(1)}, tmp_path / "mine.safetensors", {"kind": "semsim"})
-    assert split.offered_metrics(tmp_path).value == []
+    assert [name for name, checked in offered() if checked] == []
     write_json(tmp_path / PROMOTED_FILE, {"semsim": "mine"})
-    offered = split.offered_metrics(tmp_path)
-    assert offered.choices[0] == ("semsim:mine", "semsim:mine")
-    assert offered.value == ["semsim:mine"]
-    names = [value for _, value in offered.choices]
+    assert offered()[0] == ("semsim:mine", " checked")
+    names = [name for name, _ in offered()]
     assert "mse" in names
     assert "ssim" not in names
 
 
-def test_a_page_without_experiments_says_what_to_do(tmp_path):
+def test_a_page_without_experiments_says_what_to_do_and_has_the_button(tmp_path):
+    page = split.page(context_at(tmp_path))
     assert jobpanel.newest(tmp_path, KIND) is None
-    assert "No experiment has been run" in split.outcome_html(None)
+    strip, sets, verdict, result, grid = lab_frame.draw(page, None, 1)
+    for empty in (strip, verdict):
+        assert "No experiment has been run" in empty
+        assert 'data-plan="split"' in empty
+    assert (sets, result, grid) == ("", "", "")
 
 
-def test_the_newest_experiment_is_shown_and_an_unfinished_one_has_no_result(tmp_path):
+def test_the_newest_experiment_is_shown_and_its_sets_as_they_come(tmp_path):
     place = SplitPlace(data=tmp_path, checkpoints=tmp_path, device="cpu")
-    queue_split(replace(PRESETS["small"], name="old"), place)
-    job = queue_split(replace(PRESETS["small"], name="new"), place)
+    small = replace(split_form.FIRST_LOOK, networks=("small:width=2",))
+    queue_split(replace(small, name="old"), place)
+    job = queue_split(replace(small, name="new"), place)
     assert jobpanel.newest(tmp_path / "jobs", KIND) == job.id
-    assert plan_of(jobs.open_job(tmp_path / "jobs", job.id)).name == "new"
-    assert split.outcome_html(job) == ""
+    plan = plan_of(jobs.open_job(tmp_path / "jobs", job.id))
+    assert plan.name == "new"
+    page = split.page(context_at(tmp_path))
+    strip, sets, *rest = lab_frame.draw(page, job, 1)
+    assert (strip, rest) == ("", ["", "", ""])
+    assert sets.count("<td>waiting</td>") == 1
+    assert sets.count("<td>under way</td>") == 1
+    folder = split.planned(plan, tmp_path)[0][2]
+    written(folder.parent, folder.name)
+    strip, sets, verdict, _, grid = lab_frame.draw(page, job, 1)
+    assert strip.count("<img") == 2 * 2
+    assert sets.count("<td>done</td>") == 1
+    assert verdict == ""
+    assert grid.count("<img") == 2 * 2
+
+
+def test_what_a_plan_takes_is_told_and_then_measured(tmp_path):
+    page = split.page(context_at(tmp_path))
+    tiny = {
+        "datasets": {"digits": {"size": "12", "count": "60"}},
+        "split-networks": {"small": {"width": "2"}},
+        "split-defences": {"ensembler": {"bodies": "2", "selected": "1"}},
+        "attacks": {"adaptive": {}, "one-body": {}, "oracle": {}},
+    }
+    text = json.dumps({"fields": FORM["fields"], "lists": tiny})
+    words = lab_frame.plan_words(page, text)
+    assert "<strong>4 systems</strong> to train" in words  # two defences, two seeds
+    # Undefended one way; Ensembler through all, through each of two, and through the secret one.
+    assert f"<strong>{(1 + 4) * 2 * 3} attacks, each judged on 7 pictures</strong>" in words
+    assert "being measured" in words
+    plan = split_form.plan_of(Given.of(text))
+    assert known_cost(plan, tmp_path) is None
+    trouble, measured, _ = lab_frame.measured_words(page, text)
+    assert trouble == ""
+    assert "Time: about" in measured
+    cost = known_cost(plan, tmp_path)
+    assert cost.seconds > 0
+    assert f"up to {cost.disk / 1e6:.1f} MB" in measured
+    again = replace(plan, name="other", metrics=("mse",))
+    assert known_cost(replace(again, metrics=()), tmp_path) == cost
+    wrong = lab_frame.plan_words(page, json.dumps({"fields": FORM["fields"], "lists": {}}))
+    assert 'role="alert"' in wrong
+
+
+def test_time_grows_with_epochs_and_images():
+    """A training that takes 2 s and, for each epoch of a picture, 1 s and 3 s."""
+    clock = [0.0]
+
+    def epochs(size):
+        def work(first, second):
+            clock[0] += 2 + size * (first + 3 * second)
+
+        return work
+
+    told = split_probe.extrapolated(epochs, (5, 7), images=100, batch=10, clock=lambda: clock[0])
+    assert told == pytest.approx(2 + 100 * (5 + 3 * 7))
+    assert clock[0] < told / 5
+
+
+def test_what_cannot_be_measured_does_not_break_the_cards(tmp_path):
+    page = split.page(context_at(tmp_path))
+    assert page.cards().count("data-card=") == 3
+    assert page.cards().count("Time not measured yet") + page.cards().count("Not on this") == 3

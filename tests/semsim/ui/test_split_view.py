@@ -1,9 +1,11 @@
-import torch
+import os
 
-from semsim.split.experiment import Leak
-from semsim.split.records import write_split_set
-from semsim.types import LabelledImages
-from semsim.ui import split_view
+from made_splits import written
+
+from semsim.jobs.folders import JobState
+from semsim.sets.format import RUN
+from semsim.sets.reader import read_set
+from semsim.ui import lab_sets, pictures_data, split_view
 
 ROW = {
     "network": "small",
@@ -22,32 +24,6 @@ ROW = {
 }
 
 
-def written(folder, name="single"):
-    images = LabelledImages(
-        dataset="digits",
-        classes=("0",),
-        ids=("a", "b"),
-        images=torch.rand(2, 3, 8, 8),
-        labels=torch.tensor([0, 0]),
-    )
-    zeros = torch.zeros(2).numpy()
-    leak = Leak(
-        images=torch.rand(2, 3, 8, 8),
-        ssim=zeros,
-        psnr=zeros,
-        residuals=zeros,
-        grey_residuals=zeros + 1,
-        shadow_accuracy=0.5,
-        decoder_error=0.1,
-    )
-    record = {
-        "model": f"small/{name}/seed 0",
-        "target": {"valid": True, "test_accuracy": 0.9},
-        "attack": {"name": "adaptive"},
-    }
-    return write_split_set(folder / name, record, images, leak)
-
-
 def test_scores_are_told_with_their_spread_and_words_are_escaped():
     html = split_view.scores_html([ROW])
     assert "0.500 ± 0.100" in html
@@ -64,17 +40,50 @@ def test_an_invalid_system_is_marked_and_explained():
     assert "not trained enough" in html
 
 
+def steps_of(*folders, state=JobState.DONE):
+    return lab_sets.in_turn([(folder.name, folder) for folder in folders], state)
+
+
 def test_images_stand_below_their_originals(tmp_path):
     folders = [written(tmp_path), written(tmp_path, "none")]
-    html = split_view.images_html(folders)
+    html = lab_sets.line_up_html(steps_of(*folders), [("SSIM 0.10",), ("SSIM 0.20",)])
     assert html.count("<img") == 3 * 2
-    assert html.index("originals") < html.index("small/single/seed 0")
-    assert "small/none/seed 0" in html
+    assert html.index("Originals") < html.index("single") < html.index("SSIM 0.10")
+    assert html.index("none") < html.index("SSIM 0.20")
+    for folder in folders:  # as the page Pictures serves them
+        assert f"/image/{pictures_data.key_of(folder)}/1/reconstruction.png" in html
 
 
 def test_a_set_that_was_deleted_is_said_to_be_gone(tmp_path):
-    assert "is gone" in split_view.images_html([tmp_path / "nothing"])
-    assert "no system was attacked" in split_view.images_html([])
+    there, gone = written(tmp_path), tmp_path / "nothing"
+    html = lab_sets.sets_html(steps_of(there, gone))
+    assert html.count("<td>not there</td>") == 1
+    assert lab_sets.line_up_html(steps_of(gone)) == ""
+    waiting = steps_of(there, gone, tmp_path / "later", state=JobState.RUNNING)
+    assert [one.state for one in waiting] == [lab_sets.DONE, lab_sets.RUNNING, lab_sets.WAITING]
+    assert steps_of(gone, state=JobState.STOPPED)[0].state == lab_sets.WAITING
+
+
+def test_the_strip_shows_the_newest_sets_first_and_all_of_them(tmp_path):
+    folders = [written(tmp_path, f"way-{n}") for n in range(3)]
+    for n, folder in enumerate(folders):
+        os.utime(folder / RUN, (n, n))
+    html = lab_sets.strip_html(steps_of(*folders))
+    assert html.count("<figure") == 3 * 2
+    assert html.index("way-2") < html.index("way-1") < html.index("way-0")
+
+
+def test_what_is_clearer_than_grey_is_counted_set_by_set(tmp_path):
+    folder = written(tmp_path)
+    [clearer] = {lab_sets.clearer_in(folder)}
+    for row, said in zip(read_set(folder).pairs.to_dict("records"), clearer, strict=True):
+        truth, got = (
+            lab_sets._pixels(row[kind]).astype(float) for kind in ("original", "reconstruction")
+        )
+        assert said == (((got - truth) ** 2).mean() < ((127.5 - truth) ** 2).mean())
+    html = lab_sets.verdict_html("Answer.", steps_of(folder), "How.")
+    assert f"Answer. What came back is clearer than a grey picture on {sum(clearer)} of 2" in html
+    assert f"{sum(clearer)} of 2</span>" in html
 
 
 def test_costs_are_told():

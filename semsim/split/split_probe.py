@@ -1,0 +1,203 @@
+"""How long an experiment in split inference takes and how much disk it needs, from a few steps.
+
+A training takes a time that grows with its epochs: a few of them, on a batch of the images, tell
+what all of them take. What is found is kept, see `semsim.campaign.probe`.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from semsim.campaign.probe import Cost, keep_cost, picture_bytes, probe_key, probed
+from semsim.device import pick_device
+from semsim.layer_graph import count_parameters
+from semsim.registry import plain
+from semsim.split.defences import draw_selector
+from semsim.split.experiment import attack as attacked
+from semsim.split.networks import Task, task_of
+from semsim.split.plan import (
+    SplitPlan,
+    attack_name,
+    attacks_on,
+    check,
+    make_dataset,
+    make_defence,
+    make_network,
+    model_name,
+    set_folder,
+)
+from semsim.split.system import SplitSystem, empty_system
+from semsim.split.training import Bench
+from semsim.types import LabelledImages
+
+_FEW = 8  # images, where a batch takes long
+_LONG = 1.0  # seconds: a first try that takes more is measured on a few images only
+_Data = tuple[LabelledImages, LabelledImages]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitOutlook:
+    """What carrying out a plan takes where nothing of it is done yet.
+
+    attacks: each on `pictures` pictures. seconds: None where it was not measured. disk: bytes.
+    """
+
+    systems: int
+    attacks: int
+    pictures: int
+    seconds: float | None
+    disk: int
+
+
+def planned_sets(plan: SplitPlan, data: Path) -> tuple[tuple[str, str, Path], ...]:
+    """What is attacked, by which attack, and where its set will be: all sets, in their order."""
+    any_task = Task(size=(32, 32), classes=2, mean=(0.5,) * 3, std=(0.25,) * 3)
+    found = []
+    for network, seed, defence in product(plan.networks, plan.defence_seeds, plan.defences):
+        made, model = _untrained(network, defence, any_task), model_name(network, defence, seed)
+        for arm in plan.attacks:
+            for tool in attacks_on(made, arm, plan.shadow):
+                attack = attack_name(arm, tool)
+                found.append((model, attack, set_folder(data, plan, model, attack)))
+    return tuple(found)
+
+
+class _System(NamedTuple):
+    """A kind of system of a plan, not trained; network, defence: as text."""
+
+    network: str
+    defence: str
+    made: SplitSystem
+
+
+def told(plan: SplitPlan, data: Path, device: str, measuring: bool) -> SplitOutlook:
+    """What `plan` takes; measuring: probe where no earlier probe below `data` is known."""
+    check(plan)
+    dataset = make_dataset(plan.dataset)
+    both = dataset("train"), dataset("test")
+    task = task_of(both[0])
+    systems = [_System(n, d, _untrained(n, d, task)) for n in plan.networks for d in plan.defences]
+    attacks = sum(len(_tools(plan, one.made)) for one in systems) * len(plan.attack_seeds)
+    seeds = len(plan.defence_seeds)
+    pictures = min(plan.images, len(both[1]))
+    outlook = SplitOutlook(
+        systems=len(systems) * seeds,
+        attacks=attacks * seeds,
+        pictures=pictures,
+        seconds=None,
+        disk=seeds * sum(4 * count_parameters(one.made) for one in systems)
+        + seeds * attacks * pictures * picture_bytes(both[1].images[0].numel()),
+    )
+    if not measuring:
+        return outlook
+    seconds = seeds * sum(_seconds(plan, data, device, both, one) for one in systems)
+    keep_cost(replace(plan, metrics=()), data, Cost(seconds=seconds, disk=outlook.disk))
+    return replace(outlook, seconds=seconds)
+
+
+def _untrained(network: str, defence: str, task: Task) -> SplitSystem:
+    shield = make_defence(defence)
+    bodies = getattr(shield, "bodies", 1)
+    made = empty_system(make_network(network), task, bodies=bodies)
+    made.selector = draw_selector(bodies, getattr(shield, "selected", bodies), 0)
+    return made
+
+
+def _seconds(plan: SplitPlan, data: Path, device: str, both: _Data, one: _System) -> float:
+    """Of training a system once and attacking it in every way with every seed."""
+    facts = [plan.dataset, one.network, one.defence, device]
+    training = probed(
+        data,
+        probe_key("split training", *facts, plain(plan.train)),
+        lambda: _training_seconds(plan, device, both[0], one),
+    )
+    attacks = [
+        probed(
+            data,
+            probe_key("split attack", *facts, plain(tool)),
+            lambda tool=tool: _attack_seconds(plan, both, one, tool),  # type: ignore[misc]
+        )
+        for tool in _tools(plan, one.made)
+    ]
+    return training + len(plan.attack_seeds) * sum(attacks)
+
+
+def _training_seconds(plan: SplitPlan, device: str, images: LabelledImages, one: _System) -> float:
+    settings = plan.train
+
+    def epochs(size: int) -> Callable[[int, int], object]:
+        bench = _bench(plan, images.pick(range(size)), device)
+        return lambda first, second: bench(one.network, one.defence, first, second)
+
+    wanted = (settings.epochs, settings.ensemble_epochs)
+    return extrapolated(epochs, wanted, len(images), settings.batch_size)
+
+
+def _attack_seconds(plan: SplitPlan, both: _Data, one: _System, tool: Any) -> float:
+    network = make_network(one.network)
+    private = both[1].pick(range(min(len(both[1]), _FEW)))
+
+    def epochs(size: int) -> Callable[[int, int], object]:
+        data = both[0].pick(range(size)), private
+
+        def work(first: int, second: int) -> object:
+            few = replace(tool, epochs=first, decoder_epochs=second)
+            return attacked(one.made, network, data, few, count=len(private), seed=0)
+
+        return work
+
+    wanted = (tool.epochs, tool.decoder_epochs)
+    return extrapolated(epochs, wanted, len(both[0]), tool.batch_size)
+
+
+def extrapolated(
+    epochs: Callable[[int], Callable[[int, int], object]],
+    wanted: tuple[int, int],
+    images: int,
+    batch: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:
+    """Seconds of all epochs on all images, from one and two epochs on one batch.
+
+    epochs: a number of images → what trains on them for that many epochs of two kinds. wanted: how
+    many of each. clock: seconds.
+    """
+
+    def timed(work: Callable[[int, int], object], first: int, second: int) -> float:
+        began = clock()
+        work(first, second)
+        return clock() - began
+
+    few, size = min(_FEW, images), min(batch, images)
+    size = few if timed(epochs(few), 1, 1) > _LONG else size
+    work = epochs(size)
+    once, first, second = (timed(work, *counts) for counts in ((1, 1), (2, 1), (1, 2)))
+    rest = max(0.0, 3 * once - first - second)  # what does not grow with the epochs
+    share = math.ceil(images / batch) * min(batch, images) / size
+    each = (max(0.0, first - once), max(0.0, second - once))
+    return rest + share * sum(n * seconds for n, seconds in zip(wanted, each, strict=True))
+
+
+def _bench(plan: SplitPlan, images: LabelledImages, device: str) -> Callable[..., SplitSystem]:
+    """What trains a system on `images` for that many epochs of the two kinds."""
+
+    def train(network: str, defence: str, first: int, second: int) -> SplitSystem:
+        bench = Bench(
+            network=make_network(network),
+            data=images,
+            settings=replace(plan.train, epochs=first, ensemble_epochs=second),
+            seed=0,
+            device=pick_device(device),
+        )
+        made: SplitSystem = make_defence(defence)(bench)
+        return made
+
+    return train
+
+
+def _tools(plan: SplitPlan, made: SplitSystem) -> Sequence[Any]:
+    return [tool for arm in plan.attacks for tool in attacks_on(made, arm, plan.shadow)]

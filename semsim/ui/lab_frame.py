@@ -1,0 +1,155 @@
+"""The frame of the pages that attack: cards and a form, what runs now, and what came back."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from semsim.errors import SemsimError
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job
+from semsim.ui import ScienceContext, jobpanel, lab
+from semsim.ui.jobpanel import QUIETLY, alert_html
+from semsim.ui.markup import pieces
+from semsim.ui.settings_form import Given
+
+_LAB = pieces("lab.html")
+_PLAN, _RUN, _LOOK = "plan", "run", "look"
+RUNNING, RESULTS = ("strip", "sets"), ("verdict", "result")  # what is drawn of a job, by tab
+Loads = list[tuple[Callable[..., Any], list[Any]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class More:
+    """What else a page draws of the job that is looked at, and when it is chosen (`opened`)."""
+
+    drawn: Sequence[Any] = ()
+    opened: Callable[[Job | None], list[Any]] = lambda job: []
+    opened_outputs: Sequence[Any] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attacking:
+    """A page that attacks. name: of its form; begins the ids of its parts. kind: of its jobs.
+
+    called: what one run of it is. form, cards: HTML, the cards as they are now. told: what the
+    form's order takes, as HTML, from what is known, or measured. measure: every card that can be
+    chosen. begin: the job of the form's order, started. draw: a value for each of `RUNNING`, of
+    `RESULTS` and of what `more` draws beside them; `nothing` in words where there is no job.
+    """
+
+    name: str
+    title: str
+    intro: str
+    called: str
+    kind: str
+    form: str
+    cards: Callable[[], str]
+    told: Callable[[Given, bool], str]
+    measure: Callable[[], None]
+    begin: Callable[[Given], Job]
+    draw: Callable[[Job], list[Any]]
+    nothing: str
+    more: Callable[[jobpanel.Jobs], More] = lambda ran: More()
+
+
+def render(context: ScienceContext, page: Attacking) -> Loads:
+    """Lay the page out where the caller stands; returns what it does when it is loaded."""
+    name = page.name
+    lab.head(page.title, page.intro)
+    with gr.Tabs(elem_id=f"{name}-tabs") as tabs:
+        with gr.Tab("Plan", id=_PLAN):
+            cards = lab.bound(f"{name}-cards", page.cards())
+            _, answer, js = lab.form(name, page.form)
+            with gr.Row(elem_classes="lab-bar"):
+                begin = gr.Button("Start", variant="primary", scale=0, elem_id=f"{name}-start")
+                show = gr.Button("What it takes", scale=0, elem_id=f"{name}-plan")
+                cost = gr.Button(
+                    "Measure the cards",
+                    scale=0,
+                    min_width=200,
+                    size="md",
+                    elem_id=f"{name}-measure",
+                )
+                taken = gr.HTML(elem_id=f"{name}-outlook", apply_default_css=False, padding=False)
+            trouble = gr.HTML(elem_id=f"{name}-trouble")
+        with gr.Tab("Running", id=_RUN, render_children=True):
+            ran = jobpanel.Jobs(page.called, name, context.data / "jobs", page.kind)
+            drawn = [_html(name, part) for part in RUNNING]
+        with gr.Tab("Results", id=_LOOK, render_children=True):
+            drawn += [_html(name, part) for part in RESULTS]
+            more = page.more(ran)
+    outputs = ran.follow(
+        lambda job: draw(page, job, len(more.drawn)),
+        [*drawn, *more.drawn],
+        opened=more.opened,
+        opened_outputs=more.opened_outputs,
+    )
+
+    def load() -> list[Any]:
+        tab = gr.Tabs(selected=_RUN) if jobs.live_jobs(ran.root, page.kind) else gr.skip()
+        return [tab, *ran.load()]
+
+    def plan(text: str) -> list[Any]:
+        return ["", plan_words(page, text)]
+
+    def measured(text: str) -> list[Any]:
+        return measured_words(page, text)  # apart from the plan, which is there at once
+
+    def measure_cards() -> list[Any]:
+        return cards_measured(page)
+
+    show.click(plan, answer, [trouble, taken], js=js, show_progress="hidden", **QUIETLY).then(
+        measured, answer, [trouble, taken, cards], js=js, show_progress="hidden", **QUIETLY
+    )
+    cost.click(measure_cards, None, [trouble, cards], show_progress="hidden", **QUIETLY)
+    ran.begin_with(
+        begin,
+        [answer],
+        trouble,
+        lambda text: page.begin(Given.of(text)),
+        js=js,
+        begun=[(tabs, gr.update(selected=_RUN))],
+    )
+    return [(load, [tabs, *outputs])]
+
+
+def draw(page: Attacking, job: Job | None, more: int = 0) -> list[Any]:
+    """What is drawn of a job; where there is none, on both tabs that and what to do."""
+    if job is None:
+        empty = str(_LAB.nothing(page.nothing, page.name))
+        return [empty, "", empty, "", *[""] * more]
+    try:
+        return page.draw(job)
+    except SemsimError as error:
+        return [alert_html(error), "", "", "", *[""] * more]
+
+
+def plan_words(page: Attacking, text: str) -> str:
+    """What the form's order takes, as HTML; what is wrong with it, in its place."""
+    try:
+        return page.told(Given.of(text), False)
+    except SemsimError as error:
+        return alert_html(error)
+
+
+def measured_words(page: Attacking, text: str) -> list[Any]:
+    """What went wrong in measuring, what `plan_words` says after it, and the cards."""
+    try:
+        return ["", page.told(Given.of(text), True), page.cards()]
+    except SemsimError as error:
+        return [alert_html(error), gr.skip(), gr.skip()]
+
+
+def cards_measured(page: Attacking) -> list[Any]:
+    """What went wrong, and the cards anew with what each takes on this machine."""
+    try:
+        page.measure()
+    except SemsimError as error:
+        return [alert_html(error), gr.skip()]
+    return ["", page.cards()]
+
+
+def _html(name: str, part: str) -> gr.HTML:
+    return gr.HTML(elem_id=f"{name}-{part}", apply_default_css=False, padding=False)

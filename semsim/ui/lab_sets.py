@@ -1,0 +1,199 @@
+"""What a page of the attack lab shows of reconstruction sets: those to come, and those it made."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from semsim.errors import DataError
+from semsim.jobs.folders import LIVE, JobState
+from semsim.reporting.writing import png_address
+from semsim.sets.format import RUN
+from semsim.sets.reader import ReconstructionSet, read_set
+from semsim.ui import pictures_data
+from semsim.ui.markup import pieces, rooted
+
+_LAB = pieces("lab.html")
+WAITING, RUNNING, DONE = ("waiting", "waiting"), ("running", "under way"), ("ok", "done")
+ABSENT = ("failed", "not there")  # of what was not attacked, or deleted since
+_STATES = (WAITING, RUNNING, DONE, ABSENT)
+_STRIP = 8  # pictures that came back last
+SHOWN = 8  # pictures of a set in a row
+_ROWS = 12  # sets in the line-up
+METHOD = (
+    "Clearer: nearer, in mean squared error, to the picture that was attacked than a plain grey "
+    "one, which anybody can draw. A failed attack counts as not clearer. What people recognise "
+    "takes a study."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One set of a run. name: in words. folder: where it is, or will be. target: how good what is
+    attacked is at its task, "" where that is not known. state: `WAITING`, `RUNNING`,
+    `DONE` or `ABSENT`.
+    """
+
+    name: str
+    folder: Path
+    target: str
+    state: tuple[str, str]
+
+
+def in_turn(named: Sequence[tuple[str, Path]], state: JobState) -> list[Step]:
+    """The sets that a job makes one after another, each with its name and folder."""
+    there = [(folder / RUN).is_file() for _, folder in named]
+    now = there.index(False) if state in LIVE and False in there else -1
+    missing = ABSENT if state is JobState.DONE else WAITING
+    return [
+        Step(
+            name=name,
+            folder=folder,
+            target=_read(folder).target_words if there[n] else "",
+            state=DONE if there[n] else RUNNING if n == now else missing,
+        )
+        for n, (name, folder) in enumerate(named)
+    ]
+
+
+def sets_html(steps: Sequence[Step]) -> str:
+    """A row for every set of a run, with a square that says how far it is."""
+    rows = [(one.name, one.target or "–", one.state[1], None, [one.state]) for one in steps]
+    return str(_LAB.sets(_STATES, rows))
+
+
+def strip_html(steps: Sequence[Step]) -> str:
+    """The pictures that came back last, each beside what was attacked."""
+    done = sorted((one for one in steps if one.state is DONE), key=_changed, reverse=True)
+    each = -(-_STRIP // max(1, len(done)))  # so that the newest sets are all seen
+    shown = [pair for one in done[:_STRIP] for pair in _pairs(one)[:each]][:_STRIP]
+    return str(_LAB.pairs(shown)) if shown else ""
+
+
+def verdict_html(sentence: str, steps: Sequence[Step], method: str) -> str:
+    """The answer in words, how it was judged, and set by set what is clearer than grey."""
+    rows, seen = [], list[bool]()
+    for one in steps:
+        if one.state is DONE:
+            clearer = clearer_in(one.folder)
+            seen += clearer
+            kind = "leaked" if 2 * sum(clearer) > len(clearer) else "private"
+            rows.append((one.name, one.target, f"{sum(clearer)} of {len(clearer)}", kind))
+    words = f"{sentence} {clearer_words(sum(seen), len(seen))}" if seen else sentence
+    return str(_LAB.verdict(words, method, rows))
+
+
+def clearer_words(clearer: int, over: int) -> str:
+    """On how many of the pictures attacks got more than anybody can draw."""
+    return f"What came back is clearer than a grey picture on {clearer} of {over} pictures."
+
+
+def line_up_html(steps: Sequence[Step], figures: Sequence[Sequence[str]] = ()) -> str:
+    """The first pictures of the sets below one another, the originals on top.
+
+    figures: of each of `steps`, lines beside its pictures; none where they are not known yet.
+    """
+    rows: list[tuple[str, list[tuple[str, str]], Sequence[str]]] = []
+    done = [(n, one) for n, one in enumerate(steps) if one.state is DONE]
+    for n, one in done[:_ROWS]:
+        found = _read(one.folder)
+        if not rows:
+            rows.append(("Originals", _originals(found), ()))
+        pictures = _pictures(found, one.name)
+        rows.append((one.name, pictures, figures[n] if n < len(figures) else ()))
+    dropped = len(done) - _ROWS
+    return str(_LAB.line_up(rows, f"{dropped} more" if dropped > 0 else ""))
+
+
+def clearer_in(folder: Path) -> tuple[bool, ...]:
+    """Of each row of a set whether the picture is nearer to what was attacked than mid-grey."""
+    return _clearer(folder, _stamp(folder))
+
+
+@lru_cache(maxsize=256)
+def _clearer(folder: Path, changed: int) -> tuple[bool, ...]:
+    found = _read(folder)
+    seen = [
+        is_clearer(_pixels(row["reconstruction"]), _pixels(row["attacked"] or row["original"]))
+        for row in found.pairs.to_dict("records")
+    ]
+    return (*seen, *[False] * (len(found.manifest) - len(seen)))
+
+
+def is_clearer(picture: np.ndarray, attacked: np.ndarray) -> bool:
+    """Whether a picture, (H, W, 3) uint8, is nearer to the attacked one than mid-grey is."""
+    truth = attacked.astype(float)
+    near = np.square(picture.astype(float) - truth).mean()
+    return bool(near < np.square(127.5 - truth).mean())
+
+
+def _pixels(path: str) -> np.ndarray:
+    with Image.open(path) as picture:
+        return np.asarray(picture.convert("RGB"))
+
+
+def _pairs(one: Step) -> list[dict[str, Any]]:
+    """What the strip shows of a set: those that succeeded."""
+    found, clearer = _read(one.folder), clearer_in(one.folder)
+    return [
+        {
+            "original": _address(found, row, "original"),
+            "result": _address(found, row, "reconstruction"),
+            "words": one.name,
+            "chip": "" if clearer[row] else "no clearer than grey",
+            "kind": "private",
+        }
+        for row in range(min(len(found.pairs), _STRIP))
+    ]
+
+
+def _originals(found: ReconstructionSet) -> list[tuple[str, str]]:
+    """The first originals: what each is called, and its address."""
+    paths = found.manifest["original"].tolist()[:SHOWN]
+    return [
+        (f"original, picture {n}", png_address((found.folder / path).read_bytes()))
+        if isinstance(path, str)
+        else ("", "")
+        for n, path in enumerate(paths, start=1)
+    ]
+
+
+def _pictures(found: ReconstructionSet, words: str) -> list[tuple[str, str]]:
+    """What came back of the first: what each is called, and its address, "" where nothing did."""
+    rows = itertools.count()  # among the pairs
+    return [
+        (f"{words}, picture {n}", _address(found, next(rows), "reconstruction"))
+        if status == "ok"
+        else ("", "")
+        for n, status in enumerate(found.manifest["status"].tolist()[:SHOWN], start=1)
+    ]
+
+
+def _address(found: ReconstructionSet, row: int, kind: str) -> str:
+    key = pictures_data.key_of(found.folder)
+    return rooted(f"/studio/pictures/image/{key}/{row}/{kind}.png?v={_stamp(found.folder)}")
+
+
+def _changed(one: Step) -> int:
+    return _stamp(one.folder)
+
+
+def _stamp(folder: Path) -> int:
+    try:
+        return (folder / RUN).stat().st_mtime_ns
+    except FileNotFoundError:  # deleted since
+        raise DataError(f"{folder} is gone.") from None
+
+
+def _read(folder: Path) -> ReconstructionSet:
+    return _kept(folder, _stamp(folder))
+
+
+@lru_cache(maxsize=256)
+def _kept(folder: Path, changed: int) -> ReconstructionSet:
+    return read_set(folder)
