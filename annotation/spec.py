@@ -188,7 +188,7 @@ class StudySpec:
     )
     max_views: int | None = setting(
         None,
-        "Most views of one original (0: any)",
+        "Most views of one original (empty: any)",
         "Items of one original that one person may see, gold items too; blind repeats come on "
         "top. Empty is any number.",
         "carry-over",
@@ -207,7 +207,7 @@ class StudySpec:
     )
     items_per_person: int | None = setting(
         None,
-        "Votes per person (0: all)",
+        "Votes per person (empty: all)",
         "Votes after which somebody is done; empty is all there are.",
     )
 

@@ -91,13 +91,17 @@ class HumanTables:
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """What an importer can import, how much of it there is, and all that it leaves out."""
+    """What an importer can import, how much of it there is, and all that it leaves out.
+
+    lost: a sentence on each model that has reconstructions of which none can be used.
+    """
 
     sets: tuple[FoundSet, ...] = ()
     tables: HumanTables | None = None
     counts: Mapping[str, int]
     unread: tuple[Unread, ...]
     notes: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
 
 class Importer(Protocol):
@@ -157,7 +161,7 @@ class ImportPlan:
                 f"{self.kind} from {self.source}",
                 *(f"  {name:{width}}  {n:,}" for name, n in self.found.counts.items()),
                 *(f"Set {one.said}" for one in self.found.sets),
-                *(f"Note: {note}" for note in self.found.notes),
+                *(f"Note: {note}" for note in (*self.found.notes, *self.found.lost)),
                 *_left_out(self.found.unread),
                 *(f"Not taken: {kind}: {why}" for kind, why in self.refusals.items()),
             ]

@@ -23,6 +23,8 @@ from semsim.weights import sha256_of
 _MODES = {"1", "L", "P", "RGB", "CMYK", "YCbCr"}  # 8 bits a channel and nothing to see through
 _EVERY = 100  # images between two reports
 Size = tuple[int, int]
+# What each folder of a set holds.
+_ONE = {"originals": "original", "reconstructions": "reconstruction", "attacked": "attacked"}
 
 
 def find_sets(
@@ -35,16 +37,17 @@ def find_sets(
 ) -> Findings:
     """One set a model, in order of name, with every pair that has been asked for.
 
-    A pair that cannot be judged stays in its set without a reconstruction: an image is missing,
-    broken, of more than 8 bits a channel or partly transparent, of another size than its original,
-    or than most. Raises `DataError` where no pair is left.
+    A set has one size; two may differ. A pair that cannot be judged stays in its set without a
+    reconstruction: an image is missing, broken, of more than 8 bits a channel or partly
+    transparent, of another size than its original, or than most of its model. Raises `DataError`
+    where no pair is left.
     """
     sizes = _sizes(pairs, report)
     known = [size for size in sizes.values() if not isinstance(size, str)]
     if not known:
         raise DataError("None of the images can be read." + first_problem(sizes.values()))
-    usual = Counter(known).most_common(1)[0][0]
-    checked = [_checked(pair, sizes, usual) for pair in pairs]
+    usual = _usual(pairs, sizes)
+    checked = [_checked(pair, sizes, usual.get(pair.model)) for pair in pairs]
     unread = tuple(
         Unread(f"image {pair.image_id} of {pair.model}", pair.error)
         for pair in checked
@@ -63,12 +66,30 @@ def find_sets(
             dataset=dataset,
             attack=attack,
             classes=classes,
-            size=usual,
+            size=usual[model],
             pairs=tuple(sorted((p for p in checked if p.model == model), key=lambda p: p.image_id)),
         )
         for model in models
     )
-    return Findings(sets=sets, counts=_counts(sets), unread=unread)
+    return Findings(sets=sets, counts=_counts(sets), unread=unread, lost=_lost(checked, models))
+
+
+def _lost(checked: Sequence[Pair], models: Sequence[str]) -> tuple[str, ...]:
+    """Each model that is no set, with why its first pair is none."""
+    lost = [pair for pair in checked if pair.model not in models]
+    first = {pair.model: pair.error.rstrip(".") for pair in reversed(lost)}
+    return tuple(f"Nothing of {model} can be used: {first[model]}." for model in sorted(first))
+
+
+def _usual(pairs: Sequence[Pair], sizes: Mapping[Path, Size | str]) -> dict[str, Size]:
+    """By model, the size of most of its pairs whose images are of one size."""
+    found: dict[str, Counter[Size]] = {}
+    for pair in pairs:
+        known = {sizes[path] for path in _files(pair).values()}
+        whole = not _lacking(pair) and len(known) == 1
+        if whole and not isinstance(size := known.pop(), str):
+            found.setdefault(pair.model, Counter())[size] += 1
+    return {model: counts.most_common(1)[0][0] for model, counts in found.items()}
 
 
 def _sizes(pairs: Sequence[Pair], report: Report) -> dict[Path, Size | str]:
@@ -110,14 +131,18 @@ def _files(pair: Pair) -> dict[str, Path]:
     return {folder: path for folder, path in files.items() if path is not None}
 
 
-def _checked(pair: Pair, sizes: Mapping[Path, Size | str], usual: Size) -> Pair:
-    """The pair as it is where it can be judged, else without what cannot be used, and why."""
-    reasons = {path: _reason(path, sizes[path], usual) for path in _files(pair).values()}
-    wrong = "; ".join(reason for reason in reasons.values() if reason)
-    error = pair.error or _lacking(pair) or wrong
-    original = None if pair.original is None or reasons[pair.original] else pair.original
+def _checked(pair: Pair, sizes: Mapping[Path, Size | str], usual: Size | None) -> Pair:
+    """The pair as it is where it can be judged, else without what cannot be used, and why.
+
+    usual: the size of its model's pictures; None where no pair has one.
+    """
+    found = {kind: sizes[path] for kind, path in _files(pair).items()}
+    wrong = "; ".join(size for size in found.values() if isinstance(size, str))
+    known = {kind: size for kind, size in found.items() if not isinstance(size, str)}
+    error = pair.error or _lacking(pair) or wrong or _of_another_size(known, usual)
     if not error:
         return pair
+    original = pair.original if known.get("originals") == usual else None
     return replace(pair, error=error, original=original, reconstruction=None, attacked=None)
 
 
@@ -127,12 +152,18 @@ def _lacking(pair: Pair) -> str:
     return "no original in the source" if pair.original is None else ""
 
 
-def _reason(path: Path, size: Size | str, usual: Size) -> str:
-    if isinstance(size, str):
-        return size
-    if size != usual:
-        return f"{path} is {size[1]}×{size[0]} but most images are {usual[1]}×{usual[0]}"
+def _of_another_size(found: Mapping[str, Size], usual: Size | None) -> str:
+    """What is wrong with the sizes of a pair's images; the same words for all that are wrong so."""
+    if len(set(found.values())) > 1:
+        sizes = ", ".join(f"{_ONE[kind]} {_sides(size)}" for kind, size in found.items())
+        return f"its pictures are of different sizes: {sizes}"
+    if usual is not None and found["originals"] != usual:
+        return f"it is {_sides(found['originals'])} but most of its model are {_sides(usual)}"
     return ""
+
+
+def _sides(size: Size) -> str:
+    return f"{size[1]}×{size[0]}"
 
 
 def _folder_names(models: Iterable[str]) -> dict[str, str]:
@@ -223,11 +254,10 @@ def labelled_paths(sets: Sequence[FoundSet]) -> list[dict[str, str | None]]:
 
 
 def _paths_below(pair: Pair, folder: str) -> dict[str, str | None]:
-    names = {"originals": "original", "reconstructions": "reconstruction", "attacked": "attacked"}
     files = _files(pair)
     return {
         name: f"{folder}/{kind}/{pair.image_id}.png" if kind in files else None
-        for kind, name in names.items()
+        for kind, name in _ONE.items()
     }
 
 

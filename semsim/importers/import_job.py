@@ -154,6 +154,7 @@ def told(plan: ImportPlan) -> dict[str, Any]:
             "scores": [] if tables.scores is None else sorted(tables.scores["metric"].unique()),
         },
         "notes": list(plan.found.notes),
+        "lost": list(plan.found.lost),
         "left_out": len(plan.found.unread),
         "reasons": _reasons(plan.found.unread),
         "refusals": dict(plan.refusals),

@@ -280,6 +280,7 @@ def _joined(parts: Sequence[Findings]) -> Findings:
         counts={"attacks": len(parts), **counts, "originals": len(originals)},
         unread=tuple(one for part in parts for one in part.unread),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        lost=tuple(dict.fromkeys(one for part in parts for one in part.lost)),
     )
 
 

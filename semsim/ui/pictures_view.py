@@ -245,8 +245,12 @@ def _checks(plan: Mapping[str, Any]) -> list[tuple[bool, str]]:
         return told
     sizes = sorted({(one["size"][1], one["size"][0]) for one in sets})
     sides = ", ".join(f"{width}×{height}" for width, height in sizes)
-    whole = len(sizes) == 1
-    told.append((whole, f"All pictures are {sides} pixels." if whole else f"Sizes: {sides}."))
+    all_used = "All pictures that can be used" if plan["left_out"] else "All pictures"
+    if len(sizes) == 1:
+        told.append((True, f"{all_used} are {sides} pixels."))
+    else:
+        told.append((False, f"The sets are of different sizes: {sides} pixels."))
+    told += [(False, one) for one in plan.get("lost", ())]
     lacking = sum(one["lacking"] for one in sets)
     if lacking:
         told.append((False, f"{counted(lacking, 'pair')} cannot be used: see what is left out."))

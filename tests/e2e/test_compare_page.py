@@ -109,6 +109,22 @@ def test_a_point_tells_what_it_is_and_shows_its_pictures(page: Page, server) -> 
     )
 
 
+def test_own_scores_are_kept_and_removed_once_somebody_is_sure(page: Page, server) -> None:
+    page.goto(f"{server.url}/studio/pictures/scores?study=1")
+    table = "model,image_id,mine\nnet0/way0,000,0.5\n"
+    file = {"name": "own.csv", "mimeType": "text/csv", "buffer": table.encode()}
+    page.locator("[data-input=files]").set_input_files(file)
+    page.get_by_label("Direction of mine").select_option("lower")
+    page.get_by_role("button", name="Keep these scores").click()
+    told, listed = page.locator("#studio-toasts"), page.get_by_role("button", name="Remove")
+    expect(told).to_contain_text("1 metric kept: 1 of")
+    for answer, left in (("Back", 1), ("Remove", 0)):
+        listed.click()
+        page.get_by_role("dialog").get_by_role("button", name=answer).click()
+        expect(listed).to_have_count(left)
+    expect(told).to_contain_text("mine is removed.")
+
+
 def test_the_report_prints_on_twelve_pages_and_loses_nothing(page: Page, server, tmp_path) -> None:
     """Fourteen models and all metrics; made by a job, handed over by itself."""
     page.goto(at(server, "tab=files"))

@@ -38,13 +38,16 @@ def test_somebody_is_paused_excluded_included_and_erased(page, server, store, st
     answer_all(store, study, "Ben")
     page.goto(f"{server.url}/studio/people?study={study.id}")
     table, head = page.locator("#people-table"), page.locator("#person-head")
+    told = page.locator("#studio-toasts")
     expect(table).to_contain_text("Ben")
     page.get_by_role("link", name="Ada & <i>Eve</i>").click()
     expect(head).to_contain_text("Gets items and may vote")
 
     page.get_by_role("button", name="Pause").click()
+    expect(told).to_contain_text("Ada & <i>Eve</i> is paused.")
     expect(head).to_contain_text("paused")
     page.get_by_role("button", name="Resume").click()
+    expect(told).to_contain_text("Ada & <i>Eve</i> goes on.")
     expect(head).to_contain_text("active")
 
     page.get_by_role("button", name="Exclude…").click()
@@ -56,9 +59,11 @@ def test_somebody_is_paused_excluded_included_and_erased(page, server, store, st
     assert status_of(store, study) == "active"
     page.get_by_role("button", name="Exclude…").click()
     page.get_by_role("button", name="Exclude now").click()
+    expect(told).to_contain_text("Ada & <i>Eve</i> is excluded.")
     expect(table).to_contain_text("0 + 24 excluded")
     assert studies.progress(store, study.id).coverage == [0, 24, 0]
     page.get_by_role("button", name="Include").click()
+    expect(told).to_contain_text("Ada & <i>Eve</i> is included again.")
     expect(head).to_contain_text("active")
     assert studies.progress(store, study.id).coverage == [0, 0, 24]
 
@@ -71,6 +76,7 @@ def test_somebody_is_paused_excluded_included_and_erased(page, server, store, st
     expect(go).to_be_disabled()
     asked.get_by_role("textbox").fill("Ada & <i>Eve</i>")
     go.click()
+    expect(told).to_contain_text("The name is erased.")
     expect(head).to_contain_text("erased-")
     expect(table).not_to_contain_text("Eve")
     assert status_of(store, study) == "erased"

@@ -5,11 +5,17 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from e2e.rules import broken_in_any_look
 from made_pictures import blocky
 from PIL import Image
 from playwright.sync_api import Page, Route, expect
+
+from semsim.cli.job import do
+from semsim.importers import AUTO, plan_import, uploads
+from semsim.importers.import_folder import carry_out, places_of
+from semsim.importers.import_job import ImportOrder, queue_look
 
 pytestmark = pytest.mark.e2e
 PAGE, START = "pictures", "/studio/pictures"
@@ -71,6 +77,7 @@ def test_a_zip_goes_up_is_shown_and_kept_and_a_set_of_it_goes(page: Page, tmp_pa
     assert broken_in_any_look(page) == []
     page.get_by_role("dialog").get_by_role("textbox").fill("first/sharp")
     page.get_by_role("button", name="Delete the set").click()
+    expect(page.locator("#studio-toasts")).to_contain_text("first/sharp: deleted.")
     expect(page.locator(".pic-sets > li")).to_have_count(1)
 
 
@@ -96,6 +103,42 @@ def test_a_folder_goes_up_in_pieces_though_the_connection_breaks(
     assert len(sent) > len(set(sent))
     expect(page.get_by_text("Left out: 1")).to_be_visible()  # weights.pt, by its name alone
     keep(page, "second")
+
+
+def test_files_are_discarded_once_somebody_is_sure(page: Page, tmp_path: Path, server) -> None:
+    content, root = packed(fill(tmp_path / "unwanted")).read_bytes(), uploads.folder_of(server.data)
+    sent = uploads.append(root, uploads.begin(root, "unwanted.zip", len(content)).id, 0, content)
+    given = {"source": sent.file, "name": "unwanted", "uploads": (sent.id,)}
+    order = ImportOrder(data=server.data, checkpoints=server.data / "checkpoints", **given)
+    job = queue_look(order, server.data / "jobs")
+    do(job)
+    page.goto(f"{server.url}/studio/pictures/plan/{job.id}")
+    for answer, left in (("Back", [sent.id]), ("Discard them", [])):
+        page.get_by_role("button", name="Discard", exact=True).click()
+        dialog = page.get_by_role("dialog", name="Discard these files?")
+        dialog.get_by_role("button", name=answer).click()
+        expect(dialog).to_have_count(0)
+        if not left:
+            expect(page.locator("#studio-toasts")).to_contain_text("nothing of it is kept")
+        assert [one.id for one in uploads.uploads(root) if one.name == "unwanted.zip"] == left
+
+
+def test_votes_from_elsewhere_are_deleted_by_typing_their_name(
+    page: Page, tmp_path: Path, server
+) -> None:
+    row = {"model": "m", "class_name": "cat", "answer": "cat"}
+    rows = [{**row, "image_id": one, "annotator": who} for one in "ab" for who in ("Ann", "Bo")]
+    pd.DataFrame(rows).to_csv(tmp_path / "votes.csv", index=False)
+    carry_out(plan_import(AUTO, tmp_path / "votes.csv", "theirs"), places_of("theirs", server.data))
+    page.reload()
+    page.locator("summary", has_text="Votes from elsewhere: 1").click()
+    page.get_by_role("row", name="theirs").get_by_role("button", name="Delete").click()
+    go = page.get_by_role("button", name="Delete the votes")
+    expect(go).to_be_disabled()
+    page.get_by_role("dialog").get_by_role("textbox").fill("theirs")
+    go.click()
+    expect(page.locator("#studio-toasts")).to_contain_text("theirs: deleted.")
+    expect(page.locator("summary", has_text="Votes from elsewhere")).to_have_count(0)
 
 
 def test_whoever_cancels_leaves_nothing(page: Page, tmp_path: Path, server) -> None:

@@ -28,6 +28,11 @@ def height(page) -> int:
     return page.evaluate("document.documentElement.scrollHeight")
 
 
+def told(page, words: str) -> None:
+    """What was done is said on the page."""
+    expect(page.locator("#studio-toasts")).to_contain_text(words)
+
+
 def choose(page, *names: str) -> None:
     for name in names:
         page.get_by_role("checkbox", name=name).check()
@@ -56,6 +61,11 @@ def test_a_study_is_made_in_four_steps_and_followed(page, server, store) -> None
     means = page.locator('[data-said="people"]')
     expect(means).to_contain_text("With fewer than 5 people no item gets all its votes")
     expect(means).to_contain_text("At 12 an hour that costs")
+    expect(means).to_contain_text("Each person meets the same original 4 times.")
+    expect(means).to_contain_text("helps them the next time (carry-over)")
+    page.get_by_label("Most views of one original").fill("1")
+    expect(means).to_contain_text("so there is no carry-over.")
+    page.get_by_label("Most views of one original").fill("")
     page.get_by_label("People you expect").fill("5")
     assert height(page) <= TALLEST
     page.get_by_role("button", name="Next").click()
@@ -70,15 +80,31 @@ def test_a_study_is_made_in_four_steps_and_followed(page, server, store) -> None
     page.get_by_role("button", name="Create study").click()
 
     expect(page.get_by_role("heading", level=1)).to_have_text("First <b>study</b>")
-    expect(page.locator("#studio-toasts")).to_contain_text("Created: First <b>study</b>")
+    told(page, "Created: First <b>study</b>")
     (study,) = studies.list_studies(store)
     assert page.url.endswith(f"/studio/overview?study={study.id}")
     link = page.locator("#link")
     expect(link).to_have_attribute("href", f"{server.url}/join/{study.token}")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy the link").click()
+    told(page, "Copied.")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == f"{server.url}/join/{study.token}"
     page.get_by_role("button", name="Pause").click()
+    told(page, "Paused: people keep their place.")
     expect(page.locator(".ov-top")).to_contain_text("paused")
     until(lambda: studies.get_study(store, study.id).status == "paused")
     page.get_by_role("button", name="Start").click()
+    told(page, "The study runs.")
+    expect(page.locator(".ov-top")).to_contain_text("running")
+    for answer, status in (("Back", "running"), ("Close it", "closed")):
+        page.get_by_role("button", name="Close", exact=True).click()
+        dialog = page.get_by_role("dialog", name="Close the study?")
+        dialog.get_by_role("button", name=answer).click()
+        expect(dialog).to_have_count(0)
+        until(lambda status=status: studies.get_study(store, study.id).status == status)
+    told(page, "Closed.")
+    page.get_by_role("button", name="Reopen").click()
     expect(page.locator(".ov-top")).to_contain_text("running")
 
     # Nobody touches the page; it notices by itself that somebody has joined.
@@ -119,7 +145,7 @@ def test_words_are_given_row_by_row_and_changed_later(page, server, store) -> No
     amend.get_by_label("Your words").fill("Anfangen")
     page.get_by_label("Why").fill("Shorter")
     page.get_by_role("button", name="Save as a new version").click()
-    expect(page.locator("#studio-toasts")).to_contain_text("Saved as version 2")
+    told(page, "Saved as version 2.")
     assert studies.get_study(store, study.id).spec.texts == {"join.start": "Anfangen"}
 
     page.goto(f"{server.url}/studio/new")
@@ -168,9 +194,14 @@ def test_answers_in_a_preview_are_never_votes(page, server, store, new_study) ->
     assert studies.progress(store, study.id).annotators == []
 
 
-def test_a_study_is_deleted_by_typing_its_name(page, server, store, new_study) -> None:
-    study = new_study(Task.PAIR, "convnet8", name="Gone")
+def test_a_study_is_renamed_and_deleted_by_typing_its_name(page, server, store, new_study) -> None:
+    study = new_study(Task.PAIR, "convnet8", name="Here")
     page.goto(f"{server.url}/studio/overview?study={study.id}")
+    page.locator("summary", has_text="More").click()
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_role("dialog").get_by_label("Name").fill("Gone")
+    page.get_by_role("dialog").get_by_role("button", name="Rename").click()
+    told(page, "Renamed to Gone")
     page.locator("summary", has_text="More").click()
     page.get_by_role("button", name="Delete").click()
     dialog = page.get_by_role("dialog")
@@ -178,6 +209,7 @@ def test_a_study_is_deleted_by_typing_its_name(page, server, store, new_study) -
     dialog.get_by_role("textbox").fill("Gone")
     dialog.get_by_role("button", name="Delete it").click()
     page.wait_for_url("**/studio/")
+    told(page, "Deleted. The backup is ")
     with pytest.raises(NotFoundError):
         studies.get_study(store, study.id)
 
@@ -246,7 +278,7 @@ def test_a_study_starts_from_a_file_and_is_duplicated(page, server, store) -> No
     content = f"name: Filed\ntask: recognition\nlist_size: 7\npeople: 9\nsets: ['{folder}']\n"
     file = {"name": "study.yaml", "mimeType": "text/yaml", "buffer": content.encode()}
     page.locator("#from-file").set_input_files(file)
-    expect(page.locator("#studio-toasts")).to_contain_text("Filled in from study.yaml")
+    told(page, "Filled in from study.yaml")
     expect(page.get_by_role("checkbox", name="convnet8")).to_be_checked()
     expect(page.locator("#in-short")).to_contain_text("1 set: 4 reconstructions")
     page.get_by_role("button", name="2 Question").click()

@@ -1,5 +1,6 @@
 // The overview of a study: what can be done to it, each with a question where it can't be undone.
 
+import { copied } from './copying.js';
 import { namedTexts } from './named.js';
 import { rooted } from './root.js';
 
@@ -98,7 +99,7 @@ function begin(study) {
   document.addEventListener('click', (event) => {
     const act = event.target.closest('[data-act]')?.dataset.act;
     if (act) attempt(() => (acts[act] ? acts[act]() : put(act)));
-    if (event.target.closest('[data-copy]')) copy();
+    if (event.target.closest('[data-copy]')) copy($('#link'));
     for (const menu of document.querySelectorAll('.ov-menu[open]')) {
       if (!menu.contains(event.target)) menu.open = false;
     }
@@ -109,15 +110,8 @@ function begin(study) {
     menu.open = false;
     menu.querySelector('summary').focus();
   });
-  async function copy() {
-    const link = $('#link');
-    try {
-      await navigator.clipboard.writeText(link.textContent);
-      tell('Copied.');
-    } catch {
-      getSelection().selectAllChildren(link);
-      tell(document.execCommand?.('copy') ? 'Copied.' : 'Select the link and copy it by hand.');
-    }
+  async function copy(link) {
+    tell((await copied(link)) ? 'Copied.' : 'Select the link and copy it by hand.');
   }
   const usual = JSON.parse($('#amend').dataset.texts);
   $('#setting').addEventListener('change', () => {

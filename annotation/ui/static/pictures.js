@@ -142,7 +142,11 @@ for (const button of document.querySelectorAll("[data-stop]")) {
   };
 }
 for (const button of document.querySelectorAll("[data-discard]")) {
-  button.onclick = () => act(button, "/discard", { look: button.dataset.discard }, "Discarded: nothing of it is kept.");
+  button.onclick = async () => {
+    const text = "What was sent is removed here; your own files stay as they are.";
+    if (!(await window.studio.ask({ title: "Discard these files?", text, yes: "Discard them" }))) return;
+    act(button, "/discard", { look: button.dataset.discard }, "Discarded: nothing of it is kept.");
+  };
 }
 for (const form of document.querySelectorAll("[data-scores]")) scores(form);
 for (const button of document.querySelectorAll("[data-remove]")) {

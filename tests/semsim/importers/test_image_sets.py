@@ -66,13 +66,36 @@ def test_what_cannot_be_judged_stays_as_failed_with_the_reason(pair, tmp_path, d
         "broken": "not a readable image",
         "clear": "partly transparent",
         "deep": "expected 8 bits",
-        "large": "is 8×6 but most images are 6×6",
+        "large": "of different sizes: original 6×6, reconstruction 8×6",
     }
     for name, words in expected.items():
         assert words in why[f"image {name} of one"]
     failed = {p.image_id: p for p in found.pairs if p.error}
     assert failed.keys() == wrong.keys()
     assert all(p.reconstruction is None and p.original is not None for p in failed.values())
+
+
+def test_each_model_has_a_size_of_its_own(pair, tmp_path, draw):
+    def large(image_id, model, both=True):
+        files = {"reconstruction": draw(tmp_path / f"8/{model}/{image_id}.png", 3, (8, 8))}
+        if both:
+            files["original"] = draw(tmp_path / f"8/{image_id}.png", 5, (8, 8))
+        return pair(image_id, model, **files)
+
+    enlarged = [large(one, "enlarged", both=False) for one in "ab"]
+    found = find([pair("a"), pair("b"), *(large(one, "wide") for one in "cd"), *enlarged])
+    assert [(one.model, one.size, one.whole) for one in found.sets] == [
+        ("one", (6, 6), 2),
+        ("wide", (8, 8), 2),
+    ]
+    why = "its pictures are of different sizes: original 6×6, reconstruction 8×8"
+    assert [str(one) for one in found.unread] == [f"image {one} of enlarged: {why}" for one in "ab"]
+    assert found.lost == (f"Nothing of enlarged can be used: {why}.",)
+    odd = find([pair("a"), pair("b"), large("c", "one")])
+    assert [str(one) for one in odd.unread] == [
+        "image c of one: it is 8×8 but most of its model are 6×6"
+    ]
+    assert odd.sets[0].pairs[2].original is None
 
 
 def test_an_original_that_cannot_be_read_fails_its_pair(pair, tmp_path):
@@ -88,6 +111,7 @@ def test_a_model_without_any_pair_is_no_set(pair):
     found = find([pair("a"), pair("a", model="two", reconstruction=None, error="missing")])
     assert [one.model for one in found.sets] == ["one"]
     assert [str(one) for one in found.unread] == ["image a of two: missing"]
+    assert found.lost == ("Nothing of two can be used: missing.",)
 
 
 def test_nothing_to_judge_is_an_error(pair, tmp_path):

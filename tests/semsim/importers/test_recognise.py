@@ -67,6 +67,30 @@ def test_several_models_and_attacks_in_one_drop(drop, tmp_path):
     ]
 
 
+def test_a_drop_of_two_sizes_says_of_each_set_what_becomes_of_it(tmp_path, draw):
+    root = tmp_path / "drop"
+    for n in range(2):
+        draw(root / f"originals/{n}.png", n)
+        draw(root / f"small/{n}.png", n + 5)
+        draw(root / f"enlarged/{n}.png", n + 5, (9, 9))
+        draw(root / f"wide/originals/w{n}.png", n, (8, 8))
+        draw(root / f"wide/w{n}.png", n + 5, (8, 8))
+    words = [AUTO, str(root), "--data-dir", str(tmp_path / "data"), "--yes"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 1, done.output  # something was left out
+    assert "small by unknown on unknown: 2 of 2 pairs, 6×6 pixels" in done.output
+    assert "wide by unknown on unknown: 2 of 4 pairs, 8×8 pixels" in done.output
+    why = "its pictures are of different sizes: original 6×6, reconstruction 9×9"
+    assert f"Note: Nothing of enlarged can be used: {why}.\n" in done.output
+    assert f"  image 1 of enlarged: {why}\n" in done.output
+    kept = sorted(path.parent.name for path in tmp_path.rglob("data/runs/drop/*/run.json"))
+    assert kept == ["small", "wide"]
+    sizes = {
+        one: read_set(tmp_path / f"data/runs/drop/{one}").run["dataset"]["size"] for one in kept
+    }
+    assert sizes == {"small": [6, 6], "wide": [8, 8]}
+
+
 def test_what_was_unpacked_goes_with_the_plan(drop, tmp_path):
     plan = plan_import(AUTO, zipped(drop, tmp_path / "drop.zip"), "mine")
     folder = plan.held.folder

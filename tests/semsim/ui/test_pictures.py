@@ -172,6 +172,24 @@ def test_the_plan_shows_everything_before_anything_is_kept(client, drop, context
     assert not (context.data / "runs").exists()
 
 
+def test_pictures_of_two_sizes_are_told_before_anything_is_kept(client, tmp_path):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for number, place, size in (
+            *((n, place, (8, 8)) for n in "ab" for place in ("originals", "net")),
+            *((n, "enlarged", (16, 16)) for n in "ab"),
+            *(("c", place, (12, 12)) for place in ("originals", "large")),
+        ):
+            blocky(tmp_path / "one.png", len(place) + ord(number), size)
+            archive.write(tmp_path / "one.png", f"{place}/{number}.png")
+    shown = page(client, f"{HOME}/plan/{looked(client, sent(client, packed.getvalue()))}").text
+    assert "3 pairs in 2 sets" in shown
+    assert "The sets are of different sizes: 8×8, 12×12 pixels." in shown
+    why = "its pictures are of different sizes: original 8×8, reconstruction 16×16"
+    assert f"Nothing of enlarged can be used: {why}." in shown
+    assert f"2 {why} image a of enlarged, image b of enlarged" in shown
+
+
 def test_what_is_kept_is_listed_and_the_files_go(client, drop, context):
     job = kept(client, drop, dataset="pets", task="pair")
     now = client.get(f"{HOME}/jobs/{job}").json()
