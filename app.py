@@ -43,7 +43,7 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
     from semsim.ui.running import running, semsims
 
     who = who_may_enter(store, options.host, local=options.local)
-    data, images = options.data_dir, options.images
+    data, images, weights = options.data_dir, options.images, options.checkpoints
     sets = lambda: set_choices([DEMO, data / "runs"])  # noqa: E731
     told = told_as(DataError)  # the two halves know only errors of their own
     facts = lambda s: (s.id, s.name, s.spec.simulated, s.spec.headline.value)  # noqa: E731
@@ -51,7 +51,7 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
     human = StudyContext(store=store, images=images, find_sets=sets, science=of, note=note)
     science = ScienceContext(
         data=data,
-        checkpoints=options.checkpoints,
+        checkpoints=weights,
         studies=lambda: [StudyChoice(*facts(s)) for s in labelling.list_studies(store)],
         voted=lambda: labelling.voted(store),
         labels=told(lambda study: exports.export_labels(store, study, images)),
@@ -64,9 +64,7 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
     )
     jobs = lambda: running(data / "jobs")  # noqa: E731
     lab = home.Lab(
-        cases=lambda: read_json(DEMO / "cases.json"),
-        semsims=lambda: semsims(options.checkpoints),
-        running=jobs,
+        cases=lambda: read_json(DEMO / "cases.json"), semsims=lambda: semsims(weights), running=jobs
     )
     routes = (home.router(human, lab), *plain.routers(human, who), *pages.routers(science))
     imports = lambda: imported.choices(of)  # noqa: E731

@@ -6,11 +6,11 @@ from typing import Any
 
 import gradio as gr
 
-from semsim.errors import SemsimError
+from semsim.errors import JobError, SemsimError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
 from semsim.ui import ScienceContext, jobpanel, lab
-from semsim.ui.jobpanel import QUIETLY, alert_html
+from semsim.ui.jobpanel import QUIETLY, alert_html, unreadable_html
 from semsim.ui.markup import pieces
 from semsim.ui.settings_form import Given
 
@@ -122,8 +122,11 @@ def draw(page: Attacking, job: Job | None, more: int = 0) -> list[Any]:
         return [empty, "", empty, "", *[""] * more]
     try:
         return page.draw(job)
+    except JobError as error:
+        said = unreadable_html(job, error)
     except SemsimError as error:
-        return [alert_html(error), "", "", "", *[""] * more]
+        said = alert_html(error)
+    return [said, "", "", "", *[""] * more]
 
 
 def plan_words(page: Attacking, text: str) -> str:
