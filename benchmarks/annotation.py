@@ -52,7 +52,7 @@ CLASSES = [f"class {number:02}" for number in range(20)]
 FILLED = (0.0, 0.5, 0.9)  # shares of the slots at which claiming is timed
 CLAIMS = 40
 # What a page asks for, in `feed.js`.
-AT_HAND, HELD, STEP, REFILL_BELOW, REST = 20, 200, 20, 12, 10.0
+AT_HAND, HELD, STEP, REFILL_BELOW, REST = 20, 200, 20, 12, 5.0
 SAMPLE = 5.0  # seconds between two looks at a server's memory
 START_SECONDS = 180.0  # the server imports torch and gradio
 

@@ -44,7 +44,7 @@ def in_memory(page: Page, pictures: int) -> None:
     """Wait until the browser holds `pictures`: a key can only answer a picture that is there."""
     got = """() => performance.getEntriesByType('resource')
         .filter((entry) => entry.name.includes('/api/image/') && entry.responseEnd > 0).length"""
-    until(lambda: page.evaluate(got) >= pictures, 30)
+    until(lambda: page.evaluate(got) >= pictures, 60)
     # Decoding follows the last answer from the network at once; two frames later it is done.
     page.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
 

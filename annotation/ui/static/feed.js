@@ -10,7 +10,7 @@ const HELD = 200; // ten minutes of work
 const STEP = 20; // how many fewer than there could be make it worth asking
 const REFILL_BELOW = 12;
 // Between two fillings, by half more or less: a team that begins together shares one server.
-const REST_MS = 10000;
+const REST_MS = 5000;
 const PICTURE_TRIES = 4;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 8000;
