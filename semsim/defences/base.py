@@ -70,7 +70,7 @@ def unchanged(images: Tensor) -> Augmented:
 def of_one(
     defence: Defence, gradients: Sequence[Tensor], rng: torch.Generator, phase: Phase
 ) -> tuple[Tensor, ...]:
-    """The gradients of one image alone, a batch of one, as they are used or shared."""
+    """The gradients of one image alone, a batch of one, as used or shared; shapes as given."""
     private = defence.private
     if private is not None and private.acts(phase):
         total = private.clipped_sum([gradient[None] for gradient in gradients])

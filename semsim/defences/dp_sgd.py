@@ -60,7 +60,7 @@ class DpSgd(Defence):
     def noised_mean(
         self, total: Sequence[Tensor], batch: int, rng: torch.Generator, phase: Phase
     ) -> tuple[Tensor, ...]:
-        """A clipped sum with noise, over `batch`, the size that a batch is expected to have."""
+        """A clipped sum with noise, over `batch`, the size a batch should have; shapes as given."""
         std, source = self.noise * self.clip, noise_source(total[0].device, rng, phase)
         return tuple((g + std * gaussian(g, source).to(g.device)) / batch for g in total)
 

@@ -47,7 +47,7 @@ class Spread:
 
     @property
     def factor(self) -> np.ndarray:
-        """F with FᵀF the covariance, (at most d, d); of N ≤ d the centred rows themselves."""
+        """F with FᵀF the covariance, shape (at most d, d); of N ≤ d the centred rows themselves."""
         n, d = self.shape
         if n > d:
             return self._triangle()[1:, 1:] / np.sqrt(n - 1)

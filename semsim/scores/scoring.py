@@ -234,7 +234,10 @@ def read_pairs(
 def read_parts(
     pairs: pd.DataFrame, originals: Callable[[tuple[Path, ...]], Tensor], size: int
 ) -> Iterator[Pairs]:
-    """`read_pairs` in parts of at most `size`, each read when asked for; raises as it does."""
+    """`read_pairs` in parts of (N, 3, H, W) images, N at most `size`, each read when asked for.
+
+    Raises as it does, and `DataError` where an attacked image that is wanted is missing.
+    """
     lacking = int((pairs["original"] == "").sum())
     if lacking:
         raise DataError(

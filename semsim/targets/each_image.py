@@ -39,7 +39,7 @@ def gradients_by_vmap(
 def clipped_sum(
     model: nn.Module, private: DpSgd, images: Tensor, labels: Tensor, scale: float
 ) -> tuple[Tensor, ...]:
-    """`DpSgd.clipped_sum` over a batch, which may be empty, a few images at a time."""
+    """`DpSgd.clipped_sum` over a batch, (N, 3, H, W) or empty, a few images at a time."""
     parameters = list(model.parameters())
     total = [torch.zeros_like(parameter) for parameter in parameters]
     few = max(1, _NUMBERS // sum(parameter.numel() for parameter in parameters))
@@ -53,7 +53,7 @@ def clipped_sum(
 def poisson_batches(images: int, size: int, rng: torch.Generator) -> list[Tensor]:
     """The batches of an epoch, each image in each by itself with a chance of `size` / `images`.
 
-    Indices; a batch may be empty. As many as there are batches of `size` images.
+    Indices, shape (n,) each; a batch may be empty. As many as there are batches of `size` images.
     """
     rate = min(1.0, size / images)
     draws = (torch.rand(images, generator=rng) < rate for _ in range(math.ceil(images / size)))

@@ -11,7 +11,7 @@ SLOW = 120_000  # milliseconds; two busy cores
 def test_a_campaign_is_planned_run_and_looked_at(page: Page) -> None:
     expect(page.locator("#rec-cards")).to_contain_text("Time not measured yet")
     expect(page.locator("td.lab-on")).to_have_count(2)  # one model, trained in two ways
-    page.get_by_role("button", name="All 11 models and 12 trainings").click()
+    page.get_by_role("button", name="All 11 models and 13 trainings").click()
     page.get_by_label("Tiny", exact=True).check()
     page.get_by_label("Small, smooth", exact=True).uncheck()
     page.get_by_label("Gradient noised", exact=True).uncheck()

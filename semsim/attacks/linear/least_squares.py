@@ -120,7 +120,7 @@ def gauss_newton(
     report: Report,
     shown: Callable[[Tensor], Tensor] | None = None,
 ) -> Parts:
-    """The place near `start` where ‖function‖² is low; steps are halved until they lower it.
+    """The place near `start`, of its shapes, where ‖function‖² is low; steps are halved until so.
 
     Nocedal and Wright 2006, §10.3, with an inexact inner solution that also keeps it smooth.
     shown: of `minimise.descend`, for the first part.
