@@ -5,6 +5,7 @@ import re
 import pytest
 from e2e.rules import MOST_SHIFT, SHIFT, broken_in_any_look, broken_rules
 from playwright.sync_api import Page, expect
+from studio import until
 
 pytestmark = pytest.mark.e2e
 SETS = {"resnet20-4": 4}
@@ -52,6 +53,19 @@ def test_the_side_bar_is_a_drawer_on_a_telephone(phone: Page, server) -> None:
     phone.keyboard.press("Escape")
     expect(bar).to_have_count(0)
     assert phone.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_what_is_pressed_before_a_script_has_come_is_done_when_it_has(
+    page: Page, server, new_study
+) -> None:
+    study, held = new_study(), []
+    page.route("**/overview.js", lambda route: held.append(route))
+    page.goto(f"{server.url}/studio/overview?study={study.id}", wait_until="commit")
+    page.get_by_role("button", name="Pause").click()
+    until(lambda: page.title() and held)
+    expect(page.locator(".ov-top")).to_contain_text("running")
+    held[0].continue_()
+    expect(page.locator(".ov-top")).to_contain_text("paused")
 
 
 def test_what_cannot_be_undone_is_typed_first(page: Page, server) -> None:

@@ -26,6 +26,24 @@
   paint();
   system.addEventListener('change', paint);
 
+  // --- what is pressed before a page's own scripts have come is done when they have
+  let pressed = null;
+  function hold(event) {
+    const button = event.target.closest('button');
+    if (!button) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    pressed = button;
+  }
+  function release() {
+    removeEventListener('click', hold, true);
+    if (pressed?.isConnected) pressed.click();
+  }
+  if (document.readyState === 'loading') {
+    addEventListener('click', hold, true);
+    addEventListener('DOMContentLoaded', release, { once: true }); // after deferred scripts
+  }
+
   // --- the page that this is
   const inStudio = `${location.pathname}/`.startsWith(home);
   const path = inStudio ? location.pathname.slice(home.length).replace(/\/+$/, '') : '';
