@@ -15,10 +15,10 @@ from semsim.ui import (
     federated_form,
     federated_view,
     jobpanel,
-    lab,
     lab_frame,
     lab_sets,
 )
+from semsim.ui.lab_cards import measurable
 from semsim.ui.lab_frame import Attacking, Loads, More
 from semsim.ui.settings_form import Given
 
@@ -63,10 +63,8 @@ def _pictures(ran: jobpanel.Jobs) -> More:
 
 def measure_cards(context: ScienceContext) -> None:
     """Measure what each card takes on this machine, if its data is there."""
-    absent = lab.absent()
-    for _, _, order in federated_form.CARDS:
-        if order.data not in absent:
-            _told(context, order, measured=True)
+    for order in measurable(federated_form.CARDS, federated_form.datasets_of):
+        _told(context, order, measured=True)
 
 
 def _told(context: ScienceContext, order: FederatedOrder, measured: bool) -> str:

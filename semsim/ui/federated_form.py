@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from semsim.campaign.probe import known_cost
 from semsim.errors import SettingsError
 from semsim.federated import is_table
 from semsim.federated.arms import ARMS, REFERENCE, RESCALED
 from semsim.federated.settings import FederatedOrder
 from semsim.ui import lab, lab_cards, plain_words
-from semsim.ui.lab_cards import Card, facts_of, items_of, state_of
+from semsim.ui.lab_cards import cards_of, items_of, state_of
 from semsim.ui.markup import joined, pieces
 from semsim.ui.plain_words import Choice
 from semsim.ui.settings_form import Given, changed, settings_of
@@ -98,18 +97,13 @@ def _attacks(chosen: Mapping[str, Sequence[str]]) -> str:
 
 def cards_html(data: Path) -> str:
     """The cards with what each takes on this machine, as far as that was measured."""
-    absent = lab.absent()
-    cards = [
-        Card(
-            title=title,
-            line=line,
-            facts=facts_of(known_cost(order, data)),
-            state=_state(order),
-            why=absent.get(order.data, ""),
-        )
-        for title, line, order in CARDS
-    ]
+    cards = cards_of(CARDS, data, lab.absent(), state=_state, datasets=datasets_of)
     return lab_cards.cards_html(NAME, cards)
+
+
+def datasets_of(order: FederatedOrder) -> tuple[str]:
+    """The data set a comparison needs."""
+    return (order.data,)
 
 
 def order_of(given: Given) -> FederatedOrder:

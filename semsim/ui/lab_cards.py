@@ -4,12 +4,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 
-from semsim.campaign.probe import Cost
+from semsim.campaign.probe import Cost, known_cost
 from semsim.device import cores
 from semsim.errors import SettingsError
 from semsim.ui import lab
@@ -21,6 +21,8 @@ from semsim.words import counted
 _LAB = pieces("lab.html")
 _NOW = f"{lab.FOLDER}/drawn"
 UNKNOWN = "Time not measured yet"
+T = TypeVar("T")
+Offered = Sequence[tuple[str, str, T]]  # title, line and order of each card
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +37,38 @@ class Card:
     facts: str
     state: str
     why: str
+
+
+def cards_of(
+    offered: Offered[T],
+    data: Path,
+    absent: Mapping[str, str],
+    *,
+    state: Callable[[T], str],
+    datasets: Callable[[T], Sequence[str]],
+    shared: bool = False,
+) -> list[Card]:
+    """The cards with what each takes on this machine, as far as that was measured.
+
+    absent: why data sets cannot be chosen, by name. state, datasets: of an order, what it puts into
+    the form and what it needs. shared: see `time_words`.
+    """
+    return [
+        Card(
+            title=title,
+            line=line,
+            facts=facts_of(known_cost(order, data), shared),
+            state=state(order),
+            why=next((absent[one] for one in datasets(order) if one in absent), ""),
+        )
+        for title, line, order in offered
+    ]
+
+
+def measurable(offered: Offered[T], datasets: Callable[[T], Sequence[str]]) -> list[T]:
+    """The orders of the cards whose data is on this machine."""
+    absent = set(lab.absent())
+    return [order for _, _, order in offered if not absent & set(datasets(order))]
 
 
 def cards_html(form: str, cards: Sequence[Card]) -> str:

@@ -11,12 +11,12 @@ from semsim.errors import SemsimError
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
-from semsim.ui import ScienceContext, jobpanel, lab, lab_frame, reconstruct_form, reconstruct_view
+from semsim.ui import ScienceContext, jobpanel, lab_frame, reconstruct_form, reconstruct_view
 from semsim.ui.jobpanel import QUIETLY
-from semsim.ui.lab_cards import free_name
+from semsim.ui.lab_cards import free_name, measurable
 from semsim.ui.lab_frame import Attacking, Loads, More
 from semsim.ui.reconstruct_data import SetView, kept_plan, set_views, under_attack
-from semsim.ui.reconstruct_form import CARDS, campaign_of
+from semsim.ui.reconstruct_form import CARDS, campaign_of, datasets_of
 from semsim.ui.settings_form import Given
 
 _INTRO = (
@@ -83,10 +83,8 @@ def _grid(context: ScienceContext, ran: jobpanel.Jobs) -> More:
 
 def measure_cards(context: ScienceContext) -> None:
     """Measure what each card takes on this machine, if its data is there."""
-    absent = lab.absent()
-    for _, _, campaign in CARDS:
-        if not set(campaign.datasets) & set(absent):
-            _outlook(context, campaign, measured=True)
+    for campaign in measurable(CARDS, datasets_of):
+        _outlook(context, campaign, measured=True)
 
 
 def _outlook(context: ScienceContext, campaign: Campaign, measured: bool) -> str:

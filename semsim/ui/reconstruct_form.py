@@ -6,12 +6,11 @@ from pathlib import Path
 from semsim.attacks.as_text import with_preset
 from semsim.campaign.grids import DEMO_GRID, FIRST_LOOK, PAPER_GRID
 from semsim.campaign.plan import Campaign
-from semsim.campaign.probe import known_cost
 from semsim.errors import SettingsError
 from semsim.targets import TARGETS
 from semsim.targets.train_settings import TrainSettings
 from semsim.ui import lab, lab_cards, plain_words
-from semsim.ui.lab_cards import Card, facts_of, items_of, state_of
+from semsim.ui.lab_cards import Card, cards_of, items_of, state_of
 from semsim.ui.markup import joined, pieces
 from semsim.ui.settings_form import Given, changed, settings_of
 
@@ -73,16 +72,12 @@ def cards_html(data: Path) -> str:
 
 def cards(data: Path, absent: Mapping[str, str]) -> list[Card]:
     """What `cards_html` draws; absent: why data sets cannot be chosen, by name."""
-    return [
-        Card(
-            title=title,
-            line=line,
-            facts=facts_of(known_cost(campaign, data), shared=True),
-            state=_state(campaign),
-            why=next((absent[one] for one in campaign.datasets if one in absent), ""),
-        )
-        for title, line, campaign in CARDS
-    ]
+    return cards_of(CARDS, data, absent, state=_state, datasets=datasets_of, shared=True)
+
+
+def datasets_of(campaign: Campaign) -> Sequence[str]:
+    """The data sets a campaign needs."""
+    return campaign.datasets
 
 
 def campaign_of(given: Given, free: str = "") -> Campaign:

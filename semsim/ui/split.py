@@ -11,8 +11,8 @@ from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.split.plan import RUNS, SplitPlace, SplitPlan
 from semsim.split.split_job import KIND, plan_of
-from semsim.ui import ScienceContext, jobpanel, lab, lab_frame, lab_sets, split_form, split_view
-from semsim.ui.lab_cards import free_name
+from semsim.ui import ScienceContext, jobpanel, lab_frame, lab_sets, split_form, split_view
+from semsim.ui.lab_cards import free_name, measurable
 from semsim.ui.lab_frame import Attacking, Loads, More
 from semsim.ui.settings_form import Given
 
@@ -57,10 +57,8 @@ def _pictures(ran: jobpanel.Jobs) -> More:
 
 def measure_cards(context: ScienceContext) -> None:
     """Measure what each card takes on this machine, if its data is there."""
-    absent = lab.absent()
-    for _, _, plan in split_form.CARDS:
-        if plan.dataset not in absent:
-            _told(context, plan, measured=True)
+    for plan in measurable(split_form.CARDS, split_form.datasets_of):
+        _told(context, plan, measured=True)
 
 
 def _told(context: ScienceContext, plan: SplitPlan, measured: bool) -> str:

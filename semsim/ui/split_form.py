@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from semsim.campaign.probe import known_cost
 from semsim.errors import SettingsError
 from semsim.learning.card_promoted import promoted
 from semsim.metrics import METRICS, Resources, all_metrics
 from semsim.split.plan import PRESETS, SplitPlan
 from semsim.ui import lab, lab_cards, plain_words
-from semsim.ui.lab_cards import Card, facts_of, items_of, state_of
+from semsim.ui.lab_cards import cards_of, items_of, state_of
 from semsim.ui.markup import joined, pieces
 from semsim.ui.plain_words import Choice
 from semsim.ui.settings_form import Given, changed, settings_of
@@ -102,18 +101,13 @@ def metrics_html(checkpoints: Path) -> str:
 
 def cards_html(data: Path) -> str:
     """The cards with what each takes on this machine, as far as that was measured."""
-    absent = lab.absent()
-    cards = [
-        Card(
-            title=title,
-            line=line,
-            facts=facts_of(known_cost(plan, data)),
-            state=_state(plan),
-            why=absent.get(plan.dataset, ""),
-        )
-        for title, line, plan in CARDS
-    ]
+    cards = cards_of(CARDS, data, lab.absent(), state=_state, datasets=datasets_of)
     return lab_cards.cards_html(NAME, cards)
+
+
+def datasets_of(plan: SplitPlan) -> tuple[str]:
+    """The data set an experiment needs."""
+    return (plan.dataset,)
 
 
 def plan_of(given: Given, free: str = "") -> SplitPlan:

@@ -12,6 +12,7 @@ from distributed import Client
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from made_campaign import one_thread_cluster, toy_campaign
+from made_pages import context_at
 from made_weights import make_classifier
 
 from semsim.campaign.campaign_job import CampaignOrder, plan_of, queue_campaign
@@ -31,7 +32,6 @@ from semsim.jobs.folders import run_as_job
 from semsim.reporting.writing import png_address
 from semsim.sets.reader import read_set
 from semsim.ui import (
-    ScienceContext,
     lab,
     lab_cards,
     lab_frame,
@@ -67,17 +67,6 @@ FORM = {
 
 def form(lists=None, **fields):
     return json.dumps({"fields": FORM["fields"] | fields, "lists": FORM["lists"] | (lists or {})})
-
-
-def context_at(data):
-    return ScienceContext(
-        data=data,
-        checkpoints=data / "checkpoints",
-        studies=list,
-        labels={}.__getitem__,
-        votes={}.__getitem__,
-        device="cpu",
-    )
 
 
 @pytest.fixture
