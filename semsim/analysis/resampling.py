@@ -51,7 +51,7 @@ class Resamples:
 def resample(layout: Layout, bootstraps: int, permutations: int, seed: int) -> Resamples:
     """The resamples of a study; the same seed gives the same ones."""
     draw = _stream(seed, _ORIGINALS)
-    originals = np.zeros((bootstraps, layout.n_originals))
+    originals = np.zeros((layout.n_originals, bootstraps)).T  # an original's own lie together
     for one in range(int(layout.dataset.max(initial=-1)) + 1):
         own = np.flatnonzero(layout.dataset == one)
         originals[:, own] = draw.multinomial(len(own), np.full(len(own), 1 / len(own)), bootstraps)

@@ -1,7 +1,7 @@
 """Image by image: does a metric tell what people recognise from what they do not?"""
 
+import itertools
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,7 +16,6 @@ from semsim.analysis.measures import sign_of
 from semsim.analysis.resampling import Resamples, interval
 from semsim.analysis.result import AUC_COLUMNS, RHO_COLUMNS
 from semsim.analysis.shares import NO_WIDTH, newcombe
-from semsim.device import cores
 from semsim.metrics.base import MetricSpec
 
 _CELLS = 2**16  # weights of images looked at together: what a core's cache holds
@@ -39,11 +38,6 @@ class Contest:
     upto: np.ndarray
     first_winner: np.ndarray
     first_loser: np.ndarray
-
-    @property
-    def tied(self) -> bool:
-        """Whether a winner and a loser of a group have the same value."""
-        return not np.array_equal(self.below, self.upto)
 
     @property
     def n_groups(self) -> int:
@@ -70,9 +64,7 @@ def auc_table(
     rows = partial(
         _of_metric, evidence=evidence, human=human, rated=rated, layout=layout, resamples=resamples
     )
-    with ThreadPoolExecutor(cores()) as threads:  # numpy lets go of the interpreter meanwhile
-        found = threads.map(rows, [spec for spec in specs if spec.per_image])
-        table = [row for of_metric in found for row in of_metric]
+    table = [row for spec in specs if spec.per_image for row in rows(spec)]
     return pd.DataFrame(table, columns=[*AUC_COLUMNS, *(() if rated is None else RHO_COLUMNS)])
 
 
@@ -129,37 +121,85 @@ def contest_of(
     )
 
 
-def grouped_auc(contest: Contest, weights: np.ndarray) -> np.ndarray:
+def auc_of_groups(contest: Contest) -> np.ndarray:
+    """(G,): the AUC of each group, every image counting once."""
+    wins = np.diff(contest.first_winner, append=len(contest.winners))
+    losses = np.diff(contest.first_loser, append=len(contest.losers))
+    beaten = np.add.reduceat((contest.below + contest.upto) / 2, contest.first_winner)
+    # What lies in earlier groups was counted as beaten, too.
+    return np.asarray((beaten - contest.first_loser * wins) / (wins * losses))
+
+
+def weighted_auc(contest: Contest, weights: np.ndarray) -> np.ndarray:
     """(B, G): the AUC of each group when originals count as `weights`, (B, O), says.
 
     The weighted share of pairs of a recognised and another image in which the recognised one has
     the larger value. NaN where a group has no weight of one kind.
     """
-    lost = np.zeros((len(weights), len(contest.losers) + 1))
-    np.cumsum(np.take(weights, contest.losers, axis=1), axis=1, out=lost[:, 1:])
-    won = np.take(weights, contest.winners, axis=1)
-    beaten = np.take(lost, contest.below, axis=1)
-    if contest.tied:  # half of what lies below, half of what lies below or is equal
-        beaten += np.take(lost, contest.upto, axis=1)
-        beaten /= 2
-    beaten *= won
-    pairs_won = np.add.reduceat(beaten, contest.first_winner, axis=1)
-    winners = np.add.reduceat(won, contest.first_winner, axis=1)
-    edges = lost[:, np.append(contest.first_loser, len(contest.losers))]
-    # What lies in earlier groups was counted as beaten, too.
-    pairs_won -= edges[:, :-1] * winners
-    pairs = winners * np.diff(edges, axis=1)
-    return np.divide(pairs_won, pairs, out=np.full(pairs.shape, np.nan), where=pairs > 0)
+    times = list(np.ascontiguousarray(weights.T))
+    auc = np.full((contest.n_groups, len(weights)), np.nan)
+    winners = _runs(contest.first_winner, len(contest.winners))
+    losers = _runs(contest.first_loser, len(contest.losers))
+    for row, of_winners, of_losers in zip(auc, winners, losers, strict=True):
+        won, pairs = _pairs(contest, of_winners, of_losers, times)
+        np.divide(won, pairs, out=row, where=pairs > 0)
+    return auc.T
+
+
+def _pairs(
+    contest: Contest, winners: slice, losers: slice, times: Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """(B,) each: the weight of a group's pairs that the winner has won, and of all its pairs.
+
+    times: O arrays, (B,), how often an original is drawn. Images are passed in order of their
+    value, all resamples at once: what is added are rows that stay in a core's cache.
+    """
+    below, upto = contest.below[winners], contest.upto[winners]
+    starts = np.flatnonzero(np.append(True, np.diff(below) + np.diff(upto)))
+    steps = zip(
+        *(starts.tolist(), [*starts[1:].tolist(), len(below)]),
+        *(below[starts].tolist(), upto[starts].tolist()),
+        strict=True,
+    )
+    passed, of_winner = losers.start, contest.winners[winners].tolist()
+    of_loser = contest.losers.tolist()
+    lost, beating, won, product = np.zeros((4, len(times[0])))
+    for start, end, low, high in steps:
+        for original in of_loser[passed:low]:
+            lost += times[original]
+        alike = _sum(times, of_winner[start:end])
+        beating += alike
+        if high > low:
+            equal = _sum(times, of_loser[low:high])
+            won += (lost + equal / 2) * alike
+            lost += equal
+        else:
+            won += np.multiply(lost, alike, out=product)
+        passed = high
+    for original in of_loser[passed : losers.stop]:
+        lost += times[original]
+    return won, beating * lost
+
+
+def _sum(times: Sequence[np.ndarray], originals: list[int]) -> np.ndarray:
+    if len(originals) == 1:
+        return times[originals[0]]
+    total = times[originals[0]] + times[originals[1]]
+    for original in originals[2:]:
+        total += times[original]
+    return total
+
+
+def _runs(starts: np.ndarray, n: int) -> list[slice]:
+    """What lies between `starts` and, after the last of them, n."""
+    return [slice(a, b) for a, b in itertools.pairwise([*starts.tolist(), n])]
 
 
 def pooled_auc(contest: Contest, weights: np.ndarray) -> np.ndarray:
     """(B,): the mean AUC of the groups that have both kinds when originals count as `weights`."""
-    means = np.full(len(weights), np.nan)
-    for part in _parts(len(weights), len(contest.winners) + len(contest.losers)):
-        auc = grouped_auc(contest, weights[part])
-        defined = ~np.isnan(auc)
-        means[part] = _mean(np.where(defined, auc, 0.0).sum(axis=1), defined.sum(axis=1))
-    return means
+    auc = weighted_auc(contest, weights)
+    defined = ~np.isnan(auc)
+    return _mean(np.where(defined, auc, 0.0).sum(axis=1), defined.sum(axis=1))
 
 
 def _numbers(
@@ -174,7 +214,7 @@ def _numbers(
     }
     if not contest.n_groups:
         return row
-    once = grouped_auc(contest, np.ones((1, resamples.originals.shape[1])))[0]
+    once = auc_of_groups(contest)
     draws = (
         _of_whole_originals(once, contest, resamples)
         if one_original_each
@@ -188,8 +228,12 @@ def _numbers(
 
 def _of_whole_originals(once: np.ndarray, contest: Contest, resamples: Resamples) -> np.ndarray:
     """(B,): as `pooled_auc`, where a group is an original: its AUC stays, drawn or not."""
-    times = resamples.originals[:, contest.winners[contest.first_winner]]
-    return _mean(times @ once, times.sum(axis=1))
+    original = contest.winners[contest.first_winner]
+    times = resamples.originals
+    auc, groups = (
+        np.bincount(original, each, times.shape[1]) for each in (once, np.ones(len(once)))
+    )
+    return _mean(times @ auc, times @ groups)
 
 
 def _correlated(

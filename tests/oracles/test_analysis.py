@@ -12,7 +12,7 @@ from semsim.analysis.correlation import kendall_rows, spearman_rows
 from semsim.analysis.differences import holm
 from semsim.analysis.layout import layout_of
 from semsim.analysis.resampling import interval, resample
-from semsim.analysis.roc import auc_table, contest_of, grouped_auc
+from semsim.analysis.roc import auc_table, contest_of, weighted_auc
 
 ONE = layout_of(evidence(n_models=14, n_originals=4).images)
 
@@ -79,7 +79,7 @@ def test_weighted_auc_equals_scikit_learn(ties):
     contest = contest_of(values, recognised, np.zeros(n, dtype=int), original)
     weights = draw.integers(0, 4, (3, 50)).astype(float)
     expected = [roc_auc_score(recognised, values, sample_weight=row[original]) for row in weights]
-    np.testing.assert_allclose(grouped_auc(contest, weights)[:, 0], expected, atol=1e-12)
+    np.testing.assert_allclose(weighted_auc(contest, weights)[:, 0], expected, atol=1e-12)
 
 
 def test_auc_within_models_equals_scikit_learn():

@@ -11,7 +11,7 @@ from semsim.analysis.human import human_score
 from semsim.analysis.layout import layout_of
 from semsim.analysis.resampling import Resamples, resample
 from semsim.analysis.result import AUC_COLUMNS
-from semsim.analysis.roc import auc_table, contest_of, grouped_auc
+from semsim.analysis.roc import auc_table, contest_of, weighted_auc
 from semsim.analysis.shares import newcombe
 
 IMAGES = st.lists(
@@ -39,7 +39,7 @@ def test_equal_to_a_loop_over_pairs_with_ties_groups_and_weights(images, weights
         for own in (groups == group for group in range(3))
         if len(set(recognised[own])) == 2
     ]
-    found = grouped_auc(contest_of(values, recognised, groups, original), weights)
+    found = weighted_auc(contest_of(values, recognised, groups, original), weights)
     np.testing.assert_allclose(found, np.array([expected]).reshape(1, -1))
 
 
