@@ -84,12 +84,14 @@ def gallery(
 def disagreements(analysis: Analysis, spec: MetricSpec) -> dict[str, pd.DataFrame]:
     """The images that a metric of images and people judge differently, by who sees a leak.
 
-    Rows of the table of disagreement with the `gap`, the widest first.
+    The metric calls leaked what `called_leaked` says. Rows of the table of disagreement with the
+    `gap`, the widest first.
     """
     gaps, line = _gaps(analysis, spec), analysis.evidence.threshold
+    leaked = called_leaked(gaps, spec, line)
     found = {
-        METRIC_ONLY: gaps[(gaps["gap"] > 0) & (gaps["human"] < line)].assign(way=-1),
-        PEOPLE_ONLY: gaps[(gaps["gap"] < 0) & (gaps["human"] > line)].assign(way=1),
+        METRIC_ONLY: gaps[leaked & (gaps["gap"] > 0) & (gaps["human"] < line)].assign(way=-1),
+        PEOPLE_ONLY: gaps[~leaked & (gaps["gap"] < 0) & (gaps["human"] > line)].assign(way=1),
     }
     return {
         who: rows.assign(order=rows["gap"] * rows["way"])
@@ -97,6 +99,20 @@ def disagreements(analysis: Analysis, spec: MetricSpec) -> dict[str, pd.DataFram
         .drop(columns=["order", "way"])
         for who, rows in found.items()
     }
+
+
+def called_leaked(gaps: pd.DataFrame, spec: MetricSpec, line: float) -> pd.Series:
+    """Whether the metric calls each of N images leaked, (N,) bool; a number alone does not say it.
+
+    gaps: rows of the table of disagreement. line: people recognise what is above it. A metric that
+    says yes or no is taken at its word; of any other, as many images as people recognise are taken
+    for leaked, those it puts first. Of equal values all are, or none: whichever is nearer.
+    """
+    if spec.yes_or_no:
+        return (gaps["value"] > 1 / 2) == spec.higher_means_more_leakage
+    n = len(gaps)
+    rank = 1 + gaps["metric_share"] * max(1, n - 1)
+    return rank > n - int((gaps["human"] > line).sum()) + 1 / 2
 
 
 def entries(analysis: Analysis, rows: pd.DataFrame) -> tuple[Entry, ...]:

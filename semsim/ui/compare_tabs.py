@@ -139,7 +139,7 @@ def grid(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
         _card(
             comparison,
             entry.row,
-            [("metric", _standing(entry, rows))],
+            [("metric", _standing(spec, entry, rows))],
         )
         for entry in found
     ]
@@ -155,8 +155,10 @@ def grid(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     )
 
 
-def _standing(entry: Entry, rows: pd.DataFrame) -> str:
+def _standing(spec: MetricSpec, entry: Entry, rows: pd.DataFrame) -> str:
     """The value of the metric, and of how many of the pictures it sees less."""
+    if spec.yes_or_no:
+        return "yes" if entry.value > 1 / 2 else "no"
     share = rows.loc[rows["row"] == entry.row, "metric_share"].iloc[0]
     return f"{number(entry.value)}, above {share:.0%}"
 

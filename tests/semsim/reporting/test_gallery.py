@@ -10,6 +10,7 @@ from semsim.reporting.gallery import (
     METRIC_ONLY,
     NEITHER,
     PEOPLE_ONLY,
+    called_leaked,
     four_cases,
     gallery,
 )
@@ -45,6 +46,34 @@ def test_one_original_does_not_fill_the_gallery():
     shown = [entry.image_id for entry in found.metric_only]
     assert shown == ["000", "000", "001", "002", "003", "001"]
     assert not found.people_only
+
+
+def test_a_metric_calls_leaked_as_many_as_people_recognise():
+    share = np.linspace(0, 1, 6)
+    gaps = pd.DataFrame({"metric_share": share, "human": [0.2, 0.2, 0.2, 0.8, 0.2, 0.8]})
+    found = called_leaked(gaps, MSE, 0.5)
+    assert found.tolist() == [False, False, False, False, True, True]  # two, as people do
+    tied = gaps.assign(metric_share=[0.2, 0.2, 0.2, 0.2, 0.9, 0.9])
+    assert called_leaked(tied, MSE, 0.5).tolist() == [False] * 4 + [True] * 2
+    assert not called_leaked(gaps.assign(metric_share=0.5), MSE, 0.5).any()
+
+
+@pytest.mark.parametrize("higher", [True, False])
+def test_a_metric_that_says_yes_or_no_is_taken_at_its_word(analysis, higher):
+    """All that people recognise has a yes: equal ranks below those of people are no miss."""
+    spec = replace(PSNR, yes_or_no=True, higher_means_more_leakage=higher)
+    recognised = np.arange(24) % 4 == 0
+    table = analysis.disagreement[analysis.disagreement["metric"] == PSNR.name]
+    said = np.arange(24) % 2 == 0  # of everything that people recognise, and as much again
+    table = table.assign(
+        human=recognised.astype(float),
+        human_share=np.where(recognised, 0.9, 0.4),
+        value=(said == higher).astype(float),
+        metric_share=np.where(said, 0.75, 0.25),
+    )
+    found = gallery(replace(analysis, disagreement=table), spec, most=24, per_original=24)
+    assert not found.people_only
+    assert sorted(entry.row for entry in found.metric_only) == [2, 6, 10, 14, 18, 22]
 
 
 def test_images_both_agree_on_or_nobody_judged_are_in_neither(analysis):
