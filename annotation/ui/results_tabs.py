@@ -85,7 +85,7 @@ def answer(results: Results) -> str:
     """How much is recognised, from which model to which, and what somebody without pictures has."""
     if not results.n_decided:
         return ""
-    who = "Simulated annotators" if results.study.spec.simulated else "People"
+    who = voters(results).capitalize()
     rate = results.n_recognised / results.n_decided
     found = (
         f"{who} recognised {results.n_recognised:,} of "
@@ -160,6 +160,11 @@ def share(results: Results) -> str:
     return f"{pictures}{told}{rates(results)}{more}"
 
 
+def voters(results: Results) -> str:
+    """Who answered, in a sentence."""
+    return "simulated annotators" if results.study.spec.simulated else "people"
+
+
 def agreement_answer(results: Results) -> str:
     """How far people agree on whether they recognise a picture, and what that bounds."""
     of = results.agreement[results.agreement["coding"] == Coding.RECOGNISED.value]
@@ -167,7 +172,7 @@ def agreement_answer(results: Results) -> str:
     raw, alpha = value.get("raw agreement"), value.get("Krippendorff's α")
     if pd.isna(raw):
         return ""
-    found = f"Two people agree on {raw:.0%} of the pictures whether they recognise them"
+    found = f"Two {voters(results)} agree on {raw:.0%} of the pictures whether they recognise them"
     if not pd.isna(alpha):
         found += f"; beyond chance α is {number(alpha)}, where 1 is perfect"
     limit = results.ceiling
@@ -204,7 +209,7 @@ def ceiling(results: Results) -> str:
         first, second = limit.sizes
         text = (
             f"ρ = {number(limit.rho, low, high)}, mean over {counted(limit.n_splits, 'split')} of "
-            f"the people into {first} and {second}. A metric is compared with all of them, so it "
+            f"the {voters(results)} into {first} and {second}. A metric is compared with all of them, so it "
             "may come out a little above."
         )
     return fill("results_ceiling.html", text=text)
@@ -212,7 +217,7 @@ def ceiling(results: Results) -> str:
 
 def pairs(results: Results) -> str:
     """Cohen's κ of every two people as a matrix, where there are enough and not too many."""
-    title = "Every two people"
+    title = f"Every two {voters(results)}"
     if results.n_people < FEWEST_PEOPLE:
         return ""
     if results.n_people > MOST_PEOPLE:

@@ -31,6 +31,7 @@ TERMS = {
     **dict.fromkeys(
         ("Fleiss' κ", "mean Cohen's κ", "mean weighted κ", "Every two people"), "kappa"
     ),
+    "Every two simulated annotators": "kappa",
     **dict.fromkeys(("Mean κ", "Cohen's κ", "Repeat κ"), "kappa"),
     **dict.fromkeys(("Krippendorff's α", "Krippendorff's ordinal α"), "alpha"),
     **{"Target on its test": "target", "τ without": "tau", "Gold": "gold item"},

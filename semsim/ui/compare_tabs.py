@@ -96,6 +96,7 @@ def _forest_ceiling(comparison: Comparison, axis: tuple[float, float]) -> object
         "drawn": line([mark], axis),
         **{"rho": number(found.rho, 2), "tau": number(_float(found.tau), 2)},
         **{"ends": words_of_ends(low, high), "why": ""},
+        "who": "simulated voters" if comparison.study.simulated else "people",
     }
 
 

@@ -77,6 +77,14 @@ def test_four_votes_say_what_is_missing_instead_of_empty_tables(tab):
     assert "nan" not in str(page).lower()
 
 
+def test_what_simulated_annotators_agree_on_is_not_said_of_people():
+    lead, body = shown(replace(FULL, study=study(simulated=True)), "agreement")
+    assert lead.startswith("Two simulated annotators agree on")
+    assert "Every two simulated annotators" in body
+    assert "of the simulated annotators into" in body
+    assert "people" not in lead + body
+
+
 def test_what_is_missing_is_named():
     assert "4 votes on 4 pictures" in shown(FOUR, "share")[1]
     assert "Only one annotator has voted" in shown(FOUR, "agreement")[1]

@@ -57,6 +57,8 @@ def test_the_page_opens_with_the_answer_of_the_study_in_hand(small_context):
     assert shown.count("<h1") == 1
     assert "rank the 6 models most like the simulated voters do" in re.sub("<[^>]+>", "", shown)
     assert shown.count("imulated votes") >= 1
+    assert "People among themselves" not in shown
+    assert "Simulated voters among themselves" in shown
     assert 'id="cmp-tab-answer"' in shown
     assert re.search(r'id="cmp-tab-answer"[^>]*aria-current', shown)
 
