@@ -209,8 +209,8 @@ def ceiling(results: Results) -> str:
         first, second = limit.sizes
         text = (
             f"ρ = {number(limit.rho, low, high)}, mean over {counted(limit.n_splits, 'split')} of "
-            f"the {voters(results)} into {first} and {second}. A metric is compared with all of them, so it "
-            "may come out a little above."
+            f"the {voters(results)} into {first} and {second}. A metric is compared with all of "
+            "them, so it may come out a little above."
         )
     return fill("results_ceiling.html", text=text)
 
