@@ -68,7 +68,11 @@ def reproduce_copa(
         first = table_1()
         first.to_csv(out / "table1.csv", index=False)
         one = rows_of(first, table=1)
-        (say if as_json else typer.echo)(f"Table 1: c(M) in closed form\n{text_1(first)}\n")
+        (say if as_json else typer.echo)(
+            f"Table 1: c(M) in closed form\n{text_1(first)}\n\nThe pull-back onto layer 2: we ask "
+            "that layer 1 puts out more values than it gets, the paper also that its weight W "
+            "has full (column) rank, as these do or do not with seed 0.\n"
+        )
         with TerminalBar(unit="image") as bar:
             rows = kept_rows(attacked, numbers, kinds, range(seeds), out / "pieces", bar, workers)
         rows.to_parquet(out / "rows.parquet", index=False)
