@@ -172,6 +172,7 @@ def _smoke(images: Path | None) -> Scale:
     )
     data = {
         "CIFAR-100": ("symbols:train_per_class=6,test_per_class=1", "recognition", 47, 32, 282),
+        "Caltech-101": ("digits:size=16,count=450", "recognition", 10, 16, 350),
         "CelebA": ("faces:train_per_face=3", "pair", 100, 25, 300),
     }
     parts = _built_in_parts("smoke", campaign, data, {"DLG": "dlg:fast,steps=1"})
@@ -183,7 +184,12 @@ def _smoke(images: Path | None) -> Scale:
             PRESETS["small"], backbone="lenet", epochs=1, batch_size=8, triplets_per_original=2
         ),
         jury_epochs=2,
-        figures=(("margin", (0.5, 1.0)),),
+        figures=(
+            ("budget", ()),
+            ("backbone", ("lenet", "resnet18")),
+            ("loss", ()),
+            ("margin", (0.5, 1.0)),
+        ),
     )
 
 
