@@ -126,7 +126,6 @@ class Reconstruction:
         before it was used, and which `image` undoes; None where the attack does not estimate it.
     blown_up: whether the solution, before it was clamped, was farther from grey than any picture.
     solver: which of its solvers gave `image`, where the attack has several; else "".
-    left_out: share of its steps that the attack did not walk, since its objective had stalled.
     """
 
     image: Tensor
@@ -136,7 +135,6 @@ class Reconstruction:
     shift: tuple[int, int] | None = None
     blown_up: bool = False
     solver: str = ""
-    left_out: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,6 @@ class Matching:
     statistics: which batch norm statistics the image is drawn to, none, the model's running ones,
     or its own, where they leaked with the gradient. restarts: independent starts. boxed: keep the
     image inside [0, 1] at every step. distance, batch_norm, curvature: of `GradientDistance`.
-    stall: of `minimise.Descent`.
     """
 
     steps: int
@@ -50,7 +49,6 @@ class Matching:
     statistics_weight: float = 0.0
     boxed: bool = True
     curvature: float = 0.0
-    stall: float = 0.0
 
     @classmethod
     def of(cls, attack: object) -> Self:
@@ -103,17 +101,12 @@ def _one_start(
     ended = descend(
         _objective(seen, distance, matching),
         torch.cat(starts).to(mean),
-        descent=Descent(
-            steps=matching.steps, lr=matching.lr, signed=matching.signed, stall=matching.stall
-        ),
+        descent=Descent(steps=matching.steps, lr=matching.lr, signed=matching.signed),
         keep=partial(torch.clamp, min=-mean / std, max=(1 - mean) / std)
         if matching.boxed
         else None,
         report=report,
         shown=lambda unknown: unknown * std + mean,
-        some=lambda places: _objective(
-            [seen[place] for place in places], distance.some(places), matching
-        ),
     )
     images = (ended.unknown * std + mean).clamp(0, 1)
     return reconstructions(images, ended, *distance.beside_grey(images))

@@ -20,10 +20,7 @@ class InvGrad(FirstOrder):
     label: "known", or "inferred" from the gradient. batch_norm: "eval" uses running statistics,
     "train" the image's own, as a participant in training mode with one image does.
     curvature: share of `lent_curvature` that ReLUs have in the slope of the distance; 0, as
-    published, is the true slope. stall: 0, as published, walks every step. Otherwise an image
-    leaves out the rest of a step size under which its objective has stalled: under which its mean
-    over a fiftieth of all steps is not below that over the fiftieth before by more than this share
-    of it. The share of the steps so left out is kept beside the picture.
+    published, is the true slope.
 
     Its "fast" weight of total variation is the best of seven on training images
     (`benchmarks.attacks`), so that nobody takes what smoothing alone gains for another attack's.
@@ -43,4 +40,3 @@ class InvGrad(FirstOrder):
     label: Label = "known"
     batch_norm: BatchNorm = "eval"
     curvature: float = field(default=0.0, metadata={"before": 0.0})
-    stall: float = field(default=0.0, metadata={"before": 0.0})

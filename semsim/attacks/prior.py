@@ -13,16 +13,7 @@ from semsim.attacks.batch_norm import BatchNorm
 from semsim.attacks.image_basis import ImageBasis, image_basis
 from semsim.attacks.labels import Label
 from semsim.attacks.matching import GradientDistance, total_variation_of_each
-from semsim.attacks.minimise import (
-    Descended,
-    Descent,
-    Objective,
-    descend,
-    has_stalled,
-    in_turn,
-    look_at,
-    one_of,
-)
+from semsim.attacks.minimise import Descended, Descent, descend, in_turn, look_at, one_of
 from semsim.attacks.together import Found, Together, best, best_of_starts, reconstructions
 from semsim.attacks.translation import STILL, Move, estimate_move, moved
 from semsim.progress import Progress, Report, placed
@@ -32,7 +23,6 @@ _SPREAD = 0.25  # standard deviation of the mean brightness of photographs
 _START = 0.01  # of the size of a natural image's coefficients: all but grey
 _HISTORY = 100  # pairs of steps that L-BFGS remembers
 _SCALE = 1e5  # torch's L-BFGS drops curvature pairs below an absolute 1e-10; near the truth all are
-_WINDOWS, _WINDOW = 10, 5  # in which L-BFGS may stall: of all steps, and evaluations at least
 _ROUNDING = 1e-5  # of a pixel in [0, 1] that went through its coefficients in float32
 # Names of autograd nodes whose slope jumps; a loss made of slopes then jumps too, and quasi-Newton
 # steps, which need a second derivative, go astray.
@@ -59,9 +49,6 @@ class Prior(Together):
     moved the image by up to so many pixels, estimates the move from the border it left and
     returns the image moved back. border: brightness of that border, "black", or "any" grey.
     label: "known", or "inferred" from the gradient. batch_norm: as in `invgrad.InvGrad`.
-    stall: 0 walks every step. Otherwise L-BFGS ends where its lowest objective has fallen by no
-    more than this share of it within as many evaluations as a tenth of the steps; under Adam an
-    image goes on to the next eighth of all steps where it has stalled as in `invgrad.InvGrad`.
 
     There is neither paper nor other code: "paper" takes three times the steps of "code", the
     default, and "augmented" looks for the shift of a random crop or of ATS.
@@ -87,7 +74,6 @@ class Prior(Together):
     border: Literal["black", "any"] = "black"
     label: Label = "known"
     batch_norm: BatchNorm = "eval"
-    stall: float = field(default=0.0, metadata={"before": 0.0})
 
     def solve(
         self,
@@ -157,19 +143,11 @@ class Prior(Together):
 
     def _minimised(self, problem: "_Problem", start: Tensor, report: Report) -> Descended:
         if not problem.kinked:
-            return _solve_by_lbfgs(
-                problem, start, steps=self.steps, stall=self.stall, report=report
-            )
+            return _solve_by_lbfgs(problem, start, steps=self.steps, report=report)
         return _solve_by_adam(
             problem,
             start,
-            descent=Descent(
-                steps=2 * self.steps,
-                lr=self.lr,
-                signed=False,
-                schedule="cosine",
-                stall=self.stall,
-            ),
+            descent=Descent(steps=2 * self.steps, lr=self.lr, signed=False, schedule="cosine"),
             tv=self.tv,
             keep=problem.basis.boxed if self.boxed else None,
             report=report,
@@ -230,23 +208,14 @@ def _solve_by_adam(
     keep: of `minimise.descend`.
     """
 
-    def objective(problem: _Problem, coefficients: Tensor) -> Tensor:
+    def objective(coefficients: Tensor) -> Tensor:
         images = problem.images(coefficients)
         if keep is not None:
             images = _on_the_edge(images)
         return problem.distance(images) + tv * total_variation_of_each(images)
 
-    def some(places: Sequence[int]) -> Objective:
-        return partial(objective, problem.some(places, [problem.moves[place] for place in places]))
-
     return descend(
-        partial(objective, problem),
-        start,
-        descent=descent,
-        keep=keep,
-        report=report,
-        shown=problem.basis.image,
-        some=some,
+        objective, start, descent=descent, keep=keep, report=report, shown=problem.basis.image
     )
 
 
@@ -260,31 +229,25 @@ def _on_the_edge(images: Tensor) -> Tensor:
     return torch.where((known - edge).abs() < _ROUNDING, edge + (images - known), images)
 
 
-def _solve_by_lbfgs(
-    problem: _Problem, start: Tensor, *, steps: int, stall: float, report: Report
-) -> Descended:
+def _solve_by_lbfgs(problem: _Problem, start: Tensor, *, steps: int, report: Report) -> Descended:
     """L-BFGS with a strong Wolfe line search (Nocedal and Wright 2006, §7.2), image after image.
 
     start: (N, C, H, W) coefficients. steps: iterations an image at most, of 1 to 1.25 evaluations
-    each. stall: of `Prior`. Search directions and line search differ from image to image, so a
-    batch would not help.
+    each. Search directions and line search differ from image to image, so a batch would not help.
     """
     ended = []
     for place in range(len(start)):
         told = in_turn(report, place, len(start))
         alone = problem.some([place], [problem.moves[place]])
-        ended.append(_one_by_lbfgs(alone, start[place][None], steps, stall, told))
+        ended.append(_one_by_lbfgs(alone, start[place][None], steps, told))
     return Descended(
         unknown=torch.cat([one.unknown for one in ended]),
         objective=torch.cat([one.objective for one in ended]),
         failures=tuple(one.failures[0] for one in ended),
-        left_out=tuple(share for one in ended for share in one.left_out),
     )
 
 
-def _one_by_lbfgs(
-    problem: _Problem, start: Tensor, steps: int, stall: float, report: Report
-) -> Descended:
+def _one_by_lbfgs(problem: _Problem, start: Tensor, steps: int, report: Report) -> Descended:
     unknown = start.clone().requires_grad_(True)
     evaluations = steps + steps // 4
     optimiser = torch.optim.LBFGS(
@@ -298,7 +261,6 @@ def _one_by_lbfgs(
         line_search_fn="strong_wolfe",
     )
     value, done = math.nan, 0
-    watch = _Watch(start, steps, stall)
 
     def tell(reached: int) -> None:
         look = look_at(unknown, problem.basis.image, reached / max(1, steps))
@@ -310,50 +272,15 @@ def _one_by_lbfgs(
         (unknown.grad,) = torch.autograd.grad(_SCALE * distance.sum(), unknown)
         value, done = float(distance.detach()), done + 1
         tell(min(done, steps - 1))
-        if stall:
-            watch.look(unknown, value)
         return _SCALE * value
 
-    left_out = 0.0
-    try:
-        left = not _stepped(optimiser, closure)
-    except _StalledError:
-        left, left_out = False, 1 - optimiser.state[unknown]["n_iter"] / steps
+    left = not _stepped(optimiser, closure)
     with torch.no_grad():
         unknown.grad = None
-        if left_out:
-            unknown.copy_(watch.best)
     value = math.nan if left else float(problem.distance(problem.images(unknown.detach())))
     tell(steps)
     failure = None if math.isfinite(value) else f"The objective became {value} after {done} steps."
-    return Descended(
-        unknown=unknown.detach(),
-        objective=torch.tensor([value]),
-        failures=(failure,),
-        left_out=(left_out,) if stall else (),
-    )
-
-
-class _StalledError(Exception):
-    """Ends an optimiser that asks for one evaluation more."""
-
-
-class _Watch:
-    """Where L-BFGS was at its best, and whether it has stalled: its line search looks about."""
-
-    def __init__(self, start: Tensor, steps: int, stall: float) -> None:
-        self.best = start.clone()
-        self._lowest = [math.inf]  # after each evaluation
-        self._window, self._stall = max(_WINDOW, steps // _WINDOWS), stall
-
-    def look(self, unknown: Tensor, value: float) -> None:
-        """Raise `_StalledError` where a window of evaluations brought too little."""
-        if value < self._lowest[-1]:
-            self.best.copy_(unknown.detach())
-        self._lowest.append(min(self._lowest[-1], value))
-        seen = self._lowest[1:]
-        if len(seen) > self._window and has_stalled(seen[-1 - self._window], seen[-1], self._stall):
-            raise _StalledError
+    return Descended(unknown=unknown.detach(), objective=torch.tensor([value]), failures=(failure,))
 
 
 def _stepped(optimiser: torch.optim.Optimizer, closure: Callable[[], float]) -> bool:

@@ -104,18 +104,13 @@ def reconstructions(
 ) -> list[Found]:
     """One value an image, (N, C, H, W) in [0, 1]: its reconstruction, or why it has none."""
     values = ended.objective.tolist(), residual.tolist(), grey_residual.tolist(), ended.failures
-    shares = ended.left_out or [0.0] * len(images)
     return [
         Reconstruction(
-            image=image.to(torch.float32),
-            objective=value,
-            residual=own,
-            grey_residual=grey,
-            left_out=share,
+            image=image.to(torch.float32), objective=value, residual=own, grey_residual=grey
         )
         if failure is None
         else AttackFailedError(failure)
-        for image, value, own, grey, failure, share in zip(images, *values, shares, strict=True)
+        for image, value, own, grey, failure in zip(images, *values, strict=True)
     ]
 
 

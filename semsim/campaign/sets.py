@@ -12,7 +12,7 @@ from semsim.defences import DEFENCES
 from semsim.errors import DataError
 from semsim.kept.versions import software_versions
 from semsim.registry import named
-from semsim.sets.image import SetImage, left_out, set_image
+from semsim.sets.image import SetImage, set_image
 from semsim.sets.reader import read_set
 from semsim.sets.writer import write_set
 from semsim.targets import NETWORKS
@@ -72,7 +72,6 @@ def _run_record(
         },
         "target": _target_record(store, planned),
         "attack": named(ATTACKS, planned.attack),
-        **left_out([cell.result for cell in cells]),
         "together": planned.together,
         "seed": target.seed,
         "status": "ok",

@@ -28,7 +28,7 @@ from semsim.federated.views import observe, received_noise, recovered, sent
 from semsim.kept.versions import software_versions
 from semsim.progress import Progress, Report, silent
 from semsim.registry import all_settings, build
-from semsim.sets.image import left_out, result_of, set_images
+from semsim.sets.image import result_of, set_images
 from semsim.sets.writer import write_set
 from semsim.targets.chance import facts_of_test
 from semsim.types import GradientObservation, LabelledImages, Reconstruction
@@ -223,8 +223,7 @@ def write_arm(folder: Path, study: LeakStudy, result: ArmResult) -> None:
     results = [
         result_of(found, image) for found, image in zip(result.found, attacked.images, strict=True)
     ]
-    record = {**_record(study, result, attacked), **left_out(results)}
-    write_set(folder, record, set_images(attacked, results))
+    write_set(folder, _record(study, result, attacked), set_images(attacked, results))
 
 
 def _record(study: LeakStudy, result: ArmResult, attacked: LabelledImages) -> dict[str, Any]:

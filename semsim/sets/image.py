@@ -29,8 +29,8 @@ class AttackResult:
 
     picture: (H, W, 3) uint8, or None. attacked: (H, W, 3) uint8, the original as training
     augmentation left it, which is what the attack could get back at best. residual,
-    grey_residual, blown_up, solver, left_out: see `Reconstruction`. found_shift: the (x, y) shift
-    the attack itself estimated, where it does; shift_x, shift_y and flipped are the truth.
+    grey_residual, blown_up, solver: see `Reconstruction`. found_shift: the (x, y) shift the attack
+    itself estimated, where it does; shift_x, shift_y and flipped are the truth.
     """
 
     picture: np.ndarray | None
@@ -45,7 +45,6 @@ class AttackResult:
     found_shift: tuple[int, int] | None = None
     blown_up: bool = False
     solver: str = ""
-    left_out: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -73,15 +72,8 @@ def result_of(found: Reconstruction | AttackFailedError, attacked: Tensor) -> At
             "found_shift": found.shift,
             "blown_up": found.blown_up,
             "solver": found.solver,
-            "left_out": found.left_out,
         }
     return AttackResult(attacked=to_uint8(attacked), shift_x=0, shift_y=0, flipped=False, **outcome)
-
-
-def left_out(results: Sequence[AttackResult]) -> dict[str, float]:
-    """The mean share of their steps that attacks left out, for run.json; nothing where none did."""
-    shares = [found.left_out for found in results]
-    return {"steps_left_out": round(sum(shares) / len(shares), 4)} if any(shares) else {}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,12 +4,11 @@ from functools import partial
 import pytest
 import torch
 
-from semsim.attacks.minimise import Descent, descend, has_stalled, minimise_by_lbfgs, one_of
+from semsim.attacks.minimise import Descent, descend, minimise_by_lbfgs, one_of
 from semsim.errors import AttackFailedError
 from semsim.progress import Progress, silent
 
 TARGETS = torch.tensor([[-0.5, 0.0, 0.25], [0.1, 0.2, -0.9]])
-GOALS = TARGETS * torch.tensor([[0.0], [1.0]])
 
 
 def distances(unknown):
@@ -76,120 +75,6 @@ def test_parts_are_told_as_one_whole():
         tell(Progress(2, 2))
     assert [p.done for p in told] == [1, 2, 3, 4, 5, 6]
     assert {p.total for p in told} == {6}
-
-
-def slow(unknown):
-    """How far the first image is from where it starts, and the second from far away; and 1."""
-    return (unknown - GOALS).abs().sum(1) + 1
-
-
-def stopping(objective, stall, steps=400, schedule="steps", start=None, report=silent):
-    return descend(
-        objective,
-        torch.stack([torch.zeros(3), torch.full((3,), 40.0)]) if start is None else start,
-        descent=Descent(steps=steps, lr=0.1, signed=True, schedule=schedule, stall=stall),
-        keep=None,
-        report=report,
-        some=lambda places: (
-            lambda unknown: (
-                (unknown - (TARGETS * torch.tensor([[0.0], [1.0]]))[list(places)]).abs().sum(1) + 1
-            )
-        ),
-    )
-
-
-def plainly(objective, start, steps, lr=0.1):
-    """Signed Adam under the schedule of steps, as published: the obvious loop."""
-    unknown = start.clone().requires_grad_(True)
-    adam = torch.optim.Adam([unknown], lr=lr, fused=True)
-    falls = [round(steps * part / 8) for part in (3, 5, 7)]
-    schedule = torch.optim.lr_scheduler.MultiStepLR(adam, milestones=falls, gamma=0.1)
-    for _ in range(steps):
-        adam.zero_grad()
-        objective(unknown).sum().backward()
-        unknown.grad = unknown.grad.sign()
-        adam.step()
-        schedule.step()
-    return unknown.detach()
-
-
-def test_without_looking_for_a_stall_every_step_is_that_of_the_plain_loop():
-    start = torch.full((2, 3), 0.9)
-    expected = plainly(distances, start, 160)
-    assert torch.equal(walk(distances, steps=160, bounds=None).unknown, expected)
-    found = stopping(distances, 0.0, steps=160, start=start)
-    assert torch.equal(found.unknown, expected)
-    assert found.left_out == ()
-
-
-def test_what_never_stalls_walks_as_without_the_rule():
-    start = torch.full((2, 3), 90.0)
-    told = []
-
-    def falling(unknown):
-        return unknown.sum(1) + 500
-
-    found = descend(
-        falling,
-        start,
-        descent=Descent(steps=80, lr=0.1, signed=True, schedule="constant", stall=1e-9),
-        keep=None,
-        report=told.append,
-        some=lambda places: falling,
-    )
-    plain = descend(
-        falling,
-        start,
-        descent=Descent(steps=80, lr=0.1, signed=True, schedule="constant"),
-        keep=None,
-        report=silent,
-    )
-    assert torch.equal(found.unknown, plain.unknown)
-    assert found.left_out == (0.0, 0.0)
-    assert [one.done for one in told] == [20, 40, 60, 80]
-
-
-@pytest.mark.parametrize("schedule", ["steps", "cosine", "constant"])
-def test_an_image_that_has_stalled_leaves_steps_out_and_the_other_does_not(schedule):
-    told = []
-    found = stopping(slow, 1e-3, schedule=schedule, report=told.append)
-    first, second = found.left_out
-    assert first > 0.5
-    assert second < first
-    assert (told[-1].done, told[-1].total) == (400, 400)
-    assert [one.done for one in told] == sorted(one.done for one in told)
-    # Under smaller and smaller steps it comes as near as it does with all of them.
-    if schedule == "steps":
-        assert found.objective[0] - 1 < 0.01
-
-
-def test_where_an_image_stalls_does_not_depend_on_its_company():
-    both = stopping(slow, 1e-3)
-    start = torch.full((1, 3), 40.0)
-    alone = descend(
-        lambda unknown: slow(torch.cat([torch.zeros(1, 3), unknown]))[1:],
-        start,
-        descent=Descent(steps=400, lr=0.1, signed=True, stall=1e-3),
-        keep=None,
-        report=silent,
-        some=lambda places: pytest.fail("there is nobody else to leave"),
-    )
-    assert torch.equal(both.unknown[1:], alone.unknown)
-    assert both.left_out[1:] == alone.left_out
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "stalled"),
-    [
-        (1.0, 0.98, False),
-        (1.0, 0.995, True),
-        (1.0, 1.2, True),
-        (0.0, 0.0, True),
-        (1, math.nan, True),
-    ],
-)
-def test_a_stall_is_a_gain_of_no_more_than_the_share(before, after, stalled):
-    assert has_stalled(before, after, 0.01) is stalled
 
 
 def lbfgs(objective, unknown, steps=10, stop_below=0.0, report=silent):
