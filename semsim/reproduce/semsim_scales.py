@@ -161,7 +161,7 @@ def _small(images: Path | None) -> Scale:
 
 
 def _smoke(images: Path | None) -> Scale:
-    """Targets that have hardly learned give their pictures away; noise and pruning keep some."""
+    """Targets that have hardly learned give their pictures away; noise keeps some."""
     campaign = Campaign(
         name="semsim-smoke",
         architectures=("cnn-small:width=4,activation=tanh", "cnn-small:width=6,activation=tanh"),
@@ -172,7 +172,6 @@ def _smoke(images: Path | None) -> Scale:
     )
     data = {
         "CIFAR-100": ("symbols:train_per_class=6,test_per_class=1", "recognition", 47, 32, 282),
-        "Caltech-101": ("digits:size=16,count=450", "recognition", 10, 16, 350),
         "CelebA": ("faces:train_per_face=3", "pair", 100, 25, 300),
     }
     parts = _built_in_parts("smoke", campaign, data, {"DLG": "dlg:fast,steps=1"})
