@@ -12,6 +12,7 @@ from semsim.attacks.linear.least_squares import Linearised, Parts, Search, gauss
 from semsim.attacks.linear.outcome import Inversion, denoised, gradient_distance, reconstruction
 from semsim.attacks.linear.recursion import AGREE, LayerSolution, Solver, invert, minimum_norm
 from semsim.attacks.rgap import RGap
+from semsim.attacks.security.check import has_full_rank
 from semsim.errors import AttackFailedError
 from semsim.progress import Report, silent
 from semsim.types import GradientObservation, Reconstruction
@@ -124,14 +125,8 @@ def has_pull_back(before: Stage) -> bool:
 
 
 def folds(before: Stage) -> bool:
-    """Whether some inputs of `before` give the same outputs: rank W < its columns.
-
-    From the eigenvalues of WᵀW, in as many megabytes as (columns / 362)².
-    """
-    n = torch.Size(before.inputs).numel()
-    units = torch.eye(n, dtype=before.weight.dtype, device=before.weight.device)
-    W = before.apply(units.reshape(n, *before.inputs)).flatten(1)  # its transpose
-    return int(torch.linalg.matrix_rank(W @ W.T, hermitian=True)) < n
+    """Whether some inputs of a convolution with a pull-back give the same outputs."""
+    return not has_full_rank(before.convolution, before.inputs, before.outputs, before.weight)
 
 
 def _start(before: Stage, bound: bool) -> Parts:

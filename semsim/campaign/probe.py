@@ -140,7 +140,7 @@ def measure(plan: Plan, data: Path, load: Load, report: Report = silent) -> Esti
     """Probe what `plan` needs and no earlier probe below `data` has measured."""
     probes, seconds = _probes(plan), {}
     for done, (key, about) in enumerate(probes.items(), 1):
-        with _one_thread():
+        with one_thread():
             seconds[key] = probed(data, key, partial(_probe, plan, about, load))
         report(Progress(done, len(probes), "measuring a few steps"))
     return _estimate(plan, seconds)
@@ -166,6 +166,19 @@ def pace(work: Callable[[Report], object]) -> float:
     with contextlib.suppress(_EnoughError):
         work(watch)
     return watch.seconds()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """As a worker computes."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _probes(plan: Plan) -> dict[str, PlannedTarget | PlannedSet]:
@@ -250,19 +263,6 @@ class _Stopwatch:
             (share, began), (last_share, ended) = self._points[0], self._points[-1]
             return (ended - began) / (last_share - share)
         return time.perf_counter() - self._began
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """As a worker computes."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _lacks(plan: Plan, target: PlannedTarget, missing: set[str]) -> bool:

@@ -22,6 +22,7 @@ from semsim.reporting.export import write_picture
 from semsim.reporting.security_figure import leak_figure
 from semsim.terminal import Json, say, show_told, text_table, told_errors
 
+_YES_OR_NO = {True: "yes", False: "no", None: "–"}
 _SHOWN = 8  # try-outs, of which a deep network has dozens
 
 
@@ -55,15 +56,18 @@ def audit(
 ) -> None:
     """Print c(M) of a network layer by layer, what it means, and what small changes would do.
 
+    A layer that widens, putting out more values than it gets, binds the input of the next one
+    (COPA's pull-back); the paper asks that its weight has full rank too, which --verify computes.
     The class of a file is made without arguments. Its layers must follow one another, without
     shortcuts.
     """
     with told_errors():
         found = audited(network, shape_of(size), seed)
         index = security_index(found.network.layers, found.input_shape)
-        parts = [f"{found.name}, input {size}", layer_text(index, found.network.names)]
-        parts += [stated(index), *advice(index, found.network.notes)]
         checked = _checked(found, index, seed) if verify else None
+        table = layer_text(index, found.network.names, checked or ())
+        parts = [f"{found.name}, input {size}", table]
+        parts += [stated(index), *advice(index, found.network.notes)]
         if checked is not None:
             parts.append(_verified(found, index, checked))
         tried = try_outs(found.network.layers, found.input_shape)
@@ -172,9 +176,16 @@ def shape_of(text: str) -> Shape:
     return shape
 
 
-def layer_text(index: SecurityIndex, names: tuple[str, ...]) -> str:
-    """c(M) layer by layer for a terminal."""
+def layer_text(
+    index: SecurityIndex, names: tuple[str, ...], checked: Sequence[CheckedLayer] = ()
+) -> str:
+    """c(M) layer by layer for a terminal.
+
+    checked: the same layers, where ranks were computed: then whether W has full column rank, too.
+    """
     header = ["layer", "", "input", "n", "equations", "rank U", "hidden", "weight", "part of c(M)"]
+    header += ["widens", "W has full rank"]
+    full = {one.layer.place: one.full_rank for one in checked}
     rows = [
         [
             *(f"{layer.place}: {name}", described(layer), "×".join(map(str, layer.inputs))),
@@ -183,11 +194,12 @@ def layer_text(index: SecurityIndex, names: tuple[str, ...]) -> str:
             f"{layer.hidden:,}",
             f"{layer.weight:.3g}",
             signed(layer.contribution),
+            *(_YES_OR_NO[one] for one in (layer.pulls_back, full.get(layer.place))),
         ]
         for layer, name in zip(index.layers, names, strict=True)
     ]
     end = ["fully connected", "", f"{index.features:,}", "", "", "", "none", "", "leaks whole"]
-    return text_table(header, [*rows, end])
+    return text_table(header, [*rows, [*end, "", ""]])
 
 
 def write_leaks(index: SecurityIndex, name: str, path: Path) -> None:
@@ -209,8 +221,13 @@ def _rows(
     tried: Sequence[TryOut],
 ) -> list[dict[str, Any]]:
     """A row a layer, with what a check found of it, then a row a change."""
-    ranks = {one.layer.place: {"checked_rank": one.rank} for one in checked}
-    keys = ("inputs", "unknowns", "equations", "rank", "exact", "hidden", "weight", "contribution")
+    ranks = {
+        one.layer.place: {"checked_rank": one.rank, "full_rank": one.full_rank} for one in checked
+    }
+    keys = (
+        *("inputs", "unknowns", "equations", "rank", "exact", "hidden", "weight", "contribution"),
+        "pulls_back",
+    )
     layers = [
         {
             **{"table": "layers", "place": one.place, "name": found.network.names[one.place - 1]},

@@ -1,6 +1,7 @@
 """`python -m semsim reproduce copa`: Tables 1 and 2 and Figures 1 and 2 of the COPA paper."""
 
 import hashlib
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ import typer
 
 from semsim.attacks.copa import Copa
 from semsim.attacks.linear.rows import attempt, cnn3_model, inversions, linear_rows
+from semsim.campaign.probe import one_thread
 from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder
 from semsim.errors import SettingsError
@@ -30,6 +32,7 @@ from semsim.reproduce.copa_tables import (
     text_2,
     varied,
 )
+from semsim.reproduce.plans import Plan, Share, planned_text
 from semsim.targets.cnn3 import VARIANTS
 from semsim.terminal import DATA, Json, TerminalBar, rows_of, say, show_told, told_errors
 from semsim.types import LabelledImages
@@ -50,6 +53,7 @@ def reproduce_copa(
         str, typer.Option(help="tanh (Figure 1), leaky-relu (Figure 2) or both.")
     ] = "tanh,leaky-relu",
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    plan: Plan = False,
     out: Annotated[Path, typer.Option(help="Folder for tables and figures.")] = (
         DATA / "reproduce/copa"
     ),
@@ -64,11 +68,19 @@ def reproduce_copa(
         if seeds < 1:
             raise SettingsError(f"--seeds is 1 or more; got {seeds}.")
         attacked = varied(pictures_of(images), count)
+        if plan:
+            shares = costs_of(attacked, numbers, kinds, seeds)
+            show_told(list(map(vars, shares)), planned_text("copa", shares, 0), as_json)
+            return
         out.mkdir(parents=True, exist_ok=True)
         first = table_1()
         first.to_csv(out / "table1.csv", index=False)
         one = rows_of(first, table=1)
-        (say if as_json else typer.echo)(f"Table 1: c(M) in closed form\n{text_1(first)}\n")
+        (say if as_json else typer.echo)(
+            f"Table 1: c(M) in closed form\n{text_1(first)}\n\nThe pull-back onto layer 2: we ask "
+            "that layer 1 puts out more values than it gets, the paper also that its weight W "
+            "has full (column) rank, as these do or do not with seed 0.\n"
+        )
         with TerminalBar(unit="image") as bar:
             rows = kept_rows(attacked, numbers, kinds, range(seeds), out / "pieces", bar, workers)
         rows.to_parquet(out / "rows.parquet", index=False)
@@ -91,6 +103,22 @@ def reproduce_copa(
         for kind in kinds:
             say(f"Wrote {write_figure(attacked, numbers, kind, out)}")
     say(f"Wrote {out / 'table1.csv'}, {out / 'table2.csv'}, {out / 'rows.parquet'}")
+
+
+def costs_of(
+    images: LabelledImages, variants: Sequence[int], activations: Sequence[str], seeds: int
+) -> list[Share]:
+    """Where the time of Table 2 goes, a share a kind of network, from its first image."""
+    one, shares = images.pick([0]), []
+    for kind, variant, seed in grid_of(variants, activations, range(1)):
+        count = seeds * len(images)
+        with one_thread():
+            began = time.perf_counter()
+            linear_rows(one, [variant], [kind], [seed])
+            seconds = count * (time.perf_counter() - began)
+        what = f"attack variant {variant}, {kind}"
+        shares.append(Share(part="Table 2", what=what, count=count, seconds=seconds))
+    return shares
 
 
 def pictures_of(folder: Path | None) -> LabelledImages:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from semsim.attacks.linear.rows import METHODS
+from semsim.attacks.linear.rows import METHODS, cnn3_model
 from semsim.attacks.security.advice import signed
+from semsim.attacks.security.check import has_full_rank
 from semsim.attacks.security.index import CIFAR, CNN3, security_index
 from semsim.errors import SettingsError
 from semsim.reproduce.copa_paper import TABLE_1, TABLE_2, Cell
@@ -22,7 +23,9 @@ _FITS = {"equation_residual": "equation_residual", "gradient_distance": "residua
 def table_1() -> pd.DataFrame:
     """Variants of CNN3 with c(M), the rank and size of U of both layers, and the printed c(M).
 
-    Columns: variant, features, rank_1, n_1, rank_2, n_2, value, paper.
+    Columns: variant, features, rank_1, n_1, rank_2, n_2, value, paper, and the conditions for the
+    pull-back onto layer 2: pull_back (ours: layer 1 puts out more values than it gets) and
+    full_rank (the paper's: its weight has full column rank too, as drawn with seed 0).
     """
     rows = []
     for variant, layers in CNN3.items():
@@ -30,7 +33,11 @@ def table_1() -> pd.DataFrame:
         facts = {"variant": variant, "features": index.features}
         for layer in index.layers:
             facts |= {f"rank_{layer.place}": layer.rank, f"n_{layer.place}": layer.unknowns}
-        rows.append({**facts, "value": index.value, "paper": TABLE_1[variant]})
+        first = index.layers[0]
+        weight = next(cnn3_model(variant, "tanh", seed=0).parameters())
+        full = has_full_rank(first.convolution, first.inputs, first.outputs, weight)
+        known = {"value": index.value, "paper": TABLE_1[variant]}
+        rows.append({**facts, **known, "pull_back": first.pulls_back, "full_rank": full})
     return pd.DataFrame(rows)
 
 
@@ -68,11 +75,13 @@ def table_2(rows: pd.DataFrame) -> pd.DataFrame:
 def text_1(table: pd.DataFrame) -> str:
     """`table_1` for a terminal."""
     header = ["variant", "features", "rank U, n (1)", "rank U, n (2)", "c(M)", "paper"]
+    header += ["layer 1 widens", "its W has full rank"]
     rows = [
         [
             *(str(row["variant"]), str(row["features"])),
             *(f"{row[f'rank_{i}']:,} of {row[f'n_{i}']:,}" for i in (1, 2)),
             *(signed(row["value"]), signed(row["paper"])),
+            *("yes" if row[name] else "no" for name in ("pull_back", "full_rank")),
         ]
         for row in table.to_dict("records")
     ]

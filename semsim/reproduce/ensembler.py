@@ -8,17 +8,20 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
+from semsim.campaign.probe import one_thread
 from semsim.datasets.folder import Folder
 from semsim.errors import SettingsError
 from semsim.jobs.terminal import carry_out
 from semsim.reporting.canvas import Drawn
 from semsim.reporting.export import write_both
 from semsim.reproduce.ensembler_paper import ROWS, TABLES, Way, plan_of_figure, plan_of_table
+from semsim.reproduce.plans import Plan, Share, planned_text
 from semsim.split.cuts import write_cuts
 from semsim.split.defence_pictures import Wanted, pictures
 from semsim.split.plan import SplitPlace, SplitPlan, make_dataset
 from semsim.split.run import run_split
 from semsim.split.split_job import queue_split
+from semsim.split.split_probe import told
 from semsim.split.summary import choices, cost_text, spread_text, summary, summary_text, verdict
 from semsim.terminal import DATA, Json, say, show_told, told_errors
 from semsim.weights import CHECKPOINTS
@@ -53,6 +56,7 @@ def reproduce_ensembler(
     data_dir: Annotated[Path, typer.Option(help="Data folder.")] = DATA,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     workers: Annotated[int, typer.Option(min=1, help="Processes that train and attack.")] = 1,
+    planned: Plan = False,
     as_json: Json = False,
 ) -> None:
     """Ensembler, Tables 1 to 3: defences under the paper's attack and an aligned one, pictured.
@@ -65,6 +69,10 @@ def reproduce_ensembler(
         given: dict[str, Any] = {name: tuple(v) for name, v in seeds.items() if v}
         place = SplitPlace(data=data_dir, checkpoints=CHECKPOINTS, device=device)
         plan = replace(plan, **given)
+        if planned:
+            shares, disk = costs_of(plan, data_dir, device)
+            show_told(list(map(vars, shares)), planned_text("ensembler", shares, disk), as_json)
+            return
         job = queue_split(plan, place, workers)
         outcome = carry_out(job, lambda report: run_split(plan, place, report, workers))
         if outcome is None:
@@ -80,6 +88,15 @@ def reproduce_ensembler(
             written = [write_both(drawn, folder / f"{plan.name}.png")] if drawn else []
         for path in written:
             say(f"Wrote {path}")
+
+
+def costs_of(plan: SplitPlan, data: Path, device: str) -> tuple[list[Share], int]:
+    """Seconds of an experiment, all its systems and attacks together, and bytes of disk."""
+    with one_thread():
+        found = told(plan, data, device, measuring=True)
+    what = f"train, and attack {found.attacks:,} times"
+    shares = [Share(part=plan.name, what=what, count=found.systems, seconds=found.seconds or 0.0)]
+    return shares, found.disk
 
 
 def report_text(outcome: Mapping[str, Any], number: int) -> str:

@@ -32,6 +32,7 @@ from semsim.jobs import folders as jobs
 from semsim.kept.whole import write_json
 from semsim.layer_graph import count_parameters
 from semsim.progress import Progress, Report, silent
+from semsim.reproduce.pbpfl_cost import NOT_COUNTED, costs_of, under
 from semsim.reproduce.pbpfl_leak import LeakPlan, leak_pieces, leak_text
 from semsim.reproduce.pbpfl_tables import (
     Cell,
@@ -40,6 +41,7 @@ from semsim.reproduce.pbpfl_tables import (
     squared_error_text,
     traffic_text,
 )
+from semsim.reproduce.plans import Plan, planned_text
 from semsim.terminal import Json, TerminalBar, show_told, told_errors
 
 CLIENTS = (1, 5, 10)
@@ -127,6 +129,7 @@ def reproduce_pbpfl(
         str, typer.Option(help="Retina images: table:path=train.csv,target=diagnosis,images=DIR.")
     ] = "",
     ldc: Annotated[str, typer.Option(help="Skin images in class folders: folder:root=DIR.")] = "",
+    plan: Plan = False,
     as_json: Json = False,
 ) -> None:
     """Train FedAvg and PBPFL side by side, count their costs, and attack what leaks."""
@@ -136,8 +139,17 @@ def reproduce_pbpfl(
         own = own_table_text(table, target) if table or target else ""
         chosen = with_own(PRESETS[preset], own, abd, ldc)
         folder = out.resolve() / preset
-        text = reproduced(chosen, folder, bar, workers)
-        rows = table_rows(chosen, folder) if as_json else []
+        if plan:
+            trained = {
+                "Table 2": regression(chosen, folder),
+                "Table 2, images": valued_images(chosen, folder),
+                "Table 4": classification(chosen, folder),
+            }
+            shares, disk = costs_of(trained, chosen.leak, leak_pieces(chosen.leak, folder), bar)
+            rows, text = list(map(vars, shares)), planned_text("pbpfl", shares, disk, NOT_COUNTED)
+        else:
+            text = reproduced(chosen, folder, bar, workers)
+            rows = table_rows(chosen, folder) if as_json else []
     show_told(rows, text, as_json)
 
 
@@ -274,7 +286,7 @@ def _one_round(chosen: Preset, scheme: str) -> FederatedSettings:
         lr=1e-4,
         keep=(),
     )
-    return _under(plain, scheme)
+    return under(plain, scheme)
 
 
 def carry_out_all(pieces: Sequence[Piece], workers: int = 1, report: Report = silent) -> None:
@@ -308,7 +320,7 @@ def _compare(
 ) -> None:
     del report  # these are many and short
     examples = load(data).data
-    runs = {name: train(_under(settings, name), examples) for name in schemes}
+    runs = {name: train(under(settings, name), examples) for name in schemes}
     cells = [asdict(_cell(name, run, runs["FedAvg-MSE"])) for name, run in runs.items()]
     write_json(path, {"cells": cells})
 
@@ -338,12 +350,6 @@ def _cell(scheme: str, run: FederatedRun, plain: FederatedRun) -> Cell:
         accuracy=last.accuracy,
         gap=largest_difference(run.model, plain.model) if scheme == "PBPFL" else None,
     )
-
-
-def _under(settings: FederatedSettings, scheme: str) -> FederatedSettings:
-    if scheme == "PBPFL":
-        return replace(settings, scheme="pbpfl")
-    return replace(settings, loss="cross-entropy" if scheme == "FedAvg-CE" else "mse")
 
 
 def _repeated(

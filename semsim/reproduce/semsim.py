@@ -18,7 +18,8 @@ from semsim.grid.machines import connect
 from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.leave_out import read_materials
 from semsim.registry import read_plugin
-from semsim.reproduce.semsim_cost import costs_of, plan_rows, plan_text, shares_text
+from semsim.reproduce.plans import Plan, planned_text
+from semsim.reproduce.semsim_cost import NOT_COUNTED, costs_of, plan_rows, plan_text
 from semsim.reproduce.semsim_results import results
 from semsim.reproduce.semsim_scales import Part, Scale, scale_of
 from semsim.reproduce.semsim_studies import LABELS, next_steps, write_studies
@@ -46,9 +47,7 @@ def reproduce_semsim(
             "for a dry run. Repeatable."
         ),
     ] = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Say what it takes on this machine; compute nothing.")
-    ] = False,
+    plan: Plan = False,
     workers: Annotated[int, typer.Option(help="Processes here; 0: one a core.")] = 0,
     scheduler: Annotated[str, typer.Option(help="Dask scheduler, as tcp://10.0.0.1:8786.")] = "",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
@@ -73,7 +72,8 @@ def reproduce_semsim(
         if plan:
             with TerminalBar("Measuring") as bar:
                 shares, disk = costs_of(asked, folder / "cost", bar)
-            show_told([*planned, *map(vars, shares)], shares_text(shares, disk), as_json)
+            said = planned_text("semsim", shares, disk, NOT_COUNTED)
+            show_told([*planned, *map(vars, shares)], said, as_json)
             return
         check_votes(given)
         sets = reconstructions(asked, data_dir, workers=workers, scheduler=scheduler, device=device)

@@ -1,7 +1,6 @@
 """What a reproduction of the SemSim paper is made of, and what it takes on this machine."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,23 +9,17 @@ import torch
 from semsim.campaign.plan import Plan, PlannedSet, make_plan
 from semsim.campaign.probe import Estimate, Load, cost_of, measure
 from semsim.progress import Progress, Report, silent
+from semsim.reproduce.plans import Share
 from semsim.reproduce.semsim_paper import VOTES_PER_IMAGE
 from semsim.reproduce.semsim_scales import Part, Scale
 from semsim.terminal import text_table
 from semsim.types import LabelledImages
 
-_DAY = 86_400.0
+NOT_COUNTED = (
+    "Measured on noise. Not in it: CAFE, metrics, and SemSim's own trainings, one a data set and "
+    "one a point of Figures 7 and 9."
+)
 _PROBED = 4  # batches of noise: what a step takes does not depend on what pictures show
-
-
-@dataclass(frozen=True, kw_only=True)
-class Share:
-    """Seconds of one core for `count` trainings or attacked images of one kind."""
-
-    part: str
-    what: str
-    count: int
-    seconds: float
 
 
 def plan_rows(scale: Scale) -> list[dict[str, Any]]:
@@ -123,34 +116,6 @@ def shares_of(part: Part, plan: Plan, estimate: Estimate) -> list[Share]:
             found.append(_share(part, f"train {network}", len(targets), seconds))
         found.append(_share(part, f"attack {network}", _images(sets), _attack(sets, estimate)))
     return found
-
-
-def shares_text(shares: Sequence[Share], disk: int) -> str:
-    """The shares, the longest first, and their sum in core-days and GPU-hours."""
-    total = sum(one.seconds for one in shares)
-    rows = [
-        [
-            *(one.part, one.what, f"{one.count:,}", f"{one.seconds / max(1, one.count):,.1f}"),
-            *(f"{one.seconds / _DAY:,.2f}", f"{one.seconds / max(total, 1e-9):.0%}"),
-        ]
-        for one in sorted(shares, key=lambda one: -one.seconds)
-    ]
-    head = ["row", "what", "how many", "seconds each", "core-days", "share"]
-    gpu = (
-        "GPU-hours are not told: the probe measures one core, and here is no GPU to measure."
-        if not torch.cuda.is_available()
-        else "GPU-hours are not told: the probe measures one core, though here is a GPU."
-    )
-    return "\n".join(
-        [
-            text_table(head, rows),
-            f"About {total / _DAY:,.1f} core-days, {disk / 1e9:.2f} GB of disk at most. Measured "
-            "with a few steps on noise, one thread each; divide by the number of workers.",
-            gpu,
-            "Not in it: CAFE, metrics, and SemSim's own trainings, one a data set and one a point "
-            "of Figures 7 and 9.",
-        ]
-    )
 
 
 def _share(part: Part, what: str, count: int, seconds: float) -> Share:

@@ -161,7 +161,7 @@ def _small(images: Path | None) -> Scale:
 
 
 def _smoke(images: Path | None) -> Scale:
-    """Targets that have hardly learned give their pictures away; noise and pruning keep some."""
+    """Targets that have hardly learned give their pictures away; noise keeps some."""
     campaign = Campaign(
         name="semsim-smoke",
         architectures=("cnn-small:width=4,activation=tanh", "cnn-small:width=6,activation=tanh"),
@@ -183,7 +183,12 @@ def _smoke(images: Path | None) -> Scale:
             PRESETS["small"], backbone="lenet", epochs=1, batch_size=8, triplets_per_original=2
         ),
         jury_epochs=2,
-        figures=(("margin", (0.5, 1.0)),),
+        figures=(
+            ("budget", ()),
+            ("backbone", ("lenet", "resnet18")),
+            ("loss", ()),
+            ("margin", (0.5, 1.0)),
+        ),
     )
 
 

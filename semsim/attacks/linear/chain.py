@@ -105,18 +105,22 @@ class Stage:
     def is_convolution(self) -> bool:
         return self.weight.dim() == 4
 
-    @cached_property
-    def hidden(self) -> int:
-        """n − rank U of a convolution: how many values of its input no equation decides."""
-        if not self.is_convolution:
-            return 0
-        layer = Convolution(
+    @property
+    def convolution(self) -> Convolution:
+        """What c(M) knows of a convolution."""
+        return Convolution(
             channels=len(self.weight),
             kernel=(self.weight.shape[2], self.weight.shape[3]),
             stride=self.stride,
             padding=self.padding,
         )
-        return math.prod(self.inputs) - rank_of(layer, self.inputs)
+
+    @cached_property
+    def hidden(self) -> int:
+        """n − rank U of a convolution: how many values of its input no equation decides."""
+        if not self.is_convolution:
+            return 0
+        return math.prod(self.inputs) - rank_of(self.convolution, self.inputs)
 
     def apply(self, x: Tensor) -> Tensor:
         """W x without bias and activation; (1, *inputs) to (1, *outputs)."""

@@ -1,13 +1,21 @@
 """The rank of U for one network's own weights and gradient, beside the closed form."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy
 from torch import Tensor
 
-from semsim.attacks.security.index import Convolution, LayerSecurity, SecurityIndex, Shape, rank_of
+from semsim.attacks.security.index import (
+    Convolution,
+    LayerSecurity,
+    SecurityIndex,
+    Shape,
+    rank_of,
+)
 from semsim.words import agreeing, counted
 
 _LARGEST = 6000  # rows of a dense matrix: 288 MB, and a minute of one core
@@ -31,12 +39,13 @@ class LeakedLayer:
 class CheckedLayer:
     """A layer with its closed form, and the rank that its U really has. why: of a difference.
 
-    rank: None where the layer is too large to compute it.
+    rank: None where the layer is too large to compute it. full_rank: see `has_full_rank`.
     """
 
     layer: LayerSecurity
     rank: int | None
     why: tuple[str, ...]
+    full_rank: bool | None = None
 
     @property
     def agrees(self) -> bool:
@@ -68,6 +77,24 @@ def equations_matrix(
     return scipy.sparse.csr_array((values, (rows, columns)), shape=shape)
 
 
+def has_full_rank(convolution: Convolution, inputs: Shape, outputs: Shape, weight: Tensor) -> bool:
+    """Whether rank W = n < m: the weight has more outputs, m, than inputs, n, and folds none.
+
+    Where it has, the paper defines the pull-back constraint on the layer behind (Appendix B).
+    inputs, outputs: (C, H, W). weight: (C_out, C_in / groups, h, w), best in float64. From the
+    eigenvalues of a dense n × n matrix.
+    """
+    shape = (math.prod(outputs), math.prod(inputs))
+    if shape[0] <= shape[1]:
+        return False
+    parts = [
+        (tap.rows, tap.columns, np.full(len(tap.rows), tap.weight))
+        for tap in _taps(convolution, inputs, weight, outputs[1:])
+    ]
+    rows, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return matrix_rank(scipy.sparse.csr_array((values, (rows, columns)), shape=shape)) == shape[1]
+
+
 def matrix_rank(matrix: "scipy.sparse.csr_array") -> int:
     """The rank of a sparse matrix, by the eigenvalues of its smaller Gram matrix.
 
@@ -97,19 +124,41 @@ def _entries(
     convolution: Convolution, inputs: Shape, leaked: LeakedLayer
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """(rows, columns, values) of W and of K, one group and one tap after the other."""
-    weight = leaked.weight.detach().double().cpu().numpy()
     slope = leaked.slope.detach().double().cpu().numpy()
-    outputs, depth, *_ = weight.shape
     positions = slope[0].size
-    slope = slope.reshape(outputs, positions)
+    slope = slope.reshape(len(slope), positions)
+    maps = tuple(leaked.slope.shape[1:])
+    for place, tap in enumerate(_taps(convolution, inputs, leaked.weight, maps)):
+        yield tap.rows, tap.columns, np.full(len(tap.rows), tap.weight)
+        own = slope[tap.channel, tap.rows - tap.channel * positions]
+        yield np.full(len(tap.rows), slope.size + place), tap.columns, own
+
+
+class _Tap(NamedTuple):
+    """One weight of a kernel, and where it is in W: rows, of outputs, and columns, of inputs."""
+
+    channel: int
+    weight: float
+    rows: np.ndarray
+    columns: np.ndarray
+
+
+def _taps(
+    convolution: Convolution, inputs: Shape, weight: Tensor, maps: Sequence[int]
+) -> Iterator[_Tap]:
+    """All weights, one group and one tap after the other. maps: height and width of an output."""
+    values = weight.detach().double().cpu().numpy()
+    outputs, depth, *_ = values.shape
     per_group = outputs // convolution.groups
     pixels = np.arange(np.prod(inputs[1:])).reshape(inputs[1:])
-    for place, (f, c, i, j) in enumerate(np.ndindex(weight.shape)):
-        on, under = _under_tap(convolution, pixels, (i, j), leaked.slope.shape[1:])
-        columns = under[on] + (f // per_group * depth + c) * pixels.size
-        at = np.flatnonzero(on)
-        yield f * positions + at, columns, np.full(len(at), weight[f, c, i, j])
-        yield np.full(len(at), outputs * positions + place), columns, slope[f, at]
+    for f, c, i, j in np.ndindex(values.shape):
+        on, under = _under_tap(convolution, pixels, (i, j), maps)
+        yield _Tap(
+            channel=f,
+            weight=float(values[f, c, i, j]),
+            rows=f * math.prod(maps) + np.flatnonzero(on),
+            columns=under[on] + (f // per_group * depth + c) * pixels.size,
+        )
 
 
 def _under_tap(
@@ -134,7 +183,10 @@ def _checked(layer: LayerSecurity, leaked: LeakedLayer) -> CheckedLayer:
         return CheckedLayer(layer=layer, rank=None, why=(large,))
     rank = matrix_rank(equations_matrix(layer.convolution, layer.inputs, leaked))
     why = () if rank == layer.rank else tuple(_reasons(layer, leaked, rank))
-    return CheckedLayer(layer=layer, rank=rank, why=why)
+    full = None
+    if layer.unknowns <= _LARGEST:
+        full = has_full_rank(layer.convolution, layer.inputs, layer.outputs, leaked.weight)
+    return CheckedLayer(layer=layer, rank=rank, why=why, full_rank=full)
 
 
 def _reasons(layer: LayerSecurity, leaked: LeakedLayer, rank: int) -> Iterator[str]:

@@ -111,6 +111,11 @@ class LayerSecurity:
         return self.unknowns - self.rank
 
     @property
+    def pulls_back(self) -> bool:
+        """Whether it puts out more values than it gets, which binds what the layer behind gets."""
+        return math.prod(self.outputs) > self.unknowns
+
+    @property
     def contribution(self) -> float:
         """Its term of Eq. 8, 0 or below."""
         return -self.weight * self.hidden if self.hidden else 0.0

@@ -111,10 +111,22 @@ def test_layers_and_changes_are_printed_as_json_too():
     layers = [row for row in rows if row["table"] == "layers"]
     assert sum(row["contribution"] for row in layers) == pytest.approx(-1995)
     assert [row["checked_rank"] for row in layers] == [row["rank"] for row in layers]
+    assert [row["full_rank"] for row in layers] == [row["pulls_back"] for row in layers]
     changes = [row["value"] for row in rows if row["table"] == "changes"]
     assert changes == sorted(changes)
     assert len(changes) > 3
     assert "the image cannot be solved for" in done.stderr
+
+
+def test_whether_a_weight_has_full_rank_is_said_where_it_is_checked():
+    def ends(*words):
+        lines = run("cnn3:1", *words).output.splitlines()
+        header, *layers = lines[2:5]
+        assert header.rstrip().split("  ")[-2:] == ["widens", "W has full rank"]
+        return [line.split()[-2:] for line in layers]
+
+    assert ends() == [["yes", "–"], ["no", "–"]]
+    assert ends("--verify") == [["yes", "yes"], ["no", "no"]]
 
 
 def test_a_class_of_a_file_is_audited_and_drawn(file, tmp_path):

@@ -46,6 +46,16 @@ def test_table_1_rounds_to_the_printed_numbers():
     assert "−2,266.5  −2,267" in text_1(table)
 
 
+def test_table_1_says_the_condition_for_the_pull_back_ours_and_the_paper_s():
+    table = table_1()
+    # 3×32×32 to 6×30×30, 6×15×15, 6×30×30 and 1×30×30: the second and the last narrow.
+    assert list(table["pull_back"]) == [True, False, True, False]
+    assert list(table["full_rank"]) == [True, False, True, False]
+    header, *lines = text_1(table).splitlines()
+    assert header.endswith("layer 1 widens  its W has full rank")
+    assert [line.split()[-2:] for line in lines] == [[word] * 2 for word in ("yes", "no") * 2]
+
+
 def test_printed_psnr_is_of_255_for_images_up_to_1():
     """Where four digits of the MSE are enough to tell."""
     for cells in TABLE_2.values():

@@ -9,39 +9,90 @@ import pytest
 import torch
 import typer
 from made_campaign import one_thread_cluster
+from PIL import Image
+from study_factory import START, answer_to, joined
 from typer.testing import CliRunner
 
 from annotation.cli.main import app as human
+from annotation.store import Store
+from annotation.store.studies import all_studies
+from annotation.study.exports import read_study
+from annotation.study.labelling import next_items, vote
+from semsim.campaign.probe import _attack_key as attack_key
+from semsim.campaign.probe import _epoch_key as epoch_key
+from semsim.campaign.probe import _write
 from semsim.cli.reproduce import app
 from semsim.errors import DataError, SettingsError
 from semsim.reproduce import semsim as command
-from semsim.reproduce.semsim_cost import Share, noise, plan_text, shares_text
+from semsim.reproduce.plans import Share, shares_text
+from semsim.reproduce.semsim_cost import noise, noise_plan, plan_text
 from semsim.reproduce.semsim_paper import DATA_SETS, METRICS
 from semsim.reproduce.semsim_scales import scale_of
 from semsim.reproduce.semsim_tables import cells, table_text
 
 
 @pytest.fixture(scope="module")
-def cluster():
-    with one_thread_cluster() as found, found.get_client() as client:
-        yield client
-
-
-@pytest.fixture
-def here(monkeypatch, cluster):
-    """Campaigns run in this process: nothing to start."""
+def made(tmp_path_factory):
+    """A folder with the sets and studies of the smoke scale, made in this process, and the run."""
 
     @contextmanager
     def connected(*asked, **wanted):
-        yield cluster
+        yield client
 
-    monkeypatch.setattr(command, "connect", connected)
+    with (
+        one_thread_cluster() as found,
+        found.get_client() as client,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(command, "connect", connected)
+        folder = tmp_path_factory.mktemp("semsim")
+        yield folder, typed(folder, "--json")
 
 
-def typed(folder: Path, *words: str):
+def typed(folder: Path, *words: str, preset: str = "smoke"):
     places = ["--data-dir", str(folder / "data"), "--out", str(folder / "out")]
     places += ["--checkpoints", str(folder / "checkpoints"), "--device", "cpu"]
-    return CliRunner().invoke(app, ["semsim", "--preset", "smoke", *places, *words])
+    return CliRunner().invoke(app, ["semsim", "--preset", preset, *places, *words])
+
+
+def asked_of_people(folder: Path, *words: object):
+    """A command of the human half, which must go well."""
+    done = CliRunner().invoke(
+        human, [*map(str, words), "--data-dir", str(folder / "data")], catch_exceptions=False
+    )
+    assert done.exit_code == 0, done.output
+    return done
+
+
+# The studies of the smoke scale, by the row of the paper's tables that each stands in for.
+ROWS = {
+    "CIFAR-100": "semsim-smoke-cifar-100",
+    "CelebA": "semsim-smoke-celeba",
+    "DLG": "semsim-smoke-dlg",
+    "CAFE": "semsim-smoke-cafe",
+}
+# Every figure of the paper that a reproduction draws; Figure 3 once for each metric.
+FIGURES = {
+    *("figure3-matrix", "figure3-psnr", "figure3-semsim"),
+    *("figure5", "figure6", "figure7A", "figure7B", "figure7C", "figure9"),
+}
+
+
+def check_figures(folder: Path, names: set[str], *, simulated: bool) -> None:
+    """Each is there as picture, drawing and table, none is empty, and all say whose votes."""
+    for name in names:
+        path = folder / name
+        assert Image.open(path.with_suffix(".png")).size[0] > 1000
+        frame = pd.read_csv(path.with_suffix(".csv"))
+        assert len(frame) > 0, name
+        # The text of a drawing is outlines, with the words themselves as a comment.
+        drawn = path.with_suffix(".svg").read_text(encoding="utf-8")
+        assert ("Simulated votes" in drawn) is simulated, name
+        assert "No agreement is defined" not in drawn, name
+    for name in names & {"figure7A", "figure7B", "figure7C", "figure9"}:
+        frame = pd.read_csv(folder / f"{name}.csv")
+        assert len(frame) >= 2
+        assert frame["SemSim |τ|"].notna().any(), name
 
 
 def test_the_papers_scale_is_its_plan():
@@ -119,47 +170,147 @@ def test_votes_that_cannot_be_are_refused_before_anything_is_computed(tmp_path):
         command.check_votes([str(tmp_path / "a.parquet")])
 
 
-def test_it_goes_from_the_plan_to_tables_and_figures(tmp_path, here):
-    first = typed(tmp_path, "--json")
+def test_it_ends_with_studies_for_people(made):
+    folder, first = made
     assert first.exit_code == 0, first.output
-    assert [row["row"] for row in json.loads(first.stdout)] == [
-        "CIFAR-100",
-        "CelebA",
-        "DLG",
-        "CAFE",
-    ]
-    folder = tmp_path / "out" / "smoke"
-    studies = sorted((folder / "studies").glob("*.yaml"))
-    assert [one.stem for one in studies] == [
-        *("semsim-smoke-cafe", "semsim-smoke-celeba"),
-        *("semsim-smoke-cifar-100", "semsim-smoke-dlg"),
-    ]
-    assert f"--file {studies[0]}" in first.output
-    for one in studies:  # the other half makes studies of them
-        asked = ["create", "--file", str(one), "--data-dir", str(tmp_path / "data")]
-        made = CliRunner().invoke(human, asked)
-        assert made.exit_code == 0, made.output
-    second = typed(tmp_path, "--votes", "simulated")
-    assert second.exit_code == 0, second.output
-    assert second.output.count("Simulated votes: these numbers say nothing about people.") == 2
-    table = pd.read_csv(folder / "tables.csv")
-    assert set(table["row"]) == {"CIFAR-100", "CelebA", "DLG", "CAFE"}
+    assert [row["row"] for row in json.loads(first.stdout)] == list(ROWS)
+    studies = folder / "out" / "smoke" / "studies"
+    assert {one.stem for one in studies.glob("*.yaml")} == set(ROWS.values())
+    for name in ROWS.values():
+        assert f"--file {studies / name}.yaml" in first.output
+        assert f"annotation export {name} --out" in first.output
+
+
+def test_simulated_votes_give_both_tables_marked_as_such(made):
+    """Programs that have hardly learned recognise nothing here, so no SemSim learns of them."""
+    folder, _ = made
+    done = typed(folder, "--votes", "simulated")
+    assert done.exit_code == 0, done.output
+    marked = "Simulated votes: these numbers say nothing about people."
+    assert done.output.count(marked) == 2  # Tables 1 and 2
+    for number in ("7A", "7B", "7C", "9"):
+        assert f"Figure {number}" in done.output
+    out = folder / "out" / "smoke"
+    table = pd.read_csv(out / "tables.csv")
+    assert set(table["row"]) == set(ROWS)
     assert table["simulated"].all()
     assert set(table["metric"]) == set(METRICS)
     assert (table.loc[table["metric"] == "PSNR", "models"] == 4).all()
-    drawn = {path.stem for path in (folder / "figures").glob("*.png")}
-    assert {"figure3-matrix", "figure3-psnr", "figure5"} <= drawn
-    for path in (folder / "figures").glob("*.svg"):
-        assert path.with_suffix(".csv").exists()
-    votes = pd.read_parquet(folder / "simulated" / "semsim-smoke-celeba.parquet")
+    check_figures(out / "figures", {"figure3-matrix", "figure3-psnr", "figure5"}, simulated=True)
+    votes = pd.read_parquet(out / "simulated" / "semsim-smoke-celeba.parquet")
     assert set(votes["answer"]) <= {"same", "different"}
     assert votes["simulated"].all()
     assert votes.groupby(["model", "image_id"])["annotator"].nunique().eq(5).all()
     # Tables by programs lie as those by people do, and are read in the same way.
-    written = folder / "simulated"
-    read = command.material_of([written / f"{one.stem}.parquet" for one in studies])
-    assert set(read.labels["study"]) == {one.stem for one in studies}
+    written = out / "simulated"
+    read = command.material_of([written / f"{name}.parquet" for name in ROWS.values()])
+    assert set(read.labels["study"]) == set(ROWS.values())
     assert len(read.votes) == 5 * len(read.labels)
+
+
+PEOPLE = ("Anna", "Ben", "Cleo", "Dana", "Emil")
+
+
+def recognised(row) -> bool:
+    """What people of the test make out: less and less of one target after the other."""
+    return row["place"] < (4, 3, 1, 0)[row["rank"]]
+
+
+def test_votes_of_people_come_back_as_both_tables(made):
+    """What the command says to type is typed; between, five people answer every question."""
+    folder, _ = made
+    out, given = folder / "out" / "smoke", []
+    for name in ROWS.values():
+        asked_of_people(folder, "create", "--file", out / "studies" / f"{name}.yaml")
+        with Store(f"sqlite:///{folder / 'data' / 'studies.db'}") as store:
+            (study,) = (one for one in store.read(all_studies) if one.name == name)
+            let_people_answer(store, folder / "data" / "images", study)
+        votes = out / "votes" / f"{name}.parquet"
+        asked_of_people(folder, "export", name, "--out", votes)
+        labels = votes.with_name(f"{name}-labels.parquet")
+        asked_of_people(folder, "labels", name, "--out", labels)
+        assert not pd.read_parquet(votes)["simulated"].any()
+        given += ["--votes", str(votes)]
+    done = typed(folder, *given)
+    assert done.exit_code == 0, done.output
+    assert "imulated" not in done.output
+    table = pd.read_csv(out / "tables.csv").set_index(["row", "metric"])
+    assert set(table.index.get_level_values(0)) == set(ROWS)
+    assert not table["simulated"].any()
+    # People rank four targets without a tie; a metric of pixels ranks them too.
+    for row in ROWS:
+        assert table.loc[(row, "PSNR"), "models"] == 4
+        assert 0 <= table.loc[(row, "PSNR"), "tau"] <= table.loc[(row, "PSNR"), "rho"] <= 1
+        assert table.loc[(row, "PSNR"), "paper_tau"] > 0
+    for row in ("CIFAR-100", "CelebA"):
+        assert table.loc[(row, "SemSim"), "models"] == 4
+    check_figures(out / "figures", FIGURES, simulated=False)
+
+
+def let_people_answer(store: Store, images: Path, study) -> None:
+    """Everybody answers all items by `recognised`, decoys as what they are."""
+    known = read_study(store, study.id, images).stimuli.set_index("item")
+    models, originals = sorted(known["model"].unique()), sorted(known["image_id"].unique())
+    known = known.assign(
+        rank=known["model"].map(models.index), place=known["image_id"].map(originals.index)
+    )
+    for person in joined(store, study, *PEOPLE):
+        while items := next_items(store, person, "tab", 100, START):
+            for item in items:
+                row = known.loc[item.item]
+                right = "same" if study.spec.task == "pair" else row["class_name"]
+                wrong = "different" if study.spec.task == "pair" else "none"
+                seen = row["kind"] == "reconstruction" and recognised(row)
+                said = answer_to(item.item, right if seen else wrong, rt_ms=1500.0)
+                vote(store, person, said, START)
+
+
+@pytest.mark.parametrize("preset", ["smoke", "small", "paper"])
+def test_a_plan_says_what_it_takes_and_where_that_goes(preset, tmp_path):
+    """One second an attacked image and an epoch over the data set, so that sums are known."""
+    folder = tmp_path / "out" / preset / "cost"
+    folder.mkdir(parents=True)
+    scale = scale_of(preset)
+    attacked = trained = 0.0
+    for part in scale.parts:
+        if part.vertical:
+            continue
+        plan = noise_plan(part)
+        for target in plan.targets:
+            seconds = 4 * part.campaign.train.batch_size / part.training
+            _write(
+                folder, epoch_key(target), {"seconds": seconds}
+            )  # of four batches, as the noise has
+            trained += part.campaign.train.epochs if part.table == 1 else 0
+        for planned in plan.sets:
+            _write(folder, attack_key(planned), {"seconds": 1.0})
+            attacked += len(planned.cells)
+    done = typed(tmp_path, "--plan", preset=preset)
+    assert done.exit_code == 0, done.output
+    total = attacked + trained
+    told = (
+        f"{total / 86_400:,.1f} core-days" if total >= 86_400 else f"{total / 3600:.1f} core-hours"
+    )
+    assert f"About {told}" in done.output
+    assert " GB of disk at most" in done.output
+    for part in scale.parts:
+        assert f"{part.table}: {part.row}" in done.output
+        assert part.vertical or f"attack {part.campaign.architectures[0].partition(':')[0]}" in (
+            done.output
+        )
+    listed = typed(tmp_path, "--plan", "--json", preset=preset)
+    rows = json.loads(listed.stdout)
+    seconds = sum(row["seconds"] for row in rows if "seconds" in row)
+    assert seconds == pytest.approx(total)
+    assert not (tmp_path / "data").exists()  # nothing was computed
+
+
+def test_a_plan_measures_what_nobody_has_measured(tmp_path):
+    done = typed(tmp_path, "--plan", "--json")
+    assert done.exit_code == 0, done.output
+    shares = [row for row in json.loads(done.stdout) if "seconds" in row]
+    assert {row["part"] for row in shares} == set(ROWS) - {"CAFE"}
+    assert all(row["seconds"] > 0 for row in shares)
 
 
 def test_a_command_without_its_folder_is_told(tmp_path):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pandas as pd
 from made_judged import judged_labels, judged_votes
+from PIL import Image
 
 from semsim.learning.ablations_run import Material, Workplace
 from semsim.reproduce.semsim_results import results
@@ -38,13 +39,25 @@ def test_a_semsim_that_never_saw_a_data_set_stands_beside_the_papers(tmp_path):
         assert 0 <= own["tau"] <= own["rho"] <= 1
     assert table.loc[("CIFAR-100", "SemSim"), "paper_tau"] == 0.7143
     assert table.loc[("DLG", "PSNR"), "why"] == "not run"
-    assert "Figure 9. Margin." in found.text
+    for title in ("7A. Label budget.", "7B. Network.", "7C. Loss.", "9. Margin."):
+        assert f"Figure {title}" in found.text
+    assert found.text.count("Simulated votes: this says nothing about people.") == 4
     figures = [row for row in found.rows if "figure" in row]
     assert [float(row["value"]) for row in figures if row["figure"] == "9"] == [0.5, 1.0]
     assert len(found.rows) - len(figures) == len(table)
     drawn = {path.stem for path in (tmp_path / "out" / "figures").glob("*.svg")}
     assert len(drawn) == found.n_figures
-    assert {"figure3-semsim", "figure5", "figure6", "figure9"} <= drawn
+    varied = {"figure7A", "figure7B", "figure7C", "figure9"}
+    assert {"figure3-matrix", "figure3-semsim", "figure5", "figure6"} | varied <= drawn
+    for name in drawn:  # each is there as drawing, picture and table, and says whose votes
+        path = tmp_path / "out" / "figures" / name
+        assert len(pd.read_csv(path.with_suffix(".csv"))) > 0
+        assert Image.open(path.with_suffix(".png")).size[0] > 1000
+        assert "Simulated votes" in path.with_suffix(".svg").read_text(encoding="utf-8")
+    for name in varied:
+        points = pd.read_csv(tmp_path / "out" / "figures" / f"{name}.csv")
+        assert len(points) >= 2
+        assert points["SemSim |τ|"].between(0, 1).all()
     points = pd.read_csv(tmp_path / "out" / "figures" / "figure9.csv")
     assert points["value"].astype(float).tolist() == [0.5, 1.0]
     assert points["SemSim |ρ|"].between(0, 1).all()

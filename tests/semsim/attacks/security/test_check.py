@@ -1,10 +1,18 @@
 """Numeric ranks: agreement, and words for what is not in general position."""
 
+import math
+
 import scipy.sparse
 import torch
 
-from semsim.attacks.security.check import LeakedLayer, checked_layers, matrix_rank, measured_index
-from semsim.attacks.security.index import FullyConnected, security_index, square
+from semsim.attacks.security.check import (
+    LeakedLayer,
+    checked_layers,
+    has_full_rank,
+    matrix_rank,
+    measured_index,
+)
+from semsim.attacks.security.index import FullyConnected, security_index, shapes_of, square
 
 LAYERS = (square(3, 4, 2), FullyConnected(outputs=3))
 SHAPE = (2, 11, 11)
@@ -80,3 +88,44 @@ def test_too_large_a_layer_is_told_and_keeps_its_closed_form():
     assert not found.agrees
     assert found.why[0].startswith("too large to check: 32,984 equations for 12,288 values")
     assert measured_index(index, [found]) == index
+
+
+def full_rank(layer, inputs, weight):
+    _, outputs, _ = shapes_of((layer, FullyConnected(outputs=2)), inputs)
+    matrix = torch.stack(
+        [
+            torch.nn.functional.conv2d(unit[None], weight, stride=layer.stride).flatten()
+            for unit in torch.eye(math.prod(inputs), dtype=torch.float64).view(-1, *inputs)
+        ],
+        1,
+    )
+    found = has_full_rank(layer, inputs, outputs, weight)
+    # The paper's words, by the singular values of the whole matrix: rank W = n < m.
+    m, n = matrix.shape
+    assert found == (int(torch.linalg.matrix_rank(matrix)) == n < m)
+    return found
+
+
+def drawn(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+
+
+def test_a_weight_has_full_rank_where_it_has_more_rows_than_columns_and_folds_nothing():
+    inputs = (2, 9, 9)
+    assert full_rank(square(3, 5, 1), inputs, drawn(5, 2, 3, 3))
+    assert not full_rank(square(3, 5, 3), inputs, drawn(5, 2, 3, 3))  # fewer rows
+    blind = drawn(5, 2, 3, 3)
+    blind[:, 1] = 0
+    assert not full_rank(square(3, 5, 1), inputs, blind)  # more rows, and a channel unseen
+
+
+def test_a_stride_may_leave_a_border_unseen_so_that_a_wide_layer_has_no_full_rank():
+    """Ours and the paper's condition part: more outputs than inputs, and a last row unseen."""
+    layer = square(3, 20, 2)
+    (found,) = checked_layers(
+        security_index((layer, FullyConnected(outputs=3)), (2, 10, 10)),
+        [LeakedLayer(weight=drawn(20, 2, 3, 3), slope=drawn(20, 4, 4))],
+    )
+    assert found.layer.pulls_back
+    assert found.full_rank is False
+    assert not full_rank(layer, (2, 10, 10), drawn(20, 2, 3, 3))

@@ -1,0 +1,62 @@
+"""What a reproduction takes on this machine, where that goes, and what was not run of its paper."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import torch
+import typer
+
+from semsim.reproduce.not_run import not_run_text
+from semsim.terminal import text_table
+
+Plan = Annotated[
+    bool, typer.Option("--plan", help="Say what it takes on this machine; compute nothing.")
+]
+_HOUR, _DAY = 3_600.0, 86_400.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """Seconds of one core for `count` trainings, attacks or attacked images of one kind."""
+
+    part: str
+    what: str
+    count: int
+    seconds: float
+
+
+def shares_text(shares: Sequence[Share], disk: int, *notes: str) -> str:
+    """The shares, the longest first, and their sum in core-days, or core-hours below one, and disk.
+
+    notes: sentences on what is not among them.
+    """
+    total = sum(one.seconds for one in shares)
+    unit, name = (_DAY, "core-days") if total >= _DAY else (_HOUR, "core-hours")
+    rows = [
+        [
+            *(one.part, one.what, f"{one.count:,}", f"{one.seconds / max(1, one.count):,.1f}"),
+            *(f"{one.seconds / unit:,.2f}", f"{one.seconds / max(total, 1e-9):.0%}"),
+        ]
+        for one in sorted(shares, key=lambda one: -one.seconds)
+    ]
+    head = ["row", "what", "how many", "seconds each", name, "share"]
+    gpu = (
+        "GPU-hours are not told: the probe measures one core, and here is no GPU to measure."
+        if not torch.cuda.is_available()
+        else "GPU-hours are not told: the probe measures one core, though here is a GPU."
+    )
+    return "\n".join(
+        [
+            text_table(head, rows),
+            f"About {total / unit:,.1f} {name}, {disk / 1e9:.2f} GB of disk at most. Measured with "
+            "a few steps, one thread each; divide by the number of workers.",
+            gpu,
+            *notes,
+        ]
+    )
+
+
+def planned_text(name: str, shares: Sequence[Share], disk: int, *notes: str) -> str:
+    """`shares_text` of the reproduction called `name`, and what of its paper was not run here."""
+    return f"{shares_text(shares, disk, *notes)}\n\n{not_run_text(name)}"
