@@ -61,7 +61,8 @@ def attack(
     mean, std: one value a channel, by which images are normalised for the model; left out, it
     normalises itself. seed: of the defence and the attack's start. device: "auto", "cpu", "cuda".
     Returns a `semsim.types.Reconstruction`: `image` (C, H, W) in [0, 1] on the CPU, and the
-    attack's own distance beside that of a grey image. Raises `DataError` for another image or
+    attack's own distance beside that of a grey image; which paper an attack is from, its class in
+    `semsim.attacks` says. Raises `DataError` for another image or
     label, `SettingsError` and `UnknownNameError` for an attack or defence that there is not,
     `AttackFailedError` where the attack diverged.
 
