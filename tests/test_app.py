@@ -48,4 +48,5 @@ def test_a_database_that_does_not_answer_is_named(tmp_path):
     assert code == 2
     assert said.startswith("SemSim Studio: starting")
     assert "cannot be used" in said
+    assert "A password is taken from PGPASSWORD" in said
     assert "Traceback" not in said
