@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from annotation.cli.commands import told_stop
-from annotation.cli.console import ServerParser, check_port, failed, pictures, told_errors
+from annotation.cli.console import ServerParser, check_port, failed, pictures, say, told_errors
 from semsim import __version__
 from semsim.device import few_heaps
 from semsim.errors import MissingExtraError
@@ -81,7 +81,7 @@ def serve(options: Namespace) -> None:
     with told_errors():
         logs.begin(options)
     check_port(options.host, options.port)
-    print("SemSim Studio: starting; to put the pages together takes seconds.", flush=True)
+    say("SemSim Studio: starting; this takes some seconds.", quiet=options.quiet)
     os.environ[root_path.ROOT_PATH] = options.root_path
     from annotation.store import Store, backup
     from annotation.study.builtin import DemoInTheMaking

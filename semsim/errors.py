@@ -36,7 +36,7 @@ class StopRequestedError(SemsimError):
     """Somebody asked a running job to stop."""
 
 
-class MissingExtraError(WeightsError, ImportError):
+class MissingExtraError(WeightsError, ModuleNotFoundError):
     """A part of the product whose libraries are not installed."""
 
     def __init__(self, part: str, extra: str) -> None:

@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 from studio import ROOT, START_SECONDS, begin
@@ -25,6 +27,20 @@ def test_a_taken_port_is_said_to_be_so_before_anything_is_made(tmp_path):
     assert not (tmp_path / "data").exists()
 
 
+def test_talk_of_the_start_is_no_result_and_can_be_silenced(tmp_path):
+    address = "postgresql+psycopg://nobody@127.0.0.1:1/none"
+    asked = [sys.executable, "app.py", "--port", "1", "--data-dir", tmp_path, "--database", address]
+    kept = ["--log-file", tmp_path / "kept.log"]
+    plain, quiet = (
+        subprocess.run([*asked, *more], cwd=ROOT, capture_output=True, text=True, check=False)
+        for more in (kept, [*kept, "-q"])
+    )
+    assert plain.stdout == quiet.stdout == ""
+    first, error = plain.stderr.splitlines()
+    assert first.startswith("SemSim Studio: starting")
+    assert quiet.stderr == f"{error}\n"
+
+
 def test_a_database_that_does_not_answer_is_named(tmp_path):
     address = "postgresql+psycopg://nobody@127.0.0.1:1/none"
     options = ["--port", "1", "--data-dir", str(tmp_path), "--database", address]
@@ -32,4 +48,5 @@ def test_a_database_that_does_not_answer_is_named(tmp_path):
     assert code == 2
     assert said.startswith("SemSim Studio: starting")
     assert "cannot be used" in said
+    assert "A password is taken from PGPASSWORD" in said
     assert "Traceback" not in said

@@ -92,6 +92,23 @@ def test_the_studio_knows_every_option_that_is_given_there():
         assert [one for one in options if f"{one} " not in known] == [], command
 
 
+def test_a_database_that_still_sets_itself_up_is_not_taken_for_well():
+    """Its image answers on the socket meanwhile, and by TCP only when it stays."""
+    check = shlex.split(COMPOSED["services"]["database"]["healthcheck"]["test"])
+    assert check[:3] == ["pg_isready", "-h", "127.0.0.1"]
+    needed = COMPOSED["services"]["studio"]["depends_on"]["database"]["condition"]
+    assert needed == "service_healthy"
+
+
+def test_the_workflow_does_what_every_machine_does():
+    path = ROOT / ".github/workflows/ci.yml"
+    (job,) = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values()
+    *_, trusted, last = [step.get("run", "") for step in job["steps"]]
+    assert "safe.directory" in trusted  # tests ask git, which reads no other user's folder
+    assert last == ".ci/run"
+    assert os.access(ROOT / last, os.X_OK)
+
+
 def test_a_password_is_no_part_of_a_command():
     """Nor of an address, in which some letters would have another meaning."""
     studio, database = COMPOSED["services"]["studio"], COMPOSED["services"]["database"]

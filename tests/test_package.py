@@ -292,6 +292,36 @@ def test_the_core_has_no_studio_and_says_how_to_get_it(core, tmp_path):
     assert 'pip install "semsim-studio[studio]"' in told
 
 
+LACKING = {
+    "annotation studies": "studio",
+    "semsim reproduce semsim": "attacks",
+    "semsim learn run --labels nowhere.parquet --name x": "attacks",
+    "semsim import auto made --name x --yes": "attacks",
+    "semsim split run --dataset digits": "attacks",
+    "semsim report nowhere.parquet": "attacks",
+    "semsim campaign run --name x --dataset digits": "grid",
+    "semsim federated compare --out x.parquet": "attacks",
+}
+
+
+@pytest.mark.parametrize("words", LACKING)
+def test_a_command_without_its_libraries_names_the_extra_and_begins_nothing(
+    core, two_folders, words
+):
+    (two_folders / "reconstructions").rename(two_folders / "net")
+    made = two_folders / "made"
+    made.mkdir()
+    for name in ("originals", "net"):
+        (two_folders / name).rename(made / name)
+    around = {"cwd": two_folders, "env": alone(two_folders / "home")}
+    told = run([core / "python", "-m", *words.split()], code=2, **around)
+    last = told.splitlines()[-1]
+    assert last.startswith("Error: ")
+    assert f'pip install "semsim-studio[{LACKING[words]}]"' in last
+    assert "Traceback" not in told
+    assert not list((two_folders / "home").rglob("runs"))
+
+
 IMPORTED = """
 import importlib, json, sys
 from semsim.errors import MissingExtraError

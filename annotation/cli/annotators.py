@@ -16,6 +16,7 @@ from annotation.domain import Annotator
 from annotation.study import participants as people
 from annotation.texts import counted
 from annotation.votes.exclusion import Effect
+from annotation.web.root_path import rooted
 
 
 class _ListsByDefault(TyperGroup):
@@ -99,7 +100,7 @@ def link(
     """Make somebody a new personal link, who has lost theirs; send it to nobody else."""
     with opened(database, data_dir) as store:
         secret = people.new_link(store, find_study(store, name).id, person, datetime.now(UTC))
-        typer.echo(f"/me/{secret}")
+        typer.echo(rooted(f"/me/{secret}"))
 
 
 @app.command()

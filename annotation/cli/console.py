@@ -87,9 +87,12 @@ def told_errors() -> Iterator[None]:
         raise failed(error) from error
 
 
-def say(text: str) -> None:
-    """Tell people something that is no result: on standard error, and not with -q."""
-    if log.isEnabledFor(logging.WARNING):
+def say(text: str, *, quiet: bool = False) -> None:
+    """Tell people something that is no result: on standard error, and not with -q.
+
+    quiet: that -q was given where the log, which goes to a file too, does not know it.
+    """
+    if not quiet and log.isEnabledFor(logging.WARNING):
         typer.echo(text, err=True)
 
 

@@ -56,4 +56,4 @@ COMMANDS = {
 }
 
 ABOUT = "The human study: create studies, follow them, take the votes out."
-app = command_line(annotation.__version__, ABOUT, COMMANDS)
+app = command_line(annotation.__version__, ABOUT, COMMANDS, extra="studio")

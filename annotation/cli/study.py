@@ -30,6 +30,7 @@ from annotation.study import simulate as simulation
 from annotation.study.create import examine, keep_study
 from annotation.study.study_file import StudyFile, paths_of, read_text, texts_listed
 from annotation.texts import counted
+from annotation.web.root_path import rooted
 
 Out = Annotated[
     Path,
@@ -49,7 +50,7 @@ def studies(data_dir: DataDir = DATA, database: Database = None, as_json: Json =
             "status": one.status,
             "simulated": one.spec.simulated,
             "items": one.n_items,
-            "link": f"/join/{one.token}",
+            "link": rooted(f"/join/{one.token}"),
         }
         for one in found
     ]
@@ -139,7 +140,7 @@ def create(
     with opened(database, data_dir, make=True) as store:
         made = keep_study(store, found, pictures(images, data_dir, write=True))
     facts = {"id": made.id, "items": made.n_items, "decoys": made.n_decoys}
-    facts |= {"failed": made.n_failed, "link": f"/join/{made.token}"}
+    facts |= {"failed": made.n_failed, "link": rooted(f"/join/{made.token}")}
     told = (
         f"{made.id}  {counted(made.n_items, 'item')} ({counted(made.n_decoys, 'decoy')}), "
         f"{counted(made.n_failed, 'failed attack')} left out, link {facts['link']}"

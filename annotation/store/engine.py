@@ -62,9 +62,10 @@ def open_engine(url: str) -> Engine:
 
 def unusable(engine: Engine, error: DBAPIError) -> StoreError:
     """What to raise where a database does not let itself be opened."""
+    asked = "" if engine.dialect.name == "sqlite" else " A password is taken from PGPASSWORD."
     return StoreError(
         f"The database {engine.url} cannot be used: {error.orig}. "
-        "Check the address, the rights and that the server runs."
+        f"Check the address, the rights and that the server runs.{asked}"
     )
 
 

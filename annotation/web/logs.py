@@ -23,7 +23,9 @@ NAMED = ("studio", "static", "api")
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let a command be told how much it says, and where."""
     parser.add_argument("-v", "--verbose", action="count", default=0, help="say more; -vv most")
-    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="say nothing but errors, and where it is"
+    )
     parser.add_argument("--log-file", type=Path, metavar="FILE", help="keep a log in this file too")
     parser.add_argument(
         "--access-log", action="store_true", help="a line for each request, without names or links"

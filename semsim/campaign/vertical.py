@@ -26,6 +26,7 @@ from semsim.defences import DEFENCES
 from semsim.defences.base import Defence
 from semsim.defences.strategies import read_strategy, strategy_label
 from semsim.errors import AttackFailedError, SettingsError
+from semsim.kept.extras import arrow
 from semsim.kept.names import checked_name
 from semsim.kept.versions import software_versions
 from semsim.progress import Report, silent
@@ -75,6 +76,7 @@ def attack_vertical(run: VerticalRun, data: Path, report: Report = silent) -> Pa
     plugin = read_vertical(run.attack)
     split = read_plugin(DATASETS, run.dataset)
     checked_name(run.name, "a campaign")
+    arrow()  # a set is written at the end
     asked = Campaign(name=run.name, images=run.images)
     test = build(DATASETS, split.name, split.settings)("test")
     images, model = choose_images(test, asked), _network(run, split, test, report)

@@ -32,15 +32,15 @@ class Late(NamedTuple):
 
 
 def command_line(
-    version: str, about: str, commands: Mapping[str, Late], script: str = ""
+    version: str, about: str, commands: Mapping[str, Late], extra: str, script: str = ""
 ) -> typer.Typer:
     """The application that has `commands`, each imported when it is asked for.
 
-    Together they take seconds to import. script: the name under which it is installed, by which
-    a shell completes it.
+    Together they take seconds to import. extra: of the package, which brings all that they import.
+    script: the name under which it is installed, by which a shell completes it.
     """
     app = typer.Typer(
-        cls=type("Listed", (Commands,), {"late": commands, "script": script}),
+        cls=type("Listed", (Commands,), {"late": commands, "extra": extra, "script": script}),
         help=about,
         no_args_is_help=True,
         add_completion=bool(script),
@@ -72,6 +72,7 @@ class Commands(TyperGroup):
     """
 
     late: Mapping[str, Late] = {}
+    extra = ""
     script = ""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -98,7 +99,7 @@ class Commands(TyperGroup):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        with told_stop():
+        with told_stop(), _told_absence(self.extra):
             return super().invoke(ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -192,6 +193,20 @@ def _told_log() -> Iterator[None]:
     finally:
         log.removeHandler(shown)
         log.setLevel(before)
+
+
+@contextmanager
+def _told_absence(extra: str) -> Iterator[None]:
+    """A library that is not installed is an error that names the extra which brings it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in ("annotation", "semsim"):
+            raise  # no library: a mistake of ours
+        how = f'{error.name} is not installed: pip install "semsim-studio[{extra}]".'
+        log.info("Where the error below comes from", exc_info=error)
+        typer.echo(f"Error: {how if error.name else error}", err=True)
+        raise SystemExit(2) from error
 
 
 @contextmanager

@@ -24,7 +24,8 @@ def demo() -> None:
 @app.command("jury")
 def demo_jury(
     sets: Annotated[
-        list[Path] | None, typer.Argument(help="Sets of symbols; those of the demo without any.")
+        list[Path] | None,
+        typer.Option("--set", help="A set of symbols; those of the demo without any. Repeatable."),
     ] = None,
     work: Annotated[Path, typer.Option(help="Keeps the trained jury.")] = DATA / "demo-build",
     workers: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,

@@ -66,7 +66,9 @@ def list_command(checkpoints: _Checkpoints = CHECKPOINTS, as_json: Json = False)
 @app.command("apply")
 def apply_command(
     judge: Annotated[str, typer.Option(help="Name of the judge.")],
-    sets: Annotated[list[Path], typer.Argument(help="Reconstruction sets.")],
+    sets: Annotated[
+        list[Path], typer.Option("--set", help="A reconstruction set to read. Repeatable.")
+    ],
     checkpoints: _Checkpoints = CHECKPOINTS,
     device: _Device = "auto",
 ) -> None:

@@ -59,4 +59,4 @@ COMMANDS = {
 }
 
 ABOUT = "What the pages do, from a terminal."
-app = command_line(semsim.__version__, ABOUT, COMMANDS, script="semsim")
+app = command_line(semsim.__version__, ABOUT, COMMANDS, extra="all", script="semsim")

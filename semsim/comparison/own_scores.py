@@ -18,6 +18,7 @@ from semsim.comparison.study_tables import StudyTables
 from semsim.errors import DataError, SettingsError
 from semsim.importers.table import score_columns
 from semsim.importers.text_table import TextTable, read_text_table
+from semsim.kept.extras import arrow
 from semsim.kept.keys import key_of
 from semsim.kept.whole import whole_file
 from semsim.metrics import is_known
@@ -243,6 +244,7 @@ def _write(data: Path, names: list[str], table: pd.DataFrame) -> None:
     """One table for a study, which takes the place of those under some of its names."""
     if not names:
         raise SettingsError("Scores are kept for a study; name one.")
+    arrow()
     for path in _folder(data).glob("*.parquet"):
         if set(pd.read_parquet(path).attrs.get(_STUDY, ())) & set(names):
             path.unlink()

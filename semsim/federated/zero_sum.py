@@ -24,7 +24,7 @@ try:
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 except ModuleNotFoundError as error:
-    raise MissingExtraError("Keys of federated clients", "attacks") from error
+    raise MissingExtraError("A key of federated clients", "attacks") from error
 
 _KEY = 32  # bytes
 _NONCE = bytes(16)  # of ChaCha20; no key is used twice

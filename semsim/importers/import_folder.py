@@ -53,6 +53,7 @@ def carry_out(plan: ImportPlan, places: Places, report: Report = silent) -> tupl
     Raises `SettingsError` where a folder is there already, `DataError` where one cannot be
     written or an image has gone since it was looked at.
     """
+    arrow()  # before anything is copied
     finals = _folders(plan, places)
     taken = [folder for folder in finals if folder.exists()]
     if taken:

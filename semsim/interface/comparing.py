@@ -46,6 +46,8 @@ def compare(
         seed. unseen_by: name of a SemSim; only originals that it has not learned from count.
     checkpoints: folder of weights, where SemSims say what they learned from. data: folder of the
         studio, where scores of one's own are kept for a study.
+    How it is judged: rank correlation of what people and what a metric say of models, as Sun et al.
+    2023; every other number is on the page "How a number is made".
     Returns the analysis: as text what the command prints, `agreement` one row a metric,
     `figures()`, `report(path)`, `write(folder)`, and every table in `analysis`. Raises `DataError`
     for absent columns and tables that do not fit, `SettingsError` for metrics of unknown

@@ -40,6 +40,14 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
     channel. name: what tables call it, as `semsim:<name>`. origin: where it comes from, the fields
     of `semsim.metrics.provenance.Training`.
     It is frozen and stays in eval mode; gradients reach the images.
+
+    >>> import torch, semsim
+    >>> metric = semsim.SemSim.from_pretrained("checkpoints/demo")
+    >>> originals = torch.rand(2, 3, 32, 32)
+    >>> noisy = (originals + 0.3 * torch.rand(2, 3, 32, 32)).clamp(0, 1).requires_grad_()
+    >>> metric(originals, noisy).sum().backward()
+    >>> noisy.grad.shape
+    torch.Size([2, 3, 32, 32])
     """
 
     def __init__(

@@ -13,6 +13,7 @@ from semsim.errors import DataError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
 from semsim.jobs.orders import to_record
+from semsim.kept.extras import arrow
 from semsim.kept.whole import write_json
 from semsim.learning import orders
 from semsim.learning.ablations import (
@@ -310,6 +311,7 @@ def do_study(order: StudyJob, folder: Path, report: Report) -> dict[str, Any]:
 
 def read_material(labels: Path, votes: Path | None) -> Material:
     """Tables from Parquet files; without the file of votes there are none."""
+    arrow()
     try:
         found = pd.read_parquet(votes) if votes is not None and votes.exists() else None
         return Material(labels=typed(pd.read_parquet(labels)), votes=found)

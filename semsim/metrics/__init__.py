@@ -93,6 +93,9 @@ def find_metric(name: str) -> Metric:
 
     `<name>@attacked` is the same metric with the attacked image as reference. Raises
     `UnknownNameError` that names the alternatives.
+
+    >>> find_metric("psnr@attacked").spec.reference
+    'attacked'
     """
     plain = name.removesuffix(SUFFIX)
     family, _, checkpoint = plain.partition(":")
@@ -109,7 +112,11 @@ def find_metric(name: str) -> Metric:
 
 
 def is_known(name: str) -> bool:
-    """Whether `find_metric` knows `name`; its weights may be missing for all that."""
+    """Whether `find_metric` knows `name`; its weights may be missing for all that.
+
+    >>> is_known("semsim:mine"), is_known("mine")
+    (True, False)
+    """
     try:
         find_metric(name)
     except UnknownNameError:
@@ -121,6 +128,9 @@ def all_metrics(resources: Resources) -> dict[str, Metric]:
     """Every metric of the registry and of the checkpoints at hand, by name.
 
     Whether its weights are there is for `Metric.files` to say.
+
+    >>> "semsim:demo" in all_metrics(Resources(checkpoints=Path("checkpoints")))
+    True
     """
     found = [
         FAMILIES[family](path.stem)

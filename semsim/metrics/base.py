@@ -247,6 +247,9 @@ def summarise(values: np.ndarray) -> Summary:
     """Mean and spread of the finite `values`, (N,) float64, and how many are infinite.
 
     Raises `DataError` where one is NaN: no metric answers that.
+
+    >>> summarise(np.array([20.0, 30.0, np.inf])).mean
+    25.0
     """
     if np.isnan(values).any():
         raise DataError(f"{int(np.isnan(values).sum())} of {len(values)} scores are NaN.")

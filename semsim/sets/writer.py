@@ -11,6 +11,7 @@ import pandas as pd
 from PIL import Image
 
 from semsim.images import open_picture, read_image, write_png
+from semsim.kept.extras import arrow
 from semsim.kept.whole import whole_folder, write_json
 from semsim.sets.format import ATTACKED, COLUMNS, FORMAT, MANIFEST, PREDICTIONS, RUN
 from semsim.sets.image import Picture, SetImage
@@ -27,6 +28,7 @@ def write_set(
     run: what decided the set; format and counts are added. predictions: see `semsim.sets.format`.
     Raises `DataError` where the file of a picture cannot be read; then nothing has changed.
     """
+    arrow()  # before any picture is written
     with whole_folder(folder) as part:
         rows = [_row(part, image) for image in images]
         write_rows(pd.DataFrame(rows, columns=list(COLUMNS)), part / MANIFEST)

@@ -17,6 +17,7 @@ import torch
 from semsim.defences.none import NoDefence
 from semsim.device import pick_device
 from semsim.grid.engine import Piece, Standing, compute
+from semsim.kept.extras import arrow
 from semsim.metrics import Pairs, Resources, find_metric
 from semsim.metrics.classifier import Classifier, load_classifier, recognised
 from semsim.progress import Progress, Report, silent
@@ -90,6 +91,7 @@ def run_split(
     Raises `SettingsError` for a plan that cannot be, `StopRequestedError` where `report` does.
     """
     check(plan)
+    arrow()  # sets are written at the end of hours
     if workers > 1:
         _spread(plan, place, workers, report)
     run = Run(plan, place)

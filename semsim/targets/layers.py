@@ -1,7 +1,11 @@
 """Pieces that several architectures share."""
 
+from contextlib import AbstractContextManager
+
 import torch
+import torch.nn.functional as F
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from semsim.registry import Registry
 
@@ -32,12 +36,39 @@ def feature_count(body: nn.Module, channels: int, size: tuple[int, int]) -> int:
     return int(count)
 
 
-def not_in_place(network: nn.Module) -> nn.Module:
-    """`network` itself, with no layer that overwrites what it is given.
+class HardSigmoid(nn.Module):
+    """`nn.Hardsigmoid`, of which torch knows no second derivative, made of what has one."""
 
-    An attack differentiates through the gradient, for which the values before are needed.
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        """relu6(x + 3) / 6 of values of any shape."""
+        return F.relu6(values + 3) / 6
+
+
+def twice_differentiable(network: nn.Module) -> nn.Module:
+    """`network` itself, changed so that its gradient has a gradient, which attacks follow.
+
+    No layer overwrites what it is given, for the values before are needed, and none is left whose
+    second derivative torch lacks; attention is seen to by `plain_attention`.
     """
-    for module in network.modules():
+    for module in list(network.modules()):
         if hasattr(module, "inplace"):
             setattr(module, "inplace", False)  # noqa: B010  no module is typed to have it
+        for name, inner in module.named_children():
+            if type(inner) is nn.Hardsigmoid:
+                setattr(module, name, HardSigmoid())
     return network
+
+
+def plain_attention() -> AbstractContextManager[None]:
+    """While it lasts, attention is computed in the way that can be differentiated twice."""
+    return sdpa_kernel(SDPBackend.MATH)
+
+
+def idle_parameters(network: nn.Module, logits: torch.Tensor) -> list[str]:
+    """Parameters that `logits`, (N, classes), do not depend on or that are frozen, by name."""
+    named = list(network.named_parameters())
+    frozen = [name for name, one in named if not one.requires_grad]
+    if frozen or not logits.requires_grad:
+        return frozen or [name for name, _ in named]
+    found = torch.autograd.grad(logits.sum(), [one for _, one in named], allow_unused=True)
+    return [name for (name, _), gradient in zip(named, found, strict=True) if gradient is None]

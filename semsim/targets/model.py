@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from semsim.errors import WeightsError
 from semsim.registry import build
+from semsim.targets.layers import plain_attention
 from semsim.weights import tensor_facts, write_tensors
 
 
@@ -68,7 +69,8 @@ class TargetModel(nn.Module):
 
     def features(self, images: Tensor) -> Tensor:
         """What the last layer sees: (N, C, H, W) in [0, 1] to (N, d); of a whole one its logits."""
-        return self.body((images - self.mean) / self.std)
+        with plain_attention():
+            return self.body((images - self.mean) / self.std)
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits, (N, classes), of images, (N, C, H, W) in [0, 1]."""

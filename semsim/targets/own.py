@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from semsim.errors import JobError, SettingsError
-from semsim.targets.layers import not_in_place
+from semsim.targets.layers import idle_parameters, twice_differentiable
 
 _INSTALLED = tuple({Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")})
 
@@ -56,7 +56,7 @@ class OwnNetwork:
             )
         made = _made(make, self.network, size, classes)
         _check(made, self.network, (channels, *size), classes)
-        return not_in_place(made)
+        return twice_differentiable(made)
 
 
 def own_network(network: str) -> str:
@@ -126,26 +126,14 @@ def _check(made: nn.Module, network: str, shape: tuple[int, ...], classes: int) 
             f"{network} should give logits (N, num_classes); of 2 images and {classes} classes "
             f"that is (2, {classes}), it gave {found}."
         )
-    idle = _idle(made, logits)
-    if idle:
+    if not any(True for _ in made.parameters()):
+        raise SettingsError(f"{network} has no parameter, so there is no gradient to attack.")
+    if idle := idle_parameters(made, logits):
         raise SettingsError(
-            f"{network}: the parameter {idle} has no gradient. An attack is given the gradient of "
-            "every parameter; make it a buffer, or leave it out."
+            f"{network}: the parameter {idle[0]} has no gradient. An attack is given the gradient "
+            "of every parameter; make it a buffer, or leave it out."
         )
     made.train(training)
-
-
-def _idle(made: nn.Module, logits: torch.Tensor) -> str:
-    """The first parameter that the logits do not depend on or that is frozen; "" for none."""
-    named = list(made.named_parameters())
-    if not named:
-        return "of which there is none"
-    frozen = [name for name, one in named if not one.requires_grad]
-    if frozen or not logits.requires_grad:
-        return (frozen or [named[0][0]])[0]
-    found = torch.autograd.grad(logits.sum(), [one for _, one in named], allow_unused=True)
-    unused = (name for (name, _), one in zip(named, found, strict=True) if one is None)
-    return next(unused, "")
 
 
 def _told(error: Exception) -> str:

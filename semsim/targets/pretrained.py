@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from semsim.errors import SettingsError, UnknownNameError, WeightsError
-from semsim.targets.layers import feature_count, not_in_place
+from semsim.targets.layers import feature_count, twice_differentiable
 from semsim.weights import CHECKPOINTS
 
 _AUXILIARY: Mapping[str, Mapping[str, Any]] = MappingProxyType(
@@ -82,7 +82,7 @@ def _headless(name: str, size: tuple[int, int]) -> nn.Module:
     except (ValueError, RuntimeError, AssertionError) as error:
         raise SettingsError(f"torchvision's {name!r} cannot be made: {error}") from error
     _drop_head(model, name)
-    return not_in_place(model)
+    return twice_differentiable(model)
 
 
 def _drop_head(model: nn.Module, name: str) -> None:

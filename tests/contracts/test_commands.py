@@ -67,6 +67,7 @@ def test_one_thing_has_one_name(call):
     """What repeats is singular and says so, what takes commas is plural."""
     for option in COMMANDS[call].params:
         if option.param_type_name == "argument":
+            assert option.name != "sets", "--set"
             continue
         name, told = option.opts[0], option.help or ""
         assert name not in ELSEWHERE, ELSEWHERE.get(name)
@@ -243,7 +244,7 @@ READING = {
     ("campaign", "run", "--name", "x", "--dataset", "nobody"): 2,
     ("split", "run", "--file", "nowhere.json"): 2,
     ("judge", "list"): 0,
-    ("judge", "apply", "nowhere", "--judge", "nobody"): 2,
+    ("judge", "apply", "--set", "nowhere", "--judge", "nobody"): 2,
     ("cases", NOWHERE, "--out", "cases.png"): 2,
     ("job", "nowhere"): 2,
     ("import", "auto", "nowhere", "--name", "x"): 2,

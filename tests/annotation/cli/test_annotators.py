@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from annotation.web.root_path import ROOT_PATH
+
 
 @pytest.fixture
 def run(run, folder):
@@ -71,3 +73,10 @@ def test_a_new_personal_link_is_told(run):
     told = run("annotators", "link", "demo", "Simulated 1").output
     assert told.startswith("/me/")
     assert len(told.strip()) == len("/me/") + 32
+
+
+def test_links_have_the_path_that_the_environment_names(run, monkeypatch):
+    monkeypatch.setenv(ROOT_PATH, "/semsim")
+    assert run("annotators", "link", "demo", "Simulated 1").output.startswith("/semsim/me/")
+    (study,) = json.loads(run("studies", "--json").stdout)
+    assert study["link"].startswith("/semsim/join/")

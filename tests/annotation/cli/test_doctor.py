@@ -12,6 +12,7 @@ import pytest
 from made_remote import PLACE
 from studio import ROOT
 
+import annotation
 from annotation.accounts.start import PASSWORD
 from annotation.cli import doctor
 from annotation.cli.console import IMAGES, ServerParser
@@ -24,7 +25,7 @@ def test_what_is_missing_is_installed_as_the_rest_was(monkeypatch, tmp_path, ins
     monkeypatch.setattr(doctor, "PACKAGES", ("no-such-distribution",))
     monkeypatch.setattr(doctor, "checkout", lambda: None if installed else tmp_path)
     options = ServerParser("", "1").parse_args(["doctor"])
-    _, row = itertools.islice(doctor.checks(options), 2)
+    *_, row = itertools.islice(doctor.checks(options), 3)
     told = '"semsim-studio[studio]"' if installed else f"-r {tmp_path / 'requirements.txt'}"
     assert (row.state, row.advice) == ("stops", f"pip install {told}")
 
@@ -124,7 +125,9 @@ def test_the_whole_table(tmp_path, port):
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("Python ")
+    assert lines[0].split("  ")[0] == "SemSim Studio"
+    assert annotation.__version__ in lines[0]
+    assert lines[1].startswith("Python ")
     assert any(line.startswith("GPU ") for line in lines)
     assert any(line.startswith("weights ") and " note " in line for line in lines)
     assert list(tmp_path.iterdir()) == []

@@ -12,6 +12,7 @@ from study_factory import START, answer_all, joined
 
 from annotation.account_domain import Role
 from annotation.accounts.access import ACCOUNT_COOKIE, lookup
+from annotation.domain import VoteStatus
 from annotation.errors import StoreError
 from annotation.study.labelling import next_items
 from annotation.ui.mount import web_app
@@ -69,7 +70,7 @@ def test_a_full_disk_is_told_before_it_is_full(store, tmp_path, monkeypatch, fre
 
 def test_votes_claims_jobs_and_answers_are_counted(store, make_study, tmp_path):
     client = browser(store, tmp_path, running=lambda: ["one", "two"])
-    assert "semsim_votes" not in told(client)
+    assert {told(client)[f'semsim_votes{{status="{one}"}}'] for one in VoteStatus} == {0}
     anna, ben = joined(store, make_study(min_rt_ms=0), "Anna", "Ben")
     n = len(answer_all(store, anna, n=3))
     held = len(next_items(store, ben, "tab", 2, START))
@@ -87,6 +88,30 @@ def test_every_line_is_of_the_text_format(store, tmp_path):
     assert reply.headers["content-type"].startswith("text/plain; version=0.0.4")
     assert reply.text.endswith("\n")
     assert [one for one in reply.text.splitlines() if not LINE.fullmatch(one)] == []
+
+
+def test_every_metric_says_what_it_is_before_its_numbers(store, tmp_path):
+    lines = browser(store, tmp_path).get("/metrics").text.splitlines()
+    said = {}
+    for line in lines:
+        if line.startswith("#"):
+            _, word, name, what = line.split(" ", 3)
+            said.setdefault(name, []).append(word)
+            kind = what if word == "TYPE" else ""
+        else:
+            ending = r"(_bucket|_sum|_count)" if kind == "histogram" else ""
+            assert re.match(rf"{name}{ending}[ {{]", line), line
+    assert set(map(tuple, said.values())) == {("HELP", "TYPE")}
+    assert {*said} == {"semsim_votes", "semsim_claims", "semsim_jobs", "semsim_response_seconds"}
+
+
+def test_what_is_asked_for_makes_no_new_series(store, tmp_path):
+    """A link to a study, a picture, an address that is none: no one is a label."""
+    client = browser(store, tmp_path)
+    before = {*told(client)}
+    for address in ("/join/nobody", "/api/image/none", "/no/such", "/wp-login.php", "/me/x"):
+        client.get(address)
+    assert {*told(client)} == before
 
 
 def test_a_histogram_counts_everything_below_each_end():

@@ -51,6 +51,93 @@ def test_an_attack_finds_the_image_behind_a_linear_layer():
     assert (found.image - smooth).abs().mean() < 0.05
 
 
+class Attentive(nn.Module):
+    """Rows of the picture as a sequence, each looking at all."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows = nn.Linear(3 * 16, 8)
+        self.look = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.last = nn.Linear(8, 5)
+
+    def forward(self, images):
+        return self.last(self.look(self.rows(images.transpose(1, 2).flatten(2))).mean(1))
+
+
+class WithAuxiliaryHead(nn.Module):
+    """As an Inception has one, which gives nothing to the logits."""
+
+    def __init__(self):
+        super().__init__()
+        self.main, self.auxiliary = network(), nn.Linear(3, 5)
+
+    def forward(self, images):
+        return self.main(images)
+
+
+ANY = {
+    "attention": Attentive,
+    "a hard sigmoid": lambda: nn.Sequential(nn.Hardsigmoid(), *network()),
+    "a hard swish": lambda: nn.Sequential(nn.Hardswish(inplace=True), *network()),
+    "an idle head": WithAuxiliaryHead,
+    "half precision": lambda: network().bfloat16(),
+    "double precision": lambda: network().double(),
+    "other normalisation of weights": lambda: nn.Sequential(
+        nn.Flatten(), nn.utils.parametrizations.weight_norm(nn.Linear(3 * 16 * 16, 5))
+    ),
+}
+
+
+@pytest.mark.parametrize("attack", [FAST, "invgrad:steps=2", "prior:steps=2", "dlg:steps=2"])
+@pytest.mark.parametrize("kind", ANY)
+def test_a_classifier_may_have(kind, attack):
+    torch.manual_seed(0)
+    model = ANY[kind]()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    found = semsim.attack(model, image(), 3, attack, device="cpu")
+    assert found.image.shape == (3, 16, 16)
+    assert found.image.isfinite().all()
+    after = model.state_dict()
+    assert list(after) == list(before)
+    assert all(torch.equal(before[name], value) for name, value in after.items())
+
+
+def test_an_idle_head_changes_nothing():
+    asked = {"label": 3, "attack": "invgrad:steps=5", "device": "cpu"}
+    torch.manual_seed(0)
+    whole = WithAuxiliaryHead()
+    found, plain = (semsim.attack(one, image(), **asked).image for one in (whole, whole.main))
+    assert torch.equal(found, plain)
+
+
+class OnlyFunctions(nn.Module):
+    """Nothing in it to be learned."""
+
+    def forward(self, images):
+        return images.flatten(1)[:, :5]
+
+
+class OutOfReach(Attentive):
+    """A function whose slope has no slope, where no layer can be changed for another."""
+
+    def forward(self, images):
+        return nn.functional.hardsigmoid(super().forward(images))
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        (OnlyFunctions(), "no parameter"),
+        (nn.Sequential(nn.Flatten(), nn.LazyLinear(5)), "cannot be copied"),
+        (OutOfReach(), "cannot be differentiated twice"),
+    ],
+    ids=["nothing to learn", "not made yet", "no second derivative"],
+)
+def test_a_model_that_cannot_be_attacked_is_told(model, why):
+    with pytest.raises(DataError, match=why):
+        semsim.attack(model, image(), 0, FAST, device="cpu")
+
+
 def test_it_is_what_a_campaign_computes():
     torch.manual_seed(0)
     target = TargetModel(

@@ -173,5 +173,5 @@ def test_the_commands_train_list_and_apply(tmp_path):
     assert "Test pictures as attacks leave them" in made.output
     assert "no better than guessing" in typed("judge", "list", *place).output
     folder = make_set(tmp_path / "set")
-    applied = typed("judge", "apply", "--judge", "J", folder, *place)
+    applied = typed("judge", "apply", "--judge", "J", "--set", folder, *place)
     assert "5 pictures judged" in applied.output
