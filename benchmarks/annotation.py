@@ -265,6 +265,7 @@ class Load:
     claims: list[float] = field(default_factory=list)
     receipts: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    cpu: float = 0.0  # seconds that the servers computed, signing in included
 
 
 def time_voting(url: str, folder: Path, options: argparse.Namespace) -> None:
@@ -278,10 +279,10 @@ def time_voting(url: str, folder: Path, options: argparse.Namespace) -> None:
             fill(store, made, team, 0, items // 2)
     with served(url, folder, options.servers) as (ports, pids):
         with memory_watched(pids) as memory:
-            loads = {"": vote_together(made, ports, options)}
+            loads = {"": vote_together(made, ports, pids, options)}
         if options.reload:
             with reloading(ports[0], made, looks):
-                loads["beside Results"] = vote_together(made, ports, options)
+                loads["beside Results"] = vote_together(made, ports, pids, options)
     with Store(url) as store:
         for load in loads.values():
             check(store, made, load)
@@ -290,6 +291,9 @@ def time_voting(url: str, folder: Path, options: argparse.Namespace) -> None:
         print(f"{options.annotators} annotators, {len(ports)} servers, {took} {beside}")
         print_quantiles("acknowledged vote", load.votes, 100)
         print_quantiles("GET /api/next", load.claims)
+        cpu = 1000 * load.cpu / max(1, len(load.votes))
+        told = judge(cpu, most=None if beside else 6, unit="ms")
+        print(f"  {'server CPU per vote':34}{cpu:10.2f} ms  {told}")
         print(f"  {'errors':34}{len(load.errors):10}  {load.errors[:1]}")
     print_memory(memory)
     if options.reload:
@@ -427,8 +431,16 @@ def wait_for(port: int) -> None:
             time.sleep(0.2)
 
 
-def vote_together(made: Study, ports: list[int], options: argparse.Namespace) -> Load:
-    load = Load()
+def cpu_of(pids: list[int]) -> float:
+    """Seconds that processes have computed so far."""
+    spent = [psutil.Process(pid).cpu_times() for pid in pids]
+    return sum(one.user + one.system for one in spent)
+
+
+def vote_together(
+    made: Study, ports: list[int], pids: list[int], options: argparse.Namespace
+) -> Load:
+    load, before = Load(), cpu_of(pids)
     # Nobody is as fast as the next, or all would fetch items in the same second.
     paces = np.linspace(0.8, 1.2, options.annotators) * options.rate / options.annotators
     begin = time.monotonic() + 5.0  # until then everybody signs in
@@ -451,6 +463,7 @@ def vote_together(made: Study, ports: list[int], options: argparse.Namespace) ->
         thread.start()
     for thread in threads:
         thread.join()
+    load.cpu = cpu_of(pids) - before
     return load
 
 

@@ -51,7 +51,10 @@ class ServerParser(argparse.ArgumentParser):
         super().__init__(description=description)
         self.add_argument("--version", action="version", version=f"SemSim Studio {version}")
         self.add_argument(
-            "command", nargs="?", choices=["doctor"], help="say whether the studio would start here"
+            "command",
+            nargs="?",
+            choices=["doctor", "plan"],
+            help="say whether the studio would start here; plan a study, see plan --help",
         )
         self.add_argument("--json", action="store_true", help="print what doctor says as JSON")
         self.add_argument("--host", default="127.0.0.1", help="address to listen on")
@@ -65,6 +68,15 @@ class ServerParser(argparse.ArgumentParser):
             default=os.environ.get(IMAGES, ""),
             help=f"{SHARED}; default: in the data folder [{IMAGES}]",
         )
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As ever; `plan` has options of its own, is done, and ends the program."""
+        given = sys.argv[1:] if args is None else list(args)
+        if given[:1] == ["plan"]:
+            from annotation.cli.main import app
+
+            app(given)
+        return super().parse_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)

@@ -33,6 +33,11 @@ COMMANDS = {
     "labels": Late(
         "study", "labels", "Write the majority label of every reconstruction, one a row."
     ),
+    "plan": Late(
+        "plan",
+        "app",
+        "What a study will take: people, days and money, by a simulated crowd.",
+    ),
     "backup": Late(
         "backups",
         "back_up",

@@ -14,6 +14,8 @@ from datetime import datetime
 from annotation.domain import SlotState
 
 PRIME = 2**31 - 1  # the largest whose products still fit the databases' 64-bit integers
+SPARE = 2  # held beyond a fair share, so that the next picture is there already
+AT_HAND = 20  # as many a page shows without waiting for the network
 
 
 @dataclass(frozen=True)
@@ -79,3 +81,14 @@ def slot_for(slots: Sequence[Slot], annotator: str, now: datetime) -> Slot | Non
         if slot.state is SlotState.LEASED and slot.lease_until and slot.lease_until < now
     ]
     return min(expired)[2] if expired else None
+
+
+def share(n: int, left: int, people: int) -> int:
+    """How many of the `n` items asked for somebody may hold, of `left` there are for them.
+
+    A fair share if others are at work, `people` with them. Of more than `AT_HAND`, which are for
+    when the network is gone, half of it, so that something is left for whoever joins later or is
+    faster.
+    """
+    fair = n if people == 1 else -(-left // people) + SPARE
+    return min(n, fair, max(AT_HAND, left // (2 * people)))

@@ -4,7 +4,7 @@ An item *given* to somebody is one whose slot they hold or held, whether or not 
 gold item is given when its trial is made. Repeats show again what was given before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -39,9 +39,10 @@ from annotation.store.tables import (
 )
 
 LEASE_LOST = "lease_lost"
+NO_STUDY = "There is no study {!r}."
 _LOST: ColumnElement[str] = literal_column(f"'{LEASE_LOST}'")
-_HELD = (
-    select(SlotRow.cell, SlotRow.state, func.count())
+HELD = (
+    select(SlotRow.cell, SlotRow.state, func.count().label("n"))
     .where(SlotRow.annotator_id == bindparam("me"))
     .group_by(SlotRow.cell, SlotRow.state)
 )
@@ -102,7 +103,7 @@ def study_row(tx: Session, annotator: Annotator) -> StudyRow:
     """The study of `annotator`; raises `NotFoundError`."""
     study = tx.get(StudyRow, annotator.study_id)
     if study is None:
-        raise NotFoundError(f"There is no study {annotator.study_id!r}.")
+        raise NotFoundError(NO_STUDY.format(annotator.study_id))
     # The session forgets rows that nobody keeps, and would read this one many times.
     tx.info["study"] = study
     return study
@@ -116,9 +117,16 @@ def person_row(tx: Session, annotator: Annotator) -> AnnotatorRow | None:
 
 def asker_of(tx: Session, annotator: Annotator) -> Asker:
     """`annotator` as somebody who asks for items."""
-    study = study_row(tx, annotator)
+    held = tx.connection().execute(HELD, {"me": annotator.id})
+    return asker_with(study_row(tx, annotator), annotator, held)
+
+
+def asker_with(
+    study: StudyRow, annotator: Annotator, held: Iterable[tuple[int, str, int]]
+) -> Asker:
+    """As `asker_of`, for whom the rows of `HELD` are known."""
     spec = settings_of(study)
-    n_of = {(cell, state): n for cell, state, n in tx.execute(_HELD, {"me": annotator.id})}
+    n_of = {(cell, state): n for cell, state, n in held}
     order = cells_in_order(annotator.seat, len(study.cells), originals=spec.label_originals)
     return Asker(
         annotator=annotator,

@@ -3,13 +3,16 @@
 from datetime import datetime
 from typing import Any
 
+from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
 from annotation.store.engine import author
-from annotation.store.tables import EventRow, VoteRow
+from annotation.store.tables import EventRow, Table, VoteRow
 
 VOTED = "vote"
 UNDONE = "undo"
+# A statement on the table costs half of what a mapped class does.
+_ADD = insert(Table.metadata.tables["event"]).inline()
 
 
 def note(
@@ -24,21 +27,14 @@ def note(
     **data: Any,
 ) -> None:
     """Say in an event what has happened to whom, and with whose account if with one."""
-    tx.add(
-        EventRow(
-            study_id=study_id,
-            kind=kind,
-            annotator_id=person,
-            stimulus_id=item,
-            vote_id=vote,
-            at=now,
-            data={**data, **author(tx)},
-        )
-    )
+    told = {**data, **author(tx)}
+    who = {"annotator_id": person, "stimulus_id": item, "vote_id": vote}
+    tx.add(EventRow(study_id=study_id, kind=kind, at=now, data=told, **who))
 
 
 def log(tx: Session, kind: str, vote: VoteRow, now: datetime, **data: Any) -> None:
     """Say in an event that `vote` was given (`VOTED`) or taken back (`UNDONE`)."""
-    tx.flush()  # the event refers to the vote
-    whose = {"person": vote.annotator_id, "item": vote.stimulus_id, "vote": vote.id}
-    note(tx, vote.study_id, kind, now, **whose, **data)
+    tx.flush()  # the event refers to the vote, and what follows goes past the session
+    told = {"vote_id": vote.id, "kind": kind, "at": now, "data": {**data, **author(tx)}}
+    columns = "study_id", "annotator_id", "stimulus_id"
+    tx.connection().execute(_ADD, told | {name: getattr(vote, name) for name in columns})

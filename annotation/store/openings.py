@@ -39,6 +39,7 @@ from annotation.domain import (
     StudyStatus,
     VoteStatus,
 )
+from annotation.spec import StudySpec
 from annotation.store.askers import (
     Asker,
     asker_of,
@@ -51,7 +52,6 @@ from annotation.store.askers import (
     unnamed,
     waiting_sources,
 )
-from annotation.store.specs import settings_of
 from annotation.store.tables import SlotRow, VoteRow
 
 # Spelt out in the SQL: only then do the databases see that the partial indices apply.
@@ -78,9 +78,9 @@ def open_items(
     running = study.status == StudyStatus.RUNNING
     if person is None or not running or not serves(person.status, person.step):
         return []
-    if quota_left(tx, annotator) == 0:
-        return []
     asker = asker or asker_of(tx, annotator)
+    if quota_left(tx, annotator, asker.spec) == 0:
+        return []
     recent = (*recent_sources(tx, asker), *near_sources(tx, asker))
     return _open(tx, asker, n, now, recent) or (_open(tx, asker, n, now, ()) if recent else [])
 
@@ -90,12 +90,12 @@ def serves(status: str, step: str) -> bool:
     return status == AnnotatorStatus.ACTIVE and step == Step.MAIN
 
 
-def quota_left(tx: Session, annotator: Annotator) -> int | None:
+def quota_left(tx: Session, annotator: Annotator, spec: StudySpec) -> int | None:
     """How many more items are asked of `annotator`, None if as many as there are.
 
     What they answered counts, whether or not the vote does; what they took back does not.
     """
-    most = settings_of(study_row(tx, annotator)).items_per_person
+    most = spec.items_per_person
     if most is None:
         return None
     answered = select(func.count(distinct(VoteRow.stimulus_id))).where(
@@ -110,16 +110,26 @@ def quota_left(tx: Session, annotator: Annotator) -> int | None:
 def _open(tx: Session, asker: Asker, n: int, now: datetime, recent: Sequence[str]) -> list[str]:
     found: dict[str, None] = {}  # an interrupted item may be a started one as well
     for cell in asker.cells:
+        if len(found) >= n:
+            break
         where = _allowed(asker, cell)
         if recent:
             where.append(SlotRow.source_id.not_in(recent))
-        for query in (INTERRUPTED, STARTED, FRESH):
-            if len(found) >= n:
-                break
-            limited = query.where(*where) if where else query
-            rows = tx.scalars(limited, {**asker.binds(now), "cell": cell, "n": n})
-            found |= dict.fromkeys(rows)
+        query = _in_turn(*where) if where else _IN_TURN
+        found |= _first(tx, query, {**asker.binds(now), "cell": cell}, n - len(found))
     return list(found)[:n]
+
+
+def _first(tx: Session, query: Select[str, int], binds: dict[str, Any], n: int) -> dict[str, None]:
+    """The `n` first items that `query` finds, or all there are."""
+    most = n
+    while True:
+        rows = tx.connection().execute(query, {**binds, "n": most}).all()
+        # A database need not keep the order of the parts.
+        found = dict.fromkeys(item for item, _ in sorted(rows, key=lambda row: row[1]))
+        if len(found) >= n or len(rows) < most:
+            return found
+        most *= 2  # some came twice
 
 
 def _prepared(*where: ColumnElement[bool]) -> Select[str]:
@@ -135,10 +145,10 @@ def _prepared(*where: ColumnElement[bool]) -> Select[str]:
 HOLDS: ColumnElement[bool] = exists().where(
     _OWN.stimulus_id == SlotRow.stimulus_id, _OWN.annotator_id == bindparam("me")
 )
-_IS_FRESH: ColumnElement[bool] = exists().where(
-    _FIRST.study_id == SlotRow.study_id,
-    _FIRST.cell == SlotRow.cell,
-    _FIRST.stimulus_id == SlotRow.stimulus_id,
+# Looked up once, in an index: for each item apart it takes twice as long.
+_FRESH_ITEMS = select(_FIRST.stimulus_id).where(
+    _FIRST.study_id == bindparam("study"),
+    _FIRST.cell == bindparam("cell"),
     _FIRST.k == 0,
     _FIRST.state == FREE,
 )
@@ -150,9 +160,29 @@ INTERRUPTED = _prepared(
     or_(SlotRow.annotator_id == bindparam("me"), ~HOLDS),
 )
 STARTED = _prepared(
-    SlotRow.state == FREE, SlotRow.k.in_(bindparam("ks", expanding=True)), ~_IS_FRESH, ~HOLDS
+    SlotRow.state == FREE,
+    SlotRow.k.in_(bindparam("ks", expanding=True)),
+    SlotRow.stimulus_id.not_in(_FRESH_ITEMS),
+    ~HOLDS,
 )
 FRESH = _prepared(SlotRow.state == FREE, SlotRow.k == 0)
+
+
+def _in_turn(*where: ColumnElement[bool]) -> Select[str, int]:
+    """Those three one after the other with their place in that order, `n` in all.
+
+    What comes later is not looked for where there are enough before it.
+    """
+    parts = [
+        select(part.c.stimulus_id, literal_column(str(place)).label("place"))
+        for place, query in enumerate((INTERRUPTED, STARTED, FRESH))
+        for part in (query.where(*where).subquery(),)
+    ]
+    found = union_all(*parts).subquery()
+    return select(found.c.stimulus_id, found.c.place).limit(bindparam("n", type_=Integer))
+
+
+_IN_TURN = _in_turn()
 
 
 def _allowed(asker: Asker, cell: int) -> list[ColumnElement[bool]]:
@@ -206,24 +236,26 @@ class Left:
     waiting: bool
 
 
-def left_for(tx: Session, asker: Asker, now: datetime) -> Left:
-    """What is left for somebody of all items, whatever the status of the study."""
-    quota = quota_left(tx, asker.annotator)
+def left_for(tx: Session, asker: Asker, now: datetime, roomy: int) -> Left:
+    """What is left for somebody of all items, whatever the status of the study.
+
+    roomy: what `ROOMY` says.
+    """
+    quota = quota_left(tx, asker.annotator, asker.spec)
     if quota == 0:
         return Left(items=0, waiting=False)
-    items = asker.n_held + _n_to_come(tx, asker, now)
+    items = asker.n_held + _n_to_come(tx, asker, now, roomy)
     return Left(
         items=items if quota is None else min(items, quota),
         waiting=items == 0 and _others_hold(tx, asker, now),
     )
 
 
-def _n_to_come(tx: Session, asker: Asker, now: datetime) -> int:
+def _n_to_come(tx: Session, asker: Asker, now: datetime, roomy: int) -> int:
     """How many of the items with room somebody may see, as many of an original as allowed."""
     most, binds = asker.spec.max_views, asker.binds(now)
     if most is None and asker.originals is None:
-        free, mine, run_out = tx.execute(_COUNTS, binds).one()
-        return int(free - mine + run_out)
+        return roomy
     room = _with_room(asker)
     if most is None:
         return tx.scalar(select(func.count()).select_from(room), binds) or 0
@@ -282,10 +314,11 @@ _RUN_OUT = (
 )
 
 
-def _counts() -> Select[*tuple[Any, ...]]:
-    """All items with a free slot, those of them this person holds, and those of `_RUN_OUT`.
+def _roomy() -> ColumnElement[int]:
+    """How many items with room there are for somebody, in a study that limits nothing.
 
-    The first two are counted in indices alone and tell what is left without looking at each item.
+    That is all with a free slot, without those this person holds, and those of `_RUN_OUT`. The
+    first two are counted in indices alone, without looking at each item.
     """
     free = (
         _LAST.study_id == bindparam("study"),
@@ -296,12 +329,9 @@ def _counts() -> Select[*tuple[Any, ...]]:
     beside = and_(_LAST.cell == SlotRow.cell, _LAST.stimulus_id == SlotRow.stimulus_id)
     mine = SlotRow.annotator_id == bindparam("me"), SlotRow.state.in_(_HELD)
     n = select(func.count())
-    parts = (
-        n.select_from(_LAST).where(*free),
-        n.select_from(SlotRow).join(_LAST, beside).where(*free, *mine),
-        n.select_from(_RUN_OUT.subquery()),
-    )
-    return select(*(part.scalar_subquery() for part in parts))
+    there = n.select_from(_LAST).where(*free).scalar_subquery()
+    held = n.select_from(SlotRow).join(_LAST, beside).where(*free, *mine).scalar_subquery()
+    return there - held + n.select_from(_RUN_OUT.subquery()).scalar_subquery()
 
 
-_COUNTS = _counts()
+ROOMY = _roomy()

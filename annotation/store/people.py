@@ -13,7 +13,7 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam, delete, func, select, update
+from sqlalchemy import ColumnElement, Row, Select, bindparam, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from annotation.design import way as phases
@@ -31,7 +31,7 @@ from annotation.errors import ConflictError, NotFoundError, SignInError
 from annotation.store import extra
 from annotation.store.engine import batches
 from annotation.store.events import VOTED, note
-from annotation.store.slots import MOMENT, lock_slots, set_slot, take
+from annotation.store.slots import MOMENT, PERSON, SEEN, lock_slots, set_slot, take, touched
 from annotation.store.specs import settings_of
 from annotation.store.tables import (
     AnnotatorRow,
@@ -49,12 +49,25 @@ JOINED = "joined"
 LINKED = "link_made"  # by a researcher, who could come in by it
 MOST_LINKS = 20  # of one person, who asks for one on each device
 STATUS = "annotator_status"
+_SESSION = (
+    SessionRow.token_sha256 == bindparam("token"),
+    SessionRow.created > bindparam("since"),
+)
 # Every request asks this.
 _OWNER = (
     select(*(getattr(AnnotatorRow, field.name) for field in fields(Annotator)))
     .join(SessionRow, SessionRow.annotator_id == AnnotatorRow.id)
-    .where(SessionRow.token_sha256 == bindparam("token"), SessionRow.created > bindparam("since"))
+    .where(*_SESSION)
 )
+_OWNER_AND_STUDY = (
+    select(AnnotatorRow, StudyRow)
+    .join(SessionRow, SessionRow.annotator_id == AnnotatorRow.id)
+    .join(StudyRow, StudyRow.id == AnnotatorRow.study_id)
+    .where(*_SESSION)
+)
+_HERE = SEEN.where(
+    PERSON.c.id == select(SessionRow.annotator_id).where(*_SESSION).scalar_subquery()
+).returning(*(PERSON.c[field.name] for field in fields(Annotator)))
 
 
 def annotator_named(
@@ -132,10 +145,30 @@ def open_session(tx: Session, annotator: Annotator, now: datetime) -> SignedIn:
 
 def session_owner(tx: Session, token: str) -> Annotator | None:
     """Whose session `token` is, None if it is nobody's or has ended."""
-    since = datetime.now(UTC) - SESSION_LASTS
-    row = tx.execute(_OWNER, {"token": _hash(token), "since": since}).one_or_none()
-    if row is None:
+    row = tx.connection().execute(_OWNER, _binds(token)).one_or_none()
+    return None if row is None else _of(row)
+
+
+def owner_asking(tx: Session, token: str) -> Annotator | None:
+    """As `session_owner`, of somebody who asks for items: `askers` need not read them again."""
+    rows = tx.execute(_OWNER_AND_STUDY, _binds(token)).one_or_none()
+    if rows is None:
         return None
+    tx.info["person"], tx.info["study"] = rows
+    return _value(rows[0])
+
+
+def owner_here(tx: Session, token: str, now: datetime) -> Annotator | None:
+    """As `session_owner`, and notes that they were here as `slots.here` does."""
+    row = touched(tx, _HERE, {**_binds(token), "now": now})
+    return None if row is None else _of(row)
+
+
+def _binds(token: str) -> dict[str, Any]:
+    return {"token": _hash(token), "since": datetime.now(UTC) - SESSION_LASTS}
+
+
+def _of(row: Row[Any]) -> Annotator:
     told = {**row._mapping, "status": AnnotatorStatus(row.status), "step": Step(row.step)}
     return Annotator(**told)
 

@@ -1,17 +1,26 @@
 """Inside one transaction: what has been answered so far. Nothing here changes anything."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from statistics import median
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, String, Text, cast, func, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    ScalarSelect,
+    Select,
+    String,
+    Text,
+    cast,
+    func,
+    or_,
+    select,
+)
 from sqlalchemy.orm import Session
 
 from annotation.design.candidates import CandidateList
 from annotation.domain import (
     Annotator,
-    AnnotatorProgress,
     AnnotatorRow,
     AnnotatorStatus,
     SlotState,
@@ -25,10 +34,8 @@ from annotation.errors import NotAllowedError, NotFoundError
 from annotation.images import Kept
 from annotation.spec import Task
 from annotation.store import attention, tables, trials
-from annotation.store.askers import Asker
 from annotation.store.attention import Caught
 from annotation.store.events import VOTED
-from annotation.store.openings import left_for
 from annotation.store.slots import has_held
 from annotation.store.studies import study_of
 from annotation.store.tables import (
@@ -150,38 +157,19 @@ def _median(times: Sequence[float | None]) -> float | None:
     return median(time for time in times if time is not None) if times else None
 
 
-def annotator_progress(tx: Session, asker: Asker, now: datetime) -> AnnotatorProgress:
-    """How many items somebody has answered and may still answer, without trials.
-
-    The median is over trials too: as it is told, it would say which answer did not count.
-    """
-    counted = VoteRow.status == VoteStatus.COUNTED
-    given = VoteRow.status.in_((VoteStatus.COUNTED, VoteStatus.QUALITY))
-    own = (VoteRow.annotator_id == asker.annotator.id, given)
-    numbers = select(func.count().filter(counted), func.count(VoteRow.rt_ms)).where(*own)
-    done, timed = tx.execute(numbers).one()
-    left = left_for(tx, asker, now)
-    return AnnotatorProgress(
-        done=done,
-        left=left.items,
-        total=done + left.items,
-        waiting=left.waiting,
-        median_rt_ms=_median_of(tx, timed, *own),
-    )
-
-
-def _median_of(tx: Session, n: int, *where: ColumnElement[bool]) -> float | None:
-    """The median time of the `n` votes of `where` that have one; SQLite has no median."""
+def median_rt_ms(n: int | ColumnElement[int], *where: ColumnElement[bool]) -> ScalarSelect[float]:
+    """The median time of the votes of `where`, `n` of which have one; SQLite has no median."""
     times = select(VoteRow.rt_ms).where(*where, VoteRow.rt_ms.is_not(None))
-    middle = times.order_by(VoteRow.rt_ms).offset((n - 1) // 2).limit(2 - n % 2)
-    return _median(list(tx.scalars(middle))) if n else None
+    middle = times.order_by(VoteRow.rt_ms).offset((n - 1) // 2).limit(2 - n % 2).subquery()
+    return select(func.avg(middle.c.rt_ms)).scalar_subquery()
 
 
 def usual_rt_ms(tx: Session, task: Task) -> float | None:
     """The median time people took for an answer in all studies of a task; None before any."""
     studies = select(StudyRow.id).where(StudyRow.task == task, StudyRow.simulated.is_(False))
     where = (VoteRow.study_id.in_(studies), VoteRow.status == VoteStatus.COUNTED)
-    return _median_of(tx, tx.scalar(select(func.count(VoteRow.rt_ms)).where(*where)) or 0, *where)
+    n = tx.scalar(select(func.count(VoteRow.rt_ms)).where(*where))
+    return tx.scalar(select(median_rt_ms(n, *where))) if n else None
 
 
 def image_of(tx: Session, annotator: Annotator, token: str) -> Kept:

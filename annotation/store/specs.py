@@ -3,18 +3,28 @@
 import json
 from functools import lru_cache
 
+from sqlalchemy import Text, cast
+
 from annotation.errors import StoreError, StudyError
 from annotation.spec import StudySpec, stored
 from annotation.store.engine import RESTORE
 from annotation.store.tables import ProtocolRow, StudyRow
 
+# As they lie there, for `settings_in`: nothing is taken apart that is known already.
+WRITTEN = cast(StudyRow.spec, Text)
+
 
 def settings_of(row: StudyRow | ProtocolRow) -> StudySpec:
     """The settings in `row`; raises `StoreError` for a row that somebody has damaged."""
+    study = row.id if isinstance(row, StudyRow) else row.study_id
+    return settings_in(json.dumps(row.spec), study)
+
+
+def settings_in(written: str, study: str) -> StudySpec:
+    """The settings that `WRITTEN` gives of a study; raises `StoreError` as `settings_of` does."""
     try:
-        return _made_of(json.dumps(row.spec))
+        return _made_of(written)
     except (StudyError, AttributeError, TypeError, ValueError) as error:
-        study = row.id if isinstance(row, StudyRow) else row.study_id
         raise StoreError(
             f"The settings of the study {study} in the database cannot be read: {error}. {RESTORE}"
         ) from error

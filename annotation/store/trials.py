@@ -30,6 +30,7 @@ from annotation.errors import NotAllowedError, NotFoundError
 from annotation.images import Kept
 from annotation.spec import StudySpec
 from annotation.store.askers import (
+    Asker,
     asker_of,
     has_limits,
     last_answered,
@@ -37,6 +38,7 @@ from annotation.store.askers import (
     seen_of,
     study_row,
 )
+from annotation.store.claims import Claimer
 from annotation.store.openings import LEASED
 from annotation.store.slots import touch
 from annotation.store.specs import settings_of
@@ -58,7 +60,7 @@ _REPEATABLE = (StimulusKind.RECONSTRUCTION, StimulusKind.DECOY)
 
 
 def due(
-    tx: Session, annotator: Annotator, tab: str, items: Sequence[TaskItem], n: int, now: datetime
+    tx: Session, by: Claimer, tab: str, items: Sequence[TaskItem], n: int, now: datetime
 ) -> list[TaskItem]:
     """`items` reserved for `tab`, with the trials that are due put in where they belong; up to `n`.
 
@@ -66,11 +68,9 @@ def due(
     item is reserved for that one any more. What finds no room stays reserved and comes next time.
     Where no gold item or repeat keeps the limits of the study, none is given.
     """
-    if not items and not _takes_part(*_study_and_person(tx, annotator), Step.MAIN):
+    if not items and not by.serves:
         return []
-    study = study_row(tx, annotator)
-    spec = settings_of(study)
-    votes = _n_counted(tx, annotator)
+    annotator, spec, votes = by.annotator, by.spec, by.votes
     wanted = [
         (kind, ordinal)
         for kind in MIXED
@@ -81,7 +81,7 @@ def due(
     ]
     known = _known(tx, annotator, wanted)
     there = {(trial.kind, trial.ordinal) for trial in known}
-    maker = _Maker(tx=tx, study=study, annotator=annotator, tab=tab, now=now)
+    maker = _Maker(tx=tx, spec=spec, annotator=annotator, tab=tab, now=now)
     made = [
         maker.draw(kind, ordinal, items, _index(spec, annotator.seat, kind, ordinal, votes, items))
         for kind, ordinal in wanted
@@ -152,41 +152,42 @@ def practice(tx: Session, annotator: Annotator, tab: str, n: int, now: datetime)
     study, person = _study_and_person(tx, annotator)
     if not _takes_part(study, person, Step.PRACTICE):
         return []
-    stimuli = _stimuli_of(tx, study.id, StimulusKind.PRACTICE)
-    maker = _Maker(tx=tx, study=study, annotator=annotator, tab=tab, now=now)
+    stimuli, spec = _stimuli_of(tx, study.id, StimulusKind.PRACTICE), settings_of(study)
+    maker = _Maker(tx=tx, spec=spec, annotator=annotator, tab=tab, now=now)
     own = (TrialRow.annotator_id == annotator.id, TrialRow.kind == TrialKind.PRACTICE)
     trials = list(tx.scalars(select(TrialRow).where(*own).order_by(TrialRow.ordinal)))
     trials += [
         maker.add(TrialKind.PRACTICE, ordinal, stimuli[ordinal])
         for ordinal in range(len(trials), len(stimuli))
     ]
-    until = now + timedelta(seconds=study.spec["lease_seconds"])
+    until = now + timedelta(seconds=spec.lease_seconds)
     return task_items(tx, [trial for trial in trials if trial.state == OPEN][:n], until)
 
 
 def with_trials(
-    tx: Session, annotator: Annotator, progress: AnnotatorProgress
+    tx: Session,
+    asker: Asker,
+    progress: AnnotatorProgress,
+    found: Sequence[tuple[str, int, str]],
 ) -> AnnotatorProgress:
     """`progress` with the trials done, and with those that are open or still to come.
 
-    Those whose place is over without an item that kept the limits come no more.
+    found: kind, ordinal and state of their trials but for practice. Those whose place is over
+    without an item that kept the limits come no more.
     """
-    study, person = _study_and_person(tx, annotator)
-    spec = settings_of(study)
+    spec, seat = asker.spec, asker.annotator.seat
     if not any(quality.rate_of(spec, kind) for kind in MIXED):
         return progress
-    own = (TrialRow.annotator_id == annotator.id, TrialRow.kind.in_(MIXED))
-    found = tx.execute(select(TrialRow.kind, TrialRow.ordinal, TrialRow.state).where(*own)).all()
-    there = {(kind, ordinal) for kind, ordinal, _ in found}
     finished = sum(state == DONE for *_, state in found)
     left = len(found) - finished
     for kind in MIXED:
-        now = quality.due(spec, kind, person.seat, progress.done)
-        end = quality.due(spec, kind, person.seat, progress.done + progress.left)
-        to_come = sum((kind, ordinal) not in there for ordinal in range(now, end))
+        now = quality.due(spec, kind, seat, progress.done)
+        end = quality.due(spec, kind, seat, progress.done + progress.left)
+        shown = [ordinal for one, ordinal, _ in found if one == kind]
+        to_come = end - now - sum(now <= ordinal < end for ordinal in shown)
         if kind is TrialKind.GOLD and to_come:
-            n_shown = sum(one == kind for one, _ in there)
-            to_come = min(to_come, len(_stimuli_of(tx, study.id, StimulusKind.GOLD)) - n_shown)
+            gold = _stimuli_of(tx, asker.annotator.study_id, StimulusKind.GOLD)
+            to_come = min(to_come, len(gold) - len(shown))
         left += to_come
     return replace(progress, trials_done=finished, trials_left=left)
 
@@ -234,7 +235,7 @@ class _Maker:
     """Makes trials for one annotator in one tab."""
 
     tx: Session
-    study: StudyRow
+    spec: StudySpec
     annotator: Annotator
     tab: str
     now: datetime
@@ -247,9 +248,9 @@ class _Maker:
         return None if stimulus is None else self.add(kind, ordinal, stimulus)
 
     def _drawn(self, kind: TrialKind, ordinal: int, items: Sequence[str], index: int) -> str | None:
-        spec, seat = settings_of(self.study), self.annotator.seat
+        spec, seat = self.spec, self.annotator.seat
         if kind is TrialKind.CATCH:
-            stimuli = _stimuli_of(self.tx, self.study.id, StimulusKind.CATCH)
+            stimuli = _stimuli_of(self.tx, self.annotator.study_id, StimulusKind.CATCH)
             number = quality.drawn(spec, seat, ordinal, len(stimuli))
             return None if number is None else stimuli[number]
         if kind is TrialKind.GOLD:
@@ -266,13 +267,13 @@ class _Maker:
     def add(self, kind: TrialKind, ordinal: int, stimulus: str) -> TrialRow:
         trial = TrialRow(
             id=secrets.token_hex(16),
-            study_id=self.study.id,
+            study_id=self.annotator.study_id,
             annotator_id=self.annotator.id,
             stimulus_id=stimulus,
             kind=kind,
             ordinal=ordinal,
             token=secrets.token_hex(16),
-            original_token=secrets.token_hex(16) if settings_of(self.study).kind.beside else None,
+            original_token=secrets.token_hex(16) if self.spec.kind.beside else None,
             state=OPEN,
             tab=self.tab,
             created=self.now,

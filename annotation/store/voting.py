@@ -3,13 +3,15 @@
 An answer to a trial never counts.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, bindparam, func, select
+from sqlalchemy import Row, bindparam, func, insert, select
 from sqlalchemy.orm import Session
 
-from annotation.design.assignment import slot_for
+from annotation.design.assignment import Slot, slot_for
 from annotation.domain import (
     Annotator,
     Answer,
@@ -21,9 +23,11 @@ from annotation.domain import (
     VoteStatus,
 )
 from annotation.errors import ConflictError, NotAllowedError, NotFoundError
+from annotation.spec import StudySpec
 from annotation.store import attention, extra, trials
 from annotation.store.events import UNDONE, VOTED, log
 from annotation.store.slots import (
+    answered,
     has_held,
     lock_slots,
     require_active,
@@ -33,13 +37,14 @@ from annotation.store.slots import (
     task_items,
     touch,
 )
-from annotation.store.specs import settings_of
+from annotation.store.specs import WRITTEN, settings_in, settings_of
 from annotation.store.tables import (
     CandidateListRow,
     EventRow,
     SourceRow,
     StimulusRow,
     StudyRow,
+    Table,
     TrialRow,
     VoteRow,
 )
@@ -47,7 +52,14 @@ from annotation.votes.answers import check_answer, check_pace, shown_under
 
 # Made once, as making a statement takes longer than carrying it out.
 _QUESTION = (
-    select(StudyRow, SourceRow.class_name, CandidateListRow.classes, VoteRow)
+    select(
+        StudyRow.status,
+        StudyRow.version,
+        WRITTEN,
+        SourceRow.class_name,
+        CandidateListRow.classes,
+        VoteRow.id,
+    )
     .select_from(StimulusRow)
     .join(SourceRow, SourceRow.id == StimulusRow.source_id)
     .join(StudyRow, StudyRow.id == StimulusRow.study_id)
@@ -56,41 +68,61 @@ _QUESTION = (
     .where(StimulusRow.id == bindparam("item"), StimulusRow.study_id == bindparam("study"))
     .with_for_update(key_share=True, of=StimulusRow)
 )
+_ADD = insert(Table.metadata.tables["vote"])
 
 
 def record(tx: Session, annotator: Annotator, answer: Answer, now: datetime) -> VoteReceipt:
     """Store `answer` as counted if the item has a slot for it, else as surplus.
 
-    The same answer under the same id changes nothing and gets the same receipt, also from
-    somebody who may no longer vote: their browser then knows that it has arrived.
+    annotator: as `slots.here` found them in this transaction. The same answer under the same id
+    changes nothing and gets the same receipt, also from somebody who may no longer vote: their
+    browser then knows that it has arrived.
     """
-    status = touch(tx, annotator, now)
     question = _question(tx, annotator, answer)
-    known = tx.get(VoteRow, answer.id) if question is None else question[-1]
-    if known is not None:
-        return _receipt_again(tx, known, annotator, answer)
-    require_active(status)
+    if question is None or question[-1] is not None:
+        known = tx.get(VoteRow, answer.id)
+        if known is not None:
+            return _receipt_again(tx, known, annotator, answer)
+    require_active(annotator.status)
     if question is None:
         trial = _trial(tx, annotator, answer.item)
         return _record_on_trial(tx, annotator, trial, answer, now)
-    study, true_class, classes, _ = question
-    slots = slots_of(tx, [answer.item])[answer.item]
-    holds = annotator.id in {slot.annotator for slot in slots}
-    if not holds and not has_held(tx, annotator, answer.item):
-        raise NotAllowedError.of("not_given")
-    spec = settings_of(study)
+    status, version, written, true_class, classes, _ = question
+    slot = None if status == StudyStatus.CLOSED else answered(tx, annotator, answer.item)
+    slots = [] if slot else _slots_for(tx, annotator, answer.item)
+    spec = settings_in(written, annotator.study_id)
     check_answer(spec.kind, classes, answer)
-    check_pace(answer, study.version, spec.min_rt_ms)
-    slot = None if study.status == StudyStatus.CLOSED else slot_for(slots, annotator.id, now)
-    if slot is not None:
-        take(tx, annotator, answer.item, slot, now)
+    check_pace(answer, version, spec.min_rt_ms)
+    if slot is None and status != StudyStatus.CLOSED:
+        slot = _taken(tx, annotator, answer.item, slots, now)
     became = VoteStatus.SURPLUS if slot is None else VoteStatus.COUNTED
-    given = {"stimulus_id": answer.item, "slot_id": None if slot is None else slot.id}
-    vote = _add_vote(tx, study, annotator, answer, true_class, now, became, **given)
-    if slot is not None:
-        set_slot(tx, slot.id, SlotState.DONE, lease_until=None)
-    extra.settle(tx, study.id, [vote.stimulus_id], now)
-    return VoteReceipt(id=vote.id, status=VoteStatus(vote.status))
+    given = {"stimulus_id": answer.item, "slot_id": slot, "status": became}
+    shown = _Shown(spec=spec, version=version, true_class=true_class)
+    vote = _add_vote(tx, annotator, answer, shown, now, **given)
+    if spec.extra_vote:
+        extra.settle(tx, annotator.study_id, [answer.item], now)
+    return _receipt(tx, vote)
+
+
+def _slots_for(tx: Session, annotator: Annotator, item: str) -> list[Slot]:
+    """The slots of an item; raises `NotAllowedError` for one that `annotator` was never given."""
+    slots = slots_of(tx, [item])[item]
+    holds = annotator.id in {slot.annotator for slot in slots}
+    if not holds and not has_held(tx, annotator, item):
+        raise NotAllowedError.of("not_given")
+    return slots
+
+
+def _taken(
+    tx: Session, annotator: Annotator, item: str, slots: Sequence[Slot], now: datetime
+) -> int | None:
+    """The slot that a late answer gets, None if there is no room for it."""
+    slot = slot_for(slots, annotator.id, now)
+    if slot is None:
+        return None
+    take(tx, annotator, item, slot, now)
+    set_slot(tx, slot.id, SlotState.DONE, lease_until=None)
+    return slot.id
 
 
 def _trial(tx: Session, annotator: Annotator, item: str) -> TrialRow:
@@ -119,8 +151,9 @@ def _record_on_trial(
     check_pace(answer, study.version, spec.min_rt_ms)
     late = trial.state == trials.DONE or study.status == StudyStatus.CLOSED
     status = VoteStatus.SURPLUS if late else VoteStatus.QUALITY
-    given = {"stimulus_id": trial.stimulus_id, "trial_id": trial.id}
-    vote = _add_vote(tx, study, annotator, answer, true_class, now, status, **given)
+    given = {"stimulus_id": trial.stimulus_id, "trial_id": trial.id, "status": status}
+    shown = _Shown(spec=spec, version=study.version, true_class=true_class)
+    vote = _add_vote(tx, annotator, answer, shown, now, **given)
     if not late:
         trial.state = trials.DONE
     passed = expected is None or spec.kind.passes(expected, answer.answer)
@@ -129,39 +162,43 @@ def _record_on_trial(
     return _receipt(tx, vote)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Shown:
+    """What an answer was given to: a picture of `true_class`, in a study with these settings."""
+
+    spec: StudySpec
+    version: int
+    true_class: str
+
+
 def _add_vote(
-    tx: Session,
-    study: StudyRow,
-    annotator: Annotator,
-    answer: Answer,
-    true_class: str,
-    now: datetime,
-    status: VoteStatus,
-    **given: Any,
+    tx: Session, annotator: Annotator, answer: Answer, shown: _Shown, now: datetime, **given: Any
 ) -> VoteRow:
     """Store what somebody answered, on a trial or not, and that it happened.
 
-    given: the columns that say which stimulus, and which slot or trial, it is an answer to.
+    given: the status, and the columns that say which stimulus, and which slot or trial, it is an
+    answer to. The row that it returns is none of the session's.
     """
-    vote = VoteRow(
-        id=answer.id,
-        study_id=study.id,
-        annotator_id=annotator.id,
-        answer=answer.answer,
-        reason=answer.reason,
-        recognised=settings_of(study).kind.recognised(true_class, answer.answer),
-        rt_ms=answer.rt_ms,
-        client_ts=answer.client_ts,
-        server_ts=now,
-        display=dict(answer.display),
-        views=list(answer.views),
-        tab=answer.tab,
-        status=status,
-        protocol=shown_under(answer, study.version),
+    row: dict[str, Any] = {
+        "id": answer.id,
+        "study_id": annotator.study_id,
+        "annotator_id": annotator.id,
+        "answer": answer.answer,
+        "reason": answer.reason,
+        "recognised": shown.spec.kind.recognised(shown.true_class, answer.answer),
+        "rt_ms": answer.rt_ms,
+        "client_ts": answer.client_ts,
+        "server_ts": now,
+        "display": dict(answer.display),
+        "views": list(answer.views),
+        "tab": answer.tab,
+        "protocol": shown_under(answer, shown.version),
         **given,
-    )
-    tx.add(vote)
-    log(tx, VOTED, vote, now, answer=answer.answer, reason=answer.reason, status=status)
+    }
+    tx.flush()  # what follows goes past the session
+    tx.connection().execute(_ADD, row)
+    vote = VoteRow(**row)
+    log(tx, VOTED, vote, now, answer=vote.answer, reason=vote.reason, status=vote.status)
     return vote
 
 
@@ -194,13 +231,14 @@ def _receipt_again(
 
 def _question(
     tx: Session, annotator: Annotator, answer: Answer
-) -> Row[StudyRow, str, list[str] | None, VoteRow | None] | None:
-    """The study, the true class, the classes offered, and the vote that has this id already.
+) -> Row[str, int, str, str, list[str] | None, str | None] | None:
+    """The study's status, version and settings, the true class, the classes offered, and the id if
+    a vote has it already.
 
     Locks the item as `lock_slots` does; None if it is none that has slots.
     """
     binds = {"item": answer.item, "study": annotator.study_id, "vote": answer.id}
-    return tx.execute(_QUESTION, binds).one_or_none()
+    return tx.connection().execute(_QUESTION, binds).one_or_none()
 
 
 def take_back(tx: Session, annotator: Annotator, vote_id: str, now: datetime) -> TaskItem:

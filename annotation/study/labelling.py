@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from annotation.design.assignment import share
 from annotation.domain import (
     Annotator,
     AnnotatorProgress,
@@ -28,6 +29,7 @@ from annotation.images import Shelf, find
 from annotation.store import (
     Store,
     askers,
+    claims,
     openings,
     passwords,
     people,
@@ -40,6 +42,7 @@ from annotation.store import (
     writing,
 )
 from annotation.store import phases as phase_rows
+from annotation.store import progress as rows
 
 LONGEST_NAME = 80
 MOST_ITEMS = 400  # a browser never needs more at once: 200, and as many answers under way
@@ -170,10 +173,15 @@ def signed_in(store: Store, caller: Caller) -> Annotator:
     return store.read(lambda tx: _annotator(tx, caller))
 
 
-def _annotator(tx: Any, by: Annotator | Caller) -> Annotator:
+def _annotator(
+    tx: Any,
+    by: Annotator | Caller,
+    owner: Callable[[Any, str], Annotator | None] = people.session_owner,
+) -> Annotator:
+    """Who is calling; `owner` finds whose a session is."""
     if isinstance(by, Annotator):
         return by
-    annotator = people.session_owner(tx, by.token)
+    annotator = owner(tx, by.token)
     if annotator is None:
         raise SignInError("You are not signed in. Open the link of your study.")
     # A page left open must not send one person's answers under the name of another who has
@@ -207,14 +215,15 @@ def ahead(store: Store, by: Annotator | Caller, n: int, now: datetime, unsent: i
     """
 
     def look(tx: Any) -> Ahead:
-        annotator = _annotator(tx, by)
-        asker = askers.asker_of(tx, annotator)
-        progress = trials.with_trials(tx, annotator, reports.annotator_progress(tx, asker, now))
-        most = slots.share(tx, annotator, n, progress.left, now)
+        annotator = _annotator(tx, by, people.owner_asking)
+        far = rows.so_far(tx, annotator, now)
+        most = share(n, far.progress.left, far.people)
         most = min(most + unsent, MOST_ITEMS)
-        wanted = openings.open_items(tx, annotator, most + slots.IN_CASE, now, asker)
+        wanted = openings.open_items(tx, annotator, most + claims.IN_CASE, now, far.asker)
         version = askers.study_row(tx, annotator).version
-        return Ahead(annotator=annotator, progress=progress, n=most, wanted=wanted, version=version)
+        return Ahead(
+            annotator=annotator, progress=far.progress, n=most, wanted=wanted, version=version
+        )
 
     return store.read(look)
 
@@ -243,17 +252,10 @@ def next_items(
     for attempt in range(MOST_TRIES):
         # Choosing reads much and must hold nobody up; claiming is short and checks again.
         if attempt or wanted is None:
-            look = partial(openings.open_items, annotator=annotator, n=n + slots.IN_CASE, now=now)
+            look = partial(openings.open_items, annotator=annotator, n=n + claims.IN_CASE, now=now)
             wanted = store.read(look)
-        lease = partial(
-            slots.lease,
-            annotator=annotator,
-            tab=tab,
-            wanted=wanted,
-            n=n,
-            now=now,
-            last_try=attempt > 0 or not wanted,
-        )
+        last_try = attempt > 0 or not wanted
+        lease = partial(claims.lease, tab=tab, wanted=wanted, n=n, now=now, last_try=last_try)
         reserve = partial(_reserve, lease, annotator=annotator, tab=tab, n=n, now=now)
         items = store.write(reserve, yields=True)  # answers go first
         if items or not wanted:
@@ -262,7 +264,7 @@ def next_items(
 
 
 def _reserve(
-    lease: Callable[[Any], list[TaskItem]],
+    lease: Callable[[Any, claims.Claimer], list[TaskItem]],
     tx: Any,
     annotator: Annotator,
     tab: str,
@@ -270,7 +272,8 @@ def _reserve(
     now: datetime,
 ) -> list[TaskItem]:
     """What `lease` gives, and the trials among it, in one transaction."""
-    return trials.due(tx, annotator, tab, lease(tx), n, now)
+    by = claims.claimer(tx, annotator, now)
+    return trials.due(tx, by, tab, lease(tx, by), n, now)
 
 
 def vote(store: Store, by: Annotator | Caller, answer: Answer, now: datetime) -> VoteReceipt:
@@ -281,7 +284,14 @@ def vote(store: Store, by: Annotator | Caller, answer: Answer, now: datetime) ->
     that do not exist or were never given to them, `ConflictError` for an id used otherwise.
     """
     answer = replace(answer, id=_uuid(answer.id))
-    return store.write(lambda tx: voting.record(tx, _annotator(tx, by), answer, now))
+    return store.write(lambda tx: voting.record(tx, _here(tx, by, now), answer, now))
+
+
+def _here(tx: Any, by: Annotator | Caller, now: datetime) -> Annotator:
+    """Who is calling, noted as here, with the status they have until the transaction ends."""
+    if isinstance(by, Annotator):
+        return slots.here(tx, by, now)
+    return _annotator(tx, by, partial(people.owner_here, now=now))
 
 
 def _uuid(text: str) -> str:
@@ -310,11 +320,7 @@ def progress_of(store: Store, annotator: Annotator) -> AnnotatorProgress:
     """How far one annotator is."""
     now = datetime.now(UTC)
 
-    def look(tx: Any) -> AnnotatorProgress:
-        asker = askers.asker_of(tx, annotator)
-        return trials.with_trials(tx, annotator, reports.annotator_progress(tx, asker, now))
-
-    return store.read(look)
+    return store.read(lambda tx: rows.so_far(tx, annotator, now).progress)
 
 
 def image_path(store: Store, annotator: Annotator, image_token: str, images: Shelf) -> Path:

@@ -10,7 +10,7 @@ from typing import Any
 
 from annotation.domain import Annotator, Answer, NoneReason, Study
 from annotation.errors import StudyError
-from annotation.store import Store, openings, people, reports, slots, studies, voting
+from annotation.store import Store, claims, openings, people, reports, studies, voting
 from annotation.tasks.kind import NONE
 
 BATCH = 100  # votes per transaction
@@ -63,12 +63,13 @@ def _answer_all(store: Store, study: Study, name: str, answers: Mapping[str, str
 def _answer_some(tx: Any, annotator: Annotator, answers: Mapping[str, str]) -> int:
     now = datetime.now(UTC)
     wanted = openings.open_items(tx, annotator, BATCH, now)
-    items = slots.lease(tx, annotator, "simulation", wanted, BATCH, now, last_try=True)
+    by = claims.claimer(tx, annotator, now)
+    items = claims.lease(tx, by, "simulation", wanted, BATCH, now, last_try=True)
     for item in items:
         answer = answers[item.item]
         voting.record(
             tx,
-            annotator,
+            by.annotator,
             Answer(
                 id=str(uuid.uuid4()),
                 item=item.item,

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from annotation.design.feasibility import Load, feasibility, load_before
+from annotation.design.feasibility import SECONDS_PER_VOTE, Load, feasibility, load_before
 from annotation.design.list_facts import RANDOM_LISTS, list_facts
 from annotation.design.quality import set_aside
 from annotation.design.study_plan import (
@@ -32,7 +32,7 @@ from annotation.study.setting_texts import as_text
 from annotation.study.study_file import StudyFile
 from annotation.texts import counted
 from annotation.ui.study_fields import CHOICES, problems_by_step, without_others
-from annotation.ui.study_view import SECONDS_PER_VOTE, duration
+from annotation.ui.study_view import duration
 from annotation.web import label_page
 
 TOP_LISTS = (

@@ -11,8 +11,6 @@ from annotation.web.downloads import DOWNLOADS
 from annotation.web.root_path import rooted
 from annotation.web.templates import fill
 
-SECONDS_PER_VOTE = 3.0  # what a practised person takes, where nobody has answered yet
-
 
 def current(known: Sequence[Study], chosen: str) -> Study | None:
     """The study with the id or name `chosen`, else the newest answered by people, else the newest.

@@ -12,7 +12,7 @@ from study_factory import DATABASES, fresh_database
 
 from annotation.domain import Answer
 from annotation.spec import Task
-from annotation.store import Store, askers, openings
+from annotation.store import Store, progress
 from annotation.store.tables import SlotRow
 from annotation.study.labelling import join, next_items, progress_of, undo, vote
 
@@ -40,8 +40,8 @@ def left_looked_at(tx, study, annotator, now):
 
 
 def both_ways(tx, study, annotator, now):
-    told = openings.left_for(tx, askers.asker_of(tx, annotator), now)
-    return told.items, left_looked_at(tx, study, annotator, now)
+    told = progress.so_far(tx, annotator, now).progress
+    return told.left, left_looked_at(tx, study, annotator, now)
 
 
 @pytest.mark.parametrize("extra_vote", [False, True])

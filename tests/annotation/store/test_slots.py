@@ -12,7 +12,7 @@ from study_factory import fresh_database, write_set
 from annotation.domain import StudyStatus
 from annotation.errors import NotFoundError
 from annotation.spec import StudySpec, Task
-from annotation.store import Store, openings, people, slots, studies
+from annotation.store import Store, claims, openings, people, slots, studies
 from annotation.store.tables import EventRow, SlotRow
 from annotation.study.create import create_study
 from annotation.study.labelling import join, next_items
@@ -57,7 +57,11 @@ def test_items_gone_since_they_were_read_are_not_given_out(store, study, anna, b
     stale = open_items(store, cleo)
     for person in (anna, ben):
         next_items(store, person, "tab", 7, NOW)
-    got = store.write(lambda tx: slots.lease(tx, cleo, "tab", stale, 8, NOW, last_try=False))
+
+    def claim(tx):
+        return claims.lease(tx, claims.claimer(tx, cleo, NOW), "tab", stale, 8, NOW, last_try=False)
+
+    got = store.write(claim)
     assert len(got) == 1
 
 
@@ -73,7 +77,7 @@ def test_a_claim_looks_at_few_more_items_than_it_takes(store, tmp_path):
 
     event.listen(store._engine, "before_cursor_execute", note)
     assert len(next_items(store, anna, "tab", 22, NOW)) == 22
-    assert looked == [2 + slots.IN_CASE]
+    assert looked == [2 + claims.IN_CASE]
 
 
 def test_a_takeover_is_on_record(store, study, anna, ben):

@@ -93,7 +93,8 @@ def test_an_answer_is_written_before_a_claim_that_asked_first(store, anna, ben):
     queue = Queue(store._turns)
 
     def note(*said):
-        for name, what in (("INSERT INTO vote", "answer"), ("UPDATE slot SET state", "claim")):
+        claim = "UPDATE slot SET state=?, annotator_id"
+        for name, what in (("INSERT INTO vote", "answer"), (claim, "claim")):
             if said[2].startswith(name) and what not in queue.order:
                 queue.order.append(what)
 

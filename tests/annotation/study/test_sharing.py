@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from annotation.design import assignment
 from annotation.domain import Answer, VoteStatus
-from annotation.store import slots
+from annotation.store import progress
 from annotation.study import labelling as study
 
 NOW = datetime.now(UTC)
@@ -24,7 +25,8 @@ def people(store, study_of_eight):
 
 
 def share(store, person, n=20, left=8, now=NOW):
-    return store.read(lambda tx: slots.share(tx, person, n, left, now))
+    people = store.read(lambda tx: progress.so_far(tx, person, now)).people
+    return assignment.share(n, left, people)
 
 
 def take(store, person, n, tab="tab", now=NOW):

@@ -1,0 +1,102 @@
+"""`semsim-studio plan`, `python -m annotation plan`: what a study will take."""
+
+import inspect
+from dataclasses import fields
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+
+from annotation.cli.console import Json, show, told_errors
+from annotation.study.crowd import FIGURES, Crowd, plan
+from annotation.texts import counted
+
+app = typer.Typer(
+    name="plan",
+    help="What a study will take: people, days and money, by a simulated crowd.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+CONTROLS = {"yes": "with catch trials", "no": "without"}
+Runs = Annotated[int, typer.Option("--runs", help="Simulated studies of each kind.")]
+Seed = Annotated[int, typer.Option("--seed", help="Decides who comes and what they say.")]
+
+
+@app.callback()
+def main() -> None:
+    """What a study will take: people, days and money, by a simulated crowd."""
+
+
+def crowd(runs: Runs = 10, seed: Seed = 0, as_json: Json = False, **assumed: Any) -> None:
+    """Simulate the people of a large study: how many it takes, how long, and what it costs.
+
+    Everybody who worked is paid, also who is excluded. Whoever fails too many catch trials is
+    paused, as the product does, and then excluded: others give those votes again.
+    """
+    with told_errors():
+        assumptions = Crowd(**assumed)
+        table = plan(assumptions, runs, seed)
+    rows = [
+        {**row, **{name: None for name in ("mean", "low", "high") if pd.isna(row[name])}}
+        for row in table.to_dict("records")
+    ]
+    of = counted(assumptions.items, "picture")
+    head = (
+        f"A simulated crowd, nobody real: {counted(runs, 'study', 'studies')} each of {of} × "
+        f"{counted(assumptions.votes, 'vote')}. In brackets what holds 90 % of them."
+    )
+    show(rows, "\n".join([head, *_lines(table), _cost(table)]), as_json)
+
+
+def _lines(table: pd.DataFrame) -> list[str]:
+    """The table in words: a line a figure, a column with quality control and one without."""
+    cells = {(row.figure, row.control): row for row in table.itertuples()}
+    lines = [["", *CONTROLS.values()]]
+    for name, (title, form) in FIGURES.items():
+        lines.append([title, *(_cell(cells[name, one], form) for one in CONTROLS)])
+    wide = [max(len(line[i]) for line in lines) for i in range(3)]
+    return ["  ".join(map(str.ljust, line, wide)).rstrip() for line in lines]
+
+
+def _cell(row: Any, form: str) -> str:
+    if pd.isna(row.mean):
+        return "none there"
+    return f"{row.mean:{form}} ({row.low:{form}} to {row.high:{form}})"
+
+
+def _cost(table: pd.DataFrame) -> str:
+    """What the quality control is worth, in a sentence."""
+    mean = table.set_index(["figure", "control"])["mean"]
+    wrong, money = ([mean[name, one] for one in ("no", "yes")] for name in ("wrong", "money"))
+    return (
+        f"Catch trials take the share of wrong labels from {wrong[0]:.2%} to {wrong[1]:.2%} and "
+        f"cost {money[1] - money[0]:,.0f} more."
+    )
+
+
+def _options() -> list[inspect.Parameter]:
+    """One option for each of the assumptions, in their order, then those of the command itself."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    own = [one for one in inspect.signature(crowd).parameters.values() if one.name != "assumed"]
+    given = [
+        inspect.Parameter(
+            one.name,
+            kind,
+            default=one.default,
+            annotation=Annotated[
+                one.type, typer.Option(f"--{one.name.replace('_', '-')}", help=_help(one.metadata))
+            ],
+        )
+        for one in fields(Crowd)
+    ]
+    return [*given, *(one.replace(kind=kind) for one in own)]
+
+
+def _help(limits: Any) -> str:
+    text = limits["text"]
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+crowd.__signature__ = inspect.Signature(_options())  # type: ignore[attr-defined]
+crowd.__annotations__ = {one.name: one.annotation for one in _options()}
+app.command()(crowd)

@@ -1,0 +1,190 @@
+"""Inside one transaction: items handed out, to whoever asks first and may see them.
+
+Locks are taken in the order that `slots` says.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import bindparam, exists, func, or_, select, update
+from sqlalchemy.orm import Session
+
+from annotation.design.assignment import slot_for
+from annotation.design.exposure import choose
+from annotation.domain import (
+    Annotator,
+    AnnotatorStatus,
+    SlotState,
+    StudyStatus,
+    TaskItem,
+    VoteStatus,
+)
+from annotation.errors import NotFoundError
+from annotation.spec import StudySpec
+from annotation.store.askers import NO_STUDY, asker_of, candidates_of, has_limits, seen_of
+from annotation.store.openings import quota_left, serves
+from annotation.store.slots import (
+    MY_LEASES,
+    SLOT,
+    extend,
+    here,
+    lock_slots,
+    note_lost,
+    task_items,
+)
+from annotation.store.specs import WRITTEN, settings_in
+from annotation.store.tables import AnnotatorRow, SlotRow, StudyRow, VoteRow
+
+# Made once, as making a statement takes longer than carrying it out.
+_MINE = SLOT.alias("own")
+_N_GIVEN = select(func.coalesce(func.max(_MINE.c.given), 0)).where(
+    _MINE.c.annotator_id == bindparam("me"), _MINE.c.given.is_not(None)
+)
+_N_COUNTED = select(func.count()).where(
+    VoteRow.annotator_id == bindparam("me"), VoteRow.status == VoteStatus.COUNTED
+)
+_CLAIMING = (
+    select(
+        StudyRow.status,
+        WRITTEN,
+        _N_COUNTED.scalar_subquery(),
+        _N_GIVEN.scalar_subquery(),
+        SLOT.c.stimulus_id,
+        SLOT.c.tab,
+    )
+    .select_from(StudyRow)
+    .outerjoin(SLOT, MY_LEASES)
+    .where(StudyRow.id == bindparam("study"))
+    .order_by(SLOT.c.given, SLOT.c.id)
+)
+_GIVE = (
+    update(SLOT)
+    .where(SLOT.c.id == bindparam("slot"))
+    .values(
+        state=SlotState.LEASED,
+        annotator_id=bindparam("holder"),
+        given=bindparam("number"),
+        lease_until=bindparam("until"),
+        tab=bindparam("for_tab"),
+    )
+)
+IN_CASE = 12  # more items to choose from than wanted, as others may take some first
+RECENTLY = timedelta(minutes=5)  # whoever was here is still at work
+_BEGUN = exists().where(SlotRow.annotator_id == AnnotatorRow.id)
+# How many people have answered or hold an item and were seen since, whoever asks included.
+AT_WORK = (
+    select(func.count())
+    .select_from(AnnotatorRow)
+    .where(
+        AnnotatorRow.study_id == bindparam("study"),
+        AnnotatorRow.status == AnnotatorStatus.ACTIVE,
+        or_(
+            AnnotatorRow.id == bindparam("me"),
+            (AnnotatorRow.last_seen >= bindparam("since")) & _BEGUN,
+        ),
+    )
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claimer:
+    """Somebody who claims items, as they are until this transaction ends.
+
+    serves: whether they are given items that count, at this step of a study that runs. votes: how
+    many of theirs count. given: the number of the last item they were given. held: the items they
+    hold, in the order they were given, each with its tab.
+    """
+
+    annotator: Annotator
+    spec: StudySpec
+    serves: bool
+    votes: int
+    given: int
+    held: Mapping[str, str]
+
+
+def claimer(tx: Session, annotator: Annotator, now: datetime) -> Claimer:
+    """`annotator` as one who claims; notes that they were here, as `here` does."""
+    me = here(tx, annotator, now)
+    binds = {"me": annotator.id, "study": annotator.study_id}
+    rows = tx.connection().execute(_CLAIMING, binds).all()
+    if not rows:
+        raise NotFoundError(NO_STUDY.format(annotator.study_id))
+    status, written, votes, given, *_ = rows[0]
+    return Claimer(
+        annotator=me,
+        spec=settings_in(written, annotator.study_id),
+        serves=status == StudyStatus.RUNNING and serves(me.status, me.step),
+        votes=votes,
+        given=given,
+        held={item: tab for *_, item, tab in rows if item is not None},
+    )
+
+
+def lease(
+    tx: Session,
+    by: Claimer,
+    tab: str,
+    wanted: Sequence[str],
+    n: int,
+    now: datetime,
+    *,
+    last_try: bool,
+) -> list[TaskItem]:
+    """Up to `n` items reserved for somebody in `tab`: those they have, then of `wanted`.
+
+    Items that somebody else is claiming at this moment are skipped; the `last_try` waits to see
+    whether they still have room, and if nothing else is left moves items here from other tabs.
+    """
+    if not by.serves:
+        return []
+    annotator, until = by.annotator, now + timedelta(seconds=by.spec.lease_seconds)
+    quota = quota_left(tx, annotator, by.spec)
+    n = n if quota is None else min(n, quota)
+    items = [item for item, where in by.held.items() if where == tab][:n]
+    here_already = set(items)
+    new = [item for item in wanted if item not in here_already]
+    free = n - len(items) if quota is None else min(n - len(items), quota - len(by.held))
+    taken = _claim(tx, by, new, free, now, skip_locked=not last_try)
+    if last_try and not items and not taken:
+        items = [item for item, where in by.held.items() if where != tab][:n]
+    if items:
+        extend(tx, annotator, tab, items, until)
+    if taken:
+        same = {"holder": annotator.id, "until": until, "for_tab": tab}
+        rows = [{"number": i, "slot": slot} for i, slot in enumerate(taken.values(), by.given + 1)]
+        tx.connection().execute(_GIVE, [same | row for row in rows])
+    items += taken
+    return task_items(tx, items, until) if items else []
+
+
+def _claim(
+    tx: Session,
+    by: Claimer,
+    wanted: Sequence[str],
+    n: int,
+    now: datetime,
+    *,
+    skip_locked: bool,
+) -> dict[str, int]:
+    """Up to `n` of `wanted` that have room and may be shown to whom, each with its slot."""
+    annotator, limited = by.annotator, has_limits(by.spec)
+    if not limited:  # else what is chosen depends on all there is to choose from
+        wanted = wanted[: n + IN_CASE]
+    if n <= 0 or not wanted:
+        return {}
+    locked = lock_slots(tx, wanted, skip_locked=skip_locked)
+    room = {item: slot_for(slots, annotator.id, now) for item, slots in locked.items()}
+    left = [item for item in wanted if room.get(item)]
+    chosen = _choose(tx, annotator, left, n) if limited else left[:n]
+    taken = {item: slot for item in chosen if (slot := room[item]) is not None}
+    note_lost(tx, annotator, taken, now)
+    return {item: slot.id for item, slot in taken.items()}
+
+
+def _choose(tx: Session, annotator: Annotator, items: Sequence[str], n: int) -> list[str]:
+    """Asked again here, where other requests of the same person wait: limits hold in every tab."""
+    asker = asker_of(tx, annotator)
+    candidates = candidates_of(tx, asker, items)
+    return choose(candidates, n, asker.limits, seen_of(tx, asker, candidates))

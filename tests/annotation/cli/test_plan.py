@@ -1,0 +1,50 @@
+"""`semsim-studio plan crowd`, which `python -m annotation plan crowd` is as well."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from annotation.cli.console import ServerParser
+from annotation.cli.main import app
+from annotation.study.crowd import COLUMNS, FIGURES
+
+SMALL = ("plan", "crowd", "--items", "300", "--each", "40", "--runs", "2")
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [*SMALL, *arguments])
+
+
+def test_the_table_has_each_figure_with_quality_control_and_without():
+    said = run("--wage", "10")
+    assert said.exit_code == 0, said.output
+    head, columns, *lines, cost = said.stdout.splitlines()
+    assert "nobody real: 2 studies each of 300 pictures × 5 votes" in head
+    assert columns.split("  ")[-1].strip() == "without"
+    assert [line.split("  ")[0] for line in lines] == [title for title, _ in FIGURES.values()]
+    assert cost.startswith("Catch trials take the share of wrong labels from")
+
+
+def test_as_json_it_has_the_same_rows_without_what_is_no_number():
+    rows = json.loads(run("--json", "--spammers", "0").stdout)
+    assert all(set(row) == set(COLUMNS) for row in rows)
+    assert len(rows) == 2 * len(FIGURES)
+    assert {row["mean"] for row in rows if row["figure"] == "caught"} == {None}
+    money = {row["control"]: row["mean"] for row in rows if row["figure"] == "money"}
+    hours = {row["control"]: row["mean"] for row in rows if row["figure"] == "hours"}
+    assert money["yes"] == pytest.approx(12 * hours["yes"])  # the wage where none is given
+
+
+def test_all_fields_that_are_wrong_are_named():
+    said = run("--arrivals", "0", "--pause-after", "-1")
+    assert said.exit_code == 2
+    assert "arrivals: expected more than 0" in said.stderr
+    assert "pause_after: expected 0 to 100, got -1" in said.stderr
+
+
+def test_the_studio_knows_the_command(capsys):
+    with pytest.raises(SystemExit) as end:
+        ServerParser("", "1").parse_args([*SMALL, "--json"])
+    assert end.value.code == 0
+    assert len(json.loads(capsys.readouterr().out)) == 2 * len(FIGURES)

@@ -1,0 +1,137 @@
+"""A study planned by a simulated crowd, and whether the real store does the same with it."""
+
+import numpy as np
+import pytest
+from contracts import store_invariants as invariants
+from scipy.stats import binom
+
+from annotation.errors import StudyError
+from annotation.study.crowd import FIGURES, Crowd, Items, carried_out, plan
+from benchmarks.crowd import Stored, both
+
+SMALL = {"items": 400, "each": 40.0, "arrivals": 200.0}
+HONEST = {"spammers": 0.0, "catch_rate": 0.0, "leaves": 0.0}
+
+
+def run(seed=0, **assumed):
+    crowd = Crowd(**{**SMALL, **assumed})
+    board = Items(crowd, np.random.default_rng([seed, 2]))
+    return carried_out(crowd, board, seed), board
+
+
+def test_what_is_wrong_is_said_of_each_field_at_once():
+    with pytest.raises(StudyError) as told:
+        Crowd(items=0, arrivals=0, spammers=2.0)
+    assert str(told.value).split("; ") == [
+        "items: expected 1 to 1e+06, got 0",
+        "arrivals: expected more than 0, at most 100000, got 0",
+        "spammers: expected 0 to 0.95, got 2.",
+    ]
+    with pytest.raises(StudyError, match="each: about 5,000,000 people would have to come"):
+        Crowd(items=1_000_000, each=1)
+    with pytest.raises(StudyError, match="runs: expected 1 or more"):
+        plan(Crowd(**SMALL), runs=0)
+
+
+def test_the_same_seed_is_the_same_study():
+    one, other = (plan(Crowd(**SMALL), runs=2, seed=5) for _ in range(2))
+    assert one.equals(other)
+    assert not one.equals(plan(Crowd(**SMALL), runs=2, seed=6))
+    assert list(one["figure"].unique()) == list(FIGURES)
+    assert (one["low"] <= one["high"]).sum() == one["low"].notna().sum()
+
+
+class Recorder(Items):
+    """Remembers who was given what."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.given = []
+
+    def claim(self, who, n, people, now):
+        batch = super().claim(who, n, people, now)
+        self.given += [(who.seat, int(item)) for item in batch.items]
+        return batch
+
+
+@pytest.mark.parametrize("votes", [1, 4, 5])
+def test_every_picture_has_its_votes_of_as_many_people(votes):
+    crowd = Crowd(**SMALL, votes=votes, leaves=0.05, spammers=0.3)
+    board = Recorder(crowd, np.random.default_rng(0))
+    done = carried_out(crowd, board, 0)
+    yes, counted, _ = board.counts()
+    assert (counted == votes).all()
+    assert ((yes >= 0) & (yes <= votes)).all()
+    assert len(set(board.given)) == len(board.given)  # nothing twice to a person
+    assert sum(one.votes for one in done.people) == crowd.items * votes + done.thrown
+
+
+def test_wrong_labels_are_those_of_a_majority_of_honest_people():
+    """Three of five at least are wrong with the binomial probability."""
+    done, _ = run(items=20_000, each=2000.0, accuracy=0.8, **HONEST)
+    expected = binom.sf(2, 5, 0.2)
+    assert done.wrong == pytest.approx(expected, abs=4 * np.sqrt(expected / 20_000))
+    assert done.undecided == 0
+    even, _ = run(items=20_000, each=2000.0, votes=4, accuracy=0.8, **HONEST)
+    assert even.undecided == pytest.approx(binom.pmf(2, 4, 0.2), abs=0.01)
+
+
+def test_people_come_at_their_rate_and_work_as_long_as_they_say():
+    done, _ = run(items=4000, each=20.0, spread=0.5, pace=0.0, **HONEST)
+    assert len(done.people) / done.days == pytest.approx(200, rel=0.1)
+    votes = sum(one.votes for one in done.people)
+    mean = 3.0 * np.exp(0.5**2 / 2)  # of a lognormal with a median of 3 s
+    assert done.hours * 3600 / votes == pytest.approx(mean, rel=0.05)
+    assert votes / len(done.people) == pytest.approx(20 * np.exp(0.5**2 / 2), rel=0.1)
+
+
+def test_spammers_are_caught_and_nobody_else_who_makes_no_slip():
+    done, _ = run(items=2000, each=200.0, spread=0.0, spammers=0.3, slips=0.0, catch_rate=0.1)
+    assert done.caught > 0.8
+    assert done.wronged == 0
+    assert done.thrown == sum(one.votes for one in done.people if one.excluded) > 0
+    without, _ = run(items=2000, each=200.0, spread=0.0, spammers=0.3, catch_rate=0.0)
+    assert done.wrong < without.wrong
+    assert without.thrown == 0
+
+
+def test_nobody_without_spammers_is_a_share_of_them():
+    table = plan(Crowd(**SMALL, **HONEST), runs=1).set_index(["figure", "control"])
+    assert table.loc[("caught", "yes"), ["mean", "low", "high"]].isna().all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_real_store_does_the_same_with_the_same_people(store, seed):
+    """All that differs is who meets which picture, and where a catch trial ends a batch."""
+    crowd = Crowd(items=100, votes=3, each=15.0, arrivals=300.0, spammers=0.2, leaves=0.02)
+    planned, real = both(store, crowd, seed)
+    most = max(len(planned.people), len(real.people))
+    assert abs(len(planned.people) - len(real.people)) <= max(2, 0.15 * most)
+    assert real.days == pytest.approx(planned.days, rel=0.2)
+    assert real.hours == pytest.approx(planned.hours, rel=0.15)
+    wanted = [{one.seat: one.wants for one in done.people} for done in (planned, real)]
+    shared = wanted[0].keys() & wanted[1].keys()
+    assert len(shared) >= 0.7 * most
+    assert all(wanted[0][seat] == wanted[1][seat] for seat in shared)
+
+
+def test_the_store_keeps_every_vote_of_a_simulated_crowd(store):
+    crowd = Crowd(items=60, votes=3, each=15.0, spammers=0.3, leaves=0.05, catch_rate=0.2)
+    board = Stored(store, crowd, 1)
+    done = carried_out(crowd, board, 1)
+    invariants.check(store, board.study, set(board.receipts))
+    _, counted, _ = board.counts()
+    assert (counted == 3).all()
+    assert sum(board.counted.values()) == 180
+    assert any(one.excluded for one in done.people)
+
+
+def test_who_ends_where_is_the_same_where_nothing_is_left_to_chance(store):
+    """Everybody gives what they came for, but those at the end, who find less to do."""
+    crowd = Crowd(items=100, votes=3, each=15.0, arrivals=300.0, **HONEST)
+    planned, real = both(store, crowd, 4)
+    votes = [[one.votes for one in done.people] for done in (planned, real)]
+    least = min(map(len, votes)) - 3
+    assert least >= 10
+    assert votes[0][:least] == votes[1][:least]
+    assert abs(len(votes[0]) - len(votes[1])) <= 2
