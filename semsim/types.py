@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -54,6 +54,72 @@ class GradientObservation:
     shape: tuple[int, int, int]
     label: int | None
     batch_norm: BatchNormStatistics | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalSteps:
+    """What a client does with the model it is sent before it shares anything; the server knows it.
+
+    steps: of `torch.optim.SGD` with `lr` and `momentum`, each on the next `batch` of the client's
+    pictures, from the first again after the last. batch_norm: "eval" normalises by the running
+    statistics, "train" by those of the batch.
+    """
+
+    steps: int
+    batch: int
+    lr: float
+    momentum: float
+    batch_norm: Literal["eval", "train"]
+
+    def turns(self, pictures: int) -> Iterator[slice]:
+        """The places of the pictures of each step, of so many, a multiple of `batch`."""
+        for step in range(self.steps):
+            first = step * self.batch % pictures
+            yield slice(first, first + self.batch)
+
+    @property
+    def reach(self) -> float:
+        """How many gradients, each times `lr`, an update adds up to if all of them are alike.
+
+        `steps` without momentum, with which the gradient of a step counts in all that follow.
+        """
+        pace, total = 0.0, 0.0
+        for _ in range(self.steps):
+            pace = self.momentum * pace + 1
+            total += pace
+        return total
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateObservation:
+    """What a server sees of a client that shares one thing for several pictures or steps.
+
+    update: the client's parameters less those it was sent, one tensor a parameter of `model`, in
+    the order of `model.parameters()`. pictures: how many the client has. shape: (C, H, W) of each.
+    labels: their class indices in the order in which the client takes them, or None where the
+    attacker must infer them.
+    """
+
+    model: AttackedModel
+    update: tuple[Tensor, ...]
+    local: LocalSteps
+    pictures: int
+    shape: tuple[int, int, int]
+    labels: tuple[int, ...] | None
+
+    def mean_gradient(self) -> tuple[Tensor, ...]:
+        """The gradient of which, were it the same at each step, the update would consist.
+
+        One tensor a parameter, of its shape.
+        """
+        scale = self.local.lr * self.local.reach
+        return tuple(-change / scale for change in self.update)
+
+    def as_one_step(self) -> UpdateObservation:
+        """As if the client had shared `mean_gradient`, of all its pictures as one batch."""
+        local = replace(self.local, steps=1, batch=self.pictures, lr=1.0, momentum=0.0)
+        update = tuple(-gradient for gradient in self.mean_gradient())
+        return replace(self, local=local, update=update)
 
 
 class VerticalModel(Protocol):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import torch
 
     from semsim.attacks.cafe import Cafe
+    from semsim.attacks.sharing import Sharing
     from semsim.attacks.together import Found
 
 
@@ -53,6 +54,16 @@ ATTACKS: Registry[type[Attack]] = Registry(
 # These see another kind of observation: rounds of vertical federated learning.
 VERTICAL_ATTACKS: Registry[type[Cafe]] = Registry(
     "vertical attack", {"cafe": "semsim.attacks.cafe:Cafe"}
+)
+
+# What a client shares, and an attacker sees.
+SHARED: Registry[type[Sharing]] = Registry(
+    "way of sharing",
+    {
+        "gradient": "semsim.attacks.sharing:Gradient",
+        "batch-gradient": "semsim.attacks.sharing:BatchGradient",
+        "update": "semsim.attacks.sharing:Update",
+    },
 )
 
 

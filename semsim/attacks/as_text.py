@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from semsim.attacks import ATTACKS, VERTICAL_ATTACKS
+from semsim.attacks import ATTACKS, SHARED, VERTICAL_ATTACKS
 from semsim.errors import SettingsError
-from semsim.registry import Plugin, read_plugin
+from semsim.registry import Plugin, build, read_plugin
 
 
 def presets(name: str) -> Mapping[str, Mapping[str, Any]]:
@@ -30,6 +30,20 @@ def read_attack(text: str) -> Plugin:
 def read_vertical(text: str) -> Plugin:
     """An attack on vertical federated learning, as in `cafe`, `cafe:fast` or `cafe:steps=500`."""
     return read_plugin(VERTICAL_ATTACKS, text, presets(text.partition(":")[0].strip()))
+
+
+def read_shared(text: str) -> Plugin:
+    """What a client shares, as in `gradient`, `batch-gradient:batch=8` or `update:steps=5`."""
+    return read_plugin(SHARED, text)
+
+
+def check_shared(shared: Plugin, attack: Plugin) -> None:
+    """`SettingsError` where the attack cannot work on what is shared."""
+    from semsim.attacks.sharing import check_sharing  # with torch
+
+    check_sharing(
+        build(SHARED, shared.name, shared.settings), build(ATTACKS, attack.name, attack.settings)
+    )
 
 
 def with_preset(attacks: Sequence[str], preset: str | None) -> list[str]:

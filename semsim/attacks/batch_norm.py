@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from semsim.types import AttackedModel, BatchNormStatistics
@@ -35,16 +36,18 @@ def batch_norm_layers(model: AttackedModel) -> list[nn.BatchNorm2d]:
 
 
 @contextmanager
-def batch_norm_mode(model: AttackedModel, mode: BatchNorm) -> Iterator[None]:
+def batch_norm_mode(model: AttackedModel, mode: BatchNorm, *, alone: bool = True) -> Iterator[None]:
     """Inside, batch norm works as `mode` says, and every other layer as in eval mode.
 
     "train": as in training on a batch of this one image, so that images given together do not
-    mix. Running statistics are never changed, and every layer goes back to the mode it was in.
+    mix; where they are not `alone`, as in training on the batch of them all.
+    Running statistics are never changed, and every layer goes back to the mode it was in.
     """
     modules = list(model.modules()) if isinstance(model, nn.Module) else []
     trained = [module for module in modules if module.training]
     layers = batch_norm_layers(model) if mode == "train" else []
-    handles = [layer.register_forward_hook(_by_its_own_statistics) for layer in layers]
+    by = _by_its_own_statistics if alone else _by_those_of_the_batch
+    handles = [layer.register_forward_hook(by) for layer in layers]
     for module in trained:
         module.training = False
     try:
@@ -114,3 +117,13 @@ def _by_its_own_statistics(
     if not layer.affine:
         return plain
     return plain * layer.weight[:, None, None] + layer.bias[:, None, None]
+
+
+def _by_those_of_the_batch(
+    layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor
+) -> Tensor | None:
+    if not isinstance(layer, nn.BatchNorm2d):
+        return None
+    return F.batch_norm(
+        inputs[0], None, None, layer.weight, layer.bias, training=True, eps=layer.eps
+    )

@@ -10,7 +10,9 @@ from torch import Tensor
 
 from semsim.attacks.batch_norm import BatchNorm, moments_of_each, running_statistics
 from semsim.attacks.labels import Label
+from semsim.attacks.local_steps import UpdateDistance
 from semsim.attacks.matching import (
+    Apart,
     Distance,
     GradientDistance,
     batch_norm_distance,
@@ -20,7 +22,7 @@ from semsim.attacks.minimise import Descent, descend
 from semsim.attacks.together import Found, Together, best_of_starts, reconstructions
 from semsim.errors import AttackFailedError
 from semsim.progress import Report
-from semsim.types import BatchNormStatistics, GradientObservation
+from semsim.types import BatchNormStatistics, GradientObservation, UpdateObservation
 
 Start = Literal["normal", "grey"]
 Statistics = Literal["none", "running", "leaked"]
@@ -82,24 +84,48 @@ class FirstOrder(Together):
             batch_norm=matching.batch_norm,
             curvature=matching.curvature,
         )
-        start = partial(_one_start, seen, distance, matching, rngs)
-        return best_of_starts(matching.restarts, start, report)
+        known = _statistics(seen, matching.statistics)
+        return _best(distance, known, matching, seen[0].shape, rngs, report)
+
+    def solve_updates(
+        self,
+        seen: UpdateObservation,
+        labels: Sequence[int],
+        rngs: Sequence[torch.Generator],
+        report: Report,
+    ) -> list[Found]:
+        """As `local_steps.Simulates`."""
+        matching = Matching.of(self)
+        distance = UpdateDistance.of(seen, labels, matching.distance, curvature=matching.curvature)
+        return _best(distance, (), matching, seen.shape, rngs, report)
 
 
-def _one_start(
-    seen: Sequence[GradientObservation],
-    distance: GradientDistance,
+def _best(
+    distance: Apart,
+    known: Sequence[BatchNormStatistics],
     matching: Matching,
+    shape: tuple[int, int, int],
     rngs: Sequence[torch.Generator],
     report: Report,
 ) -> list[Found]:
-    mean, std = seen[0].model.mean, seen[0].model.std
-    shape = (1, *seen[0].shape)
-    starts = [torch.zeros(shape) for _ in rngs]
+    start = partial(_one_start, distance, known, matching, shape, rngs)
+    return best_of_starts(matching.restarts, start, report)
+
+
+def _one_start(
+    distance: Apart,
+    known: Sequence[BatchNormStatistics],
+    matching: Matching,
+    shape: tuple[int, int, int],
+    rngs: Sequence[torch.Generator],
+    report: Report,
+) -> list[Found]:
+    mean, std = distance.model.mean, distance.model.std
+    starts = [torch.zeros(1, *shape) for _ in rngs]
     if matching.start == "normal":
-        starts = [torch.randn(shape, generator=rng) for rng in rngs]
+        starts = [torch.randn(1, *shape, generator=rng) for rng in rngs]
     ended = descend(
-        _objective(seen, distance, matching),
+        _objective(distance, known, matching),
         torch.cat(starts).to(mean),
         descent=Descent(steps=matching.steps, lr=matching.lr, signed=matching.signed),
         keep=partial(torch.clamp, min=-mean / std, max=(1 - mean) / std)
@@ -113,14 +139,13 @@ def _one_start(
 
 
 def _objective(
-    seen: Sequence[GradientObservation], distance: GradientDistance, matching: Matching
+    distance: Apart, known: Sequence[BatchNormStatistics], matching: Matching
 ) -> Callable[[Tensor], Tensor]:
     """The unknown, in units of the network's input, to the objective of each image."""
-    model = seen[0].model
-    known = _statistics(seen, matching.statistics)
+    model = distance.model
 
     def objective(unknown: Tensor) -> Tensor:
-        variation = total_variation_of_each(unknown)
+        variation = distance.pooled(total_variation_of_each(unknown))
         value = distance(unknown * model.std + model.mean) + matching.tv * variation
         if not known:
             return value

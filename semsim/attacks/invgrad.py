@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from semsim.attacks.batch_norm import BatchNorm
 from semsim.attacks.first_order import FirstOrder, Start
 from semsim.attacks.labels import Label
+from semsim.attacks.local_steps import Updates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +22,8 @@ class InvGrad(FirstOrder):
     "train" the image's own, as a participant in training mode with one image does.
     curvature: share of `lent_curvature` that ReLUs have in the slope of the distance; 0, as
     published, is the true slope.
+    updates: where a client shares the change of its weights, "simulated" goes its local steps with
+    the guess, "one-gradient" takes the change for one gradient, as if there had been one step.
 
     Its "fast" weight of total variation is the best of seven on training images
     (`benchmarks.attacks`), so that nobody takes what smoothing alone gains for another attack's.
@@ -40,3 +43,4 @@ class InvGrad(FirstOrder):
     label: Label = "known"
     batch_norm: BatchNorm = "eval"
     curvature: float = field(default=0.0, metadata={"before": 0.0})
+    updates: Updates = field(default="simulated", metadata={"before": "simulated"})

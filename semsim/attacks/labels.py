@@ -9,6 +9,8 @@ do not change sign.
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
+from torch import Tensor
 
 from semsim.errors import AttackFailedError
 from semsim.types import GradientObservation
@@ -24,13 +26,8 @@ def infer_label(seen: GradientObservation) -> int:
     features of one sign, as behind ReLU or sigmoid.
     Raises `AttackFailedError` where the gradient of the last layer is zero or not finite.
     """
-    last = seen.gradients[-1]
-    evidence = last if last.dim() == 1 else last.flatten(1).sum(1)
-    if not torch.isfinite(evidence).all() or not evidence.any():
-        raise AttackFailedError(
-            "The label cannot be inferred: the last layer's gradient is zero or not finite."
-        )
-    return int(evidence.argmin())
+    (label,) = infer_labels(seen.gradients[-1], 1)
+    return label
 
 
 def label_of(seen: GradientObservation, label: Label) -> int:
@@ -46,3 +43,30 @@ def label_of(seen: GradientObservation, label: Label) -> int:
             "gradient."
         )
     return seen.label
+
+
+def infer_labels(last: Tensor, count: int, chances: Tensor | float = 0.0) -> tuple[int, ...]:
+    """The class indices of `count` pictures, from the mean gradient of the last layer's bias.
+
+    last: (classes,), or the weight's (classes, features) for one picture, as `infer_label`.
+    chances: (classes,), a guess at what the model says of such a picture, 0 for none.
+    An entry is the mean chance of a class less the share of the pictures that have it, so the
+    largest share is taken, counted off, and so on. Exact while what is left of the chances, added
+    up over the pictures, differs between any two classes by less than 1.
+    Raises `AttackFailedError` where nothing can be counted.
+    """
+    if last.dim() > 1 and count > 1:
+        raise AttackFailedError(
+            "The labels of several pictures are counted in the last layer's bias, and this network "
+            'has none there; set label="known".'
+        )
+    evidence = -(last if last.dim() == 1 else last.flatten(1).sum(1))
+    if not torch.isfinite(evidence).all() or not evidence.any():
+        raise AttackFailedError(
+            "The label cannot be inferred: the last layer's gradient is zero or not finite."
+        )
+    found, left = [], evidence + chances
+    for _ in range(count):
+        found.append(int(left.argmax()))
+        left = left - F.one_hot(left.argmax(), len(left)) / count
+    return tuple(found)

@@ -7,7 +7,7 @@ parameter, and a distance or prior is one value an image, (N,), so that no image
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal, Protocol, Self
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +23,33 @@ Distance = Literal["cosine", "cosine-per-layer", "l2"]
 # before batch norm in training mode has the gradient 0, and as computed some 1e-8 of the whole.
 FLOOR = 1e-6
 _TINY = 1e-12  # keeps a cosine with a vanished gradient finite
+
+
+class Apart(Protocol):
+    """How far images are from having caused what leaked; some may share one distance."""
+
+    @property
+    def model(self) -> AttackedModel: ...
+
+    def __call__(self, images: Tensor) -> Tensor:
+        """(N, C, H, W) in [0, 1] to (N,), differentiable once by images that ask for it."""
+        ...
+
+    def beside_grey(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """That of images, (N, C, H, W) in [0, 1], and that of mid-grey ones; both (N,)."""
+        ...
+
+    def groups(self) -> list[list[int]]:
+        """The places of the images that share a distance."""
+        ...
+
+    def pooled(self, values: Tensor) -> Tensor:
+        """One value an image, (N,), to the mean over those it shares its distance with, (N,)."""
+        ...
+
+    def some(self, places: Sequence[int]) -> Self:
+        """That of the images at `places` alone."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +112,14 @@ class GradientDistance:
         Attacks are compared by it; no gradient goes through.
         """
         return self(images).detach(), self(torch.full_like(images, 0.5)).detach()
+
+    def groups(self) -> list[list[int]]:
+        """The places of the images that share a distance: each has its own."""
+        return [[place] for place in range(len(self.labels))]
+
+    def pooled(self, values: Tensor) -> Tensor:
+        """The mean of `values`, (N,), over the images that share a distance: as they are."""
+        return values
 
     def some(self, places: Sequence[int]) -> Self:
         """That from the gradients at `places` alone."""

@@ -156,9 +156,12 @@ def one_of(report: Report, part: int, parts: int) -> Report:
     return tell
 
 
-def in_turn(report: Report, place: int, count: int) -> Report:
-    """A report for one image, at `place` (from 0) of `count` that are worked on one by one."""
-    tell = placed(report, [place])
+def in_turn(report: Report, place: int, count: int, first: int | None = None) -> Report:
+    """A report for one image, at `place` (from 0) of `count` that are worked on one by one.
+
+    first: the place of the first image, where each of the `count` has several.
+    """
+    tell = placed(report, [place if first is None else first])
     return lambda progress: tell(_part(progress, place, count))
 
 

@@ -1,5 +1,7 @@
 """One round of federated learning as an eavesdropping server sees it."""
 
+import copy
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,9 +9,10 @@ import torch
 from torch import Tensor
 
 from semsim.attacks.batch_norm import BatchNorm, batch_norm_mode, statistics_of
-from semsim.attacks.per_sample import parameter_gradients
-from semsim.defences.base import Defence, of_one
-from semsim.types import AttackedModel, GradientObservation
+from semsim.attacks.per_sample import gradient_of_each, parameter_gradients
+from semsim.attacks.sharing import BatchGradient, Update
+from semsim.defences.base import Augmented, Defence, of_one
+from semsim.types import AttackedModel, GradientObservation, UpdateObservation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +65,97 @@ def observe_gradient(
         shift_y=int(attacked.shift_y[0]),
         flipped=bool(attacked.flipped[0]),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """As `Leak`, of a client that shares one thing for all its pictures.
+
+    attacked: the pictures that it trains on.
+    """
+
+    observation: UpdateObservation
+    attacked: Augmented
+
+
+def observe_round(
+    model: AttackedModel,
+    images: Tensor,
+    labels: Tensor,
+    sharing: BatchGradient | Update,
+    defence: Defence,
+    rngs: Sequence[torch.Generator],
+) -> Round:
+    """What a client with these pictures shares under `defence`.
+
+    images: (P, C, H, W) in [0, 1], augmented once. labels: (P,). rngs: one a picture; the first
+    also draws what the defence does to the gradient of each step.
+    """
+    shown = [defence.images(image, rng) for image, rng in zip(images.split(1), rngs, strict=True)]
+    attacked = Augmented(
+        images=torch.cat([one.images for one in shown]),
+        shift_x=torch.cat([one.shift_x for one in shown]),
+        shift_y=torch.cat([one.shift_y for one in shown]),
+        flipped=torch.cat([one.flipped for one in shown]),
+    )
+    device, local = model.mean.device, sharing.local
+    pictures, classes = attacked.images.to(device), labels.to(device)
+
+    def gradient(now: AttackedModel, turn: slice) -> tuple[Tensor, ...]:
+        batch = pictures[turn], classes[turn]
+        return _of_batch(now, *batch, local.batch_norm, defence, rngs[0])
+
+    if isinstance(sharing, Update):
+        update = _trained(model, local.turns(len(images)), sharing, gradient)
+    else:
+        update = tuple(-one for one in gradient(model, slice(len(images))))
+    return Round(
+        observation=UpdateObservation(
+            model=model,
+            update=update,
+            local=local,
+            pictures=len(images),
+            shape=(images.shape[1], images.shape[2], images.shape[3]),
+            labels=tuple(labels.tolist()),
+        ),
+        attacked=attacked,
+    )
+
+
+def _trained(
+    model: AttackedModel,
+    turns: Iterable[slice],
+    sharing: Update,
+    gradient: Callable[[AttackedModel, slice], Sequence[Tensor]],
+) -> tuple[Tensor, ...]:
+    """The weights of a copy of `model` after training, less those before, as floats hold them."""
+    client = copy.deepcopy(model)
+    weights, sent = list(client.parameters()), list(model.parameters())
+    optimiser = torch.optim.SGD(weights, lr=sharing.lr, momentum=sharing.momentum)
+    for turn in turns:
+        for weight, slope in zip(weights, gradient(client, turn), strict=True):
+            weight.grad = slope
+        optimiser.step()
+    return tuple((now - one).detach() for now, one in zip(weights, sent, strict=True))
+
+
+def _of_batch(
+    model: AttackedModel,
+    images: Tensor,
+    labels: Tensor,
+    batch_norm: BatchNorm,
+    defence: Defence,
+    rng: torch.Generator,
+) -> tuple[Tensor, ...]:
+    """The gradient of a step as the defence leaves it."""
+    private = defence.private
+    if private is not None and private.acts("attack"):
+        total = private.clipped_sum(gradient_of_each(model, images, labels))
+        mean = private.noised_mean(total, len(images), rng, "attack")
+    else:
+        with batch_norm_mode(model, batch_norm, alone=False):
+            mean = parameter_gradients(model, images, labels)
+    return defence.gradients([one.detach() for one in mean], rng, "attack")
 
 
 def assumptions(attack: object) -> dict[str, Any]:

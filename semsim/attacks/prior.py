@@ -12,12 +12,13 @@ from torch import Tensor
 from semsim.attacks.batch_norm import BatchNorm
 from semsim.attacks.image_basis import ImageBasis, image_basis
 from semsim.attacks.labels import Label
-from semsim.attacks.matching import GradientDistance, total_variation_of_each
+from semsim.attacks.local_steps import UpdateDistance, Updates
+from semsim.attacks.matching import Apart, GradientDistance, total_variation_of_each
 from semsim.attacks.minimise import Descended, Descent, descend, in_turn, look_at, one_of
 from semsim.attacks.together import Found, Together, best, best_of_starts, reconstructions
 from semsim.attacks.translation import STILL, Move, estimate_move, moved
 from semsim.progress import Progress, Report, placed
-from semsim.types import AttackedModel, GradientObservation, Reconstruction
+from semsim.types import AttackedModel, GradientObservation, Reconstruction, UpdateObservation
 
 _SPREAD = 0.25  # standard deviation of the mean brightness of photographs
 _START = 0.01  # of the size of a natural image's coefficients: all but grey
@@ -27,6 +28,8 @@ _ROUNDING = 1e-5  # of a pixel in [0, 1] that went through its coefficients in f
 # Names of autograd nodes whose slope jumps; a loss made of slopes then jumps too, and quasi-Newton
 # steps, which need a second derivative, go astray.
 _KINKED = ("Relu", "Prelu", "Hardtanh", "Hardswish", "Hardsigmoid", "Threshold", "MaxPool", "Abs")
+
+_Kind = Literal["cosine", "scaled"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +51,7 @@ class Prior(Together):
     max_shift: 0 takes the image as it is. Otherwise the attacker expects augmentation to have
     moved the image by up to so many pixels, estimates the move from the border it left and
     returns the image moved back. border: brightness of that border, "black", or "any" grey.
-    label: "known", or "inferred" from the gradient. batch_norm: as in `invgrad.InvGrad`.
+    label: "known", or "inferred" from the gradient. batch_norm, updates: as in `invgrad.InvGrad`.
 
     There is neither paper nor other code: "paper" takes three times the steps of "code", the
     default, and "augmented" looks for the shift of a random crop or of ATS.
@@ -74,6 +77,7 @@ class Prior(Together):
     border: Literal["black", "any"] = "black"
     label: Label = "known"
     batch_norm: BatchNorm = "eval"
+    updates: Updates = field(default="simulated", metadata={"before": "simulated"})
 
     def solve(
         self,
@@ -99,24 +103,44 @@ class Prior(Together):
             rest(Progress(1, 1))
         return solved
 
+    def solve_updates(
+        self,
+        seen: UpdateObservation,
+        labels: Sequence[int],
+        rngs: Sequence[torch.Generator],
+        report: Report,
+    ) -> list[Found]:
+        """As `local_steps.Simulates`; of what `max_shift` expects nothing is undone."""
+        kinked, curvature = self._curved(seen)
+        kind: _Kind = "cosine" if kinked else "scaled"
+        distance = UpdateDistance.of(seen, labels, kind, curvature=curvature)
+        return self._stage(self._over(distance, seen.shape, seen.pictures, kinked), rngs, report)
+
     def _problem(self, seen: Sequence[GradientObservation], labels: Sequence[int]) -> "_Problem":
-        model, shape = seen[0].model, seen[0].shape
+        kinked, curvature = self._curved(seen[0])
+        kind: _Kind = "cosine" if kinked else "scaled"
+        distance = GradientDistance.of(
+            seen, labels, kind, batch_norm=self.batch_norm, curvature=curvature
+        )
+        return self._over(distance, seen[0].shape, len(seen), kinked)
+
+    def _curved(self, seen: GradientObservation | UpdateObservation) -> tuple[bool, float]:
+        """Whether the model has kinks, and the curvature that is lent to them."""
         kinked = self.activation == "kinked"
         if self.activation == "auto":
-            kinked = has_kinks(model, shape)
+            kinked = has_kinks(seen.model, seen.shape)
+        return kinked, self.curvature if kinked else 0.0
+
+    def _over(
+        self, distance: Apart, shape: tuple[int, int, int], images: int, kinked: bool
+    ) -> "_Problem":
         chroma = (self.chroma, self.chroma)
         return _Problem(
-            distance=GradientDistance.of(
-                seen,
-                labels,
-                "cosine" if kinked else "scaled",
-                batch_norm=self.batch_norm,
-                curvature=self.curvature if kinked else 0.0,
-            ),
+            distance=distance,
             basis=image_basis(shape, spread=_SPREAD, decay=self.decay, chroma=chroma).to(
-                model.mean
+                distance.model.mean
             ),
-            moves=(STILL,) * len(seen),
+            moves=(STILL,) * images,
             kinked=kinked,
         )
 
@@ -174,7 +198,7 @@ class _Problem:
     STILL for nothing.
     """
 
-    distance: GradientDistance
+    distance: Apart
     basis: ImageBasis
     moves: tuple[Move, ...]
     kinked: bool
@@ -212,7 +236,8 @@ def _solve_by_adam(
         images = problem.images(coefficients)
         if keep is not None:
             images = _on_the_edge(images)
-        return problem.distance(images) + tv * total_variation_of_each(images)
+        variation = problem.distance.pooled(total_variation_of_each(images))
+        return problem.distance(images) + tv * variation
 
     return descend(
         objective, start, descent=descent, keep=keep, report=report, shown=problem.basis.image
@@ -232,18 +257,20 @@ def _on_the_edge(images: Tensor) -> Tensor:
 def _solve_by_lbfgs(problem: _Problem, start: Tensor, *, steps: int, report: Report) -> Descended:
     """L-BFGS with a strong Wolfe line search (Nocedal and Wright 2006, §7.2), image after image.
 
-    start: (N, C, H, W) coefficients. steps: iterations an image at most, of 1 to 1.25 evaluations
-    each. Search directions and line search differ from image to image, so a batch would not help.
+    start: (N, C, H, W) coefficients. steps: iterations at most of an image, or of those that share
+    a distance, of 1 to 1.25 evaluations each. Search directions and line search differ from image
+    to image, so a batch would not help.
     """
-    ended = []
-    for place in range(len(start)):
-        told = in_turn(report, place, len(start))
-        alone = problem.some([place], [problem.moves[place]])
-        ended.append(_one_by_lbfgs(alone, start[place][None], steps, told))
+    ended: list[Descended] = []
+    groups = problem.distance.groups()
+    for places in groups:
+        told = in_turn(report, len(ended), len(groups))
+        alone = problem.some(places, [problem.moves[place] for place in places])
+        ended.append(_one_by_lbfgs(alone, start[places], steps, told))
     return Descended(
         unknown=torch.cat([one.unknown for one in ended]),
         objective=torch.cat([one.objective for one in ended]),
-        failures=tuple(one.failures[0] for one in ended),
+        failures=tuple(failure for one in ended for failure in one.failures),
     )
 
 
@@ -268,8 +295,8 @@ def _one_by_lbfgs(problem: _Problem, start: Tensor, steps: int, report: Report) 
 
     def closure() -> float:
         nonlocal value, done
-        distance = problem.distance(problem.images(unknown))
-        (unknown.grad,) = torch.autograd.grad(_SCALE * distance.sum(), unknown)
+        distance = problem.distance(problem.images(unknown))[0]
+        (unknown.grad,) = torch.autograd.grad(_SCALE * distance, unknown)
         value, done = float(distance.detach()), done + 1
         tell(min(done, steps - 1))
         return _SCALE * value
@@ -277,10 +304,14 @@ def _one_by_lbfgs(problem: _Problem, start: Tensor, steps: int, report: Report) 
     left = not _stepped(optimiser, closure)
     with torch.no_grad():
         unknown.grad = None
-    value = math.nan if left else float(problem.distance(problem.images(unknown.detach())))
+    value = math.nan if left else float(problem.distance(problem.images(unknown.detach()))[0])
     tell(steps)
     failure = None if math.isfinite(value) else f"The objective became {value} after {done} steps."
-    return Descended(unknown=unknown.detach(), objective=torch.tensor([value]), failures=(failure,))
+    return Descended(
+        unknown=unknown.detach(),
+        objective=torch.tensor([value]).expand(len(start)),
+        failures=(failure,) * len(start),
+    )
 
 
 def _stepped(optimiser: torch.optim.Optimizer, closure: Callable[[], float]) -> bool:

@@ -8,10 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from semsim.attacks import ATTACKS, run_many
-from semsim.attacks.observe import Leak, assumptions, observe_gradient
+from semsim.attacks import ATTACKS, SHARED, run_many
+from semsim.attacks.assigned import assigned
+from semsim.attacks.local_steps import attack_updates
+from semsim.attacks.observe import Leak, Round, assumptions, observe_gradient, observe_round
+from semsim.attacks.sharing import Gradient, Sharing, check_sharing
 from semsim.attacks.together import Found
-from semsim.campaign.plan import TargetPlan
+from semsim.campaign.plan import ONE_GRADIENT, TargetPlan
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.progress import Report, silent
@@ -21,7 +24,7 @@ from semsim.targets import NETWORKS
 from semsim.targets.chance import facts_of_test
 from semsim.targets.model import TargetModel
 from semsim.targets.train import Training, accuracy, carry_out
-from semsim.types import AttackedModel, LabelledImages
+from semsim.types import AttackedModel, LabelledImages, Reconstruction
 
 
 def train_plan(
@@ -54,15 +57,35 @@ def attack_images(
     attack: Plugin,
     seeds: Sequence[int],
     report: Report = silent,
+    shared: Plugin = ONE_GRADIENT,
 ) -> list[AttackResult]:
     """Attack each of `images` on its own, at once where the attack can; one result an image.
 
     seeds: one an image; it decides what the defence does to it and where the attack starts.
+    shared: what a client shares, of one image or, of a multiple of so many, of several in turn.
     """
-    found = attacked(
-        model, list(images.images), images.labels.tolist(), defence, attack, seeds, report
-    )
-    return [_of_leak(leak, one) for leak, one in found]
+    sharing: Sharing = build(SHARED, shared.name, shared.settings)
+    if isinstance(sharing, Gradient):
+        found = attacked(
+            model, list(images.images), images.labels.tolist(), defence, attack, seeds, report
+        )
+        return [_of_leak(leak, one) for leak, one in found]
+    tool = build(ATTACKS, attack.name, attack.settings)
+    check_sharing(sharing, tool)
+    shield = build(DEFENCES, defence.name, defence.settings)
+    rngs = [torch.Generator().manual_seed(seed) for seed in seeds]
+    turns = [slice(n, n + sharing.pictures) for n in range(0, len(images), sharing.pictures)]
+    rounds = [
+        observe_round(model, images.images[t], images.labels[t], sharing, shield, rngs[t])
+        for t in turns
+    ]
+    seen = [one.observation for one in rounds]
+    made = attack_updates(tool, seen, rngs=rngs, report=report)
+    return [
+        result
+        for one, turn in zip(rounds, turns, strict=True)
+        for result in _of_round(one, made[turn])
+    ]
 
 
 def attacked(
@@ -94,3 +117,20 @@ def _of_leak(leak: Leak, found: Found) -> AttackResult:
         shift_y=leak.shift_y,
         flipped=leak.flipped,
     )
+
+
+def _of_round(one: Round, found: Sequence[Found]) -> list[AttackResult]:
+    """What came back of a client's pictures, each beside the picture that it is nearest to."""
+    true, pictures = one.attacked, [x.image for x in found if isinstance(x, Reconstruction)]
+    places = list(range(len(found)))
+    if len(pictures) == len(found):
+        places = assigned(torch.stack(pictures).cpu(), true.images)
+    return [
+        replace(
+            result_of(found[place], true.images[own]),
+            shift_x=int(true.shift_x[own]),
+            shift_y=int(true.shift_y[own]),
+            flipped=bool(true.flipped[own]),
+        )
+        for own, place in enumerate(places)
+    ]

@@ -14,8 +14,8 @@ from dataclasses import MISSING, dataclass, field, replace
 from itertools import product
 from typing import Any
 
-from semsim.attacks import ATTACKS
-from semsim.attacks.as_text import read_attack
+from semsim.attacks import ATTACKS, SHARED
+from semsim.attacks.as_text import check_shared, read_attack, read_shared
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.defences.strategies import read_strategy, strategy_label
@@ -36,12 +36,14 @@ from semsim.registry import (
 from semsim.targets import NETWORKS
 from semsim.targets.train_settings import TrainSettings, read_training
 from semsim.types import LabelledImages
+from semsim.words import counted
 
 TARGET_FORMAT = "semsim-target/2"  # a change of what training does with the same settings
 CELL_FORMAT = "semsim-cell/1"
 _GRADIENTS = 32_000_000  # numbers: the gradients of all images attacked at once, 128 MB
 _OWN = re.compile(r"own:network=(?P<module>[\w.]+):(?P<name>\w+),source=")
-_LISTS = ("datasets", "architectures", "strategies", "attacks", "seeds", "trainings")
+ONE_GRADIENT = Plugin(name="gradient")
+_LISTS = ("datasets", "architectures", "strategies", "attacks", "shares", "seeds", "trainings")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +68,9 @@ class Campaign:
     )
     attacks: tuple[str, ...] = setting(
         ("invgrad",), "Attacks", "Attack, as invgrad:fast,steps=200."
+    )
+    shares: tuple[str, ...] = setting(
+        ("gradient",), "What is shared", "What a client shares, as update:steps=5,batch=8."
     )
     images: int = setting(16, "Images", "Test images of each data set to attack.")
     image_ids: tuple[str, ...] = setting((), "Image ids", "This image instead.")
@@ -112,7 +117,7 @@ class PlannedSet:
     """One target under one attack: what becomes a reconstruction set.
 
     model: unique within the campaign. folder: the set's name on disk. together: how many images
-    are attacked at once.
+    are attacked at once. shared: what a client shares; pictures: of so many in turn.
     """
 
     model: str
@@ -122,6 +127,8 @@ class PlannedSet:
     attack_label: str
     cells: tuple[Cell, ...]
     together: int
+    shared: Plugin = ONE_GRADIENT
+    pictures: int = 1
 
     @property
     def key(self) -> str:
@@ -132,6 +139,11 @@ class PlannedSet:
         """The cells in the groups in which they are attacked, which never depend on who works."""
         for start in range(0, len(self.cells), self.together):
             yield self.cells[start : start + self.together]
+
+    def clients(self) -> Iterator[tuple[Cell, ...]]:
+        """The cells of each client, which are done all or none."""
+        for start in range(0, len(self.cells), self.pictures):
+            yield self.cells[start : start + self.pictures]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,21 +172,34 @@ def make_plan(campaign: Campaign, tests: Mapping[str, LabelledImages]) -> Plan:
     images = {text: choose_images(tests[text], campaign) for text in campaign.datasets}
     digests = {text: _digests(chosen) for text, chosen in images.items()}
     targets = tuple(_targets(campaign))
-    sizes = [parameters(target.plan, images[target.dataset]) for target in targets]
     attacks = list(
         zip(short_labels(campaign.attacks), map(read_attack, campaign.attacks), strict=True)
     )
+    ways = _ways(campaign)
+    for way, one in product(ways, images.values()):
+        if len(one) % way.pictures:
+            raise SettingsError(
+                f"With {way.label} a client has {way.pictures} pictures, and "
+                f"{counted(len(one), 'image')} make no whole number of clients; take a multiple of "
+                f"{way.pictures}."
+            )
+    batches = any(way.shared.name != ONE_GRADIENT.name for way in ways)
+    sizes = [parameters(target.plan, images[target.dataset], batches) for target in targets]
     sets = tuple(
-        _planned_set(target, label, attack, digests[target.dataset], together)
+        _planned_set(target, way, label, attack, digests[target.dataset], together)
         for target, size in zip(targets, sizes, strict=True)
+        for way in ways
         for label, attack in attacks
-        for together in [_together(campaign, attack, size)]
+        for together in [_together(campaign, attack, way.pictures, size)]
     )
     return Plan(campaign=campaign, targets=targets, sets=sets, images=images)
 
 
-def parameters(plan: TargetPlan, images: LabelledImages) -> int:
-    """How many parameters the target has; `SettingsError` where its strategy cannot train it."""
+def parameters(plan: TargetPlan, images: LabelledImages, batches: bool = False) -> int:
+    """How many parameters the target has; `SettingsError` where its strategy cannot train it.
+
+    batches: whether clients share what comes of batches, in which the strategy must work as well.
+    """
     import torch  # what a campaign is can be read without
 
     from semsim.targets.each_image import check_trainable
@@ -187,7 +212,8 @@ def parameters(plan: TargetPlan, images: LabelledImages) -> int:
     facts: dict[str, Any] = {"mean": [0.0] * channels, "std": [1.0] * channels}
     with torch.random.fork_rng(), torch.device(device):
         model = TargetModel(architecture, images.classes, **facts, size=(height, width))
-    check_trainable(model, build(DEFENCES, plan.defence.name, plan.defence.settings))
+    shield = build(DEFENCES, plan.defence.name, plan.defence.settings)
+    check_trainable(model, shield, batches=batches)
     return sum(parameter.numel() for parameter in model.parameters())
 
 
@@ -205,8 +231,8 @@ def check(campaign: Campaign) -> None:
     if campaign.together < 1:
         raise SettingsError(f"together={campaign.together}; expected 1 or more.")
     list(_targets(campaign))
-    for text in campaign.attacks:
-        read_attack(text)
+    for way, attack in product(campaign.shares, campaign.attacks):
+        check_shared(read_shared(way), read_attack(attack))
 
 
 def choose_images(test: LabelledImages, campaign: Campaign) -> LabelledImages:
@@ -282,39 +308,68 @@ def target_key(plan: TargetPlan) -> str:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Way:
+    """What clients share, and of how many pictures each."""
+
+    label: str
+    shared: Plugin
+    pictures: int
+
+
+def _ways(campaign: Campaign) -> list[_Way]:
+    found = []
+    for text in campaign.shares:
+        shared = read_shared(text)
+        pictures = build(SHARED, shared.name, shared.settings).pictures
+        found.append(_Way(label=text.strip(), shared=shared, pictures=pictures))
+    return found
+
+
 def _planned_set(
     target: PlannedTarget,
+    way: _Way,
     label: str,
     attack: Plugin,
     digests: Sequence[tuple[str, str]],
     together: int,
 ) -> PlannedSet:
-    settings = key_settings(ATTACKS, attack)
-    cells = tuple(
-        Cell(
-            key=key_of(CELL_FORMAT, target.key, settings, image_id, digest, target.seed),
-            image_id=image_id,
-            draw=int(key_of(image_id, digest, target.seed)[:15], 16),
-        )
-        for image_id, digest in digests
-    )
-    model = f"{target.plan.label}/{label}"
-    folder = f"{file_name(target.plan.label)}__{file_name(label)}"
+    plain_way = way.shared.name == ONE_GRADIENT.name
+    said = [target.plan.label, *([] if plain_way else [way.label])]
     return PlannedSet(
-        model=model,
-        folder=folder,
+        model="/".join([*said, label]),
+        folder="__".join(map(file_name, [*said, label])),
         target=target,
         attack=attack,
         attack_label=label,
-        cells=cells,
+        cells=tuple(_cells(target, way, attack, digests)),
         together=together,
+        shared=way.shared,
+        pictures=way.pictures,
     )
 
 
-def _together(campaign: Campaign, attack: Plugin, size: int) -> int:
+def _cells(
+    target: PlannedTarget, way: _Way, attack: Plugin, digests: Sequence[tuple[str, str]]
+) -> Iterator[Cell]:
+    settings = key_settings(ATTACKS, attack)
+    for place, (image_id, digest) in enumerate(digests):
+        parts = [CELL_FORMAT, target.key, settings, image_id, digest, target.seed]
+        if way.shared.name != ONE_GRADIENT.name:  # what comes back depends on the company
+            first = place - place % way.pictures
+            parts += [key_settings(SHARED, way.shared), digests[first : first + way.pictures]]
+        yield Cell(
+            key=key_of(*parts),
+            image_id=image_id,
+            draw=int(key_of(image_id, digest, target.seed)[:15], 16),
+        )
+
+
+def _together(campaign: Campaign, attack: Plugin, pictures: int, size: int) -> int:
     if not hasattr(ATTACKS[attack.name], "many"):
         return 1
-    return max(1, min(campaign.together, _GRADIENTS // size))
+    most = max(1, min(campaign.together, _GRADIENTS // size))
+    return max(1, most // pictures) * pictures
 
 
 def _digests(images: LabelledImages) -> list[tuple[str, str]]:

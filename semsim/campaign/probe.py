@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from semsim.attacks import ATTACKS
-from semsim.campaign.plan import Plan, PlannedSet, PlannedTarget, key_of, parameters
+from semsim.attacks import ATTACKS, SHARED
+from semsim.campaign.plan import ONE_GRADIENT, Plan, PlannedSet, PlannedTarget, key_of, parameters
 from semsim.campaign.store import PieceStore
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
@@ -200,8 +200,10 @@ def _epoch_key(target: PlannedTarget) -> str:
 
 def _attack_key(planned: PlannedSet) -> str:
     size = len(next(planned.batches()))
-    attack = key_settings(ATTACKS, planned.attack)
-    return probe_key("attack", *_network(planned.target), attack, size)
+    how = [key_settings(ATTACKS, planned.attack), size]
+    if planned.shared != ONE_GRADIENT:
+        how.append(key_settings(SHARED, planned.shared))
+    return probe_key("attack", *_network(planned.target), *how)
 
 
 def _network(target: PlannedTarget) -> list[object]:
@@ -225,7 +227,8 @@ def _probe(plan: Plan, about: PlannedTarget | PlannedSet, load: Load) -> float:
     seeds = list(range(size))
 
     def work(report: Report) -> object:
-        return attack_images(model, images, Plugin(name="none"), about.attack, seeds, report)
+        how = about.attack, seeds, report, about.shared
+        return attack_images(model, images, Plugin(name="none"), *how)
 
     return pace(work) / size
 

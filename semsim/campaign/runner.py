@@ -110,6 +110,10 @@ class _Run:
         if self.how.retry:
             self._forget_crashes()
         self.missing = set(self.store.cells.missing(self._cost))
+        for client in (client for planned in self.plan.sets for client in planned.clients()):
+            keys = {cell.key for cell in client}
+            if keys & self.missing:  # of a client's pictures all come back or none
+                self.missing |= keys
         self._counts["reused"] = len(self._cost) - len(self.missing)
         self._left = sum(self._cost[key] for key in self.missing)
         for target in self.plan.targets:
@@ -228,6 +232,8 @@ class _Run:
             defence=planned.target.plan.defence,
             attack=planned.attack,
             draws=tuple(cell.draw for cell in cells),
+            shared=planned.shared,
+            pictures=planned.pictures,
         )
 
     def _over(self, piece: Piece) -> _Asked:

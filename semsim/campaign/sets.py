@@ -4,14 +4,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from semsim.attacks import ATTACKS
+from semsim.attacks import ATTACKS, SHARED
+from semsim.attacks.assigned import BY
 from semsim.campaign.plan import Plan, PlannedSet
 from semsim.campaign.store import PieceStore, StoredCell
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.errors import DataError
 from semsim.kept.versions import software_versions
-from semsim.registry import named
+from semsim.registry import all_settings, named
 from semsim.sets.image import SetImage, set_image
 from semsim.sets.reader import read_set
 from semsim.sets.writer import write_set
@@ -72,6 +73,7 @@ def _run_record(
         },
         "target": _target_record(store, planned),
         "attack": named(ATTACKS, planned.attack),
+        "shared": _shared_record(planned),
         "together": planned.together,
         "seed": target.seed,
         "status": "ok",
@@ -98,3 +100,14 @@ def _target_record(store: PieceStore, planned: PlannedSet) -> dict[str, Any]:
         **target_facts(path),
         "training": store.costs.read(key),
     }
+
+
+def _shared_record(planned: PlannedSet) -> dict[str, Any]:
+    """What clients shared, of how many pictures each, and what was known and told apart."""
+    attack = all_settings(ATTACKS, planned.attack)
+    record = {
+        **named(SHARED, planned.shared),
+        "pictures": planned.pictures,
+        "labels": attack.get("label", "unknown"),
+    }
+    return {**record, "assigned": BY} if planned.pictures > 1 else record

@@ -3,13 +3,14 @@
 import tempfile
 import time
 import traceback
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from semsim.campaign.cell import attack_images, train_plan
-from semsim.campaign.plan import TargetPlan
+from semsim.campaign.plan import ONE_GRADIENT, TargetPlan
 from semsim.device import pick_device
 from semsim.errors import StopRequestedError
 from semsim.grid.failures import of_the_machine
@@ -93,12 +94,17 @@ def train(
 
 @dataclass(frozen=True, kw_only=True)
 class Assault:
-    """Images to attack at once on one target. draws: the seed of each."""
+    """Images to attack at once on one target. draws: the seed of each.
+
+    shared: what a client shares of each `pictures` of them.
+    """
 
     images: LabelledImages
     defence: Plugin
     attack: Plugin
     draws: tuple[int, ...]
+    shared: Plugin = ONE_GRADIENT
+    pictures: int = 1
 
 
 def attack(
@@ -106,30 +112,33 @@ def attack(
 ) -> list[Attacked | Undone]:
     """Attack the target whose weight file is `content`; one answer an image.
 
-    Where several images at once break an attack, each is tried alone, so that one that cannot be
-    attacked does not take the others along. The attack's own traceback is kept as the reason;
-    what the machine could not do is `Undone`. Raises `WeightsError` for an unreadable file.
+    Where several images at once break an attack, each client's are tried alone, so that one that
+    cannot be attacked does not take the others along. The attack's own traceback is kept as the
+    reason; what the machine could not do is `Undone`. Raises `WeightsError` for an unreadable file.
     """
     began = time.monotonic()
     model = _read_target(content, device)
     try:
         found = attack_images(
-            model, asked.images, asked.defence, asked.attack, asked.draws, report=report
+            *(model, asked.images, asked.defence, asked.attack, asked.draws),
+            report=report,
+            shared=asked.shared,
         )
     except StopRequestedError:
         raise
     except Exception as error:  # noqa: BLE001  whatever breaks one image, the others go on
-        failure = _failure(asked, error)
+        failures = _failures(asked, error)
     else:
         each = (time.monotonic() - began) / len(found)
         return [Attacked(result=result, crashed=False, seconds=each) for result in found]
-    count = len(asked.draws)
-    if count == 1:
-        return [failure]
+    count, few = len(asked.draws), asked.pictures
+    if count <= few:
+        return failures
     return [
         one
-        for place in range(count)
-        for one in attack(content, _only(asked, place), device, report=placed(report, [place]))
+        for first in range(0, count, few)
+        for places in [range(first, first + few)]
+        for one in attack(content, _only(asked, places), device, report=placed(report, places))
     ]
 
 
@@ -157,17 +166,13 @@ def _read_target(content: bytes, device: str) -> TargetModel:
         return load_target(path).to(pick_device(device))
 
 
-def _only(asked: Assault, place: int) -> Assault:
-    return Assault(
-        images=asked.images.pick([place]),
-        defence=asked.defence,
-        attack=asked.attack,
-        draws=(asked.draws[place],),
-    )
+def _only(asked: Assault, places: Sequence[int]) -> Assault:
+    draws = tuple(asked.draws[place] for place in places)
+    return replace(asked, images=asked.images.pick(places), draws=draws)
 
 
-def _failure(asked: Assault, error: Exception) -> Attacked | Undone:
+def _failures(asked: Assault, error: Exception) -> list[Attacked | Undone]:
     why = "".join(traceback.format_exception(error))
     if of_the_machine(error):
-        return Undone(why=why)
-    return crashed(to_uint8(asked.images.images[0]), why)
+        return [Undone(why=why) for _ in asked.draws]
+    return [crashed(to_uint8(image), why) for image in asked.images.images]

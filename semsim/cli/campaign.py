@@ -51,6 +51,7 @@ _Change = Callable[[Campaign], Campaign]
         architectures="architecture",
         strategies="strategy",
         attacks="attack",
+        shares="share",
         images="images",
         image_ids="image_id",
         seeds="seed",

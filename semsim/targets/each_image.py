@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from semsim.defences.base import Defence
+from semsim.defences.base import Defence, Phase
 from semsim.defences.dp_sgd import DpSgd
 from semsim.errors import SettingsError
 
@@ -60,11 +60,15 @@ def poisson_batches(images: int, size: int, rng: torch.Generator) -> list[Tensor
     return [draw.nonzero().flatten() for draw in draws]
 
 
-def check_trainable(network: nn.Module, defence: Defence) -> None:
-    """`SettingsError` where `defence` needs each image's own gradient and `network` has none."""
+def check_trainable(network: nn.Module, defence: Defence, *, batches: bool = False) -> None:
+    """`SettingsError` where `defence` needs each image's own gradient and `network` has none.
+
+    batches: whether what is shared comes from batches, as training does.
+    """
     private = defence.private
     mixing = any(isinstance(layer, _BatchNorm) for layer in network.modules())
-    if private is not None and private.acts("train") and mixing:
+    phases: list[Phase] = ["train", "attack"] if batches else ["train"]
+    if private is not None and mixing and any(map(private.acts, phases)):
         raise SettingsError(
             "DP-SGD cuts the gradient of each image alone, and batch norm mixes the images of a "
             "batch. Take an architecture without it: cnn4, lenet or cnn3."

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from semsim.attacks import ATTACKS
+from semsim.attacks import ATTACKS, SHARED
 from semsim.datasets import DATASETS
 from semsim.split import SPLIT_DEFENCES, SPLIT_NETWORKS
 from semsim.targets import TARGETS
@@ -17,6 +17,7 @@ LISTS: Mapping[str, Any] = {
     "datasets": DATASETS,
     "architectures": TARGETS,
     "attacks": ATTACKS,
+    "shares": SHARED,
     "split-networks": SPLIT_NETWORKS,
     "split-defences": SPLIT_DEFENCES,
 }
@@ -108,6 +109,15 @@ ATTACK_CHOICES: tuple[Choice, ...] = _choices(
         "rgap": ("R-GAP", "Solves layer by layer, last one first; for plain networks."),
         "copa": ("COPA", "R-GAP with what the activation can make."),
     },
+)
+
+SHARE_CHOICES: tuple[Choice, ...] = _choices(
+    {
+        "gradient": ("One picture's gradient", "What most papers attack."),
+        "batch-gradient": ("The gradient of 8 pictures", "Their mean, as in training."),
+        "update": ("Weights after 5 steps on 8", "Federated averaging: what is deployed."),
+    },
+    {},
 )
 
 PRESETS = (

@@ -21,6 +21,7 @@ _LISTS: Mapping[str, Sequence[plain_words.Choice]] = {
     "architectures": plain_words.ARCHITECTURES,
     "strategies": plain_words.STRATEGIES,
     "attacks": plain_words.ATTACK_CHOICES,
+    "shares": plain_words.SHARE_CHOICES,
 }
 NAME = "rec"
 
@@ -37,13 +38,14 @@ def form_html(checkpoints: Path) -> str:
     first, train = FIRST_LOOK, settings_of(FIRST_LOOK.train, _TRAIN)
     chosen = {key: items_of(_LISTS, key, getattr(first, key)) for key in _LISTS}
     more = _LAB.more(
-        ("datasets", "architectures", "attacks"),
+        ("datasets", "architectures", "attacks", "shares"),
         _LAB.fields(train, "train."),
         "More: how models are trained, settings of what is chosen",
     )
     side = (
         _LAB.choices("datasets", "Pictures", _LISTS["datasets"], chosen["datasets"], lab.reasons()),
         _LAB.choices("attacks", "Attacks", _LISTS["attacks"], chosen["attacks"]),
+        _LAB.choices("shares", "What is shared", _LISTS["shares"], chosen["shares"]),
     )
     row = (
         _LAB.named(NAME),
@@ -93,6 +95,7 @@ def campaign_of(given: Given, free: str = "") -> Campaign:
         architectures=given.texts("architectures"),
         strategies=given.texts("strategies"),
         attacks=tuple(with_preset(given.texts("attacks"), preset)),
+        shares=given.texts("shares"),
         images=given.whole("images", "Pictures"),
         seeds=given.whole_numbers("seeds", "Seeds"),
         train=changed(TrainSettings(), given.fields, "train."),

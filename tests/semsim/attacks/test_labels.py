@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from semsim.attacks.labels import infer_label, label_of
+from semsim.attacks.labels import infer_label, infer_labels, label_of
 from semsim.attacks.per_sample import parameter_gradients
 from semsim.errors import AttackFailedError
 from semsim.types import GradientObservation
@@ -46,3 +46,20 @@ def test_known_or_inferred_is_said_and_not_guessed():
     assert label_of(seen(found, label=5), "inferred") == 3
     with pytest.raises(AttackFailedError, match='label="inferred"'):
         label_of(seen(found), "known")
+
+
+@pytest.mark.parametrize("labels", [[5], [0, 0, 0, 0], [0, 3, 3, 1], [6, 5, 4, 3, 2, 1, 0, 0]])
+def test_the_labels_of_a_batch_are_counted(labels):
+    """An untrained network says of all pictures about what it says of grey."""
+    with torch.no_grad():
+        chances = net()(torch.full((1, 3, 2, 2), 0.5)).softmax(1)[0]
+    found = infer_labels(gradients(labels)[-1], len(labels), chances)
+    assert sorted(found) == sorted(labels)
+
+
+def test_a_batch_without_a_bias_or_a_gradient_tells_no_labels():
+    weight = gradients([1, 2], bias=False)[-1]
+    with pytest.raises(AttackFailedError, match="network has none there"):
+        infer_labels(weight, 2)
+    with pytest.raises(AttackFailedError, match="cannot be inferred"):
+        infer_labels(torch.zeros(CLASSES), 2)

@@ -7,6 +7,7 @@ from semsim.campaign.cell import attack_images, train_plan
 from semsim.campaign.plan import TargetPlan
 from semsim.datasets.symbols import Symbols
 from semsim.defences.crop_flip import CropFlip
+from semsim.errors import SettingsError
 from semsim.images import to_uint8
 from semsim.registry import Plugin
 from semsim.targets.model import load_target, save_target
@@ -71,3 +72,29 @@ def test_attack_settings_reach_the_attack(weights):
     few = attacked(weights, Plugin(name="invgrad", settings={"steps": 1}))
     more = attacked(weights, Plugin(name="invgrad", settings={"steps": 30}))
     assert more.objective < few.objective
+
+
+def test_pictures_of_a_client_come_back_beside_their_own(weights):
+    """Attacked in one order or another: what stands beside an original is of that original."""
+    images = Symbols(test_per_class=1)("test").pick([3, 11])
+    quick, shared = (
+        Plugin(name="prior", settings={"steps": 40}),
+        Plugin(name="batch-gradient", settings={"batch": 2, "batch_norm": "eval"}),
+    )
+    model, none = load_target(weights), Plugin(name="none")
+    found = attack_images(model, images, none, quick, [0, 1], shared=shared)
+    for one, image, other in zip(found, images.images, images.images.flip(0), strict=True):
+        assert (one.attacked == to_uint8(image)).all()
+        own, wrong = (
+            ((one.picture / 255.0 - x.permute(1, 2, 0).numpy()) ** 2).mean() for x in (image, other)
+        )
+        assert own < wrong
+
+
+def test_what_an_attack_cannot_do_is_said(weights):
+    images = Symbols(test_per_class=1)("test").pick([3, 11])
+    shared = Plugin(name="update", settings={"batch": 2})
+    with pytest.raises(SettingsError, match="RGap works on the gradient of one picture"):
+        attack_images(
+            load_target(weights), images, PLAN.defence, Plugin(name="rgap"), [0, 1], shared=shared
+        )

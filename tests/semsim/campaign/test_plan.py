@@ -180,3 +180,64 @@ def test_each_training_has_targets_of_its_own_and_says_so():
     assert len({target.key for target in made.targets}) == 3
     with pytest.raises(SettingsError, match="has no setting 'until_'"):
         plan(toy_campaign(trainings=("until_=0.3",)))
+
+
+def test_what_is_shared_is_an_axis_and_leaves_other_keys_alone():
+    ways = ("gradient", "batch-gradient:batch=2", "update:steps=2,batch=2", "update:batch=4")
+    made = plan(toy_campaign(shares=ways, images=4))
+    assert len(made.sets) == 2 * len(ways)  # strategies
+    assert len({s.folder for s in made.sets}) == len({s.model for s in made.sets}) == len(made.sets)
+    assert len({cell.key for cell in made.cells}) == len(made.cells)
+    alone = plan(toy_campaign(images=4))
+    assert [s.model for s in alone.sets] == [
+        s.model for s in made.sets if s.shared.name == "gradient"
+    ]
+    assert {cell.key for cell in alone.cells} < {cell.key for cell in made.cells}
+    assert made.sets[2].model.endswith("/update:steps=2,batch=2/invgrad")
+    # Images and seeds decide what is drawn, whatever is shared.
+    assert len({tuple(cell.draw for cell in s.cells) for s in made.sets}) == 1
+
+
+def test_what_comes_back_of_a_picture_depends_on_the_company_of_its_client():
+    first, second = (
+        plan(toy_campaign(shares=("update:batch=2",), image_ids=ids)).sets[0].cells
+        for ids in (TEST.ids[:4], (*TEST.ids[:2], TEST.ids[2], TEST.ids[4]))
+    )
+    assert [a.key == b.key for a, b in zip(first, second, strict=True)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+@pytest.mark.parametrize("together", [1, 3, 4, 16])
+def test_clients_are_attacked_whole(together):
+    (made, _) = plan(toy_campaign(shares=("update:batch=2",), images=6, together=together)).sets
+    assert [len(client) for client in made.clients()] == [2, 2, 2]
+    assert all(len(batch) % 2 == 0 for batch in made.batches())
+    assert sum(made.batches(), ()) == made.cells
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"shares": ()}, "no shares"),
+        ({"shares": ("update:batch=2",)}, "3 images make no whole number of clients"),
+        ({"shares": ("update",), "attacks": ("rgap",)}, "RGap works on the gradient of one"),
+        ({"shares": ("update",), "attacks": ("invgrad", "copa")}, "Copa works on the gradient"),
+        (
+            {"shares": ("batch-gradient:batch=3",), "strategies": ("dp-sgd:apply_at=attack",)},
+            "batch norm mixes",
+        ),
+    ],
+)
+def test_what_cannot_be_shared_or_attacked_so_is_said_before_anything_runs(changes, told):
+    with pytest.raises(SettingsError, match=told):
+        plan(toy_campaign(**changes))
+
+
+def test_a_campaign_of_before_shares_one_gradient():
+    record = to_record(toy_campaign())
+    del record["shares"]
+    assert from_record(Campaign, record) == toy_campaign()

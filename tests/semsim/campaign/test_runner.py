@@ -144,6 +144,51 @@ def test_one_image_that_breaks_does_not_take_the_others_along(client, tmp_path):
     assert "Traceback" in manifest["error"][1]
 
 
+def test_updates_of_clients_become_sets_that_say_what_was_shared(client, tmp_path):
+    ways = ("gradient", "update:steps=2,batch=2,lr=0.1,momentum=0.5")
+    campaign = toy_campaign(
+        strategies=("crop-flip",), attacks=("invgrad:steps=20",), shares=ways, images=4
+    )
+    plan = plan_of(campaign)
+    result = run_plan(plan, tmp_path, client, CPU)
+    assert (result["n_ok"], result["n_failed"]) == (8, 0)
+    plain, updates = (read_set(Path(folder)) for folder in result["sets"])
+    assert plain.run["shared"] == {
+        "name": "gradient",
+        "settings": {},
+        "pictures": 1,
+        "labels": "known",
+    }
+    assert updates.run["shared"] == {
+        "name": "update",
+        "settings": {
+            "steps": 2,
+            "batch": 2,
+            "held": 0,
+            "lr": 0.1,
+            "momentum": 0.5,
+            "batch_norm": "train",
+        },
+        "pictures": 2,
+        "labels": "known",
+        "assigned": "least sum of pixel MSE (scipy.optimize.linear_sum_assignment)",
+    }
+    # A client augments its pictures as one that shares a gradient of each.
+    for column in ("image_id", "shift_x", "shift_y", "flipped"):
+        assert updates.manifest[column].tolist() == plain.manifest[column].tolist()
+    objectives = updates.manifest["objective"].tolist()
+    assert objectives[0] == objectives[1] != objectives[2] == objectives[3]
+
+    # Half a client's pictures cannot be computed: where one is lost all come again, and the same.
+    (_, planned), store = plan.sets, PieceStore(tmp_path)
+    before = [store.cells.read(cell.key).result.picture for cell in planned.cells]
+    store.cells.forget(planned.cells[1].key)
+    again = run_plan(plan, tmp_path, client, CPU)
+    assert (again["computed"], again["reused"]) == (2, 6)
+    after = [store.cells.read(cell.key).result.picture for cell in planned.cells]
+    assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
+
+
 def test_another_campaign_of_the_same_name_is_refused(client, tmp_path):
     run_plan(plan_of(toy_campaign(images=1)), tmp_path, client, CPU)
     with pytest.raises(SettingsError, match="Another campaign is called 'toy'"):

@@ -86,3 +86,24 @@ def test_a_training_that_diverges_is_its_own_word():
     # The noise drives the weights to infinity in the first epoch; the second has no finite loss.
     noisy = toy_campaign(strategies=("gradient-noise:std=1e38",), train=TrainSettings(epochs=2))
     assert "The training diverged" in work.train(plan_of(noisy).targets[0].plan, "cpu").why
+
+
+def test_a_client_that_breaks_takes_its_own_pictures_along_alone():
+    ways = toy_campaign(strategies=("none",), shares=("update:steps=1,batch=2",), images=4)
+    plan = plan_of(ways)
+    (planned,) = plan.sets
+    images = plan.images[planned.target.dataset]
+    labels = images.labels.clone()
+    labels[2] = 10_000
+    asked = work.Assault(
+        images=replace(images, labels=labels),
+        defence=planned.target.plan.defence,
+        attack=planned.attack,
+        draws=tuple(cell.draw for cell in planned.cells),
+        shared=planned.shared,
+        pictures=planned.pictures,
+    )
+    content, told = work.train(planned.target.plan, "cpu").content, []
+    found = work.attack(content, asked, "cpu", report=told.append)
+    assert [one.crashed for one in found] == [False, False, True, True]
+    assert {one.look.place for one in told} == {0}

@@ -61,6 +61,7 @@ FORM = {
         "architectures": {"cnn-small": {"width": "4"}},
         "strategies": {"none": {}},
         "attacks": {"invgrad": {"steps": "3"}},
+        "shares": {"gradient": {}},
     },
 }
 

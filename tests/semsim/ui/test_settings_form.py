@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from semsim.attacks import ATTACKS
+from semsim.attacks import ATTACKS, SHARED
 from semsim.datasets import DATASETS
 from semsim.defences.strategies import NAMED_STRATEGIES
 from semsim.errors import SettingsError
@@ -109,6 +109,7 @@ def test_the_settings_of_a_plug_in_begin_with_its_preset_and_its_own():
         (plain_words.ARCHITECTURES, TARGETS),
         (plain_words.STRATEGIES, NAMED_STRATEGIES),
         (plain_words.ATTACK_CHOICES, ATTACKS),
+        (plain_words.SHARE_CHOICES, SHARED),
         (plain_words.SPLIT_NETWORK_CHOICES, SPLIT_NETWORKS),
         (plain_words.SPLIT_DEFENCE_CHOICES, SPLIT_DEFENCES),
         (plain_words.SPLIT_ATTACK_CHOICES, SPLIT_ARMS),
@@ -128,6 +129,7 @@ def test_every_item_of_a_list_can_be_read(listed):
         "datasets": plain_words.PICTURES,
         "architectures": plain_words.ARCHITECTURES,
         "attacks": plain_words.ATTACK_CHOICES,
+        "shares": plain_words.SHARE_CHOICES,
         "split-networks": plain_words.SPLIT_NETWORK_CHOICES,
         "split-defences": plain_words.SPLIT_DEFENCE_CHOICES,
     }[listed]

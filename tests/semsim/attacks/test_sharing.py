@@ -1,0 +1,73 @@
+import pytest
+
+from semsim.attacks import ATTACKS, SHARED
+from semsim.attacks.as_text import check_shared, read_attack, read_shared
+from semsim.errors import SettingsError, UnknownNameError
+from semsim.registry import build
+
+SIMULATING = {"invgrad", "prior"}
+
+
+@pytest.mark.parametrize("way", SHARED)
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_closed_forms_and_attacks_on_one_gradient_are_refused(way, attack):
+    asked = read_shared(way), read_attack(attack)
+    if way == "gradient" or attack in SIMULATING:
+        check_shared(*asked)
+    else:
+        with pytest.raises(SettingsError, match="attacked by invgrad and prior"):
+            check_shared(*asked)
+
+
+@pytest.mark.parametrize(
+    ("attack", "told"),
+    [
+        ("invgrad:batch_norm=train", "said with what is shared"),
+        ("prior:max_shift=4", "max_shift=0"),
+    ],
+)
+def test_settings_that_several_pictures_have_no_use_for_are_refused(attack, told):
+    with pytest.raises(SettingsError, match=told):
+        check_shared(read_shared("update"), read_attack(attack))
+    check_shared(read_shared("gradient"), read_attack(attack))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("update:steps=0", "steps must be at least 1"),
+        ("update:batch=0", "batch must be at least 1"),
+        ("update:lr=0", "lr must be above 0"),
+        ("update:momentum=1.0", "momentum is 0 to below 1"),
+        ("update:momentum=-0.1", "momentum must be 0 or more"),
+        ("update:batch=4,held=6", "multiple of batch=4; got 6"),
+        ("update:batch_norm=off", "batch_norm must be train or eval"),
+        ("batch-gradient:batch=0", "batch must be at least 1"),
+        ("gradient:batch=8", "no setting 'batch'"),
+    ],
+)
+def test_what_cannot_be_is_refused(text, told):
+    with pytest.raises(SettingsError, match=told):
+        read_shared(text)
+
+
+def test_a_way_there_is_not():
+    with pytest.raises(UnknownNameError, match="batch-gradient, gradient, update"):
+        read_shared("weights")
+
+
+def test_pictures_go_round():
+    plugin = read_shared("update:steps=5,batch=2,held=6")
+    made = build(SHARED, plugin.name, plugin.settings)
+    assert made.pictures == 6
+    assert [(t.start, t.stop) for t in made.local.turns(6)] == [
+        *[(0, 2), (2, 4), (4, 6)],
+        *[(0, 2), (2, 4)],
+    ]
+
+
+def test_an_update_reaches_as_far_as_its_steps_and_farther_with_momentum():
+    reach = build(SHARED, "update", {"steps": 3}).local.reach
+    assert reach == 3
+    # By hand: 1, then 1 + ½, then 1 + ½ + ¼.
+    assert build(SHARED, "update", {"steps": 3, "momentum": 0.5}).local.reach == 4.25
