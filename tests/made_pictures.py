@@ -1,12 +1,14 @@
 """Pictures as files, as a zip, and as files that went up and were looked at."""
 
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 from semsim.cli.job import do
+from semsim.errors import DataError
 from semsim.importers import uploads
 from semsim.importers.import_job import ImportOrder, queue_look
 
@@ -50,5 +52,6 @@ def looked_at(path: Path, data: Path) -> tuple[str, str]:
     given = {"source": sent.file, "name": path.stem, "uploads": (sent.id,)}
     order = ImportOrder(data=data, checkpoints=data / "checkpoints", **given)
     job = queue_look(order, data / "jobs")
-    do(job)
+    with suppress(DataError):  # what cannot be read was looked at, too
+        do(job)
     return sent.id, job.id

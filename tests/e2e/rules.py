@@ -50,8 +50,8 @@ STILL = """() => {
 }"""
 
 
-# Told: what makes a page wider than its window, and captions whose end is beyond the edge of what
-# they can be scrolled in.
+# Told: what makes a page wider than its window, words beyond its edge to which nobody can scroll,
+# and captions whose end is beyond the edge of what they can be scrolled in.
 STICKS_OUT = """() => {
     const told = [], root = document.documentElement;
     const box = (one) => one.getBoundingClientRect();
@@ -66,8 +66,16 @@ STICKS_OUT = """() => {
             if (box(one).right > innerWidth && !around(one, "auto", "scroll", "hidden", "clip"))
                 tell("beyond the edge", one);
     }
+    const words = document.createRange();
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+        const one = texts.currentNode.parentElement;
+        words.selectNodeContents(texts.currentNode);
+        if (box(words).right > innerWidth + 1 && !around(texts.currentNode, "auto", "scroll"))
+            tell("words beyond the edge", one);
+    }
     for (const one of document.querySelectorAll("caption")) {
-        const words = document.createRange(), holder = around(one, "auto", "scroll");
+        const holder = around(one, "auto", "scroll");
         words.selectNodeContents(one);
         const end = holder ? box(holder).right : innerWidth;
         if (box(words).right > end + 1) tell("cut off", one);

@@ -135,7 +135,9 @@ def nothing(address: str, shows: str = ".st-empty") -> Sight:
 PEOPLE = "/studio/people?study={study}"
 RESULTS = "/studio/results?study={study}"
 ONE = "Simulated 1"
-DISCARD = "[data-discard]"
+RUNNING, RESULTS_TAB = (
+    f"#{{}}-tabs [role=tab]:has-text('{name}')" for name in ("Running", "Results")
+)
 # What Results and People show here is there only if the study has votes.
 MENU = ".ov-menu:last-of-type summary"
 
@@ -143,13 +145,12 @@ MENU = ".ov-menu:last-of-type summary"
 def lab(name: str, address: str, result: str) -> Iterator[Sight]:
     """A page of the attack lab: all that can be chosen, and what a job that is done has left."""
     opener, form = ".lab-plan [data-open]", f"#{name}-form"
-    tabs = f"#{name}-tabs [role=tab]"
     return walk(
         address,
         Step(f"#{name}-plan"),
         Step(f"{form} .lab-plugin", unfolded(f"{form} {opener}"), "Plan, unfolded"),
-        Step(f"#{name}-sets td", pressed(f"{tabs}:has-text('Running')"), "Running"),
-        Step(result, unfolded(f"{tabs}:has-text('Results')"), "Results"),
+        Step(f"#{name}-sets td", pressed(RUNNING.format(name)), "Running"),
+        Step(result, unfolded(RESULTS_TAB.format(name)), "Results"),
     )
 
 
@@ -197,7 +198,7 @@ SIGHTS = (
     *walk(
         "/studio/pictures/plan/{plan}",
         Step(".pic-found img"),
-        Step("#st-asked", pressed(DISCARD), "Discard"),
+        Step("#st-asked", pressed("[data-discard]"), "Discard"),
     ),
     plain("/studio/pictures/plan/{refused}", "[data-adds=originals]"),
     *walk(
@@ -282,13 +283,16 @@ SIGHTS = (
     nothing("/studio/compare"),
     nothing("/studio/train"),
     *(
-        Sight(
-            f"/studio/{address}",
-            (Step(f"#{name}-{part} .st-empty", named(tab), tab),),
-            "empty",
-        )
+        sight
         for name, address in (("rec", "reconstruct"), ("split", "split"), ("fed", "federated"))
-        for part, tab in (("strip", "Running"), ("verdict", "Results"))
+        for sight in walk(
+            f"/studio/{address}",
+            *(
+                Step(f"#{name}-{part} .st-empty", pressed(tab.format(name)), part)
+                for part, tab in (("strip", RUNNING), ("verdict", RESULTS_TAB))
+            ),
+            server="empty",
+        )
     ),
 )
 
