@@ -1,13 +1,25 @@
-"""A campaign small enough to run in a test."""
+"""A campaign small enough to run in a test, and one that is done without having run."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from distributed import LocalCluster
 
-from semsim.campaign.plan import Campaign
+from semsim.campaign.campaign_job import CampaignOrder, plan_of, queue_campaign
+from semsim.campaign.plan import Campaign, Cell
+from semsim.campaign.sets import write_finished_set
+from semsim.campaign.store import PieceStore, StoredCell
+from semsim.images import to_uint8
+from semsim.jobs.folders import Job, run_as_job
+from semsim.sets.image import AttackResult
+from semsim.targets.chance import facts_of_test
+from semsim.targets.convnet import SmallCNN
+from semsim.targets.model import TargetModel, save_target
 from semsim.targets.train_settings import TrainSettings
+from semsim.types import LabelledImages
 
 SYMBOLS = "symbols:train_per_class=1,test_per_class=1"
 
@@ -34,3 +46,63 @@ def one_thread_cluster() -> Iterator[LocalCluster]:
         n_workers=1, threads_per_worker=1, processes=False, protocol="tcp://", **quiet
     ) as cluster:
         yield cluster
+
+
+def finished_campaign(data: Path) -> Job:
+    """The job of a toy campaign that is done, its pieces made up: nothing was trained.
+
+    Of each target's pictures the first came back spoilt, the second blew up, the third not at all.
+    """
+    order = CampaignOrder(campaign=toy_campaign(), data=data)
+    job, plan, store = (
+        queue_campaign(order, data / "jobs"),
+        plan_of(order.campaign),
+        PieceStore(data),
+    )
+    sets = []
+    for planned in plan.sets:
+        images = plan.images[planned.target.dataset]
+        for place, cell in enumerate(planned.cells):
+            store.cells.write(cell.key, _made_cell(cell, images, place))
+        path = store.weights.path(planned.target.key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        model = TargetModel(
+            SmallCNN(width=4),
+            images.classes,
+            mean=[0.5] * 3,
+            std=[0.3] * 3,
+            size=(images.images.shape[2], images.images.shape[3]),
+        )
+        save_target(model, path, name="cnn-small", facts=facts_of_test(0.6, 470, 47))
+        store.costs.write(planned.target.key, {"seconds": 1.0})
+        sets.append(str(write_finished_set(data, plan, planned)))
+    counts = {"n_ok": 2 * len(sets), "n_failed": len(sets), "n_crashed": 0, "undone": {}}
+    run_as_job(job.folder, lambda report: {"sets": sets, "seconds": 1.0, **counts})
+    return job
+
+
+def _made_cell(cell: Cell, images: LabelledImages, place: int) -> StoredCell:
+    original = to_uint8(images.images[place])
+    noise = np.random.default_rng(place).integers(0, 256, original.shape, np.uint8)
+    failed = place == 2
+    label = int(images.labels[place])
+    return StoredCell(
+        image_id=cell.image_id,
+        class_id=label,
+        class_name=images.classes[label],
+        original=original,
+        result=AttackResult(
+            picture=None if failed else original // 2 + noise // 2,
+            attacked=original,
+            error="the attack diverged" if failed else "",
+            objective=0.1,
+            shift_x=0,
+            shift_y=0,
+            flipped=False,
+            residual=2.0,
+            grey_residual=1.0,
+            blown_up=place == 1,
+        ),
+        crashed=False,
+        seconds=1.0,
+    )

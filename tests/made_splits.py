@@ -1,10 +1,51 @@
-"""Reconstruction sets of split inference, made without an attack."""
+"""What experiments in split inference leave, made without training and without an attack."""
+
+from dataclasses import replace
 
 import torch
 
+from semsim.jobs.folders import run_as_job
 from semsim.split.experiment import Leak
+from semsim.split.plan import SplitPlace
 from semsim.split.records import write_split_set
+from semsim.split.split_job import queue_split
+from semsim.split.split_probe import planned_sets
 from semsim.types import LabelledImages
+from semsim.ui.split_form import FIRST_LOOK
+
+SMALL = replace(FIRST_LOOK, networks=("small:width=2",))
+ROW = {  # of a summary
+    "network": "small",
+    "defence": "<b>single</b>",
+    "accuracy": 0.95,
+    "change": -0.02,
+    "valid": True,
+    "attack": "one-body",
+    "choice": "best SSIM",
+    "n": 6,
+    "ssim_mean": 0.5,
+    "ssim_sd": 0.1,
+    "psnr_mean": 20.0,
+    "psnr_sd": 1.0,
+    "recognised": 0.25,
+}
+COST = {
+    "network": "small",
+    "defence": "none",
+    "client": 1e6,
+    "client_ms": 1.25,
+    "server": 2e6,
+    "server_ms": 3.5,
+    "sent": 4096,
+    "returned": 128,
+}
+GUESSES = {"grey_ssim": 0.2, "grey_psnr": 12.0, "mean_ssim": 0.3, "mean_psnr": 15.0}
+
+
+def row(defence, ssim, psnr, **changes):
+    """A row of a summary: an attack that a server can make."""
+    scores = {"defence": defence, "ssim_mean": ssim, "psnr_mean": psnr, "choice": ""}
+    return {**ROW, "attack": "adaptive", **scores, **changes}
 
 
 def written(folder, name="single"):
@@ -31,3 +72,18 @@ def written(folder, name="single"):
         "attack": {"name": "adaptive"},
     }
     return write_split_set(folder / name, record, images, leak)
+
+
+def finished_sweep(data):
+    """The job of a small experiment that is done."""
+    plan = replace(SMALL, name="made")
+    job = queue_split(plan, SplitPlace(data=data, checkpoints=data, device="cpu"))
+    folders = [folder for _, _, folder in planned_sets(plan, data)]
+    result = {
+        "summary": [row("none", 0.6, 20.0), row("single", 0.25, 16.0, valid=False)],
+        "baselines": {**GUESSES, "recogniser": 0.9},
+        "costs": [COST, {**COST, "defence": "single"}],
+        "sets": [str(written(folder.parent, folder.name)) for folder in folders],
+    }
+    run_as_job(job.folder, lambda report: result)
+    return job

@@ -1,50 +1,20 @@
 """The page Pictures in a real browser: one's own files go up, a plan comes back, it is kept."""
 
 import re
-import zipfile
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from e2e.rules import broken_in_any_look
-from made_pictures import blocky
-from PIL import Image
+from made_pictures import fill, looked_at, packed
 from playwright.sync_api import Page, Route, expect
 
-from semsim.cli.job import do
 from semsim.importers import AUTO, plan_import, uploads
 from semsim.importers.import_folder import carry_out, places_of
-from semsim.importers.import_job import ImportOrder, queue_look
 
 pytestmark = pytest.mark.e2e
 PAGE, START = "pictures", "/studio/pictures"
 SLOW = 120_000  # milliseconds; two busy cores
-
-
-def fill(folder: Path, side: int = 0) -> Path:
-    """Three originals by class and what two models gave back of them; noise of `side` pixels."""
-    for number, kind in enumerate(("cat", "dog", "cow")):
-        for place in (f"originals/{kind}", "sharp", "blurred"):
-            path = folder / place / f"{number}.png"
-            if not side:
-                blocky(path, number + len(place), (24, 24))
-                continue
-            path.parent.mkdir(parents=True, exist_ok=True)
-            noise = np.random.default_rng(number).integers(0, 256, (side, side, 3), np.uint8)
-            Image.fromarray(noise).save(path)
-    (folder / "weights.pt").write_text("not sent")
-    (folder / ".hidden.png").write_text("not sent")
-    return folder
-
-
-def packed(folder: Path) -> Path:
-    """The same as a zip."""
-    path = folder.with_suffix(".zip")
-    with zipfile.ZipFile(path, "w") as archive:
-        for one in sorted(folder.rglob("*.p*")):
-            archive.write(one, one.relative_to(folder.parent))
-    return path
 
 
 def keep(page: Page, name: str) -> None:
@@ -106,14 +76,10 @@ def test_a_folder_goes_up_in_pieces_though_the_connection_breaks(
 
 
 def test_files_are_discarded_once_somebody_is_sure(page: Page, tmp_path: Path, server) -> None:
-    content, root = packed(fill(tmp_path / "unwanted")).read_bytes(), uploads.folder_of(server.data)
-    sent = uploads.append(root, uploads.begin(root, "unwanted.zip", len(content)).id, 0, content)
-    given = {"source": sent.file, "name": "unwanted", "uploads": (sent.id,)}
-    order = ImportOrder(data=server.data, checkpoints=server.data / "checkpoints", **given)
-    job = queue_look(order, server.data / "jobs")
-    do(job)
-    page.goto(f"{server.url}/studio/pictures/plan/{job.id}")
-    for answer, left in (("Back", [sent.id]), ("Discard them", [])):
+    root = uploads.folder_of(server.data)
+    sent, look = looked_at(packed(fill(tmp_path / "unwanted")), server.data)
+    page.goto(f"{server.url}/studio/pictures/plan/{look}")
+    for answer, left in (("Back", [sent]), ("Discard them", [])):
         page.get_by_role("button", name="Discard", exact=True).click()
         dialog = page.get_by_role("dialog", name="Discard these files?")
         dialog.get_by_role("button", name=answer).click()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from made_federated import TINY
 from made_pages import context_at, form_of
 
 from semsim.campaign.probe import known_cost
@@ -22,16 +23,6 @@ from semsim.federated.settings import FederatedOrder
 from semsim.jobs import folders as jobs
 from semsim.ui import federated, federated_form, federated_view, lab_frame
 from semsim.ui.settings_form import Given, settings_of
-
-TINY = FederatedOrder(
-    data="symbols:train_per_class=1,test_per_class=1,size=16",
-    network="mlp-3",
-    clients=2,
-    rounds=1,
-    arms=("uplink-closed-form",),
-    images=2,
-    attack="invgrad:steps=1",
-)
 
 
 def given(order: FederatedOrder = TINY, **changes: str) -> Given:

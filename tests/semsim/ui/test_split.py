@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from made_pages import context_at, form_of
-from made_splits import written
+from made_splits import SMALL, written
 from safetensors.torch import save_file
 
 from semsim.campaign.probe import known_cost
@@ -131,9 +131,8 @@ def test_a_page_without_experiments_says_what_to_do_and_has_the_button(tmp_path)
 
 def test_the_newest_experiment_is_shown_and_its_sets_as_they_come(tmp_path):
     place = SplitPlace(data=tmp_path, checkpoints=tmp_path, device="cpu")
-    small = replace(split_form.FIRST_LOOK, networks=("small:width=2",))
-    queue_split(replace(small, name="old"), place)
-    job = queue_split(replace(small, name="new"), place)
+    queue_split(replace(SMALL, name="old"), place)
+    job = queue_split(replace(SMALL, name="new"), place)
     assert jobpanel.newest(tmp_path / "jobs", KIND) == job.id
     plan = plan_of(jobs.open_job(tmp_path / "jobs", job.id))
     assert plan.name == "new"

@@ -1,27 +1,11 @@
 import os
 
-from made_splits import written
+from made_splits import COST, GUESSES, ROW, row, written
 
 from semsim.jobs.folders import JobState
 from semsim.sets.format import RUN
 from semsim.sets.reader import read_set
 from semsim.ui import lab_sets, pictures_data, split_view
-
-ROW = {
-    "network": "small",
-    "defence": "<b>single</b>",
-    "accuracy": 0.95,
-    "change": -0.02,
-    "valid": True,
-    "attack": "one-body",
-    "choice": "best SSIM",
-    "n": 6,
-    "ssim_mean": 0.5,
-    "ssim_sd": 0.1,
-    "psnr_mean": 20.0,
-    "psnr_sd": 1.0,
-    "recognised": 0.25,
-}
 
 
 def test_scores_are_told_with_their_spread_and_words_are_escaped():
@@ -76,9 +60,9 @@ def test_the_strip_shows_the_newest_sets_first_and_all_of_them(tmp_path):
 def test_what_is_clearer_than_grey_is_counted_set_by_set(tmp_path):
     folder = written(tmp_path)
     [clearer] = {lab_sets.clearer_in(folder)}
-    for row, said in zip(read_set(folder).pairs.to_dict("records"), clearer, strict=True):
+    for pair, said in zip(read_set(folder).pairs.to_dict("records"), clearer, strict=True):
         truth, got = (
-            lab_sets._pixels(row[kind]).astype(float) for kind in ("original", "reconstruction")
+            lab_sets._pixels(pair[kind]).astype(float) for kind in ("original", "reconstruction")
         )
         assert said == (((got - truth) ** 2).mean() < ((127.5 - truth) ** 2).mean())
     html = lab_sets.verdict_html("Answer.", steps_of(folder), "How.")
@@ -87,9 +71,7 @@ def test_what_is_clearer_than_grey_is_counted_set_by_set(tmp_path):
 
 
 def test_costs_are_told():
-    cost = {"network": "small", "defence": "none", "client": 1e6, "client_ms": 1.25}
-    cost |= {"server": 2e6, "server_ms": 3.5, "sent": 4096, "returned": 128}
-    html = split_view.costs_html([cost])
+    html = split_view.costs_html([COST])
     assert "1.00 MFLOP, 1.2 ms" in html
     assert "4,096 bytes" in html
 
@@ -98,14 +80,6 @@ def test_a_chosen_metric_is_a_column_of_its_own():
     html = split_view.scores_html([{**ROW, "semsim:mine_mean": 0.75, "semsim:mine_sd": 0.25}])
     assert "semsim:mine</th>" in html
     assert "0.750 ± 0.250" in html
-
-
-GUESSES = {"grey_ssim": 0.2, "grey_psnr": 12.0, "mean_ssim": 0.3, "mean_psnr": 15.0}
-
-
-def row(defence, ssim, psnr, **changes):
-    scores = {"defence": defence, "ssim_mean": ssim, "psnr_mean": psnr, "choice": ""}
-    return {**ROW, "attack": "adaptive", **scores, **changes}
 
 
 def test_the_verdict_says_from_what_the_server_still_gets_pictures():
