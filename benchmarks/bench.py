@@ -70,6 +70,7 @@ PLAN = {
 LEFT_OUT = {
     "attacks --only quality": "half an hour, on pictures of CIFAR-100, which do not come with it",
     "attacks --images, --device cuda": "needs those pictures, or a GPU",
+    "cards": "writes a table of the product, not a figure: when a card changes",
     "question": "hours: 44 trainings that choose and 40 that judge",
     "faults --only clock,folder": "needs libfaketime, and a root who may make files immutable",
     "annotation --database": "needs a PostgreSQL of its own",

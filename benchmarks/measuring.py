@@ -20,7 +20,7 @@ JUDGED = re.compile(r"[≤≥] [^|:]*: (met|\*\*missed\*\*)")
 def begin() -> None:
     """Print what this run begins with, and, when the process ends, what it ends with."""
     made_of = ", ".join(f"{name} {said}" for name, said in software_versions().items())
-    print(f"Began {datetime.now(UTC):%Y-%m-%d %H:%M} UTC with {_load()} on {cores()} cores.")
+    print(f"Began {datetime.now(UTC):%Y-%m-%d %H:%M} UTC with {load()} on {cores()} cores.")
     print(f"Code {code()}; {made_of}.\n", flush=True)
     atexit.register(_end, time.monotonic())
 
@@ -50,12 +50,10 @@ def code() -> str:
 
 
 def _end(began: float) -> None:
-    print(
-        f"\nEnded after {(time.monotonic() - began) / 60:.1f} minutes with {_load()}.", flush=True
-    )
+    print(f"\nEnded after {(time.monotonic() - began) / 60:.1f} minutes with {load()}.", flush=True)
 
 
-def _load() -> str:
+def load() -> str:
     """How busy the machine is; where the system does not count that, that it does not."""
     return f"load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "no known load"
 

@@ -1,6 +1,8 @@
 """Asking for a campaign: its plan from the data at hand, and the job it becomes."""
 
+import math
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from semsim.campaign.plan import Campaign, Plan, check, make_plan
 from semsim.campaign.probe import known_estimate
 from semsim.campaign.watch import CAMPAIGN, RunFolder
 from semsim.datasets import DATASETS
+from semsim.device import cores
 from semsim.errors import JobError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
@@ -20,6 +23,8 @@ from semsim.types import LabelledImages
 from semsim.weights import CHECKPOINTS
 
 KIND = "campaign"
+# What its job imports, and what each of its workers does.
+RUNNER, WORK = "semsim.grid.machines", "semsim.campaign.work"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +120,15 @@ def do_campaign(order: CampaignOrder, folder: Path, report: Report) -> dict[str,
         return outcome
     read = judge_new(judge, [Path(one) for one in outcome["sets"]])
     return {**outcome, "judged": [one.said for one in read], "judge": order.judge}
+
+
+def whole_campaign(order: CampaignOrder, outcome: Mapping[str, Any]) -> Campaign | None:
+    """The campaign of a job that had all of this machine, and of which nothing was there before."""
+    asked = order.campaign
+    here = not order.scheduler and order.workers in (0, cores()) and not order.judge
+    grid = (asked.datasets, asked.architectures, asked.strategies, asked.trainings, asked.seeds)
+    new = outcome["trained"] == math.prod(map(len, grid)) and not outcome["reused"]
+    return asked if here and new and not outcome["undone"] else None
 
 
 def look_in(folder: Path) -> None:

@@ -1,29 +1,34 @@
 """How long a campaign takes and how much disk it needs, from a few steps measured here.
 
-A probe trains on a few batches and runs each attack for a few iterations. What it finds is kept
-below <data>/runs/_pieces/probes, by a hash of what was measured and on which machine.
+A probe trains on a few batches and runs each attack for a few iterations, in one thread and by CPU
+time, so that it does not matter what else the machine does meanwhile. What it finds is kept, see
+`semsim.campaign.costs`.
 """
 
 import contextlib
-import platform
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsim.attacks import ATTACKS, SHARED
-from semsim.campaign.plan import ONE_GRADIENT, Plan, PlannedSet, PlannedTarget, key_of, parameters
+from semsim.campaign.costs import Cost, found_seconds, keep_found, probe_key
+from semsim.campaign.plan import ONE_GRADIENT, Plan, PlannedSet, PlannedTarget, parameters
 from semsim.campaign.store import PieceStore
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
+from semsim.device import one_thread
 from semsim.errors import StopRequestedError
-from semsim.jobs.orders import to_record
+from semsim.kept.places import checkout
 from semsim.progress import Progress, Report, silent
-from semsim.registry import Plugin, build, key_settings
+from semsim.registry import Plugin, build, key_settings, read_plugin
 from semsim.targets import NETWORKS
+from semsim.targets.train_settings import TrainSettings
 from semsim.types import LabelledImages
 
 if TYPE_CHECKING:
@@ -32,7 +37,12 @@ if TYPE_CHECKING:
 _BATCHES = 3  # of training, after one that is not measured
 _LONG_ENOUGH = 1.0  # seconds of attack that tell its pace
 _FILE = 4096  # bytes a file takes at least
-_MACHINE = [platform.node(), platform.machine(), platform.processor()]
+_START = """
+import sys, time
+from semsim.campaign.probe import begun
+begun(*sys.argv[1:])
+print(time.process_time())
+"""
 _PICTURES = 6  # original, attacked and reconstruction, each in the store and in the set
 
 Load = Callable[[Plugin, str], LabelledImages]
@@ -59,7 +69,8 @@ class Outlook:
     """What carrying out a plan takes.
 
     cells, cells_done, cells_failed; targets and those still to train. seconds: of one core, for
-    what is missing, or None where it was not measured. disk: bytes, of everything.
+    what is missing, or None where it was not measured. alone: until the work begins. disk: bytes,
+    of everything.
     """
 
     cells: int
@@ -68,14 +79,7 @@ class Outlook:
     to_train: int
     seconds: float | None
     disk: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cost:
-    """What a campaign takes: seconds of one core, and bytes."""
-
-    seconds: float
-    disk: int
+    alone: float = 0.0
 
 
 def outlook(plan: Plan, data: Path, estimate: Estimate | None) -> Outlook:
@@ -109,28 +113,9 @@ def cost_of(plan: Plan, estimate: Estimate) -> Cost:
     return Cost(seconds=sum(trainings.values()) + sum(images.values()), disk=_disk(plan))
 
 
-def known_cost(order: Any, data: Path) -> Cost | None:
-    """What `keep_cost` kept of an order on this machine; a plan is not needed for that.
-
-    order: a dataclass, such as a campaign.
-    """
-    kept = PieceStore(data).probes
-    key = _cost_key(order)
-    return Cost(**kept.read(key)) if key in kept else None
-
-
-def keep_cost(order: Any, data: Path, cost: Cost) -> None:
-    """Keep what an order takes on this machine, whatever its name."""
-    _write(data, _cost_key(order), asdict(cost))
-
-
-def _cost_key(order: Any) -> str:
-    return probe_key("cost", {**to_record(order), "name": ""})
-
-
 def known_estimate(plan: Plan, data: Path) -> Estimate | None:
     """What earlier probes say of `plan`, or None where one is missing."""
-    kept = {key: _read(data, key) for key in _probes(plan)}
+    kept = {key: found_seconds(data, key) for key in _probes(plan)}
     if None in kept.values():
         return None
     return _estimate(plan, {key: seconds or 0.0 for key, seconds in kept.items()})
@@ -148,21 +133,41 @@ def measure(plan: Plan, data: Path, load: Load, report: Report = silent) -> Esti
 
 def probed(data: Path, key: str, measure: Callable[[], float]) -> float:
     """Seconds that an earlier probe kept under `key` below `data`, or those measured now."""
-    kept = _read(data, key)
+    kept = found_seconds(data, key)
     if kept is None:
         kept = measure()
-        _write(data, key, {"seconds": kept})
+        keep_found(data, key, {"seconds": kept})
     return kept
 
 
-def probe_key(kind: str, *parts: object) -> str:
-    """The key of what is measured on this machine; kind: what that is."""
-    return key_of(kind, _MACHINE, *parts)
+def starting(data: Path, module: str, *datasets: str) -> float:
+    """CPU seconds of a fresh process before the first step of its work, see `begun`."""
+    key = probe_key("start", module, datasets)
+    return probed(data, key, lambda: _started(module, *datasets))
 
 
-def pace(work: Callable[[Report], object]) -> float:
-    """Seconds that all of `work` takes, from a second of it."""
-    watch = _Stopwatch()
+def begun(module: str, *datasets: str) -> None:
+    """What a process does before its work begins: it imports `module` and reads the data sets.
+
+    datasets: as text; one whose files are not on this machine is left out.
+    """
+    import_module(module)
+    for text in datasets:
+        plugin = read_plugin(DATASETS, text)
+        dataset = build(DATASETS, plugin.name, plugin.settings)
+        if getattr(dataset, "present", lambda: True)():
+            dataset("train"), dataset("test")
+
+
+def _started(*asked: str) -> float:
+    command = [sys.executable, "-c", _START, *asked]
+    done = subprocess.run(command, cwd=checkout(), check=True, capture_output=True, text=True)
+    return float(done.stdout.split()[-1])
+
+
+def pace(work: Callable[[Report], object], clock: Callable[[], float] = time.process_time) -> float:
+    """Seconds that all of `work` takes, from a second of it; CPU seconds by the usual clock."""
+    watch = _Stopwatch(clock)
     with contextlib.suppress(_EnoughError):
         work(watch)
     return watch.seconds()
@@ -195,7 +200,7 @@ def _estimate(plan: Plan, seconds: Mapping[str, float]) -> Estimate:
 
 
 def _epoch_key(target: PlannedTarget) -> str:
-    return probe_key("epoch", *_network(target), target.plan.train.batch_size)
+    return probe_key("CPU of an epoch", *_network(target), target.plan.train.batch_size)
 
 
 def _attack_key(planned: PlannedSet) -> str:
@@ -203,7 +208,7 @@ def _attack_key(planned: PlannedSet) -> str:
     how = [key_settings(ATTACKS, planned.attack), size]
     if planned.shared != ONE_GRADIENT:
         how.append(key_settings(SHARED, planned.shared))
-    return probe_key("attack", *_network(planned.target), *how)
+    return probe_key("CPU of an attack", *_network(planned.target), *how)
 
 
 def _network(target: PlannedTarget) -> list[object]:
@@ -216,13 +221,10 @@ def _probe(plan: Plan, about: PlannedTarget | PlannedSet, load: Load) -> float:
 
     if isinstance(about, PlannedTarget):
         data = load(about.plan.dataset, "train")
-        size = about.plan.train.batch_size
-        _train_on(about, data, 1)
-        began, batches = time.perf_counter(), min(_BATCHES, -(-len(data) // size))
-        _train_on(about, data, batches)
-        return (time.perf_counter() - began) / batches * (len(data) / size)
+        return epoch_seconds(_architecture(about), data, about.plan.train)
     target, size = about.target, len(next(about.batches()))
-    model = _train_on(target, load(target.plan.dataset, "train"), 1)
+    data = load(target.plan.dataset, "train")
+    model = _train_on(_architecture(target), data, target.plan.train, 1)
     images = plan.images[target.dataset].pick(range(size))
     seeds = list(range(size))
 
@@ -233,12 +235,26 @@ def _probe(plan: Plan, about: PlannedTarget | PlannedSet, load: Load) -> float:
     return pace(work) / size
 
 
-def _train_on(target: PlannedTarget, data: LabelledImages, batches: int) -> "TargetModel":
+def epoch_seconds(architecture: Any, data: LabelledImages, train: TrainSettings) -> float:
+    """CPU seconds of an epoch of training `architecture` on `data`, from a few batches."""
+    size = train.batch_size
+    _train_on(architecture, data, train, 1)
+    began, batches = time.process_time(), min(_BATCHES, -(-len(data) // size))
+    _train_on(architecture, data, train, batches)
+    return (time.process_time() - began) / batches * (len(data) / size)
+
+
+def _architecture(target: PlannedTarget) -> Any:
+    return build(NETWORKS, target.plan.architecture.name, target.plan.architecture.settings)
+
+
+def _train_on(
+    architecture: Any, data: LabelledImages, train: TrainSettings, batches: int
+) -> "TargetModel":
     from semsim.targets.train import train_target
 
-    some = data.pick(range(min(len(data), batches * target.plan.train.batch_size)))
-    architecture = build(NETWORKS, target.plan.architecture.name, target.plan.architecture.settings)
-    settings = replace(target.plan.train, epochs=1, until=1.0)  # test images are not looked at
+    some = data.pick(range(min(len(data), batches * train.batch_size)))
+    settings = replace(train, epochs=1, until=1.0)  # test images are not looked at
     return train_target(architecture, some, build(DEFENCES, "none"), settings)
 
 
@@ -249,23 +265,26 @@ class _EnoughError(StopRequestedError):
 class _Stopwatch:
     """A report that ends the work once its pace is known."""
 
-    def __init__(self) -> None:
-        self._began = time.perf_counter()
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._began = clock, clock()
         self._points: list[tuple[float, float]] = []  # share done, when
 
     def __call__(self, progress: Progress) -> None:
-        now = time.perf_counter()
+        now = self._clock()
         self._points.append((progress.done / max(1, progress.total), now))
         first = self._points[0][1]
         if len(self._points) > 2 and now - first > _LONG_ENOUGH and progress.done < progress.total:
             raise _EnoughError("enough")
 
     def seconds(self) -> float:
-        """The whole work takes: at the pace between the first report and the last."""
+        """The whole work takes: at the pace between the first report and the last, and before the
+        first what that pace does not explain.
+        """
         if len(self._points) > 1 and self._points[-1][0] > self._points[0][0]:
-            (share, began), (last_share, ended) = self._points[0], self._points[-1]
-            return (ended - began) / (last_share - share)
-        return time.perf_counter() - self._began
+            (share, first), (last_share, last) = self._points[0], self._points[-1]
+            all_steps = (last - first) / (last_share - share)
+            return all_steps + max(0.0, first - self._began - share * all_steps)
+        return self._clock() - self._began
 
 
 def _lacks(plan: Plan, target: PlannedTarget, missing: set[str]) -> bool:
@@ -286,13 +305,3 @@ def _disk(plan: Plan) -> int:
     )
     weights = [parameters(target.plan, plan.images[target.dataset]) for target in plan.targets]
     return pictures + 4 * sum(weights)
-
-
-def _read(data: Path, key: str) -> float | None:
-    probes = PieceStore(data).probes
-    return float(probes.read(key)["seconds"]) if key in probes else None
-
-
-def _write(data: Path, key: str, found: dict[str, float]) -> None:
-    if Path(data).is_dir():  # asking what a campaign takes begins no data folder
-        PieceStore(data).probes.write(key, found)

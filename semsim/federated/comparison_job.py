@@ -1,7 +1,7 @@
 """Asking for a federated comparison: the job it becomes, and where its results go."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,12 @@ def do_comparison(order: FederatedJob, folder: Path, report: Report) -> dict[str
     result = carry_out(order.order, order.out, report)
     write_json(order.out / "result.json", result)
     return result
+
+
+def whole_comparison(order: FederatedJob, outcome: Mapping[str, Any]) -> FederatedOrder:
+    """What a comparison's job has carried out: all of its order, in a folder of its own."""
+    del outcome
+    return order.order
 
 
 def comparison_order(job: Job) -> FederatedJob:

@@ -1,7 +1,7 @@
 """How long a federated comparison takes and how much disk it needs, from a few steps.
 
 A second of each training and of each party's attack tells its pace. What is found is kept, see
-`semsim.campaign.probe`.
+`semsim.campaign.costs`.
 """
 
 import math
@@ -9,7 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from semsim.campaign.probe import Cost, keep_cost, pace, picture_bytes, probe_key, probed
+from semsim.campaign.costs import Cost, keep_cost, probe_key
+from semsim.campaign.probe import pace, picture_bytes, probed, starting
+from semsim.device import one_thread
+from semsim.federated import is_table
 from semsim.federated.comparison import Loaded, check_settings, load
 from semsim.federated.leak import LeakStudy, arms_for
 from semsim.federated.rounds import train
@@ -20,8 +23,8 @@ from semsim.federated.settings import FederatedOrder, FederatedSettings
 class FederatedOutlook:
     """What carrying out an order takes.
 
-    attacks: each by one party, on `pictures` pictures; none of a table. seconds: None where it was
-    not measured. disk: bytes.
+    attacks: each by one party, on `pictures` pictures; none of a table. seconds: of one core, None
+    where it was not measured. disk: bytes.
     """
 
     trainings: int
@@ -49,18 +52,24 @@ def told(order: FederatedOrder, data: Path, measuring: bool) -> FederatedOutlook
     )
     if not measuring:
         return outlook
-    paces = [_training_seconds(order, one, data, loaded) for one in trainings]
+    with one_thread():
+        paces = [_training_seconds(order, one, data, loaded) for one in trainings]
+        attacks = sum(_attack_seconds(order, arm, data, loaded) for arm in arms)
     before = (order.attack_round - 1) / order.rounds * paces[0] if arms else 0.0
-    attacks = sum(_attack_seconds(order, arm, data, loaded) for arm in arms)
-    seconds = sum(paces) + before + attacks
-    keep_cost(order, data, Cost(seconds=seconds, disk=outlook.disk))
-    return replace(outlook, seconds=seconds)
+    files = [] if is_table(order.data) else [order.data]
+    cost = Cost(
+        seconds=sum(paces) + before + attacks,
+        alone=starting(data, "semsim.federated.comparison", *files),
+        disk=outlook.disk,
+    )
+    keep_cost(order, data, cost)
+    return replace(outlook, seconds=cost.seconds + cost.alone)
 
 
 def _training_seconds(
     order: FederatedOrder, settings: FederatedSettings, data: Path, loaded: Loaded
 ) -> float:
-    key = probe_key("federated training", order.data, settings)
+    key = probe_key("CPU of a federated training", order.data, settings)
     work = partial(train, settings, loaded.data)
     return probed(data, key, lambda: pace(lambda report: work(report=report)))
 
@@ -70,5 +79,5 @@ def _attack_seconds(order: FederatedOrder, arm: str, data: Path, loaded: Loaded)
     first = replace(order, attack_round=1)  # an untrained network is attacked as fast
     facts = (order.data, order.network, order.images, order.attack)
     study = LeakStudy(loaded.data, loaded.images, first)
-    key = probe_key("federated attack", arm, *facts)
+    key = probe_key("CPU of a federated attack", arm, *facts)
     return probed(data, key, lambda: pace(partial(study.attack, arm)))

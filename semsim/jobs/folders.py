@@ -36,7 +36,7 @@ import psutil
 
 from semsim.errors import JobError, StopRequestedError
 from semsim.jobs.orders import from_record, options, to_record
-from semsim.jobs.owner import is_alive, owner_from, owner_now
+from semsim.jobs.owner import SAME, is_alive, owner_from, owner_now
 from semsim.jobs.progress_log import (
     ProgressWriter,
     TimedProgress,
@@ -309,6 +309,21 @@ def eta_seconds(job: Job) -> float | None:
     started = (_owner(job.folder) or {"started": 0.0})["started"]
     recent = read_recent(job.folder / "progress.jsonl")
     return seconds_left([point for point in recent if point.at >= started])
+
+
+def seconds_taken(job: Job) -> float | None:
+    """Seconds from the start of a job that is done to its end.
+
+    None where it is not done, or was begun more than once: nobody has counted all of it.
+    """
+    owner, path = _owner(job.folder), job.folder / "result.json"
+    if owner is None or not path.exists():
+        return None
+    first = next(iter(history(job)), None)
+    if first is not None and first.at < owner["started"] - SAME:
+        return None
+    asked = datetime.fromisoformat(job.created).timestamp()
+    return max(0.0, path.stat().st_mtime - max(asked, owner["started"]))
 
 
 def run_as_job(

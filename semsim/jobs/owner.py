@@ -5,7 +5,7 @@ from typing import Any
 
 import psutil
 
-_SAME = 2.0  # seconds by which two readings of one process's start may differ
+SAME = 2.0  # seconds by which two readings of one process's start may differ
 
 
 def owner_now(pid: int) -> dict[str, float]:
@@ -38,7 +38,7 @@ def is_alive(owner: Mapping[str, float] | None) -> bool:
         started = process.create_time()
         # Where the system reckons a start from the boot, setting the clock moves both alike.
         since_boot = (owner["started"] - owner["booted"]) - (started - psutil.boot_time())
-        same = min(abs(started - owner["started"]), abs(since_boot)) < _SAME
+        same = min(abs(started - owner["started"]), abs(since_boot)) < SAME
         return same and process.status() not in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
     except (psutil.Error, ValueError, OverflowError):  # none, or somebody else's with the number
         return False

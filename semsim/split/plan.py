@@ -163,6 +163,11 @@ def check(plan: SplitPlan) -> SplitPlan:
     return plan
 
 
+def without_metrics(plan: SplitPlan) -> SplitPlan:
+    """What takes the time of a plan: metrics are needed only where all is put together."""
+    return replace(plan, metrics=())
+
+
 _LISTS = ("networks", "defences", "attacks", "defence_seeds", "attack_seeds")
 
 

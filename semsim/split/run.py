@@ -5,7 +5,7 @@ What is finished is taken from the data folder, so that an interrupted run goes 
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ from semsim.split.plan import (
     make_network,
     model_name,
     set_folder,
+    without_metrics,
 )
 from semsim.split.records import write_split_set
 from semsim.split.store import SplitStore, key_of
@@ -53,7 +54,7 @@ from semsim.targets.train_settings import TrainSettings
 from semsim.types import LabelledImages
 
 _TIMED = 20  # classifications of one image of which the median time is told
-_RECOGNISER = TrainSettings(epochs=10, lr=0.05)
+RECOGNISER, RECOGNISER_TRAIN = SmallCNN(width=12), TrainSettings(epochs=10, lr=0.05)
 _TRAINING, _ATTACKS = 0.3, 0.65  # shares of the progress of several workers
 _System = tuple[str, str, int]  # network, defence, seed
 
@@ -87,7 +88,8 @@ def run_split(
     """Carry out `plan`; finished pieces are taken from the data folder.
 
     workers: processes that share systems and attacks; none of these is ever divided.
-    Returns what a result page needs, ready for JSON: rows, summary, baselines, costs, sets.
+    Returns what a result page needs, ready for JSON: rows, summary, baselines, costs, sets; reused:
+    how many pieces were there before, or are of other processes.
     Raises `SettingsError` for a plan that cannot be, `StopRequestedError` where `report` does.
     """
     check(plan)
@@ -114,6 +116,7 @@ def run_split(
         "baselines": run.baselines(),
         "costs": [cost for cost in costs if cost],
         "sets": sets,
+        "reused": run.reused,
     }
 
 
@@ -121,7 +124,7 @@ def _spread(plan: SplitPlan, place: SplitPlace, workers: int, report: Report) ->
     """Train the systems side by side, then attack them side by side."""
     from semsim.grid.machines import connect, cores_for_each  # takes a second
 
-    lean = replace(plan, metrics=())  # only what is put together at the end needs them
+    lean = without_metrics(plan)
     run = Run(lean, place)  # trains the recogniser, once
     systems = run.systems()
     total = 100 * len(systems)
@@ -169,12 +172,19 @@ class Run:
         self.plan, self.place = plan, place
         self.data: tuple[LabelledImages, LabelledImages] = (dataset("train"), dataset("test"))
         self.store = SplitStore(place.data)
+        self._made: set[str] = set()
+        self._found: set[str] = set()
         self.device = pick_device(place.device)
         self.digests = [images_digest(part) for part in self.data]
         self.judged = self.data[1].pick(experiment.spread(self.data[1], plan.images))
         self.classifier = self._recogniser()
         resources = Resources(checkpoints=place.checkpoints, device=self.device)
         self.judges = {name: find_metric(name).prepare(resources) for name in plan.metrics}
+
+    @property
+    def reused(self) -> int:
+        """How many pieces were there before it needed them."""
+        return len(self._found)
 
     def systems(self) -> list[_System]:
         """Network, defence and seed of every system, in the order of the results."""
@@ -269,7 +279,7 @@ class Run:
             device=self.device,
             folder=self.store.stages(key),
         )
-        if key not in self.store.systems:
+        if self._lacks(key, key in self.store.systems):
             began = time.monotonic()
             system = shield(bench, report)
             facts = {"accuracy": system_accuracy(system, self.data[1], seed)}
@@ -283,7 +293,7 @@ class Run:
         """What an attack gets back, made now or before, and the seconds it took."""
         facts = {"system": trained.key, "data": self.digests, "tool": plain(tool)}
         key = key_of({**facts, "images": self.plan.images, "seed": seed})
-        if key not in self.store.leaks:
+        if self._lacks(key, key in self.store.leaks):
             began = time.monotonic()
             network = make_network(trained.network)
             count = self.plan.images
@@ -292,6 +302,14 @@ class Run:
             )
             self.store.leaks.write(key, (leak, time.monotonic() - began))
         return self.store.leaks.read(key)
+
+    def _lacks(self, key: str, there: bool) -> bool:
+        """Whether a piece is to be made now; what this has made itself is not reused."""
+        if not there:
+            self._made.add(key)
+        elif key not in self._made:
+            self._found.add(key)
+        return not there
 
     def _scores(self, arm: str, tool: ShadowAttack, seed: int, leak: Leak) -> dict[str, Any]:
         pairs = Pairs(
@@ -348,9 +366,8 @@ class Run:
         """An independent classifier of the data set, trained now or before."""
         key = key_of({"recogniser": self.digests[0]})
         path = self.store.recogniser(key)
-        if not path.exists():
-            architecture = SmallCNN(width=12)
-            model = train_target(architecture, self.data[0], NoDefence(), _RECOGNISER)
+        if self._lacks(key, path.exists()):
+            model = train_target(RECOGNISER, self.data[0], NoDefence(), RECOGNISER_TRAIN)
             save_target(
                 model,
                 path,

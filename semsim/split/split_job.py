@@ -1,5 +1,6 @@
 """Asking for an experiment in split inference: the job it becomes, and what that job does."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
 from semsim.jobs.orders import from_record, to_record
 from semsim.progress import Report
-from semsim.split.plan import SplitPlace, SplitPlan, check
+from semsim.split.plan import SplitPlace, SplitPlan, check, without_metrics
 
 KIND = "split"
 PLAN_FILE = "split.json"
@@ -48,6 +49,11 @@ def do_split(order: SplitJob, folder: Path, report: Report) -> dict[str, Any]:
 
     del folder
     return run_split(order.plan, order.place, report, order.workers)
+
+
+def whole_plan(order: SplitJob, outcome: Mapping[str, Any]) -> SplitPlan | None:
+    """The plan of a job of which no piece was there before; None for another."""
+    return None if outcome["reused"] else without_metrics(order.plan)
 
 
 def split_order(job: Job) -> SplitJob:

@@ -1,7 +1,8 @@
 """How long an experiment in split inference takes and how much disk it needs, from a few steps.
 
 A training takes a time that grows with its epochs: a few of them, on a batch of the images, tell
-what all of them take. What is found is kept, see `semsim.campaign.probe`.
+what all of them take. Beside the trainings and attacks of the plan, a job starts, and trains a
+recogniser of the data set. What is found is kept, see `semsim.campaign.costs`.
 """
 
 import math
@@ -12,8 +13,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from semsim.campaign.probe import Cost, keep_cost, picture_bytes, probe_key, probed
-from semsim.device import pick_device
+from semsim.campaign.costs import Cost, keep_cost, probe_key
+from semsim.campaign.probe import epoch_seconds, picture_bytes, probed, starting
+from semsim.device import one_thread, pick_device
 from semsim.layer_graph import count_parameters
 from semsim.registry import plain
 from semsim.split.defences import draw_selector
@@ -29,13 +31,18 @@ from semsim.split.plan import (
     make_network,
     model_name,
     set_folder,
+    without_metrics,
 )
+from semsim.split.run import RECOGNISER, RECOGNISER_TRAIN
 from semsim.split.system import SplitSystem, empty_system
+from semsim.split.train_settings import ShadowAttack
 from semsim.split.training import Bench
 from semsim.types import LabelledImages
 
 _FEW = 8  # images, where a batch takes long
 _LONG = 1.0  # seconds: a first try that takes more is measured on a few images only
+_ENOUGH, _MOST = 0.3, 8  # seconds of epochs that tell the time of one, and the most of them
+_WORK = "semsim.split.run"
 _Data = tuple[LabelledImages, LabelledImages]
 
 
@@ -43,7 +50,8 @@ _Data = tuple[LabelledImages, LabelledImages]
 class SplitOutlook:
     """What carrying out a plan takes where nothing of it is done yet.
 
-    attacks: each on `pictures` pictures. seconds: None where it was not measured. disk: bytes.
+    attacks: each on `pictures` pictures. seconds: of one core where it computes on a CPU, None
+    where it was not measured. disk: bytes.
     """
 
     systems: int
@@ -94,9 +102,12 @@ def told(plan: SplitPlan, data: Path, device: str, measuring: bool) -> SplitOutl
     )
     if not measuring:
         return outlook
-    seconds = seeds * sum(_seconds(plan, data, device, both, one) for one in systems)
-    keep_cost(replace(plan, metrics=()), data, Cost(seconds=seconds, disk=outlook.disk))
-    return replace(outlook, seconds=seconds)
+    with one_thread():
+        seconds = seeds * sum(_seconds(plan, data, device, both, one) for one in systems)
+        seconds += _recogniser_seconds(plan, data, both[0])
+    cost = Cost(seconds=seconds, alone=starting(data, _WORK, plan.dataset), disk=outlook.disk)
+    keep_cost(without_metrics(plan), data, cost)
+    return replace(outlook, seconds=cost.seconds + cost.alone)
 
 
 def _untrained(network: str, defence: str, task: Task) -> SplitSystem:
@@ -112,18 +123,34 @@ def _seconds(plan: SplitPlan, data: Path, device: str, both: _Data, one: _System
     facts = [plan.dataset, one.network, one.defence, device]
     training = probed(
         data,
-        probe_key("split training", *facts, plain(plan.train)),
+        probe_key("CPU of a split training", *facts, plain(plan.train)),
         lambda: _training_seconds(plan, device, both[0], one),
     )
     attacks = [
         probed(
             data,
-            probe_key("split attack", *facts, plain(tool)),
-            lambda tool=tool: _attack_seconds(plan, both, one, tool),  # type: ignore[misc]
+            probe_key("CPU of a split attack", *facts, plain(tool)),
+            lambda tool=tool: _attack_seconds(device, both, one, tool),  # type: ignore[misc]
         )
-        for tool in _tools(plan, one.made)
+        for tool in map(_alike, _tools(plan, one.made))
     ]
     return training + len(plan.attack_seeds) * sum(attacks)
+
+
+def _alike(tool: ShadowAttack) -> ShadowAttack:
+    """What takes as long: it does not matter which bodies an attack goes through."""
+    return tool if tool.bodies is None else replace(tool, bodies=tuple(range(len(tool.bodies))))
+
+
+def _recogniser_seconds(plan: SplitPlan, data: Path, images: LabelledImages) -> float:
+    """Of training what reads the pictures that came back, which every job does once."""
+    settings = RECOGNISER_TRAIN
+    epoch = probed(
+        data,
+        probe_key("split recogniser", plan.dataset, plain(RECOGNISER), plain(settings)),
+        lambda: epoch_seconds(RECOGNISER, images, settings),
+    )
+    return settings.epochs * epoch
 
 
 def _training_seconds(plan: SplitPlan, device: str, images: LabelledImages, one: _System) -> float:
@@ -134,11 +161,11 @@ def _training_seconds(plan: SplitPlan, device: str, images: LabelledImages, one:
         return lambda first, second: bench(one.network, one.defence, first, second)
 
     wanted = (settings.epochs, settings.ensemble_epochs)
-    return extrapolated(epochs, wanted, len(images), settings.batch_size)
+    return extrapolated(epochs, wanted, len(images), settings.batch_size, _clock(device))
 
 
-def _attack_seconds(plan: SplitPlan, both: _Data, one: _System, tool: Any) -> float:
-    network = make_network(one.network)
+def _attack_seconds(device: str, both: _Data, one: _System, tool: Any) -> float:
+    network, system = make_network(one.network), one.made.to(pick_device(device))
     private = both[1].pick(range(min(len(both[1]), _FEW)))
 
     def epochs(size: int) -> Callable[[int, int], object]:
@@ -146,12 +173,17 @@ def _attack_seconds(plan: SplitPlan, both: _Data, one: _System, tool: Any) -> fl
 
         def work(first: int, second: int) -> object:
             few = replace(tool, epochs=first, decoder_epochs=second)
-            return attacked(one.made, network, data, few, count=len(private), seed=0)
+            return attacked(system, network, data, few, count=len(private), seed=0)
 
         return work
 
     wanted = (tool.epochs, tool.decoder_epochs)
-    return extrapolated(epochs, wanted, len(both[0]), tool.batch_size)
+    return extrapolated(epochs, wanted, len(both[0]), tool.batch_size, _clock(device))
+
+
+def _clock(device: str) -> Callable[[], float]:
+    """CPU seconds; where something else computes, those on the wall."""
+    return time.process_time if pick_device(device).type == "cpu" else time.perf_counter
 
 
 def extrapolated(
@@ -159,9 +191,9 @@ def extrapolated(
     wanted: tuple[int, int],
     images: int,
     batch: int,
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Callable[[], float] = time.process_time,
 ) -> float:
-    """Seconds of all epochs on all images, from one and two epochs on one batch.
+    """Seconds of all epochs on all images, from one epoch and a few on one batch.
 
     epochs: a number of images → what trains on them for that many epochs of two kinds. wanted: how
     many of each. clock: seconds.
@@ -175,11 +207,15 @@ def extrapolated(
     few, size = min(_FEW, images), min(batch, images)
     size = few if timed(epochs(few), 1, 1) > _LONG else size
     work = epochs(size)
-    once, first, second = (timed(work, *counts) for counts in ((1, 1), (2, 1), (1, 2)))
-    rest = max(0.0, 3 * once - first - second)  # what does not grow with the epochs
+    work(1, 1)  # the first of a size takes longer
+    once = timed(work, 1, 1)
+    more = min(_MOST, max(1, math.ceil(_ENOUGH / max(once, 1e-3))))
+    first, second = (
+        max(0.0, timed(work, *counts) - once) / more for counts in ((1 + more, 1), (1, 1 + more))
+    )
+    rest = max(0.0, once - first - second)  # what does not grow with the epochs
     share = math.ceil(images / batch) * min(batch, images) / size
-    each = (max(0.0, first - once), max(0.0, second - once))
-    return rest + share * sum(n * seconds for n, seconds in zip(wanted, each, strict=True))
+    return rest + share * (wanted[0] * first + wanted[1] * second)
 
 
 def _bench(plan: SplitPlan, images: LabelledImages, device: str) -> Callable[..., SplitSystem]:

@@ -96,7 +96,7 @@ def _attacks(chosen: Mapping[str, Sequence[str]]) -> str:
 
 
 def cards_html(data: Path) -> str:
-    """The cards with what each takes on this machine, as far as that was measured."""
+    """The cards with what each takes on this machine, by the best that is known."""
     cards = cards_of(CARDS, data, lab.absent(), state=_state, datasets=datasets_of)
     return lab_cards.cards_html(NAME, cards)
 

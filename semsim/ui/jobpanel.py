@@ -257,12 +257,13 @@ def unreadable_html(job: Job | None, error: Exception) -> str:
 
 def job_html(job: Job) -> str:
     """The job's title, bar, note and time left, or what became of it, as HTML."""
+    state = jobs.state(job)
     return status_html(
         title=job.title,
-        state=jobs.state(job),
+        state=state,
         stopping=jobs.stop_requested(job),
         progress=jobs.latest(job),
-        seconds=jobs.eta_seconds(job),
+        seconds=jobs.seconds_taken(job) if state is JobState.DONE else jobs.eta_seconds(job),
         error=jobs.error_text(job),
     )
 
@@ -276,9 +277,14 @@ def status_html(
     seconds: float | None,
     error: str,
 ) -> str:
-    """The state of a job as HTML; every text is escaped."""
+    """The state of a job as HTML; every text is escaped.
+
+    seconds: that are left, or, of one that is done, that it took; None where nobody knows.
+    """
     running = state is JobState.RUNNING
     words = state_words(state, stopping)
+    if state is JobState.DONE and seconds is not None:
+        words = f"{words}, took {words_for_seconds(seconds)}"
     share, note = None, ""
     if progress is not None:
         share = round(100 * share_done(progress))

@@ -1,6 +1,8 @@
 """What a page of the attack lab begins with: cards that fill its form, and what an order takes."""
 
+import contextlib
 import json
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +11,10 @@ from typing import Any, TypeVar
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 
-from semsim.campaign.probe import Cost, known_cost
+from semsim.campaign.costs import How, Known, known, known_pace, read_table
 from semsim.device import cores
-from semsim.errors import SettingsError
+from semsim.errors import SemsimError, SettingsError
+from semsim.grid.apart import apart
 from semsim.ui import lab
 from semsim.ui.jobpanel import words_for_seconds
 from semsim.ui.markup import pieces, rooted, study_address
@@ -20,7 +23,13 @@ from semsim.words import counted
 
 _LAB = pieces("lab.html")
 _NOW = f"{lab.FOLDER}/drawn"
-UNKNOWN = "Time not measured yet"
+UNKNOWN = "Time not known yet"
+_FROM = {
+    How.PROBED: "",
+    How.SCALED: " (measured on another machine, scaled)",
+    How.ELSEWHERE: " (measured on another machine)",
+}
+_pacing = threading.Lock()  # several pages that are opened at once ask once
 T = TypeVar("T")
 Offered = Sequence[tuple[str, str, T]]  # title, line and order of each card
 
@@ -48,7 +57,7 @@ def cards_of(
     datasets: Callable[[T], Sequence[str]],
     shared: bool = False,
 ) -> list[Card]:
-    """The cards with what each takes on this machine, as far as that was measured.
+    """The cards with what each takes on this machine, by the best that is known.
 
     absent: why data sets cannot be chosen, by name. state, datasets: of an order, what it puts into
     the form and what it needs. shared: see `time_words`.
@@ -57,7 +66,7 @@ def cards_of(
         Card(
             title=title,
             line=line,
-            facts=facts_of(known_cost(order, data), shared),
+            facts=facts_of(known(order, data), shared),
             state=state(order),
             why=next((absent[one] for one in datasets(order) if one in absent), ""),
         )
@@ -74,6 +83,18 @@ def measurable(offered: Offered[T], datasets: Callable[[T], Sequence[str]]) -> l
 def cards_html(form: str, cards: Sequence[Card]) -> str:
     """The cards that fill `form`, drawn anew when the page is loaded."""
     return str(_LAB.cards(cards, now_at(form)))
+
+
+def once_paced(data: Path, draw: Callable[[Path], str]) -> str:
+    """What `draw` makes of the cards once it is known how fast this machine is.
+
+    That is measured once for a data folder, in a process beside this one, which takes seconds.
+    """
+    with _pacing:
+        if data.is_dir() and known_pace(data) is None and read_table() is not None:
+            with contextlib.suppress(SemsimError):  # the cards say from where their times are
+                apart("semsim.campaign.costs:paced", data)
+    return draw(data)
 
 
 def now_at(name: str) -> str:
@@ -114,18 +135,27 @@ def items_of(
     return tuple(found)
 
 
-def facts_of(cost: Cost | None, shared: bool = False) -> str:
-    """Time and disk of an order, or that nobody has measured them; shared: see `time_words`."""
-    if cost is None:
+def facts_of(found: Known | None, shared: bool = False) -> str:
+    """Time and disk of an order and how they are known, or that they are not; shared: see
+    `time_words`.
+    """
+    if found is None:
         return UNKNOWN
-    return f"{time_words(cost.seconds, shared)} · {disk_words(cost.disk)}"
+    cost = found.cost
+    disk = f" · {disk_words(cost.disk)}" if cost.disk else ""
+    if found.how is How.TOOK:
+        return f"took {words_for_seconds(cost.alone)} here{disk}"
+    return f"{time_words(cost.seconds, shared, cost.alone)}{_FROM[found.how]}{disk}"
 
 
-def time_words(seconds: float, shared: bool = False) -> str:
-    """Seconds as a span of time; shared: they are of one core, and the cores here share them."""
+def time_words(seconds: float, shared: bool = False, alone: float = 0.0) -> str:
+    """Seconds as a span of time; shared: they are of one core, and the cores here share them.
+
+    alone: further seconds that no core shares.
+    """
     if not shared:
-        return f"about {words_for_seconds(seconds)}"
-    return f"about {words_for_seconds(seconds / cores())} on {cores()} cores"
+        return f"about {words_for_seconds(seconds + alone)}"
+    return f"about {words_for_seconds(seconds / cores() + alone)} on {cores()} cores"
 
 
 def disk_words(size: int) -> str:
@@ -145,11 +175,12 @@ def outlook_html(first: str, more: str, second: str, measuring: bool, **takes: A
     """What an order takes before it is started.
 
     first, second: what is made, and what is attacked; more: beside the first. takes: `seconds` or
-    None, and whether cores share them as in `time_words`, `disk` in bytes, `note` if there is one.
+    None, with `shared` and `alone` as in `time_words`, `disk` in bytes, `note` if there is one.
     """
     seconds = takes["seconds"]
     unknown = "being measured on a few steps …" if measuring else "not measured"
-    time = unknown if seconds is None else time_words(seconds, takes.get("shared", False))
+    how = {name: takes[name] for name in ("shared", "alone") if name in takes}
+    time = unknown if seconds is None else time_words(seconds, **how)
     note = takes.get("note", "")
     return str(_LAB.outlook(first, more, second, time, disk_words(takes["disk"]), note))
 

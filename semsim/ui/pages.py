@@ -33,10 +33,11 @@ PAGES = (
 def routers(context: ScienceContext) -> tuple[APIRouter, ...]:
     """The plain pages, and the routes of everything the pages let people download or look at."""
     found = (pictures, compare, compare_files, lab, reconstruct_files)
+    data, paced = context.data, lab_cards.once_paced
     drawn = {
-        reconstruct_form.NAME: lambda: reconstruct_form.cards_html(context.data),
-        split_form.NAME: lambda: split_form.cards_html(context.data),
+        reconstruct_form.NAME: lambda: paced(data, reconstruct_form.cards_html),
+        split_form.NAME: lambda: paced(data, split_form.cards_html),
         split_form.METRICS_NOW: lambda: split_form.metrics_html(context.checkpoints),
-        federated_form.NAME: lambda: federated_form.cards_html(context.data),
+        federated_form.NAME: lambda: paced(data, federated_form.cards_html),
     }
     return (*(one.router(context) for one in found), lab_cards.router(drawn))

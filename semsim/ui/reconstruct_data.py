@@ -3,23 +3,24 @@
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from semsim.campaign.campaign_job import CampaignOrder, load, plan_of, queue_campaign
-from semsim.campaign.plan import Campaign, Cell, PlannedSet
-from semsim.campaign.probe import (
-    Outlook,
-    cost_of,
-    keep_cost,
-    known_estimate,
-    measure,
-    outlook,
+from semsim.campaign.campaign_job import (
+    RUNNER,
+    WORK,
+    CampaignOrder,
+    load,
+    plan_of,
+    queue_campaign,
 )
+from semsim.campaign.costs import keep_cost
+from semsim.campaign.plan import Campaign, Cell, PlannedSet
+from semsim.campaign.probe import Outlook, cost_of, known_estimate, measure, outlook, starting
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder
 from semsim.grid.apart import apart
@@ -143,9 +144,12 @@ def told(campaign: Campaign, data: Path, measuring: bool) -> Outlook:
     """What is left to do; measuring: probe a few steps where no earlier probe is known."""
     plan = plan_of(campaign)
     estimate = measure(plan, data, load) if measuring else known_estimate(plan, data)
-    if estimate is not None:
-        keep_cost(campaign, data, cost_of(plan, estimate))
-    return outlook(plan, data, estimate)
+    if estimate is None:
+        return outlook(plan, data, None)
+    # A job begins, and only then do its workers, which read the pictures.
+    alone = starting(data, RUNNER) + starting(data, WORK, *campaign.datasets)
+    keep_cost(campaign, data, replace(cost_of(plan, estimate), alone=alone))
+    return replace(outlook(plan, data, estimate), alone=alone)
 
 
 def queued(campaign: Campaign, judge: str, data: Path, device: str, checkpoints: Path) -> Job:

@@ -68,7 +68,7 @@ def _targets(chosen: Mapping[str, Sequence[str]]) -> str:
 
 
 def cards_html(data: Path) -> str:
-    """The cards with what each takes on this machine, as far as that was measured."""
+    """The cards with what each takes on this machine, by the best that is known."""
     return lab_cards.cards_html(NAME, cards(data, lab.absent()))
 
 

@@ -42,6 +42,7 @@ def outlook_html(view: Outlook, measuring: bool) -> str:
         measuring,
         seconds=view.seconds,
         shared=True,
+        alone=view.alone,
         disk=view.disk,
         note=over if view.cells == view.cells_done else "",
     )

@@ -1,5 +1,6 @@
 """The page Split inference: choose network, cuts, defences and attacks, watch, see what leaks."""
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ def _pictures(ran: jobpanel.Jobs) -> More:
 def measure_cards(context: ScienceContext) -> None:
     """Measure what each card takes on this machine, if its data is there."""
     for plan in measurable(split_form.CARDS, split_form.datasets_of):
-        _told(context, plan, measured=True)
+        _told(context, replace(plan, name=_free(context)), measured=True)
 
 
 def _told(context: ScienceContext, plan: SplitPlan, measured: bool) -> str:

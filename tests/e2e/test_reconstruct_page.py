@@ -9,7 +9,9 @@ SLOW = 120_000  # milliseconds; two busy cores
 
 
 def test_a_campaign_is_planned_run_and_looked_at(page: Page) -> None:
-    expect(page.locator("#rec-cards")).to_contain_text("Time not measured yet")
+    cards = page.locator("#rec-cards")
+    expect(cards.get_by_text("another machine")).to_have_count(3)  # nothing was pressed
+    expect(cards.get_by_text("another machine, scaled")).to_have_count(3)
     expect(page.locator("td.lab-on")).to_have_count(2)  # one model, trained in two ways
     page.get_by_role("button", name="All 11 models and 13 trainings").click()
     page.get_by_label("Tiny", exact=True).check()
@@ -43,6 +45,7 @@ def test_a_campaign_is_planned_run_and_looked_at(page: Page) -> None:
     expect(page.locator("#rec-status [data-state=done]")).to_be_visible()
     expect(page.locator("#rec-sets")).to_contain_text("2 of 2 done")
     expect(page.locator("#rec-strip img")).to_have_count(8)
+    expect(page.locator("#rec-status")).to_contain_text("Done, took ")
     page.get_by_role("tab", name="Results").click()
     expect(page.locator("#rec-verdict")).to_contain_text("of 4 pictures")
     expect(page.locator("#rec-result")).to_contain_text("4 ok / 0 failed")

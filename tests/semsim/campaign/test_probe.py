@@ -2,8 +2,9 @@ import pytest
 from made_campaign import toy_campaign
 
 from semsim.campaign.campaign_job import load, plan_of
-from semsim.campaign.probe import Estimate, known_estimate, measure, outlook
+from semsim.campaign.probe import Estimate, known_estimate, measure, outlook, pace, starting
 from semsim.errors import DataError
+from semsim.progress import Progress
 from semsim.targets.train_settings import TrainSettings
 
 
@@ -39,3 +40,26 @@ def test_time_and_disk_follow_the_size(plan, tmp_path):
     more = outlook(plan_of(toy_campaign(images=30)), tmp_path, None)
     assert more.cells == 60
     assert more.disk > view.disk > 6 * 6 * 32 * 32 * 3
+
+
+def test_a_pace_tells_all_of_a_work_and_what_comes_before_it():
+    """A work that takes 3 s before its first step, and 100 steps of half a second."""
+    clock, steps = [0.0], []
+
+    def work(report):
+        clock[0] += 3
+        for step in range(100):
+            clock[0] += 0.5
+            steps.append(step)
+            report(Progress(step + 1, 100))
+
+    assert pace(work, lambda: clock[0]) == pytest.approx(3 + 100 * 0.5)
+    assert len(steps) < 10
+
+
+def test_the_start_of_a_process_is_measured_once(tmp_path):
+    light = starting(tmp_path, "semsim.words")
+    assert light > 0
+    assert starting(tmp_path, "semsim.words") == light
+    # The data set reads tables of scikit-learn, in that process.
+    assert starting(tmp_path, "semsim.words", "digits:count=9") > light

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import datetime
 
 import pandas as pd
 import psutil
@@ -72,8 +73,12 @@ def make(tmp_path):
             os.kill(pid_of(job), signal.SIGKILL)
 
 
+def owner(job):
+    return json.loads((job.folder / "pid.json").read_text())
+
+
 def pid_of(job):
-    return json.loads((job.folder / "pid.json").read_text())["pid"]
+    return owner(job)["pid"]
 
 
 def ends(job):
@@ -107,6 +112,23 @@ def test_a_job_that_finishes_is_done(make):
         jobs.start(job)
     with pytest.raises(JobError, match="nothing to resume"):
         jobs.resume(job)
+
+
+def test_how_long_a_job_took_is_known_of_one_that_was_begun_once(make):
+    job = make("wait")
+    assert jobs.seconds_taken(job) is None
+    jobs.start(job)
+    works(job)
+    assert jobs.seconds_taken(job) is None  # it is not over
+    (job.folder / "enough").touch()
+    assert ends(job) is JobState.DONE
+    asked = datetime.fromisoformat(job.created).timestamp()
+    began = max(asked, owner(job)["started"])
+    ended = (job.folder / "result.json").stat().st_mtime
+    assert jobs.seconds_taken(job) == pytest.approx(ended - began)
+    later = owner(job)["started"] + 100  # as if it had been resumed then
+    write_json(job.folder / "pid.json", {**owner(job), "started": later})
+    assert jobs.seconds_taken(job) is None
 
 
 @pytest.mark.parametrize(("how", "level"), [("done", "INFO"), ("fail", "WARNING")])

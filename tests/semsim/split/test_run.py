@@ -13,7 +13,7 @@ from semsim.metrics.pixel import psnr
 from semsim.sets.reader import read_set
 from semsim.split.plan import SplitPlace, SplitPlan
 from semsim.split.run import run_split
-from semsim.split.split_job import SplitJob, plan_of, queue_split, split_order
+from semsim.split.split_job import SplitJob, plan_of, queue_split, split_order, whole_plan
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
 
 PLAN = SplitPlan(
@@ -49,6 +49,17 @@ def test_every_attack_has_a_row_and_progress_reaches_its_end(done):
     assert found == [(*one, seed) for one in expected for seed in (0, 1)]
     assert told[-1].done == told[-1].total
     assert [p.done for p in told] == sorted(p.done for p in told)
+
+
+def test_what_was_there_before_is_counted(done, tmp_path):
+    folder, outcome, _ = done
+    assert outcome["reused"] == 0
+    again = run_split(replace(PLAN, name="again"), place(folder))
+    # The recogniser, two systems, and five attacks with two seeds.
+    assert again["reused"] == 1 + 2 + 5 * 2
+    order = SplitJob(plan=PLAN, place=place(folder))
+    assert whole_plan(order, again) is None
+    assert whole_plan(order, outcome) == PLAN
 
 
 def test_a_set_holds_what_was_scored(done):

@@ -11,7 +11,7 @@ import torch
 from made_federated import TINY
 from made_pages import context_at, form_of
 
-from semsim.campaign.probe import known_cost
+from semsim.campaign.costs import known_cost
 from semsim.errors import SettingsError
 from semsim.federated import NETWORKS
 from semsim.federated.arms import REFERENCE, RESCALED
@@ -109,6 +109,7 @@ def test_what_an_order_takes_is_told_and_then_measured(tmp_path: Path) -> None:
     cost = known_cost(asked, tmp_path)
     assert cost is not None
     assert cost.seconds > 0
+    assert cost.alone > 0
     table = replace(TINY, data="diabetes")
     assert "nothing attacked" in lab_frame.plan_words(page, text_of(table))
     lonely = replace(TINY, images=1, arms=("client-own-mask",))

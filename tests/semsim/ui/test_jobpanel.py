@@ -79,6 +79,12 @@ def test_a_job_that_does_not_run_has_no_time_left(state):
     assert "left" not in draw(state=state).text
 
 
+def test_a_job_that_is_done_says_how_long_it_took():
+    assert "Done, took 2 min 5 s" in draw(state=JobState.DONE).text
+    assert "took" not in draw(state=JobState.DONE, seconds=None).text
+    assert "took" not in draw(state=JobState.STOPPED).text
+
+
 def test_a_failed_job_shows_the_message_and_not_the_traceback():
     text = draw(state=JobState.FAILED, error="No image at x.png.\n\nTraceback (most").text
     assert "No image at x.png." in text

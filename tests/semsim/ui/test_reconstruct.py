@@ -15,11 +15,12 @@ from made_campaign import one_thread_cluster, toy_campaign
 from made_pages import context_at
 from made_weights import make_classifier
 
+from semsim.campaign import costs
 from semsim.campaign.campaign_job import CampaignOrder, plan_of, queue_campaign
+from semsim.campaign.costs import Cost, How, Known, keep_cost, keep_took, known_cost
 from semsim.campaign.demo_plan import DemoSettings, plans
 from semsim.campaign.grids import DEMO_GRID, FIRST_LOOK
 from semsim.campaign.plan import target_key
-from semsim.campaign.probe import Cost, keep_cost, known_cost
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder
@@ -32,14 +33,17 @@ from semsim.jobs.folders import run_as_job
 from semsim.reporting.writing import png_address
 from semsim.sets.reader import read_set
 from semsim.ui import (
+    federated,
     lab,
     lab_cards,
     lab_frame,
+    pages,
     reconstruct,
     reconstruct_data,
     reconstruct_files,
     reconstruct_form,
     reconstruct_view,
+    split,
 )
 from semsim.ui.lab_cards import free_name
 from semsim.ui.markup import study_address
@@ -324,16 +328,71 @@ def test_a_card_tells_what_was_measured_here(context):
     first, demo, paper = reconstruct_form.cards(context.data, {"cifar100": "Not here."})
     assert "2.5 MB" in first.facts
     assert "about" in first.facts
-    assert "not measured" in demo.facts
-    app = FastAPI()
-    app.include_router(lab_cards.router({"rec": lambda: reconstruct_form.cards_html(context.data)}))
-    client, own = TestClient(app), reconstruct_form.cards_html(context.data)
-    [address] = re.findall(r'data-from="([^"]+)"', own)
-    assert client.get(address).text == own
-    assert own.count("data-card=") == 3
-    assert "2.5 MB" in own
-    assert client.get(address + "x").status_code == 404
+    assert "another machine" not in first.facts
+    assert "(measured on another machine)" in demo.facts
     assert (first.why, paper.why) == ("", "Not here.")
+    keep_took(FIRST_LOOK, context.data, 47.0)
+    first, *_ = reconstruct_form.cards(context.data, {})
+    assert first.facts == "took 47 s here · 2.5 MB"
+
+
+def test_the_first_answer_of_a_page_tells_what_each_card_takes(context):
+    for page in (reconstruct.page(context), split.page(context), federated.page(context)):
+        cards = page.cards()
+        assert cards.count("data-card=") == 3
+        assert len(re.findall(r"about [0-9]+ (?:s|min|h) .*another machine", cards)) == 3
+        assert lab_cards.UNKNOWN not in cards
+
+
+def test_what_no_table_has_is_not_known_yet(context, monkeypatch, tmp_path):
+    for content in (None, "{}", '{"format": 0, "loop": 1, "machine": "", "orders": {}}', "[]"):
+        table = tmp_path / "table.json"
+        if content is not None:
+            table.write_text(content, encoding="utf-8")
+        monkeypatch.setattr(costs, "TABLE", table)
+        facts = [card.facts for card in reconstruct_form.cards(context.data, {})]
+        assert facts == ["Time not known yet"] * 3
+
+
+def test_a_loaded_page_measures_once_how_fast_the_machine_is(context, monkeypatch):
+    asked = []
+
+    def once():
+        asked.append("now")
+        return 2.0
+
+    monkeypatch.setattr(costs, "loop", once)
+    routers = pages.routers(context)
+    app = FastAPI()
+    app.include_router(routers[-1])
+    client, own = TestClient(app), reconstruct.page(context).cards()
+    [address] = re.findall(r'data-from="([^"]+)"', own)
+    assert client.get(address).text == own  # there is no folder to keep it in
+    assert asked == []
+    context.data.mkdir(exist_ok=True)
+    scaled = client.get(address).text
+    assert client.get(address).text == scaled
+    assert asked == ["now"]
+    assert scaled.count("(measured on another machine, scaled)") == 3
+    assert reconstruct.page(context).cards() == scaled
+    assert client.get(address + "x").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        (How.PROBED, "about 1 min 5 s · 1.0 MB"),
+        (How.SCALED, "about 1 min 5 s (measured on another machine, scaled) · 1.0 MB"),
+        (How.ELSEWHERE, "about 1 min 5 s (measured on another machine) · 1.0 MB"),
+        (How.TOOK, "took 5 s here · 1.0 MB"),
+    ],
+)
+def test_a_card_says_how_its_time_is_known(how, said, monkeypatch):
+    found = Known(cost=Cost(seconds=60.0, alone=5.0, disk=1_000_000), how=how)
+    assert lab_cards.facts_of(found) == said
+    monkeypatch.setattr(lab_cards, "cores", lambda: 4)
+    if how is not How.TOOK:
+        assert lab_cards.facts_of(found, shared=True).startswith("about 20 s on 4 cores")
 
 
 def test_measuring_a_plan_tells_its_time_and_keeps_it(context):
@@ -343,6 +402,7 @@ def test_measuring_a_plan_tells_its_time_and_keeps_it(context):
     assert "Time: about" in words
     cost = known_cost(campaign_of(Given.of(form())), context.data)
     assert cost.seconds > 0
+    assert cost.alone > 0
     assert cost.disk > 0
 
 

@@ -8,14 +8,16 @@ from made_pages import context_at, form_of
 from made_splits import SMALL, written
 from safetensors.torch import save_file
 
-from semsim.campaign.probe import known_cost
+from semsim.campaign.costs import known_cost
 from semsim.errors import SemsimError
 from semsim.jobs import folders as jobs
 from semsim.kept.whole import write_json
 from semsim.learning.card_promoted import PROMOTED_FILE
 from semsim.split import split_probe
 from semsim.split.plan import SplitPlace, check
+from semsim.split.run import RECOGNISER_TRAIN
 from semsim.split.split_job import KIND, plan_of, queue_split
+from semsim.split.train_settings import ShadowAttack
 from semsim.ui import jobpanel, lab_frame, split, split_form
 from semsim.ui.settings_form import Given
 
@@ -171,6 +173,7 @@ def test_what_a_plan_takes_is_told_and_then_measured(tmp_path):
     assert "Time: about" in measured
     cost = known_cost(plan, tmp_path)
     assert cost.seconds > 0
+    assert cost.alone > 0
     assert f"up to {cost.disk / 1e6:.1f} MB" in measured
     again = replace(plan, name="other", metrics=("mse",))
     assert known_cost(replace(again, metrics=()), tmp_path) == cost
@@ -193,7 +196,42 @@ def test_time_grows_with_epochs_and_images():
     assert clock[0] < told / 5
 
 
+def test_attacks_through_other_bodies_are_measured_once():
+    tools = [ShadowAttack(bodies=(place,)) for place in range(4)]
+    assert len(set(map(split_probe._alike, tools))) == 1
+    assert split_probe._alike(ShadowAttack()) == ShadowAttack()
+    pair = ShadowAttack(bodies=(1, 3), learn_selector=False)
+    assert split_probe._alike(pair) not in set(map(split_probe._alike, tools))
+
+
+def test_what_a_job_does_beside_its_plan_is_in_the_estimate(tmp_path):
+    tiny = replace(
+        split_form.FIRST_LOOK,
+        name="tiny",
+        dataset="digits:size=12,count=60",
+        networks=("small:width=2",),
+        defences=("none",),
+    )
+    split_probe.told(tiny, tmp_path, "cpu", True)
+    kept = [json.loads(path.read_text()) for path in (tmp_path / "runs").rglob("*.json")]
+    cost = known_cost(tiny, tmp_path)
+    parts = [one["seconds"] for one in kept if "disk" not in one]
+    assert len(parts) == 4  # a training, an attack, an epoch of the recogniser, a process's start
+    assert cost.alone in parts
+    epochs = RECOGNISER_TRAIN.epochs
+    assert any(
+        cost.seconds == pytest.approx(sum(parts) - cost.alone + (epochs - 1) * one) for one in parts
+    )
+
+
+def test_the_cards_are_measured_though_they_have_no_name(tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr(split, "_told", lambda context, plan, measured: told.append(check(plan)))
+    split.measure_cards(context_at(tmp_path))
+    assert len(told) >= 2
+
+
 def test_what_cannot_be_measured_does_not_break_the_cards(tmp_path):
     page = split.page(context_at(tmp_path))
     assert page.cards().count("data-card=") == 3
-    assert page.cards().count("Time not measured yet") + page.cards().count("Not on this") == 3
+    assert page.cards().count("(measured on another machine)") == 3
