@@ -140,7 +140,7 @@ def measure(plan: Plan, data: Path, load: Load, report: Report = silent) -> Esti
     """Probe what `plan` needs and no earlier probe below `data` has measured."""
     probes, seconds = _probes(plan), {}
     for done, (key, about) in enumerate(probes.items(), 1):
-        with _one_thread():
+        with one_thread():
             seconds[key] = probed(data, key, partial(_probe, plan, about, load))
         report(Progress(done, len(probes), "measuring a few steps"))
     return _estimate(plan, seconds)
@@ -253,8 +253,8 @@ class _Stopwatch:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    """As a worker computes."""
+def one_thread() -> Iterator[None]:
+    """As a worker computes: what is timed inside is the time of one core."""
     import torch
 
     before = torch.get_num_threads()

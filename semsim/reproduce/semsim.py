@@ -10,6 +10,7 @@ import typer
 
 from semsim.campaign import work
 from semsim.campaign.campaign_job import plan_of
+from semsim.campaign.plan import Plan
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.vertical import VerticalRun, attack_vertical, target_label, vertical_folder
 from semsim.datasets import DATASETS
@@ -129,8 +130,22 @@ def reconstructions(
 
     Raises `DataError` where some images could not be attacked, or data sets are not there.
     """
-    made: dict[str, list[Path]] = {}
     plans = {part.name: plan_of(part.campaign) for part in scale.parts if not part.vertical}
+    made = carried_out(plans, data, workers=workers, scheduler=scheduler, device=device)
+    for part in scale.parts:
+        if part.vertical:
+            made[part.name] = [vertical_set(run, data) for run in part.vertical]
+    return {name: with_pictures(sets, name) for name, sets in made.items()}
+
+
+def carried_out(
+    plans: Mapping[str, Plan], data: Path, *, workers: int, scheduler: str, device: str
+) -> dict[str, list[Path]]:
+    """The reconstruction sets of every plan, by its name; what is done is not computed again.
+
+    Raises `DataError` where some images could not be attacked.
+    """
+    made: dict[str, list[Path]] = {}
     with connect(scheduler, workers, needs=work.__name__) as client:
         for name, plan in plans.items():
             with TerminalBar(name) as bar:
@@ -139,10 +154,7 @@ def reconstructions(
                 why = "; ".join(outcome["undone"])
                 raise DataError(f"Not all of {name} could be computed; run it again. {why}")
             made[name] = [Path(one) for one in outcome["sets"]]
-    for part in scale.parts:
-        if part.vertical:
-            made[part.name] = [vertical_set(run, data) for run in part.vertical]
-    return {name: with_pictures(sets, name) for name, sets in made.items()}
+    return made
 
 
 def vertical_set(run: VerticalRun, data: Path) -> Path:
