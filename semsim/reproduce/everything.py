@@ -47,9 +47,9 @@ def reproduce_everything(
     """
     with told_errors():
         asked = scale_of(preset)
+        worked = work_out(asked)
         data = work / asked.name
         data.mkdir(parents=True, exist_ok=True)
-        worked = work_out(asked)
         if plan:
             with TerminalBar("Measuring") as bar:
                 rows = cost_rows(worked, data, bar)

@@ -173,7 +173,9 @@ _SMOKE = replace(
     images=2,
     train=TrainSettings(epochs=1, batch_size=32, lr=0.01),
 )
-_PAPER = replace(_SMALL, datasets=("cifar100",), images=100, train=TrainSettings(epochs=200))
+_PAPER = replace(
+    _SMALL, datasets=("cifar100",), images=100, train=TrainSettings(epochs=200, lr=0.01)
+)
 # Networks, what is asked of each, the attacks' preset, and the jury's epochs. The first network of
 # each scale is one that every attack goes with; the second has batch norm.
 _SCALES: dict[str, tuple[tuple[str, ...], Campaign, str, int]] = {
