@@ -173,19 +173,6 @@ def pace(work: Callable[[Report], object], clock: Callable[[], float] = time.pro
     return watch.seconds()
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """As a worker computes."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def _probes(plan: Plan) -> dict[str, PlannedTarget | PlannedSet]:
     """What to measure, by its key; targets that differ in strategy or seed take as long."""
     trainings: dict[str, PlannedTarget | PlannedSet] = {_epoch_key(t): t for t in plan.targets}

@@ -1,9 +1,10 @@
-"""Tables and figures of the papers, computed again. A reproduction is a command by its name."""
+"""Tables and figures of the papers, computed again, and a map that none has; each a command."""
 
 from collections.abc import Callable
 
 from semsim.reproduce.copa import reproduce_copa
 from semsim.reproduce.ensembler import reproduce_ensembler
+from semsim.reproduce.everything import reproduce_everything
 from semsim.reproduce.pbpfl import reproduce_pbpfl
 from semsim.reproduce.semsim import reproduce_semsim
 
@@ -11,6 +12,7 @@ from semsim.reproduce.semsim import reproduce_semsim
 REPRODUCTIONS: dict[str, Callable[..., None]] = {
     "copa": reproduce_copa,
     "ensembler": reproduce_ensembler,
+    "everything": reproduce_everything,
     "pbpfl": reproduce_pbpfl,
     "semsim": reproduce_semsim,
 }

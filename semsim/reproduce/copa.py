@@ -12,9 +12,9 @@ import typer
 
 from semsim.attacks.copa import Copa
 from semsim.attacks.linear.rows import attempt, cnn3_model, inversions, linear_rows
-from semsim.campaign.probe import one_thread
 from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder
+from semsim.device import one_thread
 from semsim.errors import SettingsError
 from semsim.grid.engine import Piece, Standing, spread
 from semsim.kept.pieces import Pieces
@@ -32,7 +32,7 @@ from semsim.reproduce.copa_tables import (
     text_2,
     varied,
 )
-from semsim.reproduce.plans import Plan, Share, planned_text
+from semsim.reproduce.plans import PlanOption, Share, planned_text
 from semsim.targets.cnn3 import VARIANTS
 from semsim.terminal import DATA, Json, TerminalBar, rows_of, say, show_told, told_errors
 from semsim.types import LabelledImages
@@ -53,7 +53,7 @@ def reproduce_copa(
         str, typer.Option(help="tanh (Figure 1), leaky-relu (Figure 2) or both.")
     ] = "tanh,leaky-relu",
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
-    plan: Plan = False,
+    plan: PlanOption = False,
     out: Annotated[Path, typer.Option(help="Folder for tables and figures.")] = (
         DATA / "reproduce/copa"
     ),

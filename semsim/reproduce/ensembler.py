@@ -8,14 +8,14 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from semsim.campaign.probe import one_thread
 from semsim.datasets.folder import Folder
+from semsim.device import one_thread
 from semsim.errors import SettingsError
 from semsim.jobs.terminal import carry_out
 from semsim.reporting.canvas import Drawn
 from semsim.reporting.export import write_both
 from semsim.reproduce.ensembler_paper import ROWS, TABLES, Way, plan_of_figure, plan_of_table
-from semsim.reproduce.plans import Plan, Share, planned_text
+from semsim.reproduce.plans import Share, planned_text
 from semsim.split.cuts import write_cuts
 from semsim.split.defence_pictures import Wanted, pictures
 from semsim.split.plan import SplitPlace, SplitPlan, make_dataset

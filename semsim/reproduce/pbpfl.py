@@ -41,7 +41,7 @@ from semsim.reproduce.pbpfl_tables import (
     squared_error_text,
     traffic_text,
 )
-from semsim.reproduce.plans import Plan, planned_text
+from semsim.reproduce.plans import PlanOption, planned_text
 from semsim.terminal import Json, TerminalBar, show_told, told_errors
 
 CLIENTS = (1, 5, 10)
@@ -129,7 +129,7 @@ def reproduce_pbpfl(
         str, typer.Option(help="Retina images: table:path=train.csv,target=diagnosis,images=DIR.")
     ] = "",
     ldc: Annotated[str, typer.Option(help="Skin images in class folders: folder:root=DIR.")] = "",
-    plan: Plan = False,
+    plan: PlanOption = False,
     as_json: Json = False,
 ) -> None:
     """Train FedAvg and PBPFL side by side, count their costs, and attack what leaks."""

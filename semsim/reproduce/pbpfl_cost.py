@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from semsim.campaign.probe import one_thread, pace, picture_bytes
+from semsim.campaign.probe import pace, picture_bytes
+from semsim.device import one_thread
 from semsim.federated.comparison import load
 from semsim.federated.data import FederatedData
 from semsim.federated.leak import LeakStudy

@@ -10,7 +10,7 @@ import typer
 from semsim.reproduce.not_run import not_run_text
 from semsim.terminal import text_table
 
-Plan = Annotated[
+PlanOption = Annotated[
     bool, typer.Option("--plan", help="Say what it takes on this machine; compute nothing.")
 ]
 _HOUR, _DAY = 3_600.0, 86_400.0

@@ -10,6 +10,7 @@ import typer
 
 from semsim.campaign import work
 from semsim.campaign.campaign_job import plan_of
+from semsim.campaign.plan import Plan
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.vertical import VerticalRun, attack_vertical, target_label, vertical_folder
 from semsim.datasets import DATASETS
@@ -18,7 +19,7 @@ from semsim.grid.machines import connect
 from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.leave_out import read_materials
 from semsim.registry import read_plugin
-from semsim.reproduce.plans import Plan, planned_text
+from semsim.reproduce.plans import PlanOption, planned_text
 from semsim.reproduce.semsim_cost import NOT_COUNTED, costs_of, plan_rows, plan_text
 from semsim.reproduce.semsim_results import results
 from semsim.reproduce.semsim_scales import Part, Scale, scale_of
@@ -47,7 +48,7 @@ def reproduce_semsim(
             "for a dry run. Repeatable."
         ),
     ] = None,
-    plan: Plan = False,
+    plan: PlanOption = False,
     workers: Annotated[int, typer.Option(help="Processes here; 0: one a core.")] = 0,
     scheduler: Annotated[str, typer.Option(help="Dask scheduler, as tcp://10.0.0.1:8786.")] = "",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
@@ -129,8 +130,22 @@ def reconstructions(
 
     Raises `DataError` where some images could not be attacked, or data sets are not there.
     """
-    made: dict[str, list[Path]] = {}
     plans = {part.name: plan_of(part.campaign) for part in scale.parts if not part.vertical}
+    made = carried_out(plans, data, workers=workers, scheduler=scheduler, device=device)
+    for part in scale.parts:
+        if part.vertical:
+            made[part.name] = [vertical_set(run, data) for run in part.vertical]
+    return {name: with_pictures(sets, name) for name, sets in made.items()}
+
+
+def carried_out(
+    plans: Mapping[str, Plan], data: Path, *, workers: int, scheduler: str, device: str
+) -> dict[str, list[Path]]:
+    """The reconstruction sets of every plan, by its name; what is done is not computed again.
+
+    Raises `DataError` where some images could not be attacked.
+    """
+    made: dict[str, list[Path]] = {}
     with connect(scheduler, workers, needs=work.__name__) as client:
         for name, plan in plans.items():
             with TerminalBar(name) as bar:
@@ -139,10 +154,7 @@ def reconstructions(
                 why = "; ".join(outcome["undone"])
                 raise DataError(f"Not all of {name} could be computed; run it again. {why}")
             made[name] = [Path(one) for one in outcome["sets"]]
-    for part in scale.parts:
-        if part.vertical:
-            made[part.name] = [vertical_set(run, data) for run in part.vertical]
-    return {name: with_pictures(sets, name) for name, sets in made.items()}
+    return made
 
 
 def vertical_set(run: VerticalRun, data: Path) -> Path:

@@ -6,6 +6,7 @@ anything about people.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pandas as pd
 import torch
 
 from semsim.analysis.evidence import IMAGE_KEY, NONE_ANSWER
+from semsim.campaign.probe import pace
 from semsim.datasets import DATASETS
 from semsim.errors import DataError
 from semsim.grid.engine import Piece, Standing, spread
@@ -60,8 +62,7 @@ def data_set_jury(
     epochs: in tenths of those that each takes. They learn four of five training images; the fifth
     sets their thresholds. No attacked image is among either.
     """
-    keys = [key_of(["jury/2", place, plain(dataset), epochs], 16) for place in range(len(JURORS))]
-    paths = [work / "jury" / f"{key}.safetensors" for key in keys]
+    paths = _jury_paths(dataset, epochs, work)
     pieces = [
         Piece(key=path.stem, work=_train, asked=(place, dataset, epochs, path), note=juror.name)
         for place, (path, juror) in enumerate(zip(paths, JURORS, strict=True))
@@ -75,7 +76,20 @@ def data_set_jury(
     return paths
 
 
-def _train(place: int, dataset: Plugin, epochs: int, path: Path, *, report: Report) -> None:
+def jury_seconds(dataset: Plugin, epochs: int, work: Path) -> list[float]:
+    """Seconds that each juror takes to learn, from a second of it; 0 for those that are there."""
+    return [
+        0.0 if path.exists() else pace(partial(_train, place, dataset, epochs, path))
+        for place, path in enumerate(_jury_paths(dataset, epochs, work))
+    ]
+
+
+def _jury_paths(dataset: Plugin, epochs: int, work: Path) -> list[Path]:
+    keys = [key_of(["jury/2", place, plain(dataset), epochs], 16) for place in range(len(JURORS))]
+    return [work / "jury" / f"{key}.safetensors" for key in keys]
+
+
+def _train(place: int, dataset: Plugin, epochs: int, path: Path, report: Report) -> None:
     torch.set_num_threads(1)
     data = build(DATASETS, dataset.name, dataset.settings)("train")
     held = range(0, len(data), _HELD_OUT)

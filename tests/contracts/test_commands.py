@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from annotation.cli.main import app as human
 from semsim.cli.main import app as science
+from semsim.reproduce import REPRODUCTIONS
 from semsim.weights import CHECKPOINTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -155,7 +156,7 @@ def test_what_prints_a_table_prints_it_as_json_too(call):
 def test_tables_are_seen_where_they_are_drawn():
     found = {call for call in CALLS if draws_a_table(inspect.unwrap(COMMANDS[call].callback))}
     assert found >= {
-        *[("semsim", "reproduce", name) for name in ("copa", "ensembler", "pbpfl", "semsim")],
+        *[("semsim", "reproduce", name) for name in REPRODUCTIONS],
         *[("semsim", "federated", "serve"), ("semsim", "import", "scores")],
         *[("annotation", "create"), ("annotation", "annotators", "exclude")],
     }
@@ -259,7 +260,7 @@ WRITING = {
     *[("import", name) for name in ("semsim-cifar100", "variant-folders")],
     *[("judge", "train"), ("split", "study")],
     *[("learn", name) for name in ("carry-out", "leave-out", "pretrain", "study")],
-    *[("reproduce", name) for name in ("copa", "ensembler", "pbpfl", "semsim")],
+    *[("reproduce", name) for name in REPRODUCTIONS],
 }
 
 

@@ -1,0 +1,174 @@
+"""Everything against everything: a heat map of people's scores, small ones of metrics, and ρ."""
+
+import functools
+from collections.abc import Sequence
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from semsim.metrics.base import MetricSpec
+from semsim.reporting import canvas
+from semsim.reporting.canvas import Drawn
+from semsim.reporting.notation import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PEOPLE, TARGET, RHO = "people", "target", "ρ"  # panels of the frame, beside those of metrics
+_ROW = 5.0  # mm
+_SMALL = 45.0  # mm high are the panels of metrics
+_MIDDLE = "#f3efe6"
+_DARK = 0.28  # as far from the ends of the colours white text reads better
+
+
+def leak_map(
+    cells: pd.DataFrame, agreement: pd.DataFrame, specs: Sequence[MetricSpec], n: int
+) -> Drawn:
+    """The map of a table of cells.
+
+    cells: network, strategy, attack, status, target_accuracy, target_at_chance, people in [0, 1]
+        and a column a metric; a control has no network. agreement: metric, title, rho, rho_bw_low,
+        rho_bw_high. n: pictures a cell.
+    """
+    return Drawn(
+        title="What every attack gets past every defence",
+        caption=(
+            f"Above: share of votes that recognise the pictures, per cent, {n} originals a cell; "
+            "warm: leaked. Row “target”: its right answers, per cent; °: it guesses. ×: no picture "
+            "came back; –: the two do not go together. Below: the same cells by each metric, from "
+            "the least to the most leakage among them, and Spearman's ρ of each with people over "
+            "cells, 95 % interval that takes cells for a sample."
+        ),
+        frame=pd.concat([_grid(cells, specs), _rho(agreement)], ignore_index=True),
+        paint=functools.partial(_paint, {spec.title: spec for spec in specs}),
+        name="map",
+    )
+
+
+def _grid(cells: pd.DataFrame, specs: Sequence[MetricSpec]) -> pd.DataFrame:
+    """A row a cell and panel: panel, row, column, value and text."""
+    names = {PEOPLE: "people", **{spec.title: spec.name for spec in specs}}
+    strategies = [one for one in dict.fromkeys(cells["strategy"]) if one]
+    found: list[dict[str, Any]] = []
+    for network in dict.fromkeys(cells["network"].astype(str)):
+        own = cells[cells["network"] == network]
+        found += _targets(network, own) if network else []
+        for _, row in own.iterrows():
+            columns = [row["strategy"]] if network else strategies
+            title = f"{network} · {row['attack']}" if network else row["attack"]
+            for panel, name in names.items():
+                found += [
+                    {"panel": panel, "row": title, "column": column, "value": row[name]}
+                    | {"text": _text(row, place) if panel == PEOPLE else ""}
+                    for place, column in enumerate(columns)
+                ]
+    return pd.DataFrame(found)
+
+
+def _targets(network: str, own: pd.DataFrame) -> list[dict[str, Any]]:
+    """The row of a network's targets: no colour, since a good target is no leak."""
+    rows: list[dict[str, Any]] = []
+    for strategy, part in own.groupby("strategy", sort=False):
+        told = part.dropna(subset=["target_accuracy"])
+        text = _right(told.iloc[0]) if len(told) else "–"
+        place = {"panel": TARGET, "row": f"{network}: target", "column": strategy}
+        rows.append({**place, "value": np.nan, "text": text})
+    return rows
+
+
+def _right(row: pd.Series) -> str:
+    """A target's right answers in per cent, marked where it guesses."""
+    return f"{100 * row['target_accuracy']:.0f}{'°' if row['target_at_chance'] else ''}"
+
+
+def _text(row: pd.Series, place: int) -> str:
+    if row["status"] in ("failed", "cannot be"):
+        return "×" if row["status"] == "failed" else "–"
+    return f"{100 * row['people']:.0f}" if place == 0 else ""
+
+
+def _rho(agreement: pd.DataFrame) -> pd.DataFrame:
+    told = agreement.rename(
+        columns={"title": "row", "rho": "value", "rho_bw_low": "low", "rho_bw_high": "high"}
+    )
+    return told[["row", "value", "low", "high"]].assign(panel=RHO)
+
+
+def _paint(specs: dict[str, MetricSpec], frame: pd.DataFrame, width: float) -> "Figure":
+    rows = list(dict.fromkeys(frame.loc[frame["panel"].isin([PEOPLE, TARGET]), "row"]))
+    columns = list(dict.fromkeys(frame.loc[frame["panel"] == PEOPLE, "column"]))
+    tall, forest = _ROW * len(rows) + 26, 5.0 * len(specs) + 16
+    figure = canvas.blank(width, tall + _SMALL + forest)
+    # Each has margins of its own: long names beside one would else narrow all.
+    layout = figure.add_gridspec(3, 1, height_ratios=[tall, _SMALL, forest])
+    parts = [figure.add_subfigure(layout[place, 0]) for place in range(3)]
+    axes = parts[0].add_subplot()
+    panel = frame[frame["panel"].isin([PEOPLE, TARGET])]
+    _heat(axes, _matrix(panel, rows, columns), (0.0, 1.0))
+    canvas.rows_axis(axes, rows, width=34)
+    axes.set_xticks(range(len(columns)), columns, rotation=40, ha="right", rotation_mode="anchor")
+    canvas.label(axes, title="Recognised by simulated people, % of votes")
+    _write(axes, panel, rows, columns)
+    for place, (title, spec) in enumerate(specs.items()):
+        axes = parts[1].add_subplot(1, len(specs), place + 1)
+        _small(axes, _matrix(frame[frame["panel"] == title], rows, columns), spec)
+    _forest(parts[2].add_subplot(), frame[frame["panel"] == RHO].reset_index(drop=True))
+    return figure
+
+
+def _matrix(panel: pd.DataFrame, rows: list[str], columns: list[str]) -> np.ndarray:
+    """(rows, columns) float64, NaN where there is no number."""
+    table = panel.set_index(["row", "column"])["value"].unstack()
+    return table.reindex(index=rows, columns=columns).to_numpy(dtype=float)
+
+
+def _heat(axes: "Axes", values: np.ndarray, ends: tuple[float, float]) -> None:
+    """Cool where nothing leaked, warm where most did, faint where there is no number."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    colours = [canvas.PRIVATE, _MIDDLE, canvas.LEAKED]
+    shades = LinearSegmentedColormap.from_list("leak", colours)
+    canvas.quiet(axes)
+    axes.grid(False)
+    axes.patch.set(facecolor=canvas.INK, alpha=0.06)
+    low, high = ends
+    axes.imshow(values, cmap=shades, vmin=low, vmax=high, aspect="auto", interpolation="nearest")
+    for side in axes.spines.values():
+        side.set_visible(False)
+
+
+def _write(axes: "Axes", panel: pd.DataFrame, rows: list[str], columns: list[str]) -> None:
+    for row in panel.to_dict("records"):
+        dark = abs(row["value"] - 0.5) > 0.5 - _DARK  # False for NaN
+        colour = "#ffffff" if dark else "#111111" if row["value"] == row["value"] else canvas.INK
+        x, y = columns.index(row["column"]), rows.index(row["row"])
+        canvas.note(axes, x, y, row["text"], ha="center", color=colour)
+
+
+def _small(axes: "Axes", values: np.ndarray, spec: MetricSpec) -> None:
+    """One metric: its own scale, from what leaks least among finite values to what leaks most."""
+    finite = values[np.isfinite(values)]
+    ends = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+    ends = ends if spec.higher_means_more_leakage else (ends[1], ends[0])
+    sign = 1.0 if spec.higher_means_more_leakage else -1.0
+    held = np.clip(values, min(ends), max(ends))
+    _heat(axes, sign * held, (sign * ends[0], sign * ends[1]))
+    axes.set_xticks([])
+    axes.set_yticks([])
+    unit = f" {spec.unit}" if spec.unit else ""
+    scale = f"{number(ends[0], 2)} to {number(ends[1], 2)}{unit}"
+    canvas.label(axes, title="\n".join(wrap(spec.title, 16)), x=scale)
+
+
+def _forest(axes: "Axes", found: pd.DataFrame) -> None:
+    canvas.quiet(axes)
+    axes.axvline(0, color=canvas.INK, lw=0.6)
+    for place, row in enumerate(found.to_dict("records")):
+        ends = (row["value"], row["low"], row["high"])
+        canvas.estimate(axes, place, ends, canvas.Bars(colour=canvas.METRIC))
+    canvas.rows_axis(axes, [str(title) for title in found["row"]], width=34)
+    axes.set_xlim(-1, 1)
+    canvas.label(axes, title="Spearman's ρ with simulated people over cells, 95 % interval")

@@ -1,0 +1,309 @@
+"""What the map of everything is made of at each scale, what does not go together, and its cost."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from semsim.attacks import ATTACKS
+from semsim.attacks.as_text import read_attack
+from semsim.campaign.campaign_job import load, plan_of
+from semsim.campaign.cell import attack_images
+from semsim.campaign.plan import Campaign, Plan, PlannedSet
+from semsim.campaign.probe import Estimate, measure, outlook
+from semsim.campaign.sets import set_folder
+from semsim.datasets import DATASETS
+from semsim.defences import DEFENCES
+from semsim.defences.as_text import parse, split_parts
+from semsim.defences.strategies import NAMED_STRATEGIES, read_strategy, strategy_label
+from semsim.device import one_thread
+from semsim.errors import SettingsError, StopRequestedError
+from semsim.progress import Progress, Report, silent
+from semsim.registry import Plugin, build, read_plugin, short_labels
+from semsim.reproduce.simulated_votes import jury_seconds
+from semsim.targets import NETWORKS
+from semsim.targets.each_image import check_trainable
+from semsim.targets.model import TargetModel
+from semsim.targets.train_settings import TrainSettings
+from semsim.terminal import text_table
+from semsim.types import LabelledImages
+from semsim.words import counted, listed
+
+_PLAIN = Plugin(name="none")
+
+
+class Key(NamedTuple):
+    """A cell of the map by what its axes call it."""
+
+    network: str
+    strategy: str
+    attack: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """The axes of the map. campaigns: one a network, whose name no other has, of all that is asked.
+
+    jury_epochs: of simulated people, in tenths of the usual.
+    """
+
+    name: str
+    campaigns: tuple[Campaign, ...]
+    jury_epochs: int
+
+    @property
+    def dataset(self) -> str:
+        """The data set of all campaigns."""
+        return self.campaigns[0].datasets[0]
+
+    def cells(self) -> Iterator[Key]:
+        """Every cell, by network, then attack, then strategy."""
+        for campaign in self.campaigns:
+            network = read_plugin(NETWORKS, campaign.architectures[0]).name
+            for attack in campaign.attacks:
+                for strategy in campaign.strategies:
+                    yield Key(network, strategy_label(strategy), read_attack(attack).name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """Attacks and strategies of a campaign that its network cannot have, with the reasons."""
+
+    network: str
+    attacks: Mapping[str, str]
+    strategies: Mapping[str, str]
+
+    @classmethod
+    def of(cls, campaign: Campaign, images: LabelledImages) -> "Refused":
+        """What is refused, tried on a network that has not learned, for images as `images`."""
+        network = read_plugin(NETWORKS, campaign.architectures[0])
+        model = _untrained(network, images)
+        attacks = {text: why_not(read_attack(text), model, images) for text in campaign.attacks}
+        strategies = {text: _why_untrained(text, model) for text in campaign.strategies}
+        return cls(
+            network=network.name,
+            attacks={text: why for text, why in attacks.items() if why},
+            strategies={text: why for text, why in strategies.items() if why},
+        )
+
+    def cells(self, campaign: Campaign) -> dict[Key, str]:
+        """The cells that cannot be; where both refuse, the strategy's reason."""
+        return {
+            Key(self.network, strategy_label(strategy), read_attack(attack).name): why
+            for strategy in campaign.strategies
+            for attack in campaign.attacks
+            if (why := self.strategies.get(strategy) or self.attacks.get(attack))
+        }
+
+    def without(self, campaign: Campaign) -> Campaign:
+        """The campaign without them."""
+        return replace(
+            campaign,
+            attacks=tuple(text for text in campaign.attacks if text not in self.attacks),
+            strategies=tuple(one for one in campaign.strategies if one not in self.strategies),
+        )
+
+    def lines(self) -> Iterator[str]:
+        """What is refused, a line a reason."""
+        for kind in (self.attacks, self.strategies):
+            for why in dict.fromkeys(kind.values()):
+                names = [text.partition(":")[0] for text, one in kind.items() if one == why]
+                yield f"{self.network} without {listed(names)}: {why}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worked:
+    """A scale worked out: a plan a campaign, of all cells but those that are refused."""
+
+    scale: Scale
+    plans: tuple[Plan, ...]
+    refused: tuple[Refused, ...]
+
+    @property
+    def unfit(self) -> dict[Key, str]:
+        """Why cells cannot be, by cell."""
+        pairs = zip(self.refused, self.scale.campaigns, strict=True)
+        return {key: why for one, asked in pairs for key, why in one.cells(asked).items()}
+
+    @property
+    def images(self) -> LabelledImages:
+        """The originals that are attacked."""
+        return self.plans[0].images[self.scale.dataset]
+
+    def sets(self, data: Path) -> Iterator[tuple[Key, Path]]:
+        """Every cell that is computed, and where its set lies below `data`."""
+        for plan in self.plans:
+            for planned in plan.sets:
+                yield key_of(planned), set_folder(data, plan, planned)
+
+
+def strategies() -> tuple[str, ...]:
+    """Every strategy that has a name, then each defence that is part of none of these."""
+    parts = [part for spec in NAMED_STRATEGIES.values() for part in split_parts(spec)]
+    used = {"composed", *(parse(part).name for part in parts)}
+    return (*NAMED_STRATEGIES, *(name for name in DEFENCES if name not in used))
+
+
+def scale_of(name: str) -> Scale:
+    """The scale called smoke, small or paper; `SettingsError` for another name."""
+    if name not in _SCALES:
+        raise SettingsError(f"--preset is one of {', '.join(_SCALES)}; got {name!r}.")
+    networks, base, presets, jury_epochs = _SCALES[name]
+    usual = presets[""]
+    asked = replace(base, attacks=tuple(f"{one}:{presets.get(one, usual)}" for one in ATTACKS))
+    campaigns = tuple(
+        replace(asked, name=f"everything-{name}-{label}", architectures=(network,))
+        for network, label in zip(networks, short_labels(networks), strict=True)
+    )
+    return Scale(name=name, campaigns=campaigns, jury_epochs=jury_epochs)
+
+
+# A seed of its own draws originals that neither the demo's SemSim nor its recogniser has seen.
+_SMALL = Campaign(
+    name="everything",
+    datasets=("symbols:seed=1",),
+    strategies=strategies(),
+    images=4,
+    train=TrainSettings(epochs=24, batch_size=32, lr=0.01, until=0.65),
+)
+_SMOKE = replace(
+    _SMALL,
+    datasets=("symbols:train_per_class=4,test_per_class=1,seed=1",),
+    strategies=("none", "noise", "dp-sgd"),
+    images=2,
+    train=TrainSettings(epochs=1, batch_size=32, lr=0.01),
+)
+_PAPER = replace(
+    _SMALL, datasets=("cifar100",), images=100, train=TrainSettings(epochs=200, lr=0.01)
+)
+# DLG's preset of 40 calls would take half of all time: 20 calls of up to 20 steps look at the
+# gradient about as often as InvGrad's 500 steps.
+_FEW = {"": "fast", "dlg": "fast,steps=20", "idlg": "fast,steps=20"}
+# Networks, what is asked of each, presets of attacks (that of "" for those not named) and the
+# jury's epochs. Every attack goes with the first network of each scale; others have batch norm.
+_SCALES: dict[str, tuple[tuple[str, ...], Campaign, Mapping[str, str], int]] = {
+    "smoke": (
+        ("cnn4:width=4,activation=tanh", "cnn-small:width=4"),
+        _SMOKE,
+        {"": "fast,steps=2"},
+        1,
+    ),
+    "small": (("cnn4:width=16,activation=tanh",), _SMALL, _FEW, 6),
+    "paper": (("cnn4:activation=tanh", "resnet20-4", "convnet8"), _PAPER, {"": "paper"}, 10),
+}
+
+
+def work_out(scale: Scale) -> Worked:
+    """The plans of a scale, without what does not go together."""
+    train = load(read_plugin(DATASETS, scale.dataset), "train")
+    refused = tuple(Refused.of(campaign, train) for campaign in scale.campaigns)
+    pairs = zip(refused, scale.campaigns, strict=True)
+    plans = tuple(plan_of(one.without(campaign)) for one, campaign in pairs)
+    return Worked(scale=scale, plans=plans, refused=refused)
+
+
+def key_of(planned: PlannedSet) -> Key:
+    """Which cell of the map a set is."""
+    network, _, strategy = planned.target.plan.label.partition("/")
+    return Key(network=network, strategy=strategy, attack=planned.attack.name)
+
+
+def why_not(attack: Plugin, model: TargetModel, images: LabelledImages) -> str:
+    """Why an attack does not go with a network, "" where it does; its first step is tried.
+
+    images: at least one, (N, 3, H, W).
+    """
+    try:
+        attack_images(model, images.pick([0]), _PLAIN, attack, [0], _stop)
+    except SettingsError as error:
+        return str(error)
+    except StopRequestedError:
+        pass
+    return ""
+
+
+def _stop(_: Progress) -> None:
+    raise StopRequestedError("One step is enough.")
+
+
+def _untrained(network: Plugin, images: LabelledImages) -> TargetModel:
+    channels, height, width = images.images.shape[1:]
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return TargetModel(
+            build(NETWORKS, network.name, network.settings),
+            images.classes,
+            mean=[0.5] * channels,
+            std=[0.5] * channels,
+            size=(height, width),
+        ).eval()
+
+
+def _why_untrained(strategy: str, model: TargetModel) -> str:
+    defence = read_strategy(strategy)
+    try:
+        check_trainable(model, build(DEFENCES, defence.name, defence.settings))
+    except SettingsError as error:
+        return str(error)
+    return ""
+
+
+def cost_rows(worked: Worked, folder: Path, report: Report = silent) -> list[dict[str, Any]]:
+    """What is computed, what of it is missing below `folder`, and seconds of one core for that.
+
+    A row a network and attack, a row a network's trainings, one for the simulated people; each
+    step is probed here. Trainings are probed without a defence, and as if none ended early.
+    """
+    rows: list[dict[str, Any]] = []
+    for plan in worked.plans:
+        rows += _rows_of(plan, folder, measure(plan, folder, load, report))
+    dataset = read_plugin(DATASETS, worked.scale.dataset)
+    with one_thread():
+        seconds = jury_seconds(dataset, worked.scale.jury_epochs, folder)
+    rows.append(_row("", "(simulated people)", len(seconds), seconds.count(0.0), sum(seconds)))
+    return rows
+
+
+def _rows_of(plan: Plan, folder: Path, estimate: Estimate) -> Iterator[dict[str, Any]]:
+    network = key_of(plan.sets[0]).network
+    whole = outlook(plan, folder, estimate)
+    seconds, disk = whole.seconds or 0.0, whole.disk
+    for attack in dict.fromkeys(one.attack.name for one in plan.sets):
+        own = tuple(one for one in plan.sets if one.attack.name == attack)
+        part = outlook(replace(plan, sets=own, targets=()), folder, estimate)
+        row = _row(network, attack, part.cells, part.cells_done, part.seconds or 0.0)
+        yield row | {"cells": len(own), "bytes": part.disk}
+        seconds, disk = seconds - row["seconds"], disk - part.disk
+    done = whole.targets - whole.to_train
+    yield _row(network, "(training)", whole.targets, done, seconds) | {"bytes": disk}
+
+
+def _row(network: str, what: str, count: int, done: int, seconds: float) -> dict[str, Any]:
+    told = {"network": network, "what": what, "count": count, "done": done}
+    return {**told, "seconds": seconds, "cells": 0, "bytes": 0}
+
+
+def cost_text(rows: Sequence[Mapping[str, Any]], worked: Worked) -> str:
+    """The rows of `cost_rows` for a terminal, their sum, and the cells that cannot be."""
+    lines = [
+        [
+            *(row["network"] or "–", row["what"], str(row["cells"] or "–")),
+            *(f"{row['count']:,}", f"{row['done']:,}", f"{row['seconds'] / 60:,.1f}"),
+        ]
+        for row in rows
+    ]
+    seconds, disk = (sum(row[name] for row in rows) for name in ("seconds", "bytes"))
+    cells = sum(row["cells"] for row in rows)
+    head = ["network", "what", "cells", "images, or trainings", "done", "minutes left"]
+    return "\n".join(
+        [
+            f"Scale {worked.scale.name}: {counted(cells, 'cell')} to compute, "
+            f"{len(worked.images)} originals each; {len(worked.unfit)} that cannot be.",
+            text_table(head, lines),
+            f"About {seconds / 60:,.0f} minutes of one core, {disk / 1e6:,.0f} MB; trainings were "
+            "probed without a defence and to their last epoch, scores not at all.",
+            *(line for one in worked.refused for line in one.lines()),
+        ]
+    )
