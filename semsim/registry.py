@@ -7,7 +7,8 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from pkgutil import resolve_name
-from typing import Any, Generic, TypeVar
+from types import NoneType
+from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 from semsim.errors import SettingsError, UnknownNameError
 
@@ -193,7 +194,9 @@ def _value(plugin: Any, name: str, key: str, text: str) -> Any:
         raise SettingsError(f"{name!r} has no setting {key!r}. It has: {', '.join(known)}.")
     default = known[key].default
     given = _literal(text)
-    if default is MISSING or default is None or isinstance(given, type(default)):
+    if default is None:
+        return _optional(plugin, name, key, text)
+    if default is MISSING or isinstance(given, type(default)):
         return given
     if isinstance(default, str):
         return text
@@ -203,6 +206,18 @@ def _value(plugin: Any, name: str, key: str, text: str) -> Any:
         return tuple(_literal(part) for part in text.split("+"))
     expected = type(default).__name__
     raise SettingsError(f"{name}: {key}={text} is no {expected}; the default is {default!r}.")
+
+
+def _optional(plugin: Any, name: str, key: str, text: str) -> Any:
+    """A value that may be left out, as it is where `text` is empty or says None."""
+    kinds = get_args(get_type_hints(plugin)[key])
+    given = None if not text else _literal(text)
+    if given is None or isinstance(given, kinds):
+        return given
+    if float in kinds and isinstance(given, int) and not isinstance(given, bool):
+        return float(given)
+    expected = " or ".join(kind.__name__ for kind in kinds if kind is not NoneType)
+    raise SettingsError(f"{name}: {key}={text} is no {expected}; None leaves it out.")
 
 
 def _literal(text: str) -> Any:

@@ -42,9 +42,10 @@ COST = {
 GUESSES = {"grey_ssim": 0.2, "grey_psnr": 12.0, "mean_ssim": 0.3, "mean_psnr": 15.0}
 
 
-def row(defence, ssim, psnr, **changes):
-    """A row of a summary: an attack that a server can make."""
+def row(defence, clearer, ssim=0.4, psnr=12.0, **changes):
+    """A row of a summary: an attack that a server can make; `clearer` of ten pictures."""
     scores = {"defence": defence, "ssim_mean": ssim, "psnr_mean": psnr, "choice": ""}
+    scores |= {"clearer": clearer, "judged": 10}
     return {**ROW, "attack": "adaptive", **scores, **changes}
 
 
@@ -80,7 +81,7 @@ def finished_sweep(data):
     job = queue_split(plan, SplitPlace(data=data, checkpoints=data, device="cpu"))
     folders = [folder for _, _, folder in planned_sets(plan, data)]
     result = {
-        "summary": [row("none", 0.6, 20.0), row("single", 0.25, 16.0, valid=False)],
+        "summary": [row("none", 9, 0.6, 20.0), row("single", 2, 0.25, 16.0, valid=False)],
         "baselines": {**GUESSES, "recogniser": 0.9},
         "costs": [COST, {**COST, "defence": "single"}],
         "sets": [str(written(folder.parent, folder.name)) for folder in folders],

@@ -9,9 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from fastapi import Path as InPath
-from fastapi.responses import FileResponse
+from fastapi.responses import FileResponse, RedirectResponse
 
 from annotation.domain import StimulusKind
 from annotation.images import strip
@@ -45,11 +45,16 @@ def router(context: StudyContext) -> APIRouter:
 class _Preview:
     context: StudyContext
 
-    def page(self, study: str = "") -> Response:
-        if study:
-            get_study(self.context.store, study)
-        back = rooted(f"/studio/overview?study={study}") if study else ""
-        return page("preview_page.html", back=back)
+    def page(self, request: Request, study: str = "", draft: str | None = None) -> Response:
+        """A preview of a study, without a name of the one in hand; draft: of one in the making."""
+        if draft is not None:
+            return page("preview_page.html", back="")
+        if not study and (chosen := self.context.in_hand(request)):
+            return RedirectResponse(rooted(f"/studio/preview?study={chosen}"), 303)
+        if not study:
+            return page("preview_none.html", title="Preview")
+        get_study(self.context.store, study)
+        return page("preview_page.html", back=rooted(f"/studio/overview?study={study}"))
 
     def items(self, study: str) -> dict[str, Any]:
         about = get_study(self.context.store, study)

@@ -189,8 +189,9 @@ class _Accounts:
             return _account_page(me, status, problem=str(error))
         return _account_page(me, done="The password is changed.")
 
-    def admin_page(self, request: Request) -> Response:
-        return self._admin_page(self._administrator(request))
+    def admin_page(self, request: Request, withdraw: str = "") -> Response:
+        """Everybody, and the links that work. withdraw: the one of which it asks whether."""
+        return self._admin_page(self._administrator(request), asked=withdraw)
 
     def invite(self, request: Request, role: Annotated[Role, Form()]) -> Response:
         me = self._administrator(request)
@@ -240,7 +241,9 @@ class _Accounts:
         told = f"This link lets {what}."
         return page("link.html", link=link, told=told, days=INVITATION.days)
 
-    def _admin_page(self, me: Account, error: AnnotationError | None = None) -> Response:
+    def _admin_page(
+        self, me: Account, error: AnnotationError | None = None, asked: str = ""
+    ) -> Response:
         return page(
             "admin.html",
             200 if error is None else _STATUS.get(type(error), 400),
@@ -249,6 +252,7 @@ class _Accounts:
             open_links=accounts.open_invitations(self.store, _now()),
             roles=list(Role),
             problem=str(error or ""),
+            asked=asked,
         )
 
     def _account(self, request: Request) -> Account | None:

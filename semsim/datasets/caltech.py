@@ -27,7 +27,7 @@ class Caltech101:
     images are the test split, so that this is balanced, and the rest the training split.
     root: folder of data sets; the files lie in `caltech101/101_ObjectCategories` below it.
     size: pixels of a side.
-    classes, per_class: only the first so many classes, and images of each in either split; None
+    classes, per_class: only the first so many classes, and images of each in either split; none
         takes all. Files of other images are not opened.
     """
 

@@ -29,7 +29,7 @@ class CelebA:
     root: folder of data sets; the files lie in `celeba` below it.
     size: pixels of a side.
     classes, per_class: only the first so many identities, and images of each in either split;
-        None takes all. Files of other images are not opened.
+        none takes all. Files of other images are not opened.
     """
 
     task: ClassVar[str] = "pair"

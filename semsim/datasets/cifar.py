@@ -21,7 +21,7 @@ class Cifar100:
 
     root: folder of data sets; the files lie in `cifar-100-python` below it.
     classes, per_class: only the first so many classes, and images of each in either split, in the
-        order of the files; None takes all.
+        order of the files; none takes all.
     """
 
     task: ClassVar[str] = "recognition"

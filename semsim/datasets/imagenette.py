@@ -27,7 +27,7 @@ class Imagenette:
     root: folder of data sets; the files lie in `imagenette2-160`, or as `source` says, below it.
     source: the release with a shorter side of 160 or 320 pixels, or in full.
     size: pixels of a side.
-    classes, per_class: only the first so many classes, and images of each in either split; None
+    classes, per_class: only the first so many classes, and images of each in either split; none
         takes all. Files of other images are not opened.
     """
 

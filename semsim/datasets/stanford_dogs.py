@@ -36,7 +36,7 @@ class StanfordDogs:
     root: folder of data sets; `Images`, `train_list.mat` and `test_list.mat` lie in
         `stanford-dogs` below it.
     size: pixels of a side.
-    classes, per_class: only the first so many breeds, and images of each in either split; None
+    classes, per_class: only the first so many breeds, and images of each in either split; none
         takes all. Files of other images are not opened.
     """
 

@@ -111,7 +111,7 @@ def carry_out(order: FederatedOrder, out: Path, report: Report = silent) -> dict
         if not (out / "sets" / arm / "run.json").exists():
             write_arm(out / "sets" / arm, study, study.attack(arm, total.within))
     total.end()
-    scores = scores_in(out, arms, loaded.data.mean)
+    scores = scores_in(out, arms)
     return {**result, "leak": _leak_record(scores)}
 
 

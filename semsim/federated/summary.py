@@ -81,7 +81,8 @@ def cost_ratios(costs: Mapping[str, Mapping[str, float]]) -> list[str]:
 
 def leak_table(leak: Mapping[str, Any]) -> str:
     """Every arm's figures, mean ± sd, SSIM's difference with its 95 % interval, and verdict."""
-    header = ["arm", "SSIM", "PSNR dB", "SSIM from FedAvg's (95 %)", "failed", "verdict"]
+    header = ["arm", "clearer than a guess", "SSIM", "PSNR dB", "SSIM from FedAvg's (95 %)"]
+    header += ["failed", "verdict"]
     return text_table(header, [leak_row(score) for score in leak["scores"]])
 
 
@@ -91,6 +92,7 @@ def leak_row(score: Mapping[str, Any]) -> list[str]:
     gap = "" if own else f"{score['difference']:+.2f} ± {score['margin']:.2f}"
     return [
         ARMS[score["arm"]].title,
+        f"{score['clearer']} of {score['images']}",
         f"{score['ssim']:.2f} ± {score['ssim_sd']:.2f}",
         _psnr(score["psnr"], score["psnr_sd"]),
         gap,

@@ -1,6 +1,8 @@
 """How much each arm leaks, in figures and in words."""
 
+import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import scipy
-import torch
 from torch import Tensor
 
 from semsim.errors import DataError
 from semsim.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED, yardstick
 from semsim.federated.summary import NEAR, decibels
-from semsim.images import read_image, read_images
+from semsim.images import read_image, read_images, to_uint8
 from semsim.metrics.pixel import psnr
 from semsim.metrics.structural import ssim
+from semsim.sets.control import clearer, comes_back, count_words
 from semsim.sets.reader import read_set
 
 SAME = 1e-6  # gradients closer than this are one gradient with rounding
@@ -42,10 +44,9 @@ class ArmScore:
     deviations over images, or over seeds. yardstick: the arm it is compared with, FedAvg's server
     after the same treatment.
     difference: of SSIM from the yardstick's, image by image; margin: half its 95 % interval
-    (Student's t over images, or over seeds), infinite where there is only one. blank_ssim: of a
-    picture in the data's mean colour, which anybody can draw; blank_margin: half the 95 % interval
-    of ssim − blank_ssim. images, failed: counts; means are NaN where all failed. verdict: one of
-    `WORDS`.
+    (Student's t over images, or over seeds), infinite where there is only one. images, failed,
+    clearer: counts, the last of images that beat the control (`semsim.sets.control`); means are NaN
+    where all failed. verdict: one of `WORDS`.
     """
 
     arm: str
@@ -56,10 +57,9 @@ class ArmScore:
     yardstick: str
     difference: float
     margin: float
-    blank_ssim: float
-    blank_margin: float
     images: int
     failed: int
+    clearer: int
     gradient_difference: float | None
     verdict: str
 
@@ -68,19 +68,19 @@ WORDS = {
     "reference": "the yardstick, what a server learns without PBPFL",
     "identical": "no protection, this party works with FedAvg's own gradient",
     "as much": "no protection, at least as much comes back as at FedAvg's server",
-    "less": "some protection, less comes back, but more than the mean colour shows",
-    "little": (
-        "protection from this attack, less comes back, and it cannot be told whether that is more "
-        "than the mean colour shows"
-    ),
-    "nothing": "protection from this attack, no more comes back than the mean colour shows",
+    "less": "some protection, less comes back, but of most pictures more than a guess",
+    "little": "protection from this attack, of some pictures only more comes back than a guess",
+    "nothing": "protection from this attack, of no picture more comes back than a guess",
     "unclear": "cannot be told apart from FedAvg's server, nor shown to leak as much",
-    "too weak": "unknown, the attack is too weak, FedAvg's server gets nothing from it either",
+    "too weak": (
+        "unknown, the attack is too weak, FedAvg's server gets no more than a guess of most "
+        "pictures either"
+    ),
     "failed": "unknown, every attack failed",
 }
 
 
-def scores_in(out: Path, arms: Sequence[str], mean: Sequence[float]) -> list[ArmScore]:
+def scores_in(out: Path, arms: Sequence[str]) -> list[ArmScore]:
     """Figures and verdicts of the sets of `arms` in `out`, from their pictures; see `scored`."""
     folders = {arm: out / "sets" / arm for arm in arms}
     first = folders[arms[0]]
@@ -88,7 +88,7 @@ def scores_in(out: Path, arms: Sequence[str], mean: Sequence[float]) -> list[Arm
     if paths.empty:
         raise DataError(f"{first} has no images.")
     originals = read_images([first / path for path in paths])
-    return scored([_read(folder, arm) for arm, folder in folders.items()], originals, mean)
+    return scored([_read(folder, arm) for arm, folder in folders.items()], originals)
 
 
 def _read(folder: Path, arm: str) -> ArmPictures:
@@ -101,22 +101,38 @@ def _read(folder: Path, arm: str) -> ArmPictures:
     )
 
 
-def scored(
-    results: Sequence[ArmPictures], originals: Tensor, mean: Sequence[float]
-) -> list[ArmScore]:
+def scored(results: Sequence[ArmPictures], originals: Tensor) -> list[ArmScore]:
     """Figures and verdict of every arm.
 
-    originals: (N, C, H, W) in [0, 1], as attacked, 11 pixels a side or more. mean: the data's, one
-    value a channel, public. Raises `DataError` where an arm's yardstick is missing.
+    originals: (N, C, H, W) in [0, 1], as attacked, 11 pixels a side or more. Raises `DataError`
+    where an arm's yardstick is missing.
     """
     by_arm = {result.arm: result for result in results}
     missing = sorted({yardstick(arm) for arm in by_arm} - set(by_arm))
     if missing:
         raise DataError(f"Verdicts compare with the arm {missing[0]!r}; attack it too.")
     similar = {arm: _each(ssim, result, originals) for arm, result in by_arm.items()}
-    blank = torch.tensor(mean, dtype=originals.dtype).view(1, -1, 1, 1).expand_as(originals)
-    blanks = np.asarray(ssim(originals, blank.contiguous()))
-    return [_score(result, similar, _each(psnr, result, originals), blanks) for result in results]
+    counts = {arm: _clearer(result, originals) for arm, result in by_arm.items()}
+    return [
+        _judged(
+            result.arm,
+            _Values(
+                own=similar[result.arm],
+                reference=similar[yardstick(result.arm)],
+                psnr=_each(psnr, result, originals),
+            ),
+            counts,
+            images=len(originals),
+            failed=sum(picture is None for picture in result.pictures),
+            gradient_difference=result.gradient_difference,
+        )
+        for result in results
+    ]
+
+
+def _clearer(result: ArmPictures, originals: Tensor) -> int:
+    pictures = [None if one is None else to_uint8(one) for one in result.pictures]
+    return sum(clearer(pictures, [to_uint8(one) for one in originals]))
 
 
 def over_seeds(runs: Sequence[Sequence[ArmScore]]) -> list[ArmScore]:
@@ -124,14 +140,17 @@ def over_seeds(runs: Sequence[Sequence[ArmScore]]) -> list[ArmScore]:
 
     Images of one seed share a network and may fail together, so that only seeds are independent.
     """
-    return [_over(list(same)) for same in zip(*runs, strict=True)]
+    counts = Counter[str]()
+    for score in itertools.chain(*runs):
+        counts[score.arm] += score.clearer
+    return [_over(list(same), counts) for same in zip(*runs, strict=True)]
 
 
 def sentence(score: ArmScore) -> str:
     """The verdict with its figures."""
     if score.verdict == "failed":
         return f"{ARMS[score.arm].title}: {WORDS['failed']} ({score.failed} of {score.images})."
-    figures = f"SSIM {score.ssim:.2f}, PSNR {decibels(score.psnr)} dB"
+    figures = f"{_count(score)}; SSIM {score.ssim:.2f}, PSNR {decibels(score.psnr)} dB"
     if score.arm != score.yardstick:
         figures += f"; {_from_server(score)}"
     if score.gradient_difference is not None and score.arm != REFERENCE:
@@ -147,44 +166,41 @@ def summary(scores: Sequence[ArmScore]) -> list[str]:
         usable = [known[arm] for arm in arms if arm in known and known[arm].verdict != "failed"]
         if not usable:
             continue
-        best = max(usable, key=lambda score: score.ssim)
-        figures = f"SSIM {best.ssim:.2f}; {_from_server(best)}"
+        best = max(usable, key=strength)
+        figures = f"{_count(best)}; SSIM {best.ssim:.2f}, {_from_server(best)}"
         if best.verdict == "identical":  # and can treat it as FedAvg's server can
-            own = [known[arm].ssim for arm in (REFERENCE, RESCALED) if arm in known]
-            figures = f"SSIM {max([best.ssim, *own]):.2f}"
+            own = [known[arm] for arm in (REFERENCE, RESCALED) if arm in known]
+            most = max([best, *own], key=strength)
+            figures = f"{_count(most)}; SSIM {most.ssim:.2f}"
         lines.append(f"{party}: {WORDS[best.verdict]} ({figures}).")
     return lines
+
+
+def strength(score: ArmScore) -> tuple[int, float]:
+    """By which attacks are put in order: the pictures they get back, then their mean SSIM."""
+    return score.clearer, -1.0 if math.isnan(score.ssim) else score.ssim
+
+
+def _count(score: ArmScore) -> str:
+    return count_words(score.clearer, score.images)
 
 
 def _from_server(score: ArmScore) -> str:
     return f"{score.difference:+.2f} ± {score.margin:.2f} from FedAvg's server's"
 
 
-def _score(
-    result: ArmPictures, similar: Mapping[str, np.ndarray], psnrs: np.ndarray, blank: np.ndarray
-) -> ArmScore:
-    own = similar[result.arm]
-    return _judged(
-        result.arm,
-        _Values(own=own, reference=similar[yardstick(result.arm)], blank=blank, psnr=psnrs),
-        images=len(own),
-        failed=int(np.isnan(own).sum()),
-        gradient_difference=result.gradient_difference,
-    )
-
-
-def _over(same: list[ArmScore]) -> ArmScore:
+def _over(same: list[ArmScore], counts: Mapping[str, int]) -> ArmScore:
     ssims = np.array([score.ssim for score in same])
     gradients = [s.gradient_difference for s in same if s.gradient_difference is not None]
     values = _Values(
         own=ssims,
         reference=ssims - np.array([score.difference for score in same]),
-        blank=np.array([score.blank_ssim for score in same]),
         psnr=np.array([score.psnr for score in same]),
     )
     return _judged(
         same[0].arm,
         values,
+        counts,
         images=sum(score.images for score in same),
         failed=sum(score.failed for score in same),
         gradient_difference=max(gradients) if gradients else None,
@@ -197,14 +213,20 @@ class _Values:
 
     own: np.ndarray
     reference: np.ndarray
-    blank: np.ndarray
     psnr: np.ndarray
 
 
 def _judged(
-    arm: str, values: _Values, *, images: int, failed: int, gradient_difference: float | None
+    arm: str,
+    values: _Values,
+    counts: Mapping[str, int],
+    *,
+    images: int,
+    failed: int,
+    gradient_difference: float | None,
 ) -> ArmScore:
-    gaps, above = values.own - values.reference, values.own - values.blank
+    """counts: of each arm, how many of the images it got back more of than a guess."""
+    gaps = values.own - values.reference
     score = ArmScore(
         arm=arm,
         psnr=_decibels(values.psnr),
@@ -214,31 +236,30 @@ def _judged(
         yardstick=yardstick(arm),
         difference=_mean(gaps),
         margin=_margin(gaps),
-        blank_ssim=float(values.blank.mean()),
-        blank_margin=_margin(above),
         images=images,
         failed=failed,
+        clearer=counts[arm],
         gradient_difference=gradient_difference,
         verdict="",
     )
-    return replace(score, verdict=_verdict(score, _mean(above)))
+    return replace(score, verdict=_verdict(score, counts[yardstick(arm)]))
 
 
-def _verdict(score: ArmScore, above: float) -> str:
-    """above: mean SSIM beyond that of the mean colour."""
+def _verdict(score: ArmScore, reference: int) -> str:
+    """reference: how many of the images its yardstick got back more of than a guess."""
     if np.isnan(score.ssim):
         return "failed"
     if score.arm == score.yardstick:
         return "reference"
     if score.gradient_difference is not None and score.gradient_difference <= SAME:
         return "identical"
-    if above + score.blank_margin <= 2 * NEAR:  # above - difference is the yardstick's
-        return "too weak" if above - score.difference <= 2 * NEAR else "nothing"
+    if not comes_back(score.clearer, score.images):
+        if not comes_back(reference, score.images):
+            return "too weak"
+        return "little" if score.clearer else "nothing"
     if score.difference - score.margin > -NEAR:
         return "as much"
-    if score.difference + score.margin < 0:
-        return "less" if above - score.blank_margin > 0 else "little"
-    return "unclear"
+    return "less" if score.difference + score.margin < 0 else "unclear"
 
 
 def _each(metric: Callable[..., np.ndarray], result: ArmPictures, originals: Tensor) -> np.ndarray:

@@ -275,7 +275,7 @@ def error_text(job: Job) -> str:
     if path.exists():
         return path.read_text(encoding="utf-8", errors="replace")
     damage = _damage(job) if (job.folder / "result.json").exists() else None
-    return "" if damage is None else f"{damage} Resume makes it again."
+    return "" if damage is None else f"{damage} It has to be made again."
 
 
 def _damage(job: Job) -> JobError | None:

@@ -15,7 +15,7 @@ from semsim.jobs.terminal import carry_out
 from semsim.reporting.canvas import Drawn
 from semsim.reporting.export import write_both
 from semsim.reproduce.ensembler_paper import ROWS, TABLES, Way, plan_of_figure, plan_of_table
-from semsim.reproduce.plans import Share, planned_text
+from semsim.reproduce.plans import PlanOption, Share, planned_text
 from semsim.split.cuts import write_cuts
 from semsim.split.defence_pictures import Wanted, pictures
 from semsim.split.plan import SplitPlace, SplitPlan, make_dataset
@@ -56,7 +56,7 @@ def reproduce_ensembler(
     data_dir: Annotated[Path, typer.Option(help="Data folder.")] = DATA,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     workers: Annotated[int, typer.Option(min=1, help="Processes that train and attack.")] = 1,
-    planned: Plan = False,
+    planned: PlanOption = False,
     as_json: Json = False,
 ) -> None:
     """Ensembler, Tables 1 to 3: defences under the paper's attack and an aligned one, pictured.

@@ -99,8 +99,7 @@ def _summed(
 ) -> dict[str, Any]:
     """The scores of one network in one round over all seeds."""
     folders = [_folder(out, network, number, seed) for seed in range(plan.seeds)]
-    mean = _loaded(plan.data).data.mean
-    scores = over_seeds([scores_in(folder, list(arms), mean) for folder in folders])
+    scores = over_seeds([scores_in(folder, list(arms)) for folder in folders])
     shares = [read_set(folder / "sets" / REFERENCE).run["target"]["accuracy"] for folder in folders]
     return {
         "network": network,

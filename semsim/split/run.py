@@ -17,11 +17,13 @@ import torch
 from semsim.defences.none import NoDefence
 from semsim.device import pick_device
 from semsim.grid.engine import Piece, Standing, compute
+from semsim.images import to_uint8
 from semsim.kept.extras import arrow
 from semsim.metrics import Pairs, Resources, find_metric
 from semsim.metrics.classifier import Classifier, load_classifier, recognised
 from semsim.progress import Progress, Report, silent
 from semsim.registry import plain
+from semsim.sets.control import clearer
 from semsim.split import experiment
 from semsim.split.defences import stage_of
 from semsim.split.experiment import Leak
@@ -177,6 +179,7 @@ class Run:
         self.device = pick_device(place.device)
         self.digests = [images_digest(part) for part in self.data]
         self.judged = self.data[1].pick(experiment.spread(self.data[1], plan.images))
+        self.originals = [to_uint8(image) for image in self.judged.images]
         self.classifier = self._recogniser()
         resources = Resources(checkpoints=place.checkpoints, device=self.device)
         self.judges = {name: find_metric(name).prepare(resources) for name in plan.metrics}
@@ -327,6 +330,8 @@ class Run:
             "recognised": float(recognised(self.classifier, pairs).mean()),
             "shadow_accuracy": leak.shadow_accuracy,
             "worse_than_grey": float(np.mean(leak.worse_than_grey)),
+            "clearer": sum(clearer([*map(to_uint8, leak.images)], self.originals)),
+            "judged": len(self.originals),
             **more,
         }
 

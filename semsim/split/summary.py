@@ -24,6 +24,8 @@ COLUMNS = (
     "recognised",
     "shadow_accuracy",
     "worse_than_grey",
+    "clearer",
+    "judged",
 )
 _KEYS = ["network", "defence", "defence_seed", "attack", "attack_seed"]
 _PICKS = {
@@ -48,7 +50,7 @@ def choices(rows: pd.DataFrame) -> pd.DataFrame:
         for choice, column in _PICKS.items():
             if group[column].notna().any():
                 found.append(group.loc[[group[column].idxmax()]].assign(choice=choice))
-        numbers = ["ssim", "psnr", "recognised", "shadow_accuracy", "worse_than_grey"]
+        numbers = ["ssim", "psnr", "recognised", "shadow_accuracy", "worse_than_grey", "clearer"]
         numbers += more_metrics(group)
         mean = group.head(1).assign(choice="mean of N", body=-1)
         found.append(mean.assign(**{name: group[name].mean() for name in numbers}))
@@ -65,7 +67,8 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean and standard deviation over seeds, one row a (network, defence, attack, choice).
 
     Systems that are invalid and were not attacked have one row without scores. `n` counts runs,
-    `n_invalid` those of systems whose accuracy is too low. sd has n - 1 and is NaN for one run.
+    `clearer` the pictures of all runs that beat the control, see `semsim.sets.control`, and
+    `judged` all of them. sd has n - 1 and is NaN for one run.
     """
     lines = []
     for (network, defence), part in rows.groupby(["network", "defence"], sort=False):
@@ -87,6 +90,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
                 scores[f"{name}_mean"] = group[name].mean()
                 scores[f"{name}_sd"] = group[name].std(ddof=1)
             scores["recognised"] = group["recognised"].mean()
+            scores |= {name: group[name].sum() for name in ("clearer", "judged")}
             lines.append({**facts, **scores})
     return pd.DataFrame(lines)
 
@@ -132,7 +136,7 @@ def _error(first: np.ndarray, second: np.ndarray) -> float:
 def summary_text(table: pd.DataFrame) -> str:
     """A summary as text, in columns."""
     more = scored(table)
-    header = ["network", "defence", "accuracy", "change", "attack", "choice", "n", "SSIM"]
+    header = ["network", "defence", "accuracy", "change", "attack", "choice", "n"]
     rows = []
     for row in table.to_dict("records"):
         valid = "" if row["valid"] else " invalid"
@@ -140,8 +144,8 @@ def summary_text(table: pd.DataFrame) -> str:
         scores += [spread_text(row, name, 3) for name in more]
         cells = [row["network"], row["defence"], f"{row['accuracy']:.3f}{valid}"]
         cells += [f"{100 * row['change']:+.2f}", row["attack"] or "not attacked"]
-        rows.append([*cells, row["choice"], str(row["n"]), *scores])
-    return text_table([*header, "PSNR, dB", *more], rows)
+        rows.append([*cells, row["choice"], str(row["n"]), count_text(row), *scores])
+    return text_table([*header, "clearer", "SSIM", "PSNR, dB", *more], rows)
 
 
 def scored(table: pd.DataFrame) -> list[str]:
@@ -156,6 +160,12 @@ def spread_text(row: dict, name: str, digits: int) -> str:
     if pd.isna(mean):
         return "–"
     return f"{mean:.{digits}f}" + ("" if pd.isna(sd) else f" ± {sd:.{digits}f}")
+
+
+def count_text(row: Mapping[Any, Any]) -> str:
+    """Pictures clearer than a guess in a summary's row, "–" where they were not counted."""
+    clearer, judged = (row.get(name, np.nan) for name in ("clearer", "judged"))
+    return "–" if pd.isna(judged) else f"{clearer:.0f} of {judged:.0f}"
 
 
 def cost_text(cost: Mapping[str, Any]) -> str:

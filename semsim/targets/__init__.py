@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from semsim.registry import Registry
 
 if TYPE_CHECKING:
     from semsim.targets.model import Architecture
 
+Activation = Literal["relu", "leaky-relu", "silu", "softplus", "tanh", "sigmoid"]
 _NAMED = {
     "resnet20-4": "semsim.targets.resnet:ResNet20x4",
     "convnet8": "semsim.targets.convnet:ConvNet8",

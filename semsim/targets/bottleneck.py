@@ -6,6 +6,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from semsim.errors import SettingsError
+from semsim.targets import Activation
 from semsim.targets.layers import activation_layer
 
 Stem = Literal["auto", "small", "large"]
@@ -52,7 +53,7 @@ class ResNet50:
     """
 
     width: int = 64
-    activation: str = "relu"
+    activation: Activation = "relu"
     stem: Stem = "auto"
 
     def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
@@ -66,7 +67,7 @@ class ResNet152:
     """Stages of 3, 8, 36 and 3 bottleneck blocks; settings as for `ResNet50`."""
 
     width: int = 64
-    activation: str = "relu"
+    activation: Activation = "relu"
     stem: Stem = "auto"
 
     def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:

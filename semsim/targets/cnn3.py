@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from semsim.errors import SettingsError
+from semsim.targets import Activation
 
 if TYPE_CHECKING:
     from torch import nn
@@ -30,7 +31,7 @@ class CNN3:
     """
 
     variant: Literal[1, 2, 3, 4] = 1
-    activation: str = "tanh"
+    activation: Activation = "tanh"
 
     def __post_init__(self) -> None:
         if self.variant not in VARIANTS:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from semsim.targets import Activation
 from semsim.targets.layers import activation_layer, feature_count
 
 
@@ -24,7 +25,7 @@ class ConvNet8:
     """
 
     width: int = 64
-    activation: str = "relu"
+    activation: Activation = "relu"
 
     def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
         """The extractor up to the flattened last feature map, and its number of features."""
@@ -51,7 +52,7 @@ class SmallCNN:
     """
 
     width: int = 24
-    activation: str = "relu"
+    activation: Activation = "relu"
 
     def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
         """The extractor up to the global average pool, and its 4 × `width` features."""

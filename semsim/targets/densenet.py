@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from semsim.targets import Activation
 from semsim.targets.layers import activation_layer, feature_count
 
 _LAYERS = 40
@@ -44,7 +45,7 @@ class DenseNet40:
 
     growth: int = 12
     bottleneck: bool = True
-    activation: str = "relu"
+    activation: Activation = "relu"
     pool: int = 0
 
     def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:

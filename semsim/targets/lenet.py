@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from semsim.targets import Activation
 from semsim.targets.layers import activation_layer, feature_count
 
 
@@ -19,7 +20,7 @@ class LeNet:
     """
 
     width: int = 12
-    activation: str = "sigmoid"
+    activation: Activation = "sigmoid"
 
     def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
         """The extractor up to the flattened last feature map, and its number of features."""
@@ -44,7 +45,7 @@ class CNN4:
     """
 
     width: int = 32
-    activation: str = "relu"
+    activation: Activation = "relu"
 
     def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
         """The extractor up to the flattened last feature map, and its number of features."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from semsim.targets import Activation
 from semsim.targets.layers import activation_layer
 
 
@@ -39,7 +40,7 @@ class ResNet20x4:
     """
 
     width: int = 64
-    activation: str = "relu"
+    activation: Activation = "relu"
 
     def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
         """The extractor up to the global average pool, and its 4 × `width` features."""

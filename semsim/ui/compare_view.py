@@ -56,11 +56,14 @@ def old_answer(comparison: Comparison, shown: Comparison) -> str:
 def scoring(job: Job | None) -> str:
     """The thin bar of the job that scores a study; nothing where none runs or none failed."""
     done = job is None or jobs.state(job) is JobState.DONE
-    return str(HTML.scoring(None if done else job_facts(job)))
+    return str(HTML.scoring(None if done else job_facts(job, jobpanel.RESUMES)))
 
 
-def job_facts(job: Job | None) -> dict[str, Any]:
-    """What the page says of a job: its state, share in per cent, note, time left, what failed."""
+def job_facts(job: Job | None, resumes: str = "") -> dict[str, Any]:
+    """What the page says of a job: its state, share in per cent, note, time left, what failed.
+
+    resumes: see `jobpanel.job_html`.
+    """
     if job is None:
         return {}
     state, progress, seconds = jobs.state(job), jobs.latest(job), jobs.eta_seconds(job)
@@ -69,7 +72,7 @@ def job_facts(job: Job | None) -> dict[str, Any]:
     failed = jobs.error_text(job).split("\n\n", 1)[0] if state is JobState.FAILED else ""
     return {
         **{"id": job.id, "title": job.title, "state": state.value, "live": live, "failed": failed},
-        "words": jobpanel.state_words(state, jobs.stop_requested(job)),
+        "words": jobpanel.state_words(state, jobs.stop_requested(job), resumes),
         "share": 0 if progress is None else round(100 * jobpanel.share_done(progress)),
         "note": " · ".join(text for text in (progress.note if progress else "", left) if text),
     }

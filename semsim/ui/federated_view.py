@@ -9,13 +9,14 @@ from semsim.federated.arms import PARTIES, REFERENCE, RESCALED
 from semsim.federated.summary import (
     COST_COLUMNS,
     COST_TITLES,
-    NEAR,
     cost_ratios,
     decibels,
     training_words,
 )
+from semsim.sets.control import comes_back, count_words
 from semsim.ui import lab_cards
 from semsim.ui.curves import Chart, Curve, svg
+from semsim.ui.lab_sets import METHOD as EACH
 from semsim.ui.lab_sets import Step
 from semsim.ui.lab_sets import verdict_html as verdict_of
 from semsim.ui.markup import pieces
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
     from semsim.federated.settings import FederatedOrder
 
 _HTML = pieces("federated.html")
-METHOD = (
-    "The attack counts as failed where it is hardly nearer, by SSIM, than a picture in the mean "
-    "colour. Each party counts by the way of looking that shows it most."
+METHOD = f"{EACH} Each party counts by the way of looking that gets most back."
+_OLDER = (
+    "This was judged by an earlier version, which did not count pictures: start the comparison "
+    "again for a verdict."
 )
 # Of a verdict, what it means for the party.
 _STANDING = {
@@ -38,8 +40,8 @@ _STANDING = {
     **dict.fromkeys(("unclear", "too weak", "failed", "reference"), "open"),
 }
 _SAID = {
-    "kept": "Masks keep them from {} against this attack.",
-    "less": "Less comes back for {}, but more than nothing.",
+    "kept": "Masks keep most of them from {} against this attack.",
+    "less": "Less comes back for {}, but of most pictures more than a guess.",
     "sees": "Masks do not keep them from {}.",
     "open": "Whether they keep them from {} is open.",
 }
@@ -101,7 +103,7 @@ def outlook_html(order: FederatedOrder, found: FederatedOutlook, measuring: bool
 
 
 def verdict_html(leak: Mapping[str, Any], steps: Sequence[Step]) -> str:
-    """The answer in a sentence, and what is clearer than grey, party by party; "" until then."""
+    """The answer in a sentence, and what is clearer than a guess, party by party; "" until then."""
     if not leak.get("summary"):
         return ""
     lead = verdict_words(leak["scores"]) if "scores" in leak else leak["summary"][0]
@@ -118,33 +120,35 @@ def result_html(leak: Mapping[str, Any], steps: Sequence[Step]) -> str:
 def verdict_words(scores: Sequence[Mapping[str, Any]]) -> str:
     """From whom masks keep the pictures; each party counts by the arm that shows it most.
 
-    Where the attack gets no more from plain training than the mean colour shows, nothing is said.
+    Where the attack does not get most pictures back from plain training, nothing is said.
     """
     known = {score["arm"]: score for score in scores}
-    plain = max(
-        (known[arm] for arm in (REFERENCE, RESCALED) if arm in known),
-        key=lambda score: _number(score["ssim"]),
-    )
-    figures = f"SSIM {plain['ssim']:.2f}; a picture in the mean colour: {plain['blank_ssim']:.2f}"
-    if not plain["ssim"] - plain["blank_ssim"] > 2 * NEAR:
+    if any("clearer" not in score for score in scores):
+        return _OLDER
+    plain = max((known[arm] for arm in (REFERENCE, RESCALED) if arm in known), key=_strength)
+    count = plain["clearer"], plain["images"]
+    figures = f"what came back is {count_words(*count)} (SSIM {plain['ssim']:.2f})"
+    if not comes_back(*count):
         return (
-            f"The attack failed on plain training too ({figures}): nothing can be said of masks. "
+            f"The attack failed on plain training too: {figures}. Nothing can be said of masks. "
             "Take a stronger attack, or another network."
         )
     found: dict[str, list[str]] = {}
     for party, arms in PARTIES.items():
         judged = [known[arm] for arm in arms if arm in known]
         if judged:
-            best = max(judged, key=lambda score: _number(score["ssim"]))
-            found.setdefault(_STANDING[best["verdict"]], []).append(party[0].lower() + party[1:])
-    parts = [f"Plain training gives pictures away ({figures})."]
+            best = max(judged, key=_strength)
+            told = f"{party[0].lower()}{party[1:]} ({best['clearer']} of {best['images']})"
+            found.setdefault(_STANDING[best["verdict"]], []).append(told)
+    parts = [f"Plain training gives pictures away: {figures}."]
     parts += [words.format(listed(found[key])) for key, words in _SAID.items() if key in found]
     return " ".join(parts)
 
 
-def _number(value: float | None) -> float:
-    """For an order in which what failed comes last."""
-    return -1.0 if value is None or value != value else value
+def _strength(score: Mapping[str, Any]) -> tuple[int, float]:
+    """For an order in which the attack that gets most back comes last."""
+    ssim = score["ssim"]
+    return score["clearer"], -1.0 if ssim is None or ssim != ssim else ssim
 
 
 def figures(score: Mapping[str, Any] | None) -> tuple[str, ...]:

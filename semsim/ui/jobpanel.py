@@ -30,12 +30,12 @@ _WORDS = {
     JobState.RUNNING: "Running",
     JobState.DONE: "Done",
     JobState.FAILED: "Failed",
-    JobState.STOPPED: "Stopped. Resume goes on from where it was saved.",
-    JobState.LOST: (
-        "Its process has gone without a word (was the computer restarted?). "
-        "Resume goes on from where it was saved."
-    ),
+    JobState.STOPPED: "Stopped.",
+    JobState.LOST: "Its process has gone without a word (was the computer restarted?).",
 }
+# Said where the button stands, of what can be seen to have ended too early.
+RESUMES = "Resume goes on from where it was saved."
+CUT_OFF = {JobState.STOPPED, JobState.LOST}
 _HTML = pieces("job.html")
 
 
@@ -78,7 +78,7 @@ def show(job: Job | None) -> list[Any]:
         return ["", _button(False), _button(False), hidden, "", gr.Timer(active=False)]
     state = jobs.state(job)
     return [
-        job_html(job),
+        job_html(job, RESUMES),
         _button(state in jobs.LIVE),
         _button(state in _RESUMABLE),
         gr.Accordion(visible=True),
@@ -255,8 +255,11 @@ def unreadable_html(job: Job | None, error: Exception) -> str:
     )
 
 
-def job_html(job: Job) -> str:
-    """The job's title, bar, note and time left, or what became of it, as HTML."""
+def job_html(job: Job, resumes: str = "") -> str:
+    """The job's title, bar, note and time left, or what became of it, as HTML.
+
+    resumes: what the button beside it does where the job was cut off; "" without such a button.
+    """
     state = jobs.state(job)
     return status_html(
         title=job.title,
@@ -265,6 +268,7 @@ def job_html(job: Job) -> str:
         progress=jobs.latest(job),
         seconds=jobs.seconds_taken(job) if state is JobState.DONE else jobs.eta_seconds(job),
         error=jobs.error_text(job),
+        resumes=resumes,
     )
 
 
@@ -276,13 +280,14 @@ def status_html(
     progress: Progress | None,
     seconds: float | None,
     error: str,
+    resumes: str = "",
 ) -> str:
-    """The state of a job as HTML; every text is escaped.
+    """The state of a job as HTML; every text is escaped. resumes: see `job_html`.
 
     seconds: that are left, or, of one that is done, that it took; None where nobody knows.
     """
     running = state is JobState.RUNNING
-    words = state_words(state, stopping)
+    words = state_words(state, stopping, resumes)
     if state is JobState.DONE and seconds is not None:
         words = f"{words}, took {words_for_seconds(seconds)}"
     share, note = None, ""
@@ -295,10 +300,11 @@ def status_html(
     return str(_HTML.status(state.value, title, words, share, note, what))
 
 
-def state_words(state: JobState, stopping: bool) -> str:
-    """Where a job is, in words, with what can be done about it."""
-    running = state is JobState.RUNNING
-    return "Stopping after the present step" if running and stopping else _WORDS[state]
+def state_words(state: JobState, stopping: bool, resumes: str = "") -> str:
+    """Where a job is, in words. resumes: what can be done about it, see `job_html`."""
+    if state is JobState.RUNNING and stopping:
+        return "Stopping after the present step"
+    return f"{_WORDS[state]} {resumes}".strip() if state in CUT_OFF else _WORDS[state]
 
 
 def words_for_seconds(seconds: float) -> str:

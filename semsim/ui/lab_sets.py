@@ -13,6 +13,7 @@ from PIL import Image
 from semsim.errors import DataError
 from semsim.jobs.folders import LIVE, JobState
 from semsim.reporting.writing import png_address
+from semsim.sets.control import Control, comes_back, count_words
 from semsim.sets.format import RUN
 from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.ui import pictures_data
@@ -25,10 +26,12 @@ _STATES = (WAITING, RUNNING, DONE, ABSENT)
 _STRIP = 8  # pictures that came back last
 SHOWN = 8  # pictures of a set in a row
 _ROWS = 12  # sets in the line-up
+UNCLEAR = "no clearer than a guess"
 METHOD = (
-    "Clearer: nearer, in mean squared error, to the picture that was attacked than a plain grey "
-    "one, which anybody can draw. A failed attack counts as not clearer. What people recognise "
-    "takes a study."
+    "Clearer: nearer, in mean squared error and by a tenth at least, to the picture that was "
+    "attacked than a plain picture and than the mean of the other originals, all in the right mean "
+    "colour. A failed attack counts as not clearer; pictures come back where more than half are. "
+    "What people recognise takes a study."
 )
 
 
@@ -76,21 +79,24 @@ def strip_html(steps: Sequence[Step]) -> str:
 
 
 def verdict_html(sentence: str, steps: Sequence[Step], method: str) -> str:
-    """The answer in words, how it was judged, and set by set what is clearer than grey."""
-    rows, seen = [], list[bool]()
+    """The answer in words, how it was judged, and set by set what is clearer than a guess."""
+    rows = []
     for one in steps:
         if one.state is DONE:
             clearer = clearer_in(one.folder)
-            seen += clearer
-            kind = "leaked" if 2 * sum(clearer) > len(clearer) else "private"
-            rows.append((one.name, one.target, f"{sum(clearer)} of {len(clearer)}", kind))
-    words = f"{sentence} {clearer_words(sum(seen), len(seen))}" if seen else sentence
-    return str(_LAB.verdict(words, method, rows))
+            rows.append(verdict_row(one.name, one.target, sum(clearer), len(clearer)))
+    return str(_LAB.verdict(sentence, method, rows))
+
+
+def verdict_row(name: str, target: str, clearer: int, over: int) -> tuple[str, str, str, str]:
+    """A set in the table below a verdict: what it is, how good its target, its count, a colour."""
+    kind = "leaked" if comes_back(clearer, over) else "private"
+    return name, target, f"{clearer} of {over}", kind
 
 
 def clearer_words(clearer: int, over: int) -> str:
-    """On how many of the pictures attacks got more than anybody can draw."""
-    return f"What came back is clearer than a grey picture on {clearer} of {over} pictures."
+    """On how many of the pictures attacks got more than a guess."""
+    return f"What came back is {count_words(clearer, over)}."
 
 
 def line_up_html(steps: Sequence[Step], figures: Sequence[Sequence[str]] = ()) -> str:
@@ -111,28 +117,26 @@ def line_up_html(steps: Sequence[Step], figures: Sequence[Sequence[str]] = ()) -
 
 
 def clearer_in(folder: Path) -> tuple[bool, ...]:
-    """Of each row of a set whether the picture is nearer to what was attacked than mid-grey."""
+    """Of each row of a set whether the picture beats the control; those that failed come last."""
     return _clearer(folder, _stamp(folder))
 
 
 @lru_cache(maxsize=256)
 def _clearer(folder: Path, changed: int) -> tuple[bool, ...]:
     found = _read(folder)
+    rows = found.manifest[found.manifest["original"].notna()]
+    control = Control.of([_pixels(folder / path) for path in rows["original"]])
+    places = np.flatnonzero(rows["status"] == "ok").tolist()
     seen = [
-        is_clearer(_pixels(row["reconstruction"]), _pixels(row["attacked"] or row["original"]))
-        for row in found.pairs.to_dict("records")
+        control.is_beaten(
+            place, _pixels(row["reconstruction"]), _pixels(row["attacked"] or row["original"])
+        )
+        for place, row in zip(places, found.pairs.to_dict("records"), strict=True)
     ]
     return (*seen, *[False] * (len(found.manifest) - len(seen)))
 
 
-def is_clearer(picture: np.ndarray, attacked: np.ndarray) -> bool:
-    """Whether a picture, (H, W, 3) uint8, is nearer to the attacked one than mid-grey is."""
-    truth = attacked.astype(float)
-    near = np.square(picture.astype(float) - truth).mean()
-    return bool(near < np.square(127.5 - truth).mean())
-
-
-def _pixels(path: str) -> np.ndarray:
+def _pixels(path: str | Path) -> np.ndarray:
     with Image.open(path) as picture:
         return np.asarray(picture.convert("RGB"))
 
@@ -145,7 +149,7 @@ def _pairs(one: Step) -> list[dict[str, Any]]:
             "original": _address(found, row, "original"),
             "result": _address(found, row, "reconstruction"),
             "words": one.name,
-            "chip": "" if clearer[row] else "no clearer than grey",
+            "chip": "" if clearer[row] else UNCLEAR,
             "kind": "private",
         }
         for row in range(min(len(found.pairs), _STRIP))

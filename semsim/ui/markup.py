@@ -25,7 +25,7 @@ def rooted(address: str) -> str:
 # What a head of a table or a list is called → the word of the glossary that explains it.
 _TERMS = {
     **dict.fromkeys(("Accuracy", "Target on its test"), "target"),
-    **{"Clearer than grey": "grey picture", "Word lists": "judge"},
+    **{"Clearer than a guess": "guess", "Word lists": "judge"},
     **{"Held out": "held out", "of its start": "start", "of shuffled votes": "shuffled votes"},
 }
 # The same where what it is called begins so.

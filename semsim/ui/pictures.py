@@ -29,7 +29,6 @@ from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.ui import ScienceContext, own_scores, pictures_data, pictures_view
 from semsim.ui.answers import GoneError, said
-from semsim.ui.jobpanel import job_html
 from semsim.ui.markup import rooted
 from semsim.ui.pictures_data import Wanted
 
@@ -201,6 +200,15 @@ def _add_plan(routes: APIRouter, context: ScienceContext) -> None:
         jobs.request_stop(job)
         return _watched(job)
 
+    @routes.post(HOME + "/jobs/{job_id}/resume", response_model=None)
+    @said
+    def resume(job_id: str) -> dict[str, Any]:
+        job = _job(context, job_id)
+        if not pictures_view.has_files(job):
+            raise GoneError("The files are not here any more; choose them again.")
+        jobs.resume(job)
+        return _watched(job)
+
 
 def _add_sets(routes: APIRouter, context: ScienceContext) -> None:
     @routes.post(HOME + "/delete", response_model=None)
@@ -229,18 +237,11 @@ def _job(context: ScienceContext, job_id: str) -> Job:
 def _waiting(root: Path) -> list[Job]:
     """What is being kept, and what somebody may still keep; the last look at each upload."""
     looks = {
-        order_of(job).uploads[:1]: job for job in jobs.list_jobs(root, LOOK)[::-1] if _waits(job)
+        order_of(job).uploads[:1]: job
+        for job in jobs.list_jobs(root, LOOK)[::-1]
+        if pictures_view.has_files(job)
     }
     return [*jobs.live_jobs(root, KEEP), *looks.values()]
-
-
-def _waits(job: Job) -> bool:
-    """Whether all files that were looked at are still there."""
-    try:
-        order = order_of(job)
-        return all(uploads.find(order.spool, one).whole for one in order.uploads)
-    except SemsimError:
-        return False
 
 
 def _watched(job: Job) -> dict[str, Any]:
@@ -250,7 +251,7 @@ def _watched(job: Job) -> dict[str, Any]:
     return {
         "state": state.value,
         "live": state in jobs.LIVE,
-        "html": job_html(job),
+        "html": pictures_view.status(job),
         "to": rooted(f"{HOME}?{urlencode(asked)}") if asked else "",
     }
 

@@ -7,15 +7,16 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from semsim.errors import DataError
+from semsim.errors import DataError, SemsimError
+from semsim.importers import uploads
 from semsim.importers.archives import READ
 from semsim.importers.class_names import UNKNOWN
 from semsim.importers.import_folder import places_of
-from semsim.importers.import_job import KEEP, ImportOrder, tasks_for
+from semsim.importers.import_job import KEEP, ImportOrder, order_of, tasks_for
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.ui import ScienceContext, pictures_data
-from semsim.ui.jobpanel import job_html, when
+from semsim.ui.jobpanel import CUT_OFF, job_html, when
 from semsim.ui.markup import pieces, rooted
 from semsim.ui.pictures_data import Brought, Shelved, Wanted
 from semsim.words import agreeing, counted
@@ -34,6 +35,12 @@ ADDED = {
         "file of class names, one a line, where folders or names of files hold their numbers.",
     ),
 }
+_WAITS = {
+    **dict.fromkeys(jobs.LIVE, "At work on"),
+    JobState.DONE: "Not kept yet:",
+    JobState.FAILED: "Could not be read:",
+}  # else it was cut off
+_RESUMES = "Resume begins it again, with the files that are here."
 _HTML = pieces("pictures.html")
 _SETS, _PAIRS = 6, 12  # on a page
 
@@ -86,8 +93,7 @@ def _kept(
 
 
 def _waiting(job: Job, order: ImportOrder) -> dict[str, str]:
-    looked = jobs.state(job) not in jobs.LIVE
-    words = "Not kept yet:" if looked else "At work on"
+    words = _WAITS.get(jobs.state(job), "Not looked at to its end:")
     return {"id": job.id, "name": order.name, "when": when(job.created), "words": words}
 
 
@@ -176,11 +182,18 @@ def plan(context: ScienceContext, job: Job) -> str:
     """What was found in files, or how far the looking is, or what went wrong."""
     state = jobs.state(job)
     if state is not JobState.DONE or job.kind == KEEP:
-        failed = state is JobState.FAILED and job.kind != KEEP
-        live = state in jobs.LIVE
+        live, there = state in jobs.LIVE, has_files(job)
+        looked = there and not live and job.kind != KEEP
         return str(
             _HTML.watching(
-                job.title, job.id, Markup(job_html(job)), live, sorted(READ), failed, ADDED
+                job.title,
+                job.id,
+                Markup(status(job)),
+                live,
+                may_resume(job),
+                looked,
+                sorted(READ),
+                ADDED if looked and state is JobState.FAILED else {},
             )
         )
     found = jobs.result(job)
@@ -200,6 +213,26 @@ def plan(context: ScienceContext, job: Job) -> str:
             {name: words for name, words in ADDED.items() if _lacks(found, name)},
         )
     )
+
+
+def status(job: Job) -> str:
+    """How far a job is, or what became of it, as HTML."""
+    return job_html(job, _RESUMES if may_resume(job) else "")
+
+
+def may_resume(job: Job) -> bool:
+    """Whether a job can be done again: it was cut off, or could not write, and has its files."""
+    early = {*CUT_OFF, JobState.FAILED} if job.kind == KEEP else CUT_OFF
+    return jobs.state(job) in early and has_files(job)
+
+
+def has_files(job: Job) -> bool:
+    """Whether all files that a job looks at are still there."""
+    try:
+        order = order_of(job)
+        return all(uploads.find(order.spool, one).whole for one in order.uploads)
+    except SemsimError:
+        return False
 
 
 def _lacks(plan: Mapping[str, Any], name: str) -> bool:

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -26,9 +26,9 @@ from semsim.campaign.watch import RunFolder
 from semsim.grid.apart import apart
 from semsim.images import to_uint8
 from semsim.jobs.folders import Job
+from semsim.sets.control import Control
 from semsim.targets.chance import target_facts
 from semsim.ui import ScienceContext
-from semsim.ui.lab_sets import is_clearer
 from semsim.words import words_of_test
 
 _VERDICTS = "reconstruct: how cells turned out"  # in what a context keeps
@@ -51,8 +51,8 @@ class CellView:
 
     share: done of it, 0 to 1. changed: when, for addresses of pictures. worse_than_grey: whether a
     grey image explains the gradient at least as well as the picture. blown_up: whether the solution
-    was farther from grey than any picture. clearer: whether the picture is nearer to what was
-    attacked than mid-grey, in mean squared error.
+    was farther from grey than any picture. clearer: whether it beats the control,
+    see `semsim.sets.control`.
     """
 
     key: str
@@ -85,6 +85,11 @@ class Pictures:
     dataset: str
     names: tuple[str, ...]
     pixels: tuple[np.ndarray, ...]
+
+    @cached_property
+    def control(self) -> Control:
+        """What can be guessed of them."""
+        return Control.of(self.pixels)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +171,12 @@ def set_views(context: ScienceContext, campaign: Campaign) -> list[SetView]:
     plan, store = kept_plan(campaign), PieceStore(context.data)
     shares = RunFolder(context.data, campaign.name).shares()
     there = _times(store)
-    return [_set_view(context, store, planned, shares, there) for planned in plan.sets]
+    return [
+        _set_view(
+            context, store, planned, plan.pictures[planned.target.dataset].control, shares, there
+        )
+        for planned in plan.sets
+    ]
 
 
 def under_attack(
@@ -193,10 +203,16 @@ def _set_view(
     context: ScienceContext,
     store: PieceStore,
     planned: PlannedSet,
+    control: Control,
     shares: Mapping[str, float],
     there: Mapping[str, int],
 ) -> SetView:
-    cells = [_cell_view(context, store, cell, shares, there) for cell in planned.cells]
+    cells = [
+        _done(context, store, cell, there[cell.key], control, place)
+        if cell.key in there
+        else _undone(cell, shares)
+        for place, cell in enumerate(planned.cells)
+    ]
     key = planned.target.key
     return SetView(
         planned=planned,
@@ -207,25 +223,30 @@ def _set_view(
     )
 
 
-def _cell_view(
-    context: ScienceContext,
-    store: PieceStore,
-    cell: Cell,
-    shares: Mapping[str, float],
-    there: Mapping[str, int],
+def _done(
+    context: ScienceContext, store: PieceStore, cell: Cell, at: int, control: Control, place: int
 ) -> CellView:
-    if cell.key in there:
-        ok, worse, blown_up, clearer = _verdict(context, store, cell.key, there[cell.key])
-        return CellView(
+    """A cell that was written at `at`, of the original at `place`; each is read once."""
+    known = context.kept.setdefault(_VERDICTS, {})
+    key = cell.key, at, len(control.originals)  # of another campaign, it may be among others
+    if key not in known:
+        found = store.cells.read(cell.key).result
+        picture, attacked = found.picture, found.attacked
+        known[key] = CellView(
             key=cell.key,
             image_id=cell.image_id,
-            state=CellState.OK if ok else CellState.FAILED,
+            state=CellState.OK if found.ok else CellState.FAILED,
             share=1.0,
-            changed=there[cell.key],
-            worse_than_grey=worse,
-            blown_up=blown_up,
-            clearer=clearer,
+            changed=at,
+            worse_than_grey=found.worse_than_grey,
+            blown_up=found.blown_up,
+            clearer=picture is not None and control.is_beaten(place, picture, attacked),
         )
+    view: CellView = known[key]
+    return view
+
+
+def _undone(cell: Cell, shares: Mapping[str, float]) -> CellView:
     state = CellState.RUNNING if cell.key in shares else CellState.WAITING
     share = shares.get(cell.key, 0.0)
     return CellView(key=cell.key, image_id=cell.image_id, state=state, share=share)
@@ -250,16 +271,3 @@ def _times(store: PieceStore) -> dict[str, int]:
             for entry in entries
             if entry.name.endswith(".npz") and not entry.name.startswith(".")
         }
-
-
-def _verdict(
-    context: ScienceContext, store: PieceStore, key: str, at: int
-) -> tuple[bool, bool, bool, bool]:
-    """Whether the cell succeeded, is worse than grey, blew up, is clearer; each is read once."""
-    known = context.kept.setdefault(_VERDICTS, {})
-    if (key, at) not in known:
-        found = store.cells.read(key).result
-        clearer = found.picture is not None and is_clearer(found.picture, found.attacked)
-        known[key, at] = (found.ok, found.worse_than_grey, found.blown_up, clearer)
-    verdict: tuple[bool, bool, bool, bool] = known[key, at]
-    return verdict

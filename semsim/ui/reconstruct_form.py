@@ -12,7 +12,7 @@ from semsim.targets.train_settings import TrainSettings
 from semsim.ui import lab, lab_cards, plain_words
 from semsim.ui.lab_cards import Card, cards_of, items_of, state_of
 from semsim.ui.markup import joined, pieces
-from semsim.ui.settings_form import Given, changed, settings_of
+from semsim.ui.settings_form import MOST_SEEDS, Given, changed, settings_of
 
 _HTML, _LAB = pieces("reconstruct.html"), pieces("lab.html")
 _TRAIN = ("epochs", "lr", "batch_size", "until", "momentum", "weight_decay", "loss_scale")
@@ -49,7 +49,7 @@ def form_html(checkpoints: Path) -> str:
     )
     row = (
         _LAB.named(NAME),
-        _HTML.numbers(first),
+        _HTML.numbers(first, MOST_SEEDS),
         _LAB.select("preset", "Steps of the attacks", plain_words.PRESETS, "fast"),
         _LAB.select("judge", "Word lists", lab.judge_choices(checkpoints), "", "", "judges"),
     )
@@ -97,7 +97,7 @@ def campaign_of(given: Given, free: str = "") -> Campaign:
         attacks=tuple(with_preset(given.texts("attacks"), preset)),
         shares=given.texts("shares"),
         images=given.whole("images", "Pictures"),
-        seeds=given.whole_numbers("seeds", "Seeds"),
+        seeds=given.seeds("seeds", "Seeds", given.whole("first_seed", "First seed")),
         train=changed(TrainSettings(), given.fields, "train."),
     )
 
@@ -118,7 +118,8 @@ def _state(campaign: Campaign) -> str:
     presets = {text.partition(":")[2] for text in campaign.attacks}
     fields = {
         "images": str(campaign.images),
-        "seeds": " ".join(map(str, campaign.seeds)),
+        "seeds": str(len(campaign.seeds)),
+        "first_seed": str(campaign.seeds[0]),
         "preset": next(iter(presets)),
         **train,
     }

@@ -7,8 +7,9 @@ from semsim.campaign.probe import Outlook
 from semsim.grid.sights import STEPS
 from semsim.images import png_of
 from semsim.reporting.writing import png_address
+from semsim.sets.control import comes_back
 from semsim.ui import lab_cards
-from semsim.ui.lab_sets import METHOD, clearer_words
+from semsim.ui.lab_sets import METHOD, UNCLEAR, clearer_words, verdict_row
 from semsim.ui.markup import pieces
 from semsim.ui.reconstruct_data import CellState, CellView, Pictures, SetView, UnderAttack
 from semsim.ui.reconstruct_files import address
@@ -73,7 +74,7 @@ def strip_html(views: Sequence[SetView]) -> str:
             "original": address(cell.key, "attacked", cell.changed),
             "result": address(cell.key, "picture", cell.changed),
             "words": view.planned.model,
-            "chip": "" if cell.clearer else "no clearer than grey",
+            "chip": "" if cell.clearer else UNCLEAR,
             "kind": "private",
         }
         for cell, view in newest
@@ -96,15 +97,13 @@ def pages(images: Mapping[str, Pictures]) -> int:
 
 
 def verdict_html(views: Sequence[SetView]) -> str:
-    """On how many pictures the attacks got more than a grey picture, in all and by model."""
+    """On how many pictures the attacks got more than a guess, in all and by model."""
     clearer, over = _clearer(views)
     if not over:
         return ""
-    rows = []
-    for view in views:
-        mine, of = _clearer([view])
-        kind = "leaked" if 2 * mine > of else "private"
-        rows.append((view.planned.model, _target_words(view), f"{mine} of {of}", kind))
+    rows = [
+        verdict_row(view.planned.model, _target_words(view), *_clearer([view])) for view in views
+    ]
     return str(_LAB.verdict(verdict_words(clearer, over, views), METHOD, rows))
 
 
@@ -113,10 +112,10 @@ def verdict_words(clearer: int, over: int, views: Sequence[SetView]) -> str:
     first = clearer_words(clearer, over)
     plain = [view for view in views if view.planned.target.plan.defence.name == "none"]
     mine, of = _clearer(plain)
-    if len(plain) < len(views) and of and 2 * mine <= of:
+    if len(plain) < len(views) and of and not comes_back(mine, of):
         return (
-            f"{first} The attacks failed on most pictures of the undefended models too ({mine} of "
-            f"{of}): nothing can be said of a defence."
+            f"{first} Of the undefended models it is so on {mine} of {of} only: the attacks fail "
+            "there too, and nothing can be said of a defence."
         )
     return first
 
@@ -172,7 +171,7 @@ def _grid(views: Sequence[SetView], images: Pictures, page: int) -> str:
 def _picture(view: SetView, cell: CellView, name: str) -> dict[str, Any]:
     if cell.state is CellState.OK:
         flags = {
-            "no clearer than grey": not cell.clearer,
+            UNCLEAR: not cell.clearer,
             "worse than grey": cell.worse_than_grey,
             "blew up": cell.blown_up,
         }

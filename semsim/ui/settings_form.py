@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, replace
 from functools import lru_cache
 from inspect import cleandoc
+from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from semsim.attacks.as_text import presets
@@ -32,6 +33,8 @@ _CALLED = {
 }
 # The word of the glossary that explains fields of many plug-ins.
 _TERMS = {"tv": "total variation"}
+MOST_SEEDS = 100  # of a form
+_NUMBERS = {int: "whole", float: "number"}
 _BARRED = re.compile(r"[,;\n]")  # they part settings from one another
 
 
@@ -39,7 +42,8 @@ _BARRED = re.compile(r"[,;\n]")  # they part settings from one another
 class Setting:
     """One field of a form. kind: whole, number, yes, choice or text. value: what it begins with.
 
-    term: the word of the glossary that explains it, "" where it needs none.
+    optional: whether it may be left empty, which is no limit. term: the word of the glossary that
+    explains it, "" where it needs none.
     """
 
     name: str
@@ -49,6 +53,7 @@ class Setting:
     value: str
     choices: tuple[str, ...] = ()
     least: float | None = None
+    optional: bool = False
     term: str = ""
 
 
@@ -89,10 +94,16 @@ class Given:
         """A field that holds text."""
         return str(self.fields.get(name) or "").strip()
 
-    def whole_numbers(self, name: str, called: str) -> tuple[int, ...]:
-        """A field that holds whole numbers with blanks between them."""
-        parts = self.text(name).replace(",", " ").split()
-        return tuple(int(_number(part, called, whole=True)) for part in parts)
+    def seeds(self, name: str, called: str, first: int = 0) -> tuple[int, ...]:
+        """Seeds from `first` on, as many as a field says; `SettingsError` for none or too many."""
+        count = self.whole(name, called)
+        if not 1 <= count <= MOST_SEEDS:
+            raise SettingsError(f"{called} must be 1 to {MOST_SEEDS}; got {count}.")
+        if first < 0:
+            raise SettingsError(
+                f"The first of the {called.lower()} must be 0 or more; got {first}."
+            )
+        return tuple(range(first, first + count))
 
 
 def settings_of(made: Any, names: Iterable[str] = ()) -> tuple[Setting, ...]:
@@ -148,6 +159,8 @@ def changed(settings: T, given: Mapping[str, Any], prefix: str = "") -> T:
 def _value(one: Setting, value: Any) -> Any:
     if one.kind == "yes":
         return value in (True, "true")
+    if one.optional and not str("" if value is None else value).strip():
+        return None
     if one.kind in ("whole", "number"):
         return _number(value, one.label, whole=one.kind == "whole")
     text = str(value or "").strip()
@@ -185,15 +198,17 @@ def _with(item: str, changed: Mapping[str, str]) -> str:
 def _setting(one: Field, hint: Any, said: Mapping[str, str], value: Any) -> Setting:
     facts, literal = one.metadata, get_origin(hint) is Literal
     choices = tuple(map(str, get_args(hint))) if literal else tuple(facts.get("choices") or ())
+    kinds = [kind for kind in get_args(hint) if not literal and kind in _NUMBERS]
     value = "" if value is MISSING else value
     return Setting(
         name=one.name,
         label=facts.get("label") or _CALLED.get(one.name, one.name.replace("_", " ")),
         text=facts.get("text") or said.get(one.name, ""),
-        kind="choice" if choices else _kind(value),
+        kind="choice" if choices else _NUMBERS[kinds[0]] if kinds else _kind(value),
         value=_spelt(value),
         choices=choices,
         least=facts.get("least"),
+        optional=bool(kinds) and NoneType in get_args(hint),
         term=facts.get("term") or _TERMS.get(one.name, ""),
     )
 
@@ -207,6 +222,8 @@ def _kind(value: Any) -> str:
 
 
 def _spelt(value: Any) -> str:
+    if value is None:
+        return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):

@@ -92,10 +92,10 @@ def draw(context: ScienceContext, job: Job) -> list[Any]:
     if state is not JobState.DONE:
         return [*begun, "", "", lab_sets.line_up_html(steps)]
     result = jobs.result(job)
-    sentence = split_view.verdict_words(result["summary"], result["baselines"])
+    sentence = split_view.verdict_words(result["summary"])
     return [
         *begun,
-        lab_sets.verdict_html(sentence, steps, split_view.METHOD),
+        lab_sets.verdict_html(sentence, steps, lab_sets.METHOD),
         split_view.result_html(result),
         lab_sets.line_up_html(steps),
     ]

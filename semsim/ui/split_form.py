@@ -12,7 +12,7 @@ from semsim.ui import lab, lab_cards, plain_words
 from semsim.ui.lab_cards import cards_of, items_of, state_of
 from semsim.ui.markup import joined, pieces
 from semsim.ui.plain_words import Choice
-from semsim.ui.settings_form import Given, changed, settings_of
+from semsim.ui.settings_form import MOST_SEEDS, Given, changed, settings_of
 
 NAME = "split"
 METRICS_NOW = "split-metrics"
@@ -62,7 +62,7 @@ def form_html(checkpoints: Path) -> str:
         ),
         _LAB.choices("attacks", "Attacks", _LISTS["attacks"], chosen["attacks"]),
     )
-    row = (_LAB.named(NAME), _HTML.numbers(first))
+    row = (_LAB.named(NAME), _HTML.numbers(first, MOST_SEEDS))
     inside = _HTML.more(
         _LAB.fields(settings_of(first.train, _TRAIN), "train."),
         _LAB.fields(settings_of(first.shadow, _SHADOW), "shadow."),
@@ -127,8 +127,8 @@ def plan_of(given: Given, free: str = "") -> SplitPlan:
         networks=given.texts("split-networks"),
         defences=tuple(dict.fromkeys(("none", *given.texts("split-defences")))),
         attacks=given.texts("attacks"),
-        defence_seeds=tuple(range(given.whole("defence_seeds", "Defence seeds"))),
-        attack_seeds=tuple(range(given.whole("attack_seeds", "Attack seeds"))),
+        defence_seeds=given.seeds("defence_seeds", "Defence seeds"),
+        attack_seeds=given.seeds("attack_seeds", "Attack seeds"),
         images=given.whole("images", "Pictures judged"),
         train=changed(FIRST_LOOK.train, given.fields, "train."),
         shadow=replace(shadow, decoder_epochs=shadow.epochs),

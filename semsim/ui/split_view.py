@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from semsim.sets.control import comes_back, count_words
 from semsim.split.plan import ARMS
-from semsim.split.summary import scored, spread_text
+from semsim.split.summary import count_text, scored, spread_text
 from semsim.ui import lab_cards
 from semsim.ui.markup import pieces
 from semsim.words import counted, listed
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from semsim.split.split_probe import SplitOutlook
 
 _HTML = pieces("split.html")
-METHOD = (
-    "An attack counts as failed where it is no nearer to the pictures, by mean SSIM and PSNR, than "
-    "the better of a grey picture and the mean of the public ones. Scores are means over seeds."
+_OLDER = (
+    "This was judged by an earlier version, which did not count pictures: start the experiment "
+    "again for a verdict. What was trained and attacked is kept."
 )
 _RUNS = 3  # of an attack on a system, for a verdict
 _WITHOUT_ORIGINALS = ("", "attacker's choice")  # choices an attacker can make
@@ -59,32 +60,41 @@ def result_html(result: Mapping[str, Any]) -> str:
     return lab_cards.made_html(inside, result["sets"])
 
 
-def verdict_words(summary: Sequence[Mapping[str, Any]], baselines: Mapping[str, float]) -> str:
+def verdict_words(summary: Sequence[Mapping[str, Any]]) -> str:
     """The answer in a sentence: what comes back without a defence, and which defence hides it.
 
-    A defence counts by the strongest attack that a server can make. Where no attack gets more from
-    the undefended system than a guess shows, nothing is said of defences.
+    A defence counts by the strongest attack that a server can make, over all runs. Where no attack
+    gets most pictures back from the undefended system, nothing is said of defences.
     """
+    if any("judged" not in row for row in summary if row["attack"]):
+        return _OLDER
     best = _strongest(summary)
-    guess = _guess(baselines)
     plain = {network: row for (network, name), row in best.items() if name == "none"}
     if not plain:
         return "The undefended system was not attacked: nothing can be said of a defence."
-    if failed := [row for row in plain.values() if not _beats(row, baselines)]:
+    if failed := [row for row in plain.values() if not _shows(row)]:
         return (
-            f"The attacks failed on the undefended system: {_figures(failed[0])}, no more than a "
-            f"guess without any feature ({guess}). Nothing can be said of a defence."
+            f"The attacks failed on the undefended system: what came back is "
+            f"{count_words(*_count(failed[0]))} ({_figures(failed[0])}). Nothing can be said of a "
+            "defence."
         )
-    first = f"Without a defence pictures come back ({_figures(next(iter(plain.values())))}; {guess}"
+    first = next(iter(plain.values()))
+    parts = [
+        f"Without a defence pictures come back: {count_words(*_count(first))} ({_figures(first)})."
+    ]
     others = {key: row for key, row in best.items() if key[1] != "none"}
-    hidden = [_called(key, plain) for key, row in others.items() if not _beats(row, baselines)]
-    shown = [f"{_called(k, plain)} ({_figures(row)})" for k, row in others.items()
-             if _beats(row, baselines)]  # fmt: skip
-    parts = [f"{first})."]
-    if hidden:
-        parts.append(f"No attack gets more than a guess under {listed(hidden)}.")
-    if shown:
-        parts.append(f"Pictures still come back under {listed(shown)}.")
+    told = {
+        shows: [
+            f"{_called(key, plain)} ({count_text(row)}; {_figures(row)})"
+            for key, row in others.items()
+            if _shows(row) == shows
+        ]
+        for shows in (False, True)
+    }
+    if told[False]:
+        parts.append(f"No attack gets most of them back under {listed(told[False])}.")
+    if told[True]:
+        parts.append(f"They still come back under {listed(told[True])}.")
     unfit = dict.fromkeys(str(row["defence"]) for row in summary if not row["valid"])
     if unfit:
         parts.append(f"{listed(list(unfit))} cannot be judged: too much accuracy is lost.")
@@ -107,27 +117,21 @@ def _strongest(summary: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], Ma
 
 
 def _order(row: Mapping[str, Any]) -> tuple[float, float]:
-    ssim = row["ssim_mean"]
-    return (-1.0 if pd.isna(ssim) else float(ssim)), float(row["psnr_mean"])
+    return row["clearer"] / max(1, row["judged"]), float(row["psnr_mean"])
 
 
-def _beats(row: Mapping[str, Any], baselines: Mapping[str, float]) -> bool:
-    """Whether it is nearer to the pictures than a grey one and the public ones' mean."""
-    scores = [(row["psnr_mean"], max(baselines["grey_psnr"], baselines["mean_psnr"]))]
-    if not pd.isna(row["ssim_mean"]):
-        scores.append((row["ssim_mean"], max(baselines["grey_ssim"], baselines["mean_ssim"])))
-    return all(own > guessed for own, guessed in scores)
+def _count(row: Mapping[str, Any]) -> tuple[int, int]:
+    """How many pictures of all runs are clearer than a guess, and how many there are."""
+    return round(row["clearer"]), round(row["judged"])
+
+
+def _shows(row: Mapping[str, Any]) -> bool:
+    return comes_back(*_count(row))
 
 
 def _figures(row: Mapping[str, Any]) -> str:
     ssim = "" if pd.isna(row["ssim_mean"]) else f"SSIM {row['ssim_mean']:.2f}, "
     return f"{ssim}PSNR {row['psnr_mean']:.1f} dB"
-
-
-def _guess(baselines: Mapping[str, float]) -> str:
-    ssim = max(baselines["grey_ssim"], baselines["mean_ssim"])
-    psnr = max(baselines["grey_psnr"], baselines["mean_psnr"])
-    return f"the best guess: SSIM {ssim:.2f}, PSNR {psnr:.1f} dB"
 
 
 def _called(key: tuple[str, str], plain: Mapping[str, Any]) -> str:
@@ -139,7 +143,8 @@ def _called(key: tuple[str, str], plain: Mapping[str, Any]) -> str:
 def scores_html(summary: Sequence[Mapping[str, Any]]) -> str:
     """Mean ± standard deviation over seeds, one row a way to attack."""
     more = scored(pd.DataFrame(list(summary)))
-    head = ["Network", "Defence", "Accuracy", "Attack", "Runs", "SSIM", "PSNR, dB", "Recognised"]
+    head = ["Network", "Defence", "Accuracy", "Attack", "Runs"]
+    head += ["Clearer than a guess", "SSIM", "PSNR, dB", "Recognised"]
     rows = [
         [
             row["network"],
@@ -149,6 +154,7 @@ def scores_html(summary: Sequence[Mapping[str, Any]]) -> str:
             ),
             attack_words(str(row["attack"]), str(row["choice"])),
             row["n"],
+            count_text(row),
             spread_text(dict(row), "ssim", 3),
             spread_text(dict(row), "psnr", 2),
             "–" if pd.isna(share := row.get("recognised")) else f"{share:.0%}",

@@ -78,6 +78,7 @@ BARE = {
     "/admin/{change}/{account_id}",
     "/studio/compare/act/{name}",
     "/studio/lab-files/fetch/{name}",
+    "/studio/pictures/jobs/{job_id}/resume",
     "/studio/pictures/jobs/{job_id}/stop",
 }
 # What may end a session, so that whoever asked gets a new one.

@@ -141,6 +141,9 @@ for (const button of document.querySelectorAll("[data-stop]")) {
     ask(`/jobs/${button.closest("[data-watch]").dataset.watch}/stop`, { json: {} }).catch(() => {});
   };
 }
+for (const button of document.querySelectorAll("[data-resume]")) {
+  button.onclick = () => act(button, `/jobs/${button.dataset.resume}/resume`, {}, "It goes on.", location.href);
+}
 for (const button of document.querySelectorAll("[data-discard]")) {
   button.onclick = async () => {
     const text = "What was sent is removed here; your own files stay as they are.";

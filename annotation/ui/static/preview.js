@@ -12,7 +12,6 @@
   const key = `preview-${Date.now()}-${Math.random()}`;
 
   const dark = (() => {
-  const root = new URL('../..', document.currentScript.src).pathname.replace(/\/$/, '');
     try {
       const chosen = localStorage.getItem('studio-theme');
       return chosen ? chosen === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;

@@ -240,6 +240,18 @@ def test_a_preview_has_the_items_of_the_study_and_no_way_to_vote(client, draft, 
     assert client.get(f"/studio/seen/{study}/{'0' * 64}").status_code == 404
 
 
+def test_a_preview_without_a_name_is_of_the_study_in_hand_or_says_there_is_none(client, draft):
+    empty = client.get("/studio/preview").text
+    assert "There is no study yet." in empty
+    assert 'data-kind="primary" href="/studio/new"' in empty
+    assert "semsim-labeller" not in empty
+    assert "semsim-labeller" in client.get("/studio/preview?draft").text
+    study = client.post("/studio/new/create", json=draft).json()["study"]
+    led = client.get("/studio/preview", follow_redirects=False)
+    assert (led.status_code, led.headers["location"]) == (303, f"/studio/preview?study={study}")
+    assert "semsim-labeller" in client.get("/studio/preview").text
+
+
 @pytest.mark.parametrize("ask", ["one set", "its name", "an import"])
 def test_another_page_leads_here_with_sets_chosen(client, draft, ask):
     one, other = draft["sets"]

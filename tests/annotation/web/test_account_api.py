@@ -277,8 +277,13 @@ def test_a_link_can_be_withdrawn(visit, ada, bo):
     page = browser.post(f"/admin/reset/{bo.id}").text
     link = re.search(r'value="(http://lab/invite/[^"]+)"', page)[1]
     assert "the account Bo" in visit().get(link).text
-    withdraw = re.search(r"/admin/withdraw/\w+", browser.get("/admin").text)[0]
-    browser.post(withdraw)
+    shown = browser.get("/admin").text
+    assert "/admin/withdraw/" not in shown  # a press asks first
+    asks = re.search(r"/admin\?withdraw=\w+", shown)[0]
+    asked = browser.get(asks).text
+    assert "cannot be brought back" in asked
+    assert visit().get(link).status_code == 200
+    browser.post(re.search(r"/admin/withdraw/\w+", asked)[0])
     assert visit().get(link).status_code == 404
 
 

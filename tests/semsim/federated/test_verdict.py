@@ -15,10 +15,11 @@ from semsim.federated.summary import leak_row
 from semsim.federated.verdict import ArmPictures, over_seeds, scored, sentence, summary
 from semsim.jobs.folders import read_json
 from semsim.kept.whole import write_json
+from semsim.metrics.structural import ssim
+from semsim.sets.control import count_words
 
 ORIGINALS = made_images(3, side=16).images
 NOISE = torch.rand(ORIGINALS.shape, generator=torch.Generator().manual_seed(0))
-MEAN = (0.5, 0.5, 0.5)
 
 
 def result(arm: str, share: float, gradient: float | None = None) -> ArmPictures:
@@ -33,7 +34,7 @@ def failed(arm: str) -> ArmPictures:
 
 def verdicts(*others: ArmPictures) -> dict[str, str]:
     results = [result(REFERENCE, 0.02, 0.0), result(RESCALED, 0.0), *others]
-    return {score.arm: score.verdict for score in scored(results, ORIGINALS, MEAN)}
+    return {score.arm: score.verdict for score in scored(results, ORIGINALS)}
 
 
 def test_verdicts_say_how_much_comes_back():
@@ -59,7 +60,7 @@ def test_verdicts_say_how_much_comes_back():
 
 def test_an_arm_is_compared_with_the_server_after_the_same_treatment():
     results = [result(REFERENCE, 0.5), result(RESCALED, 0.0), result("links-canonical", 0.2)]
-    found = scored(results, ORIGINALS, MEAN)[-1]
+    found = scored(results, ORIGINALS)[-1]
     assert found.yardstick == RESCALED
     assert found.difference < 0
     assert found.verdict == "less"
@@ -69,7 +70,7 @@ def test_an_exact_picture_has_an_infinite_psnr_and_is_shown_so(tmp_path):
     exact = result(REFERENCE, 0.0)
     near = ORIGINALS[1] * (1 - 1e-6)
     for found in (exact, replace(exact, pictures=(ORIGINALS[0], near, None))):
-        (score,) = scored([found], ORIGINALS, MEAN)
+        (score,) = scored([found], ORIGINALS)
         assert score.psnr == math.inf
         assert math.isnan(score.psnr_sd)
         assert score.ssim == pytest.approx(1.0)
@@ -77,21 +78,22 @@ def test_an_exact_picture_has_an_infinite_psnr_and_is_shown_so(tmp_path):
         write_json(tmp_path / "scores.json", asdict(score))
         kept = read_json(tmp_path / "scores.json")
         assert kept["psnr"] == math.inf
-        assert leak_row(kept)[2] == "∞"
+        assert leak_row(kept)[3] == "∞"
         assert over_seeds([[score], [score]])[0].psnr == math.inf
-    (score,) = scored([replace(exact, pictures=(near,) * 3)], ORIGINALS[[1, 1, 1]], MEAN)
+    (score,) = scored([replace(exact, pictures=(near,) * 3)], ORIGINALS[[1, 1, 1]])
     assert 100 < score.psnr < math.inf
-    assert leak_row(asdict(score))[2] == f"{score.psnr:.1f} ± 0.0"
+    assert leak_row(asdict(score))[1] == "0 of 3"  # the others are the same picture
+    assert leak_row(asdict(score))[3] == f"{score.psnr:.1f} ± 0.0"
 
 
 def test_without_its_yardstick_an_arm_has_no_verdict():
     with pytest.raises(DataError, match=RESCALED):
-        scored([result(REFERENCE, 0.0), result("links-canonical", 0.0)], ORIGINALS, MEAN)
+        scored([result(REFERENCE, 0.0), result("links-canonical", 0.0)], ORIGINALS)
 
 
 def test_words_carry_the_figures():
     scores = scored(
-        [result(REFERENCE, 0.0), result("uplink", 1.0), failed("server-pbpfl")], ORIGINALS, MEAN
+        [result(REFERENCE, 0.0), result("uplink", 1.0), failed("server-pbpfl")], ORIGINALS
     )
     yard, uplink, gone = (sentence(score) for score in scores)
     assert "yardstick" in yard
@@ -109,24 +111,51 @@ def test_a_party_counts_by_its_strongest_attack():
             result("links-canonical", 0.0),
         ],
         ORIGINALS,
-        MEAN,
     )
     assert summary(scores) == [
         "An eavesdropper on both links: no protection, at least as much comes back as at FedAvg's "
-        "server (SSIM 1.00; +0.00 ± 0.00 from FedAvg's server's)."
+        f"server ({count_words(3, 3)}; SSIM 1.00, +0.00 ± 0.00 from FedAvg's server's)."
     ]
 
 
 def test_a_server_with_fedavgs_gradient_counts_by_the_best_attack_on_that():
     results = [result(REFERENCE, 0.5), result(RESCALED, 0.0), result("server-pbpfl", 0.5, 1e-12)]
-    (line,) = summary(scored(results, ORIGINALS, MEAN))
+    (line,) = summary(scored(results, ORIGINALS))
     assert line.startswith("The server: no protection")
-    assert "(SSIM 1.00)" in line
+    assert f"({count_words(3, 3)}; SSIM 1.00)" in line
 
 
 def test_an_attack_that_gets_nothing_anywhere_protects_nobody():
     results = [result(REFERENCE, 1.0), result("uplink", 1.0)]
-    assert scored(results, ORIGINALS, MEAN)[1].verdict == "too weak"
+    assert scored(results, ORIGINALS)[1].verdict == "too weak"
+
+
+def dark(n=3, side=40):
+    """Mostly black pictures, as digits are, with something light in each."""
+    found = torch.zeros(n, 3, side, side)
+    for place in range(n):
+        found[place, :, 3 + 2 * place : 8 + 2 * place, 4:7] = 0.9
+    return found
+
+
+def test_noise_that_looks_near_by_ssim_gives_no_picture_away():
+    """Dim noise over dark pictures reaches an SSIM far above that of a picture in the mean colour,
+    by which it was once said to give them away."""
+    originals = dark()
+    noise = 0.01 * torch.rand(originals.shape, generator=torch.Generator().manual_seed(0))
+    found = ArmPictures(arm=REFERENCE, pictures=tuple(noise), gradient_difference=0.0)
+    masked = replace(found, arm="server-pbpfl", gradient_difference=0.5)
+    plain, hidden = scored([found, masked], originals)
+    mean = originals.mean(dim=(0, 2, 3)).view(1, 3, 1, 1).expand_as(originals).contiguous()
+    assert plain.ssim - ssim(originals, mean).mean() > 0.1
+    assert (plain.clearer, plain.images) == (0, 3)
+    assert hidden.verdict == "too weak"
+    assert count_words(0, 3) in sentence(plain)
+
+
+def test_what_comes_back_of_some_pictures_only_is_little():
+    found = scored([result(REFERENCE, 0.0), differing("uplink", [0.0, 1.0, 1.0])], ORIGINALS)[1]
+    assert (found.clearer, found.verdict) == (1, "little")
 
 
 def differing(arm: str, shares: list[float]) -> ArmPictures:
@@ -136,9 +165,9 @@ def differing(arm: str, shares: list[float]) -> ArmPictures:
 
 
 def test_what_cannot_be_told_apart_is_said_so():
-    found = scored(
-        [result(REFERENCE, 0.1), differing("links-naive", [0.0, 0.1, 0.5])], ORIGINALS, MEAN
-    )[1]
+    found = scored([result(REFERENCE, 0.1), differing("links-naive", [0.0, 0.1, 0.5])], ORIGINALS)[
+        1
+    ]
     assert found.difference - found.margin < -0.05 < 0 < found.difference + found.margin
     assert found.verdict == "unclear"
     assert "cannot be told apart" in sentence(found)
@@ -148,18 +177,18 @@ def test_one_image_tells_nothing_apart():
     one = [
         replace(r, pictures=r.pictures[:1]) for r in (result(REFERENCE, 0.1), result("uplink", 0.2))
     ]
-    assert scored(one, ORIGINALS[:1], MEAN)[1].verdict == "unclear"
+    assert scored(one, ORIGINALS[:1])[1].verdict == "unclear"
 
 
 def test_seeds_count_once_each():
     runs = [
-        scored([result(REFERENCE, 0.1), result("uplink", share)], ORIGINALS, MEAN)
+        scored([result(REFERENCE, 0.1), result("uplink", share)], ORIGINALS)
         for share in (0.3, 0.35, 0.4)
     ]
     found = over_seeds(runs)[1]
     levels = np.array([run[1].ssim for run in runs])
     gaps = np.array([run[1].difference for run in runs])
-    assert found.images == 9
+    assert (found.images, found.clearer) == (9, sum(run[1].clearer for run in runs))
     assert found.ssim == pytest.approx(levels.mean())
     assert found.ssim_sd == pytest.approx(levels.std(ddof=1))
     low, high = stats.t.interval(0.95, 2, gaps.mean(), stats.sem(gaps))

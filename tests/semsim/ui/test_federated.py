@@ -21,6 +21,7 @@ from semsim.federated.comparison_job import out_of, queue_comparison
 from semsim.federated.networks import drawn_network
 from semsim.federated.settings import FederatedOrder
 from semsim.jobs import folders as jobs
+from semsim.sets.control import count_words
 from semsim.ui import federated, federated_form, federated_view, lab_frame
 from semsim.ui.settings_form import Given, settings_of
 
@@ -128,8 +129,8 @@ def test_a_finished_comparison_is_drawn(tmp_path: Path) -> None:
     assert "eavesdropper on the uplink alone: no protection" in result
     assert "Make a study of these" in result
     assert "Plain training" in verdict or "plain training" in verdict
-    assert "clearer than a grey picture on" in verdict
-    assert "of 2</span>" in verdict  # clearer than grey, set by set
+    assert "what came back is clearer than a guess" in verdict
+    assert "of 2</span>" in verdict  # clearer than a guess, set by set
     assert "A client finds γ" in training
     assert training.count("<polyline") == 2  # with masks and without
     assert strip.count("<img") == 2 * 2 * 3
@@ -145,33 +146,43 @@ def test_without_a_job_the_page_says_so_and_has_the_button(tmp_path: Path) -> No
         assert 'data-plan="fed"' in empty
 
 
-def score(arm: str, ssim: float, verdict: str) -> dict[str, object]:
-    return {"arm": arm, "ssim": ssim, "blank_ssim": 0.1, "verdict": verdict}
+def score(arm: str, clearer: int, verdict: str, ssim: float = 0.4) -> dict[str, object]:
+    return {"arm": arm, "ssim": ssim, "clearer": clearer, "images": 5, "verdict": verdict}
 
 
 def test_the_verdict_names_who_is_kept_from_pictures() -> None:
     words = federated_view.verdict_words(
         [
-            score(REFERENCE, 0.5, "reference"),
-            score("server-pbpfl", 0.1, "nothing"),
-            score("links-naive", 0.1, "nothing"),
-            score("links-stripped", 0.5, "as much"),  # the strongest counts
-            score("uplink-closed-form", 0.9, "as much"),
-            score("client-own-mask", math.nan, "failed"),
+            score(REFERENCE, 4, "reference"),
+            score("server-pbpfl", 1, "little"),
+            score("links-naive", 0, "nothing"),
+            score("links-stripped", 4, "as much"),  # the strongest counts
+            score("uplink-closed-form", 5, "as much"),
+            score("client-own-mask", 0, "failed", math.nan),
         ]
     )
-    assert words.startswith("Plain training gives pictures away (SSIM 0.50")
-    assert "Masks keep them from the server against this attack." in words
-    both = "an eavesdropper on both links and an eavesdropper on the uplink alone"
+    first = "Plain training gives pictures away: what came back is"
+    assert words.startswith(f"{first} {count_words(4, 5)} (SSIM 0.40).")
+    assert "Masks keep most of them from the server (1 of 5) against this attack." in words
+    both = "an eavesdropper on both links (4 of 5) and an eavesdropper on the uplink alone (5 of 5)"
     assert f"Masks do not keep them from {both}." in words
-    assert "Whether they keep them from another client is open." in words
+    assert "Whether they keep them from another client (0 of 5) is open." in words
 
 
-@pytest.mark.parametrize("ssim", [0.05, 0.2, math.nan])
-def test_where_plain_training_gives_nothing_away_nothing_is_said_of_masks(ssim: float) -> None:
+@pytest.mark.parametrize(("clearer", "ssim"), [(0, 0.39), (2, 0.6), (0, math.nan)])
+def test_where_plain_training_gives_nothing_away_nothing_is_said_of_masks(
+    clearer: int, ssim: float
+) -> None:
+    """However high the SSIM is of what came back."""
     words = federated_view.verdict_words(
-        [score(REFERENCE, ssim, "reference"), score("server-pbpfl", 0.1, "too weak")]
+        [score(REFERENCE, clearer, "reference", ssim), score("server-pbpfl", 0, "too weak")]
     )
     assert words.startswith("The attack failed on plain training too")
-    assert "nothing can be said of masks" in words
+    assert count_words(clearer, 5) in words
+    assert "Nothing can be said of masks" in words
     assert "keep" not in words
+
+
+def test_what_was_not_counted_yet_has_no_verdict() -> None:
+    older = {"arm": REFERENCE, "ssim": 0.5, "blank_ssim": 0.1, "verdict": "reference"}
+    assert "judged by an earlier version" in federated_view.verdict_words([older])

@@ -152,6 +152,17 @@ def test_errors_reach_the_page_escaped():
     assert caught.value.message == "&lt;b&gt;broken&lt;/b&gt;"
 
 
+@pytest.mark.parametrize("state", [JobState.STOPPED, JobState.LOST])
+def test_resume_is_named_where_its_button_stands_and_nowhere_else(state, job):
+    assert "Resume" not in draw(state=state).text
+    assert jobpanel.RESUMES in draw(state=state, resumes=jobpanel.RESUMES).text
+    if state is JobState.STOPPED:
+        jobs.request_stop(job)
+        status, _, resume, *_ = jobpanel.show(job)
+        assert jobpanel.RESUMES in status
+        assert resume.visible
+
+
 def test_the_panel_and_what_is_drawn_beside_it_get_one_value_each(job, tmp_path):
     with gr.Blocks() as page:
         chosen, beside = gr.Textbox(), gr.HTML()

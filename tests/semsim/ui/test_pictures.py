@@ -280,11 +280,51 @@ def test_what_is_discarded_is_gone(client, drop, context):
     assert "Not kept yet" not in page(client, HOME).text
 
 
+def cut_off(context, job_id):
+    """Leave a job as it is where its process had not begun to write what it found."""
+    for name in ("result.json", "pid.json"):
+        (context.data / "jobs" / job_id / name).unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("kind", ["look", "keep"])
+def test_what_was_cancelled_says_resume_where_the_button_is(
+    client, drop, context, kind, monkeypatch
+):
+    job_id = looked(client, sent(client, drop))
+    if kind == "keep":
+        with monkeypatch.context() as held:
+            held.setattr(jobs, "start", lambda job: None)
+            asked = {"look": job_id, "name": "mine"}
+            job_id = client.post(f"{HOME}/keep", json=asked).json()["job"]
+    cut_off(context, job_id)
+    assert client.post(f"{HOME}/jobs/{job_id}/stop").json()["state"] == "stopped"
+    shown = page(client, f"{HOME}/plan/{job_id}").text
+    assert "Stopped. Resume begins it again, with the files that are here." in shown
+    assert shown.count("Resume") == 2  # in words, and on the button
+    monkeypatch.setattr(jobs, "_spawn", carry_out)
+    assert client.post(f"{HOME}/jobs/{job_id}/resume").json()["state"] == "done"
+    assert "Resume" not in page(client, f"{HOME}/plan/{job_id}").text
+    assert (context.data / "runs" / "mine").is_dir() == (kind == "keep")
+
+
+def test_what_was_cancelled_and_discarded_is_not_said_to_resume(client, drop, context):
+    look = looked(client, sent(client, drop))
+    cut_off(context, look)
+    client.post(f"{HOME}/discard", json={"look": look})
+    shown = page(client, f"{HOME}/plan/{look}").text
+    assert "Stopped." in shown
+    assert "Resume" not in shown
+    assert "Discard" not in shown
+    reply = client.post(f"{HOME}/jobs/{look}/resume")
+    assert (reply.status_code, "choose them again" in reply.json()["error"]) == (404, True)
+
+
 def test_jobs_of_other_pages_are_none_of_this_one(client, context):
     other = jobs.create(context.data / "jobs", kind="learn", title="T", order={})
     for address in (f"jobs/{other.id}", "jobs/x", f"looked/{other.id}/0.png"):
         assert client.get(f"{HOME}/{address}").status_code == 404
-    assert client.post(f"{HOME}/jobs/{other.id}/stop").status_code == 404
+    for act in ("stop", "resume"):
+        assert client.post(f"{HOME}/jobs/{other.id}/{act}").status_code == 404
     page(client, f"{HOME}/plan/{other.id}", 404)
 
 

@@ -31,6 +31,7 @@ from semsim.images import png_of
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import run_as_job
 from semsim.reporting.writing import png_address
+from semsim.sets.control import count_words
 from semsim.sets.reader import read_set
 from semsim.ui import (
     federated,
@@ -56,7 +57,8 @@ FORM = {
         "name": "made",
         "preset": "fast",
         "images": "2",
-        "seeds": "0",
+        "seeds": "1",
+        "first_seed": "0",
         "judge": "",
         "train.epochs": "1",
     },
@@ -113,6 +115,14 @@ def test_the_plan_is_told_before_anything_is_measured(context):
     assert not list(context.data.rglob("*.npz"))
 
 
+def test_seeds_are_as_many_as_wanted_from_the_first_on(context):
+    changed = Given.of(form(seeds="3", first_seed="7"))
+    assert campaign_of(changed).seeds == (7, 8, 9)
+    fields = re.findall(r"<input [^>]*>", reconstruct_form.form_html(context.checkpoints))
+    texts = [one for one in fields if 'type="text"' in one]
+    assert [re.search(r'name="(.+?)"', one)[1] for one in texts] == ["name"]
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -120,6 +130,10 @@ def test_the_plan_is_told_before_anything_is_measured(context):
         ({"lists": {"strategies": {}}}, "no strategies"),
         ({"images": ""}, "Pictures is empty"),
         ({"seeds": "one"}, "Seeds must be a whole number"),
+        ({"seeds": "0"}, "Seeds must be 1 to 100; got 0"),
+        ({"seeds": "1000000000"}, "Seeds must be 1 to 100"),
+        ({"first_seed": ""}, "First seed is empty"),
+        ({"first_seed": "-1"}, "must be 0 or more; got -1"),
         ({"train.lr": "<b>"}, "Step size must be a number; got '&lt;b&gt;'"),
         ({"lists": {"attacks": {"invgrad": {"<b>": "1"}}}}, "no setting '&lt;b&gt;'"),
         ({"lists": {"datasets": {"folder": {"root": "/nowhere"}}}}, "No folder /nowhere"),
@@ -169,23 +183,23 @@ def test_a_finished_campaign_is_shown_with_its_pictures(finished):
     assert reconstruct.grid_now(context, job, None, 1) == ""
 
 
-def test_the_verdict_counts_what_is_nearer_than_grey(finished):
+def test_the_verdict_counts_what_is_clearer_than_a_guess(finished):
     context, _ = finished
     made = toy_campaign(attacks=("invgrad:steps=3",))
     store, views = PieceStore(context.data), set_views(context, made)
     for view in views:
-        for cell in view.cells:
+        images = kept_plan(made).pictures[view.planned.target.dataset]
+        for place, cell in enumerate(view.cells):
             found = store.cells.read(cell.key).result
-            truth, got = (one.astype(float) for one in (found.attacked, found.picture))
-            near = ((got - truth) ** 2).mean() < ((127.5 - truth) ** 2).mean()
+            near = images.control.is_beaten(place, found.picture, found.attacked)
             assert cell.clearer == near
     plain, flipped = views
     better = replace(flipped, cells=tuple(replace(cell, clearer=True) for cell in flipped.cells))
     bare = replace(plain, cells=tuple(replace(cell, clearer=False) for cell in plain.cells))
     words = reconstruct_view.verdict_html([bare, better])
-    assert "clearer than a grey picture on 3 of 6 pictures" in words
+    assert f"{count_words(3, 6)}" in words
     assert "nothing can be said of a defence" in words
-    assert "(0 of 3)" in words
+    assert "on 0 of 3 only" in words
     good = replace(plain, cells=better.cells)
     assert "nothing can be said" not in reconstruct_view.verdict_html([good, bare])
     waiting = replace(plain, cells=tuple(

@@ -15,6 +15,7 @@ from semsim.registry import read_plugin, setting
 from semsim.split import SPLIT_DEFENCES, SPLIT_NETWORKS
 from semsim.split.plan import ARMS as SPLIT_ARMS
 from semsim.targets import TARGETS
+from semsim.targets.layers import ACTIVATIONS
 from semsim.targets.train_settings import TrainSettings
 from semsim.ui import plain_words
 from semsim.ui.settings_form import Given, changed, plugin_settings, settings_of
@@ -36,6 +37,13 @@ class Made:
     kind: Literal["a", "b"] = "a"
     on: bool = True
     where: str = setting("here", "Place", "Where it is.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limited:
+    """most: of them, or None."""
+
+    most: int | None = None
 
 
 def given(lists=None, **fields):
@@ -84,6 +92,28 @@ def test_a_choice_is_text_with_the_settings_that_differ():
     assert given().texts("models") == ()
     with pytest.raises(SettingsError, match="root takes no comma"):
         given({"datasets": {"folder": {"root": "a,size=4"}}}).texts("datasets")
+
+
+def test_what_may_be_left_out_is_a_number_that_may_be_empty():
+    fields = {one.name: one for one in plugin_settings("datasets", "cifar100:classes=10")}
+    assert (fields["classes"].kind, fields["classes"].value) == ("whole", "10")
+    assert (fields["per_class"].value, fields["per_class"].optional) == ("", True)
+    assert not fields["root"].optional
+    chosen = given({"datasets": {"cifar100:classes=10": {"classes": "", "per_class": "5"}}})
+    (text,) = chosen.texts("datasets")
+    assert read_plugin(DATASETS, text).settings == {"classes": None, "per_class": 5}
+    bare = Limited(most=3)
+    assert changed(bare, {"most": " "}) == Limited(most=None)
+    assert changed(bare, {"most": "7"}) == Limited(most=7)
+    with pytest.raises(SettingsError, match="most must be a whole number; got 'ten'"):
+        changed(bare, {"most": "ten"})
+
+
+def test_activations_are_chosen_from_a_list():
+    for item in TARGETS:
+        for one in plugin_settings("architectures", item):
+            if one.name == "activation":
+                assert one.choices == tuple(ACTIVATIONS)
 
 
 @pytest.mark.parametrize("text", ["", None, "[]", "{}", '{"fields": 1, "lists": {}}'])
