@@ -276,6 +276,7 @@ SIGHTS = (
         Step("#cmp-drawn .cmp-line", pressed("#cmp-way-originals"), "Originals"),
         Step("#cmp-solid-rules[aria-current]", pressed("#cmp-tab-solid"), "How solid"),
         Step("#cmp-made", pressed("#cmp-tab-files"), "Files"),
+        over(".cmp-reasons", pressed("summary:has-text('Metrics without')"), "why not"),
     ),
     plain("/studio/help", ".st-words"),
     plain("/studio/nope", "h1"),
