@@ -71,8 +71,8 @@ STICKS_OUT = """() => {
     while (texts.nextNode()) {
         const one = texts.currentNode.parentElement;
         words.selectNodeContents(texts.currentNode);
-        const seen = box(words).right <= innerWidth + 1 || around(texts.currentNode, "auto", "scroll");
-        if (!seen && one.checkVisibility()) tell("words beyond the edge", one);
+        const out = box(words).right > innerWidth + 1 && !around(texts.currentNode, "auto", "scroll");
+        if (out && one.checkVisibility()) tell("words beyond the edge", one);
     }
     for (const one of document.querySelectorAll("caption")) {
         const holder = around(one, "auto", "scroll");
