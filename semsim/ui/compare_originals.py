@@ -13,6 +13,7 @@ from semsim.ui.compare_data import Comparison
 from semsim.ui.compare_view import HTML, image_source
 
 PAGE = 6  # originals on one page
+PICTURES = 96  # reconstructions on one page: more would take more than a screen and a half
 _SIGNS = {"recognised": "✓", "not recognised": "✗", "undecided": "?"}
 _SIDES = {"recognised": "leaked", "not recognised": "private", "undecided": "open"}
 
@@ -47,11 +48,13 @@ def originals(comparison: Comparison, spec: MetricSpec, start: int) -> str:
         return str(HTML.note("The pictures of this study are not at hand, only its numbers."))
     rows = ranked_rows(comparison.analysis, spec)
     order = most_divided(rows, rows["original"].nunique())
-    first = min(start, max(0, len(order) - 1) // PAGE * PAGE)
+    longest = max(rows["original"].value_counts(), default=1)
+    step = max(1, min(PAGE, PICTURES // longest))
+    first = min(start, max(0, len(order) - 1) // step * step)
     lines = [
-        _line(comparison, rows[rows["original"] == name]) for name in order[first : first + PAGE]
+        _line(comparison, rows[rows["original"] == name]) for name in order[first : first + step]
     ]
-    pages = {"start": first, "total": len(order), "step": PAGE}
+    pages = {"start": first, "total": len(order), "step": step}
     return str(HTML.originals(lines, heading(spec), pages, comparison.study.simulated))
 
 

@@ -37,7 +37,8 @@ class Shelved:
 
     @property
     def name(self) -> str:
-        return self.folder.name if self.found is None else str(self.found.run.get("name", ""))
+        said = {} if self.found is None else self.found.run
+        return str(said.get("name") or self.folder.name)
 
     @property
     def model(self) -> str:

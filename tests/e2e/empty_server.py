@@ -20,8 +20,10 @@ def main(data: Path, port: int) -> None:
 
     import app
     from annotation.store import Store
+    from semsim.kept.whole import write_json
 
     app.DEMO = data / "demo"
+    write_json(app.DEMO / "cases.json", {})
     served = compose(Store(f"sqlite:///{data / 'studies.db'}"), data)
     uvicorn.run(served, host="127.0.0.1", port=port, log_level="warning")
 

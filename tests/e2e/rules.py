@@ -71,8 +71,8 @@ STICKS_OUT = """() => {
     while (texts.nextNode()) {
         const one = texts.currentNode.parentElement;
         words.selectNodeContents(texts.currentNode);
-        if (box(words).right > innerWidth + 1 && !around(texts.currentNode, "auto", "scroll"))
-            tell("words beyond the edge", one);
+        if (box(words).right <= innerWidth + 1 || !one.checkVisibility()) continue;
+        if (!around(texts.currentNode, "auto", "scroll")) tell("words beyond the edge", one);
     }
     for (const one of document.querySelectorAll("caption")) {
         const holder = around(one, "auto", "scroll");
