@@ -34,7 +34,7 @@ COMMANDS = {
         "study", "labels", "Write the majority label of every reconstruction, one a row."
     ),
     "plan": Late(
-        "plan",
+        "planning",
         "app",
         "What a study will take: people, days and money, by a simulated crowd.",
     ),

@@ -1,11 +1,11 @@
 """A study planned by simulating its crowd: who comes, how long they stay, what votes are worth.
 
 Time goes from event to event: somebody arrives, answers the items at hand, stays or leaves. Who
-hands the items out is a `Board`: `Items` keeps them in memory, and whoever wants to know whether
-that tells the truth puts a real store in its place. Nobody real is in any of it.
+hands the items out is a `Board`: `crowd_plan.Items` keeps them in memory, and whoever wants to know
+whether that tells the truth puts a real store in its place. Nobody real is in any of it.
 """
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any, Protocol
@@ -13,10 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from annotation.design import quality
-from annotation.design.assignment import AT_HAND, share
+from annotation.design.assignment import AT_HAND
 from annotation.design.feasibility import SECONDS_PER_VOTE
-from annotation.domain import TrialKind
 from annotation.errors import StudyError
 from annotation.spec import USUAL_TASK, StudySpec
 from annotation.votes.aggregate import majority
@@ -53,6 +51,7 @@ class Crowd:
     slips: float = assumed(0.02, "chance that an honest person fails a catch trial", 0, 1)
     lease: float = assumed(600.0, "seconds that a picture stays reserved", 1, 1e6)
     wage: float = assumed(12.0, "pay an hour", 0, 1e6)
+    most_wrong: float = assumed(0.03, "share of wrong labels that is good enough", 0, 1)
 
     def __post_init__(self) -> None:
         wrong = [told for one in fields(self) if (told := self._flaw(one.name, one.metadata))]
@@ -153,92 +152,6 @@ class Board(Protocol):
 
     def counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(I,) of each item how many votes recognised it, how many there are, and the truth."""
-
-
-class Items:
-    """A board in memory.
-
-    Items are handed out as the product does: those that others have begun before fresh ones, each
-    to K people, none of them twice.
-    """
-
-    def __init__(self, crowd: Crowd, rng: np.random.Generator) -> None:
-        self._k, self._n, self._spec, self._rng = (
-            crowd.votes,
-            crowd.items,
-            crowd.spec_of("crowd"),
-            rng,
-        )
-        self._truth = rng.random(crowd.items) < crowd.recognisable
-        self._taken, self._counted, self._yes = np.zeros((3, crowd.items), dtype=np.int16)
-        self._mine: dict[int, np.ndarray] = {}
-        self._given: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
-        self._first = self._fresh = 0  # before the first one all are taken
-        self._missing = crowd.items * crowd.votes
-
-    def claim(self, who: Person, n: int, people: int, now: float) -> Batch:
-        """As `Board`."""
-        mine = self._mine.setdefault(who.seat, np.zeros(self._n, dtype=bool))
-        begun = slice(self._first, self._fresh)
-        roomy = np.flatnonzero((self._taken[begun] < self._k) & ~mine[begun]) + self._first
-        n = share(n, len(roomy) + self._n - self._fresh, people)
-        chosen = self._rng.choice(roomy, min(n, len(roomy)), replace=False)
-        fresh = np.arange(self._fresh, min(self._fresh + n - len(chosen), self._n))
-        self._fresh += len(fresh)
-        items = np.concatenate([chosen, fresh])
-        mine[items] = True
-        self._taken[items] += 1
-        self._move_on()
-        checks = _checks(self._spec, who, len(items))
-        return Batch(items=items, truth=self._truth[items], checks=checks)
-
-    def _move_on(self) -> None:
-        roomy = np.flatnonzero(self._taken[self._first : self._fresh] < self._k)
-        self._first = self._first + int(roomy[0]) if len(roomy) else self._fresh
-
-    def keep(self, who: Person, said: Said, now: float) -> None:
-        """As `Board`."""
-        items = said.batch.items[: said.n]
-        self._counted[items] += 1
-        self._yes[items] += said.recognised
-        self._missing -= said.n
-        self._given.setdefault(who.seat, []).append((items, said.recognised))
-
-    def give_back(self, who: Person, items: np.ndarray, now: float) -> None:
-        """As `Board`."""
-        self._taken[items] -= 1
-        self._first = min(self._first, int(items.min(initial=self._fresh)))
-
-    def exclude(self, who: Person, now: float) -> int:
-        """As `Board`."""
-        n = 0
-        for items, recognised in self._given.pop(who.seat, []):
-            self._counted[items] -= 1
-            self._yes[items] -= recognised
-            self._missing += len(items)
-            self.give_back(who, items, now)
-            n += len(items)
-        return n
-
-    def leave(self, who: Person) -> None:
-        """As `Board`; what they must not be given again need not be known any more."""
-        self._mine.pop(who.seat, None)
-
-    def done(self) -> bool:
-        """As `Board`."""
-        return self._missing == 0
-
-    def counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """As `Board`."""
-        return self._yes, self._counted, self._truth
-
-
-def _checks(spec: StudySpec, who: Person, n: int) -> tuple[int, ...]:
-    """Before which of the next `n` items the product shows somebody a catch trial."""
-    kind = TrialKind.CATCH
-    due = [quality.due(spec, kind, who.seat, votes) for votes in (who.votes, who.votes + n)]
-    places = (quality.place(spec, kind, who.seat, ordinal) for ordinal in range(*due))
-    return tuple(place - who.votes for place in places)
 
 
 # ------------------------------------------------------------------ one study
@@ -397,50 +310,3 @@ def _passes(crowd: Crowd, who: Person) -> bool:
     if who.spammer:
         return bool(who.rng.integers(crowd.listed + 1) == 0)
     return bool(who.rng.random() >= crowd.slips)
-
-
-# ------------------------------------------------------------------ the plan
-
-COLUMNS = ("figure", "control", "mean", "low", "high")
-FIGURES = {  # and how they are written
-    "people": ("people who take part", ",.0f"),
-    "days": ("days", ",.1f"),
-    "hours": ("hours paid", ",.0f"),
-    "money": ("money", ",.0f"),
-    "thrown": ("votes thrown away", ",.0f"),
-    "caught": ("spammers caught", ".1%"),
-    "wronged": ("others excluded", ".1%"),
-    "wrong": ("wrong majority labels", ".2%"),
-    "undecided": ("undecided labels", ".2%"),
-}
-_QUANTILES = (0.05, 0.95)
-
-
-def plan(crowd: Crowd, runs: int, seed: int = 0) -> pd.DataFrame:
-    """What the study takes with its quality control and without it, columns `COLUMNS`.
-
-    Means over `runs` simulated studies, with the range that holds 90 % of them. Raises `StudyError`
-    for no run.
-    """
-    if runs < 1:
-        raise StudyError(f"runs: expected 1 or more, got {runs}.")
-    controls = {"yes": crowd, "no": replace(crowd, catch_rate=0.0, pause_after=0)}
-    rows = [
-        {"figure": name, "control": control, "run": run, "value": value}
-        for control, one in controls.items()
-        for run in range(runs)
-        for name, value in _figures(one, seed + run).items()
-    ]
-    values = pd.DataFrame(rows).groupby(["figure", "control"], sort=False)["value"]
-    table = values.agg(
-        mean="mean",
-        low=lambda one: one.quantile(_QUANTILES[0]),
-        high=lambda one: one.quantile(_QUANTILES[1]),
-    )
-    return table.reset_index()[list(COLUMNS)]
-
-
-def _figures(crowd: Crowd, seed: int) -> dict[str, float]:
-    done = carried_out(crowd, Items(crowd, np.random.default_rng([seed, 2])), seed)
-    known = {"people": len(done.people), "money": done.hours * crowd.wage}
-    return {name: known[name] if name in known else getattr(done, name) for name in FIGURES}

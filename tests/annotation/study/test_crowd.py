@@ -1,12 +1,15 @@
 """A study planned by a simulated crowd, and whether the real store does the same with it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from contracts import store_invariants as invariants
 from scipy.stats import binom
 
 from annotation.errors import StudyError
-from annotation.study.crowd import FIGURES, Crowd, Items, carried_out, plan
+from annotation.study.crowd import Crowd, carried_out
+from annotation.study.crowd_plan import FIGURES, Items, enough, plan
 from benchmarks.crowd import Stored, both
 
 SMALL = {"items": 400, "each": 40.0, "arrivals": 200.0}
@@ -96,8 +99,22 @@ def test_spammers_are_caught_and_nobody_else_who_makes_no_slip():
 
 
 def test_nobody_without_spammers_is_a_share_of_them():
-    table = plan(Crowd(**SMALL, **HONEST), runs=1).set_index(["figure", "control"])
-    assert table.loc[("caught", "yes"), ["mean", "low", "high"]].isna().all()
+    table = plan(Crowd(**SMALL, **HONEST), runs=1).set_index("figure")
+    assert table.loc["caught", ["mean", "low", "high"]].isna().all()
+
+
+def test_the_plan_says_which_quality_control_is_enough():
+    crowd = Crowd(**SMALL, spammers=0.4, catch_rate=0.1, accuracy=0.95)
+    table = plan(crowd, runs=2)
+    rates = table["catch_rate"].unique()
+    assert list(rates) == [0, 0.05, 0.1, 0.2]
+    wrong = table[table["figure"] == "wrong"].set_index("catch_rate")["mean"]
+    assert wrong[0.2] < wrong[0]
+    assert enough(table, wrong[0.1]) in (0.05, 0.1)
+    assert enough(table, 1.0) == 0
+    assert enough(table, -1.0) is None
+    capped = plan(replace(crowd, catch_rate=0.4), runs=1)
+    assert list(capped["catch_rate"].unique()) == [0, 0.2, 0.4, 0.5]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -8,7 +8,8 @@ import pandas as pd
 import typer
 
 from annotation.cli.console import Json, show, told_errors
-from annotation.study.crowd import FIGURES, Crowd, plan
+from annotation.study.crowd import Crowd
+from annotation.study.crowd_plan import FIGURES, enough, plan
 from annotation.texts import counted
 
 app = typer.Typer(
@@ -17,7 +18,6 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-CONTROLS = {"yes": "with catch trials", "no": "without"}
 Runs = Annotated[int, typer.Option("--runs", help="Simulated studies of each kind.")]
 Seed = Annotated[int, typer.Option("--seed", help="Decides who comes and what they say.")]
 
@@ -45,33 +45,37 @@ def crowd(runs: Runs = 10, seed: Seed = 0, as_json: Json = False, **assumed: Any
         f"A simulated crowd, nobody real: {counted(runs, 'study', 'studies')} each of {of} × "
         f"{counted(assumptions.votes, 'vote')}. In brackets what holds 90 % of them."
     )
-    show(rows, "\n".join([head, *_lines(table), _cost(table)]), as_json)
+    text = "\n".join([head, *_lines(table), _needed(table, assumptions.most_wrong)])
+    show(rows, text, as_json)
 
 
 def _lines(table: pd.DataFrame) -> list[str]:
-    """The table in words: a line a figure, a column with quality control and one without."""
-    cells = {(row.figure, row.control): row for row in table.itertuples()}
-    lines = [["", *CONTROLS.values()]]
+    """The table in words: a line a figure, a column a rate of catch trials."""
+    cells = {(row.figure, row.catch_rate): row for row in table.itertuples()}
+    rates = sorted(table["catch_rate"].unique())
+    lines = [["catch trials per vote", *(f"{rate:g}" if rate else "none" for rate in rates)]]
     for name, (title, form) in FIGURES.items():
-        lines.append([title, *(_cell(cells[name, one], form) for one in CONTROLS)])
-    wide = [max(len(line[i]) for line in lines) for i in range(3)]
+        lines.append([title, *(_cell(cells[name, rate], form) for rate in rates)])
+    wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return ["  ".join(map(str.ljust, line, wide)).rstrip() for line in lines]
 
 
 def _cell(row: Any, form: str) -> str:
     if pd.isna(row.mean):
-        return "none there"
+        return "nobody there"
     return f"{row.mean:{form}} ({row.low:{form}} to {row.high:{form}})"
 
 
-def _cost(table: pd.DataFrame) -> str:
-    """What the quality control is worth, in a sentence."""
-    mean = table.set_index(["figure", "control"])["mean"]
-    wrong, money = ([mean[name, one] for one in ("no", "yes")] for name in ("wrong", "money"))
-    return (
-        f"Catch trials take the share of wrong labels from {wrong[0]:.2%} to {wrong[1]:.2%} and "
-        f"cost {money[1] - money[0]:,.0f} more."
-    )
+def _needed(table: pd.DataFrame, most_wrong: float) -> str:
+    """Which quality control the study needs, and what it costs, in a sentence."""
+    goal, rate = f"At most {most_wrong:.2%} wrong labels", enough(table, most_wrong)
+    if rate is None:
+        return f"{goal}: none of these is enough. Ask for more votes, or for people who see more."
+    money = table[table["figure"] == "money"].set_index("catch_rate")["mean"]
+    if not rate:
+        return f"{goal}: without catch trials as well."
+    more = money[rate] - money[0.0]
+    return f"{goal}: with {rate:g} catch trials per vote, which cost {more:,.0f} more than none."
 
 
 def _options() -> list[inspect.Parameter]:

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from annotation.cli.console import ServerParser
 from annotation.cli.main import app
-from annotation.study.crowd import COLUMNS, FIGURES
+from annotation.study.crowd_plan import COLUMNS, FIGURES
 
 SMALL = ("plan", "crowd", "--items", "300", "--each", "40", "--runs", "2")
 
@@ -16,24 +16,28 @@ def run(*arguments):
     return CliRunner().invoke(app, [*SMALL, *arguments])
 
 
-def test_the_table_has_each_figure_with_quality_control_and_without():
+def test_the_table_has_each_figure_by_catch_trials_and_says_how_many_are_enough():
     said = run("--wage", "10")
     assert said.exit_code == 0, said.output
-    head, columns, *lines, cost = said.stdout.splitlines()
+    head, columns, *lines, needed = said.stdout.splitlines()
     assert "nobody real: 2 studies each of 300 pictures × 5 votes" in head
-    assert columns.split("  ")[-1].strip() == "without"
+    assert columns.split() == ["catch", "trials", "per", "vote", "none", "0.025", "0.05", "0.1"]
     assert [line.split("  ")[0] for line in lines] == [title for title, _ in FIGURES.values()]
-    assert cost.startswith("Catch trials take the share of wrong labels from")
+    assert needed.startswith("At most 3.00% wrong labels: ")
+    assert run("--most-wrong", "0").stdout.splitlines()[-1].endswith("people who see more.")
+    assert (
+        run("--most-wrong", "1").stdout.splitlines()[-1].endswith("without catch trials as well.")
+    )
 
 
 def test_as_json_it_has_the_same_rows_without_what_is_no_number():
     rows = json.loads(run("--json", "--spammers", "0").stdout)
     assert all(set(row) == set(COLUMNS) for row in rows)
-    assert len(rows) == 2 * len(FIGURES)
+    assert len(rows) == 4 * len(FIGURES)
     assert {row["mean"] for row in rows if row["figure"] == "caught"} == {None}
-    money = {row["control"]: row["mean"] for row in rows if row["figure"] == "money"}
-    hours = {row["control"]: row["mean"] for row in rows if row["figure"] == "hours"}
-    assert money["yes"] == pytest.approx(12 * hours["yes"])  # the wage where none is given
+    money = {row["catch_rate"]: row["mean"] for row in rows if row["figure"] == "money"}
+    hours = {row["catch_rate"]: row["mean"] for row in rows if row["figure"] == "hours"}
+    assert money[0.05] == pytest.approx(12 * hours[0.05])  # the wage where none is given
 
 
 def test_all_fields_that_are_wrong_are_named():
@@ -47,4 +51,4 @@ def test_the_studio_knows_the_command(capsys):
     with pytest.raises(SystemExit) as end:
         ServerParser("", "1").parse_args([*SMALL, "--json"])
     assert end.value.code == 0
-    assert len(json.loads(capsys.readouterr().out)) == 2 * len(FIGURES)
+    assert len(json.loads(capsys.readouterr().out)) == 4 * len(FIGURES)
