@@ -14,6 +14,7 @@ from semsim.images import to_uint8
 from semsim.progress import Look, Progress, Report, placed
 
 REPORT_EVERY = 20
+_SOON = (1, 2, 5)  # steps that are told of too: twenty of a large network take minutes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +84,7 @@ def descend(
         if keep is not None:
             with torch.no_grad():
                 unknown.copy_(keep(unknown))
-        if step % REPORT_EVERY == 0 or step == descent.steps:
+        if step in _SOON or step % REPORT_EVERY == 0 or step == descent.steps:
             look = look_at(unknown, shown, step / descent.steps)
             report(Progress(step, descent.steps, values={"objective": _mean(values)}, look=look))
     return Descended(unknown=unknown.detach(), objective=values, failures=tuple(failures))

@@ -259,8 +259,8 @@ class _Stopwatch:
     def __call__(self, progress: Progress) -> None:
         now = self._clock()
         self._points.append((progress.done / max(1, progress.total), now))
-        first = self._points[0][1]
-        if len(self._points) > 2 and now - first > _LONG_ENOUGH and progress.done < progress.total:
+        (share, began), (last_share, _) = self._points[0], self._points[-1]
+        if last_share > share and now - began > _LONG_ENOUGH and progress.done < progress.total:
             raise _EnoughError("enough")
 
     def seconds(self) -> float:

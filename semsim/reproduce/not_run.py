@@ -29,7 +29,7 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
         ),
         NotRun(
             "Small as a whole",
-            "hours of two cores; smoke, with simulated votes and with people's, runs in the tests",
+            "0.8 core-hours by its plan, before SemSim's own trainings; smoke runs in the tests",
         ),
         NotRun(
             "The two classifiers of Section 4.4 as judges (τ 0.70 and 0.50)",

@@ -285,23 +285,18 @@ def test_a_plan_says_what_it_takes_and_where_that_goes(preset, tmp_path):
         for planned in plan.sets:
             _write(folder, attack_key(planned), {"seconds": 1.0})
             attacked += len(planned.cells)
-    done = typed(tmp_path, "--plan", preset=preset)
+    done = typed(tmp_path, "--plan", "--json", preset=preset)
     assert done.exit_code == 0, done.output
     total = attacked + trained
-    told = (
-        f"{total / 86_400:,.1f} core-days" if total >= 86_400 else f"{total / 3600:.1f} core-hours"
-    )
-    assert f"About {told}" in done.output
-    assert " GB of disk at most" in done.output
+    days, hours = f"{total / 86_400:,.1f} core-days", f"{total / 3600:.1f} core-hours"
+    assert f"About {days if total >= 86_400 else hours}, " in done.stderr
+    assert " GB of disk at most" in done.stderr
     for part in scale.parts:
-        assert f"{part.table}: {part.row}" in done.output
-        assert part.vertical or f"attack {part.campaign.architectures[0].partition(':')[0]}" in (
-            done.output
-        )
-    listed = typed(tmp_path, "--plan", "--json", preset=preset)
-    rows = json.loads(listed.stdout)
-    seconds = sum(row["seconds"] for row in rows if "seconds" in row)
-    assert seconds == pytest.approx(total)
+        assert f"{part.table}: {part.row}" in done.stderr
+        network = part.campaign.architectures[0].partition(":")[0]
+        assert part.vertical or f"attack {network}" in done.stderr
+    rows = json.loads(done.stdout)
+    assert sum(row["seconds"] for row in rows if "seconds" in row) == pytest.approx(total)
     assert not (tmp_path / "data").exists()  # nothing was computed
 
 
