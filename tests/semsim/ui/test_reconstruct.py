@@ -109,11 +109,23 @@ def test_the_plan_is_told_before_anything_is_measured(context):
     assert not list(context.data.rglob("*.npz"))
 
 
+def test_what_a_client_shares_is_chosen_with_its_settings():
+    shares = {"gradient": {}, "update": {"steps": "2", "batch": "2"}}
+    chosen = campaign_of(Given.of(form(lists={"shares": shares})))
+    assert chosen.shares == ("gradient", "update:steps=2,batch=2")
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
         ({"name": "no/such"}, "cannot name a campaign"),
         ({"lists": {"strategies": {}}}, "no strategies"),
+        ({"lists": {"shares": {}}}, "no shares"),
+        (
+            {"lists": {"shares": {"update": {"batch": "2"}}, "attacks": {"rgap": {}}}},
+            "RGap works on the gradient of one picture alone",
+        ),
+        ({"lists": {"shares": {"update": {"batch": "3"}}}}, "take a multiple of 3"),
         ({"images": ""}, "Pictures is empty"),
         ({"seeds": "one"}, "Seeds must be a whole number"),
         ({"train.lr": "<b>"}, "Step size must be a number; got '&lt;b&gt;'"),
