@@ -39,13 +39,17 @@ def form_html(checkpoints: Path) -> str:
     chosen = {key: items_of(_LISTS, key, getattr(first, key)) for key in _LISTS}
     more = _LAB.more(
         ("datasets", "architectures", "attacks", "shares"),
-        _LAB.fields(train, "train."),
-        "More: how models are trained, settings of what is chosen",
+        joined(
+            (
+                _LAB.choices("shares", "What is shared", _LISTS["shares"], chosen["shares"]),
+                _LAB.fields(train, "train."),
+            )
+        ),
+        "More: how models are trained, what a client shares, settings of what is chosen",
     )
     side = (
         _LAB.choices("datasets", "Pictures", _LISTS["datasets"], chosen["datasets"], lab.reasons()),
         _LAB.choices("attacks", "Attacks", _LISTS["attacks"], chosen["attacks"]),
-        _LAB.choices("shares", "What is shared", _LISTS["shares"], chosen["shares"]),
     )
     row = (
         _LAB.named(NAME),

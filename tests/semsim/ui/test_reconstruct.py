@@ -123,11 +123,23 @@ def test_seeds_are_as_many_as_wanted_from_the_first_on(context):
     assert [re.search(r'name="(.+?)"', one)[1] for one in texts] == ["name"]
 
 
+def test_what_a_client_shares_is_chosen_with_its_settings():
+    shares = {"gradient": {}, "update": {"steps": "2", "batch": "2"}}
+    chosen = campaign_of(Given.of(form(lists={"shares": shares})))
+    assert chosen.shares == ("gradient", "update:steps=2,batch=2")
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
         ({"name": "no/such"}, "cannot name a campaign"),
         ({"lists": {"strategies": {}}}, "no strategies"),
+        ({"lists": {"shares": {}}}, "no shares"),
+        (
+            {"lists": {"shares": {"update": {"batch": "2"}}, "attacks": {"rgap": {}}}},
+            "RGap works on the gradient of one picture alone",
+        ),
+        ({"lists": {"shares": {"update": {"batch": "3"}}}}, "take a multiple of 3"),
         ({"images": ""}, "Pictures is empty"),
         ({"seeds": "one"}, "Seeds must be a whole number"),
         ({"seeds": "0"}, "Seeds must be 1 to 100; got 0"),
