@@ -7,11 +7,13 @@ from typing import Any, ClassVar, Protocol
 
 import pandas as pd
 
+from semsim.errors import DataError
 from semsim.progress import Report
 from semsim.words import counted
 
 FORMAT = "semsim-import/1"
 _SHOWN = 5  # classes named of a set
+MOST_PAIRS = 200_000  # also those that lack a picture: each is told
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,15 @@ class Unread:
 
     def __str__(self) -> str:
         return f"{self.where}: {self.why}"
+
+
+def check_crossed(models: int, pairs: int) -> None:
+    """`DataError` where models crossed with pictures are more pairs than any drop has files for."""
+    if pairs > MOST_PAIRS:
+        raise DataError(
+            f"{counted(models, 'folder')} taken for models make {pairs:,} pairs with the pictures, "
+            f"of which most are not there; at most {MOST_PAIRS:,}. Are they classes?"
+        )
 
 
 def first_problem(reasons: Iterable[object]) -> str:

@@ -59,6 +59,9 @@ def find_sets(
             "No image has both an original and a reconstruction." + first_problem(unread)
         )
     folders = _folder_names(models)
+    of_model: dict[str, list[Pair]] = {}
+    for pair in checked:
+        of_model.setdefault(pair.model, []).append(pair)
     sets = tuple(
         FoundSet(
             folder=folders[model],
@@ -67,7 +70,7 @@ def find_sets(
             attack=attack,
             classes=classes,
             size=usual[model],
-            pairs=tuple(sorted((p for p in checked if p.model == model), key=lambda p: p.image_id)),
+            pairs=tuple(sorted(of_model[model], key=lambda pair: pair.image_id)),
         )
         for model in models
     )
@@ -76,7 +79,8 @@ def find_sets(
 
 def _lost(checked: Sequence[Pair], models: Sequence[str]) -> tuple[str, ...]:
     """Each model that is no set, with why its first pair is none."""
-    lost = [pair for pair in checked if pair.model not in models]
+    kept = set(models)
+    lost = [pair for pair in checked if pair.model not in kept]
     first = {pair.model: pair.error.rstrip(".") for pair in reversed(lost)}
     return tuple(f"Nothing of {model} can be used: {first[model]}." for model in sorted(first))
 
@@ -207,7 +211,8 @@ def copy_set(found: FoundSet, folder: Path, name: str, record: Mapping[str, Any]
         },
         "versions": software_versions(),
     }
-    write_set(folder, run, (_image(pair, found) for pair in found.pairs))
+    numbers = {name: number for number, name in enumerate(found.classes)}
+    write_set(folder, run, (_image(pair, numbers[pair.class_name]) for pair in found.pairs))
 
 
 def _format(path: Path) -> str:
@@ -224,10 +229,10 @@ def _conversion(kinds: Iterable[str]) -> str:
     return f"{', '.join(others)} decoded as RGB and stored as PNG; what it had lost stays lost"
 
 
-def _image(pair: Pair, found: FoundSet) -> SetImage:
+def _image(pair: Pair, class_id: int) -> SetImage:
     return SetImage(
         image_id=pair.image_id,
-        class_id=found.classes.index(pair.class_name),
+        class_id=class_id,
         class_name=pair.class_name,
         original=pair.original,
         reconstruction=pair.reconstruction,

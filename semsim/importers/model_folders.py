@@ -12,7 +12,7 @@ from pathlib import Path
 from semsim.errors import DataError
 from semsim.importers.class_names import CLASS_LIST, all_classes, class_name, read_class_names
 from semsim.importers.file_names import Tree, below, id_and_label, image_name, listing
-from semsim.importers.findings import Findings, Pair, first_problem
+from semsim.importers.findings import Findings, Pair, check_crossed, first_problem
 from semsim.importers.image_sets import find_sets
 from semsim.progress import Report, silent
 from semsim.registry import setting
@@ -43,6 +43,7 @@ class ModelFolders:
         _drop_contradictions(tree, clean or {})
         disputed = _disputed(tree) if clean is None else {}
         keys = dict.fromkeys(key for files in tree.models.values() for key in files)
+        check_crossed(len(tree.models), len(tree.models) * len(keys))
         pairs = [
             _pair(model, key, known, tree, clean, disputed)
             for model in tree.models

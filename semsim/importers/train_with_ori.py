@@ -24,7 +24,7 @@ from semsim.importers.class_names import (
     read_lines,
 )
 from semsim.importers.file_names import Tree, below, image_name
-from semsim.importers.findings import Findings, Pair, first_problem
+from semsim.importers.findings import Findings, Pair, check_crossed, first_problem
 from semsim.importers.human_tables import tables_of_labels
 from semsim.importers.image_sets import find_sets, labelled_paths
 from semsim.progress import Report, silent
@@ -88,6 +88,8 @@ class _Published(Tree):
 
 def _pairs(tree: _Published) -> list[Pair]:
     """Every original with every model, whether or not there is a file."""
+    models = sorted({model for model, _ in tree.files})
+    check_crossed(len(models), len(models) * len(tree.originals))
     return [
         Pair(
             model=model,
@@ -96,7 +98,7 @@ def _pairs(tree: _Published) -> list[Pair]:
             original=original,
             reconstruction=tree.files.get((model, image_id)),
         )
-        for model in sorted({model for model, _ in tree.files})
+        for model in models
         for image_id, (name, original) in tree.originals.items()
     ]
 

@@ -18,7 +18,7 @@ from semsim.errors import DataError
 from semsim.images import is_image_file
 from semsim.importers.class_names import UNKNOWN, all_classes, read_class_table
 from semsim.importers.file_names import Tree, below
-from semsim.importers.findings import Findings, Pair, Unread, first_problem
+from semsim.importers.findings import Findings, Pair, Unread, check_crossed, first_problem
 from semsim.importers.image_sets import find_sets, slug
 from semsim.progress import Report, silent
 from semsim.registry import setting
@@ -57,9 +57,11 @@ class VariantFolders:
         disputed = _disputed(tree)
         known = {*ATTACKS, *(one.strip() for one in self.attacks.split(","))}
         groups: dict[str, list[Pair]] = {}
-        for folders in tree.variants:
+        names = _names(tree)
+        for folders, wanted in names.items():
             attack, model = _named(folders, known, self.attack)
-            groups.setdefault(attack, []).extend(_pairs(tree, folders, model, classes, disputed))
+            pairs = _pairs(tree, folders, wanted, model, classes, disputed)
+            groups.setdefault(attack, []).extend(pairs)
         if not any(groups.values()):
             problem = first_problem(tree.unread)
             raise DataError(f"No picture in {source} has an original of its name.{problem}")
@@ -89,10 +91,6 @@ class _Variants(Tree):
     variants: dict[Folders, dict[str, Path]] = field(default_factory=dict)
     tables: list[Path] = field(default_factory=list)
 
-    @property
-    def classes(self) -> set[str]:
-        return {name for files in self.originals.values() for name in files if name}
-
     def original(self, folders: Folders, name: str) -> tuple[str, Path] | None:
         """Class and file of the nearest original called `name`; None where there is not one."""
         for depth in range(len(folders), -1, -1):
@@ -101,10 +99,19 @@ class _Variants(Tree):
                 return next(iter(found.items())) if len(found) == 1 else None
         return None
 
-    def names(self, folders: Folders) -> list[str]:
-        """Every name that a variant should have, and those it has beside them."""
-        own = {name for scope, name in self.originals if scope == folders[: len(scope)]}
-        return sorted({*own, *self.variants[folders]})
+
+def _names(tree: _Variants) -> dict[Folders, set[str]]:
+    """Of each variant every name that it should have, and those it has beside them."""
+    by_scope: dict[Folders, set[str]] = {}
+    for scope, name in tree.originals:
+        by_scope.setdefault(scope, set()).add(name)
+    found, total = {}, 0
+    for folders, files in tree.variants.items():
+        scopes = (by_scope.get(folders[:depth], ()) for depth in range(len(folders) + 1))
+        found[folders] = set(files).union(*scopes)
+        total += len(found[folders])
+        check_crossed(len(tree.variants), total)
+    return found
 
 
 def _read(source: Path, called: str, name: str) -> _Variants:
@@ -129,8 +136,9 @@ def _read(source: Path, called: str, name: str) -> _Variants:
     _take_apart(tree, apart)
     if not tree.originals:
         raise DataError(_without_originals(source, called))
+    classes = {name for files in tree.originals.values() for name in files if name}
     for folders, path in rest:
-        _take_variant(tree, folders, path)
+        _take_variant(tree, folders, classes, path)
     if not tree.variants:
         raise DataError(f"{source} holds originals and nothing else.")
     return tree
@@ -180,8 +188,8 @@ def _take_original(tree: _Variants, scope: Folders, kind: str, name: str, path: 
         tree.leave_out(f"{kept.name} has its name", path)
 
 
-def _take_variant(tree: _Variants, folders: Folders, path: Path) -> None:
-    inner = folders[:-1] if len(folders) > 1 and folders[-1] in tree.classes else folders
+def _take_variant(tree: _Variants, folders: Folders, classes: set[str], path: Path) -> None:
+    inner = folders[:-1] if len(folders) > 1 and folders[-1] in classes else folders
     variant = _plain(inner) or inner[-1:]
     kept = tree.variants.setdefault(variant, {}).setdefault(_parted(path.stem)[0], path)
     if kept != path:
@@ -208,12 +216,13 @@ def _named(folders: Folders, attacks: Iterable[str], otherwise: str) -> tuple[st
 def _pairs(
     tree: _Variants,
     folders: Folders,
+    wanted: Iterable[str],
     model: str,
     classes: Mapping[str, str],
     disputed: Mapping[str, str],
 ) -> list[Pair]:
     pairs = []
-    for name in tree.names(folders):
+    for name in sorted(wanted):
         found = tree.original(folders, name)
         if found is None:
             why = disputed.get(name, "no original in the source")

@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 from semsim.cli.imports import app
 from semsim.errors import DataError
-from semsim.importers import AUTO, IMPORTERS, archives, plan_import
+from semsim.importers import AUTO, IMPORTERS, archives, findings, plan_import
 from semsim.importers.import_folder import carry_out, places_of
+from semsim.progress import silent
 from semsim.sets.reader import read_set
 
 
@@ -125,6 +126,46 @@ def test_an_archive_that_could_do_harm_is_refused(tmp_path, entries, why):
             archive.writestr(name, content)
     with pytest.raises(DataError, match=why):
         plan_import(AUTO, tmp_path / "bad.zip", "n")
+
+
+def test_a_folder_of_one_picture_or_one_byte_more_is_refused_before_any_is_opened(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("semsim.importers.image_sets.open_picture", None)
+    many, large = tmp_path / "many", tmp_path / "large"
+    (many / "net").mkdir(parents=True)
+    for number in range(archives.MOST_PICTURES + 1):
+        (many / "net" / f"{number}.png").touch()
+    with pytest.raises(DataError, match="20,001 pictures; at most 20,000 are imported at once"):
+        plan_import(AUTO, many, "n")
+    large.mkdir()
+    with (large / "1.png").open("wb") as file:
+        file.truncate(archives.MOST_BYTES + 1)  # takes no space
+    with pytest.raises(DataError, match="4,000,000,001 bytes; at most 4,000,000,000 are"):
+        plan_import(AUTO, large, "n")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        # Folders are classes, and no picture is in two of them.
+        lambda n: (f"k{n % 6}/{n}_0_ori.png", f"k{n % 6}/{n}_0_rec.png"),
+        lambda n: (f"originals/{n}.png", f"k{n}/{n}.png"),
+        lambda n: (f"{n}/{n}_0_ori.png", f"{n}/{n}_0_rec_0_{n + 1}.png"),
+    ],
+    ids=["model-folders", "variant-folders", "train-with-ori"],
+)
+def test_folders_that_are_no_models_are_not_crossed_with_every_picture(
+    tmp_path, draw, monkeypatch, names, request
+):
+    for number in range(12):
+        for name in names(number):
+            draw(tmp_path / name, number + len(name))
+    importer = IMPORTERS[request.node.callspec.id]
+    assert importer(tmp_path, "n", silent).counts["failed or missing"] > 50
+    monkeypatch.setattr(findings, "MOST_PAIRS", 70)
+    with pytest.raises(DataError, match=r"taken for models .* Are they classes"):
+        importer(tmp_path, "n", silent)
 
 
 def test_links_encryption_and_broken_archives_are_refused(tmp_path):
