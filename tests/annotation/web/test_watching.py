@@ -70,7 +70,8 @@ def test_a_full_disk_is_told_before_it_is_full(store, tmp_path, monkeypatch, fre
 
 def test_votes_claims_jobs_and_answers_are_counted(store, make_study, tmp_path):
     client = browser(store, tmp_path, running=lambda: ["one", "two"])
-    assert {told(client)[f'semsim_votes{{status="{one}"}}'] for one in VoteStatus} == {0}
+    before = told(client)
+    assert {before[f'semsim_votes{{status="{one}"}}'] for one in VoteStatus} == {0}
     anna, ben = joined(store, make_study(min_rt_ms=0), "Anna", "Ben")
     n = len(answer_all(store, anna, n=3))
     held = len(next_items(store, ben, "tab", 2, START))
