@@ -65,6 +65,7 @@ PLAN = {
     "study": Run(command="benchmarks.annotation --seconds 30", minutes=6),
     "memory": Run(command="benchmarks.annotation --items 200 --seconds 600", minutes=12),
     "peer": Run(command="benchmarks.annotation_peer", minutes=3),
+    "crowd": Run(command="benchmarks.crowd", minutes=6),
 }
 # What of the README this does not make again, and why.
 LEFT_OUT = {

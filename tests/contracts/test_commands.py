@@ -195,7 +195,8 @@ MAKERS = {
     *[("annotation", name) for name in ("create", "restore")],
     ("annotation", "accounts", "add"),
 }
-STATE = {("annotation", "texts")}  # what says what is always so, and needs nothing
+# What says what is always so, or assumed, and needs nothing.
+STATE = {("annotation", "texts"), ("annotation", "plan", "crowd")}
 
 
 @pytest.mark.parametrize(
