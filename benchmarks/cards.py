@@ -3,12 +3,12 @@
     python -m benchmarks.cards                  # all, and writes semsim/campaign/cards.json
     python -m benchmarks.cards --only "See it"  # cards whose name has that in it; the others stay
 
-Each card is probed as its page does when asked to, in an empty folder, one thread, by CPU time, so
-that other programs matter less. How fast the machine is, by the fixed work of
-`semsim.campaign.costs.loop`, is measured before and after each card, and what the card took is
-told as if that had been the same for all. On another machine the same work scales the table.
+Each card is probed as its page does when asked to, one thread, by CPU time, so that other programs
+matter less; what two cards have in common is measured once. How fast the machine is, by the fixed
+work of `semsim.campaign.costs.loop`, is measured before and after each card, and what the card took
+is told as if that had been the same for all. On another machine the same work scales the table.
 Pictures of CIFAR-100 that are not there are stood in for by noise of their size, which takes as
-long.
+long. Cards that were measured stay where the rest is broken off.
 """
 
 import argparse
@@ -64,9 +64,9 @@ def main() -> None:
     begin()
     table = _table(costs.read_table(asked.out))
     titles = {costs.order_key(card.order): card.name for card in offered}
-    with _pictures():
+    with _pictures(), tempfile.TemporaryDirectory() as folder:
         for card in chosen:
-            cost = measured(card, table.loop)
+            cost = measured(card, table.loop, Path(folder))
             orders = {**table.orders, costs.order_key(card.order): cost}
             table = replace(table, orders={key: orders[key] for key in titles if key in orders})
             costs.write_table(table, titles, asked.out)
@@ -87,7 +87,7 @@ def cards() -> list[Card]:
         )
         for title, _, order in offered
     ]
-    return sorted(found, key=lambda card: "As in the paper" in card.name)
+    return sorted(found, key=lambda card: ("As in the paper" in card.name, card.name))
 
 
 def _campaign(campaign: Campaign, data: Path) -> object:
@@ -102,13 +102,12 @@ def _comparison(order: FederatedOrder, data: Path) -> object:
     return federated_probe.told(order, data, True)
 
 
-def measured(card: Card, loop: float) -> Cost:
-    """What a card takes where the fixed work takes `loop` seconds."""
-    with tempfile.TemporaryDirectory() as folder:
-        before = costs.loop()
-        card.probe(Path(folder))
-        now = (before + costs.loop()) / 2
-        cost = costs.known_cost(card.order, Path(folder))
+def measured(card: Card, loop: float, folder: Path) -> Cost:
+    """What a card takes where the fixed work takes `loop` seconds; probes are kept in `folder`."""
+    before = costs.loop()
+    card.probe(folder)
+    now = (before + costs.loop()) / 2
+    cost = costs.known_cost(card.order, folder)
     assert cost is not None
     found = costs.scaled(cost, loop / now)
     return replace(found, seconds=round(found.seconds, 2), alone=round(found.alone, 2))
