@@ -4,7 +4,7 @@
     python -m benchmarks.cards --only "See it"  # cards whose name has that in it; the others stay
 
 Each card is probed as its page does when asked to, one thread, by CPU time, so that other programs
-matter less; what two cards have in common is measured once. How fast the machine is, by the fixed
+matter less. How fast the machine is, by the fixed
 work of `semsim.campaign.costs.loop`, is measured before and after each card, and what the card took
 is told as if that had been the same for all. On another machine the same work scales the table.
 Pictures of CIFAR-100 that are not there are stood in for by noise of their size, which takes as
@@ -64,9 +64,9 @@ def main() -> None:
     begin()
     table = _table(costs.read_table(asked.out))
     titles = {costs.order_key(card.order): card.name for card in offered}
-    with _pictures(), tempfile.TemporaryDirectory() as folder:
+    with _pictures():
         for card in chosen:
-            cost = measured(card, table.loop, Path(folder))
+            cost = measured(card, table.loop)
             orders = {**table.orders, costs.order_key(card.order): cost}
             table = replace(table, orders={key: orders[key] for key in titles if key in orders})
             costs.write_table(table, titles, asked.out)
@@ -102,12 +102,16 @@ def _comparison(order: FederatedOrder, data: Path) -> object:
     return federated_probe.told(order, data, True)
 
 
-def measured(card: Card, loop: float, folder: Path) -> Cost:
-    """What a card takes where the fixed work takes `loop` seconds; probes are kept in `folder`."""
-    before = costs.loop()
-    card.probe(folder)
-    now = (before + costs.loop()) / 2
-    cost = costs.known_cost(card.order, folder)
+def measured(card: Card, loop: float) -> Cost:
+    """What a card takes where the fixed work takes `loop` seconds.
+
+    Nothing is taken over from another card, which may have been measured at another pace.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        before = costs.loop()
+        card.probe(Path(folder))
+        now = (before + costs.loop()) / 2
+        cost = costs.known_cost(card.order, Path(folder))
     assert cost is not None
     found = costs.scaled(cost, loop / now)
     return replace(found, seconds=round(found.seconds, 2), alone=round(found.alone, 2))

@@ -122,11 +122,11 @@ def test_the_table_of_the_product_has_what_the_pages_offer():
         assert cost.disk > 0
 
 
-def test_a_card_is_measured_as_if_the_machine_had_not_changed_its_pace(monkeypatch, tmp_path):
+def test_a_card_is_measured_as_if_the_machine_had_not_changed_its_pace(monkeypatch):
     paces = iter([1.0, 3.0])  # before and after: 2 on the way
     monkeypatch.setattr(costs, "loop", lambda: next(paces))
     card = cards.Card(name="", order=ASKED, probe=lambda data: keep_cost(ASKED, data, THERE))
-    assert cards.measured(card, 1.0, tmp_path) == Cost(seconds=15.0, alone=2.0, disk=500)
+    assert cards.measured(card, 1.0) == Cost(seconds=15.0, alone=2.0, disk=500)
 
 
 @pytest.mark.parametrize(
