@@ -3,12 +3,12 @@
     python -m benchmarks.cards                  # all, and writes semsim/campaign/cards.json
     python -m benchmarks.cards --only "See it"  # cards whose name has that in it; the others stay
 
-Each card is probed as its page does when asked to, in an empty folder, one thread, by CPU time, so
-that other programs matter less. How fast the machine is, by the fixed work of
-`semsim.campaign.costs.loop`, is measured before and after each card, and what the card took is
-told as if that had been the same for all. On another machine the same work scales the table.
+Each card is probed as its page does when asked to, one thread, by CPU time, so that other programs
+matter less. How fast the machine is, by the fixed
+work of `semsim.campaign.costs.loop`, is measured before and after each card, and what the card took
+is told as if that had been the same for all. On another machine the same work scales the table.
 Pictures of CIFAR-100 that are not there are stood in for by noise of their size, which takes as
-long.
+long. Cards that were measured stay where the rest is broken off.
 """
 
 import argparse
@@ -87,7 +87,7 @@ def cards() -> list[Card]:
         )
         for title, _, order in offered
     ]
-    return sorted(found, key=lambda card: "As in the paper" in card.name)
+    return sorted(found, key=lambda card: ("As in the paper" in card.name, card.name))
 
 
 def _campaign(campaign: Campaign, data: Path) -> object:
@@ -103,7 +103,10 @@ def _comparison(order: FederatedOrder, data: Path) -> object:
 
 
 def measured(card: Card, loop: float) -> Cost:
-    """What a card takes where the fixed work takes `loop` seconds."""
+    """What a card takes where the fixed work takes `loop` seconds.
+
+    Nothing is taken over from another card, which may have been measured at another pace.
+    """
     with tempfile.TemporaryDirectory() as folder:
         before = costs.loop()
         card.probe(Path(folder))

@@ -158,11 +158,14 @@ def read_table(path: Path | None = None) -> Table | None:
         return None
 
 
-def write_table(table: Table, titles: Mapping[str, str], path: Path = TABLE) -> None:
-    """Write a table; titles: what to call its orders, by their keys, for who reads the file."""
+def write_table(table: Table, titles: Mapping[str, str], path: Path | None = None) -> None:
+    """Write a table as `read_table` reads it.
+
+    titles: what to call its orders, by their keys, for who reads the file.
+    """
     orders = {key: {"card": titles[key], **asdict(cost)} for key, cost in table.orders.items()}
     head = {"format": FORMAT, "machine": table.machine, "loop": table.loop}
-    write_json(path, {**head, "orders": orders})
+    write_json(path or TABLE, {**head, "orders": orders})
 
 
 def known_pace(data: Path) -> float | None:

@@ -207,7 +207,8 @@ def extrapolated(
     few, size = min(_FEW, images), min(batch, images)
     size = few if timed(epochs(few), 1, 1) > _LONG else size
     work = epochs(size)
-    work(1, 1)  # the first of a size takes longer
+    if size != few:
+        work(1, 1)  # the first of a size takes longer
     once = timed(work, 1, 1)
     more = min(_MOST, max(1, math.ceil(_ENOUGH / max(once, 1e-3))))
     first, second = (

@@ -35,6 +35,7 @@ from semsim.sets.control import count_words
 from semsim.sets.reader import read_set
 from semsim.ui import (
     federated,
+    federated_form,
     lab,
     lab_cards,
     lab_frame,
@@ -45,6 +46,7 @@ from semsim.ui import (
     reconstruct_form,
     reconstruct_view,
     split,
+    split_form,
 )
 from semsim.ui.lab_cards import free_name
 from semsim.ui.markup import study_address
@@ -346,7 +348,19 @@ def test_the_grid_of_the_demo_is_the_demo_s():
         assert target.key == target_key(replace(usual, train=target.plan.train))
 
 
-def test_a_card_tells_what_was_measured_here(context):
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """What another machine has measured of every card."""
+    forms = (reconstruct_form, split_form, federated_form)
+    keys = [costs.order_key(order) for form in forms for _, _, order in form.CARDS]
+    cost = Cost(seconds=100.0, alone=4.0, disk=3_000_000)
+    found = costs.Table(loop=1.0, orders=dict.fromkeys(keys, cost), machine="another one")
+    monkeypatch.setattr(costs, "TABLE", tmp_path / "table.json")
+    costs.write_table(found, dict.fromkeys(keys, "a card"))
+    return costs.TABLE
+
+
+def test_a_card_tells_what_was_measured_here(context, table):
     context.data.mkdir(exist_ok=True)
     keep_cost(FIRST_LOOK, context.data, Cost(seconds=60.0, disk=2_500_000))
     assert known_cost(replace(FIRST_LOOK, name="other"), context.data).seconds == 60
@@ -362,26 +376,27 @@ def test_a_card_tells_what_was_measured_here(context):
     assert first.facts == "took 47 s here · 2.5 MB"
 
 
-def test_the_first_answer_of_a_page_tells_what_each_card_takes(context):
+def test_the_first_answer_of_a_page_tells_what_each_card_takes(context, table):
     for page in (reconstruct.page(context), split.page(context), federated.page(context)):
         cards = page.cards()
         assert cards.count("data-card=") == 3
-        assert len(re.findall(r"about [0-9]+ (?:s|min|h) .*another machine", cards)) == 3
+        assert (
+            len(re.findall(r"about [0-9].* \(measured on another machine\) · 3\.0 MB", cards)) == 3
+        )
         assert lab_cards.UNKNOWN not in cards
 
 
-def test_what_no_table_has_is_not_known_yet(context, monkeypatch, tmp_path):
+def test_what_no_table_has_is_not_known_yet(context, table):
     for content in (None, "{}", '{"format": 0, "loop": 1, "machine": "", "orders": {}}', "[]"):
-        table = tmp_path / "table.json"
+        table.unlink(missing_ok=True)
         if content is not None:
             table.write_text(content, encoding="utf-8")
-        monkeypatch.setattr(costs, "TABLE", table)
         facts = [card.facts for card in reconstruct_form.cards(context.data, {})]
         assert facts == ["Time not known yet"] * 3
 
 
-def test_a_loaded_page_measures_once_how_fast_the_machine_is(context, monkeypatch):
-    asked = []
+def test_a_loaded_page_measures_once_how_fast_the_machine_is(table, monkeypatch, tmp_path):
+    asked, context = [], context_at(tmp_path / "data")
 
     def once():
         asked.append("now")
@@ -395,11 +410,12 @@ def test_a_loaded_page_measures_once_how_fast_the_machine_is(context, monkeypatc
     [address] = re.findall(r'data-from="([^"]+)"', own)
     assert client.get(address).text == own  # there is no folder to keep it in
     assert asked == []
-    context.data.mkdir(exist_ok=True)
+    context.data.mkdir()
     scaled = client.get(address).text
     assert client.get(address).text == scaled
     assert asked == ["now"]
     assert scaled.count("(measured on another machine, scaled)") == 3
+    assert "about 3 min 28 s" in split.page(context).cards()  # twice 104 s
     assert reconstruct.page(context).cards() == scaled
     assert client.get(address + "x").status_code == 404
 

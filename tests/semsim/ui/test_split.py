@@ -234,4 +234,5 @@ def test_the_cards_are_measured_though_they_have_no_name(tmp_path, monkeypatch):
 def test_what_cannot_be_measured_does_not_break_the_cards(tmp_path):
     page = split.page(context_at(tmp_path))
     assert page.cards().count("data-card=") == 3
-    assert page.cards().count("(measured on another machine)") == 3
+    told = page.cards().count("another machine") + page.cards().count("Time not known yet")
+    assert told == 3
