@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import typer
 
-from annotation import __version__
+import annotation
 from annotation.accounts.access import LOOPBACK
 from annotation.accounts.start import NO_ACCOUNT, PASSWORD, require_loopback
 from annotation.cli.console import address, pictures
@@ -62,7 +62,7 @@ def checks(options: argparse.Namespace) -> Iterator[Found]:
 
 
 def _versions() -> Iterator[Found]:
-    yield Found("SemSim Studio", OK, __version__, NOTHING)
+    yield Found("SemSim Studio", OK, annotation.__version__, NOTHING)
     python = ".".join(map(str, sys.version_info[:3]))
     fits = sys.version_info >= (3, 11)
     yield Found(

@@ -17,6 +17,7 @@ from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
 from semsim.jobs.orders import Place, from_record, to_record
 from semsim.judges.shelf import check_classes, classes_of, find_judge
+from semsim.kept.extras import need
 from semsim.progress import Report
 from semsim.registry import Plugin, build, read_plugin
 from semsim.types import LabelledImages
@@ -68,6 +69,7 @@ def queue_campaign(order: CampaignOrder, root: Path) -> Job:
     Raises `JobError` where the campaign is under way, `SettingsError` where another one has the
     name or it cannot be planned.
     """
+    need("distributed", "Work in many processes", "grid")
     name = order.campaign.name
     check(order.campaign)
     if order.judge:

@@ -15,7 +15,6 @@ from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.vertical import VerticalRun, attack_vertical, target_label, vertical_folder
 from semsim.datasets import DATASETS
 from semsim.errors import DataError, SettingsError
-from semsim.grid.machines import connect
 from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.leave_out import read_materials
 from semsim.registry import read_plugin
@@ -145,6 +144,8 @@ def carried_out(
 
     Raises `DataError` where some images could not be attacked.
     """
+    from semsim.grid.machines import connect  # with Dask, which takes a second
+
     made: dict[str, list[Path]] = {}
     with connect(scheduler, workers, needs=work.__name__) as client:
         for name, plan in plans.items():

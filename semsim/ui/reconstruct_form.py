@@ -42,6 +42,7 @@ def form_html(checkpoints: Path) -> str:
         joined(
             (
                 _LAB.choices("shares", "What is shared", _LISTS["shares"], chosen["shares"]),
+                _HTML.first_seed(first),
                 _LAB.fields(train, "train."),
             )
         ),

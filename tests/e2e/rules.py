@@ -72,6 +72,8 @@ STICKS_OUT = """() => {
         const one = texts.currentNode.parentElement;
         words.selectNodeContents(texts.currentNode);
         if (box(words).right <= innerWidth + 1 || !one.checkVisibility()) continue;
+        if (getComputedStyle(one).visibility == "hidden") continue;
+        if (one.closest(".visually-hidden, [aria-hidden=true]")) continue;
         if (!around(texts.currentNode, "auto", "scroll")) tell("words beyond the edge", one);
     }
     for (const one of document.querySelectorAll("caption")) {
@@ -106,8 +108,14 @@ def broken_in_any_look(page: Page, part: str = "html") -> list[str]:
 
 
 def sticking_out(page: Page) -> list[str]:
-    """What of a page is wider than what holds it, in words."""
-    return list(page.evaluate(STICKS_OUT))
+    """What of a page is wider than what holds it, in words; what is only being laid out is not."""
+    found = list(page.evaluate(STICKS_OUT))
+    for _ in range(TIMES):
+        if not found:
+            break
+        page.wait_for_timeout(500)
+        found = list(page.evaluate(STICKS_OUT))
+    return found
 
 
 def broken_rules(page: Page, part: str = "html") -> list[str]:

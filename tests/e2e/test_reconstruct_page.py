@@ -29,7 +29,8 @@ def test_a_campaign_is_planned_run_and_looked_at(page: Page) -> None:
         ("invgrad", {"steps": "20"}),
     ):
         for name, value in settings.items():
-            page.locator(f'[data-item="{item}"] [data-setting="{name}"]').fill(value)
+            field = page.locator(f'[data-item="{item}"] [data-setting="{name}"]')
+            field.select_option(value) if name == "activation" else field.fill(value)
     page.locator("#rec-images").fill("0")
     page.locator("#rec-start").click()
     expect(page.locator("#rec-trouble")).to_contain_text("at least one image")

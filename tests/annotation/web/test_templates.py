@@ -91,6 +91,7 @@ def accounts(text):
             everybody=[me, other, account(text, Role.RESEARCHER)],
             open_links=[new, reset],
             roles=list(Role),
+            asked=text,  # of whose link one has asked to withdraw it
             problem=text,
         ),
         "link": fill("link.html", link=text, told=text, days=7),

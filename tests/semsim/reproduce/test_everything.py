@@ -20,7 +20,6 @@ from semsim.defences.strategies import NAMED_STRATEGIES
 from semsim.errors import SettingsError
 from semsim.images import read_image
 from semsim.reproduce import everything_plan as planned
-from semsim.reproduce import semsim as carrying
 from semsim.reproduce.everything_plan import Key, scale_of, strategies, work_out
 from semsim.reproduce.everything_table import write_controls
 from semsim.sets.reader import read_set
@@ -114,7 +113,7 @@ def made(tmp_path_factory):
             yield client
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(carrying, "connect", connected)
+            patch.setattr("semsim.grid.machines.connect", connected)
             done, first = typed(*words), kept(folder)
             again, second = typed(*words), kept(folder)
     assert (done.exit_code, again.exit_code) == (0, 0), done.output + again.output

@@ -28,7 +28,7 @@ def planned(name, folder, *words):
 
 
 def test_every_reproduction_says_what_was_not_run():
-    assert set(NOT_RUN) == set(REPRODUCTIONS) == set(TITLES)
+    assert set(NOT_RUN) == set(REPRODUCTIONS) - {"everything"} == set(TITLES)  # that has no paper
     assert all(NOT_RUN.values())
 
 

@@ -18,9 +18,9 @@ from annotation.store import Store
 from annotation.store.studies import all_studies
 from annotation.study.exports import read_study
 from annotation.study.labelling import next_items, vote
+from semsim.campaign.costs import keep_found
 from semsim.campaign.probe import _attack_key as attack_key
 from semsim.campaign.probe import _epoch_key as epoch_key
-from semsim.campaign.probe import _write
 from semsim.cli.reproduce import app
 from semsim.errors import DataError, SettingsError
 from semsim.reproduce import semsim as command
@@ -44,7 +44,7 @@ def made(tmp_path_factory):
         found.get_client() as client,
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr(command, "connect", connected)
+        patch.setattr("semsim.grid.machines.connect", connected)
         folder = tmp_path_factory.mktemp("semsim")
         yield folder, typed(folder, "--json")
 
@@ -278,12 +278,11 @@ def test_a_plan_says_what_it_takes_and_where_that_goes(preset, tmp_path):
         plan = noise_plan(part)
         for target in plan.targets:
             seconds = 4 * part.campaign.train.batch_size / part.training
-            _write(
-                folder, epoch_key(target), {"seconds": seconds}
-            )  # of four batches, as the noise has
+            # of four batches, as the noise has
+            keep_found(folder, epoch_key(target), {"seconds": seconds})
             trained += part.campaign.train.epochs if part.table == 1 else 0
         for planned in plan.sets:
-            _write(folder, attack_key(planned), {"seconds": 1.0})
+            keep_found(folder, attack_key(planned), {"seconds": 1.0})
             attacked += len(planned.cells)
     done = typed(tmp_path, "--plan", "--json", preset=preset)
     assert done.exit_code == 0, done.output

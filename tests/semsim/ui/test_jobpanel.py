@@ -112,7 +112,10 @@ def test_before_the_first_report_there_is_no_bar():
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0.2, "0 s"), (59.6, "1 min 0 s"), (125, "2 min 5 s"), (7322, "2 h 2 min"), (-3, "0 s")],
+    [
+        *((-3, "0 s"), (0.2, "0 s"), (59.6, "1 min 0 s"), (125, "2 min 5 s")),
+        *((7322, "2 h 2 min"), (47.9 * 3600, "47 h 54 min"), (4_268_900, "49 days")),
+    ],
 )
 def test_time_is_told_the_way_people_do(seconds, words):
     assert words_for_seconds(seconds) == words
