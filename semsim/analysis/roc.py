@@ -154,15 +154,15 @@ def _pairs(
     times: O arrays, (B,), how often an original is drawn. Images are passed in order of their
     value, all resamples at once: what is added are rows that stay in a core's cache.
     """
-    below, upto = contest.below[winners], contest.upto[winners]
+    below, upto = (of_all[winners] - losers.start for of_all in (contest.below, contest.upto))
     starts = np.flatnonzero(np.append(True, np.diff(below) + np.diff(upto)))
     steps = zip(
         *(starts.tolist(), [*starts[1:].tolist(), len(below)]),
         *(below[starts].tolist(), upto[starts].tolist()),
         strict=True,
     )
-    passed, of_winner = losers.start, contest.winners[winners].tolist()
-    of_loser = contest.losers.tolist()
+    of_winner, of_loser = contest.winners[winners].tolist(), contest.losers[losers].tolist()
+    passed = 0
     lost, beating, won, product = np.zeros((4, len(times[0])))
     for start, end, low, high in steps:
         for original in of_loser[passed:low]:
@@ -176,7 +176,7 @@ def _pairs(
         else:
             won += np.multiply(lost, alike, out=product)
         passed = high
-    for original in of_loser[passed : losers.stop]:
+    for original in of_loser[passed:]:
         lost += times[original]
     return won, beating * lost
 
