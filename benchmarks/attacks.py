@@ -1,7 +1,7 @@
 """What gradient inversion costs beside other code, and how well our own attack sees.
 
 python -m benchmarks.attacks [--quick] [--images FOLDER] [--device cpu]
-    [--only speed|many|quality|tv|trained] [--net NAME] [--seeds 2] [--epochs 12] [--lr 0.02]
+    [--only speed|many|quality|tv|trained|curves] [--net NAME] [--seeds 2] [--epochs 12] [--lr 0.02]
 
 Times are CPU seconds of one thread, or wall seconds on a GPU. All contestants have their turn in
 every round; a ratio is the median over rounds of the ratios within a round, since other programs
@@ -13,10 +13,11 @@ import argparse
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import mean, median, stdev
 
+import numpy as np
 import torch
 
 from benchmarks.attacks_peers import breaching_attack, has_breaching, plain_loop
@@ -180,11 +181,18 @@ TRAINED: dict[str, Attack] = {
     "prior": Prior(),
 }
 HELD_OUT = 6
+CURVES = ("lenet sigmoid", "cnn4 tanh", "cnn4 relu")  # untrained; the last one trained as well
+BUDGETS = (50, 100, 200, 400, 800)  # steps, to which each attack fits its own schedule
+FEW = 4  # images of a curve
 WEIGHTS = (1e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2)  # of total variation
 
 
-def psnr(found: Reconstruction, image: torch.Tensor) -> float:
-    return -10 * math.log10((found.image.cpu() - image).square().mean().item())
+# Makes a call that attacks and returns the image, from an observation, steps and a seed.
+Racer = Callable[[GradientObservation, int, int], Callable[[], torch.Tensor]]
+
+
+def psnr(found: torch.Tensor, image: torch.Tensor) -> float:
+    return -10 * math.log10((found.cpu() - image).square().mean().item())
 
 
 def psnrs(
@@ -213,11 +221,85 @@ def trained(folder: str, settings: TrainSettings) -> None:
         print(f"  {title:28}{summary(against(found, few))}", flush=True)
 
 
+def curves(images: LabelledImages, title: str, model: TargetModel) -> None:
+    """PSNR over CPU seconds an image, of images attacked one by one with five budgets of steps.
+
+    A line a contestant: seconds, then dB, mean over the images, for each budget. At last, who is
+    best at the seconds that `prior` takes with each, the others read off between their budgets.
+    """
+    seen = observed(model, images)
+    print(f"\n{title}: {len(images)} images of {images.dataset}; steps {BUDGETS}")
+    points: dict[str, list[tuple[float, float]]] = {}
+    for who, made in racers().items():
+        for steps in BUDGETS:
+            spent, values = 0.0, list[float]()
+            for i, (one, image) in enumerate(zip(seen, images.images, strict=True)):
+                torch.manual_seed(i)
+                work, kept = made(one, steps, i), list[torch.Tensor]()
+                spent += seconds(lambda work=work, kept=kept: kept.append(work()), "cpu")
+                values.append(psnr(kept[0], image))
+            points.setdefault(who, []).append((spent / len(seen), mean(values)))
+        told = ", ".join(f"{spent:.2f} s {value:.1f} dB" for spent, value in points[who])
+        print(f"  {who:34}{told}", flush=True)
+    for at, value in points["prior"]:
+        others = {who: read_off(line, at) for who, line in points.items() if who != "prior"}
+        best = max(others, key=others.__getitem__)
+        judged = judge(value - others[best], least=0, unit="dB")
+        print(f"  at {at:.2f} s: prior {value:.1f} dB, {best} {others[best]:.1f} dB; {judged}")
+
+
+def racers() -> dict[str, Callable[[GradientObservation, int, int], Callable[[], torch.Tensor]]]:
+    """By name: a call that attacks one observation for so many steps from such a start."""
+
+    def ours(
+        attack: Attack,
+    ) -> Callable[[GradientObservation, int, int], Callable[[], torch.Tensor]]:
+        def made(one: GradientObservation, steps: int, seed: int) -> Callable[[], torch.Tensor]:
+            given = replace(attack, steps=steps)
+            return lambda: given(one, rng=rng(seed)).image.cpu()
+
+        return made
+
+    found = {
+        "prior": ours(Prior()),
+        "invgrad, tv 0.005": ours(InvGrad(**{**FAST, "tv": 0.005})),
+        "invgrad, tv 0.02": ours(InvGrad(**FAST)),
+    }
+    if has_breaching():
+        for name, tv in (("modern", 0.1), ("modern", 0.02), ("invertinggradients", 0.02)):
+            scale = f"regularization.total_variation.scale={tv}"
+            found[f"breaching {name}, tv {tv:g}"] = (
+                lambda one, steps, seed, name=name, scale=scale: breaching_attack(
+                    one, steps, name, [scale]
+                )
+            )
+    return found
+
+
+def read_off(line: Sequence[tuple[float, float]], at: float) -> float:
+    """PSNR at so many seconds, along straight lines between the budgets; -inf before the first."""
+    spent, values = zip(*line, strict=True)
+    if at < spent[0]:
+        return -math.inf
+    return float(np.interp(at, spent, values))
+
+
+def all_curves(folder: str, settings: TrainSettings) -> None:
+    data = Folder(root=folder) if folder else Symbols()
+    held = data("test")
+    images = held.pick(torch.randperm(len(held), generator=rng(2027))[:FEW].tolist())
+    for name in CURVES:
+        curves(images, f"{name}, untrained", QUALITY[name].model(0, "cpu"))
+    model = train_target(CNN4(), data("train"), NoDefence(), settings)
+    right = f"{accuracy(model, held):.0%} of the test images right"
+    curves(images, f"cnn4 relu, {settings.epochs} epochs, {right}", model)
+
+
 def against(
     found: Sequence[Reconstruction | AttackFailedError], images: LabelledImages
 ) -> list[float | None]:
     return [
-        psnr(one, image) if isinstance(one, Reconstruction) else None
+        psnr(one.image, image) if isinstance(one, Reconstruction) else None
         for one, image in zip(found, images.images, strict=True)
     ]
 
@@ -287,9 +369,9 @@ def main() -> None:
     options.add_argument("--device", default="cpu")
     options.add_argument("--seeds", type=int, default=2, help="nets that share the images")
     options.add_argument("--net", choices=list(QUALITY), help="quality on this net only")
-    options.add_argument("--only", choices=["speed", "many", "quality", "tv", "trained"])
-    options.add_argument("--epochs", type=int, default=12, help="of --only trained")
-    options.add_argument("--lr", type=float, default=0.02, help="of --only trained")
+    options.add_argument("--only", choices=["speed", "many", "quality", "tv", "trained", "curves"])
+    options.add_argument("--epochs", type=int, default=12, help="of --only trained and curves")
+    options.add_argument("--lr", type=float, default=0.02, help="of --only trained and curves")
     given = options.parse_args()
     begin()
     torch.set_num_threads(1)
@@ -309,6 +391,8 @@ def main() -> None:
         quality(few, nets, given.seeds, given.device, long=not given.quick)
     if given.only == "trained":
         trained(given.images, TrainSettings(epochs=given.epochs, lr=given.lr))
+    if given.only == "curves":
+        all_curves(given.images, TrainSettings(epochs=given.epochs, lr=given.lr))
     if given.only == "tv":
         nets = {name: QUALITY[name] for name in ([given.net] if given.net else TUNED)}
         weights(images.pick(range(8)), nets, given.seeds, given.device)

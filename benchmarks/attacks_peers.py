@@ -4,6 +4,7 @@ import contextlib
 import io
 import logging
 import warnings
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from types import SimpleNamespace
 
@@ -62,16 +63,23 @@ def has_breaching() -> bool:
     return find_spec("breaching") is not None
 
 
-def breaching_attack(seen: GradientObservation, steps: int) -> object:
-    """A call that runs breaching's own Inverting Gradients on `seen` for `steps` steps."""
+def breaching_attack(
+    seen: GradientObservation,
+    steps: int,
+    name: str = "invertinggradients",
+    overrides: Sequence[str] = (),
+) -> Callable[[], Tensor]:
+    """A call that runs an attack of breaching's on `seen` for `steps` steps.
+
+    name: its configuration there. overrides: settings of it, as Hydra takes them. What is called
+    returns the image, (3, H, W) in [0, 1], and draws from torch's own generator.
+    """
     logging.disable(logging.INFO)
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         import breaching
 
-        config = breaching.get_attack_config(
-            "invertinggradients", [f"optim.max_iterations={steps}"]
-        )
+        config = breaching.get_attack_config(name, [f"optim.max_iterations={steps}", *overrides])
     mean, std = seen.model.mean, seen.model.std
     net = _OnNormalised(seen.model)
     device = {"dtype": torch.float, "device": mean.device}
@@ -93,7 +101,12 @@ def breaching_attack(seen: GradientObservation, steps: int) -> object:
         "local_hyperparams": None,
     }
     answer = {"gradients": list(seen.gradients), "buffers": None, "metadata": about}
-    return lambda: attacker.reconstruct([model_sent], [answer], server_secrets={})
+
+    def attacked() -> Tensor:
+        found, _ = attacker.reconstruct([model_sent], [answer], server_secrets={})
+        return (found["data"].detach() * std + mean)[0].clamp(0, 1)
+
+    return attacked
 
 
 class _OnNormalised(nn.Module):

@@ -82,25 +82,27 @@ def psnr_scores(values: np.ndarray) -> Scores:
 
 
 def exact_chunks(
-    originals: Tensor, reconstructions: Tensor
+    originals: Tensor, reconstructions: Tensor, size: int = _CHUNK
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Both sides as (n, C, H, W) float64 in [0, 1], some images at a time, in order.
 
-    originals, reconstructions: as for `mse`, checked at the call.
+    originals, reconstructions: as for `mse`, checked at the call. size: numbers of a chunk.
     """
-    parts = _chunks(originals, reconstructions)
+    parts = _chunks(originals, reconstructions, size)
     return ((_exact(a), _exact(b)) for a, b in parts)
 
 
-def _chunks(originals: Tensor, reconstructions: Tensor) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _chunks(
+    originals: Tensor, reconstructions: Tensor, size: int = _CHUNK
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     check_pairs(
         originals,
         reconstructions,
         channels=(1, 3),
         dtypes=("uint8", "float32", "float64"),
     )
-    size = max(1, _CHUNK // originals[0].numel())
-    both = (images.detach().cpu().split(size) for images in (originals, reconstructions))
+    n = max(1, size // originals[0].numel())
+    both = (images.detach().cpu().split(n) for images in (originals, reconstructions))
     return ((a.numpy(), b.numpy()) for a, b in zip(*both, strict=True))
 
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _WINDOW, _SIGMA = 11, 1.5  # of SSIM, as Wang et al. have it
+_CHUNK = 1 << 18  # numbers compared at once: with fewer, threads wait for each other's calls
+_LANES = 16  # numbers that a processor takes at once, or a multiple of it
+_BAND = 10  # rows of the window's matrix at once: fewer are less zeros, and more calls
 _C1, _C2 = 0.01**2, 0.03**2
 
 T = TypeVar("T")
@@ -110,12 +113,14 @@ def psnr_registered(
     or more. Returns (N,) float64 in dB, +inf where some overlap is identical. Raises `DataError`
     for other images, `SettingsError` for a negative shift.
     """
-    parts = exact_chunks(originals, reconstructions)
+    parts = exact_chunks(originals, reconstructions, _CHUNK)
     metric = PsnrRegistered(shift=shift, flip=flip)
     check_side(originals, metric.spec, "half of a shifted image must still overlap")
 
     def likeness(a: np.ndarray, b: np.ndarray, at: Crop, by: Crop) -> np.ndarray:
-        return -np.square(_cut(a, at) - _cut(b, by)).mean(axis=(1, 2, 3))
+        difference = a[at] - b[by]
+        difference *= difference
+        return -_mean(difference)
 
     best = _best(lambda images: images, likeness, parts, shift, flip)
     with np.errstate(divide="ignore"):  # of identical images
@@ -130,7 +135,7 @@ def ssim_registered(
     originals, reconstructions: as for `semsim.metrics.structural.ssim`, with sides of 11 + `shift`
     pixels or more. Returns (N,) float64 in [-1, 1]. Raises as `psnr_registered`.
     """
-    parts = exact_chunks(originals, reconstructions)
+    parts = exact_chunks(originals, reconstructions, _CHUNK)
     metric = SsimRegistered(shift=shift, flip=flip)
     check_side(originals, metric.spec, f"its window is {_WINDOW} wide and it shifts")
     return _best(_moments, _mean_ssim, parts, shift, flip)
@@ -138,38 +143,55 @@ def ssim_registered(
 
 def gaussian_ssim(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """SSIM of images (n, C, H, W) in [0, 1] where they are, (n,), with the Gaussian window."""
-    whole = slice(0, a.shape[2]), slice(0, a.shape[3])
-    return _mean_ssim(_moments(a), _moments(b), whole, whole)
+    return _best(_moments, _mean_ssim, iter([(a, b)]), shift=0, flip=False)
 
 
 @dataclass(frozen=True)
 class _Moments:
-    """Images (n, C, H, W) and what lies under the window at each of its (H - 10, W - 10) places.
+    """Images (H, W, m) and what lies under the window at each of its (H - 10, W - 10) places.
 
-    Shifting an image shifts these with it, so they are computed once for all shifts.
+    Shifting an image shifts these with it, so they are computed once for all shifts. power and
+    variance: the mean squared and the variance, each with half of its constant.
     """
 
     images: np.ndarray
     mean: np.ndarray
+    power: np.ndarray
     variance: np.ndarray
 
 
 def _moments(images: np.ndarray) -> _Moments:
     mean = _blur(images)
-    variance = _blur(np.square(images)) - np.square(mean)
-    return _Moments(images=images, mean=mean, variance=variance)
+    square = np.square(mean)
+    return _Moments(
+        images=images,
+        mean=mean,
+        power=square + _C1 / 2,
+        variance=_blur(np.square(images)) - square + _C2 / 2,
+    )
 
 
 def _mean_ssim(a: _Moments, b: _Moments, at: Crop, by: Crop) -> np.ndarray:
-    """Equation 13 of Wang et al. 2004 at each place of the window within the overlap, averaged."""
+    """Equation 13 of Wang et al. 2004 at each place of the window within the overlap, averaged.
+
+    In place as far as it goes: what is held at once stays in the processor's cache.
+    """
     places_a, places_b = _places(at), _places(by)
-    mean_a, mean_b = _cut(a.mean, places_a), _cut(b.mean, places_b)
-    product_of_means = mean_a * mean_b
-    covariance = _blur(_cut(a.images, at) * _cut(b.images, by)) - product_of_means
-    above = (2 * product_of_means + _C1) * (2 * covariance + _C2)
-    below = np.square(mean_a) + np.square(mean_b) + _C1
-    below *= _cut(a.variance, places_a) + _cut(b.variance, places_b) + _C2
-    return np.asarray((above / below).mean(axis=(1, 2, 3)))
+    means = a.mean[places_a] * b.mean[places_b]
+    found = _blur(a.images[at] * b.images[by])
+    found -= means  # the covariance
+    found += _C2 / 2
+    means += _C1 / 2
+    found *= means
+    below = a.power[places_a] + b.power[places_b]
+    below *= a.variance[places_a] + b.variance[places_b]
+    found /= below
+    return 4 * _mean(found)
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    """Over the places, (h, w, m) to (m,)."""
+    return np.asarray(values.reshape(-1, values.shape[2]).mean(axis=0))
 
 
 def _best(
@@ -179,17 +201,35 @@ def _best(
     shift: int,
     flip: bool,
 ) -> np.ndarray:
-    """The highest likeness of each pair over all shifts and, with `flip`, mirrored ones too."""
+    """The highest likeness of each pair over all shifts and, with `flip`, mirrored ones too.
+
+    measure: of images as `_places_first` has them. likeness: of what was measured of two, an image
+    and channel each.
+    """
     parts = []
-    for a, b in chunks:
-        original = measure(a)
+    for first, second in chunks:
+        n, channels, height, width = first.shape
+        original, b = measure(_places_first(first)), _places_first(second)
+        mirrored = np.ascontiguousarray(b[:, ::-1])
         found = [
-            likeness(original, candidate, at, by)
-            for candidate in map(measure, (b, b[..., ::-1]) if flip else (b,))
-            for at, by in _overlaps(a.shape[2], a.shape[3], shift)
+            likeness(original, candidate, at, by)[: n * channels].reshape(n, channels).mean(axis=1)
+            for candidate in map(measure, (b, mirrored) if flip else (b,))
+            for at, by in _overlaps(height, width, shift)
         ]
         parts.append(np.max(found, axis=0))
     return np.concatenate(parts)
+
+
+def _places_first(images: np.ndarray) -> np.ndarray:
+    """(n, C, H, W) as (H, W, m), so that what two shifted ones share lies in long runs of memory.
+
+    m is n · C, and black images up to a multiple of `_LANES`, so that a processor computes each
+    image in the same way and its score does not depend on its neighbours.
+    """
+    n, channels, height, width = images.shape
+    found = np.zeros((height, width, -(-n * channels // _LANES) * _LANES))
+    found[..., : n * channels] = images.transpose(2, 3, 0, 1).reshape(height, width, -1)
+    return found
 
 
 def _overlaps(height: int, width: int, shift: int) -> Iterator[tuple[Crop, Crop]]:
@@ -205,11 +245,6 @@ def _met(length: int, offset: int) -> slice:
     return slice(max(0, offset), length + min(0, offset))
 
 
-def _cut(images: np.ndarray, crop: Crop) -> np.ndarray:
-    rows, columns = crop
-    return images[:, :, rows, columns]
-
-
 def _places(crop: Crop) -> Crop:
     """Where the window can lie within `crop`."""
     rows, columns = (slice(part.start, part.stop - _WINDOW + 1) for part in crop)
@@ -217,25 +252,41 @@ def _places(crop: Crop) -> Crop:
 
 
 def _blur(images: np.ndarray) -> np.ndarray:
-    """The weighted mean under the Gaussian window, (n, C, H, W) to (n, C, H - 10, W - 10)."""
-    return _along_rows(_along_rows(images).swapaxes(2, 3)).swapaxes(2, 3)
+    """The weighted mean under the Gaussian window, (H, W, m) to (H - 10, W - 10, m)."""
+    return _down(_down(images).swapaxes(0, 1)).swapaxes(0, 1)
 
 
-def _along_rows(images: np.ndarray) -> np.ndarray:
-    """The weighted mean along the last axis as one product, not one an image and channel."""
-    rows = images.reshape(-1, images.shape[3]) @ _band(images.shape[3]).T
-    return np.asarray(rows.reshape(*images.shape[:3], -1))
+def _down(images: np.ndarray) -> np.ndarray:
+    """The weighted mean along the first axis, (H, W, m) to (H - 10, W, m).
+
+    As many products of small matrices, which no library spreads over threads: callers do that.
+    """
+    height, width, m = images.shape
+    found = np.empty((width, height - _WINDOW + 1, m))
+    columns = images.swapaxes(0, 1)
+    for start, weights in _bands(height):
+        rows, under = weights.shape
+        np.matmul(weights, columns[:, start : start + under], out=found[:, start : start + rows])
+    return found.swapaxes(0, 1)
 
 
 @cache
-def _band(length: int) -> np.ndarray:
-    """(length - 10, length): row i holds the window's weights from column i on."""
+def _bands(length: int) -> tuple[tuple[int, np.ndarray], ...]:
+    """Some rows at a time of the (length - 10, length) matrix that holds the window in each row.
+
+    Where they begin, and their part of the matrix that is not zero.
+    """
     weights = np.exp(-0.5 * ((np.arange(_WINDOW) - _WINDOW // 2) / _SIGMA) ** 2)
+    weights /= weights.sum()
     places = length - _WINDOW + 1
-    band = np.zeros((places, length))
-    for place in range(places):
-        band[place, place : place + _WINDOW] = weights / weights.sum()
-    return band
+    found = []
+    for start in range(0, places, _BAND):
+        rows = min(_BAND, places - start)
+        band = np.zeros((rows, rows + _WINDOW - 1))
+        for row in range(rows):
+            band[row, row : row + _WINDOW] = weights
+        found.append((start, band))
+    return tuple(found)
 
 
 def _check_shift(shift: int) -> None:

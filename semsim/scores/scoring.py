@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.evidence import SCORE_COLUMNS
-from semsim.device import cores
+from semsim.device import cores, keep_freed_memory
 from semsim.errors import DataError, WeightsError
 from semsim.images import read_images, size_words
 from semsim.kept.extras import arrow
@@ -143,6 +143,7 @@ def score_sets(
     For those no more than some hundred pictures of a set are in memory at once.
     Raises `UnknownNameError` for a name no metric has, `DataError` for an image file that is gone.
     """
+    keep_freed_memory()
     total = len(sets) * len(names)
     report(Progress(0, total, "looking for what is known"))
     hashes = _hashes(sets)
