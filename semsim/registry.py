@@ -4,7 +4,7 @@ Written as text, as in `invgrad:fast,steps=200`, it is a name with the settings 
 """
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from pkgutil import resolve_name
 from types import NoneType
@@ -60,17 +60,21 @@ def setting(
     text: str = "",
     *,
     choices: tuple[str, ...] = (),
+    offers: Callable[[], Mapping[str, Sequence[str]]] | None = None,
+    by: str = "",
     least: float | None = None,
     above: float | None = None,
     term: str = "",
 ) -> Any:
     """A field with its default, what a page calls it and says of it, and what it may be.
 
-    choices: the texts it can be. least, above: numbers it is not below, and is above. term: the
-    word of the glossary that explains it.
+    choices: the texts it can be. offers: the same where a library has to be asked: texts by the
+    value of the setting `by`, under "" where they hang on none; who builds the plug-in checks them.
+    least, above: numbers it is not below, and is above. term: the word of the glossary that
+    explains it.
     """
     said = {"label": label, "text": text, "term": term}
-    may_be = {"choices": choices, "least": least, "above": above}
+    may_be = {"choices": choices, "offers": offers, "by": by, "least": least, "above": above}
     return field(default=default, metadata={**said, **may_be})
 
 

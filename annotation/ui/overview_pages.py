@@ -1,7 +1,7 @@
 """The overview of the study in hand: its link, how far it is, and what can be done to it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -20,7 +20,7 @@ from annotation.tasks.wording import USUAL
 from annotation.texts import counted
 from annotation.ui import StudyContext, study_view
 from annotation.ui.new_pages import file_of, known_sets
-from annotation.ui.study_fields import steps
+from annotation.ui.study_fields import Field, steps
 from annotation.web.api import Route
 from annotation.web.downloads import file_name
 from annotation.web.templates import fill, page
@@ -160,18 +160,13 @@ def coverage(progress: StudyProgress) -> list[tuple[str, int, int]]:
     ]
 
 
-def _amendable(study: Study) -> list[dict[str, str]]:
-    """The settings that may change, as choices with what they are now."""
-    fields = [one for step in steps() for one in step.fields if one.name in AMENDABLE]
+def _amendable(study: Study) -> list[Field]:
+    """The settings that may change, as fields that begin with what they are now."""
     if study.status is StudyStatus.CLOSED:
         return []
     return [
-        {
-            "name": one.name,
-            "label": one.label,
-            "text": one.text,
-            "kind": one.kind,
-            "now": setting_texts.as_text(getattr(study.spec, one.name)),
-        }
-        for one in fields
+        replace(one, start=setting_texts.as_text(getattr(study.spec, one.name)))
+        for step in steps()
+        for one in step.fields
+        if one.name in AMENDABLE
     ]

@@ -28,6 +28,7 @@ _MOST_ENTRIES = 2 * MOST_PICTURES
 _PUT_OFF = 100 * 1000**2  # bytes up to which no archive is a bomb
 _SHRINKS = 200  # times; neither pictures nor tables become smaller than that
 _CHUNK = 1 << 20
+_IN_PARTS = "Import a part of them at a time."
 _NO_KIND = "no kind of file that is read"
 _ENCRYPTED = 1  # bit of an entry's flags
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
@@ -60,11 +61,10 @@ def is_archive(path: Path) -> bool:
 
 def unpack(archive: Path, report: Report) -> Unpacked:
     """The files of a zip that importers read; `DataError` for one that is refused or broken."""
-    found = Unpacked()
     try:
         with zipfile.ZipFile(archive) as opened:
             entries, unread = _wanted(opened, archive)
-            left = MOST_BYTES
+            found, left = Unpacked(), MOST_BYTES
             for done, one in enumerate(entries, start=1):
                 left -= _unpack(opened, one, found.folder, left)
                 report(Progress(done, len(entries), "unpacking"))
@@ -103,7 +103,10 @@ def _shown(folder: Path) -> list[Path]:
 def _wanted(opened: zipfile.ZipFile, archive: Path) -> tuple[list[_Entry], list[Unread]]:
     infos = [info for info in opened.infolist() if not info.is_dir()]
     if len(infos) > _MOST_ENTRIES:
-        raise DataError(f"{archive.name} holds {len(infos):,} files; at most {_MOST_ENTRIES:,}.")
+        raise DataError(
+            f"{archive.name} holds {len(infos):,} files; at most {_MOST_ENTRIES:,} are imported at "
+            f"once. {_IN_PARTS}"
+        )
     entries: dict[str, _Entry] = {}
     unread = []
     for info in infos:
@@ -153,11 +156,11 @@ def _check(name: str, pictures: int, size: int) -> None:
     if pictures > MOST_PICTURES:
         raise DataError(
             f"{name} holds {counted(pictures, 'picture')}; at most {MOST_PICTURES:,} are imported "
-            "at once. Import a part of them at a time."
+            f"at once. {_IN_PARTS}"
         )
     if size > MOST_BYTES:
         raise DataError(
-            f"{name} holds {size:,} bytes; at most {MOST_BYTES:,} are imported at once."
+            f"{name} holds {size:,} bytes; at most {MOST_BYTES:,} are imported at once. {_IN_PARTS}"
         )
 
 

@@ -120,9 +120,12 @@ def _check(name: str, size: int, key: str) -> None:
         raise DataError(f"{name[:200]!r} is no file's name: no folders, up to 200 letters.")
     if not _KEY.fullmatch(key):
         raise DataError("The key of an upload has up to 80 letters, digits and . _ -")
-    if not 0 < size <= MOST_UPLOAD:
+    if size < 1:
+        raise DataError(f"{name} is empty. Choose the file again.")
+    if size > MOST_UPLOAD:
         raise TooLargeError(
-            f"{name} has {size:,} bytes; up to {MOST_BYTES:,} are taken at once, and not none."
+            f"{name} has {size:,} bytes; at most {MOST_BYTES:,} are imported at once. Send a part "
+            "of it at a time."
         )
 
 

@@ -8,9 +8,10 @@ that is only listed: what a plug-in says is asked for by name, in the process be
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import lru_cache
 from inspect import cleandoc
+from itertools import chain
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -42,8 +43,9 @@ _BARRED = re.compile(r"[,;\n]")  # they part settings from one another
 class Setting:
     """One field of a form. kind: whole, number, yes, choice or text. value: what it begins with.
 
-    optional: whether it may be left empty, which is no limit. term: the word of the glossary that
-    explains it, "" where it needs none.
+    by: the setting on whose value the choices hang, "" where they hang on none; offers: the choices
+    by that value, all of which `choices` has. optional: whether it may be left empty, which is no
+    limit. term: the word of the glossary that explains it, "" where it needs none.
     """
 
     name: str
@@ -52,6 +54,8 @@ class Setting:
     kind: str
     value: str
     choices: tuple[str, ...] = ()
+    by: str = ""
+    offers: Mapping[str, Sequence[str]] = field(default_factory=dict)
     least: float | None = None
     optional: bool = False
     term: str = ""
@@ -166,6 +170,8 @@ def _value(one: Setting, value: Any) -> Any:
     text = str(value or "").strip()
     if not text and one.value:
         raise SettingsError(f"{one.label} is empty; give a value.")
+    if one.choices and text not in one.choices:
+        raise SettingsError(f"{one.label} must be {' or '.join(one.choices)}; got {text!r}.")
     return text
 
 
@@ -197,7 +203,9 @@ def _with(item: str, changed: Mapping[str, str]) -> str:
 
 def _setting(one: Field, hint: Any, said: Mapping[str, str], value: Any) -> Setting:
     facts, literal = one.metadata, get_origin(hint) is Literal
+    offers = facts["offers"]() if facts.get("offers") else {}
     choices = tuple(map(str, get_args(hint))) if literal else tuple(facts.get("choices") or ())
+    choices = choices or tuple(dict.fromkeys(chain.from_iterable(offers.values())))
     kinds = [kind for kind in get_args(hint) if not literal and kind in _NUMBERS]
     value = "" if value is MISSING else value
     return Setting(
@@ -207,6 +215,8 @@ def _setting(one: Field, hint: Any, said: Mapping[str, str], value: Any) -> Sett
         kind="choice" if choices else _NUMBERS[kinds[0]] if kinds else _kind(value),
         value=_spelt(value),
         choices=choices,
+        by=facts.get("by", ""),
+        offers=offers if facts.get("by") else {},
         least=facts.get("least"),
         optional=bool(kinds) and NoneType in get_args(hint),
         term=facts.get("term") or _TERMS.get(one.name, ""),

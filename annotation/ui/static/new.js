@@ -1,5 +1,6 @@
 // A new study in four steps: the form is the state, the server says what it would mean.
 
+import { valueOf } from './fields.js';
 import { namedTexts } from './named.js';
 import { rooted } from './root.js';
 
@@ -20,10 +21,6 @@ let rest = {}; // settings of a file that have no field here
 
 function task() {
   return $('input[name="task"]:checked').value;
-}
-
-function valueOf(field) {
-  return field.type === 'checkbox' ? field.checked : field.value;
 }
 
 function draft() {

@@ -1,6 +1,7 @@
 // The overview of a study: what can be done to it, each with a question where it can't be undone.
 
 import { copied } from './copying.js';
+import { valueOf } from './fields.js';
 import { namedTexts } from './named.js';
 import { rooted } from './root.js';
 
@@ -115,18 +116,17 @@ function begin(study) {
   }
   const usual = JSON.parse($('#amend').dataset.texts);
   $('#setting').addEventListener('change', () => {
-    const { kind, now = '', text = '' } = $('#setting').selectedOptions[0].dataset;
-    const fresh = document.createElement('textarea');
-    Object.assign(fresh, { id: 'value', name: 'value', rows: 2, value: now });
-    $('#given').replaceChildren(fresh);
-    $('#setting-text').textContent = text;
-    if (kind === 'named') namedTexts(fresh, $('#setting').value === 'texts' ? usual : null);
+    const drawn = $(`template[data-field="${CSS.escape($('#setting').value)}"]`);
+    $('#given').replaceChildren(drawn?.content.cloneNode(true) ?? '');
+    const area = $('#given [data-named]');
+    if (area) namedTexts(area, area.dataset.setting === 'texts' ? usual : null);
   });
   $('#amend').addEventListener('submit', (event) => {
     event.preventDefault();
     attempt(async () => {
-      const { setting, value, why } = Object.fromEntries(new FormData($('#amend')));
-      const { version } = await send('amend', { setting, value, why });
+      const { setting, why } = Object.fromEntries(new FormData($('#amend')));
+      const field = $('#given [data-setting]');
+      const { version } = await send('amend', { setting, value: field ? valueOf(field) : '', why });
       tellNext(`Saved as version ${version}.`);
       location.reload();
     });

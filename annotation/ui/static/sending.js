@@ -27,7 +27,7 @@ export async function ask(path, options = {}) {
 /* One file as it is; several as one archive. kinds: endings that the server reads; of other files
    it learns the name only. */
 export function bundled(files, kinds) {
-  if (files.length > MOST_FILES) throw new Refused(`${files.length} files; up to ${MOST_FILES} are taken.`);
+  if (files.length > MOST_FILES) throw new Refused(`${files.length} files; up to ${MOST_FILES} are taken at once. Choose a part of them.`);
   const one = files.length === 1 && !files[0][0].includes("/") ? files[0][1] : null;
   const reads = (path) => kinds.some((kind) => path.toLowerCase().endsWith(kind));
   const parts = files
@@ -37,9 +37,9 @@ export function bundled(files, kinds) {
   if (!one && !parts.some(([, file]) => file)) throw new Refused("There is no picture and no table in it.");
   const size = one ? one.size : lengthOf(parts);
   const held = one ? size : parts.reduce((sum, [, file]) => sum + (file ? file.size : 0), 0);
-  if (held > MOST_BYTES) throw new Refused(`${shown(held)}; up to 4 GB are taken at once.`);
   const tops = new Set(parts.map(([path]) => path.split("/")[0]));
   const name = one ? one.name : `${tops.size === 1 ? [...tops][0] : "pictures"}.zip`;
+  if (held > MOST_BYTES) throw new Refused(`${name} has ${shown(held)}; up to 4 GB are taken at once. Choose a part of it.`);
   const known = files.map(([path, file]) => [path, file.size, file.lastModified]);
   const sum = crc32(new TextEncoder().encode(JSON.stringify(known.sort())));
   const bytes = one ? () => [one] : () => zipped(parts);

@@ -42,7 +42,7 @@ export function bind(place) {
   place.addEventListener("change", (event) => {
     const one = event.target;
     if (one.name === "preset") for (const section of place.querySelectorAll('[data-of="attacks"]')) section.remove();
-    if (one.dataset.list || one.name === "preset") shown(place);
+    if (one.dataset.list || one.dataset.setting || one.name === "preset") shown(place);
   });
   place.addEventListener("toggle", () => settings(place), true);
   place.addEventListener("click", (event) => {
@@ -89,7 +89,18 @@ function shown(place) {
   pressed(place);
   ready();
   dots(place);
+  offered(place);
   settings(place);
+}
+
+// Of what hangs on another field of the same plug-in, what goes with that field's value.
+function offered(place) {
+  for (const list of place.querySelectorAll("select[data-by]")) {
+    const by = list.closest("[data-of]").querySelector(`[data-setting="${list.dataset.by}"]`).value;
+    const goes = JSON.parse(list.dataset.offers)[by] ?? [];
+    for (const one of list.options) one.hidden = one.disabled = !goes.includes(one.value);
+    if (!goes.includes(list.value)) list.value = goes[0];
+  }
 }
 
 // A card can be taken as soon as the form it fills listens.

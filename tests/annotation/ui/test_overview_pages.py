@@ -11,13 +11,15 @@ from study_factory import GOOD, GUESSING, answer_all, joined, write_run, write_s
 
 from annotation.design.list_facts import RANDOM_LISTS
 from annotation.domain import StudyStatus
+from annotation.errors import StudyError
 from annotation.spec import StudySpec, Task
 from annotation.study.create import create_study
 from annotation.study.exports import facts_of_lists
 from annotation.study.labelling import get_study, list_studies
-from annotation.study.protocols import protocol_versions
+from annotation.study.protocols import AMENDABLE, protocol_versions
 from annotation.study.study_file import read_text
 from annotation.ui import overview_pages
+from annotation.ui.study_fields import steps
 from annotation.web.downloads import DOWNLOADS
 
 
@@ -136,6 +138,67 @@ def test_a_setting_changes_with_a_reason_and_the_account(client, store, study):
     last = protocol_versions(store, study.id)[-1]
     assert (told["version"], last.by, last.why, last.spec.min_lag) == (2, "eva", "too close", 3)
     assert "min_lag = 3" in overview(client, study)
+
+
+def drawn(text):
+    """The field of each setting that may change, by name: its HTML."""
+    return dict(re.findall(r'<template data-field="(\w+)">(.*?)</template>', text, re.S))
+
+
+def test_each_setting_that_may_change_has_a_field_of_its_own_kind(client, study):
+    text = overview(client, study)
+    fields = drawn(text)
+    assert set(fields) == AMENDABLE
+    assert set(re.findall(r'<option value="(\w+)">', text.partition("<template")[0])) == AMENDABLE
+    for name, inside in fields.items():
+        assert f'data-setting="{name}"' in inside
+    assert re.findall(r'<option value="([\w-]+)"( selected)?>', fields["view"]) == [
+        ("smooth-and-small", " selected"),
+        ("smooth", ""),
+        ("squares", ""),
+    ]
+    scale, check = fields["image_scale"], fields["check"]
+    assert re.search(r'type="number" [^>]*value="0" min="0" max="64" step="1" required>', scale)
+    assert "required" not in fields["max_views"]  # empty is no limit
+    assert 'type="checkbox"' in check
+    assert "checked" not in check
+    assert "<textarea" in fields["consent"]
+
+
+def test_a_field_begins_with_what_its_setting_is_now(client, store, study):
+    address = f"/studio/overview/{study.id}/amend"
+    for name, value in (("view", "squares"), ("check", True), ("max_views", "3")):
+        sent = {"setting": name, "value": value, "why": "a try"}
+        assert client.post(address, json=sent).status_code == 200
+    spec = get_study(store, study.id).spec
+    assert (spec.view, spec.check, spec.max_views) == ("squares", True, 3)
+    fields = drawn(overview(client, study))
+    assert '<option value="squares" selected>' in fields["view"]
+    assert " checked" in fields["check"]
+    assert 'value="3"' in fields["max_views"]
+    for name, value, says in (
+        ("view", "round", "must be one of squares, smooth, smooth-and-small"),
+        ("image_scale", "65", "must be 1 to 64"),
+        ("min_lag", "", "must be a whole number"),
+        ("check", "maybe", "is yes or no"),
+    ):
+        refused = client.post(address, json={"setting": name, "value": value, "why": "a try"})
+        assert refused.status_code == 422
+        assert says in refused.json()["error"]
+
+
+def test_a_field_takes_what_a_study_can_have_and_no_more():
+    usual = {"name": "s", "task": "recognition", "set_aside": 4}  # catch trials need some
+    numbers = [one for step in steps() for one in step.fields if one.kind == "number"]
+    for one in (one for one in numbers if one.name in AMENDABLE and not one.empty):
+        least, most, step = one.limits
+        kind = float if step < 1 else int
+        for end in (least, most) if most is not None else (least,):
+            StudySpec(**usual, **{one.name: kind(end)})
+        for beyond in (least - step, None if most is None else most + step):
+            if beyond is not None:
+                with pytest.raises(StudyError):
+                    StudySpec(**usual, **{one.name: kind(beyond)})
 
 
 def test_the_settings_are_a_file(client, study):

@@ -128,6 +128,59 @@ def test_an_archive_that_could_do_harm_is_refused(tmp_path, entries, why):
         plan_import(AUTO, tmp_path / "bad.zip", "n")
 
 
+def sparse_zip(path, files):
+    """A zip that says it holds `files`, their bytes by name; zeros before it take no space."""
+    with path.open("wb") as file:
+        file.truncate(sum(files.values()))
+    with zipfile.ZipFile(path, "a") as archive:
+        for name in files:
+            archive.writestr(name, b"x")
+        for info in archive.infolist():
+            info.file_size = files[info.filename]
+    return path
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({"net/1.png": archives.MOST_BYTES + 1}, "4,000,000,001 bytes; at most 4,000,000,000 are"),
+        (
+            {f"net/{n}.png": 300_000_000 for n in range(14)},
+            "4,200,000,000 bytes; at most 4,000,000,000 are",
+        ),
+        (
+            {f"net/{n}.png": 1 for n in range(archives.MOST_PICTURES + 1)},
+            "20,001 pictures; at most 20,000 are",
+        ),
+        (
+            {f"{n}.csv": 1 for n in range(2 * archives.MOST_PICTURES + 1)},
+            "40,001 files; at most 40,000 are",
+        ),
+    ],
+    ids=["a file too large", "files too large", "too many pictures", "too many files"],
+)
+def test_a_zip_of_more_than_is_imported_at_once_leaves_nothing_behind(
+    tmp_path, monkeypatch, files, says
+):
+    temporary, data = tmp_path / "temporary", tmp_path / "data"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    path = sparse_zip(tmp_path / "large.zip", files)
+    told = CliRunner().invoke(app, [AUTO, str(path), "--yes", "--data-dir", str(data)])
+    said = " ".join(told.output.split())
+    assert told.exit_code == 2
+    assert f"large.zip holds {says} imported at once. Import a part of them at a time." in said
+    assert not data.exists()
+    assert not list(temporary.iterdir())
+
+
+def test_a_zip_of_as_much_as_is_imported_at_once_is_not_too_large(tmp_path):
+    path = sparse_zip(tmp_path / "large.zip", {"net/1.png": archives.MOST_BYTES})
+    with pytest.raises(DataError) as error:  # it lies: one byte is all there is
+        plan_import(AUTO, path, "n")
+    assert "at once" not in str(error.value)
+
+
 def test_a_folder_of_one_picture_or_one_byte_more_is_refused_before_any_is_opened(
     tmp_path, monkeypatch
 ):

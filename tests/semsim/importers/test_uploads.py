@@ -66,10 +66,18 @@ def test_a_name_is_no_path(root, name):
     assert not root.exists()
 
 
-@pytest.mark.parametrize("size", [0, -1, uploads.MOST_UPLOAD + 1])
-def test_too_large_is_said_before_a_byte_comes(root, size):
-    with pytest.raises(TooLargeError):
+def test_too_large_is_said_before_a_byte_comes(root):
+    size = uploads.MOST_UPLOAD + 1
+    with pytest.raises(TooLargeError, match="at most 4,000,000,000 are imported at once"):
         uploads.begin(root, "a.zip", size)
+    assert not root.exists()
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_an_empty_file_is_no_upload(root, size):
+    with pytest.raises(DataError, match=r"a\.zip is empty"):
+        uploads.begin(root, "a.zip", size)
+    assert not root.exists()
 
 
 def test_all_uploads_together_are_bounded(root, monkeypatch):

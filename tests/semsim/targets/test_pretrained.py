@@ -1,3 +1,6 @@
+import re
+from collections import defaultdict
+
 import pytest
 import torch
 from torchvision import models
@@ -91,11 +94,50 @@ def test_without_named_weights_nothing_is_loaded():
     assert torch.equal(body.state_dict()["conv1.0.weight"], before)
 
 
-def test_unknown_weights_list_the_known():
-    architecture = Torchvision(model="shufflenet_v2_x0_5", weights="IMAGENET9")
-    body, _ = architecture.build(3, (32, 32))
-    with pytest.raises(UnknownNameError, match="IMAGENET1K_V1"):
-        architecture.start(body)
+@pytest.mark.parametrize(
+    ("model", "weights"),
+    [
+        ("shufflenet_v2_x0_5", "IMAGENET9"),
+        ("shufflenet_v2_x0_5", "IMAGENET1K_V2"),  # another model's
+        ("vgg16", "IMAGENET1K_FEATURES"),  # not a number where the classifier is
+    ],
+)
+def test_weights_a_model_has_not_are_refused_with_those_it_has(model, weights):
+    architecture = Torchvision(model=model, weights=weights)
+    with torch.device("meta"), pytest.raises(UnknownNameError, match="Known: DEFAULT, IMAGENET"):
+        architecture.build(3, (32, 32))  # before anything is trained
+    with pytest.raises(UnknownNameError, match="Known: DEFAULT, IMAGENET1K_V1"):
+        architecture.start(torch.nn.Identity())
+
+
+def size_of(name):
+    return models.get_model_weights(name).DEFAULT.meta["num_params"]
+
+
+def test_a_family_is_offered_whose_smallest_model_can_be_a_target_and_no_other():
+    (offered,) = pretrained.offered_models().values()
+    families = defaultdict(list)
+    for name in models.list_models(module=models):
+        families[re.match("[a-z]+", name)[0]].append(name)
+    assert len(families) > 15
+    for names in families.values():
+        try:
+            with torch.device("meta"):  # as a campaign is planned
+                _, features = Torchvision(model=min(names, key=size_of)).build(3, (224, 224))
+        except SettingsError:
+            features = 0
+        assert (set(names) & set(offered)) == (set(names) if features else set())
+
+
+def test_the_weights_of_every_model_that_are_offered_know_classes():
+    offered = pretrained.offered_weights()
+    assert list(offered) == list(pretrained.offered_models()[""])
+    for model, names in offered.items():
+        first, usual, *others = names
+        assert (first, usual) == ("", "DEFAULT")
+        for name in (usual, *others):
+            entry = models.get_model_weights(model)[name]
+            assert len(entry.meta["categories"]) == 1000
 
 
 def test_broken_weight_files_are_named(tmp_path, monkeypatch):

@@ -144,13 +144,17 @@ def test_pieces_repeated_late_and_of_nobody(client):
 
 
 @pytest.mark.parametrize(
-    ("name", "size", "status"),
-    [("../../a.zip", 6, 422), ("a.zip", uploads.MOST_UPLOAD + 1, 413), ("a.zip", 0, 413)],
+    ("name", "size", "status", "says"),
+    [
+        ("../../a.zip", 6, 422, "no file's name"),
+        ("a.zip", uploads.MOST_UPLOAD + 1, 413, "at most 4,000,000,000 are imported at once"),
+        ("a.zip", 0, 422, "is empty"),
+    ],
 )
-def test_what_is_not_taken_is_refused_before_it_is_sent(client, context, name, size, status):
+def test_what_is_not_taken_is_refused_before_it_is_sent(client, context, name, size, status, says):
     reply = client.post(f"{HOME}/uploads", json={"name": name, "size": size})
     assert reply.status_code == status
-    assert reply.json()["error"]
+    assert says in reply.json()["error"]
     assert not (context.data / "uploads").exists()
 
 

@@ -1,6 +1,7 @@
 """Settings as fields of a form, and a form's answer read back."""
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,6 +19,7 @@ from semsim.targets import TARGETS
 from semsim.targets.layers import ACTIVATIONS
 from semsim.targets.train_settings import TrainSettings
 from semsim.ui import plain_words
+from semsim.ui.markup import pieces
 from semsim.ui.settings_form import Given, changed, plugin_settings, settings_of
 
 
@@ -79,6 +81,7 @@ def test_what_is_given_takes_the_place_of_what_was():
         ({"lr": "fast"}, "Step size must be a number; got 'fast'"),
         ({"lr": "nan"}, "must be a number"),
         ({"where": " "}, "Place is empty"),
+        ({"kind": "c"}, "kind must be a or b; got 'c'"),
     ],
 )
 def test_what_cannot_be_is_said_in_the_words_of_the_form(fields, says):
@@ -114,6 +117,44 @@ def test_activations_are_chosen_from_a_list():
         for one in plugin_settings("architectures", item):
             if one.name == "activation":
                 assert one.choices == tuple(ACTIVATIONS)
+
+
+def test_torchvision_s_models_are_a_list_and_weights_those_of_the_model():
+    fields = {one.name: one for one in plugin_settings("architectures", "torchvision")}
+    model, weights = fields["model"], fields["weights"]
+    assert (model.kind, model.value, model.by) == ("choice", "resnet18", "")
+    assert {"resnet18", "vgg16", "vit_b_32"} < set(model.choices)
+    assert "squeezenet1_0" not in model.choices  # it does not end in a linear layer
+    assert (weights.kind, weights.value, weights.by) == ("choice", "", "model")
+    assert tuple(weights.offers) == model.choices
+    assert weights.offers["resnet50"] == ["", "DEFAULT", "IMAGENET1K_V1", "IMAGENET1K_V2"]
+    assert "IMAGENET1K_FEATURES" not in weights.choices  # its classifier is not a number
+    assert set(weights.choices) == {one for offered in weights.offers.values() for one in offered}
+    html = str(pieces("lab.html").plugin("architectures", "torchvision", "t", (model, weights)))
+    assert html.count("<option") == len(model.choices) + len(weights.choices)
+    assert '<option value="" selected>none</option>' in html
+    (offers,) = re.findall(r"data-by=\"model\" data-offers='([^']+)'", html)
+    assert json.loads(offers) == weights.offers
+
+
+def test_no_plug_in_of_the_lab_asks_for_text_but_for_a_folder():
+    words = (
+        ("datasets", plain_words.PICTURES),
+        ("architectures", plain_words.ARCHITECTURES),
+        ("attacks", plain_words.ATTACK_CHOICES),
+        ("shares", plain_words.SHARE_CHOICES),
+        ("split-networks", plain_words.SPLIT_NETWORK_CHOICES),
+        ("split-defences", plain_words.SPLIT_DEFENCE_CHOICES),
+    )
+    assert [listed for listed, _ in words] == list(plain_words.LISTS)
+    texts = {
+        one.label
+        for listed, choices in words
+        for choice in choices
+        for one in plugin_settings(listed, choice.item)
+        if one.kind == "text"
+    }
+    assert texts == {"Folder"}
 
 
 @pytest.mark.parametrize("text", ["", None, "[]", "{}", '{"fields": 1, "lists": {}}'])
