@@ -82,9 +82,11 @@ def _case(case: dict[str, Any]) -> dict[str, Any]:
 
 def _steps(context: StudyContext, lab: Lab, study: Study | None) -> Sequence[Step]:
     sets, semsims = len(context.find_sets()), lab.semsims()
-    done, wanted = (0, 0)
+    done, wanted, stands = 0, 0, "no study yet"
     if study is not None:
         done, wanted = votes(study, labelling.progress(context.store, study.id))
+        by = "simulated " if study.spec.simulated else ""
+        stands = f"{done:,} of {wanted:,} {by}votes"
     runs = {live.address.rsplit("/", 1)[-1]: live for live in reversed(lab.running())}
     return (
         Step(
@@ -96,7 +98,7 @@ def _steps(context: StudyContext, lab: Lab, study: Study | None) -> Sequence[Ste
         ),
         Step(
             title="Label",
-            stands="no study yet" if study is None else f"{done:,} of {wanted:,} votes",
+            stands=stands,
             action="New study" if study is None else "Open as annotator",
             address="new" if study is None else f"preview?study={study.id}",
             main=sets > 0 and done == 0,

@@ -221,7 +221,8 @@ def pairs(results: Results) -> str:
     if results.n_people < FEWEST_PEOPLE:
         return ""
     if results.n_people > MOST_PEOPLE:
-        note = f"{results.n_people} people are too many for a matrix; pairwise-kappa.csv has all."
+        who = f"{results.n_people} {voters(results)}"
+        note = f"{who} are too many for a matrix; pairwise-kappa.csv has all."
         return section(title, "", note)
     known = results.pairs[results.pairs["coding"] == Coding.RECOGNISED.value]
     names = sorted({*known["first"], *known["second"]})
@@ -304,7 +305,8 @@ def detection_answer(results: Results) -> str:
     leans = "“different”" if row["criterion"] > 0 else "“same”"
     tells = "tell" if row["d_prime_low"] > 0 else "cannot be shown to tell"
     return (
-        f"People {tells} a match from a decoy: “same” said of {row['hits']:,} of "
+        f"{voters(results).capitalize()} {tells} a match from a decoy: “same” said of "
+        f"{row['hits']:,} of "
         f"{row['n_matched']:,} matches and of {row['false_alarms']:,} of {row['n_decoys']:,} "
         f"decoys, d′ = {number(row['d_prime'], row['d_prime_low'], row['d_prime_high'])}; they "
         f"lean towards {leans}."

@@ -114,6 +114,11 @@ class Comparison:
         return set(PICTURES) <= set(self.analysis.evidence.images)
 
     @property
+    def voters(self) -> str:
+        """Who voted, as sentences call them."""
+        return "simulated voters" if self.study.simulated else "people"
+
+    @property
     def n_votes(self) -> int:
         return len(self.analysis.evidence.recognised)
 

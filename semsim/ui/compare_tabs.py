@@ -96,7 +96,7 @@ def _forest_ceiling(comparison: Comparison, axis: tuple[float, float]) -> object
         "drawn": line([mark], axis),
         **{"rho": number(found.rho, 2), "tau": number(_float(found.tau), 2)},
         **{"ends": words_of_ends(low, high), "why": ""},
-        "who": "simulated voters" if comparison.study.simulated else "people",
+        "who": comparison.voters,
     }
 
 
@@ -285,20 +285,16 @@ def _models_plane(comparison: Comparison, spec: MetricSpec, model: str) -> str:
             y=_float(row["human"]),
             key=model_key(row),
             tip=f"{row['label']}: {spec.title} {number(_float(row.get(spec.name)))}, "
-            f"people {number(row['human'], 2)}, target {target_text(row)}",
+            f"{comparison.voters} {number(row['human'], 2)}, target {target_text(row)}",
             x_ends=(_float(row.get(f"{spec.name}:low")), _float(row.get(f"{spec.name}:high"))),
             y_ends=(_float(row["human_low"]), _float(row["human_high"])),
             chosen=model_key(row) == model,
         )
         for _, row in models.iterrows()
     ]
-    title = f"Models by people and by {spec.title}"
-    return plane(points, f"{heading(spec)}, mean of a model", _people_axis(comparison), title, True)
-
-
-def _people_axis(comparison: Comparison) -> str:
-    who = "simulated voters" if comparison.study.simulated else "people"
-    return f"{who} recognise"
+    title = f"Models by {comparison.voters} and by {spec.title}"
+    axis = f"{heading(spec)}, mean of a model"
+    return plane(points, axis, f"{comparison.voters} recognise", title, True)
 
 
 def _images_plane(comparison: Comparison, spec: MetricSpec) -> str:
@@ -325,7 +321,8 @@ def _images_plane(comparison: Comparison, spec: MetricSpec) -> str:
     if not points:
         return str(HTML.note("No reconstruction has both votes and a score yet."))
     words = comparison.analysis.evidence.response_words
-    drawn = plane(points, heading(spec), words, f"Single images by people and {spec.title}", True)
+    title = f"Single images by {comparison.voters} and {spec.title}"
+    drawn = plane(points, heading(spec), words, title, True)
     total = int((images["share"].notna().to_numpy() & np.isfinite(values)).sum())
     left = f"{len(rows):,} of {total:,} pictures, drawn at random." if total > len(rows) else ""
     return drawn + (str(HTML.note(left)) if left else "")
@@ -352,7 +349,7 @@ def _ranks(comparison: Comparison, spec: MetricSpec) -> str:
                 "metric": "–" if own is None else number(own["rank"], 0),
             }
         )
-    return str(HTML.ranks(rows, spec.title, int(axis[1])))
+    return str(HTML.ranks(rows, spec.title, int(axis[1]), comparison.voters))
 
 
 def _card(

@@ -9,17 +9,19 @@ from semsim.metrics.provenance import control_in
 from semsim.ui.jobpanel import share_done, words_for_seconds
 from semsim.ui.markup import rooted
 
-# The page below /studio/ that watches a kind of job; of others there is only the command line.
+# The page below /studio/ that shows a kind of job; of others there is only the command line.
 WATCHED = {
     "look": "pictures",
     "import": "pictures",
     "campaign": "reconstruct",
+    "dataset": "reconstruct",
     "learn": "train",
     "learn-study": "train",
     "split": "split",
     "federated": "federated",
     "score": "compare",
     "weights": "compare",
+    "comparison": "compare?tab=files",
 }
 
 

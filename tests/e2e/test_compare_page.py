@@ -95,6 +95,30 @@ def test_pictures_are_walked_by_keys(page: Page, server) -> None:
     assert set(shown.all_inner_texts()) == {model}
 
 
+def test_where_nobody_answers_no_other_picture_stands_for_the_one_asked_for(page, server) -> None:
+    page.goto(at(server, "tab=disagreements&metric=mse"))
+    looks, dialog = page.locator("#cmp-grid button[data-row]"), page.locator("#cmp-pair")
+    pairs = re.compile("part/pair")
+    told = page.locator("#studio-toasts").get_by_text("The studio does not answer.")
+    page.route(pairs, lambda route: route.abort())
+    looks.first.click()
+    expect(told).to_have_count(1)
+    expect(dialog).to_be_hidden()
+    page.unroute(pairs)
+    looks.first.click()
+    expect(dialog).to_be_visible()
+    first = dialog.locator("figcaption").inner_text()
+    page.route(pairs, lambda route: route.abort())
+    with page.expect_event("requestfailed"):
+        page.keyboard.press("ArrowRight")
+    expect(dialog.locator("figcaption")).to_have_text(first, use_inner_text=True)
+    page.unroute(pairs)
+    page.keyboard.press("ArrowRight")
+    expect(dialog.locator("figcaption")).not_to_have_text(first, use_inner_text=True)
+    page.keyboard.press("ArrowLeft")
+    expect(dialog.locator("figcaption")).to_have_text(first, use_inner_text=True)
+
+
 def test_a_point_tells_what_it_is_and_shows_its_pictures(page: Page, server) -> None:
     page.goto(at(server, "tab=metric&metric=mse"))
     page.locator("#cmp-drawn circle[data-key]").nth(4).focus()
@@ -126,7 +150,15 @@ def test_own_scores_are_kept_and_removed_once_somebody_is_sure(page: Page, serve
 
 
 def test_the_report_prints_on_twelve_pages_and_loses_nothing(page: Page, server, tmp_path) -> None:
-    """Fourteen models and all metrics; made by a job, handed over by itself."""
+    """Fourteen models and all metrics; made by a job, handed over by itself.
+
+    Twice nobody answers how far it is.
+    """
+    away = iter((True, True))
+    page.route(
+        re.compile("part/made"),
+        lambda route: route.abort() if next(away, False) else route.continue_(),
+    )
     page.goto(at(server, "tab=files"))
     with page.expect_download(timeout=3 * SLOW) as waiting:
         page.locator("[data-act=report]").click()
@@ -138,5 +170,6 @@ def test_the_report_prints_on_twelve_pages_and_loses_nothing(page: Page, server,
     page.set_viewport_size({"width": 703, "height": 1000})  # 186 mm: A4 without its margins
     ends = "[...document.querySelectorAll('table, svg')].map(e => e.getBoundingClientRect().right)"
     assert max(page.evaluate(ends)) <= 704
+    assert next(away, None) is None
     printed = page.pdf(format="A4", prefer_css_page_size=True)
     assert len(re.findall(rb"/Type\s*/Page[^s]", printed)) <= 12

@@ -13,10 +13,10 @@
     return document.getElementById(part === "pair" ? "cmp-pair-part" : `cmp-${part}`);
   }
 
-  // The old part stays, under a thin bar, until the new one is there.
-  async function show(part, request) {
+  // The old part stays, under a thin bar, until the new one is there. Answers whether it came.
+  async function show(part, request, quietly = false) {
     const target = place(part);
-    if (!target) return;
+    if (!target) return false;
     asking.get(part)?.abort();
     const control = new AbortController();
     asking.set(part, control);
@@ -33,15 +33,18 @@
       }
       if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus();
       watch();
+      return true;
     } catch (error) {
-      if (error.name !== "AbortError") window.studio?.tell?.("The studio does not answer. Try again.");
+      const told = quietly || error.name === "AbortError";
+      if (!told) window.studio?.tell?.("The studio does not answer. Try again.");
+      return false;
     } finally {
       if (asking.get(part) === control) target.removeAttribute("aria-busy");
     }
   }
 
-  function ask(part, params = state()) {
-    return show(part, { address: `${PAGE}/part/${part}?${params}` });
+  function ask(part, params = state(), quietly = false) {
+    return show(part, { address: `${PAGE}/part/${part}?${params}` }, quietly);
   }
 
   function choose(element, changes, push) {
@@ -118,7 +121,8 @@
     await show(button.dataset.into, { address, method: "POST" });
   }
 
-  // What runs is looked at every second; when it has ended, what depends on it is asked for.
+  // What runs is looked at every second, also after the server was away; when it has ended, what
+  // depends on it is asked for.
   let wanted = ""; // the file a person asked for here: handed over as soon as it is there
   let clock = 0;
   function watch() {
@@ -127,7 +131,7 @@
     if (!live) return;
     clock = setTimeout(async () => {
       const { watch: part, then } = live.dataset;
-      await ask(part);
+      if (!(await ask(part, state(), true))) return watch();
       if (document.querySelector(`[data-watch="${part}"]`)) return;
       if (then !== part) ask(then);
       const file = wanted && document.querySelector(`[data-made="${wanted}"]`);
@@ -142,11 +146,15 @@
   const dialog = document.getElementById("cmp-pair");
   let looked = "";
   async function lookAt(row) {
+    const before = looked;
     looked = row;
     const params = state();
     params.set("row", row);
-    await ask("pair", params);
-    if (!dialog.open) dialog.showModal();
+    if (await ask("pair", params)) {
+      if (!dialog.open) dialog.showModal();
+    } else if (looked === row) {
+      looked = before; // which the dialog still shows
+    }
   }
 
   const STEPS = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: "row", ArrowUp: "-row" };

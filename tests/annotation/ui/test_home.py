@@ -1,6 +1,7 @@
 """The start page: its cases, where a workspace stands, and the studies with their pictures."""
 
 import io
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -87,6 +88,11 @@ def test_the_steps_say_where_the_study_stands_and_what_runs(visit, store, make_s
     assert f"3 of {study.n_items * study.spec.votes_per_item:,} votes" in text
     assert "2 SemSims: first, second" in text
     assert 'data-kind="primary" href="/studio/compare"' in text
+
+
+def test_votes_of_programs_are_said_to_be(visit, make_study):
+    make_study(simulated=True)
+    assert re.search(r"<p>0 of [\d,]+ simulated votes</p>", visit().get("/studio/").text)
 
 
 def test_a_study_shows_some_of_its_own_pictures_small(visit, store, tmp_path, make_study):

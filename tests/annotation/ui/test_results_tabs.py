@@ -83,6 +83,8 @@ def test_what_simulated_annotators_agree_on_is_not_said_of_people():
     assert "Every two simulated annotators" in body
     assert "of the simulated annotators into" in body
     assert "people" not in lead + body
+    many = replace(FULL, study=study(simulated=True), n_people=results_tabs.MOST_PEOPLE + 1)
+    assert "26 simulated annotators are too many" in results_tabs.pairs(many)
 
 
 def test_what_is_missing_is_named():

@@ -131,6 +131,12 @@ def test_detection_is_for_pairs():
         assert words in text
 
 
+def test_what_programs_tell_apart_is_not_said_of_people():
+    assert results_tabs.detection_answer(PAIR).startswith("People ")
+    simulated = replace(PAIR, study=replace(PAIR.study, spec=study(simulated=True).spec))
+    assert results_tabs.detection_answer(simulated).startswith("Simulated annotators ")
+
+
 def test_intervals_by_variance_are_marked():
     sure = table(
         vote(f"m/{n}", "Al", "different" if n % 2 else "same", kind=kind)

@@ -4,6 +4,8 @@ import base64
 import re
 import time
 from dataclasses import replace
+from html import unescape
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from fastapi import FastAPI
@@ -232,6 +234,10 @@ def test_simulated_votes_are_no_verdict(client):
     assert 'st-open">5 of 5' in shown
     assert "st-leaked" not in shown
     assert "<dt>program</dt>" in shown
+    for way in ("models", "ranks", "images"):
+        drawn = part(client, "panel", tab="metric", metric="mse", shown=way)
+        said = drawn.partition('id="cmp-pictures"')[0]
+        assert not re.search('(?<!sv-)(?<!kind=")people', said, re.IGNORECASE)
 
 
 def test_pictures_are_the_files_themselves_and_a_lost_one_is_no_error(made_context, image_bytes):
@@ -313,6 +319,12 @@ def test_how_solid_answers_one_question_at_a_time(client, shown, said):
 def test_how_solid_explains_its_words(client, shown, words):
     drawn = part(client, "panel", tab="solid", shown=shown, metric="mse")
     assert words <= set(re.findall(r'data-term="([^"]+)"', drawn)) <= set(glossary())
+
+
+def test_what_was_never_scored_is_scored_by_a_press(client):
+    drawn = part(client, "panel", tab="solid", shown="reference")
+    link = re.search(r'href="([^"]+)" data-part="body" data-set="reference=attacked"', drawn)[1]
+    assert asked_in(dict(parse_qsl(urlsplit(unescape(link)).query))).reference == "attacked"
 
 
 def test_several_studies_stand_in_one_table(made_context):

@@ -1,0 +1,27 @@
+"""What runs is told beside every page, with the page that shows it."""
+
+import pytest
+
+from annotation.web.frame import GROUPS
+from semsim.cli.job import KINDS
+from semsim.jobs import folders as jobs
+from semsim.ui.compare_jobs import SCORE_JOB, WEIGHTS_JOB
+from semsim.ui.running import running
+
+# No page starts these.
+ON_THE_COMMAND_LINE = {"judge", "learn-leave-out"}
+PAGES = {address for _, links in GROUPS for _, address in links}
+
+
+@pytest.mark.parametrize("kind", sorted({*KINDS, SCORE_JOB, WEIGHTS_JOB} - ON_THE_COMMAND_LINE))
+def test_what_a_page_has_started_leads_back_to_it(kind, tmp_path):
+    jobs.create(tmp_path, kind=kind, title=f"A job of {kind}")
+    (told,) = running(tmp_path)
+    assert (told.words, told.share) == (f"A job of {kind}", 0)
+    assert told.address.removeprefix("/studio/").partition("?")[0] in PAGES
+
+
+def test_what_only_a_command_has_started_leads_home(tmp_path):
+    for kind in ON_THE_COMMAND_LINE:
+        jobs.create(tmp_path, kind=kind, title=kind)
+    assert {told.address for told in running(tmp_path)} == {"/studio/"}
