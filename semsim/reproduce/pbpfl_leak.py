@@ -128,7 +128,7 @@ def _folder(out: Path, network: str, number: int, seed: int) -> Path:
     return out / "leak" / f"{network}-round{number}-seed{seed}"
 
 
-@functools.lru_cache(maxsize=1)  # the next piece mostly is another arm of the same trainings
+@functools.lru_cache(maxsize=4)  # of a seed: both networks, untrained and trained
 def _study(plan: LeakPlan, network: str, number: int, seed: int) -> LeakStudy:
     loaded = _loaded(plan.data)
     if loaded.images is None:
