@@ -25,12 +25,12 @@ from unittest.mock import patch
 
 import torch
 
-from benchmarks.measuring import begin, load
+from benchmarks.measuring import begin
 from semsim.campaign import costs
 from semsim.campaign.costs import Cost, Table
 from semsim.campaign.plan import Campaign
 from semsim.datasets.cifar import Cifar100
-from semsim.device import cores
+from semsim.device import cores, how_busy
 from semsim.federated import federated_probe
 from semsim.federated.settings import FederatedOrder
 from semsim.split import split_probe
@@ -127,7 +127,7 @@ def _table(before: Table | None) -> Table:
         orders={key: costs.scaled(cost, slower) for key, cost in orders.items()},
         machine=(
             f"{platform.machine()}, {cores()} cores, PyTorch {torch.__version__}, "
-            f"{datetime.now(UTC):%B %Y}, {load()}; CPU seconds"
+            f"{datetime.now(UTC):%B %Y}, {how_busy()}; CPU seconds"
         ),
     )
 

@@ -1,14 +1,13 @@
 """What every benchmark says beside its figures: what it began with, and whether a target is met."""
 
 import atexit
-import os
 import re
 import subprocess
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from semsim.device import cores
+from semsim.device import cores, how_busy
 from semsim.kept.keys import key_of
 from semsim.kept.versions import software_versions
 
@@ -20,7 +19,7 @@ JUDGED = re.compile(r"[≤≥] [^|:]*: (met|\*\*missed\*\*)")
 def begin() -> None:
     """Print what this run begins with, and, when the process ends, what it ends with."""
     made_of = ", ".join(f"{name} {said}" for name, said in software_versions().items())
-    print(f"Began {datetime.now(UTC):%Y-%m-%d %H:%M} UTC with {load()} on {cores()} cores.")
+    print(f"Began {datetime.now(UTC):%Y-%m-%d %H:%M} UTC with {how_busy()} on {cores()} cores.")
     print(f"Code {code()}; {made_of}.\n", flush=True)
     atexit.register(_end, time.monotonic())
 
@@ -50,12 +49,8 @@ def code() -> str:
 
 
 def _end(began: float) -> None:
-    print(f"\nEnded after {(time.monotonic() - began) / 60:.1f} minutes with {load()}.", flush=True)
-
-
-def load() -> str:
-    """How busy the machine is; where the system does not count that, that it does not."""
-    return f"load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "no known load"
+    minutes = (time.monotonic() - began) / 60
+    print(f"\nEnded after {minutes:.1f} minutes with {how_busy()}.", flush=True)
 
 
 def _git(*words: str) -> str:

@@ -42,6 +42,11 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def how_busy() -> str:
+    """The load of the last minute; where the system does not count that, that it does not."""
+    return f"load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "no known load"
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Let torch compute in one thread, as each of several workers does."""

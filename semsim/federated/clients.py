@@ -20,7 +20,7 @@ from semsim.layer_graph import LayerGraph
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A client's update as bytes, and the seconds that its forward and backward passes took."""
+    """A client's update as bytes, and CPU seconds of its forward and backward passes."""
 
     payload: bytes
     forward: float
@@ -63,11 +63,11 @@ class Client:
 
     def _pbpfl(self, masked: pbpfl.Masked, round_number: int) -> Answer:
         batch = self.examples.pick(self.members(round_number))
-        started = time.perf_counter()
+        started = time.process_time()
         losses = pbpfl.client_forward(masked, batch.inputs, batch.targets)
-        between = time.perf_counter()
+        between = time.process_time()
         tensors = pbpfl.client_backward(masked, losses).tensors()
-        ended = time.perf_counter()
+        ended = time.process_time()
         return Answer(payload=pack(tensors), forward=between - started, backward=ended - between)
 
     def _hidden(self, answer: Answer, occasion: bytes) -> Answer:
@@ -84,11 +84,11 @@ class Client:
         forward = backward = 0.0
         for local_step in range(self.settings.local_steps):
             batch = self.examples.pick(self.members(round_number, local_step))
-            started = time.perf_counter()
+            started = time.process_time()
             loss = plain_loss(network, batch, self.settings)
-            between = time.perf_counter()
+            between = time.process_time()
             gradients = torch.autograd.grad(loss, tuple(network.parameters()))
-            backward += time.perf_counter() - between
+            backward += time.process_time() - between
             forward += between - started
             if self.settings.local_steps > 1:
                 _descend(network, gradients, self.settings.lr)

@@ -59,10 +59,10 @@ def training_words(training: Mapping[str, Any]) -> str:
 
 
 def cost_table(training: Mapping[str, Any]) -> str:
-    """Seconds and traffic of PBPFL over FedAvg's."""
+    """CPU seconds and traffic of PBPFL over FedAvg's."""
     costs, traffic = training["costs"], training["traffic"]
     rows = [
-        [title, _seconds(costs["FedAvg"][key]), _seconds(costs["PBPFL"][key]), ratio]
+        [title, *(cpu_seconds(costs[name][key]) for name in ("FedAvg", "PBPFL")), ratio]
         for title, key, ratio in zip(COST_TITLES, COST_COLUMNS, cost_ratios(costs), strict=True)
     ]
     for title, key in _TRAFFIC.items():
@@ -117,5 +117,6 @@ def _end(name: str, curve: Sequence[Mapping[str, Any]]) -> list[str]:
     return [name, str(last["round"]), *figures, accuracy]
 
 
-def _seconds(value: float) -> str:
-    return f"{value:.2f} s"
+def cpu_seconds(value: float) -> str:
+    """CPU seconds of one part of a training, with their unit."""
+    return f"{value:.2f} CPU s"

@@ -87,10 +87,7 @@ def leak_text(plan: LeakPlan, out: Path) -> str:
 def _attack(
     plan: LeakPlan, network: str, number: int, seed: int, arm: str, out: Path, *, report: Report
 ) -> None:
-    loaded = _loaded(plan.data)
-    if loaded.images is None:
-        raise SettingsError(f"Only images can be reconstructed; {plan.data!r} is a table.")
-    study = LeakStudy(loaded.data, loaded.images, plan.order(network, number, seed))
+    study = _study(plan, network, number, seed)
     write_arm(_folder(out, network, number, seed) / "sets" / arm, study, study.attack(arm, report))
 
 
@@ -129,6 +126,14 @@ def _own_models(arm: str) -> bool:
 
 def _folder(out: Path, network: str, number: int, seed: int) -> Path:
     return out / "leak" / f"{network}-round{number}-seed{seed}"
+
+
+@functools.lru_cache(maxsize=4)  # of a seed: both networks, untrained and trained
+def _study(plan: LeakPlan, network: str, number: int, seed: int) -> LeakStudy:
+    loaded = _loaded(plan.data)
+    if loaded.images is None:
+        raise SettingsError(f"Only images can be reconstructed; {plan.data!r} is a table.")
+    return LeakStudy(loaded.data, loaded.images, plan.order(network, number, seed))
 
 
 @functools.lru_cache(maxsize=2)

@@ -5,17 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from semsim.federated.summary import COST_COLUMNS
+from semsim.reproduce.pbpfl_paper import CLIENTS, TABLE_2, TABLE_4, TABLE_5, Cells
 from semsim.terminal import text_table
 
-# Seconds of Table 5, PBPFL's over FedAvg's; FedAvg has nothing in PP.
-PAPER_RATIOS = {"perturb": "3.66 s / 0 s", "forward": "1.00", "backward": "2.54", "update": "1.04"}
-_TITLES = {
-    "perturb": "PP, parameter perturbation",
-    "forward": "LFP, local forward",
-    "backward": "LBP, local backward",
-    "update": "MU, model update",
-}
+AGAIN = "FedAvg again"  # Table 5's control
+_COSTS = (
+    "LFP, local forward, × FedAvg's",
+    "LBP, local backward, × FedAvg's",
+    "a client in all, × FedAvg's",
+    "MU, model update, × FedAvg's",
+    "PP, parameter perturbation, of a FedAvg client's seconds",
+    "what MU takes longer, of a FedAvg client's seconds",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +24,8 @@ class Cell:
     """One training at its end.
 
     squared_error: mean over test examples and outputs. accuracy: share, None without classes.
-    gap: PBPFL's largest difference from FedAvg-MSE's parameters, None for the others.
+    gap: PBPFL's largest difference from FedAvg-MSE's parameters, None for the others. moved: the
+    largest change of a parameter since the start.
     """
 
     network: str
@@ -33,50 +35,73 @@ class Cell:
     squared_error: float
     accuracy: float | None
     gap: float | None
+    moved: float
 
 
-def squared_error_text(cells: Sequence[Cell], data: str) -> str:
-    """Table 2's pattern."""
+def squared_error_text(cells: Sequence[Cell], data: str, paper: str, mean: float) -> str:
+    """Table 2's pattern. paper: which of its data. mean: the error of the training mean."""
     head = (
-        f"Table 2. Squared error on test examples of {data}, mean ± sd over seeds; lower is better."
+        f"Table 2. Squared error on test examples of {data}, mean ± sd over seeds; lower is "
+        f"better. The training mean for every example: {mean:.3f}. The paper's are of {paper}."
     )
-    return f"{head}\n{_by_clients(cells, lambda cell: cell.squared_error, 3)}\n{_gap(cells)}"
+    table = _by_clients(cells, lambda cell: cell.squared_error, 3, TABLE_2[paper])
+    return f"{head}\n{table}\n{_gap(cells)}"
 
 
-def accuracy_text(cells: Sequence[Cell], data: str) -> str:
-    """Table 4's pattern."""
+def accuracy_text(cells: Sequence[Cell], data: str, commonest: float) -> str:
+    """Table 4's pattern. commonest: the share of test images in the commonest training class."""
 
     def per_cent(cell: Cell) -> float:
         return float("nan") if cell.accuracy is None else 100 * cell.accuracy
 
-    head = f"Table 4. Accuracy on test images of {data} in per cent, mean ± sd over seeds."
-    return f"{head}\n{_by_clients(cells, per_cent, 1)}\n{_gap(cells)}"
+    head = (
+        f"Table 4. Accuracy on test images of {data} in per cent, mean ± sd over seeds. The "
+        f"commonest class for every image: {100 * commonest:.1f}. The paper's are of skin images."
+    )
+    return f"{head}\n{_by_clients(cells, per_cent, 1, TABLE_4)}\n{_gap(cells)}"
 
 
 def costs_text(costs: Mapping[str, Any]) -> str:
     """Table 5 as ratios: seconds depend on the machine."""
-    rows = []
-    for key in COST_COLUMNS:
-        plain, masked = (costs[name]["seconds"][key] for name in ("FedAvg", "PBPFL"))
-        ratio = f"{masked:.2f} s / {plain:.2f} s"
-        if key != "perturb" and plain > 0:
-            ratio = f"{masked / plain:.2f}"
-        rows.append([_TITLES[key], ratio, PAPER_RATIOS[key]])
+    plain, masked, again = (costs[name]["seconds"] for name in ("FedAvg", "PBPFL", AGAIN))
+    columns = (
+        cost_figures(plain, masked),
+        cost_figures(plain, again),
+        cost_figures(TABLE_5["FedAvg"], TABLE_5["PBPFL"]),
+    )
+    rows = [
+        [title, *(f"{value:.2f}" for value in values)]
+        for title, *values in zip(_COSTS, *columns, strict=True)
+    ]
     head = (
-        f"Table 5. PBPFL's seconds over FedAvg's in one round: {costs['network']}, float64, "
+        f"Table 5. CPU seconds of one round in one thread: {costs['network']}, float64, "
         f"{costs['batch']} images of {costs['side']} × {costs['side']}, median of "
-        f"{costs['rounds']} rounds."
+        f"{costs['rounds']} rounds; begun with {costs['began']}."
     )
     defined = (
-        "Timed, all clients together: PP is drawing the masks, masking and packing the model. LFP "
+        f"{AGAIN}: what PBPFL's column would be if nothing but chance told the two apart. "
+        "PP is drawing the masks, masking and packing the model. LFP "
         "and LBP are a client's passes, without packing. MU is unpacking the updates, recovery "
         "with its condition number, the weighted sum and the step; nobody waits for a client in "
         "it. Three times as many bytes are unpacked, and FedAvg recovers nothing. The "
         "paper's MU is 92.39 s to 89.11 s: nearly as long as FedAvg's clients take (91.08 s), far "
         "longer than averaging does. What it holds besides is not said, so that only the "
-        "difference, 3.28 s, can be PBPFL's."
+        "difference, 3.28 s, can be PBPFL's: it and PP are told as shares of a client's seconds."
     )
-    return f"{head}\n{text_table(['', 'here', 'paper'], rows)}\n{defined}"
+    return f"{head}\n{text_table(['', 'PBPFL', AGAIN, 'paper'], rows)}\n{defined}"
+
+
+def cost_figures(plain: Mapping[str, float], other: Mapping[str, float]) -> list[float]:
+    """`_COSTS` of another scheme's seconds beside plain FedAvg's, each by PP, LFP, LBP and MU."""
+    client = plain["forward"] + plain["backward"]
+    return [
+        other["forward"] / plain["forward"],
+        other["backward"] / plain["backward"],
+        (other["forward"] + other["backward"]) / client,
+        other["update"] / plain["update"],
+        (other["perturb"] - plain["perturb"]) / client,
+        (other["update"] - plain["update"]) / client,
+    ]
 
 
 def traffic_text(costs: Mapping[str, Any]) -> str:
@@ -103,18 +128,22 @@ def traffic_text(costs: Mapping[str, Any]) -> str:
     return f"{head}\n{text_table(header, rows)}\n{remark}"
 
 
-def _by_clients(cells: Sequence[Cell], value: Callable[[Cell], float], digits: int) -> str:
+def _by_clients(
+    cells: Sequence[Cell], value: Callable[[Cell], float], digits: int, paper: Cells
+) -> str:
     counts = sorted({cell.clients for cell in cells})
     keys = dict.fromkeys((cell.network, cell.scheme) for cell in cells)
     rows = []
-    for network, scheme in keys:
-        row = [network, scheme]
+    for key in keys:
+        row = [*key]
         for count in counts:
-            same = (network, scheme, count)
+            same = (*key, count)
             found = [value(c) for c in cells if (c.network, c.scheme, c.clients) == same]
             row.append(_mean_and_spread(found, digits))
+        row.append(" / ".join(f"{one:.{digits}f}" for one in paper.get(key, ())))
         rows.append(row)
-    return text_table(["network", "scheme", *(f"K={count}" for count in counts)], rows)
+    told = f"paper, K={' / '.join(map(str, CLIENTS))}"
+    return text_table(["network", "scheme", *(f"K={count}" for count in counts), told], rows)
 
 
 def _mean_and_spread(values: Sequence[float], digits: int) -> str:
@@ -124,8 +153,10 @@ def _mean_and_spread(values: Sequence[float], digits: int) -> str:
 
 def _gap(cells: Sequence[Cell]) -> str:
     worst = max(cell.gap for cell in cells if cell.gap is not None)
+    least = min(cell.moved for cell in cells if cell.scheme == "FedAvg-MSE")
     seeds = len({cell.seed for cell in cells})
     return (
         f"{seeds} seeds. PBPFL and FedAvg-MSE end {worst:.0e} apart in their most different "
-        "parameter, the worst of all trainings."
+        f"parameter, the worst of all trainings; since the start FedAvg-MSE's has changed by "
+        f"{least:.0e} or more."
     )

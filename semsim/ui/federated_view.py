@@ -10,6 +10,7 @@ from semsim.federated.summary import (
     COST_COLUMNS,
     COST_TITLES,
     cost_ratios,
+    cpu_seconds,
     decibels,
     training_words,
 )
@@ -75,7 +76,7 @@ def course(training: Mapping[str, Any]) -> Chart:
 def training_html(training: Mapping[str, Any]) -> str:
     """The course, what masking changes in words, and what it costs as a table."""
     rows = [
-        (title, *(f"{training['costs'][name][key]:.2f} s" for name in ("FedAvg", "PBPFL")), ratio)
+        (title, *(cpu_seconds(training["costs"][name][key]) for name in ("FedAvg", "PBPFL")), ratio)
         for title, key, ratio in zip(
             COST_TITLES, COST_COLUMNS, cost_ratios(training["costs"]), strict=True
         )

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from semsim.device import pick_device
+from semsim.device import how_busy, pick_device
 from semsim.errors import SettingsError
 
 
@@ -17,3 +17,10 @@ def test_a_name_overrides():
 def test_a_device_that_is_not_there_is_refused(name):
     with pytest.raises(SettingsError, match=name):
         pick_device(name)
+
+
+def test_how_busy_the_machine_is_is_told_where_it_is_known(monkeypatch):
+    monkeypatch.setattr("os.getloadavg", lambda: (1.26, 0.0, 0.0), raising=False)
+    assert how_busy() == "load 1.3"
+    monkeypatch.delattr("os.getloadavg")
+    assert how_busy() == "no known load"

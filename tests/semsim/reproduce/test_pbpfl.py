@@ -7,22 +7,27 @@ from pathlib import Path
 
 import pytest
 import torch
+from typer.testing import CliRunner
 
+from semsim.cli.reproduce import app
 from semsim.errors import SettingsError
 from semsim.federated.arms import ARMS
 from semsim.federated.comparison import load
 from semsim.images import write_png
 from semsim.progress import Progress
 from semsim.reproduce.pbpfl import (
-    CLIENTS,
     PRESETS,
     carry_out_all,
+    commonest_share,
     costs,
+    mean_error,
     reproduced,
     table_rows,
     with_own,
 )
 from semsim.reproduce.pbpfl_leak import LeakPlan, leak_pieces, leak_text
+from semsim.reproduce.pbpfl_paper import CLIENTS, TABLE_5
+from semsim.reproduce.pbpfl_tables import AGAIN, cost_figures, costs_text
 
 
 def test_all_tables_are_made_and_an_interrupted_run_goes_on(tmp_path: Path):
@@ -34,6 +39,11 @@ def test_all_tables_are_made_and_an_interrupted_run_goes_on(tmp_path: Path):
     gaps = [float(gap) for gap in re.findall(r"end (\S+) apart", text)]
     assert len(gaps) == 2
     assert max(gaps) < 1e-9
+    moved = [float(least) for least in re.findall(r"changed by (\S+) or more", text)]
+    assert len(moved) == 2
+    assert min(moved) > 1e-4  # else that nothing was trained would pass for agreement
+    assert "0.059 / 0.079 / 0.097" in text  # the paper's, of bank marketing
+    assert f"The training mean for every example: {mean_error(chosen.table):.3f}" in text
     rows = json.loads(json.dumps(table_rows(chosen, tmp_path)))
     assert {row["table"] for row in rows} == {2, 4, 5, 6}
     assert {row["clients"] for row in rows if row["table"] == 2} == set(CLIENTS)
@@ -51,7 +61,9 @@ def test_all_tables_are_made_and_an_interrupted_run_goes_on(tmp_path: Path):
         reproduced(replace(chosen, table_epochs=2), tmp_path)
 
 
-def test_the_papers_data_take_the_place_of_what_stands_in_for_them(tmp_path: Path):
+@pytest.fixture
+def own(tmp_path: Path) -> tuple[Path, str, str]:
+    """A table with the target y, and the data texts of images with a number and in classes."""
     bank, eyes, skin = tmp_path / "bank.csv", tmp_path / "eyes", tmp_path / "skin"
     bank.write_text("age,y\n" + "\n".join(f"{row},{row % 2}" for row in range(60)))
     for place in range(48):
@@ -61,11 +73,16 @@ def test_the_papers_data_take_the_place_of_what_stands_in_for_them(tmp_path: Pat
             write_png(image, folder / name / f"{place}.png")
     (eyes / "train.csv").write_text("id,grade\n" + "\n".join(f"{p},{p % 5}" for p in range(48)))
     retina = f"table:path={eyes / 'train.csv'},target=grade,images={eyes / 'all'},size=8"
-    lesions = f"folder:root={skin},size=8"
+    return bank, retina, f"folder:root={skin},size=8"
+
+
+def test_the_papers_data_take_the_place_of_what_stands_in_for_them(tmp_path: Path, own):
+    bank, retina, lesions = own
     usual = replace(PRESETS["smoke"], seeds=1, leak=LeakPlan(networks=()), image_network="resnet20")
     chosen = with_own(usual, f"table:path={bank},target=y", retina, lesions)
     text = reproduced(chosen, tmp_path / "out")
-    assert [text.count(f"examples of table:path={path}") for path in (bank, eyes)] == [1, 1]
+    tables = (bank, bank.with_name("eyes"))
+    assert [text.count(f"examples of table:path={path}") for path in tables] == [1, 1]
     assert f"test images of {lesions}" in text
     assert text.count("resnet20 ") >= 5  # two schemes of numbers, three of classes
     for wrong, words in (
@@ -77,6 +94,19 @@ def test_the_papers_data_take_the_place_of_what_stands_in_for_them(tmp_path: Pat
             with_own(usual, **wrong)
 
 
+def test_the_papers_data_are_named_as_the_page_types_them(tmp_path: Path, own):
+    bank, retina, lesions = own
+    typed = ["pbpfl", "--preset", "smoke", "--plan", "--json", "--out", tmp_path / "out"]
+    named = ["--table", bank, "--target", "y", "--abd", retina, "--ldc", lesions]
+    done = CliRunner().invoke(app, [str(word) for word in typed + named])
+    assert done.exit_code == 0, done.output
+    parts = {row["part"] for row in json.loads(done.stdout)}
+    assert parts >= {"Table 2", "Table 2, images", "Table 4"}  # smoke has no images of its own
+    half = CliRunner().invoke(app, [str(word) for word in typed + named[:2]])
+    assert half.exit_code == 2
+    assert "needs --table and --target" in half.output
+
+
 def test_small_predicts_classes_and_numbers_of_images_with_the_papers_network():
     small = PRESETS["small"]
     assert small.image_network == "resnet20"
@@ -84,6 +114,33 @@ def test_small_predicts_classes_and_numbers_of_images_with_the_papers_network():
     assert {name: len(arms) for name, arms in small.leak.networks} == dict.fromkeys(
         ("lenet", "mlp-3"), len(ARMS)
     )
+
+
+def test_controls_are_what_can_be_said_without_looking_at_an_example():
+    digits, values = load("digits").data, load("digit-values").data
+    train, test = (split.targets.flatten().tolist() for split in (values.train, values.test))
+    mean = sum(train) / len(train)
+    slow = sum((one - mean) ** 2 for one in test) / len(test)
+    assert mean_error("digit-values") == pytest.approx(slow)
+    labels = [split.labels.tolist() for split in (digits.train, digits.test)]
+    most = max(range(10), key=labels[0].count)
+    assert commonest_share("digits") == pytest.approx(labels[1].count(most) / len(labels[1]))
+    with pytest.raises(SettingsError, match="no classes"):
+        commonest_share("breast-cancer")
+
+
+def test_costs_are_told_as_the_paper_has_them_beside_a_control():
+    figures = cost_figures(TABLE_5["FedAvg"], TABLE_5["PBPFL"])
+    told = ["1.00", "2.54", "2.50", "1.04", "0.04", "0.04"]
+    assert [f"{figure:.2f}" for figure in figures] == told
+    seconds = {name: {"seconds": one} for name, one in TABLE_5.items()}
+    seconds[AGAIN] = seconds["FedAvg"]
+    facts = {"network": "n", "batch": 4, "side": 32, "rounds": 3, "began": "load 0.5"}
+    text = costs_text({**seconds, **facts})
+    assert "begun with load 0.5" in text
+    rows = [line.split()[-3:] for line in text.splitlines()[2:8]]
+    assert [row[0] for row in rows] == [row[2] for row in rows] == told
+    assert [row[1] for row in rows] == ["1.00"] * 4 + ["0.00"] * 2
 
 
 def test_messages_of_the_papers_resnet56_have_the_papers_numbers():
