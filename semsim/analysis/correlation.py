@@ -89,6 +89,22 @@ def weighted_spearman(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.n
     return _ratio((weights * first * second).sum(axis=1), spread)
 
 
+def weighted_kendall(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(B,) Kendall's τ-b of x and y, both (N,), each value as often as `weights`, (B, N), says.
+
+    As of rows in which each pair of values stands so often; two copies of one are tied. NaN where
+    what is left of x or y is constant. Holds all N² pairs at once.
+    """
+    first, second = (
+        np.greater.outer(side, side) * 1.0 - np.less.outer(side, side) for side in (x, y)
+    )
+    agreeing, in_x, in_y = (
+        ((weights @ pairs) * weights).sum(axis=1)
+        for pairs in (first * second, np.abs(first), np.abs(second))
+    )
+    return _ratio(agreeing, np.sqrt(in_x * in_y))
+
+
 def kendall_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Kendall's τ-b of each row of `x` with the same row of `y`.
 

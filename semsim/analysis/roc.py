@@ -1,7 +1,7 @@
 """Image by image: does a metric tell what people recognise from what they do not?"""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,12 +13,12 @@ from semsim.analysis.correlation import weighted_spearman
 from semsim.analysis.evidence import Evidence
 from semsim.analysis.layout import Layout
 from semsim.analysis.measures import sign_of
+from semsim.analysis.picture_ranks import over_originals
 from semsim.analysis.resampling import Resamples, interval
 from semsim.analysis.result import AUC_COLUMNS, RHO_COLUMNS
 from semsim.analysis.shares import NO_WIDTH, newcombe
 from semsim.metrics.base import MetricSpec
 
-_CELLS = 2**16  # weights of images looked at together: what a core's cache holds
 _BOTH = "has both images that people recognise and images that they do not"
 
 
@@ -240,20 +240,9 @@ def _correlated(
     values: np.ndarray, human: np.ndarray, layout: Layout, resamples: Resamples
 ) -> dict[str, float]:
     """Spearman's ρ over the images that have both, and where it lies in resamples of originals."""
-    used = ~np.isnan(values) & ~np.isnan(human)
-    weights = np.vstack([np.ones((1, layout.n_originals)), resamples.originals])
-    draws = np.full(len(weights), np.nan)
-    for part in _parts(len(weights), int(used.sum())):
-        each = weights[part][:, layout.original[used]]
-        draws[part] = weighted_spearman(values[used], human[used], each)
+    draws = over_originals(weighted_spearman, values, human, layout, resamples)
     low, high = interval(draws[1:])
     return dict(zip(RHO_COLUMNS, (float(draws[0]), low, high), strict=True))
-
-
-def _parts(resamples: int, images: int) -> Iterator[slice]:
-    """All of `resamples`, so many at once that the weights of their images stay in the cache."""
-    step = max(1, _CELLS // max(1, images))
-    return (slice(start, start + step) for start in range(0, resamples, step))
 
 
 def _mean(total: np.ndarray, count: np.ndarray) -> np.ndarray:

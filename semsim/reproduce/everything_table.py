@@ -17,7 +17,7 @@ from semsim.progress import Report, silent
 from semsim.reporting.notation import interval, number
 from semsim.reporting.tables import Table
 from semsim.reproduce.everything_plan import Key, Worked
-from semsim.reproduce.simulated_votes import simulated_votes
+from semsim.reproduce.simulated_votes import SAYS_NOTHING, simulated_votes
 from semsim.scores.scoring import pair_sets_of_labels, score_sets
 from semsim.sets.image import AttackResult, set_images
 from semsim.sets.reader import ReconstructionSet, read_set
@@ -28,10 +28,9 @@ from semsim.words import counted
 
 METRICS = ("psnr", "ssim", "mse", "lpips-alex", "recogniser", "semsim:demo")
 OK, FAILED, UNFIT, CONTROL = "ok", "failed", "cannot be", "control"
-_GREY, _MEAN, _SAME = "a grey picture", "the mean training picture", "the original itself"
+GREY, MEAN, SAME = "a grey picture", "the mean training picture", "the original itself"
 # Ranked by the share of votes: few images make majorities coarse. Nothing reads a p here.
 _RANKED = AnalysisSettings(headline="mean-response", permutations=99)
-_SIMULATED = "Simulated people: these numbers say nothing about people."
 _AGREEMENT = (
     *("metric", "title", "n", "rho", "rho_bw_low", "rho_bw_high"),
     *("rho_images_low", "rho_images_high", "undefined"),
@@ -64,9 +63,9 @@ def write_controls(images: LabelledImages, train: LabelledImages, folder: Path) 
     images: the originals, (N, 3, H, W) in [0, 1]. train: what targets learn from, of that size.
     """
     pictures = {
-        _GREY: torch.full_like(images.images, 0.5),
-        _MEAN: train.images.mean(0, keepdim=True).expand_as(images.images),
-        _SAME: images.images,
+        GREY: torch.full_like(images.images, 0.5),
+        MEAN: train.images.mean(0, keepdim=True).expand_as(images.images),
+        SAME: images.images,
     }
     originals = [to_uint8(one) for one in images.images]
     made = []
@@ -203,7 +202,7 @@ def _grid(cells: pd.DataFrame, network: str, name: str, title: str) -> Table:
         name=f"{name}-{network}",
         title=f"{title}, {network}",
         caption=(
-            f"Attacks by rows, strategies by columns. {_SIMULATED} "
+            f"Attacks by rows, strategies by columns. {SAYS_NOTHING} "
             "In brackets: pictures that came back, where not all did. ×: none did; –: the two do "
             "not go together. °: the target guesses."
         ),
@@ -236,7 +235,7 @@ def _controls(found: Map, shown: Sequence[tuple[str, str]]) -> Table:
     return Table(
         name="controls",
         title="Pictures that no attack made",
-        caption=f"The same originals, judged alike. {_SIMULATED}",
+        caption=f"The same originals, judged alike. {SAYS_NOTHING}",
         frame=own,
         cells=pd.DataFrame(lines, columns=["picture", *(title for _, title in shown)]),
     )
@@ -259,7 +258,7 @@ def _rho(agreement: pd.DataFrame) -> Table:
         caption=(
             "Spearman's ρ over cells with pictures, by the share of votes, positive agrees. The "
             "interval takes cells for a sample, though they share originals and targets; the range "
-            f"holds 95 % of resamples of originals. {_SIMULATED}"
+            f"holds 95 % of resamples of originals. {SAYS_NOTHING}"
         ),
         frame=agreement,
         cells=pd.DataFrame(lines, columns=head),

@@ -36,6 +36,17 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
             "neither they nor the paper's reconstructions, which they judge, are here",
         ),
     ),
+    "deployed": (
+        NotRun(
+            "Votes of people",
+            "every vote is a program's; the sets it makes are ready for a study",
+        ),
+        NotRun("Paper (CIFAR-100, 104 originals, InvGrad at its own budget)", "it takes a GPU"),
+        NotRun(
+            "DP-SGD on updates of several steps, secure aggregation, compressed updates",
+            "no row has them; a campaign takes the first by --share and --strategy",
+        ),
+    ),
     "copa": (
         NotRun(
             "The two pictures of Figures 1 and 2 and of Table 2",

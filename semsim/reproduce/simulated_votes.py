@@ -30,6 +30,7 @@ from semsim.targets.chance import target_facts
 from semsim.targets.jurors import JURORS, Verdict, certainty, juror_of, log_probabilities
 from semsim.targets.model import load_target, save_target
 
+SAYS_NOTHING = "Simulated people: these numbers say nothing about people."
 _HELD_OUT = 5  # one of so many training images sets a juror's threshold
 SAME, DIFFERENT = "same", "different"
 

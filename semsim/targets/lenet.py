@@ -1,6 +1,6 @@
 """The two small classifiers on which gradient inversion is mostly studied."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import nn
@@ -38,24 +38,25 @@ class LeNet:
 
 @dataclass(frozen=True, kw_only=True)
 class CNN4:
-    """Four 3×3 convolutions without batch norm; the second and third halve the image.
+    """Four 3×3 convolutions; the second and third halve the image.
 
     2048 features at 32×32.
     width: channels of each layer. activation: smooth ones leak far more through the gradient.
+    batch_norm: after each convolution, so that the same network can be attacked with it.
     """
 
     width: int = 32
     activation: Activation = "relu"
+    batch_norm: bool = field(default=False, metadata={"before": False})
 
     def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
         """The extractor up to the flattened last feature map, and its number of features."""
         layers: list[nn.Module] = []
         inputs = channels
         for stride in (1, 2, 2, 1):
-            layers += [
-                nn.Conv2d(inputs, self.width, 3, stride, padding=1),
-                activation_layer(self.activation),
-            ]
+            layers.append(nn.Conv2d(inputs, self.width, 3, stride, padding=1))
+            layers += [nn.BatchNorm2d(self.width)] if self.batch_norm else []
+            layers.append(activation_layer(self.activation))
             inputs = self.width
         body = nn.Sequential(*layers, nn.Flatten())
         return body, feature_count(body, channels, size)

@@ -289,9 +289,10 @@ def _epoch_progress(training: Training, epoch: int, values: Mapping[str, float])
 def _fingerprint(training: Training) -> str:
     """A hash of everything that decides the weights."""
     degrade, settings = training.degrade, plain_before(training.settings)
+    architecture = plain_before(training.architecture)
     del settings["class"]
     parts = {
-        "architecture": [type(training.architecture).__name__, asdict(training.architecture)],
+        "architecture": [architecture.pop("class"), architecture],
         "defence": [type(training.defence).__name__, asdict(training.defence)],
         "settings": settings,
         "degrade": None if degrade is None else getattr(degrade, "__qualname__", repr(degrade)),

@@ -14,9 +14,16 @@ from semsim.reproduce.plans import Share, shares_text
 
 PAPERS = Path(__file__).parents[3] / "docs" / "papers.md"
 # By reproduction: what its section of the page is called, and what asks for its smallest plan.
-TITLES = {"semsim": "SemSim", "copa": "COPA", "ensembler": "Ensembler", "pbpfl": "PBPFL"}
+TITLES = {
+    "semsim": "SemSim",
+    "copa": "COPA",
+    "ensembler": "Ensembler",
+    "pbpfl": "PBPFL",
+    "deployed": "Deployed",
+}
 ASKED = {
     "copa": ("--count", "2", "--seeds", "3", "--variants", "4", "--activations", "tanh"),
+    "deployed": ("--preset", "smoke"),
     "ensembler": ("--preset", "smoke"),
     "pbpfl": ("--preset", "smoke"),
 }

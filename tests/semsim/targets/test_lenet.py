@@ -1,6 +1,8 @@
 import pytest
 import torch
 
+from semsim.registry import Plugin, key_settings
+from semsim.targets import TARGETS
 from semsim.targets.lenet import CNN4, LeNet, start_uniform
 
 
@@ -17,6 +19,19 @@ def test_cnn4_is_four_convolutions_of_32_channels():
     assert features == 32 * 8 * 8
     kernels = [3 * 32 * 9, *[32 * 32 * 9] * 3]
     assert [p.numel() for p in body.parameters() if p.ndim == 4] == kernels
+
+
+def test_batch_norm_comes_after_each_convolution_and_leaves_older_keys_alone():
+    plain, normal = (
+        CNN4(width=4, batch_norm=given).build(3, (32, 32))[0] for given in (False, True)
+    )
+    norms = [place for place, one in enumerate(normal) if isinstance(one, torch.nn.BatchNorm2d)]
+    assert norms == [1, 4, 7, 10]
+    assert [type(one) for place, one in enumerate(normal) if place not in norms] == [
+        type(one) for one in plain
+    ]
+    assert "batch_norm" not in key_settings(TARGETS, Plugin(name="cnn4"))
+    assert key_settings(TARGETS, Plugin(name="cnn4", settings={"batch_norm": True}))["batch_norm"]
 
 
 @pytest.mark.parametrize("architecture", [LeNet, CNN4])

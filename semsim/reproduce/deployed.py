@@ -1,0 +1,80 @@
+"""`python -m semsim reproduce deployed`: updates, batch norm and DP-SGD, and who agrees there."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from semsim.campaign.campaign_job import load
+from semsim.datasets import DATASETS
+from semsim.device import cores, pick_device
+from semsim.metrics import Resources
+from semsim.registry import read_plugin
+from semsim.reporting import writing
+from semsim.reproduce.deployed_plan import NOT_COUNTED, costs_of, plans_of, rows_text, scale_of
+from semsim.reproduce.deployed_table import Deployed, deployed_of, tables
+from semsim.reproduce.everything_table import METRICS, write_controls
+from semsim.reproduce.plans import PlanOption, planned_text
+from semsim.reproduce.semsim import carried_out
+from semsim.reproduce.simulated_votes import data_set_jury
+from semsim.terminal import DATA, Json, TerminalBar, rows_of, say, show_told, told_errors
+from semsim.weights import CHECKPOINTS
+
+
+def reproduce_deployed(
+    preset: Annotated[
+        str, typer.Option(help="smoke, small (built-in symbols) or paper (a GPU, CIFAR-100).")
+    ] = "small",
+    plan: PlanOption = False,
+    out: Annotated[Path, typer.Option(help="Folder for all that is made; a run goes on there.")] = (
+        DATA / "reproduce/deployed"
+    ),
+    workers: Annotated[int, typer.Option(help="Processes here; 0: one a core.")] = 0,
+    scheduler: Annotated[str, typer.Option(help="Dask scheduler, as tcp://10.0.0.1:8786.")] = "",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    checkpoints: Annotated[Path, typer.Option(help="Folder of weights.")] = CHECKPOINTS,
+    as_json: Json = False,
+) -> None:
+    """Attack what is deployed, and say which metric still agrees with simulated people there.
+
+    Updates after local steps, with momentum, batch norm in training, clipped and noised gradients:
+    a row each beside the plain gradient. What was computed before is not again.
+    """
+    with told_errors():
+        asked = scale_of(preset)
+        plans = plans_of(asked)
+        folder = out / asked.name
+        if plan:
+            with TerminalBar("Measuring") as bar:
+                shares, disk = costs_of(asked, plans, folder, bar)
+            said = planned_text("deployed", shares, disk, NOT_COUNTED)
+            show_told([vars(one) for one in shares], f"{rows_text(asked, plans)}\n{said}", as_json)
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        carried_out(plans, folder, workers=workers, scheduler=scheduler, device=device)
+        dataset = read_plugin(DATASETS, asked.dataset)
+        with TerminalBar("Simulated people") as bar:
+            processes = workers or cores()
+            jury = data_set_jury(dataset, asked.jury_epochs, folder, workers=processes, report=bar)
+        images = next(iter(plans.values())).images[asked.dataset]
+        controls = write_controls(images, load(dataset, "train"), folder / "controls")
+        resources = Resources(checkpoints=checkpoints.resolve(), device=pick_device(device))
+        with TerminalBar("Judging") as bar:
+            found = deployed_of(asked, plans, folder, controls, jury, resources, bar)
+        text = write_deployed(found, folder)
+        show_told(rows_of(found.rows), text, as_json)
+        say(f"Wrote {folder / 'deployed.md'}, rows.csv, within.csv and over.csv.")
+
+
+def write_deployed(found: Deployed, folder: Path) -> str:
+    """Write the tables below `folder`; what deployed.md says."""
+    frames = {"rows": found.rows, "within": found.within, "over": found.over}
+    for name, frame in frames.items():
+        (folder / f"{name}.csv").write_text(writing.csv(frame), encoding="utf-8")
+    absent = [
+        f"{name} has no column: {found.absent[name]}" for name in METRICS if name in found.absent
+    ]
+    tabled = (writing.markdown(one) for one in tables(found))
+    text = "\n".join([found.jury.text(), "", *tabled, *absent])
+    (folder / "deployed.md").write_text(text + "\n", encoding="utf-8")
+    return text

@@ -1,0 +1,262 @@
+"""What `reproduce deployed` computes at each scale, a row a way to share, and what that takes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from semsim.campaign.campaign_job import load, plan_of
+from semsim.campaign.plan import Campaign, Plan, PlannedTarget
+from semsim.campaign.probe import Estimate, measure, outlook
+from semsim.datasets import DATASETS
+from semsim.device import one_thread
+from semsim.errors import SettingsError
+from semsim.progress import Report, silent
+from semsim.registry import read_plugin
+from semsim.reproduce.plans import Share
+from semsim.reproduce.simulated_votes import jury_seconds
+from semsim.targets.train_settings import TrainSettings
+from semsim.terminal import text_table
+
+NOT_COUNTED = (
+    "Not in it: scores. Trainings are probed without a defence and to their last epoch; those by "
+    "DP-SGD, which take each image's own gradient, are several times as long."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One way in which clients train and share, and the InvGrad that goes with it.
+
+    name: of its folder. network, attack: settings beside the scale's own, as text.
+    """
+
+    name: str
+    title: str
+    strategy: str = "none"
+    share: str = "gradient"
+    network: str = ""
+    attack: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """The rows, of one architecture on one data set, each attacked by the same attack.
+
+    architecture, attack: as text, ended by what a row adds. trainings: moments of a training at
+    which its target is attacked, as in `Campaign`. jury_epochs: of simulated people, in tenths of
+    the usual.
+    """
+
+    name: str
+    rows: tuple[Row, ...]
+    dataset: str
+    architecture: str
+    attack: str
+    images: int
+    train: TrainSettings
+    trainings: tuple[str, ...]
+    jury_epochs: int
+
+    def campaign(self, row: Row) -> Campaign:
+        """What is asked of one row."""
+        return Campaign(
+            name=f"deployed-{self.name}-{row.name}",
+            datasets=(self.dataset,),
+            architectures=(_with(self.architecture, row.network),),
+            strategies=(row.strategy,),
+            shares=(row.share,),
+            attacks=(_with(self.attack, row.attack),),
+            images=self.images,
+            train=self.train,
+            trainings=self.trainings,
+            together=self.images,
+        )
+
+
+def scale_of(name: str) -> Scale:
+    """The scale called smoke, small or paper; `SettingsError` for another name."""
+    if name not in _SCALES:
+        raise SettingsError(f"--preset is one of {', '.join(_SCALES)}; got {name!r}.")
+    return _SCALES[name]
+
+
+def plans_of(scale: Scale) -> dict[str, Plan]:
+    """The plan of each row, by its name; its sets are called by `set_name`."""
+    return {row.name: _named(plan_of(scale.campaign(row)), row) for row in scale.rows}
+
+
+def set_name(row: Row, training: str) -> str:
+    """What a set of a row is called in votes and tables; training: of `Scale.trainings`."""
+    return f"{row.title}, {training}" if training else row.title
+
+
+def _with(text: str, more: str) -> str:
+    if not more:
+        return text
+    return f"{text}{',' if ':' in text else ':'}{more}"
+
+
+def _named(plan: Plan, row: Row) -> Plan:
+    """Sets of different rows would else have one name, since a plan tells its own apart alone."""
+    trainings = plan.campaign.trainings
+    sets = [
+        replace(one, model=set_name(row, training))
+        for one, training in zip(plan.sets, trainings, strict=True)
+    ]
+    return replace(plan, sets=tuple(sets))
+
+
+def deployed_rows(
+    *, batch: int, lr: float, steps: tuple[int, int], noise: tuple[float, ...]
+) -> tuple[Row, ...]:
+    """The rows: what papers attack, updates, the same with batch norm, and DP-SGD.
+
+    batch: pictures of a client. lr: of its steps. steps: fewer and more of them. noise: of DP-SGD.
+    """
+    few, many = steps
+
+    def update(count: int, more: str = "") -> str:
+        return f"update:steps={count},batch={batch},lr={lr}{more}"
+
+    on = f"on {batch} pictures"
+    normal = {"network": "batch_norm=true"}
+    private = [Row(name="clip", title="DP-SGD, clip 1, no noise", strategy="dp-sgd:noise=0")]
+    for level in noise:
+        strategy = f"dp-sgd:noise={level}"
+        private.append(
+            Row(name=f"noise-{level}", title=f"DP-SGD, noise {level}", strategy=strategy)
+        )
+    return (
+        Row(name="gradient", title="Gradient of one picture"),
+        Row(name="step", title=f"1 step {on}", share=update(1)),
+        Row(name="few", title=f"{few} steps {on}", share=update(few)),
+        Row(name="many", title=f"{many} steps {on}", share=update(many)),
+        Row(
+            name="many-as-one",
+            title=f"{many} steps {on}, attacked as one gradient",
+            share=update(many),
+            attack="updates=one-gradient",
+        ),
+        Row(
+            name="momentum",
+            title=f"{few} steps {on}, momentum 0.9",
+            share=update(few, ",momentum=0.9"),
+        ),
+        Row(name="norm-gradient", title="Batch norm fixed, gradient of one picture", **normal),
+        Row(
+            name="norm-step",
+            title=f"Batch norm in training, 1 step {on}",
+            share=update(1),
+            **normal,
+        ),
+        Row(
+            name="norm-few",
+            title=f"Batch norm in training, {few} steps {on}",
+            share=update(few),
+            **normal,
+        ),
+        *private,
+    )
+
+
+# A seed of its own draws originals that neither the demo's SemSim nor its recogniser has seen.
+_SMALL = Scale(
+    name="small",
+    rows=deployed_rows(batch=8, lr=0.05, steps=(4, 8), noise=(0.003, 0.01, 0.1)),
+    dataset="symbols:seed=2",
+    architecture="cnn4:width=16,activation=silu",
+    attack="invgrad:fast",
+    images=16,
+    train=TrainSettings(epochs=48, batch_size=32, lr=0.01),
+    trainings=("until=0.3", "until=0.65"),
+    jury_epochs=10,
+)
+_SMOKE = replace(
+    _SMALL,
+    name="smoke",
+    rows=deployed_rows(batch=2, lr=0.05, steps=(2, 3), noise=(0.01,)),
+    dataset="symbols:train_per_class=4,test_per_class=1,seed=2",
+    architecture="cnn4:width=4,activation=silu",
+    attack="invgrad:fast,steps=2",
+    images=4,
+    train=TrainSettings(epochs=1, batch_size=32, lr=0.01),
+    trainings=("",),
+    jury_epochs=1,
+)
+_PAPER = replace(
+    _SMALL,
+    name="paper",
+    rows=deployed_rows(batch=8, lr=0.05, steps=(4, 8), noise=(0.003, 0.01, 0.1, 1.0)),
+    dataset="cifar100",
+    architecture="cnn4:activation=silu",
+    attack="invgrad:paper",
+    images=104,
+    train=TrainSettings(epochs=200, lr=0.01),
+    trainings=("until=0.2", "until=0.4", ""),
+)
+_SCALES = {one.name: one for one in (_SMOKE, _SMALL, _PAPER)}
+
+
+def rows_text(scale: Scale, plans: Mapping[str, Plan]) -> str:
+    """What is computed, a line a row."""
+    lines = []
+    for row in scale.rows:
+        sets = plans[row.name].sets
+        asked = scale.campaign(row)
+        how = asked.architectures[0], row.strategy, row.share, asked.attacks[0]
+        lines.append([row.title, *how, str(len(sets)), str(sum(len(one.cells) for one in sets))])
+    head = ["row", "target", "strategy", "what is shared", "attack", "sets", "pictures"]
+    return f"Scale {scale.name}, on {scale.dataset}.\n{text_table(head, lines)}"
+
+
+def costs_of(
+    scale: Scale, plans: Mapping[str, Plan], folder: Path, report: Report = silent
+) -> tuple[list[Share], int]:
+    """Where the time of what is missing below `folder` goes, and bytes of disk of everything.
+
+    Each attack and training is probed on this machine; targets that rows share are told once.
+    """
+    with TemporaryDirectory() as nowhere:  # asking begins no folder, and measures nothing twice
+        place = folder if folder.is_dir() else Path(nowhere)
+        shares, disk = _attacks_and_trainings(scale, plans, place, report)
+        with one_thread():
+            seconds = jury_seconds(read_plugin(DATASETS, scale.dataset), scale.jury_epochs, place)
+    missing = [one for one in seconds if one]
+    jury = Share(
+        part="all rows", what="train simulated people", count=len(missing), seconds=sum(missing)
+    )
+    return [one for one in (*shares, jury) if one.count], disk
+
+
+def _attacks_and_trainings(
+    scale: Scale, plans: Mapping[str, Plan], folder: Path, report: Report
+) -> tuple[list[Share], int]:
+    shares: list[Share] = []
+    disk, known = 0, set[str]()
+    for row in scale.rows:
+        plan = plans[row.name]
+        estimate = measure(plan, folder, load, report)
+        fresh = [one for one in plan.targets if one.key not in known]
+        known |= {one.key for one in fresh}
+        own, bytes_of = _shares_of(row, plan, fresh, folder, estimate)
+        shares, disk = [*shares, *own], disk + bytes_of
+    return shares, disk
+
+
+def _shares_of(
+    row: Row, plan: Plan, targets: Sequence[PlannedTarget], folder: Path, estimate: Estimate
+) -> tuple[list[Share], int]:
+    attack = outlook(replace(plan, targets=()), folder, estimate)
+    both = outlook(replace(plan, targets=tuple(targets)), folder, estimate)
+    attacking, whole = attack.seconds or 0.0, both.seconds or 0.0
+    shares = [
+        Share(
+            part=row.title,
+            what="attack",
+            count=attack.cells - attack.cells_done,
+            seconds=attacking,
+        ),
+        Share(part=row.title, what="train", count=both.to_train, seconds=whole - attacking),
+    ]
+    return shares, both.disk

@@ -1,0 +1,163 @@
+"""What is deployed: its rows, and its smallest scale whole."""
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from made_campaign import one_thread_cluster
+from torch import nn
+from typer.testing import CliRunner
+
+from semsim.attacks.as_text import read_attack
+from semsim.campaign.plan import check
+from semsim.cli.reproduce import app
+from semsim.errors import SettingsError
+from semsim.registry import build, read_plugin
+from semsim.reproduce.deployed_plan import plans_of, scale_of, set_name
+from semsim.reproduce.deployed_table import ENOUGH, Jury
+from semsim.targets import TARGETS
+
+SCALES = ("smoke", "small", "paper")
+METRICS = ("psnr", "ssim", "mse", "recogniser", "semsim:demo")
+NOTHING = "Simulated people: these numbers say nothing about people."
+
+
+def typed(*words: str):
+    return CliRunner().invoke(app, ["deployed", "--device", "cpu", *words])
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_every_row_can_be_asked_for_and_is_attacked_by_invgrad(name):
+    scale = scale_of(name)
+    asked = [scale.campaign(row) for row in scale.rows]
+    for one in asked:
+        check(one)
+    assert {read_attack(one.attacks[0]).name for one in asked} == {"invgrad"}
+    shares = {one.shares[0] for one in asked}
+    for part in ("gradient", "steps=1,", "momentum=0.9"):
+        assert any(part in share for share in shares), part
+    strategies = [one.strategies[0] for one in asked]
+    assert "dp-sgd:noise=0" in strategies
+    assert len({one.name for one in asked}) == len(asked)
+    with pytest.raises(SettingsError, match="smoke, small, paper"):
+        scale_of("large")
+
+
+def test_small_has_the_steps_and_the_batch_that_were_asked_for():
+    shares = [row.share for row in scale_of("small").rows]
+    for steps in (1, 4, 8):
+        assert any(f"steps={steps},batch=8" in share for share in shares)
+    noise = [row.strategy for row in scale_of("small").rows if "dp-sgd" in row.strategy]
+    assert len(noise) >= 4
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_the_network_with_batch_norm_differs_in_that_alone(name):
+    scale = scale_of(name)
+    texts = dict.fromkeys(scale.campaign(row).architectures[0] for row in scale.rows)
+    plain, normal = (read_plugin(TARGETS, text) for text in texts)
+    bodies = [
+        build(TARGETS, one.name, one.settings).build(3, (32, 32))[0] for one in (plain, normal)
+    ]
+    kinds = [[type(one) for one in body] for body in bodies]
+    assert nn.BatchNorm2d not in kinds[0]
+    assert [kind for kind in kinds[1] if kind is not nn.BatchNorm2d] == kinds[0]
+
+
+def test_rows_share_targets_and_no_two_sets_have_one_name():
+    scale = scale_of("smoke")
+    plans = plans_of(scale)
+    names = [one.model for plan in plans.values() for one in plan.sets]
+    assert len(names) == len(set(names)) == len(scale.rows) * len(scale.trainings)
+    keys = {one.key for plan in plans.values() for one in plan.targets}
+    assert len(keys) == 4  # plain, with batch norm, clipped, noised
+    assert set_name(scale.rows[0], "until=0.3") == "Gradient of one picture, until=0.3"
+
+
+@pytest.mark.parametrize(("right", "enough"), [(9, True), (8, False)])
+def test_a_jury_that_knows_too_few_originals_says_so(right, enough):
+    jury = Jury(n_originals=10, n_recognised=right, votes=0.7)
+    assert jury.enough == enough == (right / 10 >= ENOUGH)
+    assert ("too blunt" in jury.text()) != enough
+    assert f"{right} of 10 originals by majority (70% of their votes)" in jury.text()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The smallest scale twice, on a cluster in this process."""
+    folder = tmp_path_factory.mktemp("deployed")
+    words = ["--preset", "smoke", "--json", "--workers", "1", "--out", str(folder)]
+    with one_thread_cluster() as cluster, cluster.get_client() as client:
+
+        @contextmanager
+        def connected(*asked, **wanted):
+            yield client
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("semsim.grid.machines.connect", connected)
+            done, first = typed(*words), kept(folder)
+            again, second = typed(*words), kept(folder)
+    assert (done.exit_code, again.exit_code) == (0, 0), done.output + again.output
+    return folder / "smoke", done, (first, second)
+
+
+def kept(folder: Path) -> dict[Path, int]:
+    """When each finished piece was written."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("_pieces/*/*")}
+
+
+def test_every_row_stands_beside_the_controls(made):
+    folder, done, _ = made
+    scale = scale_of("smoke")
+    table = pd.read_csv(folder / "rows.csv")
+    assert len(json.loads(done.stdout)) == len(table) == len(scale.rows) + 3
+    assert table["simulated"].all()
+    ours, controls = (table[(table["row"] == "control") == known] for known in (False, True))
+    assert ours["row"].tolist() == [row.name for row in scale.rows]
+    assert (ours["n_ok"] == scale.images).all()
+    guesses = ["people", "people_grey", "people_mean"]
+    assert ours[[*METRICS, *guesses]].notna().all(axis=None)
+    by = controls.set_index("title")["people"]
+    assert (ours["people_grey"] == by["a grey picture"]).all()
+    assert (ours["people_mean"] == by["the mean training picture"]).all()
+    private = ours["strategy"].str.startswith("dp-sgd")
+    assert (ours["delta"].notna() == private).all()
+    assert (ours["epsilon"].notna() == (private & (ours["strategy"] != "dp-sgd:noise=0"))).all()
+
+
+def test_an_attack_that_goes_the_steps_finds_other_pictures_than_one_that_does_not(made):
+    folder, _, _ = made
+    table = pd.read_csv(folder / "rows.csv").set_index("row")
+    assert table.loc["many", "mse"] != table.loc["many-as-one", "mse"]
+    assert table.loc["few", "mse"] != table.loc["momentum", "mse"]
+
+
+def test_agreement_has_a_number_or_a_reason_within_rows_and_over_them(made):
+    folder, _, _ = made
+    scale = scale_of("smoke")
+    within, over = (pd.read_csv(folder / f"{name}.csv") for name in ("within", "over"))
+    assert set(within["row"]) == {row.name for row in scale.rows}
+    for table in (within, over):
+        assert set(METRICS) <= set(table["metric"])
+        assert (table["rho"].notna() | table["undefined"].notna()).all()
+        assert (table["rho"].notna() == table["tau"].notna()).all()
+        assert table["simulated"].all()
+    assert (within["n"] == scale.images).all()
+    assert (over["n"] == len(scale.rows)).all()  # sets, the controls are none of them
+
+
+def test_the_tables_say_whose_votes_and_how_blunt(made):
+    folder, _, _ = made
+    text = (folder / "deployed.md").read_text(encoding="utf-8")
+    assert text.startswith("The simulated people recognise ")
+    assert text.count(NOTHING) == text.count("\n\n| ") == 4
+    # At smoke the jury has learned next to nothing.
+    assert text.count("too blunt to stand for people in any row") == 5
+
+
+def test_it_goes_on_where_it_ended(made):
+    _, _, (first, second) = made
+    assert first
+    assert second == first
