@@ -3,8 +3,10 @@
 python -m benchmarks.crowd --help
 
 The same simulated people, by their seed, once with items in memory and once with a study in a
-database, claim by claim and vote by vote, without HTTP. Whoever is given the same catch trials and
-leaves at the same places in both need not get the same items, so the two agree but for chance.
+database, claim by claim and vote by vote, without HTTP. In both they want as many pictures, leave
+after as many answers and fail the same catch trials; who meets which picture differs by chance.
+With several seeds the mean difference of each figure has a 95 % interval: one that does not hold 0
+is a bias of the plan, no chance.
 """
 
 import argparse
@@ -15,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+import scipy
 from sqlalchemy import select
 
 from annotation.design.quality import Material, counted, quality_items
@@ -30,9 +33,9 @@ from benchmarks.measuring import begin, judge
 START = datetime(2026, 1, 1, tzinfo=UTC)
 CLASSES = [f"class {number:02}" for number in range(20)]
 NOBODY = "none"
-MODELS = ("a", "b", "c", "d")
 TAB = "t"
 WITHIN = 10.0  # per cent of the simulation that the store may take more or less of
+SHORT = ("people", "days", "hours", "votes thrown away")  # figures that have this target
 
 
 class Stored:
@@ -158,7 +161,7 @@ def _items_of(store: Store, study: Study) -> dict[str, str]:
 def made_study(store: Store, crowd: Crowd) -> Study:
     """The study of `crowd` without image files, with two originals set aside for catch trials."""
     aside = ["aside 0", "aside 1"] if crowd.catch_rate else []
-    ids = [*(f"{i:06}" for i in range(-(-crowd.items // len(MODELS)))), *aside]
+    ids = [*(f"{i:06}" for i in range(-(-crowd.items // crowd.models))), *aside]
     originals = [
         Original(image_id=one, class_name=CLASSES[i % len(CLASSES)], sha256="0" * 64)
         for i, one in enumerate(ids)
@@ -167,13 +170,13 @@ def made_study(store: Store, crowd: Crowd) -> Study:
         Reconstruction(
             image_id=one.image_id,
             class_name=one.class_name,
-            model=model,
+            model=f"model {number}",
             attack="invgrad",
             sha256="1" * 64,
             error=0.5,
         )
         for one in originals
-        for model in MODELS
+        for number in range(crowd.models)
     ]
     kept_out = [one for one in made if one.image_id in aside]
     material = Material(
@@ -202,32 +205,64 @@ def both(store: Store, crowd: Crowd, seed: int) -> tuple[Outcome, Outcome]:
     return simulated, carried_out(crowd, Stored(store, crowd, seed), seed)
 
 
+def figures(done: Outcome) -> dict[str, float]:
+    """What is compared, by its name."""
+    return {
+        "people": len(done.people),
+        "days": done.days,
+        "hours": done.hours,
+        "votes thrown away": done.thrown,
+        "wrong labels, %": 100 * done.wrong,
+        "spammers caught, %": 100 * done.caught,
+    }
+
+
+def interval(differences: np.ndarray) -> tuple[float, float]:
+    """Student's 95 % interval of the mean of (S,) differences, one a seed; NaN below two seeds."""
+    known = differences[np.isfinite(differences)]
+    if len(known) < 2:
+        return float("nan"), float("nan")
+    error = known.std(ddof=1) / np.sqrt(len(known))
+    half = float(scipy.stats.t.ppf(0.975, len(known) - 1) * error)
+    return float(known.mean()) - half, float(known.mean()) + half
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=Raw)
-    parser.add_argument("--items", type=int, default=10_000, help="pictures of the study")
-    parser.add_argument("--seed", type=int, default=0, help="decides who comes")
+    parser.add_argument("--items", type=int, default=500, help="pictures of the study")
+    parser.add_argument("--each", type=float, default=50.0, help="pictures somebody wants, median")
+    parser.add_argument("--seed", type=int, default=0, help="the first; each decides who comes")
+    parser.add_argument("--seeds", type=int, default=10, help="studies, each of another seed")
     parser.add_argument("--database", help="SQLAlchemy URL; default: an SQLite file made for it")
     options = parser.parse_args()
     begin()
-    crowd = Crowd(items=options.items)
+    crowd = Crowd(items=options.items, each=options.each)
+    pairs = []
     with tempfile.TemporaryDirectory() as name:
         url = options.database or f"sqlite:///{Path(name) / 'studies.db'}"
+        print(f"{crowd.items:,} pictures × {crowd.votes} votes, {url.split(':')[0]}")
         with Store(url) as store:
-            start = time.perf_counter()
-            planned, real = both(store, crowd, options.seed)
-            took = time.perf_counter() - start
-    print(f"{crowd.items:,} pictures × {crowd.votes} votes, {url.split(':')[0]}, {took:.0f} s")
-    for what, one, other in (
-        ("people", len(planned.people), len(real.people)),
-        ("days", planned.days, real.days),
-        ("hours", planned.hours, real.hours),
-        ("votes thrown away", planned.thrown, real.thrown),
-    ):
-        off = 100 * abs(other - one) / max(one, 1e-9)
-        told = judge(off, most=WITHIN, unit="%")
-        print(f"  {what:24}{one:12,.2f}{other:12,.2f}   {off:.1f} % off  {told}")
-    print(f"  {'wrong labels':24}{planned.wrong:12.2%}{real.wrong:12.2%}")
-    print(f"  {'spammers caught':24}{planned.caught:12.1%}{real.caught:12.1%}")
+            for seed in range(options.seed, options.seed + options.seeds):
+                start = time.perf_counter()
+                pairs.append([figures(one) for one in both(store, crowd, seed)])
+                said = (
+                    f"{what} {pairs[-1][0][what]:.4g} {pairs[-1][1][what]:.4g}" for what in SHORT
+                )
+                took = time.perf_counter() - start
+                print(f"  seed {seed}: {', '.join(said)}; {took:.0f} s", flush=True)
+    print(f"  {'':22}{'planned':>12}{'store':>12}{'difference':>12}  95 % interval")
+    for what in pairs[0][0]:
+        both_sides = np.array([[side[what] for side in pair] for pair in pairs])
+        means, differences = np.nanmean(both_sides, axis=0), np.diff(both_sides)[:, 0]
+        low, high = interval(differences)
+        off = 100 * abs(means[1] - means[0]) / max(means[0], 1e-9)
+        told = judge(off, most=WITHIN, unit="%") if what in SHORT else ""
+        seen = "" if np.isnan(low) else "chance" if low <= 0 <= high else "bias"
+        print(
+            f"  {what:22}{means[0]:12,.2f}{means[1]:12,.2f}{means[1] - means[0]:12,.2f}"
+            f"  [{low:,.2f}, {high:,.2f}] {seen}"
+            f"   {off:.1f} % off  {told}"
+        )
 
 
 class Raw(argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpFormatter):

@@ -9,13 +9,14 @@ import hashlib
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from annotation.domain import SlotState
 
 PRIME = 2**31 - 1  # the largest whose products still fit the databases' 64-bit integers
 SPARE = 2  # held beyond a fair share, so that the next picture is there already
 AT_HAND = 20  # as many a page shows without waiting for the network
+RECENTLY = timedelta(minutes=5)  # whoever was here is still at work
 
 
 @dataclass(frozen=True)

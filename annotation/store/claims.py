@@ -70,7 +70,6 @@ _GIVE = (
     )
 )
 IN_CASE = 12  # more items to choose from than wanted, as others may take some first
-RECENTLY = timedelta(minutes=5)  # whoever was here is still at work
 _BEGUN = exists().where(SlotRow.annotator_id == AnnotatorRow.id)
 # How many people have answered or hold an item and were seen since, whoever asks included.
 AT_WORK = (

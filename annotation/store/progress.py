@@ -6,10 +6,11 @@ from datetime import datetime
 from sqlalchemy import bindparam, func, literal_column, select, true, union_all
 from sqlalchemy.orm import Session
 
+from annotation.design.assignment import RECENTLY
 from annotation.domain import Annotator, AnnotatorProgress, VoteStatus
 from annotation.store import trials
 from annotation.store.askers import HELD, Asker, asker_with, study_row
-from annotation.store.claims import AT_WORK, RECENTLY
+from annotation.store.claims import AT_WORK
 from annotation.store.openings import ROOMY, left_for
 from annotation.store.reports import median_rt_ms
 from annotation.store.tables import TrialRow, VoteRow

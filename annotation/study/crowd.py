@@ -5,6 +5,7 @@ hands the items out is a `Board`: `crowd_plan.Items` keeps them in memory, and w
 whether that tells the truth puts a real store in its place. Nobody real is in any of it.
 """
 
+import math
 from dataclasses import dataclass, field, fields
 from heapq import heappop, heappush
 from itertools import count
@@ -13,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from annotation.design.assignment import AT_HAND
+from annotation.design.assignment import AT_HAND, RECENTLY
 from annotation.design.feasibility import SECONDS_PER_VOTE
 from annotation.errors import StudyError
 from annotation.spec import USUAL_TASK, StudySpec
@@ -21,7 +22,7 @@ from annotation.votes.aggregate import majority
 
 DAY = 86_400.0  # seconds
 MOST_PEOPLE = 200_000  # that are expected to come
-ARRIVALS, WORK, BACK = range(3)
+ARRIVALS, WORK, BACK, GONE = range(4)
 
 
 def assumed(default: float, text: str, least: float, most: float, *, above: bool = False) -> Any:
@@ -36,6 +37,7 @@ class Crowd:
 
     items: int = assumed(100_000, "pictures", 1, 1_000_000)
     votes: int = assumed(5, "votes that each picture needs (K)", 1, 25)
+    models: int = assumed(14, "target models, whose pictures a person takes in turn", 1, 1000)
     arrivals: float = assumed(60.0, "people who come, a day", 0, 100_000, above=True)
     each: float = assumed(200.0, "pictures a person wants to judge, median", 1, 100_000)
     spread: float = assumed(1.0, "standard deviation of its logarithm", 0, 3)
@@ -90,13 +92,21 @@ class Crowd:
 
 @dataclass(kw_only=True)
 class Person:
-    """Somebody who came, in the order of `seat`; all they draw comes from `rng`."""
+    """Somebody who came, in the order of `seat`.
+
+    stays: answers after which they leave for good, infinite for none. says, paces, checks: where
+    what they answer, how long it takes and how catch trials end are drawn from, answer by answer:
+    nothing of it depends on how many items they are given at once.
+    """
 
     seat: int
     wants: int
+    stays: float
     seconds: float
     spammer: bool
-    rng: np.random.Generator = field(repr=False)
+    says: np.random.Generator = field(repr=False)
+    paces: np.random.Generator = field(repr=False)
+    checks: np.random.Generator = field(repr=False)
     votes: int = 0
     failed: int = 0  # catch trials
     worked: float = 0.0  # seconds
@@ -228,11 +238,13 @@ class _Run:
             gap = self._gaps.exponential(DAY / self._crowd.arrivals)
             self._plan(self.now + gap, ARRIVALS, None)
             self._here += 1
-            who = _newcomer(self._crowd, self._seed, len(self.people))
+            who = newcomer(self._crowd, self._seed, len(self.people))
             self.people.append(who)
             self._claim(who)
         elif what == WORK:
             self._worked(*of)
+        elif what == GONE:
+            self._here -= 1
         else:
             who, items = of
             self._board.give_back(who, items, self.now)
@@ -240,7 +252,7 @@ class _Run:
     def _claim(self, who: Person) -> None:
         n = min(AT_HAND, who.wants - who.votes)
         batch = self._board.claim(who, n, self._here, self.now) if n > 0 else None
-        if batch is None or not len(batch.items):
+        if batch is None or not (len(batch.items) or batch.checks):
             self._left(who)
             return
         said, ends, seconds = _answers(self._crowd, who, batch)
@@ -262,20 +274,29 @@ class _Run:
             self._claim(who)
 
     def _left(self, who: Person) -> None:
-        self._here -= 1
         self._board.leave(who)
+        if who.worked and not who.excluded:  # the product takes them for there for a while
+            self._plan(self.now + RECENTLY.total_seconds(), GONE, None)
+        else:
+            self._here -= 1
 
 
-def _newcomer(crowd: Crowd, seed: int, seat: int) -> Person:
+def newcomer(crowd: Crowd, seed: int, seat: int) -> Person:
+    """Whoever comes after `seat` others; the same seed and seat: the same person."""
     rng = np.random.default_rng([seed, 1, seat])
     wants, pace = rng.lognormal(np.log(crowd.each), crowd.spread), rng.lognormal(0, crowd.pace)
     spammer = bool(rng.random() < crowd.spammers)
+    stays = float(rng.geometric(crowd.leaves)) if crowd.leaves else math.inf
+    says, paces, checks = rng.spawn(3)
     return Person(
         seat=seat,
         wants=max(1, round(wants)),
+        stays=stays,
         seconds=crowd.seconds * pace * (_HASTE if spammer else 1),
         spammer=spammer,
-        rng=rng,
+        says=says,
+        paces=paces,
+        checks=checks,
     )
 
 
@@ -285,11 +306,11 @@ _JITTER = 0.5  # standard deviation of the logarithm of one person's times
 
 def _answers(crowd: Crowd, who: Person, batch: Batch) -> tuple[Said, bool, float]:
     """What somebody says of a batch, whether they leave then, and how many seconds it takes."""
-    left = who.rng.geometric(crowd.leaves) if crowd.leaves else len(batch.items) + 1
+    left = who.stays - who.votes
     n, ends = (int(left), True) if left <= len(batch.items) else (len(batch.items), False)
     passed: list[bool] = []
     for place in batch.checks:
-        if place >= n:
+        if ends and place >= n:
             break
         passed.append(_passes(crowd, who))
         who.failed += not passed[-1]
@@ -297,9 +318,8 @@ def _answers(crowd: Crowd, who: Person, batch: Batch) -> tuple[Said, bool, float
             n, ends, who.excluded = place, True, True
             break
     truth = batch.truth[:n]
-    right = who.rng.random(n) < crowd.accuracy
-    guessed = who.rng.random(n) < 1 / (crowd.listed + 1)
-    times = who.seconds * who.rng.lognormal(0, _JITTER, n + len(passed))
+    right, guessed = (who.says.random((n, 2)) < (crowd.accuracy, 1 / (crowd.listed + 1))).T
+    times = who.seconds * who.paces.lognormal(0, _JITTER, n + len(passed))
     recognised = guessed if who.spammer else truth == right
     said = Said(batch=batch, n=n, recognised=recognised, passed=tuple(passed))
     return said, ends, float(times.sum())
@@ -308,5 +328,5 @@ def _answers(crowd: Crowd, who: Person, batch: Batch) -> tuple[Said, bool, float
 def _passes(crowd: Crowd, who: Person) -> bool:
     """Whether somebody gives the known answer to a catch trial: a class of the list, or none."""
     if who.spammer:
-        return bool(who.rng.integers(crowd.listed + 1) == 0)
-    return bool(who.rng.random() >= crowd.slips)
+        return bool(who.checks.integers(crowd.listed + 1) == 0)
+    return bool(who.checks.random() >= crowd.slips)

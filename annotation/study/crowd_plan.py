@@ -7,6 +7,7 @@ import pandas as pd
 
 from annotation.design import quality
 from annotation.design.assignment import share
+from annotation.design.exposure import cells_in_order
 from annotation.domain import TrialKind
 from annotation.errors import StudyError
 from annotation.spec import StudySpec
@@ -69,43 +70,56 @@ def _figures(crowd: Crowd, seed: int) -> dict[str, float]:
 class Items:
     """A board in memory.
 
-    Items are handed out as the product does: those that others have begun before fresh ones, each
-    to K people, none of them twice.
+    Items are handed out as the product does, cell by cell of the Latin square in a person's order:
+    first those with a reservation that has run out, then those others have begun, then fresh ones,
+    each to K people, none of them twice. A slot that somebody had is never free again: what comes
+    back, from those who left or were excluded, is a reservation that has run out.
     """
 
     def __init__(self, crowd: Crowd, rng: np.random.Generator) -> None:
-        self._k, self._n, self._spec, self._rng = (
-            crowd.votes,
-            crowd.items,
-            crowd.spec_of("crowd"),
-            rng,
-        )
+        self._k, self._spec, self._rng = crowd.votes, crowd.spec_of("crowd"), rng
         self._truth = rng.random(crowd.items) < crowd.recognisable
-        self._taken, self._counted, self._yes = np.zeros((3, crowd.items), dtype=np.int16)
+        self._taken, self._had, self._counted, self._yes = np.zeros(
+            (4, crowd.items), dtype=np.int16
+        )
         self._mine: dict[int, np.ndarray] = {}
         self._given: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
-        self._first = self._fresh = 0  # before the first one all are taken
+        # Items lie cell by cell. In each, before the first all are taken, and from the fresh one on
+        # nobody has had any.
+        self._ends = np.arange(crowd.models + 1) * crowd.items // crowd.models
+        self._first, self._fresh = self._ends[:-1].copy(), self._ends[:-1].copy()
         self._missing = crowd.items * crowd.votes
 
     def claim(self, who: Person, n: int, people: int, now: float) -> Batch:
         """As `Board`."""
-        mine = self._mine.setdefault(who.seat, np.zeros(self._n, dtype=bool))
-        begun = slice(self._first, self._fresh)
-        roomy = np.flatnonzero((self._taken[begun] < self._k) & ~mine[begun]) + self._first
-        n = share(n, len(roomy) + self._n - self._fresh, people)
-        chosen = self._rng.choice(roomy, min(n, len(roomy)), replace=False)
-        fresh = np.arange(self._fresh, min(self._fresh + n - len(chosen), self._n))
-        self._fresh += len(fresh)
-        items = np.concatenate([chosen, fresh])
-        mine[items] = True
-        self._taken[items] += 1
-        self._move_on()
+        mine = self._mine.setdefault(who.seat, np.zeros(len(self._truth), dtype=bool))
+        left = int(np.count_nonzero((self._taken < self._k) & ~mine))
+        n, given = share(n, left, people), [np.arange(0)]
+        for cell in cells_in_order(who.seat, len(self._first), originals=False):
+            given.append(self._hand_out(cell, mine, n))
+            n -= len(given[-1])
+            if not n:
+                break
+        items = np.concatenate(given)
         checks = _checks(self._spec, who, len(items))
         return Batch(items=items, truth=self._truth[items], checks=checks)
 
-    def _move_on(self) -> None:
-        roomy = np.flatnonzero(self._taken[self._first : self._fresh] < self._k)
-        self._first = self._first + int(roomy[0]) if len(roomy) else self._fresh
+    def _hand_out(self, cell: int, mine: np.ndarray, n: int) -> np.ndarray:
+        """Up to `n` items of a cell for whom those of `mine` are over; they are theirs now."""
+        first, fresh = self._first[cell], self._fresh[cell]
+        begun = (self._taken[first:fresh] < self._k) & ~mine[first:fresh]
+        roomy = self._rng.permutation(np.flatnonzero(begun) + first)
+        run_out = self._had[roomy] > self._taken[roomy]
+        roomy = np.concatenate([roomy[run_out], roomy[~run_out]])[:n]
+        new = np.arange(fresh, min(fresh + n - len(roomy), self._ends[cell + 1]))
+        self._fresh[cell] += len(new)
+        items = np.concatenate([roomy, new])
+        mine[items] = True
+        self._taken[items] += 1
+        self._had[items] = np.minimum(self._had[items] + 1, self._k)  # free slots go first
+        still = np.flatnonzero(self._taken[first : self._fresh[cell]] < self._k)
+        self._first[cell] = first + still[0] if len(still) else self._fresh[cell]
+        return items
 
     def keep(self, who: Person, said: Said, now: float) -> None:
         """As `Board`."""
@@ -118,7 +132,8 @@ class Items:
     def give_back(self, who: Person, items: np.ndarray, now: float) -> None:
         """As `Board`."""
         self._taken[items] -= 1
-        self._first = min(self._first, int(items.min(initial=self._fresh)))
+        cells = np.searchsorted(self._ends, items, side="right") - 1
+        np.minimum.at(self._first, cells, items)
 
     def exclude(self, who: Person, now: float) -> int:
         """As `Board`."""
