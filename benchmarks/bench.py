@@ -55,6 +55,9 @@ PLAN = {
     "attacks-trained": Run(
         command="benchmarks.attacks --only trained --epochs 4 --lr 0.05", minutes=5
     ),
+    "attacks-curves": Run(
+        command="benchmarks.attacks --only curves --epochs 4 --lr 0.05", minutes=8
+    ),
     "linear": Run(command="benchmarks.linear --variants 1 2 4", minutes=3),
     "linear-dense": Run(command="benchmarks.linear --variants 3 --rounds 1", minutes=5),
     "learning": Run(command="benchmarks.learning --quick --rounds 3 --threads 1", minutes=6),
