@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from semsim.metrics import MetricSpec
+from semsim.reporting.gallery import voters
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import number
 from semsim.reporting.ranked_figure import most_divided, ranked_rows
@@ -55,7 +56,8 @@ def originals(comparison: Comparison, spec: MetricSpec, start: int) -> str:
         _line(comparison, rows[rows["original"] == name]) for name in order[first : first + step]
     ]
     pages = {"start": first, "total": len(order), "step": step}
-    return str(HTML.originals(lines, heading(spec), pages, comparison.study.simulated))
+    people = voters(comparison.study.simulated)
+    return str(HTML.originals(lines, heading(spec), pages, people))
 
 
 def _line(comparison: Comparison, part: pd.DataFrame) -> Line:

@@ -13,7 +13,7 @@ from semsim.metrics import MetricSpec
 from semsim.metrics.provenance import is_control
 from semsim.reporting import figures, tables
 from semsim.reporting.answer import answer_of, remarks_of
-from semsim.reporting.gallery import METRIC_ONLY, PEOPLE_ONLY, Entry, entries
+from semsim.reporting.gallery import METRIC_ONLY, PEOPLE_ONLY, Entry, entries, voters
 from semsim.reporting.gallery import disagreements as differing
 from semsim.reporting.inline import Mark, Point, axis_of, line, plane, words_of_ends
 from semsim.reporting.methods import SIMULATED, warnings
@@ -96,7 +96,7 @@ def _forest_ceiling(comparison: Comparison, axis: tuple[float, float]) -> object
         "drawn": line([mark], axis),
         **{"rho": number(found.rho, 2), "tau": number(_float(found.tau), 2)},
         **{"ends": words_of_ends(low, high), "why": ""},
-        "who": "simulated voters" if comparison.study.simulated else "people",
+        "who": voters(comparison.study.simulated),
     }
 
 
@@ -151,7 +151,7 @@ def grid(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
             {"spec": spec, "specs": specs, "way": way, "counts": counts},
             {"models": models, "model": model},
             {"start": start, "total": len(rows), "step": _PAGE},
-            comparison.study.simulated,
+            voters(comparison.study.simulated),
         )
     )
 
@@ -293,12 +293,8 @@ def _models_plane(comparison: Comparison, spec: MetricSpec, model: str) -> str:
         for _, row in models.iterrows()
     ]
     title = f"Models by people and by {spec.title}"
-    return plane(points, f"{heading(spec)}, mean of a model", _people_axis(comparison), title, True)
-
-
-def _people_axis(comparison: Comparison) -> str:
-    who = "simulated voters" if comparison.study.simulated else "people"
-    return f"{who} recognise"
+    people = f"{voters(comparison.study.simulated)} recognise"
+    return plane(points, f"{heading(spec)}, mean of a model", people, title, True)
 
 
 def _images_plane(comparison: Comparison, spec: MetricSpec) -> str:
