@@ -8,6 +8,7 @@ import pandas as pd
 from semsim.analysis.result import Analysis
 from semsim.metrics import MetricSpec
 from semsim.metrics.provenance import checkpoint_of, is_control
+from semsim.reporting.gallery import voters
 from semsim.reporting.notation import interval, number, reason
 from semsim.words import counted
 
@@ -78,7 +79,7 @@ def _nothing(analysis: Analysis) -> Said:
 
 
 def _agrees_best(top: pd.DataFrame, n_metrics: int, analysis: Analysis) -> list[Said]:
-    row, (people, themselves) = top.iloc[0], _voters(analysis)
+    row, people = top.iloc[0], voters(analysis.evidence.simulated)
     models, rho = counted(int(row["n"]), "model"), number(row["rho"], 2)
     if row["rho"] <= 0:
         return [
@@ -87,7 +88,7 @@ def _agrees_best(top: pd.DataFrame, n_metrics: int, analysis: Analysis) -> list[
             (f", reaches ρ {rho}.", False),
         ]
     ceiling = analysis.ceiling
-    limit = "" if ceiling.rho is None else f"; {themselves} {number(ceiling.rho, 2)}"
+    limit = "" if ceiling.rho is None else f"; {people} among themselves {number(ceiling.rho, 2)}"
     if not row["rho_bw_low"] > 0:
         ends = interval(row["rho_bw_low"], row["rho_bw_high"])
         between = "" if pd.isna(row["rho_bw_low"]) else f" {ends}"
@@ -149,12 +150,6 @@ def _p_against(best: str, differences: pd.DataFrame) -> dict[str, float]:
     return {
         (b if a == best else a): float(p) for a, b, p in pairs if best in (a, b) and not pd.isna(p)
     }
-
-
-def _voters(analysis: Analysis) -> tuple[str, str]:
-    if analysis.evidence.simulated:
-        return "the simulated voters", "they among themselves"
-    return "people", "people among themselves"
 
 
 def _listed(titles: Sequence[str] | pd.Series) -> list[Said]:

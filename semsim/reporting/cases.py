@@ -14,7 +14,7 @@ from semsim.images import read_pixels
 from semsim.metrics.base import MetricSpec
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn
-from semsim.reporting.gallery import SIMULATED, Entry, four_cases, way_words
+from semsim.reporting.gallery import Entry, four_cases, voters, way_words
 from semsim.reporting.notation import number
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def case_figure(analysis: Analysis, spec: MetricSpec, others: Sequence[MetricSpe
         raise DataError(
             f"No reconstruction has both votes and a value of {spec.title}, and two sides to show."
         )
-    people = SIMULATED if analysis.evidence.simulated else "annotators"
+    people = voters(True) if analysis.evidence.simulated else "annotators"
     return Drawn(
         title=f"Four cases: {people} and {spec.title}",
         caption=(

@@ -13,13 +13,16 @@ from semsim.reporting.notation import target_text
 # What people and a metric say of a reconstruction.
 BOTH, NEITHER = "both say it leaks", "both say it does not"
 METRIC_ONLY, PEOPLE_ONLY = "the metric alone says it leaks", "people alone recognise it"
-SIMULATED = "simulated annotators"  # who judged, where programs voted and not people
+
+
+def voters(simulated: bool) -> str:
+    """Who voted in a study, in words; no word of people where programs did."""
+    return "simulated annotators" if simulated else "people"
 
 
 def way_words(way: str, metric: str, *, simulated: bool) -> str:
     """One of the four ways with the title of the `metric`, and no word of people who never saw."""
-    who = SIMULATED if simulated else "people"
-    return way.replace("people", who).replace("the metric", metric)
+    return way.replace("people", voters(simulated)).replace("the metric", metric)
 
 
 @dataclass(frozen=True, kw_only=True)

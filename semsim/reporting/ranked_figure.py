@@ -20,6 +20,7 @@ from semsim.images import read_pixels
 from semsim.metrics.base import MetricSpec
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn
+from semsim.reporting.gallery import voters
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import number
 
@@ -52,12 +53,12 @@ def ranked(analysis: Analysis, spec: MetricSpec, originals: int = ORIGINALS) -> 
     frame = frame.assign(line=frame["original"].map(order)).sort_values(
         ["line", "place"], kind="stable", ignore_index=True
     )
-    simulated = "Simulated voters" if analysis.evidence.simulated else "People"
+    who = voters(analysis.evidence.simulated).capitalize()
     return Drawn(
         title=f"Reconstructions of an original, by {spec.title}",
         caption=(
             f"Each line begins with an original; its reconstructions follow by {heading(spec)}, "
-            f"what leaks most by it first. {simulated} recognised what has a ✓ and did not what "
+            f"what leaks most by it first. {who} recognised what has a ✓ and did not what "
             "has a ✗; a ? is undecided. Where the metric agrees, no ✗ stands before a ✓. "
             f"{len(chosen)} of {rows['original'].nunique()} originals, those that votes are most "
             "divided about. After Figures 5 and 6 of Sun et al. 2023."

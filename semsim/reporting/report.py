@@ -21,7 +21,7 @@ from semsim.reporting.answer import answer_of
 from semsim.reporting.export import svg
 from semsim.reporting.figures import by_agreement, figure
 from semsim.reporting.fitted import in_blocks, turned
-from semsim.reporting.gallery import SIMULATED, gallery
+from semsim.reporting.gallery import gallery, voters
 from semsim.reporting.glossary import glossary
 from semsim.reporting.inline import Point, plane
 from semsim.reporting.methods import Origin
@@ -72,17 +72,13 @@ def report_html(analysis: Analysis, origin: Origin | None = None) -> str:
         "weights": origin.weights,
         "words": {term: glossary()[term] for term in TERMS},
         "record": record,
-        "voters": _voters(analysis),
+        "voters": voters(evidence.simulated),
     }
     tools = {
         **{"svg": svg, "html": html, "heading": heading, "number": number, "embedded": _embedded},
         "people": partial(_people, evidence.ratings),
     }
     return TEMPLATES.get_template("report.html.jinja").render(**content, **tools) + "\n"
-
-
-def _voters(analysis: Analysis) -> str:
-    return SIMULATED if analysis.evidence.simulated else "people"
 
 
 def _fitted(analysis: Analysis) -> dict[str, list[Table]]:
@@ -101,7 +97,7 @@ def _plane(analysis: Analysis, spec: MetricSpec) -> str:
     values = models.get(spec.name, pd.Series(np.nan, index=models.index))
     pairs = zip(values.astype(float), models["human"].astype(float), strict=True)
     points = [Point(x=x, y=y) for x, y in pairs]
-    people = f"{_voters(analysis)} recognise"
+    people = f"{voters(analysis.evidence.simulated)} recognise"
     return plane(points, heading(spec), people, f"Models by {spec.title}", live=False)
 
 

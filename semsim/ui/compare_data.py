@@ -23,6 +23,7 @@ from semsim.importers.import_folder import list_imports
 from semsim.metrics import Metric, MetricSpec, Resources, all_metrics, find_metric
 from semsim.metrics.provenance import checkpoint_of, original_keys
 from semsim.reporting.figures import by_agreement
+from semsim.reporting.gallery import voters
 from semsim.reporting.methods import Origin
 from semsim.reporting.notation import number
 from semsim.scores.scoring import ScoreBook, pair_sets_of_labels, read_scores
@@ -116,7 +117,7 @@ class Comparison:
     @property
     def voters(self) -> str:
         """Who voted, as sentences call them."""
-        return "simulated voters" if self.study.simulated else "people"
+        return voters(self.study.simulated)
 
     @property
     def n_votes(self) -> int:

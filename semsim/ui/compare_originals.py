@@ -55,7 +55,8 @@ def originals(comparison: Comparison, spec: MetricSpec, start: int) -> str:
         _line(comparison, rows[rows["original"] == name]) for name in order[first : first + step]
     ]
     pages = {"start": first, "total": len(order), "step": step}
-    return str(HTML.originals(lines, heading(spec), pages, comparison.study.simulated))
+    people = comparison.voters
+    return str(HTML.originals(lines, heading(spec), pages, people))
 
 
 def _line(comparison: Comparison, part: pd.DataFrame) -> Line:

@@ -151,7 +151,7 @@ def grid(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
             {"spec": spec, "specs": specs, "way": way, "counts": counts},
             {"models": models, "model": model},
             {"start": start, "total": len(rows), "step": _PAGE},
-            comparison.study.simulated,
+            comparison.voters,
         )
     )
 

@@ -46,7 +46,9 @@ def page(context: ScienceContext) -> Attacking:
         cards=lambda: federated_form.cards_html(context.data),
         told=lambda given, measured: _told(context, federated_form.order_of(given), measured),
         measure=lambda: measure_cards(context),
+        order=federated_form.order_of,
         begin=lambda given: begin_comparison(context, given),
+        as_told=lambda job: True,  # each is made anew, in a folder of its own
         draw=draw,
         nothing=_NOTHING,
         more=_pictures,

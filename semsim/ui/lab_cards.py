@@ -15,6 +15,9 @@ from semsim.campaign.costs import How, Known, known, known_pace, read_table
 from semsim.device import cores
 from semsim.errors import SemsimError, SettingsError
 from semsim.grid.apart import apart
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job, JobState
+from semsim.kept.whole import write_json
 from semsim.ui import lab
 from semsim.ui.jobpanel import words_for_seconds
 from semsim.ui.markup import pieces, rooted, study_address
@@ -24,6 +27,7 @@ from semsim.words import counted
 _LAB = pieces("lab.html")
 _NOW = f"{lab.FOLDER}/drawn"
 UNKNOWN = "Time not known yet"
+_TOLD = "told.json"  # in the folder of a job
 _FROM = {
     How.PROBED: "",
     How.SCALED: " (measured on another machine, scaled)",
@@ -139,13 +143,36 @@ def facts_of(found: Known | None, shared: bool = False) -> str:
     """Time and disk of an order and how they are known, or that they are not; shared: see
     `time_words`.
     """
+    disk = found.cost.disk if found else 0
+    return known_time(found, shared) + (f" · {disk_words(disk)}" if disk else "")
+
+
+def known_time(found: Known | None, shared: bool = False) -> str:
+    """The time of an order and how it is known, or that it is not; shared: see `time_words`."""
     if found is None:
         return UNKNOWN
     cost = found.cost
-    disk = f" · {disk_words(cost.disk)}" if cost.disk else ""
     if found.how is How.TOOK:
-        return f"took {words_for_seconds(cost.alone)} here{disk}"
-    return f"{time_words(cost.seconds, shared, cost.alone)}{_FROM[found.how]}{disk}"
+        return f"took {words_for_seconds(cost.alone)} here"
+    return f"{time_words(cost.seconds, shared, cost.alone)}{_FROM[found.how]}"
+
+
+def keep_told(job: Job, time: str) -> None:
+    """Keep with a job what was said of its time before it began."""
+    write_json(job.folder / _TOLD, {"time": time})
+
+
+def told_html(job: Job, as_told: Callable[[Job], bool]) -> str:
+    """What was said of the time of a job that is done, and what it took; "" where nothing was said.
+
+    as_told: whether its work was all of that which the time was said of, and nothing else.
+    """
+    if not (job.folder / _TOLD).exists() or jobs.state(job) is not JobState.DONE:
+        return ""
+    seconds = jobs.seconds_taken(job)
+    took = "" if seconds is None else words_for_seconds(seconds)
+    said = jobs.read_json(job.folder / _TOLD).get("time", UNKNOWN)
+    return str(_LAB.told(said, took, as_told(job)))
 
 
 def time_words(seconds: float, shared: bool = False, alone: float = 0.0) -> str:

@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
+from semsim.campaign.costs import known
 from semsim.errors import JobError, SemsimError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
 from semsim.ui import ScienceContext, jobpanel, lab
 from semsim.ui.jobpanel import QUIETLY, alert_html, unreadable_html
+from semsim.ui.lab_cards import keep_told, known_time, told_html
 from semsim.ui.markup import pieces
 from semsim.ui.settings_form import Given
 
@@ -35,8 +38,10 @@ class Attacking:
 
     called: what one run of it is. form, cards: HTML, the cards as they are now. told: what the
     form's order takes, as HTML, from what is known, or measured. measure: every card that can be
-    chosen. begin: the job of the form's order, started. draw: a value for each of `RUNNING`, of
-    `RESULTS` and of what `more` draws beside them; `nothing` in words where there is no job.
+    chosen. order: the form's, whose time is known if any is; shared: see `lab_cards.time_words`.
+    begin: the job of that order, started. as_told: whether a job that is done has done all of its
+    order and nothing else. draw: a value for each of `RUNNING`, of `RESULTS` and of what `more`
+    draws beside them; `nothing` in words where there is no job.
     """
 
     name: str
@@ -48,9 +53,12 @@ class Attacking:
     cards: Callable[[], str]
     told: Callable[[Given, bool], str]
     measure: Callable[[], None]
+    order: Callable[[Given], Any]
     begin: Callable[[Given], Job]
+    as_told: Callable[[Job], bool]
     draw: Callable[[Job], list[Any]]
     nothing: str
+    shared: bool = False
     more: Callable[[jobpanel.Jobs], More] = lambda ran: More()
 
 
@@ -108,11 +116,20 @@ def render(context: ScienceContext, page: Attacking) -> Loads:
         begin,
         [answer],
         trouble,
-        lambda text: page.begin(Given.of(text)),
+        lambda text: begun(page, context.data, text),
         js=js,
         begun=[(tabs, gr.update(selected=_RUN))],
     )
     return [(load, [tabs, *outputs])]
+
+
+def begun(page: Attacking, data: Path, text: str) -> Job:
+    """The job of the form's order, started; what is said of its time is kept with it."""
+    given = Given.of(text)
+    time = known_time(known(page.order(given), data), page.shared)
+    job = page.begin(given)
+    keep_told(job, time)
+    return job
 
 
 def draw(page: Attacking, job: Job | None, more: int = 0) -> list[Any]:
@@ -121,7 +138,8 @@ def draw(page: Attacking, job: Job | None, more: int = 0) -> list[Any]:
         empty = str(_LAB.nothing(page.nothing, page.name))
         return [empty, "", empty, "", *[""] * more]
     try:
-        return page.draw(job)
+        strip, *others = page.draw(job)
+        return [told_html(job, page.as_told) + strip, *others]
     except JobError as error:
         said = unreadable_html(job, error)
     except SemsimError as error:

@@ -4,7 +4,7 @@ from typing import Any
 
 import gradio as gr
 
-from semsim.campaign.campaign_job import KIND, name_of
+from semsim.campaign.campaign_job import KIND, campaign_order, name_of, whole_campaign
 from semsim.campaign.plan import Campaign
 from semsim.campaign.watch import read_campaign
 from semsim.errors import SemsimError
@@ -45,7 +45,10 @@ def page(context: ScienceContext) -> Attacking:
             context, campaign_of(given, _free(context)), measured
         ),
         measure=lambda: measure_cards(context),
+        order=campaign_of,
+        shared=True,
         begin=lambda given: begin_campaign(context, given),
+        as_told=_as_told,
         draw=lambda job: draw(context, job),
         nothing=reconstruct_view.NOTHING,
         more=lambda ran: _grid(context, ran),
@@ -99,6 +102,10 @@ def begin_campaign(context: ScienceContext, given: Given) -> Job:
     job: Job = apart(f"{_DATA}:queued", campaign, given.text("judge"), *place)
     jobs.start(job)
     return job
+
+
+def _as_told(job: Job) -> bool:
+    return whole_campaign(campaign_order(job), jobs.result(job)) is not None
 
 
 def draw(context: ScienceContext, job: Job) -> list[Any]:

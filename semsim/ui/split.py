@@ -10,8 +10,8 @@ import gradio as gr
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
-from semsim.split.plan import RUNS, SplitPlace, SplitPlan
-from semsim.split.split_job import KIND, plan_of
+from semsim.split.plan import RUNS, SplitPlace, SplitPlan, without_metrics
+from semsim.split.split_job import KIND, plan_of, split_order, whole_plan
 from semsim.ui import ScienceContext, jobpanel, lab_frame, lab_sets, split_form, split_view
 from semsim.ui.lab_cards import free_name, measurable
 from semsim.ui.lab_frame import Attacking, Loads, More
@@ -45,7 +45,9 @@ def page(context: ScienceContext) -> Attacking:
             context, split_form.plan_of(given, _free(context)), measured
         ),
         measure=lambda: measure_cards(context),
+        order=lambda given: without_metrics(split_form.plan_of(given)),
         begin=lambda given: begin_experiment(context, given),
+        as_told=_as_told,
         draw=lambda job: draw(context, job),
         nothing=_NOTHING,
         more=_pictures,
@@ -76,6 +78,10 @@ def begin_experiment(context: ScienceContext, given: Given) -> Job:
     job: Job = apart("semsim.split.split_job:queue_split", plan, place)
     jobs.start(job)
     return job
+
+
+def _as_told(job: Job) -> bool:
+    return whole_plan(split_order(job), jobs.result(job)) is not None
 
 
 def draw(context: ScienceContext, job: Job) -> list[Any]:

@@ -89,7 +89,7 @@ def test_simulated_votes_are_no_people():
     found = answer_of(
         replace(analysis({"a": 0.95}), evidence=made_analysis(simulated=True).evidence)
     )
-    assert "like the simulated voters do" in found.text
+    assert "like simulated annotators do" in found.text
     assert "people" not in found.text
     assert "nothing here is about people" in found.beside[0]
 

@@ -57,10 +57,10 @@ def test_the_page_opens_with_the_answer_of_the_study_in_hand(small_context):
     shown = client.get("/studio/compare?tab=answer").text
     assert shown.startswith("<title>Compare</title><h1>Compare</h1>")
     assert shown.count("<h1") == 1
-    assert "rank the 6 models most like the simulated voters do" in re.sub("<[^>]+>", "", shown)
+    assert "rank the 6 models most like simulated annotators do" in re.sub("<[^>]+>", "", shown)
     assert shown.count("imulated votes") >= 1
     assert "People among themselves" not in shown
-    assert "Simulated voters among themselves" in shown
+    assert "Simulated annotators among themselves" in shown
     assert 'id="cmp-tab-answer"' in shown
     assert re.search(r'id="cmp-tab-answer"[^>]*aria-current', shown)
 

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
 import gradio as gr
@@ -12,7 +13,7 @@ from distributed import Client
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from made_campaign import one_thread_cluster, toy_campaign
-from made_pages import context_at
+from made_pages import context_at, form_of
 from made_weights import make_classifier
 
 from semsim.campaign import costs
@@ -30,6 +31,7 @@ from semsim.grid.sights import STEPS, Sight
 from semsim.images import png_of
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import run_as_job
+from semsim.kept.whole import write_json
 from semsim.reporting.writing import png_address
 from semsim.sets.control import count_words
 from semsim.sets.reader import read_set
@@ -435,6 +437,42 @@ def test_a_card_says_how_its_time_is_known(how, said, monkeypatch):
     monkeypatch.setattr(lab_cards, "cores", lambda: 4)
     if how is not How.TOOK:
         assert lab_cards.facts_of(found, shared=True).startswith("about 20 s on 4 cores")
+
+
+MADE = {"trained": 1, "reused": 0, "undone": {}}  # of a campaign; an experiment has the middle one
+
+
+@pytest.mark.parametrize(
+    ("of", "forms", "shared"),
+    [
+        (reconstruct, reconstruct_form, "about 54 s on 2 cores"),
+        (split, split_form, "about 1 min 44 s"),
+        (federated, federated_form, "about 1 min 44 s"),
+    ],
+    ids=["reconstruct", "split", "federated"],
+)
+def test_what_was_said_of_the_time_stands_beside_what_it_took(
+    context, table, monkeypatch, of, forms, shared
+):
+    monkeypatch.setattr(jobs, "start", lambda job: None)
+    monkeypatch.setattr(lab_cards, "cores", lambda: 2)
+    page = of.page(context)
+    asked = form_of(unescape(re.findall(r'data-card="([^"]+)"', page.cards())[0]))
+    job = lab_frame.begun(page, context.data, asked)
+    assert lab_cards.told_html(job, page.as_told) == ""  # it is not done
+    result = MADE | {"trained": 2 if of is reconstruct else 0}
+    run_as_job(job.folder, lambda report: result)
+    keep_took(page.order(Given.of(asked)), context.data, 9.0)  # what was said stays what was said
+    told = lab_cards.told_html(job, page.as_told)
+    said = f"this page said: {shared} (measured on another machine). It took "
+    assert re.search(re.escape(said) + r"\d s\.</p>", told)
+    write_json(job.folder / "result.json", result | {"reused": 1})
+    others = "a part was there before, stayed undone or came on top"
+    assert (others in lab_cards.told_html(job, page.as_told)) == (of is not federated)
+    monkeypatch.setattr(jobs, "seconds_taken", lambda job: None)
+    assert "nobody has counted what it took" in lab_cards.told_html(job, page.as_told)
+    (job.folder / "told.json").unlink()
+    assert lab_cards.told_html(job, page.as_told) == ""  # begun in a terminal, or long ago
 
 
 def test_measuring_a_plan_tells_its_time_and_keeps_it(context):
