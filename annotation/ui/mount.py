@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import gradio as gr
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.middleware.gzip import GZipMiddleware
@@ -19,9 +19,10 @@ from annotation.ui import STATIC, STATIC_URL
 from annotation.ui.theme import mount_settings
 from annotation.web import account_api, frame, watching
 from annotation.web.api import invalid, researcher_router, router
-from annotation.web.framed import Framed
-from annotation.web.root_path import rooted
+from annotation.web.framed import Framed, trouble
+from annotation.web.root_path import bare, rooted
 
+BROKEN = "Something broke in the studio itself. Its log says what it was."
 SMALLEST_PACKED = 1000  # bytes; below, packing costs more than it saves
 
 
@@ -58,6 +59,7 @@ def web_app(
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     # The usual answer repeats what came, which not every encoding can say.
     app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(Exception, _broken)
     latency = watching.Latency()
     app.add_middleware(Framed)
     # With a CORS rule in front, Gradio's own stands down; its would let any site read answers.
@@ -80,6 +82,13 @@ def web_app(
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
     return invalid(cast(RequestValidationError, error))
+
+
+async def _broken(request: Request, _: Exception) -> Response:
+    """What is said where something went wrong that nobody foresaw."""
+    if "text/html" in request.headers.get("accept", ""):
+        return trouble(bare(request.scope), 500, BROKEN)
+    return JSONResponse({"error": BROKEN}, 500)
 
 
 def mount(app: FastAPI, path: str, pages: Sequence[Page], who: Who | None = None) -> None:

@@ -1,5 +1,6 @@
 """What every page gets on its way out: the frame, and a page where there is none."""
 
+import json
 from html import escape
 
 from starlette.datastructures import Headers
@@ -27,8 +28,15 @@ def head() -> bytes:
     ).encode()
 
 
+def trouble(path: str, status: int, text: str) -> Response:
+    """A page that says what went wrong with `path`; with the studio around it where it is one."""
+    if path.split("/")[1:2] == ["studio"]:
+        return page("trouble.html", status, text=text)
+    return page("message.html", status, title="That did not work", text=text)
+
+
 class Framed:
-    """ASGI: gives pages of the studio their frame, and answers a page that is missing with one.
+    """ASGI: gives pages of the studio their frame, and says what is wrong with a page on one.
 
     What is not asked for as a page passes as it is, event streams too.
     """
@@ -58,9 +66,9 @@ async def _send(
     start: Message, message: Message, scope: Scope, receive: Receive, send: Send
 ) -> None:
     path, body = bare(scope), message.get("body", b"")
-    missing = _missing(start, path)
-    if missing is not None:
-        await missing(scope, receive, send)
+    wrong = _wrong(start, path, body)
+    if wrong is not None:
+        await wrong(scope, receive, send)
         return
     if _is_drawn_by_gradio(start, path, body):
         body = body.replace(_BEGIN, _BEGIN + head(), 1)
@@ -75,9 +83,22 @@ def _kind(start: Message) -> bytes:
     return bytes(kinds[0]) if kinds else b""
 
 
-def _missing(start: Message, path: str) -> Response | None:
-    told = start["status"] == 404 and not _kind(start).startswith(b"text/html")
-    return page("missing.html", 404, path=path) if told else None
+def _wrong(start: Message, path: str, body: bytes) -> Response | None:
+    """The page in place of what only a script can read: that there is none, or what went wrong."""
+    if start["status"] < 400 or _kind(start).startswith(b"text/html"):
+        return None
+    if start["status"] == 404:
+        return page("missing.html", 404, path=path)
+    said = _error(body)
+    return trouble(path, start["status"], said) if said else None
+
+
+def _error(body: bytes) -> str:
+    """What {"error": …} says; "" of anything else."""
+    try:
+        return str(json.loads(body)["error"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def _is_drawn_by_gradio(start: Message, path: str, body: bytes) -> bool:

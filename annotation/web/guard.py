@@ -18,6 +18,7 @@ from annotation.domain import Annotator
 from annotation.errors import AnnotationError
 from annotation.texts import is_fit, sendable
 from annotation.web import this_process
+from annotation.web.framed import trouble
 from annotation.web.root_path import bare, rooted
 from annotation.web.templates import page
 
@@ -133,7 +134,7 @@ class Guard:
         if parts[:1] == ["label"]:
             return await _label_refusal(scope, parts[1:], self._annotator)
         if self._who is not None and parts and parts[0] in NEEDED:
-            refusal = await _account_refusal(scope, headers, self._who, NEEDED[parts[0]])
+            refusal = await _account_refusal(scope, self._who, NEEDED[parts[0]])
             if refusal is not None:
                 return refusal
         if parts[:1] == ["studio"]:
@@ -149,23 +150,31 @@ def _is_local(headers: Headers) -> bool:
         return False
 
 
-async def _account_refusal(
-    scope: Scope, headers: Headers, who: Who, needed: Role
-) -> Response | None:
+async def _account_refusal(scope: Scope, who: Who, needed: Role) -> Response | None:
     token = HTTPConnection(scope).cookies.get(ACCOUNT_COOKIE, "")
     try:
         account = await run_in_threadpool(who, token) if token else None
     except AnnotationError as error:
-        return _problem(503, str(error))
-    reads = scope["method"] == "GET" and "text/html" in headers.get("accept", "")
+        return _unwell(scope, error)
     if account is None:
-        return _sign_in_first(scope) if reads else _problem(401, "You are not signed in.")
+        return _sign_in_first(scope) if _reads(scope) else _problem(401, "You are not signed in.")
     if needed is Role.ADMINISTRATOR and account.role is not needed:
         why = "This page is for administrators."
-        if reads:
+        if _reads(scope):
             return page("message.html", 403, title="Administrators only", text=why)
         return _problem(403, why)
     return None
+
+
+def _reads(scope: Scope) -> bool:
+    """Whether somebody wants a page."""
+    return scope["method"] == "GET" and "text/html" in Headers(scope=scope).get("accept", "")
+
+
+def _unwell(scope: Scope, error: AnnotationError) -> Response:
+    if _reads(scope):
+        return trouble(bare(scope), 503, str(error))
+    return _problem(503, str(error))
 
 
 def _sign_in_first(scope: Scope) -> Response:
@@ -202,7 +211,7 @@ async def _label_refusal(scope: Scope, rest: list[str], annotator: WhoLabels) ->
     try:
         known = await run_in_threadpool(annotator, token) if token else None
     except AnnotationError as error:
-        return _problem(503, str(error))
+        return _unwell(scope, error)
     if known is None:
         if rest:
             return _problem(401, "You are not signed in. Open the link of your study.")

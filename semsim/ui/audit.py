@@ -16,6 +16,7 @@ from semsim.ui.audit_form import COLUMNS, LARGEST, SIZE, layers_of, rows_of, sha
 from semsim.ui.jobpanel import QUIETLY, alert_html
 
 _FIRST = 1
+_LOOKING = '<p class="st-lead">Working out what this network leaves open …</p>'
 _OWN = "own layers"
 _INTRO = (
     "How much of a picture does a network's architecture alone give away to layer-wise "
@@ -30,8 +31,9 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
         with gr.Column(scale=2, min_width=300):
             variant, size, table, show, attack, trouble = _form()
         with gr.Column(scale=4, min_width=320):
-            verdict, figure, example, layers, tried = (
-                _html(name) for name in ("verdict", "figure", "example", "layers", "tried")
+            verdict = _html("verdict", _LOOKING)
+            figure, example, layers, tried = (
+                _html(name) for name in ("figure", "example", "layers", "tried")
             )
 
     drawn = [trouble, verdict, figure, layers, tried, example]
@@ -120,7 +122,7 @@ def _form() -> tuple[Any, ...]:
     return variant, size, table, show, attack, trouble
 
 
-def _html(name: str) -> Any:
+def _html(name: str, value: str = "") -> Any:
     return gr.HTML(
-        elem_id=f"audit-{name}", elem_classes="aud", apply_default_css=False, padding=False
+        value, elem_id=f"audit-{name}", elem_classes="aud", apply_default_css=False, padding=False
     )

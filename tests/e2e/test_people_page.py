@@ -91,6 +91,9 @@ def test_what_went_wrong_is_said(page, server, store, study) -> None:
     people.exclude(store, study.id, "Ada", datetime.now(UTC))  # by somebody else meanwhile
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_text("Ada is excluded")).to_be_visible()
+    page.context.set_offline(True)
+    page.get_by_role("link", name="Ada").click()
+    expect(page.get_by_text("The studio does not answer. Try again.")).to_be_visible()
 
 
 def test_who_is_excluded_sees_a_plain_word_and_loses_nothing(page, server, store, study) -> None:

@@ -46,7 +46,7 @@
 
   // --- the page that this is
   const inStudio = `${location.pathname}/`.startsWith(home);
-  const path = inStudio ? location.pathname.slice(home.length).replace(/\/+$/, '') : '';
+  const path = inStudio ? location.pathname.slice(home.length).replace(/\/+$/, '') : 'elsewhere';
 
   // --- side bar
   const bar = document.createElement('aside');
@@ -207,6 +207,7 @@
       }
     } catch {
       meanings = null;
+      for (const one of open) delete one.dataset.explained; // asked for again with the next change
     }
   }
   const bubble = element('div', { className: 'st-bubble', popover: 'auto' });

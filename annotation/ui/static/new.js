@@ -1,6 +1,10 @@
 // A new study in four steps: the form is the state, the server says what it would mean.
 
+<<<<<<< HEAD
 import { valueOf } from './fields.js';
+=======
+import { sent } from './asking.js';
+>>>>>>> w-audit19
 import { namedTexts } from './named.js';
 import { rooted } from './root.js';
 
@@ -84,14 +88,8 @@ function byTask() {
 
 // ------------------------------------------------------------------ what it would mean
 
-async function send(where, body) {
-  const reply = await fetch(rooted(`/studio/new/${where}`), {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  if (reply.ok) return reply;
-  throw new Error((await reply.json().catch(() => ({}))).error ?? 'The server does not answer. Try again.');
+function send(where, body) {
+  return sent(rooted(`/studio/new/${where}`), body);
 }
 
 async function look() {

@@ -1,5 +1,6 @@
 // The overview of a study: what can be done to it, each with a question where it can't be undone.
 
+import { sent } from './asking.js';
 import { copied } from './copying.js';
 import { valueOf } from './fields.js';
 import { namedTexts } from './named.js';
@@ -15,14 +16,7 @@ function begin(study) {
   const { ask, tell, tellNext } = window.studio;
 
   async function send(what, body) {
-    const reply = await fetch(rooted(`/studio/overview/${study}/${what}`), {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify(body),
-    });
-    const told = await reply.json().catch(() => ({}));
-    if (!reply.ok) throw new Error(told.error ?? 'The server does not answer. Try again.');
-    return told;
+    return (await sent(rooted(`/studio/overview/${study}/${what}`), body)).json();
   }
 
   // What goes wrong stands at the top of the page, in words.

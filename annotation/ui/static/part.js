@@ -4,19 +4,13 @@
 // with what its address answers, after the question of its data-ask-title, -text, -word and -yes.
 // An element with data-refresh="SECONDS" is looked at again while nobody is doing anything in it.
 
+import { asked } from "./asking.js";
+
 const studio = () => window.studio ?? {};
 
 async function fetched(address, options) {
-  const reply = await fetch(address, { headers: { Accept: "text/html" }, ...options });
-  const text = await reply.text();
-  if (reply.ok) return { page: new DOMParser().parseFromString(text, "text/html"), url: reply.url };
-  let problem = "This did not work. Reload the page and try again.";
-  try {
-    problem = JSON.parse(text).error ?? problem;
-  } catch {
-    // Not ours: a sign-in page, or a server that is going down.
-  }
-  throw new Error(problem);
+  const reply = await asked(address, { headers: { Accept: "text/html" }, ...options });
+  return { page: new DOMParser().parseFromString(await reply.text(), "text/html"), url: reply.url };
 }
 
 function put(id, page) {

@@ -16,12 +16,16 @@ export async function ask(path, options = {}) {
     ...more, method: "POST", headers: { "Content-Type": "application/json" },
     body: JSON.stringify(json),
   };
-  const reply = await fetch(HOME + path, { cache: "no-store", ...told });
+  const reply = await fetch(HOME + path, { cache: "no-store", ...told }).catch(lost);
   const content = await reply.json().catch(() => ({}));
   if (reply.ok) return content;
-  if (reply.status >= 502) throw new TypeError("The server does not answer.");
+  if (reply.status >= 502) lost();
   const said = typeof content.error === "string" ? content.error : `Not done (${reply.status}).`;
   throw Object.assign(new Refused(said), { status: reply.status, have: content.have });
+}
+
+function lost() {
+  throw new Error("The studio does not answer. Try again.");
 }
 
 /* One file as it is; several as one archive. kinds: endings that the server reads; of other files

@@ -60,8 +60,8 @@ export function bind(place) {
 
 // What has changed since the page was drawn: data sets that have come, judges that were trained.
 async function now(place) {
-  const answer = await fetch(`${HERE}/now`);
-  if (!answer.ok) return;
+  const answer = await fetch(`${HERE}/now`).catch(() => null);
+  if (!answer?.ok) return;
   const { absent, judges } = await answer.json();
   for (const why of place.querySelectorAll("[data-why]")) {
     const off = why.dataset.why in absent;
@@ -79,8 +79,8 @@ async function now(place) {
 // What is to be drawn as it is now, and not as it was when the page was made.
 async function anew(place) {
   for (const part of place.querySelectorAll("[data-from]")) {
-    const answer = await fetch(part.dataset.from);
-    const html = answer.ok ? await answer.text() : "";
+    const answer = await fetch(part.dataset.from).catch(() => null);
+    const html = answer?.ok ? await answer.text() : "";
     if (html && html !== part.outerHTML) part.outerHTML = html;
   }
 }
@@ -192,23 +192,25 @@ async function section(more, list, item, preset) {
   if (there() || more.waiting.has(key)) return;
   more.waiting.add(key);
   const asked = new URLSearchParams({ list, item, preset });
-  const answer = await fetch(`${HERE}/settings?${asked}`);
-  const html = await answer.text();
+  const answer = await fetch(`${HERE}/settings?${asked}`).catch(() => null);
+  const html = answer?.ok ? await answer.text() : "";
   more.waiting.delete(key);
-  if (answer.ok && !there()) more.querySelector("[data-plugins]").insertAdjacentHTML("beforeend", html);
+  if (!answer?.ok) window.studio?.tell?.("The settings did not come. Open them again.");
+  else if (!there()) more.querySelector("[data-plugins]").insertAdjacentHTML("beforeend", html);
 }
 
 // Have a data set fetched, and say how that goes.
 async function fetched(button) {
   const why = button.parentElement;
-  const name = button.dataset.fetch;
-  let answer = await fetch(`${HERE}/fetch/${encodeURIComponent(name)}`, { method: "POST" });
+  const address = `${HERE}/fetch/${encodeURIComponent(button.dataset.fetch)}`;
+  const asked = (options) => fetch(address, options).then((answer) => answer.json()).catch(() => null);
+  let told = await asked({ method: "POST" });
+  if (!told) return window.studio?.tell?.("The studio does not answer. Try again.");
   for (;;) {
-    const told = await answer.json();
-    if (told.there) return now(why.closest("[data-form]"));
-    why.textContent = told.words;
-    if (!told.live) return;
+    if (told?.there) return now(why.closest("[data-form]"));
+    if (told) why.textContent = told.words;
+    if (told?.live === false) return;
     await new Promise((go) => setTimeout(go, 2000));
-    answer = await fetch(`${HERE}/fetch/${encodeURIComponent(name)}`);
+    told = await asked(); // null while the server is away
   }
 }

@@ -81,3 +81,18 @@ def test_colours_stand_in_one_file():
                 elsewhere[path.name] = found & named if path.name == "theme.py" else found
     assert elsewhere.pop("labeller.css") == own
     assert {name: found for name, found in elsewhere.items() if found} == {}
+
+
+def test_type_is_a_scale_in_one_file():
+    """Nine sizes from small to large, in rem; no style file has another."""
+    static = ROOT / "annotation/ui/static"
+    tokens = (static / "tokens.css").read_text("utf-8")
+    sizes = [float(one) for one in re.findall(r"--st-text-\d: ([\d.]+)rem;", tokens)]
+    assert len(sizes) == 9
+    assert sizes == sorted(set(sizes))
+    others = [path for path in static.glob("*.css") if path.name != "tokens.css"]
+    text = "\n".join(path.read_text("utf-8") for path in others)
+    given = re.findall(r"font(?:-size)?: ([^;}]+)", text)
+    assert len(given) > 50
+    assert [one for one in given if one != "inherit" and "var(--st-text-" not in one] == []
+    assert not re.search(r"--st-(text|space)-\d:", text)

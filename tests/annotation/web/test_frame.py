@@ -4,7 +4,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from fastapi import Body
+from fastapi import Body, HTTPException
 from fastapi.testclient import TestClient
 from starlette.responses import HTMLResponse
 from study_factory import answer_all, joined
@@ -121,6 +121,39 @@ def test_a_page_that_is_not_there_is_a_page(client, path):
     assert "There is no such page" in page.text
     assert "<b>" not in page.text
     assert client.get(path).json() == {"detail": "Not Found"}
+
+
+@pytest.mark.parametrize(("path", "framed"), [("/studio/wrong", True), ("/wrong", False)])
+def test_what_went_wrong_with_a_page_is_a_page(client, path, framed):
+    @client.app.get(path)
+    def wrong() -> None:
+        raise HTTPException(418)
+
+    app = client.app
+    app.add_api_route(f"{path}/asked", lambda at: at, methods=["GET"])
+    page = client.get(f"{path}/asked", headers=PAGE)
+    assert page.status_code == 422
+    assert "<h1>That did not work</h1>" in page.text
+    assert "at: Field required" in page.text
+    assert ("frame.js" in page.text) is framed
+    assert client.get(f"{path}/asked").json() == {"error": "at: Field required"}
+    # What says no more than a number stays what it is.
+    assert client.get(path, headers=PAGE).json() == {"detail": "I'm a Teapot"}
+
+
+def test_what_nobody_foresaw_is_told_without_what_it_was(client):
+    @client.app.get("/studio/broken")
+    def broken() -> None:
+        raise RuntimeError("<b>secret</b>")
+
+    with pytest.raises(RuntimeError):  # so that the log has it
+        client.get("/studio/broken")
+    told = TestClient(client.app, "http://127.0.0.1", raise_server_exceptions=False)
+    page = told.get("/studio/broken", headers=PAGE)
+    assert page.status_code == 500
+    assert "Something broke in the studio itself." in page.text
+    assert "secret" not in page.text
+    assert "secret" not in told.get("/studio/broken").json()["error"]
 
 
 def test_every_word_is_explained_on_the_help_page_and_for_scripts(client):

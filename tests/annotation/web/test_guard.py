@@ -134,6 +134,9 @@ def test_a_database_that_does_not_answer_opens_nothing():
 
     reply = client("administrator", broken).get("/studio")
     assert (reply.status_code, reply.json()) == (503, {"error": "The database is gone."})
+    page = client("administrator", broken).get("/studio", headers=PAGE)
+    assert page.status_code == 503
+    assert '<p class="st-lead" role="alert">The database is gone.</p>' in page.text
 
 
 @pytest.mark.parametrize("path", ["/studios", "/labels", "/joined", "/api/study"])
@@ -162,6 +165,10 @@ def test_where_the_database_does_not_answer_nobody_labels():
         raise StoreError("The database is gone.")
 
     assert anna(annotator=broken).get("/label").status_code == 503
+    page = anna(annotator=broken).get("/label", headers=PAGE)
+    assert page.status_code == 503
+    assert "<p>The database is gone.</p>" in page.text
+    assert "frame.js" not in page.text  # an annotator sees nothing of the studio
 
 
 @pytest.mark.parametrize("path", ["", "/", "/worker.js", "//worker.js"])

@@ -145,9 +145,8 @@ def test_every_template_of_a_page_is_a_page(make_study):
 
 def test_line_breaks_beside_tags_and_values_are_nothing_and_others_spaces():
     page = fill("link.html", link="a", told="Told.", days=7)
-    assert (
-        "<p>Told. It works once, for 7 days. Send it to that person only; it is not shown " in page
-    )
+    told = "Told. It works once, for 7 days. Send it to that person only; it is not shown "
+    assert f'<p class="st-lead">{told}' in page
     assert "\n" not in page
     assert "> <" not in page
 

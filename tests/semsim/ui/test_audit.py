@@ -78,6 +78,8 @@ def test_too_many_rows_and_strange_sizes_are_refused():
 
 def test_the_page_opens_with_the_first_variant(page):
     _, _, [(load, outputs)] = page
+    before = {output.elem_id: output.value for output in outputs}
+    assert "Working out" in before["audit-verdict"]
     shown = dict(zip([output.elem_id for output in outputs], load(), strict=True))
     assert "c(M) = −2,266.5" in shown["audit-verdict"]
     assert "<svg" in shown["audit-figure"]
