@@ -139,7 +139,10 @@ def over_seeds(runs: Sequence[Sequence[ArmScore]]) -> list[ArmScore]:
     """Scores of the same arms under several seeds as one; a seed's means count as one value.
 
     Images of one seed share a network and may fail together, so that only seeds are independent.
+    Of a single seed its own scores, over images, are all there is.
     """
+    if len(runs) == 1:
+        return list(runs[0])
     counts = Counter[str]()
     for score in itertools.chain(*runs):
         counts[score.arm] += score.clearer

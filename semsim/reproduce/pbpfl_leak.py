@@ -21,6 +21,7 @@ from semsim.grid.engine import Piece
 from semsim.kept.whole import write_json
 from semsim.progress import Report
 from semsim.sets.reader import read_set
+from semsim.words import counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,8 +113,8 @@ def _words(plan: LeakPlan, one: dict[str, Any]) -> str:
     state = "untrained" if one["round"] == 1 else f"after {one['round'] - 1} rounds"
     head = (
         f"What leaks: {one['network']}, {state} (accuracy {one['accuracy']:.0%}), {plan.data}, "
-        f"{plan.seeds} seeds of {plan.images} images, {plan.attack}. Mean ± sd over seeds; "
-        "differences with 95 % intervals over seeds."
+        f"{counted(plan.seeds, 'seed')} of {counted(plan.images, 'image')}, {plan.attack}. Mean ± "
+        f"sd and differences with 95 % intervals over {'seeds' if plan.seeds > 1 else 'images'}."
     )
     return "\n".join([head, leak_table(one), *one["sentences"], "In short:", *one["summary"]])
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from semsim.reproduce.pbpfl_paper import CLIENTS, TABLE_2, TABLE_4, TABLE_5, Cells
 from semsim.terminal import text_table
+from semsim.words import counted
 
 AGAIN = "FedAvg again"  # Table 5's control
 _COSTS = (
@@ -75,7 +76,7 @@ def costs_text(costs: Mapping[str, Any]) -> str:
     ]
     head = (
         f"Table 5. CPU seconds of one round in one thread: {costs['network']}, float64, "
-        f"{costs['batch']} images of {costs['side']} × {costs['side']}, median of "
+        f"{costs['batch']} images of {costs['side']} × {costs['side']}, the least of "
         f"{costs['rounds']} rounds; begun with {costs['began']}."
     )
     defined = (
@@ -86,7 +87,8 @@ def costs_text(costs: Mapping[str, Any]) -> str:
         "it. Three times as many bytes are unpacked, and FedAvg recovers nothing. The "
         "paper's MU is 92.39 s to 89.11 s: nearly as long as FedAvg's clients take (91.08 s), far "
         "longer than averaging does. What it holds besides is not said, so that only the "
-        "difference, 3.28 s, can be PBPFL's: it and PP are told as shares of a client's seconds."
+        "difference, 3.28 s, can be PBPFL's: it and PP are told as shares of a client's seconds. "
+        "Both depend on weights alone, and a client's seconds on its pictures too."
     )
     return f"{head}\n{text_table(['', 'PBPFL', AGAIN, 'paper'], rows)}\n{defined}"
 
@@ -147,16 +149,16 @@ def _by_clients(
 
 
 def _mean_and_spread(values: Sequence[float], digits: int) -> str:
-    spread = statistics.stdev(values) if len(values) > 1 else 0.0
-    return f"{statistics.fmean(values):.{digits}f} ± {spread:.{digits}f}"
+    mean = f"{statistics.fmean(values):.{digits}f}"
+    return f"{mean} ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else mean
 
 
 def _gap(cells: Sequence[Cell]) -> str:
     worst = max(cell.gap for cell in cells if cell.gap is not None)
     least = min(cell.moved for cell in cells if cell.scheme == "FedAvg-MSE")
-    seeds = len({cell.seed for cell in cells})
+    seeds = counted(len({cell.seed for cell in cells}), "seed")
     return (
-        f"{seeds} seeds. PBPFL and FedAvg-MSE end {worst:.0e} apart in their most different "
+        f"{seeds}. PBPFL and FedAvg-MSE end {worst:.0e} apart in their most different "
         f"parameter, the worst of all trainings; since the start FedAvg-MSE's has changed by "
         f"{least:.0e} or more."
     )

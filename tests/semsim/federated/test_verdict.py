@@ -194,3 +194,4 @@ def test_seeds_count_once_each():
     low, high = stats.t.interval(0.95, 2, gaps.mean(), stats.sem(gaps))
     assert found.difference - found.margin == pytest.approx(low)
     assert found.difference + found.margin == pytest.approx(high)
+    assert over_seeds(runs[:1]) == runs[0]  # one seed has no spread but that over its images
