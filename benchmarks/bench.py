@@ -77,6 +77,7 @@ LEFT_OUT = {
     "cards": "writes a table of the product, not a figure: when a card changes",
     "question": "hours: 44 trainings that choose and 40 that judge",
     "faults --only clock,folder": "needs libfaketime, and a root who may make files immutable",
+    "dask_hosts": "needs a root who may make network namespaces",
     "annotation --database": "needs a PostgreSQL of its own",
     "annotation_peer --potato": "needs Potato, in an environment of its own",
     "semsim reproduce ensembler": "an hour of one core",

@@ -1,5 +1,7 @@
 """A campaign small enough to run in a test, and one that is done without having run."""
 
+import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from distributed import LocalCluster
+from safetensors.torch import load_file, save
 
 from semsim.campaign.campaign_job import CampaignOrder, plan_of, queue_campaign
 from semsim.campaign.plan import Campaign, Cell
@@ -14,6 +17,7 @@ from semsim.campaign.sets import write_finished_set
 from semsim.campaign.store import PieceStore, StoredCell
 from semsim.images import to_uint8
 from semsim.jobs.folders import Job, run_as_job
+from semsim.progress import Report
 from semsim.sets.image import AttackResult
 from semsim.targets.chance import facts_of_test
 from semsim.targets.convnet import SmallCNN
@@ -48,6 +52,16 @@ def one_thread_cluster() -> Iterator[LocalCluster]:
         yield cluster
 
 
+def dies_later(name: str, log: str, *, report: Report) -> str:
+    """A piece of work; the process that does the second one dies a second later."""
+    del report
+    if name == "second":
+        with open(log, "a", encoding="utf-8") as file:
+            print(name, file=file)
+        threading.Timer(1.0, os._exit, (1,)).start()
+    return name
+
+
 def finished_campaign(data: Path) -> Job:
     """The job of a toy campaign that is done, its pieces made up: nothing was trained.
 
@@ -79,6 +93,15 @@ def finished_campaign(data: Path) -> Job:
     counts = {"n_ok": 2 * len(sets), "n_failed": len(sets), "n_crashed": 0, "undone": {}}
     run_as_job(job.folder, lambda report: {"sets": sets, "seconds": 1.0, **counts})
     return job
+
+
+def results_in(data: Path) -> dict[str, bytes]:
+    """Everything a campaign computed, without what says how long it took."""
+    paths = [path for kind in ("*.png", "*.parquet") for path in (data / "runs").rglob(kind)]
+    found = {str(path.relative_to(data)): path.read_bytes() for path in paths}
+    for path in (data / "runs").rglob("*.safetensors"):  # the format leaves its head's order open
+        found[path.name] = save(load_file(path))
+    return found
 
 
 def _made_cell(cell: Cell, images: LabelledImages, place: int) -> StoredCell:

@@ -29,4 +29,4 @@ def counts(tx: Session) -> Counts:
 @reading
 def is_current(tx: Session) -> bool:
     """Whether the tables are those of this program. Raises `StoreError`."""
-    return migrate.version_of(tx.connection()) == migrate.script().get_current_head()
+    return migrate.version_of(tx.connection()) == migrate.newest()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 from alembic import command
 from alembic.config import Config
@@ -24,7 +25,7 @@ def upgrade(engine: Engine) -> None:
     Raises `StoreError` if the database is newer than this program or does not say how old it is.
     """
     with engine.connect() as connection:
-        if version_of(connection) == script().get_current_head():
+        if version_of(connection) == newest():
             return
     with _migrating(engine) as connection:
         if connection.dialect.name == "postgresql":
@@ -41,13 +42,12 @@ def upgrade(engine: Engine) -> None:
 
 def require_known_version(connection: Connection) -> None:
     if version_of(connection) is None and inspect(connection).has_table("study"):
-        head = script().get_current_head()
         raise StoreError(
             "The database has studies, but no row in the table alembic_version, which says of what "
             "version its tables are; it was left as it is. Restore a backup. If nothing else is "
             "missing and this program wrote it last, give it its version back: CREATE TABLE IF NOT "
             "EXISTS alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY); INSERT INTO "
-            f"alembic_version VALUES ('{head}');"
+            f"alembic_version VALUES ('{newest()}');"
         )
 
 
@@ -93,3 +93,9 @@ def _config(connection: Connection | None = None) -> Config:
 
 def script() -> ScriptDirectory:
     return ScriptDirectory.from_config(_config())
+
+
+@cache
+def newest() -> str | None:
+    """The version of this program's tables; every file of the migrations is read for it."""
+    return script().get_current_head()

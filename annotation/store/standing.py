@@ -29,7 +29,7 @@ def standing(url: str) -> Standing:
     """How the database at `url` stands; `StoreError` where it is none that can be used."""
     engine, file = engines.open_engine(url), engines.sqlite_file(url)
     script = migrate.script()
-    newest = script.get_current_head()
+    newest = migrate.newest()
     if file is not None and not file.is_file():
         return Standing(str(file), False, None, newest, True)
     try:

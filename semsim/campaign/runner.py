@@ -44,17 +44,18 @@ class HowToRun:
 
 
 def run_plan(
-    plan: Plan, data: Path, client: "Client", how: HowToRun, report: Report = silent
+    plan: Plan, data: Path, client: "Client | None", how: HowToRun, report: Report = silent
 ) -> dict[str, Any]:
     """Compute what is missing of `plan` and write its reconstruction sets below `data`.
 
+    client: of a cluster, see `connect`; None attacks one batch after the other in this process.
     Returns counts, ready for JSON; "undone" has how many images the machines could not attack, by
     reason: nothing of these is kept, and their sets are not written. Raises `StopRequestedError`
     when `report` does, `SettingsError` where another campaign has the name, `JobError` where the
     cluster went away or a worker cannot do the work.
     """
     began = time.monotonic()
-    run = _Run(plan, Path(data), client, how, report)
+    run = _Run(plan, Path(data), how, report)
     run.folder.claim(plan.campaign)
     run.folder.quiet()  # whatever a run that was killed has left
     try:
@@ -84,10 +85,8 @@ class _Asked:
 class _Run:
     """One run of a plan: what was asked of the workers, and what came in."""
 
-    def __init__(
-        self, plan: Plan, data: Path, client: "Client", how: HowToRun, report: Report
-    ) -> None:
-        self.plan, self.data, self.client, self.how = plan, data, client, how
+    def __init__(self, plan: Plan, data: Path, how: HowToRun, report: Report) -> None:
+        self.plan, self.data, self.how = plan, data, how
         self.store, self.folder = PieceStore(data), RunFolder(data, plan.campaign.name)
         self.missing: set[str] = set()
         self._report = report
@@ -133,7 +132,7 @@ class _Run:
         note += f", {training} targets in training" if training else ""
         note += f", {failed} failed" if failed else ""
         note += f", {self._undone.total()} could not be computed" if self._undone else ""
-        note += ", waiting for a worker" if standing.open and not self.client.nthreads() else ""
+        note += ", waiting for a worker" if standing.open and standing.waiting else ""
         self._report(Progress(max(0, min(done, total)), total, note))
 
     def keep(self, piece: Piece, answer: Any) -> Iterable[Piece]:

@@ -1,10 +1,12 @@
 """One computation on a Dask cluster."""
 
+import asyncio
 import contextlib
 import queue
 import secrets
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future as Answer
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +27,7 @@ except ModuleNotFoundError as error:
 
 _TICK = 1.0  # seconds between two looks at whether a stop was asked for
 _TELL = 0.5  # seconds between two words of one worker
+_FORGOTTEN = "The Dask scheduler forgot this run (was it restarted?). Resume goes on."
 
 
 class Run:
@@ -39,6 +42,7 @@ class Run:
         self._strips: dict[str, Strip] = {}
         self._news: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._stop = Event(_stop_name(self.id), client=client)
+        self._waiting = self._nobody_works()
         client.subscribe_topic(self.id, lambda event: self._news.put(event[1]))
 
     def begin(self, pieces: Iterable[Piece]) -> None:
@@ -54,8 +58,13 @@ class Run:
 
     def listen(self) -> None:
         """Take in what workers have to say; waits for a second at most."""
-        with contextlib.suppress(queue.Empty):
+        try:
             said = self._news.get(timeout=_TICK)
+        except queue.Empty:
+            self._waiting = self._nobody_works()
+            return
+        self._waiting = False
+        with contextlib.suppress(queue.Empty):
             while True:
                 self._hear(said)
                 said = self._news.get_nowait()
@@ -63,7 +72,7 @@ class Run:
     def standing(self) -> Standing:
         """How far it is."""
         told = dict(self._shares), dict(self._strips)
-        return Standing(self._over, len(self.open), self._last, *told)
+        return Standing(self._over, len(self.open), self._last, *told, waiting=self._waiting)
 
     def end(self) -> None:
         """Leave the cluster as it was found: what still runs is told to stop."""
@@ -79,7 +88,12 @@ class Run:
         name = f"{piece.work.__name__}-{piece.key}-{self.id}"
         future = self.client.submit(opened, content, given, key=name, pure=False)
         self.open[piece.key] = replace(piece, asked=()), future  # it may be large
-        future.add_done_callback(lambda _: self._news.put({"done": piece.key}))
+        # On the loop, so that an answer which is lost on its way holds up no other: Dask waits
+        # there until another worker has made it anew.
+        coming = self.client.gather(future, asynchronous=True)
+        answer = asyncio.run_coroutine_threadsafe(coming, self.client.loop.asyncio_loop)
+        key = piece.key
+        answer.add_done_callback(lambda made: self._news.put({"done": key, "answer": made}))
 
     def _hear(self, said: dict[str, Any]) -> None:
         """One word of a worker: how far it is, or that it is done."""
@@ -96,17 +110,31 @@ class Run:
         self._shares.pop(piece.key, None)
         self._strips.pop(piece.key, None)
         self._over, self._last = self._over + 1, piece.note
-        if future.status in {"cancelled", "lost"}:
-            raise JobError(
-                "The Dask scheduler forgot this run (was it restarted?). Resume goes on."
-            )
-        try:
-            answer = future.result()
-        except Exception as error:  # noqa: BLE001  the caller says what becomes of it
+        error = _error_of(said["answer"], future)
+        if error is None:
+            self.begin(self.keep(piece, said["answer"].result()) or ())
+        else:
             self.leave(piece, error)
             check_machines(self.client, piece.work.__module__)
-        else:
-            self.begin(self.keep(piece, answer) or ())
+
+    def _nobody_works(self) -> bool:
+        """Whether the cluster has no worker; `JobError` where it does not answer."""
+        try:
+            return not self.client.nthreads()
+        except OSError as error:
+            raise JobError(_FORGOTTEN) from error
+
+
+def _error_of(answer: Answer[Any], future: Future) -> Exception | None:
+    """What kept a piece from being done, None where it was; `JobError` where the cluster did."""
+    if answer.cancelled() or future.status == "cancelled":
+        raise JobError(_FORGOTTEN)
+    error = answer.exception()
+    if isinstance(error, OSError) and future.status != "error":  # of the wire, not of the piece
+        raise JobError(_FORGOTTEN) from error
+    if error is not None and not isinstance(error, Exception):
+        raise error
+    return error
 
 
 class _Where(NamedTuple):
@@ -132,7 +160,7 @@ class _Worker:
 
     def __init__(self, where: _Where) -> None:
         self._where, self._camera = where, Camera()
-        self._last = 0.0
+        self._begun, self._last = time.monotonic(), 0.0
 
     def __call__(self, progress: Progress) -> None:
         now = time.monotonic()
@@ -146,8 +174,16 @@ class _Worker:
             "sight": None if sight is None else asdict(sight),
         }
         get_worker().log_event(self._where.run, told)
-        if Event(_stop_name(self._where.run)).is_set():
+        # To ask is to wait for the scheduler; a short piece is over before it matters.
+        if now - self._begun >= _TELL and self._is_stopped():
             raise StopRequestedError("A stop was asked for.")
+
+    def _is_stopped(self) -> bool:
+        """Whether a stop was asked for; who is cut off from the scheduler hears of none."""
+        try:
+            return bool(Event(_stop_name(self._where.run)).is_set())
+        except OSError:
+            return False
 
 
 def _stop_name(run: str) -> str:

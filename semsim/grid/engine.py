@@ -44,7 +44,7 @@ class Standing:
 
     over: pieces that are done with. open: pieces that are not. last: the note of the one that was
     done with last. shares: how much is done of each piece under way, 0 to 1, by its key. strips:
-    what is seen of those that are `seen`.
+    what is seen of those that are `seen`. waiting: there is no worker.
     """
 
     over: int = 0
@@ -52,6 +52,7 @@ class Standing:
     last: str = ""
     shares: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     strips: Mapping[str, Strip] = field(default_factory=lambda: MappingProxyType({}))
+    waiting: bool = False
 
     @property
     def done(self) -> float:

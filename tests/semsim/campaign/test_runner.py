@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from distributed import Client
-from made_campaign import one_thread_cluster, toy_campaign
-from safetensors.torch import load_file, save
+from made_campaign import one_thread_cluster, results_in, toy_campaign
 from studio import until
 
 from semsim.campaign import work
@@ -254,12 +253,3 @@ def kill_at(machine: Machine, words: str):
             machine.process.kill()
 
     return report
-
-
-def results_in(data: Path) -> dict[str, bytes]:
-    """Everything a campaign computed, without what says how long it took."""
-    paths = [path for kind in ("*.png", "*.parquet") for path in (data / "runs").rglob(kind)]
-    found = {str(path.relative_to(data)): path.read_bytes() for path in paths}
-    for path in (data / "runs").rglob("*.safetensors"):  # the format leaves its head's order open
-        found[path.name] = save(load_file(path))
-    return found

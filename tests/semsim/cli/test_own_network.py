@@ -20,8 +20,12 @@ TINY += ("--attack", "invgrad:steps=3", "--train", "epochs=1", "--workers", "1")
 
 def typed(folder: Path, *words: str) -> subprocess.CompletedProcess:
     """`python -m semsim campaign …` in `folder`, in a process of its own."""
+    return python(folder, "-m", "semsim", "campaign", *words)
+
+
+def python(folder: Path, *words: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-m", "semsim", "campaign", *words],
+        [sys.executable, *words],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
@@ -73,9 +77,18 @@ def test_a_network_that_cannot_be_attacked_is_told_before_anything_runs(tmp_path
         "nets:no_module": "should give a torch.nn.Module",
         "nets:wrong_shape": "should give logits",
     }
-    for named, why in words.items():
-        done = typed(tmp_path, "plan", *TINY, "--data-dir", "data", "--model", named)
-        assert done.returncode == 2, named
-        assert why in done.stderr
-        assert "Traceback" not in done.stderr
+    plan = ("-m", "semsim", "campaign", "plan", *TINY, "--data-dir", "data", "--model")
+    done, codes = in_turn(tmp_path, *((*plan, named) for named in words))
+    assert codes == [2, 2, 2]
+    told = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
+    assert [why in line for why, line in zip(words.values(), told, strict=True)] == [True] * 3
+    assert "Traceback" not in done.stderr
     assert not (tmp_path / "data" / "runs").exists()
+
+
+def in_turn(folder: Path, *lines: tuple[str, ...]) -> tuple[subprocess.CompletedProcess, list[int]]:
+    """`python <line>` of each in `folder`, in one process that imports torch once; exit codes."""
+    given, results = folder / "steps.json", folder / "results.json"
+    given.write_text(json.dumps([("", line) for line in lines]))
+    done = python(folder, str(ROOT / "tests/readme_runner.py"), str(given), str(results))
+    return done, [code for code, _ in json.loads(results.read_text())]

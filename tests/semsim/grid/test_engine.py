@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from distributed import Client
+from distributed import Client, Event
 from made_campaign import one_thread_cluster
 
 from semsim.errors import SettingsError, StopRequestedError
@@ -116,3 +116,20 @@ def test_a_stop_ends_it(client):
 
     with pytest.raises(StopRequestedError):
         compute([piece(1)], lambda made, answer: None, stop, client)
+
+
+def test_who_cannot_ask_whether_to_stop_works_on(client, tmp_path, monkeypatch):
+    """As a worker that is cut off from the scheduler until after its answer."""
+    end = tmp_path / "end"
+
+    def cut_off(event):
+        end.touch()
+        raise OSError("Timed out trying to connect to tcp://10.0.0.1:8786")
+
+    if client is None:
+        end.touch()
+    monkeypatch.setattr(Event, "is_set", cut_off)
+    found = []
+    work = Piece(key="1", work=drawn, asked=(str(end),))
+    compute([work], lambda made, answer: found.append(answer), silent, client)
+    assert found == [0]

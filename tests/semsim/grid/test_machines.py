@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from distributed import Client
-from made_campaign import one_thread_cluster, toy_campaign
+from made_campaign import dies_later, one_thread_cluster, toy_campaign
 from PIL import Image
 from studio import until
 
@@ -24,6 +24,7 @@ from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
 from semsim.campaign.work import crashed
 from semsim.errors import JobError
+from semsim.grid.engine import Piece, compute
 from semsim.grid.machines import connect, product_version
 
 # As a scheduler without the product on its path made a campaign keep it.
@@ -115,6 +116,27 @@ def test_a_worker_that_joins_later_and_cannot_do_the_work_ends_the_run(tmp_path)
     assert told[0].note.endswith("waiting for a worker")
     assert not list((tmp_path / "data").rglob("*.npz"))
     assert not list((tmp_path / "data").rglob("*.error.txt"))
+
+
+def test_an_answer_is_there_when_its_worker_dies_before_it_is_looked_at(tmp_path):
+    """While an earlier answer is kept, which takes long, the worker of the next one ends."""
+    found, log = [], tmp_path / "log"
+    with (
+        machines(tmp_path, able=f"{ROOT}:{ROOT / 'tests'}") as address,
+        connect(address) as client,
+    ):
+
+        def keep(piece, answer):
+            if not found:
+                until(lambda: log.exists() and not client.nthreads(), 60)
+            found.append(answer)
+
+        pieces = [
+            Piece(key=f"{n}", work=dies_later, asked=(n, str(log))) for n in ("first", "second")
+        ]
+        compute(pieces, keep, lambda standing: None, client)
+    assert sorted(found) == ["first", "second"]
+    assert log.read_text() == "second\n"
 
 
 @pytest.fixture

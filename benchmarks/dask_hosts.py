@@ -1,0 +1,437 @@
+"""A campaign over two hosts, one of whose workers is killed and whose cable is pulled for a minute.
+
+python -m benchmarks.dask_hosts [--cells 500] [--steps 100] [--cut 60] [--rounds 3]
+python -m benchmarks.dask_hosts --only faults
+python -m benchmarks.dask_hosts --only overhead
+
+Two network namespaces joined by a veth pair, which needs root and `ip` (Debian: iproute2). On the
+near one are the scheduler, a worker and the process that keeps what comes in; on the far one is a
+worker. Workers are started again where they end. Namespaces share the disk, so the far worker has
+an empty folder in the place of the data: what it finds travels over the wire, as between machines.
+
+Faults: a tenth in, the far end of the cable is set down for CUT seconds and up again; after that,
+half in, the near worker is killed (SIGKILL). Every picture, table and weight is then compared with
+that of a run in one process, and every computation is counted by the workers' own ledger: a piece
+may be computed again only where it was lost, which is where its worker was killed or cut off before
+its answer had been kept. Overhead: the same campaign without faults, one image a piece, beside the
+engine in one process; user and system time of all processes, once they have imported everything, as
+the kernel counts it.
+"""
+
+import argparse
+import contextlib
+import functools
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import psutil
+import torch
+from distributed import Client, Worker, WorkerPlugin
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tests")]
+
+from made_campaign import results_in, toy_campaign  # noqa: E402
+
+from benchmarks.measuring import begin, judge  # noqa: E402
+from semsim.campaign.campaign_job import plan_of  # noqa: E402
+from semsim.campaign.plan import Plan  # noqa: E402
+from semsim.campaign.runner import HowToRun, run_plan  # noqa: E402
+from semsim.campaign.store import PieceStore  # noqa: E402
+from semsim.device import cores  # noqa: E402
+from semsim.grid.machines import connect  # noqa: E402
+from semsim.progress import Progress  # noqa: E402
+
+NEAR, FAR = "10.77.0.1", "10.77.0.2"
+CPU = HowToRun(device="cpu")
+TARGETS = 10  # trained for every campaign: two strategies, five seeds
+LEDGER = "SEMSIM_LEDGER"  # the file in which workers write what they begin and end
+PATIENCE = 600.0  # seconds until a worker must be there, also on a busy machine
+OVERHEAD = 5.0  # per cent at most
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--cells", type=int, default=500, help=f"images, a multiple of {TARGETS}")
+    parser.add_argument("--steps", type=int, default=100, help="of each attack")
+    parser.add_argument("--cut", type=float, default=60, help="seconds without a network")
+    parser.add_argument("--rounds", type=int, default=3, help="of the overhead")
+    parser.add_argument("--only", default="faults,overhead", help="one of them")
+    parser.add_argument("--far", help=argparse.SUPPRESS)  # said to the process on the near host
+    options = parser.parse_args()
+    if options.far is None:
+        if why := unable():
+            raise SystemExit(f"Not run: {why}")
+        with namespaces() as (near, far):
+            again = [sys.executable, "-m", "benchmarks.dask_hosts", *sys.argv[1:], "--far", far]
+            raise SystemExit(subprocess.run(inside(near, again), cwd=ROOT, check=False).returncode)
+    begin()
+    torch.set_num_threads(1)  # as a worker
+    with tempfile.TemporaryDirectory() as name:
+        if "faults" in options.only.split(","):
+            faults(Path(name) / "faults", options)
+        if "overhead" in options.only.split(","):
+            overhead(Path(name) / "overhead", options)
+
+
+def unable() -> str:
+    """Why there can be no two hosts here; "" where there can."""
+    if shutil.which("ip") is None:
+        return "there is no `ip` (Debian: apt-get install iproute2)."
+    try:
+        with namespaces() as (near, _):
+            mount = ["mount", "-t", "tmpfs", "none", "/mnt"]
+            subprocess.run(inside(near, mount), check=True, capture_output=True, text=True)
+    except subprocess.CalledProcessError as error:
+        return f"network namespaces need a root who may make them ({error.stderr.strip()})."
+    return ""
+
+
+@contextmanager
+def namespaces() -> Iterator[tuple[str, str]]:
+    """Two network namespaces, near and far, joined by a cable; they go with the block."""
+    near, far = names = tuple(f"semsim-{os.getpid()}-{side}" for side in ("near", "far"))
+    made = []
+    try:
+        for name in names:
+            ip("netns", "add", name)
+            made.append(name)
+        ip(
+            "-n",
+            near,
+            "link",
+            "add",
+            "cable",
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "cable",
+            "netns",
+            far,
+        )
+        for name, address in zip(names, (NEAR, FAR), strict=True):
+            ip("-n", name, "address", "add", f"{address}/24", "dev", "cable")
+            for link in ("lo", "cable"):
+                ip("-n", name, "link", "set", link, "up")
+        yield near, far
+    finally:
+        for name in made:
+            ip("netns", "delete", name)
+
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+
+
+def inside(namespace: str, command: Sequence[str]) -> list[str]:
+    """What runs `command` in a namespace."""
+    return ["ip", "netns", "exec", namespace, *command]
+
+
+def faults(folder: Path, options: argparse.Namespace) -> None:
+    """Compare a campaign under faults with one in one process, and count what was computed."""
+    plan = tiny(options.cells, options.steps)
+    run_plan(plan, folder / "alone", None, CPU)
+    with machines(folder, options.far) as cluster:
+        trouble = Trouble(cluster, options.cells, options.cut)
+        began = time.monotonic()
+        done = run_plan(plan, cluster.data, cluster.client, CPU, trouble)
+        seconds = time.monotonic() - began
+    alone, here = results_in(folder / "alone"), results_in(cluster.data)
+    differ = sum(alone.get(name) != here.get(name) for name in alone.keys() | here.keys())
+    told = counted(read_ledger(cluster.ledger), kept_at(plan, cluster.data), trouble)
+    print(f"{done['n_ok']} ok / {done['n_failed']} failed of {options.cells}; {seconds:.0f} s")
+    if trouble.killed > time.time():
+        raise SystemExit("It ended before the last fault: take more --cells or --steps.")
+    print(
+        f"The cable out from {trouble.after(trouble.cut):.0f} to "
+        f"{trouble.after(trouble.healed):.0f} s, near worker killed at "
+        f"{trouble.after(trouble.killed):.0f} s"
+    )
+    print(
+        f"Pieces begun: near {told['near']}, far {told['far']}, of these after the cable was "
+        f"back {told['healed']}"
+    )
+    print(
+        f"Computed again: {told['killed']} lost with the worker that was killed, {told['cut']} "
+        "with the network"
+    )
+    print(
+        f"Pieces computed twice though nothing was lost: {told['twice']}, "
+        f"{judge(told['twice'], most=0)}"
+    )
+    print(f"Undone: {sum(done['undone'].values())}, {judge(sum(done['undone'].values()), most=0)}")
+    print(f"Result files: {len(alone)}; not equal to the bit: {differ}, {judge(differ, most=0)}\n")
+
+
+def overhead(folder: Path, options: argparse.Namespace) -> None:
+    """What the two hosts cost more than one process, at the same campaign."""
+    plan = tiny(options.cells, options.steps)
+    alone, hosts = list[Used](), list[Used]()
+    with machines(folder, options.far) as cluster:
+        warm()
+        cluster.client.run(warm)
+        for turn in range(options.rounds):
+            alone.append(
+                used(functools.partial(run_plan, plan, folder / f"alone-{turn}", None, CPU))
+            )
+            there = cluster.data / str(turn)
+            run = functools.partial(run_plan, plan, there, cluster.client, CPU)
+            hosts.append(used(run, cluster.cpu))
+            for one in (folder / f"alone-{turn}", there):
+                shutil.rmtree(one)
+    both = min(2, cores())
+    cpu = median(100 * (b.cpu / a.cpu - 1) for a, b in zip(alone, hosts, strict=True))
+    wall = median(100 * (both * b.wall / a.wall - 1) for a, b in zip(alone, hosts, strict=True))
+    print(
+        f"| {options.cells} cells, one a piece, {options.rounds} rounds | CPU s | ms a cell | s |"
+    )
+    print("| --- | --- | --- | --- |")
+    for name, runs in (("one process", alone), ("two hosts", hosts)):
+        each = 1000 * median(one.cpu for one in runs) / options.cells
+        print(
+            f"| {name} | {median(one.cpu for one in runs):.1f} | {each:.1f} | "
+            f"{median(one.wall for one in runs):.1f} |"
+        )
+    print(f"Overhead in CPU: {cpu:.1f} %, {judge(cpu, most=OVERHEAD, unit='%')}")
+    print(
+        f"Overhead on the clock, of {both} cores: {wall:.1f} %, "
+        f"{judge(wall, most=OVERHEAD, unit='%')}"
+    )
+
+
+def tiny(cells: int, steps: int) -> Plan:
+    """A campaign of so many cells on ten small targets, every image attacked on its own."""
+    return plan_of(
+        toy_campaign(
+            datasets=("symbols:train_per_class=1,test_per_class=2",),
+            seeds=tuple(range(TARGETS // 2)),
+            attacks=(f"invgrad:steps={steps}",),
+            images=cells // TARGETS,
+            together=1,
+        )
+    )
+
+
+def warm() -> None:
+    """Train and attack once, so that what is imported late is there."""
+    with tempfile.TemporaryDirectory() as name:
+        run_plan(plan_of(toy_campaign(name="warm", images=1)), Path(name), None, CPU)
+
+
+class Used(NamedTuple):
+    """Seconds of all processes, and on the clock."""
+
+    cpu: float
+    wall: float
+
+
+def used(run: Callable[[], object], others: Callable[[], float] = float) -> Used:
+    """What `run` used, in this process and in those whose CPU seconds `others` says."""
+    began, before = time.monotonic(), time.process_time() + others()
+    run()
+    return Used(time.process_time() + others() - before, time.monotonic() - began)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """What runs. far: the other host's namespace. data: of campaigns, on this host alone."""
+
+    client: Client
+    far: str
+    data: Path
+    ledger: Path
+    processes: Mapping[str, psutil.Popen]
+
+    def cpu(self) -> float:
+        """User and system seconds of scheduler and workers, with those that have ended."""
+        return sum(
+            sum(one.cpu_times()[:4])  # user, system, the same of children it has waited for
+            for root in self.processes.values()
+            for one in (root, *root.children(recursive=True))
+        )
+
+    def near_worker(self) -> int:
+        """The process of this host's worker."""
+        found = self.client.run(os.getpid)
+        return next(pid for address, pid in found.items() if NEAR in address)
+
+
+@contextmanager
+def machines(folder: Path, far: str) -> Iterator[Cluster]:
+    """A scheduler and a worker here, a worker on the far host, begun again where they end."""
+    folder.mkdir(parents=True, exist_ok=True)
+    data, ledger = folder / "data", folder / "ledger"
+    data.mkdir()
+    around = {**os.environ, "PYTHONPATH": str(ROOT), LEDGER: str(ledger)}
+    around |= {"OMP_NUM_THREADS": "1"}
+    dask = [sys.executable, "-m"]
+    scheduler = [*dask, "distributed.cli.dask_scheduler", "--host", NEAR, "--port", "8786"]
+    worker = [*dask, "distributed.cli.dask_worker", f"tcp://{NEAR}:8786", "--nworkers", "1"]
+    worker += ["--nthreads", "1", "--preload", "benchmarks.dask_hosts"]
+    worker += ["--no-nanny", "--no-dashboard", "--local-directory", str(folder)]
+    commands = {
+        "scheduler": [*scheduler, "--no-dashboard"],
+        "near": looped("", worker),
+        "far": inside(far, looped(f"mount -t tmpfs none {data} &&", worker)),
+    }
+    running: dict[str, psutil.Popen] = {}
+    try:
+        for name, command in commands.items():
+            with (folder / f"{name}.log").open("wb") as log:
+                running[name] = psutil.Popen(
+                    command,
+                    cwd=ROOT,
+                    env=around,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+        with connect(f"tcp://{NEAR}:8786", patience=PATIENCE) as client:
+            client.wait_for_workers(2, timeout=PATIENCE)
+            yield Cluster(client=client, far=far, data=data, ledger=ledger, processes=running)
+    finally:
+        for process in running.values():
+            end_all(process)
+
+
+def looped(first: str, command: Sequence[str]) -> list[str]:
+    """What does `first` in a shell, and then `command` again and again."""
+    return ["sh", "-c", f'{first} while :; do "$@"; sleep 1; done', "sh", *command]
+
+
+def end_all(process: psutil.Popen) -> None:
+    """End it and what it started."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for one in (process, *process.children(recursive=True)):  # first what begins others again
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
+        process.wait()
+
+
+@dataclass
+class Trouble:
+    """A report that pulls the cable, puts it back and kills the near worker, each once.
+
+    killed, cut, healed: when, in seconds since 1970; inf before. pid: of the worker killed.
+    """
+
+    cluster: Cluster
+    cells: int
+    seconds: float
+    killed: float = float("inf")
+    cut: float = float("inf")
+    healed: float = float("inf")
+    pid: int = 0
+    began: float = field(default_factory=time.time)
+
+    def __call__(self, progress: Progress) -> None:
+        now, done = time.time(), int(progress.note.split(" of ")[0])
+        if self.cut > now:
+            if done >= self.cells / 10:
+                self._set("down")
+                self.cut = time.time()
+        elif self.healed > now:
+            if now >= self.cut + self.seconds:
+                self._set("up")
+                self.healed = time.time()
+        elif self.killed > now and done >= self.cells / 2:
+            self.pid = self.cluster.near_worker()
+            os.kill(self.pid, signal.SIGKILL)
+            self.killed = time.time()
+
+    def _set(self, how: str) -> None:
+        ip("-n", self.cluster.far, "link", "set", "cable", how)
+
+    def after(self, moment: float) -> float:
+        """Seconds from the beginning to `moment`."""
+        return moment - self.began
+
+
+class Computed(NamedTuple):
+    """A computation of a piece: on which host, by which process, begun when."""
+
+    key: str
+    host: str
+    pid: int
+    begun: float
+
+
+class Ledger(WorkerPlugin):
+    """Writes a line for everything that a worker begins."""
+
+    def setup(self, worker: Worker) -> None:
+        self._host = "near" if NEAR in worker.address else "far"
+
+    def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
+        if finish == "executing":
+            with open(os.environ[LEDGER], "a", encoding="utf-8") as file:
+                file.write(f"{key} {self._host} {os.getpid()} {time.time()}\n")
+
+
+async def dask_setup(worker: Worker) -> None:
+    """What `dask worker --preload` calls."""
+    await worker.plugin_add(Ledger(), name="ledger")
+
+
+def read_ledger(path: Path) -> list[Computed]:
+    """The trainings and attacks that were begun."""
+    found = []
+    for line in path.read_text("utf-8").splitlines():
+        name, host, pid, begun = line.split()
+        what, _, rest = name.partition("-")
+        if what in ("train", "attack"):
+            found.append(Computed(rest.partition("-")[0], host, int(pid), float(begun)))
+    return found
+
+
+def kept_at(plan: Plan, data: Path) -> dict[str, float]:
+    """When each target and each cell was kept, by its key."""
+    store = PieceStore(data)
+    paths = {cell.key: store.cells.path(cell.key) for cell in plan.cells}
+    paths |= {target.key: store.weights.path(target.key) for target in plan.targets}
+    return {key: path.stat().st_mtime for key, path in paths.items()}
+
+
+def counted(ledger: list[Computed], kept: Mapping[str, float], trouble: Trouble) -> dict[str, int]:
+    """How many computations each host began, and how many were of a piece for another time.
+
+    killed, cut: again since the answer was lost so; twice: again for no reason.
+    """
+    told = Counter(one.host for one in ledger)
+    told["healed"] = sum(one.host == "far" and one.begun > trouble.healed for one in ledger)
+    again = Counter(one.key for one in ledger)
+    for one in ledger:
+        if again[one.key] > 1 and (why := lost(one, kept[one.key], trouble)):
+            told[why] += 1
+            again[one.key] -= 1
+    told["twice"] = sum(again.values()) - len(kept)
+    return told
+
+
+def lost(one: Computed, kept: float, trouble: Trouble) -> str:
+    """Which fault its answer was lost to; "" where it was none."""
+    if one.pid == trouble.pid and kept > trouble.killed:
+        return "killed"
+    if one.host == "far" and one.begun < trouble.healed and kept > trouble.cut:
+        return "cut"
+    return ""
+
+
+if __name__ == "__main__":
+    main()

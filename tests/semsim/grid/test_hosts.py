@@ -1,0 +1,53 @@
+"""Two hosts whose network is cut: the same bits, and what is computed twice is told."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from helpers import skip_or_fail
+
+from benchmarks.bench import targets
+from benchmarks.dask_hosts import Computed, Trouble, counted, unable
+from benchmarks.measuring import ROOT
+
+
+def test_a_worker_killed_and_a_network_cut_leave_the_same_bits_and_do_nothing_twice():
+    if why := unable():
+        (pytest.skip if "a root who may" in why else skip_or_fail)(why)
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "benchmarks.dask_hosts", "--only", "faults"),
+            *("--cells", "20", "--steps", "200", "--cut", "2"),
+        ],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    judged = targets(done.stdout)
+    assert len(judged) == 3
+    assert [line for line, met in judged if not met] == []
+    assert "20 ok / 0 failed of 20" in done.stdout
+
+
+def test_what_is_computed_again_is_told_apart_from_what_was_lost():
+    trouble = Trouble(cluster=None, cells=5, seconds=60, cut=20, healed=80, killed=90, pid=1)
+    ledger = [
+        Computed("kept", "near", 1, 1),
+        Computed("away", "far", 3, 19),
+        Computed("away", "near", 1, 50),
+        Computed("idle", "near", 1, 30),
+        Computed("idle", "near", 1, 40),
+        Computed("late", "far", 3, 2),
+        Computed("late", "near", 1, 12),
+        Computed("back", "far", 4, 85),
+        Computed("dead", "near", 1, 89),
+        Computed("dead", "far", 4, 95),
+    ]
+    kept = {"kept": 5, "away": 51, "idle": 31, "late": 3, "back": 86, "dead": 96}
+    told = counted(ledger, kept, trouble)
+    assert (told["killed"], told["cut"], told["twice"]) == (1, 1, 2)  # idle, and late: kept before
+    assert (told["near"], told["far"], told["healed"]) == (6, 4, 2)
