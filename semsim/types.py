@@ -223,6 +223,11 @@ class LabelledImages:
         return len(self.ids)
 
     @property
+    def inputs(self) -> Tensor:
+        """`images`, (N, 3, H, W): what a training goes through, of whatever kind."""
+        return self.images
+
+    @property
     def names(self) -> tuple[str, ...]:
         """What images can show, as people are asked: subjects where there are some, or classes."""
         return tuple(dict.fromkeys(self.subjects)) or self.classes

@@ -12,9 +12,17 @@ from semsim.datasets.folder import Folder
 from semsim.device import one_thread
 from semsim.errors import SettingsError
 from semsim.jobs.terminal import carry_out
+from semsim.kept.whole import write_text
 from semsim.reporting.canvas import Drawn
 from semsim.reporting.export import write_both
 from semsim.reproduce.ensembler_paper import ROWS, TABLES, Way, plan_of_figure, plan_of_table
+from semsim.reproduce.ensembler_sentences import (
+    NUMBER,
+    plan_of_sentences,
+    sentence_costs,
+    sentence_rows,
+    sentence_text,
+)
 from semsim.reproduce.plans import PlanOption, Share, planned_text
 from semsim.split.cuts import write_cuts
 from semsim.split.defence_pictures import Wanted, pictures
@@ -23,7 +31,8 @@ from semsim.split.run import run_split
 from semsim.split.split_job import queue_split
 from semsim.split.split_probe import told
 from semsim.split.summary import choices, cost_text, spread_text, summary, summary_text, verdict
-from semsim.terminal import DATA, Json, say, show_told, told_errors
+from semsim.split.translation import SentencePlan, run_sentences
+from semsim.terminal import DATA, Json, TerminalBar, say, show_told, told_errors
 from semsim.weights import CHECKPOINTS
 
 _CUT_SIZE = 32  # pixels a side of images in figures of split points
@@ -35,7 +44,10 @@ def reproduce_ensembler(
         typer.Option(help="smoke: seconds. small: an hour of one core. paper: a GPU."),
     ] = "small",
     table: Annotated[
-        int, typer.Option(help="1: CIFAR-10. 2: CIFAR-100, nothing pooled. 3: CelebA-HQ, 64 px.")
+        int,
+        typer.Option(
+            help="1: CIFAR-10. 2: CIFAR-100, nothing pooled. 3: CelebA-HQ, 64 px. 4: sentences."
+        ),
     ] = 1,
     figure: Annotated[
         int | None, typer.Option(help="Instead of a table a figure of split points: 2 or 3.")
@@ -59,16 +71,21 @@ def reproduce_ensembler(
     planned: PlanOption = False,
     as_json: Json = False,
 ) -> None:
-    """Ensembler, Tables 1 to 3: defences under the paper's attack and an aligned one, pictured.
+    """Ensembler, Tables 1 to 4: defences under the paper's attack and an aligned one, pictured.
 
-    Writes <data-dir>/split/ensembler-<preset>-<table or figure> as PNG and SVG.
+    Writes <data-dir>/split/ensembler-<preset>-<table or figure> as PNG and SVG, Table 4 as text.
     """
     with told_errors():
-        plan = _plan(preset, table, figure, images, size)
         seeds = {"defence_seeds": defence_seed, "attack_seeds": attack_seed}
         given: dict[str, Any] = {name: tuple(v) for name, v in seeds.items() if v}
         place = SplitPlace(data=data_dir, checkpoints=CHECKPOINTS, device=device)
-        plan = replace(plan, **given)
+        if table == NUMBER and figure is None:
+            if images is not None or size is not None:
+                raise SettingsError("Table 4 is of sentences; leave --images and --size out.")
+            translated = replace(plan_of_sentences(preset), **given)
+            _translation(translated, place, workers, planned, as_json)
+            return
+        plan = replace(_plan(preset, table, figure, images, size), **given)
         if planned:
             shares, disk = costs_of(plan, data_dir, device)
             show_told(list(map(vars, shares)), planned_text("ensembler", shares, disk), as_json)
@@ -88,6 +105,22 @@ def reproduce_ensembler(
             written = [write_both(drawn, folder / f"{plan.name}.png")] if drawn else []
         for path in written:
             say(f"Wrote {path}")
+
+
+def _translation(
+    plan: SentencePlan, place: SplitPlace, workers: int, planned: bool, as_json: bool
+) -> None:
+    """Table 4, or what it takes."""
+    if planned:
+        shares, disk = sentence_costs(plan, place)
+        show_told(list(map(vars, shares)), planned_text("ensembler", shares, disk), as_json)
+        return
+    with TerminalBar(plan.name, unit="%") as bar:
+        outcome = run_sentences(plan, place.resolved(), bar, workers)
+    text, path = sentence_text(outcome), place.data / "split" / f"{plan.name}.md"
+    show_told(sentence_rows(outcome), text, as_json)
+    write_text(path, f"{text}\n")
+    say(f"Wrote {path}")
 
 
 def costs_of(plan: SplitPlan, data: Path, device: str) -> tuple[list[Share], int]:

@@ -197,6 +197,6 @@ def _known(number: int, numbers: Collection[int], option: str, preset: str) -> S
     if preset not in PRESETS:
         raise SettingsError(f"preset is one of {', '.join(PRESETS)}; got {preset!r}.")
     if number not in numbers:
-        known = ", ".join(map(str, numbers))
+        known = ", ".join(map(str, numbers)) + (", 4" if option == "table" else "")
         raise SettingsError(f"--{option} is one of {known}; got {number}.")
     return PRESETS[preset]

@@ -13,12 +13,12 @@ from torch import Tensor, nn
 from semsim.errors import AttackFailedError, SettingsError
 from semsim.progress import Report
 from semsim.split.defences import stage_of
-from semsim.split.networks import make_parts, task_of
+from semsim.split.networks import Examples, make_parts, task_of
 from semsim.split.observation import FeatureObservation
 from semsim.split.system import select
 from semsim.split.train_settings import ShadowAttack
 from semsim.split.training import Stage, fit, freeze
-from semsim.types import LabelledImages, Reconstruction
+from semsim.types import Reconstruction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +42,7 @@ def invert(
 ) -> Inversion:
     """One image a query, from a decoder of the features of a shadow head."""
     seed = int(torch.randint(2**31, (1,), generator=rng))
-    shadow = _fresh_shadow(seen, _chosen(attack, seen), seed, attack.learn_selector)
-    _imitate(attack, shadow, seen, seed, stage_of(report, 0, 2))
+    shadow = imitation(attack, seen, seed, stage_of(report, 0, 2))
     head = freeze(shadow.head)
     decoder = _fresh_decoder(seen, seed)
     error = _decode(attack, decoder, head, seen, seed, stage_of(report, 1, 2))
@@ -52,6 +51,18 @@ def invert(
         shadow_accuracy=_accuracy(shadow.eval(), seen.public),
         decoder_error=error,
     )
+
+
+def imitation(
+    attack: ShadowAttack, seen: FeatureObservation, seed: int, report: Report
+) -> "ShadowNetwork":
+    """A shadow network trained on public examples through the server's frozen bodies.
+
+    Raises `SettingsError` for a body that the server does not have.
+    """
+    shadow = _fresh_shadow(seen, _chosen(attack, seen), seed, attack.learn_selector)
+    _imitate(attack, shadow, seen, seed, report)
+    return shadow
 
 
 def _chosen(attack: ShadowAttack, seen: FeatureObservation) -> tuple[int, ...]:
@@ -70,11 +81,11 @@ def _imitate(
     seed: int,
     report: Report,
 ) -> None:
-    """Train head, selector and tail to classify public images through the frozen bodies."""
+    """Train head, selector and tail to classify public examples through the frozen bodies."""
     target, scale = moments(seen.features), seen.features.var()
 
-    def loss(images: Tensor, labels: Tensor) -> Tensor:
-        features = shadow.head(images)
+    def loss(inputs: Tensor, labels: Tensor) -> Tensor:
+        features = shadow.head(inputs)
         plain = F.cross_entropy(shadow.conclude(features), labels)
         if attack.align == 0:
             return plain
@@ -83,7 +94,7 @@ def _imitate(
     trained = nn.ModuleList([shadow.head.train(), shadow.tail.train()])
     if attack.learn_selector and len(shadow.bodies) > 1:
         trained.append(shadow.choice)
-    fit(trained, loss, seen.public, _stage(attack, "shadow", attack.epochs, seed), report)
+    fit(trained, loss, seen.public, stage_for(attack, "shadow", attack.epochs, seed), report)
 
 
 def _decode(
@@ -101,11 +112,12 @@ def _decode(
             features = head(images)
         return F.mse_loss(decoder(features), images)
 
-    stage = _stage(attack, "decoder", attack.decoder_epochs, seed + 1)
+    stage = stage_for(attack, "decoder", attack.decoder_epochs, seed + 1)
     return fit(decoder.train(), loss, seen.public, stage, report)
 
 
-def _stage(attack: ShadowAttack, name: str, epochs: int, seed: int) -> Stage:
+def stage_for(attack: ShadowAttack, name: str, epochs: int, seed: int) -> Stage:
+    """One of an attack's trainings."""
     return Stage(name=name, epochs=epochs, lr=attack.lr, batch_size=attack.batch_size, seed=seed)
 
 
@@ -131,13 +143,13 @@ class ShadowNetwork(nn.Module):
         self.bodies = bodies  # not registered: they are the server's, and stay as they are
 
     def conclude(self, features: Tensor) -> Tensor:
-        """Logits, (N, classes), from features, (N, C, h, w)."""
+        """Logits, (N, classes, …), from features, (N, C, …)."""
         answers = {place: body(features) for place, body in enumerate(self.bodies)}
         return self.tail(select(answers, self.choice()))
 
-    def forward(self, images: Tensor) -> Tensor:
-        """Logits, (N, classes), from images, (N, 3, H, W) in [0, 1]."""
-        return self.conclude(self.head(images))
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Logits, (N, classes, …), from inputs, (N, …)."""
+        return self.conclude(self.head(inputs))
 
 
 class Decoder(nn.Module):
@@ -165,15 +177,15 @@ class Decoder(nn.Module):
 
 
 def moments(features: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and standard deviation over images, by channel and position; each (C, H, W)."""
+    """Mean and standard deviation over inputs, by channel and position; each (C, …)."""
     return features.mean(dim=0), features.std(dim=0)
 
 
 def misalignment(features: Tensor, target: tuple[Tensor, Tensor], scale: Tensor) -> Tensor:
     """How far mean and deviation of `features` are from `target`, in units of `scale`, a variance.
 
-    features: (N, C, h, w). target: mean and deviation, each (C, h, w). scale: a scalar, as is what
-    is returned. The mean takes in a fixed noise of the client whole.
+    features: (N, C, …). target: mean and deviation, each (C, …). scale: a scalar, as is what is
+    returned. The mean takes in a fixed noise of the client whole.
     """
     mean, std = moments(features)
     return (F.mse_loss(mean, target[0]) + F.mse_loss(std, target[1])) / scale
@@ -195,24 +207,29 @@ def _block(layer: nn.Module, width: int) -> list[nn.Module]:
 def _fresh_shadow(
     seen: FeatureObservation, places: tuple[int, ...], seed: int, learn: bool
 ) -> ShadowNetwork:
-    """A head like the client's and two convolutions that stand for its noise, and a tail."""
+    """A head like the client's and two layers that stand for its noise, and a tail."""
     parts = make_parts(seen.network, task_of(seen.public), seed, copies=len(places))
-    channels = seen.features.shape[1]
     with torch.random.fork_rng():
         torch.manual_seed(seed + 1)
-        extra = [
-            nn.Conv2d(channels, channels, 3, padding=1),
-            nn.ReLU(),
-            nn.Conv2d(channels, channels, 3, padding=1),
-        ]
+        extra = [_mixing(seen.features), nn.ReLU(), _mixing(seen.features)]
     bodies = tuple(freeze(deepcopy(seen.bodies[place])) for place in places)
     shadow = ShadowNetwork(nn.Sequential(parts.head, *extra), bodies, parts.tail)
     return shadow.to(seen.features.device)
 
 
+def _mixing(features: Tensor) -> nn.Module:
+    """A convolution of features, (N, C, h, w); of those of words, (N, C, S), one of each by
+    itself, since a wider one would show a word of the translation the word that follows it.
+    """
+    channels = features.shape[1]
+    if features.dim() == 3:
+        return nn.Conv1d(channels, channels, 1)
+    return nn.Conv2d(channels, channels, 3, padding=1)
+
+
 def _fresh_decoder(seen: FeatureObservation, seed: int) -> Decoder:
     channels, side = seen.features.shape[1], seen.features.shape[2]
-    size = (seen.public.images.shape[2], seen.public.images.shape[3])
+    size = (seen.public.inputs.shape[2], seen.public.inputs.shape[3])
     with torch.random.fork_rng():
         torch.manual_seed(seed + 2)
         decoder = Decoder(channels, side, size, min(64, max(16, channels)))
@@ -236,10 +253,10 @@ def _reconstructions(
 
 
 @torch.no_grad()
-def _accuracy(network: nn.Module, data: LabelledImages) -> float:
+def _accuracy(network: nn.Module, data: Examples) -> float:
     device = next(network.parameters()).device
     hits = [
-        int((network(images.to(device)).argmax(1).cpu() == labels).sum())
-        for images, labels in zip(data.images.split(256), data.labels.split(256), strict=True)
+        int((network(inputs.to(device)).argmax(1).cpu() == labels).sum())
+        for inputs, labels in zip(data.inputs.split(256), data.labels.split(256), strict=True)
     ]
     return sum(hits) / len(data)

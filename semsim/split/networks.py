@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import ClassVar, Protocol
 
 import torch
@@ -41,9 +42,46 @@ class SplitNetwork(Protocol):
     def units(self, channels: int, size: tuple[int, int], classes: int) -> list[Unit]: ...
 
 
+class Examples(Protocol):
+    """What networks learn from."""
+
+    @property
+    def inputs(self) -> Tensor:
+        """What a network is given, (N, …)."""
+        ...
+
+    @property
+    def labels(self) -> Tensor:
+        """Classes, (N,) or (N, …) where an input has several."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+class AnyTask(Protocol):
+    """What networks are made for: `Task` of images, `SentenceTask` of sentences."""
+
+    @property
+    def channels(self) -> int: ...
+
+    @property
+    def size(self) -> tuple[int, int]: ...
+
+    @property
+    def classes(self) -> int: ...
+
+    def entrance(self) -> list[nn.Module]:
+        """What the head does before its first unit."""
+        ...
+
+    def blank(self) -> Tensor:
+        """One input without content, (1, …)."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What networks are made for.
+    """Images to classify.
 
     size: (H, W) of an image. mean, std: one value a channel, by which the head normalises images.
     """
@@ -52,6 +90,19 @@ class Task:
     classes: int
     mean: tuple[float, ...]
     std: tuple[float, ...]
+
+    @property
+    def channels(self) -> int:
+        """Of an image."""
+        return len(self.mean)
+
+    def entrance(self) -> list[nn.Module]:
+        """The normalisation."""
+        return [Standardise(self.mean, self.std)]
+
+    def blank(self) -> Tensor:
+        """A black image, (1, C, H, W)."""
+        return torch.zeros(1, self.channels, *self.size)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +114,14 @@ class Parts:
     tail: nn.Module
 
 
-def task_of(data: LabelledImages) -> Task:
-    """The task that `data` sets."""
+@singledispatch
+def task_of(data: Examples) -> AnyTask:
+    """The task that `data` sets; a kind of examples registers how."""
+    raise NotImplementedError(f"{type(data).__name__} sets no task.")
+
+
+@task_of.register
+def _task_of_images(data: LabelledImages) -> Task:
     return Task(
         size=(data.images.shape[2], data.images.shape[3]),
         classes=len(data.classes),
@@ -73,7 +130,7 @@ def task_of(data: LabelledImages) -> Task:
     )
 
 
-def make_parts(network: SplitNetwork, task: Task, seed: int, *, copies: int = 1) -> Parts:
+def make_parts(network: SplitNetwork, task: AnyTask, seed: int, *, copies: int = 1) -> Parts:
     """Head, body and tail with fresh weights; the same seed gives the same ones.
 
     copies: of the body that the server has; the tail takes all their answers side by side.
@@ -83,16 +140,16 @@ def make_parts(network: SplitNetwork, task: Task, seed: int, *, copies: int = 1)
     h, t = network.h, network.t
     with torch.random.fork_rng():  # torch's layers initialise from the global generator only
         torch.manual_seed(seed)
-        head = nn.Sequential(Standardise(task.mean, task.std), *_made(units[:h]))
+        head = nn.Sequential(*task.entrance(), *_made(units[:h]))
         body = nn.Sequential(*_made(units[h:-t]))
         first = units[-t]
         tail = nn.Sequential(first.make(copies * first.inputs), *_made(units[len(units) - t + 1 :]))
     return Parts(head=head, body=body, tail=tail)
 
 
-def check_cuts(network: SplitNetwork, task: Task) -> list[Unit]:
+def check_cuts(network: SplitNetwork, task: AnyTask) -> list[Unit]:
     """The network's units; `SettingsError` where a cut leaves a part empty."""
-    units = network.units(len(task.mean), task.size, task.classes)
+    units = network.units(task.channels, task.size, task.classes)
     if network.h < 1 or network.t < 1 or network.h + network.t >= len(units):
         raise SettingsError(
             f"{type(network).__name__} has {len(units)} units: h and t must be at least 1 and "
@@ -102,10 +159,10 @@ def check_cuts(network: SplitNetwork, task: Task) -> list[Unit]:
 
 
 @torch.no_grad()
-def feature_shape(head: nn.Module, task: Task) -> tuple[int, ...]:
-    """(C, H, W) of what `head` makes of one image."""
+def feature_shape(head: nn.Module, task: AnyTask) -> tuple[int, ...]:
+    """(C, H, W), or (C, places), of what `head` makes of one input."""
     was = head.training
-    shape = head.eval()(torch.zeros(1, len(task.mean), *task.size, device=_device(head))).shape
+    shape = head.eval()(task.blank().to(_device(head))).shape
     head.train(was)
     return tuple(shape[1:])
 

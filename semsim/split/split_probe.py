@@ -20,7 +20,7 @@ from semsim.layer_graph import count_parameters
 from semsim.registry import plain
 from semsim.split.defences import draw_selector
 from semsim.split.experiment import attack as attacked
-from semsim.split.networks import Task, task_of
+from semsim.split.networks import AnyTask, SplitNetwork, Task, task_of
 from semsim.split.plan import (
     SplitPlan,
     attack_name,
@@ -66,7 +66,8 @@ def planned_sets(plan: SplitPlan, data: Path) -> tuple[tuple[str, str, Path], ..
     any_task = Task(size=(32, 32), classes=2, mean=(0.5,) * 3, std=(0.25,) * 3)
     found = []
     for network, seed, defence in product(plan.networks, plan.defence_seeds, plan.defences):
-        made, model = _untrained(network, defence, any_task), model_name(network, defence, seed)
+        made = untrained(make_network(network), defence, any_task)
+        model = model_name(network, defence, seed)
         for arm in plan.attacks:
             for tool in attacks_on(made, arm, plan.shadow):
                 attack = attack_name(arm, tool)
@@ -88,7 +89,11 @@ def told(plan: SplitPlan, data: Path, device: str, measuring: bool) -> SplitOutl
     dataset = make_dataset(plan.dataset)
     both = dataset("train"), dataset("test")
     task = task_of(both[0])
-    systems = [_System(n, d, _untrained(n, d, task)) for n in plan.networks for d in plan.defences]
+    systems = [
+        _System(n, d, untrained(make_network(n), d, task))
+        for n in plan.networks
+        for d in plan.defences
+    ]
     attacks = sum(len(_tools(plan, one.made)) for one in systems) * len(plan.attack_seeds)
     seeds = len(plan.defence_seeds)
     pictures = min(plan.images, len(both[1]))
@@ -110,10 +115,11 @@ def told(plan: SplitPlan, data: Path, device: str, measuring: bool) -> SplitOutl
     return replace(outlook, seconds=cost.seconds + cost.alone)
 
 
-def _untrained(network: str, defence: str, task: Task) -> SplitSystem:
+def untrained(network: SplitNetwork, defence: str, task: AnyTask) -> SplitSystem:
+    """A system that has the parts of one with `defence`, written as text."""
     shield = make_defence(defence)
     bodies = getattr(shield, "bodies", 1)
-    made = empty_system(make_network(network), task, bodies=bodies)
+    made = empty_system(network, task, bodies=bodies)
     made.selector = draw_selector(bodies, getattr(shield, "selected", bodies), 0)
     return made
 

@@ -17,7 +17,7 @@ import torch
 from semsim.kept import keys as kept
 from semsim.kept.pieces import Pieces
 from semsim.split.experiment import Leak
-from semsim.split.networks import SplitNetwork, Task
+from semsim.split.networks import AnyTask, SplitNetwork
 from semsim.split.system import SplitSystem, empty_system
 from semsim.split.training import read_tensors, write_tensors
 
@@ -58,7 +58,7 @@ class SplitStore:
         shutil.rmtree(self.stages(key), ignore_errors=True)
 
     def read_system(
-        self, key: str, network: SplitNetwork, task: Task
+        self, key: str, network: SplitNetwork, task: AnyTask
     ) -> tuple[SplitSystem, dict[str, Any]]:
         """The kept system, in eval mode on the CPU, and what was told about it."""
         content = self.systems.read(key)

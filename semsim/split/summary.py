@@ -109,7 +109,7 @@ def verdict(rows: pd.DataFrame, defence: str, against: str, attack: str) -> str:
     parts, signs = [], []
     for name, unit in (("ssim", ""), ("psnr", " dB")):
         ours, theirs = (side[name].to_numpy(float) for side in sides)
-        gap, error = float(ours.mean() - theirs.mean()), _error(ours, theirs)
+        gap, error = float(ours.mean() - theirs.mean()), standard_error(ours, theirs)
         signs.append(0 if not abs(gap) > 2 * error else int(np.sign(gap)))
         parts.append(
             f"{name.upper()} {ours.mean():.3f}{unit} against {theirs.mean():.3f}{unit} "
@@ -126,8 +126,8 @@ def _words(signs: Sequence[int]) -> str:
     return "is not shown to differ from"
 
 
-def _error(first: np.ndarray, second: np.ndarray) -> float:
-    """Standard error of the difference of two means; infinite below two runs each."""
+def standard_error(first: np.ndarray, second: np.ndarray) -> float:
+    """Of the difference of two means, of (n,) and (m,) runs; infinite below two runs each."""
     if min(len(first), len(second)) < 2:
         return float("inf")
     return float(np.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second)))

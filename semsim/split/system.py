@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from semsim.split.networks import SplitNetwork, Task, feature_shape, make_parts
+from semsim.split.networks import AnyTask, Examples, SplitNetwork, feature_shape, make_parts
 from semsim.split.observation import FeatureObservation
 from semsim.types import LabelledImages
 
@@ -35,6 +35,7 @@ class SplitSystem(nn.Module):
 
     selector: (N,), one weight a body, summing to one (Ensembler, Eq. 1); the client's secret.
     drop: dropout of the bodies' answers while training.
+    In a translation, see `semsim.split.translator`, what is called an image is a row of words.
     """
 
     selector: Tensor
@@ -78,7 +79,7 @@ class SplitSystem(nn.Module):
 
 
 def empty_system(
-    network: SplitNetwork, task: Task, *, bodies: int, fresh: float = 0.0
+    network: SplitNetwork, task: AnyTask, *, bodies: int, fresh: float = 0.0
 ) -> SplitSystem:
     """A system of the right shape, whose weights, noise and selector are to be loaded."""
     parts = [make_parts(network, task, 0, copies=bodies) for _ in range(bodies)]
@@ -107,17 +108,17 @@ def select(answers: dict[int, Tensor], selector: Tensor) -> Tensor:
 @torch.no_grad()
 def observe(
     system: SplitSystem,
-    images: Tensor,
+    inputs: Tensor,
     network: SplitNetwork,
-    public: LabelledImages,
+    public: Examples,
     rng: torch.Generator,
 ) -> FeatureObservation:
-    """What the server sees when the client classifies `images`, (N, 3, H, W) in [0, 1]."""
+    """What the server sees when the client classifies `inputs`, (N, …)."""
     system.eval()
     seed = int(torch.randint(2**31, (1,), generator=rng))
     with torch.random.fork_rng():
         torch.manual_seed(seed)  # for noise that is drawn anew
-        sent = [system.send(part.to(system.selector.device)) for part in images.split(256)]
+        sent = [system.send(part.to(system.selector.device)) for part in inputs.split(256)]
     bodies = tuple(system.bodies)
     return FeatureObservation(
         features=torch.cat(sent), bodies=bodies, network=network, public=public

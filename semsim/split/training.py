@@ -13,11 +13,10 @@ from torch import Tensor, nn
 from semsim.errors import SettingsError, WeightsError
 from semsim.kept.whole import whole_file
 from semsim.progress import Progress, Report, silent
-from semsim.split.networks import SplitNetwork, Task, task_of
+from semsim.split.networks import AnyTask, Examples, SplitNetwork, task_of
 from semsim.split.train_settings import SplitTrainSettings
-from semsim.types import LabelledImages
 
-Loss = Callable[[Tensor, Tensor], Tensor]  # images (N, 3, H, W), labels (N,) → a number
+Loss = Callable[[Tensor, Tensor], Tensor]  # inputs (N, …), labels (N, …) → a number
 _WARM_UP = 0.3  # share of the steps in which the step size rises, as in torch's OneCycleLR
 # torch.load has no error of its own: a broken file raises whatever its parser trips on.
 _BROKEN = (pickle.UnpicklingError, RuntimeError, OSError, EOFError, LookupError, TypeError)
@@ -25,20 +24,20 @@ _BROKEN = (pickle.UnpicklingError, RuntimeError, OSError, EOFError, LookupError,
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """Where defences train: network, images, settings, seed, device.
+    """Where defences train: network, examples, settings, seed, device.
 
     folder: keeps half-finished stages, so that they can be resumed; None keeps nothing.
     """
 
     network: SplitNetwork
-    data: LabelledImages
+    data: Examples
     settings: SplitTrainSettings
     seed: int
     device: torch.device
     folder: Path | None = None
 
     @property
-    def task(self) -> Task:
+    def task(self) -> AnyTask:
         """What the networks are made for."""
         return task_of(self.data)
 
@@ -61,7 +60,7 @@ class Stage:
 def fit(
     trained: nn.Module,
     loss: Loss,
-    data: LabelledImages,
+    data: Examples,
     stage: Stage,
     report: Report = silent,
 ) -> float:
@@ -76,7 +75,7 @@ def fit(
     optimiser = torch.optim.Adam(parameters, lr=stage.lr)
     rng = torch.Generator().manual_seed(stage.seed)
     done, mean = _restore(stage, trained, optimiser, rng)
-    images, labels = data.images.to(device), data.labels.to(device)
+    inputs, labels = data.inputs.to(device), data.labels.to(device)
     batches = math.ceil(len(data) / stage.batch_size)
     for epoch in range(done, stage.epochs):
         total = 0.0
@@ -85,7 +84,7 @@ def fit(
             order = torch.randperm(len(data), generator=rng).to(device).split(stage.batch_size)
             for number, batch in enumerate(order):
                 rate = _one_cycle((epoch * batches + number) / (stage.epochs * batches))
-                total += _step(loss(images[batch], labels[batch]), optimiser, stage.lr * rate)
+                total += _step(loss(inputs[batch], labels[batch]), optimiser, stage.lr * rate)
         mean = total / batches
         if not math.isfinite(mean):
             raise SettingsError(f"{stage.name} diverged; take a smaller lr than {stage.lr:g}.")

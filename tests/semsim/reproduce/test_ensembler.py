@@ -24,7 +24,7 @@ from semsim.split.plan import PRESETS, check
         (("--preset", "paper"), "as --images, or put it at cifar10"),
         (("--preset", "paper", "--table", "3"), "as --images, or put it at celeba-hq"),
         (("--preset", "huge"), "small, paper"),
-        (("--table", "4"), "--table is one of 1, 2, 3"),
+        (("--table", "5"), "--table is one of 1, 2, 3, 4"),
         (("--figure", "4"), "--figure is one of 2, 3"),
         (("--size", "64"), "--size is of the images of --images"),
         (("--images", "nowhere"), "No folder nowhere"),

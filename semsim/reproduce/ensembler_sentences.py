@@ -1,0 +1,299 @@
+"""Table 4 of the Ensembler paper (Appendix A.1): sentences read from what a client sends.
+
+The paper shows two sentences and no number, of an undefended transformer on another text.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+
+from semsim.device import one_thread, pick_device
+from semsim.errors import SettingsError
+from semsim.layer_graph import count_parameters
+from semsim.progress import silent
+from semsim.reproduce.plans import Share
+from semsim.split.networks import task_of
+from semsim.split.plan import SplitPlace, attack_name, attacks_on, make_defence
+from semsim.split.sentence_attack import read_sentences
+from semsim.split.sentence_scores import bleu, words_right
+from semsim.split.split_probe import extrapolated, untrained
+from semsim.split.summary import spread_text, standard_error
+from semsim.split.system import observe
+from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
+from semsim.split.training import Bench
+from semsim.split.translation import SentencePlan, sentence_summary, split_sentences
+from semsim.split.translator import Translator
+
+NUMBER = 4
+_COLUMNS = {  # of Table 4, from left to right
+    "truth": "ground truth",
+    "standard": "standard translation",
+    "shadow": "shadow translation",
+    "decoder_on_shadow": "decoder on shadow",
+    "decoder_on_client": "decoder on client",
+}
+_FEW = 8  # sentences that a probe reads
+
+
+class Row(NamedTuple):
+    """What the paper shows of a sentence, in the columns of its Table 4."""
+
+    truth: str
+    standard: str
+    shadow: str
+    decoder_on_shadow: str
+    decoder_on_client: str
+
+
+PAPER_ROWS = (
+    Row(
+        "There is a young girl on her cellphone while skating.",
+        "Ein junges Mädchen fährt mit ihrem Handy während sie skatet .",
+        "Ein junges Mädchen auf ihrem Handy und telefoniert dabei, während sie auf ihrem Handy "
+        "fährt",
+        "There is a young girl skating while skating on her cellphone .",
+        "Dark swinging complete wait for no complete complete complete wearing complete wait wait",
+    ),
+    Row(
+        "Trendy girl talking on her cellphone while gliding slowly down the street",
+        "Ein Mädchen mit Glatze spricht auf ihrem Handy , während sie die Straße entlangfährt .",
+        "Ein Mädchen spricht auf der Straße, während sie die Straße spricht.",
+        "gliding girl talking on her cellphone while gliding slowly down the street",
+        "Here picture waves balding wait for a picture complete wearing picture wait mixing wait "
+        "mixing wait",
+    ),
+)
+_WITH_ORACLE = ("adaptive", "adaptive-aligned", "oracle-aligned")
+_SMALL = SentencePlan(
+    name="ensembler-small-table4",
+    network=Translator(),
+    defences=("none", "single", "ensembler:bodies=4,selected=2"),
+    train=SplitTrainSettings(epochs=16, ensemble_epochs=20, lr=3e-3, ensemble_lr=3e-3),
+    shadow=ShadowAttack(epochs=12, decoder_epochs=4, lr=3e-3),
+    attack_seeds=(0, 1, 2),
+)
+PLANS: Mapping[str, SentencePlan] = MappingProxyType(
+    {
+        "smoke": replace(
+            _SMALL,
+            name="ensembler-smoke-table4",
+            network=Translator(width=8, heads=2),
+            public=40,
+            private=8,
+            defences=("none", "single", "ensembler:bodies=2,selected=1"),
+            attacks=_WITH_ORACLE,
+            train=SplitTrainSettings(epochs=1, ensemble_epochs=1),
+            shadow=ShadowAttack(epochs=1, decoder_epochs=1),
+            attack_seeds=(0,),
+        ),
+        "small": _SMALL,
+        # The tutorial's transformer and as many sentences as its text has.
+        "paper": replace(
+            _SMALL,
+            name="ensembler-paper-table4",
+            network=Translator(width=512, layers=3, heads=8),
+            public=29_000,
+            private=1_000,
+            defences=("none", "single", "ensembler:bodies=10,selected=4"),
+            attacks=_WITH_ORACLE,
+            train=SplitTrainSettings(
+                epochs=18, ensemble_epochs=36, batch_size=128, lr=2e-4, ensemble_lr=2e-4
+            ),
+            shadow=ShadowAttack(epochs=36, decoder_epochs=18, batch_size=128, lr=2e-4),
+        ),
+    }
+)
+
+
+def plan_of_sentences(preset: str) -> SentencePlan:
+    """What is run beside Table 4; `SettingsError` for a preset there is not."""
+    if preset not in PLANS:
+        raise SettingsError(f"preset is one of {', '.join(PLANS)}; got {preset!r}.")
+    return PLANS[preset]
+
+
+def sentence_costs(plan: SentencePlan, place: SplitPlace) -> tuple[list[Share], int]:
+    """Seconds of one core by defence, trainings and attacks, and bytes of disk."""
+    public, _ = split_sentences(plan)
+    shares, disk, seeds = [], 0, len(plan.defence_seeds)
+    with one_thread():
+        for defence in plan.defences:
+            system = untrained(plan.network, defence, task_of(public))
+            disk += 4 * seeds * count_parameters(system)
+            seconds = seeds * _training_seconds(plan, place, defence)
+            what = f"train {defence}"
+            shares.append(Share(part="Table 4", what=what, count=seeds, seconds=seconds))
+            tools = [
+                (attack_name(arm, tool), tool)
+                for arm in plan.attacks
+                for tool in attacks_on(system, arm, plan.shadow)
+            ]
+            for name, tool in tools:
+                count = seeds * len(plan.attack_seeds)
+                seconds = count * _reading_seconds(plan, place, defence, tool)
+                what = f"read {defence}, {name}"
+                shares.append(Share(part="Table 4", what=what, count=count, seconds=seconds))
+    return shares, disk
+
+
+def _training_seconds(plan: SentencePlan, place: SplitPlace, defence: str) -> float:
+    public, _ = split_sentences(plan)
+
+    def epochs(size: int) -> Callable[[int, int], object]:
+        def work(first: int, second: int) -> object:
+            settings = replace(plan.train, epochs=first, ensemble_epochs=second)
+            bench = Bench(
+                network=plan.network,
+                data=public.pick(range(size)),
+                settings=settings,
+                seed=0,
+                device=pick_device(place.device),
+            )
+            return make_defence(defence)(bench)
+
+        return work
+
+    wanted = plan.train.epochs, plan.train.ensemble_epochs
+    return extrapolated(epochs, wanted, len(public), plan.train.batch_size)
+
+
+def _reading_seconds(
+    plan: SentencePlan, place: SplitPlace, defence: str, tool: ShadowAttack
+) -> float:
+    public, private = split_sentences(plan)
+    system = untrained(plan.network, defence, task_of(public)).to(pick_device(place.device))
+
+    def epochs(size: int) -> Callable[[int, int], object]:
+        some, rows = public.pick(range(size)), private.inputs[:_FEW]
+
+        def work(first: int, second: int) -> object:
+            rng = torch.Generator().manual_seed(0)
+            seen = observe(system, rows, plan.network, some, rng)
+            few = replace(tool, epochs=first, decoder_epochs=second)
+            return read_sentences(few, seen, rng, silent)
+
+        return work
+
+    wanted = tool.epochs, tool.decoder_epochs
+    return extrapolated(epochs, wanted, len(public), tool.batch_size)
+
+
+def sentence_rows(outcome: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Means over seeds of what each attack read, what guessing says, and the paper's sentences."""
+    rows = sentence_summary(outcome["rows"]).to_dict("records")
+    known = [{"guess": name, **scores} for name, scores in outcome["guesses"].items()]
+    paper = [{"paper": row._asdict(), **_paper_scores(row)} for row in PAPER_ROWS]
+    return [{str(name): value for name, value in row.items()} for row in rows] + known + paper
+
+
+def sentence_text(outcome: Mapping[str, Any]) -> str:
+    """Numbers, sentences beside the paper's, and what they say, as Markdown."""
+    plan, rows = outcome["plan"], outcome["rows"]
+    lines = [
+        "| defence | translates | change | attack | n | shadow translates | decoder on shadow "
+        "| decoder on client: words | content | BLEU |",
+        "| --- " * 10 + "|",
+        *[_line(row) for row in sentence_summary(rows).to_dict("records")],
+        *[_guess_line(name, scores) for name, scores in outcome["guesses"].items()],
+        "",
+        "Words in place, shares of those of the original, mean ± standard deviation over seeds; "
+        "content counts nouns, verbs and adjectives only. "
+        f"{plan['private']} sentences of a grammar, none among the {plan['public']} that "
+        "system and attacker learn from. The paper has two sentences, of an undefended "
+        "transformer on another text, and no number.",
+        "",
+        *_table([row._asdict() for row in PAPER_ROWS], "paper"),
+        "",
+        "By our measures, decoder on shadow and on client: "
+        + "; ".join(_paper_words(row) for row in PAPER_ROWS)
+        + ".",
+        "",
+        *_shown(outcome["examples"]),
+        *sentence_verdicts(rows, outcome["guesses"]),
+    ]
+    return "\n".join(lines)
+
+
+def sentence_verdicts(
+    rows: Sequence[Mapping[str, Any]], guesses: Mapping[str, Mapping[str, float]]
+) -> list[str]:
+    """What was read against guessing, and behind each defence against none, in words.
+
+    By content words; more or less is said where the difference is above twice its standard error.
+    """
+    table = pd.DataFrame(rows)
+    best = max(guesses, key=lambda name: guesses[name]["content"])
+    guess, lines = guesses[best]["content"], []
+    for (defence, attack), part in table.groupby(["defence", "attack"], sort=False):
+        own = part["content"].to_numpy(float)
+        error = own.std(ddof=1) / np.sqrt(len(own)) if len(own) > 1 else np.inf
+        against = f"{_word(own.mean() - guess, error)} guessing ({best}, {guess:.3f})"
+        line = f"{defence}, {attack}: {own.mean():.3f} of content words, {against}"
+        plain = table[(table["defence"] == "none") & (table["attack"] == attack)]
+        if defence != "none" and len(plain):
+            other = plain["content"].to_numpy(float)
+            gap, error = own.mean() - other.mean(), standard_error(own, other)
+            line += f"; {_word(gap, error)} the undefended system ({gap:+.3f}, error {error:.3f})"
+        lines.append(f"{line}.")
+    return lines
+
+
+def _word(gap: float, error: float) -> str:
+    if not abs(gap) > 2 * error:
+        return "not shown to differ from"
+    return "more than" if gap > 0 else "less than"
+
+
+def _line(row: Mapping[Any, Any]) -> str:
+    names = ("shadow_accuracy", "decoder_accuracy", "words", "content", "bleu")
+    change = f"{100 * row['change_mean']:+.2f}" + ("" if row["valid"] else " (invalid)")
+    cells = [row["defence"], f"{row['accuracy_mean']:.3f}", change, row["attack"]]
+    return f"| {' | '.join([*cells, str(row['n']), *_spreads(row, names)])} |"
+
+
+def _spreads(row: Mapping[Any, Any], names: Sequence[str]) -> list[str]:
+    return [spread_text(dict(row), name, 3) for name in names]
+
+
+def _guess_line(name: str, scores: Mapping[str, float]) -> str:
+    cells = [f"{scores[one]:.3f}" for one in ("words", "content", "bleu")]
+    return f"| *guess: {name}* | – | – | – | – | – | – | {' | '.join(cells)} |"
+
+
+def _table(rows: Sequence[Mapping[str, str]], whose: str) -> list[str]:
+    head = [f"{whose}: {title}" if not n else title for n, title in enumerate(_COLUMNS.values())]
+    body = [f"| {' | '.join(row[name] for name in _COLUMNS)} |" for row in rows]
+    return [f"| {' | '.join(head)} |", "| --- " * len(_COLUMNS) + "|", *body]
+
+
+def _shown(examples: Sequence[Mapping[str, str]]) -> list[str]:
+    """The sentences of each attack on each defence, a table each."""
+    lines = []
+    for pair in dict.fromkeys((one["defence"], one["attack"]) for one in examples):
+        mine = [one for one in examples if (one["defence"], one["attack"]) == pair]
+        lines += [*_table(mine, ", ".join(pair)), ""]
+    return lines
+
+
+def _paper_scores(row: Row) -> dict[str, float]:
+    truth, *read = (
+        tuple(text.lower().replace(".", " ").split())
+        for text in (row.truth, row.decoder_on_shadow, row.decoder_on_client)
+    )
+    names = ("shadow", "client")
+    right = {f"words_{n}": words_right([truth], [one]) for n, one in zip(names, read, strict=True)}
+    return right | {f"bleu_{n}": bleu([truth], [one]) for n, one in zip(names, read, strict=True)}
+
+
+def _paper_words(row: Row) -> str:
+    scores = _paper_scores(row)
+    words, runs = (
+        " and ".join(f"{scores[f'{name}_{whose}']:.2f}" for whose in ("shadow", "client"))
+        for name in ("words", "bleu")
+    )
+    return f"words {words}, BLEU {runs}"
