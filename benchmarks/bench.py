@@ -75,6 +75,7 @@ LEFT_OUT = {
     "question": "hours: 44 trainings that choose and 40 that judge",
     "faults --only clock,folder": "needs libfaketime, and a root who may make files immutable",
     "annotation --database": "needs a PostgreSQL of its own",
+    "arrivals": "needs an empty PostgreSQL of its own",
     "annotation_peer --potato": "needs Potato, in an environment of its own",
     "semsim reproduce ensembler": "an hour of one core",
     "semsim reproduce pbpfl": "not timed yet",
