@@ -467,6 +467,32 @@ def vote_together(
     return load
 
 
+class Feed:
+    """The items that a page holds, and when it asks for how many (`feed.js`)."""
+
+    def __init__(self) -> None:
+        self.held: list[str] = []
+        self._below, self._rested = REFILL_BELOW, 0.0
+
+    def wanted(self, now: float) -> int:
+        """How many items to ask for at the moment `now`, 0 for none yet; seconds."""
+        if len(self.held) >= (self._below if now > self._rested else REFILL_BELOW):
+            return 0
+        return min(HELD, len(self.held) + 2 * STEP) if self.held else AT_HAND
+
+    def came(self, reply: Mapping[str, Any], n: int, now: float) -> None:
+        """Take what was answered to the wish for `n`."""
+        self.held = [item["item"] for item in reply.get("items", [])]
+        more = n < HELD and len(self.held) >= n
+        self._below = max(REFILL_BELOW, (HELD if more else len(self.held)) - STEP)
+        self._rested = now + REST * random.uniform(0.5, 1.5)
+
+    def answered(self) -> dict[str, Any]:
+        """The vote on the next item, which is not held any more."""
+        item = self.held.pop(0)
+        return {"id": str(uuid.uuid4()), "item": item, "answer": NONE, "tab": "t"}
+
+
 def vote_steadily(
     port: int,
     made: Study,
@@ -476,24 +502,17 @@ def vote_steadily(
     pause: float,
     load: Load,
 ) -> None:
-    """One annotator: a vote each `pause` seconds, items fetched as the page does (`feed.js`)."""
-    browser = Browser(port, made.token, name)
-    held: list[str] = []
-    below, rested = REFILL_BELOW, 0.0
+    """One annotator: a vote each `pause` seconds, items fetched as the page does."""
+    browser, feed = Browser(port, made.token, name), Feed()
     while begin < end:
         time.sleep(max(0.0, begin - time.monotonic()))
-        if len(held) < (below if time.monotonic() > rested else REFILL_BELOW):
-            n = min(HELD, len(held) + 2 * STEP) if held else AT_HAND
+        n = feed.wanted(time.monotonic())
+        if n:
             reply, spent = browser.ask("GET", f"/api/next?tab=t&n={n}")
             load.claims.append(spent)
-            items = [item["item"] for item in reply.get("items", [])]
-            held = items
-            more = n < HELD and len(held) >= n
-            below = max(REFILL_BELOW, (HELD if more else len(held)) - STEP)
-            rested = time.monotonic() + REST * random.uniform(0.5, 1.5)
-        if held:
-            vote = {"id": str(uuid.uuid4()), "item": held.pop(0), "answer": NONE, "tab": "t"}
-            reply, spent = browser.ask("POST", "/api/vote", vote)
+            feed.came(reply, n, time.monotonic())
+        if feed.held:
+            reply, spent = browser.ask("POST", "/api/vote", feed.answered())
             load.votes.append(spent)
             if "id" in reply:
                 load.receipts.append(reply["id"])

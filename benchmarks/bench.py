@@ -79,6 +79,7 @@ LEFT_OUT = {
     "faults --only clock,folder": "needs libfaketime, and a root who may make files immutable",
     "dask_hosts": "needs a root who may make network namespaces",
     "annotation --database": "needs a PostgreSQL of its own",
+    "arrivals": "needs an empty PostgreSQL of its own",
     "annotation_peer --potato": "needs Potato, in an environment of its own",
     "semsim reproduce ensembler": "an hour of one core",
     "semsim reproduce pbpfl": "not timed yet",

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from sqlalchemy import bindparam, exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from annotation.design.assignment import slot_for
 from annotation.design.exposure import choose
 from annotation.domain import (
     Annotator,
@@ -29,7 +28,7 @@ from annotation.store.slots import (
     SLOT,
     extend,
     here,
-    lock_slots,
+    lock_room,
     note_lost,
     task_items,
 )
@@ -173,11 +172,10 @@ def _claim(
         wanted = wanted[: n + IN_CASE]
     if n <= 0 or not wanted:
         return {}
-    locked = lock_slots(tx, wanted, skip_locked=skip_locked)
-    room = {item: slot_for(slots, annotator.id, now) for item, slots in locked.items()}
-    left = [item for item in wanted if room.get(item)]
+    room = lock_room(tx, wanted, annotator, now, skip_locked=skip_locked)
+    left = [item for item in wanted if item in room]
     chosen = _choose(tx, annotator, left, n) if limited else left[:n]
-    taken = {item: slot for item in chosen if (slot := room[item]) is not None}
+    taken = {item: room[item] for item in chosen}
     note_lost(tx, annotator, taken, now)
     return {item: slot.id for item, slot in taken.items()}
 

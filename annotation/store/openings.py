@@ -239,7 +239,7 @@ class Left:
 def left_for(tx: Session, asker: Asker, now: datetime, roomy: int) -> Left:
     """What is left for somebody of all items, whatever the status of the study.
 
-    roomy: what `ROOMY` says.
+    roomy: `WITH_FREE_SLOT` less `NOT_THEIRS`.
     """
     quota = quota_left(tx, asker.annotator, asker.spec)
     if quota == 0:
@@ -314,24 +314,27 @@ _RUN_OUT = (
 )
 
 
-def _roomy() -> ColumnElement[int]:
-    """How many items with room there are for somebody, in a study that limits nothing.
+def _with_free_slot() -> ColumnElement[int]:
+    """How many items of a study have a free slot; counted in an index alone, item by item."""
+    return select(func.count()).select_from(_LAST).where(*_FREE_LAST).scalar_subquery()
 
-    That is all with a free slot, without those this person holds, and those of `_RUN_OUT`. The
-    first two are counted in indices alone, without looking at each item.
+
+def _not_theirs() -> ColumnElement[int]:
+    """How many of those `WITH_FREE_SLOT` counts somebody holds, less those of `_RUN_OUT`.
+
+    What is left are the items with room for them, in a study that limits nothing.
     """
-    free = (
-        _LAST.study_id == bindparam("study"),
-        _LAST.cell.in_(_CELLS),
-        _LAST.k.in_(_KS),
-        _LAST.state == FREE,
-    )
     beside = and_(_LAST.cell == SlotRow.cell, _LAST.stimulus_id == SlotRow.stimulus_id)
     mine = SlotRow.annotator_id == bindparam("me"), SlotRow.state.in_(_HELD)
     n = select(func.count())
-    there = n.select_from(_LAST).where(*free).scalar_subquery()
-    held = n.select_from(SlotRow).join(_LAST, beside).where(*free, *mine).scalar_subquery()
-    return there - held + n.select_from(_RUN_OUT.subquery()).scalar_subquery()
+    held = n.select_from(SlotRow).join(_LAST, beside).where(*_FREE_LAST, *mine).scalar_subquery()
+    return held - n.select_from(_RUN_OUT.subquery()).scalar_subquery()
 
 
-ROOMY = _roomy()
+_FREE_LAST = (
+    _LAST.study_id == bindparam("study"),
+    _LAST.cell.in_(_CELLS),
+    _LAST.k.in_(_KS),
+    _LAST.state == FREE,
+)
+WITH_FREE_SLOT, NOT_THEIRS = _with_free_slot(), _not_theirs()

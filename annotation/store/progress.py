@@ -1,9 +1,22 @@
 """Inside one transaction: how far somebody is, in one statement. Nothing here changes anything."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import bindparam, func, literal_column, select, true, union_all
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Row,
+    Select,
+    bindparam,
+    func,
+    literal_column,
+    select,
+    true,
+    union_all,
+)
 from sqlalchemy.orm import Session
 
 from annotation.design.assignment import RECENTLY
@@ -11,7 +24,7 @@ from annotation.domain import Annotator, AnnotatorProgress, VoteStatus
 from annotation.store import trials
 from annotation.store.askers import HELD, Asker, asker_with, study_row
 from annotation.store.claims import AT_WORK
-from annotation.store.openings import ROOMY, left_for
+from annotation.store.openings import NOT_THEIRS, WITH_FREE_SLOT, left_for
 from annotation.store.reports import median_rt_ms
 from annotation.store.tables import TrialRow, VoteRow
 
@@ -20,16 +33,9 @@ _GIVEN = (
     VoteRow.status.in_((VoteStatus.COUNTED, VoteStatus.QUALITY)),
 )
 _N_TIMED = select(func.count(VoteRow.rt_ms)).where(*_GIVEN).scalar_subquery()
-_NUMBERS = select(
-    select(func.count())
-    .where(VoteRow.annotator_id == bindparam("me"), VoteRow.status == VoteStatus.COUNTED)
-    .scalar_subquery()
-    .label("done"),
-    # Over trials too: as it is told, it would say which answer did not count.
-    median_rt_ms(_N_TIMED, *_GIVEN).label("median"),
-    ROOMY.label("roomy"),
-    AT_WORK.scalar_subquery().label("people"),
-).subquery()
+_N_DONE = select(func.count()).where(
+    VoteRow.annotator_id == bindparam("me"), VoteRow.status == VoteStatus.COUNTED
+)
 _SLOTS, _HELD = "slot", HELD.subquery()
 _SHOWN = union_all(
     select(
@@ -42,8 +48,33 @@ _SHOWN = union_all(
         TrialRow.annotator_id == bindparam("me"), TrialRow.kind.in_(trials.MIXED)
     ),
 ).subquery()
-# The numbers are there also for somebody who has been shown nothing.
-_SO_FAR = select(_NUMBERS, _SHOWN).select_from(_NUMBERS.outerjoin(_SHOWN, true()))
+
+
+def _so_far(free: ColumnElement[int], people: ColumnElement[int]) -> Select[Any]:
+    """What somebody has been shown, and with each row the same numbers.
+
+    They are there also for somebody who has been shown nothing. free, people: `WITH_FREE_SLOT` and
+    how many are at work, counted or known.
+    """
+    numbers = select(
+        _N_DONE.scalar_subquery().label("done"),
+        # Over trials too: as it is told, it would say which answer did not count.
+        median_rt_ms(_N_TIMED, *_GIVEN).label("median"),
+        NOT_THEIRS.label("not_theirs"),
+        free.label("free"),
+        people.label("people"),
+    ).subquery()
+    return select(numbers, _SHOWN).select_from(numbers.outerjoin(_SHOWN, true()))
+
+
+# Made once, as making a statement takes longer than most take.
+_COUNTED = _so_far(WITH_FREE_SLOT, AT_WORK.scalar_subquery())
+_KNOWN = _so_far(*(bindparam(name, type_=Integer) for name in ("free", "people")))
+# Counting all items takes most of the time there are very many of. While so many are left for
+# somebody, what was counted for anybody is good for a moment; below it is exact.
+EXACT_BELOW = 1000
+GOOD_FOR = timedelta(seconds=5)
+_counted: dict[str, tuple[datetime, int, int]] = {}  # by study: when, and the two numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,23 +87,44 @@ class SoFar:
 
 
 def so_far(tx: Session, annotator: Annotator, now: datetime) -> SoFar:
-    """How many items and trials somebody has answered and may still answer."""
+    """How many items and trials somebody has answered and may still answer.
+
+    Where very many are left, so many as there were `GOOD_FOR` ago at the earliest.
+    """
     study = study_row(tx, annotator)
     anew = asker_with(study, annotator, ())
     binds = {**anew.binds(now), "cells": range(anew.n_cells), "since": now - RECENTLY}
-    rows = tx.connection().execute(_SO_FAR, binds).all()
-    done, median, roomy, people, *_ = rows[0]
-    shown = [row[4:] for row in rows if row.what is not None]
+    rows = _rows(tx, study.id, binds, now)
+    first: Any = rows[0]
+    shown = [(row.what, row.number, row.state, row.n) for row in rows if row.what is not None]
     held = [(cell, state, n) for what, cell, state, n in shown if what == _SLOTS]
     asker = asker_with(study, annotator, held)
-    left = left_for(tx, asker, now, roomy)
+    left = left_for(tx, asker, now, _roomy(first))
     progress = AnnotatorProgress(
-        done=done,
+        done=first.done,
         left=left.items,
-        total=done + left.items,
+        total=first.done + left.items,
         waiting=left.waiting,
-        median_rt_ms=median,
+        median_rt_ms=first.median,
     )
     known = [(kind, number, state) for kind, number, state, _ in shown if kind != _SLOTS]
     progress = trials.with_trials(tx, asker, progress, known)
-    return SoFar(asker=asker, progress=progress, people=people or 1)
+    return SoFar(asker=asker, progress=progress, people=first.people or 1)
+
+
+def _rows(tx: Session, study: str, binds: Mapping[str, Any], now: datetime) -> Sequence[Row[Any]]:
+    """The rows of `_KNOWN` where what was counted last is good enough, else of `_COUNTED`."""
+    connection = tx.connection()
+    if study in _counted:
+        at, free, people = _counted[study]
+        if free >= EXACT_BELOW and abs(now - at) <= GOOD_FOR:
+            rows = connection.execute(_KNOWN, {**binds, "free": free, "people": people}).all()
+            if _roomy(rows[0]) >= EXACT_BELOW:
+                return rows
+    rows = connection.execute(_COUNTED, binds).all()
+    _counted[study] = now, rows[0].free, rows[0].people
+    return rows
+
+
+def _roomy(row: Row[Any]) -> int:
+    return int(row.free - row.not_theirs)

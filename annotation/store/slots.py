@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from annotation.design.assignment import Slot
+from annotation.design.assignment import Slot, slot_for
 from annotation.domain import (
     Annotator,
     AnnotatorStatus,
@@ -41,7 +41,7 @@ from annotation.domain import (
 from annotation.errors import NotAllowedError, NotFoundError
 from annotation.store.askers import LEASE_LOST, study_row
 from annotation.store.events import note
-from annotation.store.openings import LEASED
+from annotation.store.openings import FREE, LEASED
 from annotation.store.specs import settings_of
 from annotation.store.tables import (
     CandidateListRow,
@@ -63,13 +63,27 @@ _LOCK_ALL, _LOCK_SOME = (
 _SLOTS_OF = select(
     *(SLOT.c[name] for name in ("stimulus_id", "id", "k", "state", "annotator_id", "lease_until"))
 ).where(SLOT.c.stimulus_id.in_(_ITEMS))
+_BEFORE = SLOT.alias("before")
+_FIRST_FREE = ~exists().where(
+    _BEFORE.c.stimulus_id == SLOT.c.stimulus_id,
+    _BEFORE.c.k == SLOT.c.k - 1,
+    _BEFORE.c.state == FREE,
+)
+# Of each item only those that `slot_for` may choose: few of very many.
+_ROOM = _SLOTS_OF.where(
+    or_(
+        and_(SLOT.c.state == FREE, _FIRST_FREE),
+        and_(SLOT.c.state == LEASED, SLOT.c.lease_until < bindparam("now")),
+        SLOT.c.annotator_id == bindparam("me"),
+    )
+)
 MY_LEASES = and_(SLOT.c.annotator_id == bindparam("me"), SLOT.c.state == LEASED)
-_SHOWN = (
+SHOWN = (
     select(
         StimulusRow.id,
         StimulusRow.original_token,
         StimulusRow.token,
-        cast(CandidateListRow.classes, Text),
+        cast(CandidateListRow.classes, Text).label("classes"),
     )
     .outerjoin(CandidateListRow, CandidateListRow.id == StimulusRow.list_id)
     .where(StimulusRow.id.in_(_ITEMS))
@@ -95,20 +109,36 @@ _REFUSED = {  # by the name of the error
 }
 
 
-def lock_slots(
-    tx: Session, items: Sequence[str], *, skip_locked: bool = False
-) -> dict[str, list[Slot]]:
+def lock_slots(tx: Session, items: Sequence[str]) -> dict[str, list[Slot]]:
     """The slots of `items`, which nobody else can change until this transaction ends."""
-    locked = items
-    if tx.get_bind().dialect.name != "sqlite":  # there, whoever writes is alone
-        lock = _LOCK_SOME if skip_locked else _LOCK_ALL
-        locked = tx.scalars(lock, {"items": items}).all()
-    return slots_of(tx, locked)
+    return slots_of(tx, _locked(tx, items, skip_locked=False))
+
+
+def lock_room(
+    tx: Session, items: Sequence[str], me: Annotator, now: datetime, *, skip_locked: bool
+) -> dict[str, Slot]:
+    """As `lock_slots`, of each of `items` the slot that `me` may hold now, where there is one.
+
+    skip_locked: leave out what others have locked, in place of waiting for them.
+    """
+    binds = {"items": _locked(tx, items, skip_locked=skip_locked), "me": me.id, "now": now}
+    found = _by_item(tx.connection().execute(_ROOM, binds).all())
+    room = {item: slot_for(slots, me.id, now) for item, slots in found.items()}
+    return {item: slot for item, slot in room.items() if slot is not None}
+
+
+def _locked(tx: Session, items: Sequence[str], *, skip_locked: bool) -> Sequence[str]:
+    if tx.get_bind().dialect.name == "sqlite":  # there, whoever writes is alone
+        return items
+    return tx.scalars(_LOCK_SOME if skip_locked else _LOCK_ALL, {"items": items}).all()
 
 
 def slots_of(tx: Session, items: Sequence[str]) -> dict[str, list[Slot]]:
     """The slots of `items` as they are now; others may change those of an item without a lock."""
-    rows = tx.connection().execute(_SLOTS_OF, {"items": items}).all()
+    return _by_item(tx.connection().execute(_SLOTS_OF, {"items": items}).all())
+
+
+def _by_item(rows: Sequence[Any]) -> dict[str, list[Slot]]:
     slots: dict[str, list[Slot]] = defaultdict(list)
     for item, slot_id, k, state, holder, until in rows:
         slots[item].append(
@@ -196,12 +226,12 @@ def require_active(status: AnnotatorStatus) -> None:
 
 def task_items(tx: Session, items: Sequence[str], until: datetime) -> list[TaskItem]:
     """What a browser is told about `items`, in their order."""
-    rows = tx.connection().execute(_SHOWN, {"items": items}).all()
+    rows = tx.connection().execute(SHOWN, {"items": items}).all()
     found = {
         item: TaskItem(
             item=item,
             images=(shown,) if original is None else (original, shown),
-            candidates=_classes(offered) if offered else (),
+            candidates=classes_in(offered),
             lease_until=until,
         )
         for item, original, shown, offered in rows
@@ -210,8 +240,9 @@ def task_items(tx: Session, items: Sequence[str], until: datetime) -> list[TaskI
 
 
 @lru_cache(maxsize=20_000)  # a page asks for its two hundred items again and again
-def _classes(written: str) -> tuple[str, ...]:
-    return tuple(map(sys.intern, json.loads(written)))
+def classes_in(written: str | None) -> tuple[str, ...]:
+    """The classes that `SHOWN` gives of an item; none where it offers none."""
+    return () if written is None else tuple(map(sys.intern, json.loads(written)))
 
 
 def has_held(tx: Session, annotator: Annotator, item: str) -> bool:

@@ -4,13 +4,14 @@ import hashlib
 import json
 import secrets
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import insert, select, text
+from sqlalchemy import insert, literal, select, text
 from sqlalchemy.orm import Session
 
 from annotation.design import jury
@@ -57,7 +58,7 @@ def add_study(tx: Session, plan: StudyPlan, images: Path, now: datetime) -> Stud
     _insert(tx, CandidateListRow, _lists(plan, list_ids, source_ids))
     stimuli = list(_stimuli(plan, row.id, source_ids, list_ids))
     _insert(tx, StimulusRow, iter(stimuli))
-    _insert(tx, SlotRow, _slots(plan, row.id, stimuli[: len(plan.items)]))
+    _add_slots(tx, plan, row.id, stimuli[: len(plan.items)])
     if tx.get_bind().dialect.name == "postgresql":
         # Or its planner takes the slots for a few until it looks by itself, which may be never,
         # and handing out the first items takes minutes.
@@ -79,6 +80,7 @@ def add_study(tx: Session, plan: StudyPlan, images: Path, now: datetime) -> Stud
 
 def _study_row(plan: StudyPlan, images: Path, now: datetime) -> StudyRow:
     spec = asdict(plan.spec)
+    in_cell = Counter(plan.cells)
     salt, digest = passwords.protect(spec.pop("password"))
     return StudyRow(
         id=str(uuid.uuid4()),
@@ -101,7 +103,7 @@ def _study_row(plan: StudyPlan, images: Path, now: datetime) -> StudyRow:
         n_decoys=sum(item.kind is StimulusKind.DECOY for item in plan.items),
         n_originals=sum(item.kind is StimulusKind.ORIGINAL for item in plan.items),
         n_failed=plan.n_failed,
-        cells=[plan.cells.count(cell) for cell in range(plan.n_cells)],
+        cells=[in_cell[cell] for cell in range(plan.n_cells)],
         protocol=plan.protocol,
         version=1,
         created=now,
@@ -171,22 +173,32 @@ def _answers(plan: StudyPlan, item: PlannedItem) -> dict[str, str] | None:
     return jury.answers(item.shown.jury, plan.candidates[list_key(plan.spec, item)].classes)
 
 
-def _slots(
+def _add_slots(tx: Session, plan: StudyPlan, study: str, stimuli: Sequence[dict[str, Any]]) -> None:
+    """K free slots for each of `stimuli`; the database makes the others from the first."""
+    _insert(tx, SlotRow, _first_slots(plan, study, stimuli))
+    slot = Table.metadata.tables[SlotRow.__tablename__]
+    same = [column for column in slot.c if column.name not in ("id", "k")]
+    for k in range(1, plan.spec.votes_per_item):
+        first = select(*same, literal(k)).where(slot.c.study_id == study, slot.c.k == 0)
+        names = [*(column.name for column in same), "k"]
+        tx.execute(insert(slot).from_select(names, first.order_by(slot.c.id)))
+
+
+def _first_slots(
     plan: StudyPlan, study: str, stimuli: Sequence[dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    salted = list(zip(stimuli, salts(plan.spec.seed, len(stimuli)), plan.cells, strict=True))
-    for k in range(plan.spec.votes_per_item):
-        for stimulus, salt, cell in salted:
-            yield {
-                "study_id": study,
-                "stimulus_id": stimulus["id"],
-                "source_id": stimulus["source_id"],
-                "k": k,
-                "salt": salt,
-                "cell": cell,
-                "state": SlotState.FREE,
-                "tab": "",
-            }
+    salts_of = salts(plan.spec.seed, len(stimuli))
+    for stimulus, salt, cell in zip(stimuli, salts_of, plan.cells, strict=True):
+        yield {
+            "study_id": study,
+            "stimulus_id": stimulus["id"],
+            "source_id": stimulus["source_id"],
+            "k": 0,
+            "salt": salt,
+            "cell": cell,
+            "state": SlotState.FREE,
+            "tab": "",
+        }
 
 
 def all_studies(tx: Session) -> list[Study]:

@@ -7,10 +7,23 @@ fields, names and addresses of the same form, made while slots are reserved.
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
 
-from sqlalchemy import ColumnElement, and_, func, or_, select, union_all
+from sqlalchemy import (
+    Row,
+    Select,
+    bindparam,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    union_all,
+    update,
+)
 from sqlalchemy.orm import Session
 
 from annotation.design import quality
@@ -40,15 +53,15 @@ from annotation.store.askers import (
 )
 from annotation.store.claims import Claimer
 from annotation.store.openings import LEASED
-from annotation.store.slots import touch
+from annotation.store.slots import MY_LEASES, SHOWN, SLOT, classes_in, touch
 from annotation.store.specs import settings_of
 from annotation.store.tables import (
     AnnotatorRow,
-    CandidateListRow,
     SlotRow,
     SourceRow,
     StimulusRow,
     StudyRow,
+    Table,
     TrialRow,
     VoteRow,
 )
@@ -57,6 +70,49 @@ OPEN, DONE = "open", "done"
 # In this order where several are due at the same place.
 MIXED = (TrialKind.CATCH, TrialKind.GOLD, TrialKind.REPEAT)
 _REPEATABLE = (StimulusKind.RECONSTRUCTION, StimulusKind.DECOY)
+# Made once, as making a statement takes longer than most take.
+_TRIAL = Table.metadata.tables["trial"]
+_ADD = insert(_TRIAL)
+_MOVE = (
+    update(_TRIAL)
+    .where(_TRIAL.c.id.in_(bindparam("moved", expanding=True)))
+    .values(tab=bindparam("for_tab"))
+)
+_KNOWN = (
+    select(_TRIAL)
+    .where(_TRIAL.c.annotator_id == bindparam("me"), _TRIAL.c.kind.in_(MIXED))
+    .order_by(_TRIAL.c.kind, _TRIAL.c.ordinal)
+)
+_TABS = select(SLOT.c.tab).where(MY_LEASES, SLOT.c.lease_until >= bindparam("now")).distinct()
+
+
+def _answered() -> Select[str, str, str, str, str]:
+    """The items of counted votes of somebody, then those that wait in a tab, in that order."""
+    number = func.row_number()
+    votes = select(
+        VoteRow.stimulus_id,
+        literal(0).label("part"),
+        number.over(order_by=(VoteRow.server_ts, VoteRow.id)).label("number"),
+    ).where(VoteRow.annotator_id == bindparam("me"), VoteRow.status == VoteStatus.COUNTED)
+    coming = select(
+        SLOT.c.stimulus_id, literal(1), number.over(order_by=(SLOT.c.given, SLOT.c.id))
+    ).where(MY_LEASES, SLOT.c.tab == bindparam("tab"))
+    earlier = union_all(votes, coming).subquery()
+    return (
+        select(
+            StimulusRow.id,
+            StimulusRow.source_id,
+            StimulusRow.model,
+            StimulusRow.kind,
+            SourceRow.image_id,
+        )
+        .join(earlier, earlier.c.stimulus_id == StimulusRow.id)
+        .join(SourceRow, SourceRow.id == StimulusRow.source_id)
+        .order_by(earlier.c.part, earlier.c.number)
+    )
+
+
+_ANSWERED = _answered()
 
 
 def due(
@@ -79,22 +135,22 @@ def due(
             quality.due(spec, kind, annotator.seat, votes + len(items)),
         )
     ]
-    known = _known(tx, annotator, wanted)
+    connection = tx.connection()
+    known = connection.execute(_KNOWN, {"me": annotator.id}).all()
     there = {(trial.kind, trial.ordinal) for trial in known}
-    maker = _Maker(tx=tx, spec=spec, annotator=annotator, tab=tab, now=now)
-    made = [
-        maker.draw(kind, ordinal, items, _index(spec, annotator.seat, kind, ordinal, votes, items))
-        for kind, ordinal in wanted
-        if (kind, ordinal) not in there
-    ]
-    waiting = [trial for trial in [*known, *filter(None, made)] if trial.state == OPEN]
+    maker = _Maker(tx=tx, spec=spec, annotator=annotator, tab=tab, now=now, known=known)
+    for kind, ordinal in wanted:
+        if (kind, ordinal) not in there:
+            index = _index(spec, annotator.seat, kind, ordinal, votes, items)
+            maker.draw(kind, ordinal, items, index)
+    waiting: list[Any] = [*(trial for trial in known if trial.state == OPEN), *maker.made]
     if not waiting:
         return list(items)
-    elsewhere = _tabs_at_work(tx, annotator, now) - {tab}
-    given = [trial for trial in waiting if trial.tab not in elsewhere]
-    for trial in given:
-        trial.tab = tab
-    tx.flush()
+    elsewhere = _tabs_at_work(tx, by, now) if set(by.held.values()) - {tab} else set()
+    given = [trial for trial in waiting if trial.tab not in elsewhere - {tab}]
+    moved = [trial.id for trial in given if trial.tab != tab]
+    if moved:
+        connection.execute(_MOVE, {"moved": moved, "for_tab": tab})
     places = [
         _index(spec, annotator.seat, TrialKind(trial.kind), trial.ordinal, votes, items)
         for trial in given
@@ -103,26 +159,9 @@ def due(
     return _mixed(items, places, task_items(tx, given, until))[:n]
 
 
-def _tabs_at_work(tx: Session, annotator: Annotator, now: datetime) -> set[str]:
+def _tabs_at_work(tx: Session, by: Claimer, now: datetime) -> set[str]:
     """The tabs for which items are reserved now."""
-    query = select(SlotRow.tab).where(
-        SlotRow.annotator_id == annotator.id, SlotRow.state == LEASED, SlotRow.lease_until >= now
-    )
-    return set(tx.scalars(query.distinct()))
-
-
-def _known(
-    tx: Session, annotator: Annotator, wanted: Sequence[tuple[TrialKind, int]]
-) -> list[TrialRow]:
-    """The annotator's trials that are open, or of the kinds and ordinals `wanted`."""
-    either: list[ColumnElement[bool]] = [TrialRow.state == OPEN]
-    either += [and_(TrialRow.kind == k, TrialRow.ordinal == o) for k, o in wanted]
-    rows = tx.scalars(
-        select(TrialRow)
-        .where(TrialRow.annotator_id == annotator.id, TrialRow.kind.in_(MIXED), or_(*either))
-        .order_by(TrialRow.kind, TrialRow.ordinal)
-    )
-    return list(rows)
+    return set(tx.connection().scalars(_TABS, {"me": by.annotator.id, "now": now}))
 
 
 def _index(
@@ -153,13 +192,12 @@ def practice(tx: Session, annotator: Annotator, tab: str, n: int, now: datetime)
     if not _takes_part(study, person, Step.PRACTICE):
         return []
     stimuli, spec = _stimuli_of(tx, study.id, StimulusKind.PRACTICE), settings_of(study)
-    maker = _Maker(tx=tx, spec=spec, annotator=annotator, tab=tab, now=now)
     own = (TrialRow.annotator_id == annotator.id, TrialRow.kind == TrialKind.PRACTICE)
-    trials = list(tx.scalars(select(TrialRow).where(*own).order_by(TrialRow.ordinal)))
-    trials += [
+    trials: list[Any] = list(tx.scalars(select(TrialRow).where(*own).order_by(TrialRow.ordinal)))
+    maker = _Maker(tx=tx, spec=spec, annotator=annotator, tab=tab, now=now)
+    for ordinal in range(len(trials), len(stimuli)):
         maker.add(TrialKind.PRACTICE, ordinal, stimuli[ordinal])
-        for ordinal in range(len(trials), len(stimuli))
-    ]
+    trials += maker.made
     until = now + timedelta(seconds=spec.lease_seconds)
     return task_items(tx, [trial for trial in trials if trial.state == OPEN][:n], until)
 
@@ -232,65 +270,98 @@ def _takes_part(study: StudyRow, person: AnnotatorRow, step: Step) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class _Maker:
-    """Makes trials for one annotator in one tab."""
+    """Makes trials for one annotator in one tab, who has those `known`.
+
+    made: the new ones, in order; they are in the database, and rows of no session.
+    """
 
     tx: Session
     spec: StudySpec
     annotator: Annotator
     tab: str
     now: datetime
+    known: Sequence[Row[Any]] = ()
+    made: list[TrialRow] = field(default_factory=list)
 
-    def draw(
-        self, kind: TrialKind, ordinal: int, items: Sequence[TaskItem], index: int
-    ) -> TrialRow | None:
-        """A trial to be shown before the item with number `index`, None if nothing fits there."""
+    def draw(self, kind: TrialKind, ordinal: int, items: Sequence[TaskItem], index: int) -> None:
+        """Make one to be shown before the item with number `index`, none if nothing fits there."""
         stimulus = self._drawn(kind, ordinal, [item.item for item in items], index)
-        return None if stimulus is None else self.add(kind, ordinal, stimulus)
+        if stimulus is not None:
+            self.add(kind, ordinal, stimulus)
 
     def _drawn(self, kind: TrialKind, ordinal: int, items: Sequence[str], index: int) -> str | None:
         spec, seat = self.spec, self.annotator.seat
         if kind is TrialKind.CATCH:
-            stimuli = _stimuli_of(self.tx, self.annotator.study_id, StimulusKind.CATCH)
-            number = quality.drawn(spec, seat, ordinal, len(stimuli))
-            return None if number is None else stimuli[number]
-        if kind is TrialKind.GOLD:
-            known = _gold_items(self.tx, spec, self.annotator)
-        else:
-            known = _answered_items(self.tx, spec, self.annotator, self.tab, ordinal)
-        shown = _shown_items(self.tx, self.annotator, kind)
+            number = quality.drawn(spec, seat, ordinal, len(self._catch))
+            return None if number is None else self._catch[number]
+        known = self._gold if kind is TrialKind.GOLD else self._repeatable(ordinal)
+        # What comes next must not show the same item again.
+        there: list[Any] = [*self.known, *self.made]
+        shown = {one.stimulus_id for one in there if one.kind == kind}
         known = [one for one in known if one.item not in shown]
         free = _fitting(self.tx, spec, self.annotator, known, items, index)
         if kind is TrialKind.REPEAT:
             return quality.repeated(spec, seat, ordinal, free)
         return free[0] if free else None
 
-    def add(self, kind: TrialKind, ordinal: int, stimulus: str) -> TrialRow:
-        trial = TrialRow(
-            id=secrets.token_hex(16),
-            study_id=self.annotator.study_id,
-            annotator_id=self.annotator.id,
-            stimulus_id=stimulus,
-            kind=kind,
-            ordinal=ordinal,
-            token=secrets.token_hex(16),
-            original_token=secrets.token_hex(16) if self.spec.kind.beside else None,
-            state=OPEN,
-            tab=self.tab,
-            created=self.now,
-        )
-        self.tx.add(trial)
-        self.tx.flush()  # the next one must not repeat the same item
-        return trial
+    def add(self, kind: TrialKind, ordinal: int, stimulus: str) -> None:
+        """Make one of that stimulus."""
+        trial: dict[str, Any] = {
+            "id": secrets.token_hex(16),
+            "study_id": self.annotator.study_id,
+            "annotator_id": self.annotator.id,
+            "stimulus_id": stimulus,
+            "kind": kind,
+            "ordinal": ordinal,
+            "token": secrets.token_hex(16),
+            "original_token": secrets.token_hex(16) if self.spec.kind.beside else None,
+            "state": OPEN,
+            "tab": self.tab,
+            "created": self.now,
+        }
+        # At once: what comes next must keep its distance from it.
+        self.tx.connection().execute(_ADD, trial)
+        self.made.append(TrialRow(**trial))
+
+    # What several trials of one claim are drawn from is asked for once.
+
+    @cached_property
+    def _catch(self) -> list[str]:
+        return _stimuli_of(self.tx, self.annotator.study_id, StimulusKind.CATCH)
+
+    @cached_property
+    def _gold(self) -> list[Candidate]:
+        return _gold_items(self.tx, self.spec, self.annotator)
+
+    @cached_property
+    def _answered(self) -> Sequence[Row[str, str, str, str, str]]:
+        """The items of their votes that count, then those that wait in the tab, in that order."""
+        binds = {"me": self.annotator.id, "tab": self.tab}
+        return self.tx.connection().execute(_ANSWERED, binds).all()
+
+    def _repeatable(self, ordinal: int) -> list[Candidate]:
+        """The items answered at least `spec.repeat_lag` other votes before the place of a repeat.
+
+        What waits for an answer in the tab will have been answered by then, in the order it was
+        given.
+        """
+        place = quality.place(self.spec, TrialKind.REPEAT, self.annotator.seat, ordinal)
+        before = self._answered[: max(0, place - self.spec.repeat_lag)]
+        ordered = sorted(before, key=lambda row: (row.model, row.image_id, row.kind))
+        return [
+            Candidate(item=row.id, source=row.source_id)
+            for row in ordered
+            if row.kind in _REPEATABLE
+        ]
 
 
-def task_items(tx: Session, trials: Sequence[TrialRow], until: datetime) -> list[TaskItem]:
+def task_items(
+    tx: Session, trials: Sequence[TrialRow | Row[Any]], until: datetime
+) -> list[TaskItem]:
     """What a browser is told about `trials`, in their order."""
-    rows = tx.execute(
-        select(StimulusRow.id, CandidateListRow.classes)
-        .outerjoin(CandidateListRow, CandidateListRow.id == StimulusRow.list_id)
-        .where(StimulusRow.id.in_([trial.stimulus_id for trial in trials]))
-    )
-    classes = {stimulus: tuple(offered or ()) for stimulus, offered in rows}
+    binds = {"items": [trial.stimulus_id for trial in trials]}
+    rows = tx.connection().execute(SHOWN, binds).all()
+    classes = {row.id: classes_in(row.classes) for row in rows}
     return [
         TaskItem(
             item=trial.id,
@@ -306,14 +377,6 @@ def task_items(tx: Session, trials: Sequence[TrialRow], until: datetime) -> list
 # ------------------------------------------------------------------ what they may show
 
 
-def _n_counted(tx: Session, annotator: Annotator) -> int:
-    """How many votes of somebody count."""
-    query = select(func.count()).where(
-        VoteRow.annotator_id == annotator.id, VoteRow.status == VoteStatus.COUNTED
-    )
-    return tx.scalar(query) or 0
-
-
 def _gold_items(tx: Session, spec: StudySpec, annotator: Annotator) -> list[Candidate]:
     """All gold items, in the order of their annotator."""
     stimuli = _stimuli_of(tx, annotator.study_id, StimulusKind.GOLD)
@@ -323,45 +386,6 @@ def _gold_items(tx: Session, spec: StudySpec, annotator: Annotator) -> list[Cand
     source = dict(tx.execute(rows).all())
     order = quality.gold_order(spec, annotator.seat, len(stimuli))
     return [Candidate(item=stimuli[n], source=source[stimuli[n]]) for n in order]
-
-
-def _answered_items(
-    tx: Session, spec: StudySpec, annotator: Annotator, tab: str, ordinal: int
-) -> list[Candidate]:
-    """The items answered at least `spec.repeat_lag` other votes before the place of a repeat.
-
-    What waits for an answer in `tab` will have been answered by then, in the order it was given.
-    """
-    before = quality.place(spec, TrialKind.REPEAT, annotator.seat, ordinal) - spec.repeat_lag
-    votes = (
-        select(VoteRow.stimulus_id)
-        .where(VoteRow.annotator_id == annotator.id, VoteRow.status == VoteStatus.COUNTED)
-        .order_by(VoteRow.server_ts, VoteRow.id)
-        .limit(before)
-        .subquery()
-    )
-    coming = (
-        select(SlotRow.stimulus_id)
-        .where(SlotRow.annotator_id == annotator.id, SlotRow.state == LEASED, SlotRow.tab == tab)
-        .order_by(SlotRow.given, SlotRow.id)
-        .limit(max(0, before - _n_counted(tx, annotator)))
-        .subquery()
-    )
-    earlier = union_all(select(votes), select(coming)).subquery()
-    answered = tx.execute(
-        select(StimulusRow.id, StimulusRow.source_id)
-        .join(earlier, earlier.c.stimulus_id == StimulusRow.id)
-        .join(SourceRow, SourceRow.id == StimulusRow.source_id)
-        .where(StimulusRow.kind.in_(_REPEATABLE))
-        .order_by(StimulusRow.model, SourceRow.image_id, StimulusRow.kind)
-    )
-    return [Candidate(item=item, source=source) for item, source in answered]
-
-
-def _shown_items(tx: Session, annotator: Annotator, kind: TrialKind) -> set[str]:
-    """The items that trials of a kind have shown to somebody."""
-    own = (TrialRow.annotator_id == annotator.id, TrialRow.kind == kind)
-    return set(tx.scalars(select(TrialRow.stimulus_id).where(*own)))
 
 
 def _fitting(

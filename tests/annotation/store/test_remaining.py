@@ -71,6 +71,28 @@ def test_what_is_left_is_what_looking_at_each_item_finds(store, tmp_path, extra_
             assert told == looked
 
 
+def test_of_very_many_items_the_count_is_good_for_a_moment_and_of_few_exact(
+    store, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(progress, "EXACT_BELOW", 8)
+    study = make_study(store, tmp_path, 10, Task.RECOGNITION, votes_per_item=1, repeat_rate=0.0)
+    anna, ben = (join(store, study.token, name).annotator for name in ("Anna", "Ben"))
+
+    def left(who, now):
+        return store.read(lambda tx: progress.so_far(tx, who, now).progress.left)
+
+    assert left(anna, START) == 10
+    next_items(store, ben, "t", 2, START)
+    soon, later = (START + timedelta(seconds=seconds) for seconds in (5, 6))
+    assert (left(anna, soon), left(anna, later)) == (10, 8)
+    next_items(store, ben, "t", 5, later)
+    assert left(anna, later) == 8  # not below
+    then = later + timedelta(seconds=6)
+    assert left(anna, then) == 5
+    next_items(store, ben, "t", 6, then)
+    assert left(anna, then) == 4
+
+
 def test_the_median_time_is_that_of_all_answers(store, tmp_path):
     study = make_study(store, tmp_path, 6, Task.RECOGNITION, votes_per_item=1, repeat_rate=0.0)
     anna = join(store, study.token, "Anna").annotator
