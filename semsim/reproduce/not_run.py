@@ -67,7 +67,7 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
         ),
         NotRun("200 epochs", "days of one core; 20 of the table and 2 of the pictures at small"),
         NotRun(
-            "The second and third seed of small",
+            "The second and third seed of small, but for rows of Table 2",
             "half an hour of a core to itself, which the machine at hand, shared by thirty "
             "programs, did not give; the same command goes on with them",
         ),
