@@ -71,7 +71,7 @@ def costs_text(costs: Mapping[str, Any]) -> str:
         cost_figures(TABLE_5["FedAvg"], TABLE_5["PBPFL"]),
     )
     rows = [
-        [title, *(f"{value:.2f}" for value in values)]
+        [title, *(f"{round(value, 2) + 0.0:.2f}" for value in values)]  # no minus before 0.00
         for title, *values in zip(_COSTS, *columns, strict=True)
     ]
     head = (
