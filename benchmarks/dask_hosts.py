@@ -50,7 +50,6 @@ from semsim.campaign.campaign_job import plan_of  # noqa: E402
 from semsim.campaign.plan import Plan  # noqa: E402
 from semsim.campaign.runner import HowToRun, run_plan  # noqa: E402
 from semsim.campaign.store import PieceStore  # noqa: E402
-from semsim.device import cores  # noqa: E402
 from semsim.grid.machines import connect  # noqa: E402
 from semsim.progress import Progress  # noqa: E402
 
@@ -195,7 +194,7 @@ def overhead(folder: Path, options: argparse.Namespace) -> None:
             hosts.append(used(run, cluster.cpu))
             for one in (folder / f"alone-{turn}", there):
                 shutil.rmtree(one)
-    both = min(2, cores())
+    both = min(2, len(os.sched_getaffinity(0)))
     cpu = median(100 * (b.cpu / a.cpu - 1) for a, b in zip(alone, hosts, strict=True))
     wall = median(100 * (both * b.wall / a.wall - 1) for a, b in zip(alone, hosts, strict=True))
     print(

@@ -18,7 +18,7 @@ def test_a_worker_killed_and_a_network_cut_leave_the_same_bits_and_do_nothing_tw
     done = subprocess.run(
         [
             *(sys.executable, "-m", "benchmarks.dask_hosts", "--only", "faults"),
-            *("--cells", "20", "--steps", "200", "--cut", "2"),
+            *("--cells", "20", "--steps", "100", "--cut", "1"),
         ],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},

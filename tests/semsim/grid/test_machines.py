@@ -135,6 +135,7 @@ def test_an_answer_is_there_when_its_worker_dies_before_it_is_looked_at(tmp_path
             Piece(key=f"{n}", work=dies_later, asked=(n, str(log))) for n in ("first", "second")
         ]
         compute(pieces, keep, lambda standing: None, client)
+        until(client.nthreads, 60)  # begun again: who waits for a scheduler lets nobody end it
     assert sorted(found) == ["first", "second"]
     assert log.read_text() == "second\n"
 
