@@ -156,6 +156,41 @@ def test_words_are_given_row_by_row_and_changed_later(page, server, store) -> No
     expect(classes.get_by_label("Name of the class")).to_have_value("anchor")
 
 
+def test_a_setting_is_changed_in_a_field_of_its_kind(page, server, store, new_study) -> None:
+    study = new_study(Task.RECOGNITION, "convnet8", name="Amended")
+    page.goto(f"{server.url}/studio/overview?study={study.id}")
+    saved = page.get_by_role("button", name="Save as a new version")
+
+    def change(setting: str) -> None:
+        page.locator("summary", has_text="Protocol").click()
+        page.get_by_label("Change a setting").select_option(setting)
+        page.get_by_label("Why").fill("A try")
+
+    def spec():
+        return studies.get_study(store, study.id).spec
+
+    change("view")
+    page.get_by_label("View", exact=True).select_option("Squares: pixels stay squares")
+    saved.click()
+    told(page, "Saved as version 2.")
+    assert spec().view == "squares"
+    change("check")
+    page.get_by_label("Ask about the instructions").check()
+    saved.click()
+    told(page, "Saved as version 3.")
+    assert spec().check
+    change("image_scale")
+    scale = page.locator("#given input")
+    for wrong in ("99", ""):
+        scale.fill(wrong)
+        saved.click()
+        assert scale.evaluate("field => !field.validity.valid && field === document.activeElement")
+    scale.fill("8")
+    saved.click()
+    told(page, "Saved as version 4.")
+    assert spec().image_scale == 8
+
+
 def test_a_problem_stands_by_its_step_and_gold_items_are_pasted(page, server, store) -> None:
     choose(page, "convnet8")
     page.get_by_role("button", name="3 People").click()
