@@ -20,7 +20,7 @@ from semsim.terminal import text_table
 
 NOT_COUNTED = (
     "Not in it: scores. Trainings are probed without a defence and to their last epoch; those by "
-    "DP-SGD, which take each image's own gradient, are several times as long."
+    "DP-SGD, which take each image's own gradient, are two to three times as long."
 )
 
 
