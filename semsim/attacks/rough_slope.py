@@ -23,8 +23,7 @@ _EVERY = 20  # evaluations between two comparisons
 class RoughSlope:
     """`objective`, (N, C, H, W) to (N,), whose slope comes from bfloat16 until that will not do.
 
-    The value of an image depends on that image only. Raises `SettingsError` where the two slopes
-    of an image part at the very first evaluation. exact_from: the evaluation from which all is
+    The value of an image depends on that image only. exact_from: the evaluation from which all is
     float32, counted from 0; None so far.
     """
 
@@ -33,6 +32,10 @@ class RoughSlope:
         self.exact_from: int | None = None
 
     def __call__(self, unknown: Tensor) -> Tensor:
+        """The value of each image, (N,), of `unknown`, (N, C, H, W); differentiable once.
+
+        Raises `SettingsError` where bfloat16 would turn the first step.
+        """
         if self.exact_from is None and self._count % _EVERY == 0:
             self._compare(unknown)
         self._count += 1

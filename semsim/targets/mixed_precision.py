@@ -54,7 +54,7 @@ def deviation(model: nn.Module, images: Tensor, labels: Tensor) -> Deviation:
 
 
 def check_mixed(model: nn.Module, images: Tensor, labels: Tensor) -> Deviation:
-    """`deviation`; `SettingsError` where it is too large to train by."""
+    """`deviation` of images, (N, C, H, W); `SettingsError` where it is too large to train by."""
     found = deviation(model, images, labels)
     if not found.small:
         raise SettingsError(
