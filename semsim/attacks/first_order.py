@@ -19,6 +19,7 @@ from semsim.attacks.matching import (
     total_variation_of_each,
 )
 from semsim.attacks.minimise import Descent, descend
+from semsim.attacks.rough_slope import RoughSlope
 from semsim.attacks.together import Found, Together, best_of_starts, reconstructions
 from semsim.errors import AttackFailedError
 from semsim.progress import Report
@@ -36,6 +37,7 @@ class Matching:
     statistics: which batch norm statistics the image is drawn to, none, the model's running ones,
     or its own, where they leaked with the gradient. restarts: independent starts. boxed: keep the
     image inside [0, 1] at every step. distance, batch_norm, curvature: of `GradientDistance`.
+    mixed_precision: take the slope from `RoughSlope`.
     """
 
     steps: int
@@ -51,6 +53,7 @@ class Matching:
     statistics_weight: float = 0.0
     boxed: bool = True
     curvature: float = 0.0
+    mixed_precision: bool = False
 
     @classmethod
     def of(cls, attack: object) -> Self:
@@ -124,8 +127,9 @@ def _one_start(
     starts = [torch.zeros(1, *shape) for _ in rngs]
     if matching.start == "normal":
         starts = [torch.randn(1, *shape, generator=rng) for rng in rngs]
+    objective = _objective(distance, known, matching)
     ended = descend(
-        _objective(distance, known, matching),
+        RoughSlope(objective) if matching.mixed_precision else objective,
         torch.cat(starts).to(mean),
         descent=Descent(steps=matching.steps, lr=matching.lr, signed=matching.signed),
         keep=partial(torch.clamp, min=-mean / std, max=(1 - mean) / std)

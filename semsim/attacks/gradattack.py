@@ -5,7 +5,7 @@ its label. Each is a setting here, and each is something an observation has or h
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from semsim.attacks.batch_norm import BatchNorm
@@ -24,7 +24,7 @@ class GradAttack(FirstOrder):
     drawn to: "none"; "running", the model's own, which every attacker has; or "leaked", the private
     image's, without which in the observation the attack fails. label: "known", or "inferred" from
     the gradient. batch_norm: by which statistics the attacked model normalises. boxed: keep the
-    image in [0, 1] at every step, or only at the end.
+    image in [0, 1] at every step, or only at the end. mixed_precision: as for InvGrad.
 
     Presets "paper" and "code" are both from the examples of the authors' code: an attacker who
     knows label and statistics, as the paper finds that earlier attacks assume, and one who knows
@@ -63,6 +63,7 @@ class GradAttack(FirstOrder):
     start: Start = "normal"
     boxed: bool = True
     restarts: int = 1
+    mixed_precision: bool = field(default=False, metadata={"before": False})
 
     @property
     def revision(self) -> int:

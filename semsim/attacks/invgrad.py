@@ -24,6 +24,7 @@ class InvGrad(FirstOrder):
     published, is the true slope.
     updates: where a client shares the change of its weights, "simulated" goes its local steps with
     the guess, "one-gradient" takes the change for one gradient, as if there had been one step.
+    mixed_precision: bfloat16 in the network, for GPUs, for as long as it turns no step.
 
     Its "fast" weight of total variation is the best of seven on training images
     (`benchmarks.attacks`), so that nobody takes what smoothing alone gains for another attack's.
@@ -44,3 +45,4 @@ class InvGrad(FirstOrder):
     batch_norm: BatchNorm = "eval"
     curvature: float = field(default=0.0, metadata={"before": 0.0})
     updates: Updates = field(default="simulated", metadata={"before": "simulated"})
+    mixed_precision: bool = field(default=False, metadata={"before": False})

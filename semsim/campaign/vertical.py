@@ -21,6 +21,7 @@ from semsim.attacks.as_text import read_vertical
 from semsim.attacks.cafe import Cafe
 from semsim.attacks.vertical import Quartered, QuarteredNet, drawn_batches, observe_vertical
 from semsim.campaign.plan import Campaign, choose_images, file_name
+from semsim.campaign.probe import epoch_seconds, pace
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.defences.base import Defence
@@ -107,6 +108,26 @@ def attack_vertical(run: VerticalRun, data: Path, report: Report = silent) -> Pa
         "versions": software_versions(),
     }
     return write_set(vertical_folder(run, data), record, set_images(images, results))
+
+
+def vertical_training_seconds(run: VerticalRun, learned: LabelledImages) -> float:
+    """CPU seconds of all epochs of training the network on `learned`, from a few batches."""
+    train = read_training(run.train, TrainSettings())
+    network = Quartered(width=run.width, hidden=run.hidden)
+    return epoch_seconds(network, learned, train) * train.epochs
+
+
+def vertical_attack_seconds(run: VerticalRun, images: LabelledImages) -> float:
+    """CPU seconds of the attack for each image, from a second of it on two rounds' images.
+
+    Rounds and unknowns both grow with the images. images: at least one round's.
+    """
+    few = images.pick(range(min(len(images), 2 * run.batch)))
+    asked = replace(run, train="", images=len(few))
+    plugin = read_vertical(run.attack)
+    attack = build(VERTICAL_ATTACKS, plugin.name, plugin.settings)
+    model = _network(asked, Plugin(name=run.dataset), few, silent)
+    return pace(lambda report: _results(asked, attack, model, few, report)) / len(few)
 
 
 def vertical_folder(run: VerticalRun, data: Path) -> Path:

@@ -1,12 +1,13 @@
 """Built-in data sets for the pair task: 100 faces, and a detector's faces and other things."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 import skimage
 
 from semsim.datasets.on_disk import check_split
+from semsim.errors import SettingsError
 from semsim.types import LabelledImages
 
 FACES = 100  # the first 100 of the 200 images; the others show no face
@@ -19,7 +20,7 @@ class Faces:
 
     Each face is its own identity. There is no second picture of anyone, so the training split is
     made of `train_per_face` shifted, mirrored and relit copies, and the test split of the pictures
-    as they are. seed: decides the copies.
+    as they are. seed: decides the copies. people: how many of them, 1 to 100.
     """
 
     task: ClassVar[str] = "pair"
@@ -27,13 +28,18 @@ class Faces:
 
     train_per_face: int = 20
     seed: int = 0
+    people: int = field(default=FACES, metadata={"before": FACES})
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.people <= FACES:
+            raise SettingsError(f"people is 1 to {FACES}; got {self.people!r}.")
 
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test"; `ValueError` for another."""
         import torch  # a list of data sets needs none
 
         check_split(split)
-        faces = skimage.data.lfw_subset()[:FACES].astype(np.float32)
+        faces = skimage.data.lfw_subset()[: self.people].astype(np.float32)
         copies = self.train_per_face if split == "train" else 1
         pictures = faces.repeat(copies, axis=0)
         if split == "train":
@@ -41,10 +47,10 @@ class Faces:
         images = torch.from_numpy(pictures)[:, None].expand(-1, 3, -1, -1).contiguous()
         return LabelledImages(
             dataset="faces",
-            classes=tuple(f"face_{number:03d}" for number in range(FACES)),
+            classes=tuple(f"face_{number:03d}" for number in range(self.people)),
             ids=tuple(f"faces-{split}-{number:05d}" for number in range(len(pictures))),
             images=images,
-            labels=torch.arange(FACES).repeat_interleave(copies),
+            labels=torch.arange(self.people).repeat_interleave(copies),
         )
 
 

@@ -2,15 +2,15 @@
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from semsim.campaign import work
-from semsim.campaign.campaign_job import plan_of
-from semsim.campaign.plan import Plan
+from semsim.campaign.campaign_job import load, plan_of
+from semsim.campaign.plan import Plan, choose_images
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.vertical import VerticalRun, attack_vertical, target_label, vertical_folder
 from semsim.datasets import DATASETS
@@ -18,13 +18,14 @@ from semsim.errors import DataError, SettingsError
 from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.leave_out import read_materials
 from semsim.registry import read_plugin
+from semsim.reproduce.everything_table import write_controls
 from semsim.reproduce.plans import PlanOption, planned_text
 from semsim.reproduce.semsim_cost import NOT_COUNTED, costs_of, plan_rows, plan_text
 from semsim.reproduce.semsim_results import results
-from semsim.reproduce.semsim_scales import Part, Scale, scale_of
+from semsim.reproduce.semsim_scales import Part, Scale, in_mixed_precision, scale_of
 from semsim.reproduce.semsim_studies import LABELS, next_steps, write_studies
 from semsim.reproduce.semsim_tables import OURS
-from semsim.reproduce.simulated_votes import data_set_jury, simulated_votes
+from semsim.reproduce.simulated_votes import GREY, MEAN, ORIGINAL, data_set_jury, simulated_votes
 from semsim.sets.reader import read_set
 from semsim.terminal import DATA, Json, TerminalBar, say, show_told, told_errors
 from semsim.weights import CHECKPOINTS
@@ -47,6 +48,18 @@ def reproduce_semsim(
             "for a dry run. Repeatable."
         ),
     ] = None,
+    jury_epochs: Annotated[
+        int,
+        typer.Option(
+            help="How long those programs learn, in tenths of the usual; 0: the preset's."
+        ),
+    ] = 0,
+    mixed_precision: Annotated[
+        bool,
+        typer.Option(
+            "--mixed-precision", help="bfloat16 in trainings and attacks, for a GPU; checked."
+        ),
+    ] = False,
     plan: PlanOption = False,
     workers: Annotated[int, typer.Option(help="Processes here; 0: one a core.")] = 0,
     scheduler: Annotated[str, typer.Option(help="Dask scheduler, as tcp://10.0.0.1:8786.")] = "",
@@ -65,6 +78,7 @@ def reproduce_semsim(
     """
     with told_errors():
         asked, given = scale_of(preset, images), list(votes or ())
+        asked = in_mixed_precision(asked) if mixed_precision else asked
         folder = out / asked.name
         folder.mkdir(parents=True, exist_ok=True)
         planned = plan_rows(asked)
@@ -79,11 +93,15 @@ def reproduce_semsim(
         sets = reconstructions(asked, data_dir, workers=workers, scheduler=scheduler, device=device)
         studies = write_studies(asked, sets, folder / "studies")
         if not given:
-            said = next_steps(asked, studies, folder, data_dir)
+            again = ["--data-dir", str(data_dir), "--out", str(out)]
+            again += ["--images", str(images)] if images else []
+            again += ["--mixed-precision"] if mixed_precision else []
+            said = next_steps(asked, studies, folder, data_dir, again)
             show_told(planned, said, as_json)
             return
         if given == [SIMULATED]:
-            given = [str(one) for one in dry_run(asked, sets, folder, workers)]
+            longer = replace(asked, jury_epochs=jury_epochs or asked.jury_epochs)
+            given = [str(one) for one in dry_run(longer, sets, folder, workers)]
         place = Workplace(
             checkpoints=checkpoints.resolve(),
             scores=(data_dir / "scores").resolve(),
@@ -190,12 +208,17 @@ def dry_run(
 
 def _simulated(part: Part, scale: Scale, sets: Sequence[Path], folder: Path, workers: int) -> Path:
     (text,) = part.campaign.datasets
+    dataset, learned = (
+        read_plugin(DATASETS, one) for one in (text, scale.jury_data.get(text, text))
+    )
     with TerminalBar(f"Jury of {text}") as bar:
-        dataset = read_plugin(DATASETS, text)
         jury = data_set_jury(
-            dataset, scale.jury_epochs, folder, workers=max(1, workers), report=bar
+            learned, scale.jury_epochs, folder, workers=max(1, workers), report=bar
         )
-    found = simulated_votes(part.name, part.task, sets, jury)
+    images = choose_images(load(dataset, "test"), part.campaign)
+    controls = write_controls(images, load(dataset, "train"), folder / "controls" / part.name)
+    kinds = dict(zip((GREY, MEAN, ORIGINAL), controls, strict=True))
+    found = simulated_votes(part.name, part.task, sets, jury, kinds)
     path = folder / "simulated" / f"{part.name}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     found.labels.to_parquet(path.with_name(f"{path.stem}{LABELS}"), index=False)

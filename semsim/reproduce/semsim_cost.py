@@ -1,13 +1,22 @@
 """What a reproduction of the SemSim paper is made of, and what it takes on this machine."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from semsim.campaign.costs import probe_key
 from semsim.campaign.plan import Plan, PlannedSet, make_plan
-from semsim.campaign.probe import Estimate, Load, cost_of, measure
+from semsim.campaign.probe import Estimate, Load, cost_of, measure, picture_bytes, probed
+from semsim.campaign.vertical import (
+    VerticalRun,
+    vertical_attack_seconds,
+    vertical_training_seconds,
+)
+from semsim.device import one_thread
 from semsim.progress import Progress, Report, silent
 from semsim.reproduce.plans import Share
 from semsim.reproduce.semsim_paper import VOTES_PER_IMAGE
@@ -16,8 +25,8 @@ from semsim.terminal import text_table
 from semsim.types import LabelledImages
 
 NOT_COUNTED = (
-    "Measured on noise. Not in it: CAFE, metrics, and SemSim's own trainings, one a data set and "
-    "one a point of Figures 7 and 9."
+    "Measured on noise, CAFE on a few images. Not in it: programs that vote, metrics, and SemSim's "
+    "own trainings, one a data set and one a point of Figures 7 and 9."
 )
 _PROBED = 4  # batches of noise: what a step takes does not depend on what pictures show
 
@@ -68,6 +77,8 @@ def costs_of(scale: Scale, folder: Path, report: Report = silent) -> tuple[list[
     for number, part in enumerate(scale.parts):
         report(Progress(number, len(scale.parts), f"probing {part.row}"))
         if part.vertical:
+            shares += vertical_shares(part, folder)
+            disk += picture_bytes(3 * part.pixels**2) * part.campaign.images * len(part.vertical)
             continue
         plan = noise_plan(part)
         estimate = measure(plan, folder, _loading(part))
@@ -75,6 +86,38 @@ def costs_of(scale: Scale, folder: Path, report: Report = silent) -> tuple[list[
         disk += cost_of(plan, estimate).disk
     report(Progress(len(scale.parts), len(scale.parts), "probed"))
     return shares, disk
+
+
+def vertical_shares(part: Part, folder: Path) -> list[Share]:
+    """Where the time of CAFE's part goes: one network of each width is probed.
+
+    folder: as of `costs_of`.
+    """
+    training = attack = 0.0
+    for run in part.vertical:
+        train_key, attack_key = vertical_keys(part, run)
+        learned = noise(part, "train")
+        with one_thread():
+            few = probed(folder, train_key, partial(vertical_training_seconds, run, learned))
+            training += few * part.training / len(learned)
+            attacked = partial(vertical_attack_seconds, run, noise(part, "test"))
+            attack += probed(folder, attack_key, attacked) * run.images
+    runs = len(part.vertical)
+    return [
+        _share(part, "train quartered", runs, training),
+        _share(part, "attack quartered", runs * part.campaign.images, attack),
+    ]
+
+
+def vertical_keys(part: Part, run: VerticalRun) -> tuple[str, str]:
+    """Of the probes of a run: its training on noise, and its attack for an image.
+
+    Those that differ in strategy take as long.
+    """
+    asked = replace(run, name="any", dataset="noise", strategy="none")
+    facts = asked, part.pixels, part.classes
+    train, attack = (probe_key(f"CPU of vertical {one}", *facts) for one in ("training", "attack"))
+    return train, attack
 
 
 def _loading(part: Part) -> Load:

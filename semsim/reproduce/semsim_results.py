@@ -9,6 +9,7 @@ import pandas as pd
 
 from semsim.analysis.result import Analysis
 from semsim.errors import DataError
+from semsim.kept.keys import key_of
 from semsim.learning.ablations import STUDIES, StudyPlan, default_values
 from semsim.learning.ablations_run import Material, Workplace, run_study
 from semsim.learning.controls import ALL
@@ -22,10 +23,18 @@ from semsim.reporting.figures import figure
 from semsim.reporting.study_figure import study_figure
 from semsim.reproduce.semsim_paper import SAID
 from semsim.reproduce.semsim_scales import Part, Scale
-from semsim.reproduce.semsim_tables import analysis_of, cells, study_frame, table_text
+from semsim.reproduce.semsim_tables import (
+    analysis_of,
+    cells,
+    learned_text,
+    study_frame,
+    table_text,
+)
+from semsim.reproduce.simulated_votes import Jury, jury_of
 from semsim.terminal import rows_of, text_table
 
 _FIGURE_3, _FIGURE_5, _FIGURE_6 = "figure3", "figure5", "figure6"
+_FIGURE_9B = "Caltech-101"  # which judges the second panel of Figure 9
 
 
 class Results(NamedTuple):
@@ -47,29 +56,84 @@ def results(
     if not any(len(one.labels) for one in studies.values()):
         known = ", ".join(sorted(set(material.labels["dataset"].astype(str))))
         raise DataError(f"These votes are on {known}, which scale {scale.name} does not have.")
-    learned = _learned(scale, studies, place, folder, report)
+    work = folder / "trained" / _key(scale, material)
+    learned = _learned(scale, studies, place, work, report)
     analyses = dict(_analyses(scale, studies, learned, place, report))
+    juries = {name: jury_of(one.votes) for name, one in studies.items()}
     table = pd.concat(
-        [cells(part.table, part.row, _data(part), analyses.get(part.name)) for part in scale.parts]
+        [
+            cells(part.table, part.row, _data(part), analyses.get(part.name), juries[part.name])
+            for part in scale.parts
+        ]
     )
     table.to_csv(folder / "tables.csv", index=False)
     said = [table_text(number, table) for number in (1, 2) if (table["table"] == number).any()]
+    said += [learned_text(learned)] if learned else []
+    said += blind_spots(studies, juries)
     first = scale.parts[0].name
     drawn = _figures(analyses[first]) if first in analyses else {}
     lines: list[str] = []
     rows = rows_of(table)
-    for what, values in scale.figures:
+    for panel in _panels(scale):
         try:
-            found = _varied(scale, what, values, studies, place, folder, report)
+            found = _varied(scale, panel, studies, place, work, report)
         except DataError as error:
-            lines.append(f"Figure {STUDIES[what].figure} is not made: {error}")
+            lines.append(f"Figure {panel.figure} is not made: {error}")
             continue
-        drawn[f"figure{STUDIES[what].figure}"] = _of_study(what, found)
-        lines.append(_study_text(what, found))
-        rows += rows_of(study_frame(found["rows"]), figure=STUDIES[what].figure)
+        drawn[f"figure{panel.figure}"] = _of_study(panel, found)
+        lines.append(_study_text(panel, found, juries[panel.judged_by.name]))
+        rows += rows_of(study_frame(found["rows"]), figure=panel.figure)
     simulated = any(one.evidence.simulated for one in analyses.values())
     written = _write(drawn, folder / "figures", simulated)
     return Results("\n\n".join([*said, *lines]), rows, len(written))
+
+
+class _Panel(NamedTuple):
+    """A figure of a study of SemSim: what is varied, and the part whose data set judges."""
+
+    figure: str
+    what: str
+    values: tuple[object, ...]
+    judged_by: Part
+
+
+def _panels(scale: Scale) -> Iterator[_Panel]:
+    """The figures of a scale; Figure 9 once more on Caltech-101, where there is one."""
+    own = {part.row: part for part in scale.of_table(1)}
+    for what, values in scale.figures:
+        figure = STUDIES[what].figure
+        yield _Panel(figure, what, values, scale.parts[0])
+        if what == "margin" and _FIGURE_9B in own:
+            yield _Panel(f"{figure}B", what, values, own[_FIGURE_9B])
+
+
+def _key(scale: Scale, material: Material) -> str:
+    """Of everything that a SemSim learns from: other votes or settings make other ones."""
+    tables = [
+        one.to_csv(index=False) for one in (material.labels, material.votes) if one is not None
+    ]
+    return key_of([*tables, scale.semsim], 16)
+
+
+def blind_spots(studies: Mapping[str, Material], juries: Mapping[str, Jury | None]) -> list[str]:
+    """What programs that voted cannot see, and what to do about it; a line a study."""
+    lines = []
+    for name, jury in juries.items():
+        seen = studies[name].labels["recognisable"].astype("boolean").fillna(False)
+        if jury is None or not len(seen):
+            continue
+        if jury.blind:
+            lines.append(
+                f"{name}: the programs that voted recognise nothing, so that what they say of "
+                "reconstructions says nothing. Let them learn longer: --jury-epochs."
+            )
+        elif not seen.any():
+            lines.append(
+                f"{name}: the programs that voted recognise originals and not one reconstruction; "
+                "no metric can be ranked and no SemSim learns here. Take a larger --preset, whose "
+                "attacks get more back."
+            )
+    return lines
 
 
 def of_part(material: Material, part: Part) -> Material:
@@ -94,31 +158,31 @@ def _learned(
     place: Workplace,
     folder: Path,
     report: Report,
-) -> dict[str, Path]:
-    """The checkpoint of the SemSim that has not seen a data set, by the data set's name."""
+) -> list[dict[str, Any]]:
+    """The SemSims that have not seen a data set, a row each, as `leave_each_out` has them."""
     every = _joined([studies[part.name] for part in scale.of_table(1)])
     try:
         found = leave_each_out(
             LeaveOut(controls=ALL), scale.semsim, every, place, folder / "leave-out", report
         )
     except DataError:
-        return {}  # a single data set leaves none to learn from, and the tables say so
-    rows: Sequence[Mapping[str, Any]] = found["rows"]
-    return {row["left_out"]: Path(row["checkpoint"]) for row in rows if "why" not in row}
+        return []  # a single data set leaves none to learn from, and the tables say so
+    return list(found["rows"])
 
 
 def _analyses(
     scale: Scale,
     studies: Mapping[str, Material],
-    learned: Mapping[str, Path],
+    learned: Sequence[Mapping[str, Any]],
     place: Workplace,
     report: Report,
 ) -> Iterator[tuple[str, Analysis]]:
     """Of every study with votes, beside a SemSim that has not seen its data set."""
+    unseen_by = {one["left_out"]: Path(one["checkpoint"]) for one in learned if "why" not in one}
     for part in scale.parts:
         own = studies[part.name]
         if len(own.labels):
-            unseen = learned.get(str(own.labels["dataset"].iloc[0]))
+            unseen = unseen_by.get(str(own.labels["dataset"].iloc[0]))
             yield part.name, analysis_of(part.name, own, unseen, place, report)
 
 
@@ -146,40 +210,42 @@ def _figures(analysis: Analysis) -> dict[str, Drawn]:
 
 def _varied(
     scale: Scale,
-    what: str,
-    values: tuple[object, ...],
+    panel: _Panel,
     studies: Mapping[str, Material],
     place: Workplace,
     folder: Path,
     report: Report,
 ) -> dict[str, Any]:
-    """A study of Figure 7 or 9, judged by the first data set; learned from the others."""
+    """A study of Figure 7 or 9, judged by one data set; learned from the others."""
     every = _joined([studies[part.name] for part in scale.of_table(1)])
-    held = HoldOut(
-        kind="dataset", value=str(studies[scale.parts[0].name].labels["dataset"].iloc[0])
-    )
+    judging = studies[panel.judged_by.name].labels["dataset"]
+    if judging.empty:
+        raise DataError(f"there are no votes on {panel.judged_by.row}, which judges it.")
+    held = HoldOut(kind="dataset", value=str(judging.iloc[0]))
     train = divide(every.labels, held).train
     plan = StudyPlan(
-        what=what,
-        values=values or default_values(what, train),
+        what=panel.what,
+        values=panel.values or default_values(panel.what, train),
         settings=scale.semsim,
         hold_out=held,
         controls=ALL,
     )
-    return run_study(plan, every, place, folder / what, report)
+    return run_study(plan, every, place, folder / f"figure{panel.figure}", report)
 
 
-def _of_study(what: str, found: Mapping[str, Any]) -> Drawn:
-    kind, frame = STUDIES[what], study_frame(found["rows"])
+def _of_study(panel: _Panel, found: Mapping[str, Any]) -> Drawn:
+    kind, frame = STUDIES[panel.what], study_frame(found["rows"])
     own = [name for name in frame.columns if name != "SemSim AUC"]
-    return study_figure(frame[own], kind.title, kind.axis, kind.figure)
+    return study_figure(frame[own], kind.title, kind.axis, panel.figure)
 
 
-def _study_text(what: str, found: Mapping[str, Any]) -> str:
-    kind, frame = STUDIES[what], study_frame(found["rows"])
+def _study_text(panel: _Panel, found: Mapping[str, Any], jury: Jury | None) -> str:
+    kind, frame = STUDIES[panel.what], study_frame(found["rows"])
     rows = [[str(v) if isinstance(v, str) else f"{v:.3f}" for v in row] for row in frame.to_numpy()]
-    head = [f"Figure {kind.figure}. {kind.title}. The paper: {SAID[what]}"]
+    judged = f"Judged by what stands in for {panel.judged_by.row}."
+    head = [f"Figure {panel.figure}. {kind.title}. {judged} The paper: {SAID[panel.what]}"]
     head += ["Simulated votes: this says nothing about people."] if found["simulated"] else []
+    head += [f"There {jury.words}"] if jury is not None else []
     return "\n".join([*head, text_table([kind.axis, *frame.columns[1:]], rows)])
 
 

@@ -1,7 +1,7 @@
 """What `reproduce semsim` computes at each scale: campaigns, one a study, and SemSim's training."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from semsim.campaign.grids import DEMO_GRID
@@ -57,6 +57,7 @@ class Scale:
 
     semsim: how SemSim is trained. jury_epochs: of simulated voters, in tenths of the usual.
     figures: `semsim.learning.ablations.STUDIES` with the values each takes; none for the usual.
+    jury_data: what simulated voters learn, by the data set they vote on; without, the same.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Scale:
     semsim: TrainSettings
     jury_epochs: int
     figures: tuple[tuple[str, tuple[object, ...]], ...]
+    jury_data: Mapping[str, str] = field(default_factory=dict)
 
     def of_table(self, number: int) -> tuple[Part, ...]:
         """The parts that are rows of Table 1 or 2."""
@@ -85,6 +87,34 @@ def scale_of(name: str, images: Path | None = None) -> Scale:
     if name not in _SCALES:
         raise SettingsError(f"--preset is one of {', '.join(_SCALES)}; got {name!r}.")
     return _SCALES[name](images)
+
+
+def in_mixed_precision(scale: Scale) -> Scale:
+    """The same with bfloat16 in trainings and in the attacks that can have it, under other names.
+
+    Each checks what that changes: see `semsim.targets.mixed_precision` and
+    `semsim.attacks.rough_slope`.
+    """
+    return replace(scale, parts=tuple(_mixed(part) for part in scale.parts))
+
+
+_MIXED = "mixed_precision=true"
+_CAN_BE_MIXED = ("invgrad", "gradattack")
+
+
+def _mixed(part: Part) -> Part:
+    own, name = part.campaign, f"{part.name}-mixed"
+    attacks = tuple(
+        f"{one},{_MIXED}" if one.partition(":")[0] in _CAN_BE_MIXED else one for one in own.attacks
+    )
+    train = replace(own.train, mixed_precision=True)
+    return replace(
+        part,
+        campaign=replace(own, name=name, attacks=attacks, train=train),
+        vertical=tuple(
+            replace(run, name=name, train=f"{run.train},{_MIXED}") for run in part.vertical
+        ),
+    )
 
 
 def _paper(images: Path | None) -> Scale:
@@ -136,6 +166,12 @@ def _paper_part(one: DataSet, attack: str, table: int, row: str) -> Part:
     )
 
 
+# Simulated voters learn more pictures than the targets, drawn for them alone; of digits there are
+# no more. No attacked picture is among them.
+_JURY_DATA = {
+    "symbols:train_per_class=60": "symbols:train_per_class=75,test_per_class=1,seed=7",
+    "faces": "faces:train_per_face=50,seed=7",
+}
 # Built-in data in place of the paper's: text, task, classes, pixels, training images.
 _BUILT_IN = {
     "CIFAR-100": ("symbols:train_per_class=60", "recognition", 47, 32, 2820),
@@ -157,6 +193,7 @@ def _small(images: Path | None) -> Scale:
         semsim=PRESETS["small"],
         jury_epochs=10,
         figures=(("budget", ()), ("backbone", ("lenet", "resnet18")), ("loss", ()), _MARGINS),
+        jury_data=_JURY_DATA,
     )
 
 
@@ -164,15 +201,15 @@ def _smoke(images: Path | None) -> Scale:
     """Targets that have hardly learned give their pictures away; noise keeps some."""
     campaign = Campaign(
         name="semsim-smoke",
-        architectures=("cnn-small:width=4,activation=tanh", "cnn-small:width=6,activation=tanh"),
+        architectures=("cnn4:width=8,activation=tanh", "cnn4:width=12,activation=tanh"),
         strategies=("none", "gradient-noise:std=0.3,apply_at=attack"),
-        attacks=("invgrad:fast,steps=40",),
+        attacks=("invgrad:fast,steps=150",),
         images=4,
         train=TargetTraining(epochs=1, lr=0.01),
     )
     data = {
-        "CIFAR-100": ("symbols:train_per_class=6,test_per_class=1", "recognition", 47, 32, 282),
-        "CelebA": ("faces:train_per_face=3", "pair", 100, 25, 300),
+        "CIFAR-100": ("digits:size=16,count=400", "recognition", 10, 16, 312),
+        "CelebA": ("faces:people=8,train_per_face=12", "pair", 8, 25, 96),
     }
     parts = _built_in_parts("smoke", campaign, data, {"DLG": "dlg:fast,steps=1"})
     cafe = _vertical(parts[0], "cafe:fast,steps=60", "epochs=1,lr=0.01", batch=2)
@@ -182,13 +219,17 @@ def _smoke(images: Path | None) -> Scale:
         semsim=replace(
             PRESETS["small"], backbone="lenet", epochs=1, batch_size=8, triplets_per_original=2
         ),
-        jury_epochs=2,
+        jury_epochs=6,
         figures=(
             ("budget", ()),
             ("backbone", ("lenet", "resnet18")),
             ("loss", ()),
             ("margin", (0.5, 1.0)),
         ),
+        jury_data={
+            "digits:size=16,count=400": "digits:size=16",
+            "faces:people=8,train_per_face=12": "faces:people=8,train_per_face=40,seed=7",
+        },
     )
 
 

@@ -40,8 +40,13 @@ def study_text(part: Part, sets: Sequence[Path]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def next_steps(scale: Scale, studies: Sequence[Path], folder: Path, data: Path) -> str:
-    """The commands that make the studies, export what people said, and go on from there."""
+def next_steps(
+    scale: Scale, studies: Sequence[Path], folder: Path, data: Path, again: Sequence[str]
+) -> str:
+    """The commands that make the studies, export what people said, and go on from there.
+
+    again: options of this command that must be given once more.
+    """
     make, take, given = [], [], []
     for part, study in zip(scale.parts, studies, strict=True):
         votes = folder / "votes" / f"{part.name}.parquet"
@@ -56,7 +61,7 @@ def next_steps(scale: Scale, studies: Sequence[Path], folder: Path, data: Path) 
             *make,
             "When they have voted:",
             *take,
-            f"python -m semsim reproduce semsim --preset {scale.name} {' '.join(given)}",
+            f"python -m semsim reproduce semsim --preset {scale.name} {' '.join([*again, *given])}",
             "A dry run without people: the same with --votes simulated.",
         ]
     )

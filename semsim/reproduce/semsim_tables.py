@@ -10,10 +10,14 @@ import pandas as pd
 from semsim.analysis.result import Analysis
 from semsim.analysis.run import analyse
 from semsim.learning.ablations_run import Material, Workplace
+from semsim.learning.controls import verdict_of
 from semsim.learning.evaluation import auc_of, evidence_of, semsim_row
 from semsim.metrics import find_metric
+from semsim.metrics.provenance import CONTROLS
 from semsim.progress import Report, silent
+from semsim.reporting.notation import interval, number
 from semsim.reproduce.semsim_paper import METRICS, TABLE_1, TABLE_2
+from semsim.reproduce.simulated_votes import Jury
 from semsim.scores.scoring import pair_sets_of_labels, score_sets
 from semsim.terminal import text_table
 
@@ -22,6 +26,10 @@ from semsim.terminal import text_table
 OURS = {"PSNR": "psnr", "MSE": "mse", "SSIM": "ssim", "LPIPS": "lpips-alex", "FID": "fid"}
 _PAPER = {(number, row.name): row for number, rows in ((1, TABLE_1), (2, TABLE_2)) for row in rows}
 _SIMULATED = "Simulated votes: these numbers say nothing about people."
+_ENDS = {  # columns of an analysis, and ours
+    **{"rho_bw_low": "rho_low", "rho_bw_high": "rho_high"},
+    **{"tau_score_low": "tau_low", "tau_score_high": "tau_high"},
+}
 
 
 def analysis_of(
@@ -49,12 +57,17 @@ def analysis_of(
     return analyse(replace(evidence, name=name), specs, judging.analysis)
 
 
-def cells(table: int, row: str, data: str, analysis: Analysis | None) -> pd.DataFrame:
+def cells(
+    table: int, row: str, data: str, analysis: Analysis | None, jury: Jury | None = None
+) -> pd.DataFrame:
     """A row of the paper's table as a line a metric.
 
     Columns: table, row, data (what stands in for it), metric, models, rho, tau, both absolute and
-    NaN where there is none, paper_rho, paper_tau, simulated and why, of what is missing.
+    NaN where there is none, `_ENDS`, their 95 % intervals over models with the sign they have
+    (above 0 agrees), paper_rho, paper_tau, simulated, why, of what is missing, and jury_originals,
+    jury_grey, jury_mean of `jury`, who voted.
     """
+    shares = jury or Jury(*[float("nan")] * 3)
     printed, lines = _PAPER[table, row], []
     for place, metric in enumerate(METRICS):
         lines.append(
@@ -63,13 +76,14 @@ def cells(table: int, row: str, data: str, analysis: Analysis | None) -> pd.Data
                 **_found(metric, analysis),
                 **{"paper_rho": printed.rho[place], "paper_tau": printed.tau[place]},
                 "simulated": analysis is not None and analysis.evidence.simulated,
+                **{f"jury_{name}": share for name, share in shares._asdict().items()},
             }
         )
     return pd.DataFrame(lines)
 
 
 def _found(metric: str, analysis: Analysis | None) -> dict[str, Any]:
-    nothing = {"models": 0, "rho": float("nan"), "tau": float("nan")}
+    nothing = {"models": 0, **dict.fromkeys(("rho", "tau", *_ENDS.values()), float("nan"))}
     if analysis is None:
         return {**nothing, "why": "not run"}
     table = analysis.agreement
@@ -80,25 +94,67 @@ def _found(metric: str, analysis: Analysis | None) -> dict[str, Any]:
         return {**nothing, "why": learned}
     one = rows.iloc[0]
     why = one["undefined"] if isinstance(one["undefined"], str) else ""
-    return {"models": int(one["n"]), "rho": one["abs_rho"], "tau": one["abs_tau"], "why": why}
+    ends = {ours: one[theirs] for theirs, ours in _ENDS.items()}
+    return {
+        **{"models": int(one["n"]), "rho": one["abs_rho"], "tau": one["abs_tau"]},
+        **ends,
+        "why": why,
+    }
 
 
 def table_text(number: int, table: pd.DataFrame) -> str:
-    """Table 1 or 2 for a terminal: two lines a row, ours with the paper's in brackets."""
+    """Table 1 or 2 for a terminal: ours with the paper's in brackets, and 95 % intervals.
+
+    Below it, who voted where these were programs, and why cells are missing.
+    """
     own = table[table["table"] == number]
     lines: list[list[str]] = []
+    voted: list[str] = []
     gaps: list[str] = []
     for (row, data), part in own.groupby(["row", "data"], sort=False):
         for sign, column in (("|ρ|", "rho"), ("|τ|", "tau")):
             found = zip(part[column], part[f"paper_{column}"], strict=True)
             texts = [f"{'–' if a != a else f'{a:.4f}'} ({b:.4f})" for a, b in found]
             lines.append([str(row), str(data), str(part["models"].max()), sign, *texts])
+            ends = zip(part[f"{column}_low"], part[f"{column}_high"], strict=True)
+            lines.append(["", "", "", f"{sign[1]}, 95 %", *(interval(*both) for both in ends)])
+        one = part.iloc[0]
+        jury = Jury(*(float(one[f"jury_{name}"]) for name in Jury._fields))
+        voted += [] if pd.isna(jury.originals) else [f"{row}: {jury.words}"]
         missing = part[part["why"] != ""].groupby("why")["metric"].agg(", ".join)
         gaps += [f"{row}: {metrics}: {why}." for why, metrics in missing.items()]
     said = [_SIMULATED] if own["simulated"].any() else []
     head = f"Table {number}. Agreement with people over models; in brackets the paper's, of 14."
     header = ["paper's row", "here", "models", "", *METRICS]
-    return "\n".join([head, *said, text_table(header, lines), *gaps])
+    return "\n".join([head, *said, text_table(header, lines), *voted, *gaps])
+
+
+def learned_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Every SemSim of Table 1 beside its controls, by the data set that it has not seen.
+
+    rows: of `leave_each_out`; of those with `why` the reason stands there.
+    """
+    lines: list[list[str]] = []
+    said: list[str] = []
+    for row in rows:
+        left_out = str(row["left_out"])
+        if "why" in row:
+            said.append(f"{left_out}: {row['why']}")
+            continue
+        judged = row["held_out"]
+        own = semsim_row(judged)["metric"]
+        named = {one["metric"]: one for one in judged["metrics"]}
+        titles = {own: "SemSim", **{f"{own}.{one}": what for one, what in CONTROLS.items()}}
+        for name, title in titles.items():
+            if name in named:
+                sizes = [_size(named[name][sign]) for sign in ("rho", "tau")]
+                found = [*sizes, _size(auc_of(judged, name))]
+                lines.append([left_out, title, *(number(one, 2) for one in found)])
+        said.append(" ".join([f"{left_out}:", *verdict_of(judged).sentences]))
+    head = "SemSim beside its controls, on the data set that it has not seen."
+    marks = [_SIMULATED] if any(row.get("held_out", {}).get("simulated") for row in rows) else []
+    header = ["not seen", "network", "|ρ|", "|τ|", "AUC"]
+    return "\n".join([head, *marks, *([text_table(header, lines)] if lines else []), *said])
 
 
 def study_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

@@ -2,13 +2,14 @@
 
 Five classifiers of the jury learn the data set's training images as bad as reconstructions are, and
 answer what people would be asked. Every row says that it is simulated: no number made of it says
-anything about people.
+anything about people. What they say of originals, and of pictures that show nothing, stands beside.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -33,13 +34,62 @@ from semsim.targets.model import load_target, save_target
 SAYS_NOTHING = "Simulated people: these numbers say nothing about people."
 _HELD_OUT = 5  # one of so many training images sets a juror's threshold
 SAME, DIFFERENT = "same", "different"
+ORIGINAL, GREY, MEAN = "original", "grey", "mean"  # kinds of votes on what no attack made
+_NO_SETS: Mapping[str, Path] = MappingProxyType({})
 
 
-def simulated_votes(study: str, task: str, sets: Sequence[Path], jury: Sequence[Path]) -> Material:
+class Jury(NamedTuple):
+    """What a jury says of pictures that no attack made, as shares of its votes, 0 to 1.
+
+    originals: that recognise an original shown as it is. grey, mean: false alarms, which see
+    something in a grey picture and in the mean training picture.
+    """
+
+    originals: float
+    grey: float
+    mean: float
+
+    @property
+    def blind(self) -> bool:
+        """Whether it recognises originals no more often than it raises a false alarm."""
+        return self.originals <= max(self.grey, self.mean)
+
+    @property
+    def words(self) -> str:
+        """All of it as a sentence."""
+        return (
+            f"these programs recognise {self.originals:.0%} of the originals; they see something "
+            f"in {self.grey:.0%} of grey pictures and in {self.mean:.0%} of mean ones."
+        )
+
+
+def jury_of(votes: pd.DataFrame | None) -> Jury | None:
+    """What `votes` say of originals and of nothing; None where programs were not asked."""
+    if votes is None or "kind" not in votes:
+        return None
+    something = ~votes["answer"].isin([NONE_ANSWER, DIFFERENT])
+    shares = votes.assign(something=something).groupby("kind")[["recognised", "something"]].mean()
+    if not {ORIGINAL, GREY, MEAN} <= set(shares.index):
+        return None
+    return Jury(
+        originals=float(shares["recognised"][ORIGINAL]),
+        grey=float(shares["something"][GREY]),
+        mean=float(shares["something"][MEAN]),
+    )
+
+
+def simulated_votes(
+    study: str,
+    task: str,
+    sets: Sequence[Path],
+    jury: Sequence[Path],
+    controls: Mapping[str, Path] = _NO_SETS,
+) -> Material:
     """What a jury says of reconstruction sets, as the votes and labels a study exports.
 
     task: "recognition", named from a list of `LIST_SIZE` words that all pictures of an original
     share, or "pair", same or not. jury: of `data_set_jury`, of the data set of all `sets`.
+    controls: sets that no attack made, by the kind of votes that they get; they have no labels.
     """
     jurors = {str(target_facts(path)["juror"]): _verdict(path) for path in jury}
     votes, labels = [], []
@@ -47,11 +97,15 @@ def simulated_votes(study: str, task: str, sets: Sequence[Path], jury: Sequence[
         own = _votes_on(one, task, jurors)
         votes.append(own)
         labels.append(_labels_of(one, own, len(jurors)))
+    shown = [one.assign(kind="reconstruction") for one in votes]
+    for kind, folder in controls.items():
+        (one,) = pair_sets_of_folders([folder])
+        shown.append(_votes_on(one, task, jurors).assign(kind=kind))
     told: dict[str, Any] = {"study": study, "simulated": True, "votes_per_item": len(jurors)}
-    marks = {**told, "task": task, "kind": "reconstruction", "status": "counted"}
+    marks = {**told, "task": task, "status": "counted", "headline": "majority"}
     return Material(
         labels=pd.concat(labels, ignore_index=True).assign(**told),
-        votes=pd.concat(votes, ignore_index=True).assign(**marks, headline="majority"),
+        votes=pd.concat(shown, ignore_index=True).assign(**marks),
     )
 
 

@@ -19,6 +19,7 @@ from semsim.progress import Progress, Report, silent
 from semsim.registry import plain_before
 from semsim.targets.checkpoint import TrainState, images_digest, read_state, write_state
 from semsim.targets.each_image import check_trainable, clipped_sum, poisson_batches
+from semsim.targets.mixed_precision import check_mixed
 from semsim.targets.model import Architecture, TargetModel
 from semsim.targets.train_settings import TrainSettings
 from semsim.types import AttackedModel, LabelledImages
@@ -104,7 +105,8 @@ def carry_out(training: Training, report: Report = silent) -> TargetModel:
         training may end there. Where it raises, as when a stop is asked for, the checkpoint holds
         the epochs that were finished.
     Returns the model of the last epoch, in eval mode, on its device. Raises `SettingsError` where
-    the loss is no longer finite, the checkpoint is of another training, or the defence cannot work.
+    the loss is no longer finite, the checkpoint is of another training, the defence cannot work, or
+    mixed precision is asked for and will not do.
     """
     keep_freed_memory()
     settings = training.settings
@@ -114,6 +116,8 @@ def carry_out(training: Training, report: Report = silent) -> TargetModel:
     if path is not None:
         mark = _fingerprint(training)
         run.restore(read_state(path, mark))
+    if settings.mixed_precision and run.schedule.last_epoch < settings.epochs:
+        report(_of_mixed(training, run))
     # Asked before the first epoch, too: a training that goes on from its checkpoint may be over.
     reached = _test_share(training, run.model) if run.schedule.last_epoch else {}
     for epoch in range(run.schedule.last_epoch + 1, settings.epochs + 1):
@@ -216,6 +220,19 @@ class _Run:
         self.rng.set_state(state.rng)
 
 
+def _of_mixed(training: Training, run: _Run) -> Progress:
+    """What mixed precision changes, of the first images; `SettingsError` where that is too much."""
+    if training.private is not None:
+        raise SettingsError("mixed_precision does not go with DP-SGD, which takes each gradient.")
+    few = slice(training.settings.batch_size)
+    device, data = run.model.mean.device, training.data
+    images, labels = data.images[few].to(device), data.labels[few].to(device)
+    found = check_mixed(run.model, images, labels)
+    batches = math.ceil(len(data) / training.settings.batch_size)
+    done, total = run.schedule.last_epoch * batches, training.settings.epochs * batches
+    return Progress(done, total, f"bfloat16: {found.words}")
+
+
 def _one_epoch(training: Training, run: _Run, report: Report) -> dict[str, float]:
     """The mean loss and the share classified right, over one pass through the images."""
     data, device = training.data, run.model.mean.device
@@ -250,7 +267,8 @@ def _one_step(training: Training, run: _Run, images: Tensor, labels: Tensor) -> 
     """The loss before the step, and how many images were classified right."""
     parameters = tuple(run.model.parameters())
     scale, private = training.settings.loss_scale, training.private
-    with torch.set_grad_enabled(private is None):
+    mixed = torch.autocast(images.device.type, torch.bfloat16, training.settings.mixed_precision)
+    with torch.set_grad_enabled(private is None), mixed:
         logits = run.model(images)
         loss = F.cross_entropy(logits, labels) if len(images) else logits.new_zeros(())
     gradients: Sequence[Tensor]

@@ -15,6 +15,8 @@ class TrainSettings:
 
     until: the share of test images, 0 to 1, from which no further epoch is trained; 1 for none, so
     that all epochs are. The schedule is that of all epochs.
+    mixed_precision: bfloat16 inside the network, for GPUs; refused where it changes the gradient of
+    the first batch too much, see `mixed_precision.check_mixed`.
     """
 
     epochs: int = 200
@@ -25,6 +27,7 @@ class TrainSettings:
     seed: int = 0
     loss_scale: float = 1.0
     until: float = field(default=1.0, metadata={"before": 1.0})
+    mixed_precision: bool = field(default=False, metadata={"before": False})
 
     def __post_init__(self) -> None:
         if not 0 < self.until <= 1:

@@ -1,6 +1,8 @@
+import pytest
 import torch
 
 from semsim.datasets.faces import FACES, FaceOrNot, Faces
+from semsim.errors import SettingsError
 
 
 def test_test_split_is_one_picture_a_face():
@@ -38,3 +40,13 @@ def test_a_detector_learns_faces_it_is_not_tested_on_and_each_has_a_name():
     assert torch.equal(test.images[:20], Faces()("test").images[80:])
     other = Faces()("test")
     assert (other.names, other.shown(3)) == (other.classes, "face_003")
+
+
+def test_fewer_people_are_the_first_of_all_and_never_none():
+    every, few = Faces(train_per_face=2), Faces(train_per_face=2, people=3)
+    assert few("test").classes == every("test").classes[:3]
+    assert torch.equal(few("test").images, every("test").images[:3])
+    assert len(few("train")) == 6
+    for people in (0, FACES + 1):
+        with pytest.raises(SettingsError, match="people is 1 to 100"):
+            Faces(people=people)

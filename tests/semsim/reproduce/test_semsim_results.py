@@ -7,6 +7,7 @@ from made_judged import judged_labels, judged_votes
 from PIL import Image
 
 from semsim.learning.ablations_run import Material, Workplace
+from semsim.reproduce.semsim_results import _panels as panels
 from semsim.reproduce.semsim_results import results
 from semsim.reproduce.semsim_scales import scale_of
 
@@ -61,3 +62,13 @@ def test_a_semsim_that_never_saw_a_data_set_stands_beside_the_papers(tmp_path):
     points = pd.read_csv(tmp_path / "out" / "figures" / "figure9.csv")
     assert points["value"].astype(float).tolist() == [0.5, 1.0]
     assert points["SemSim |ρ|"].between(0, 1).all()
+
+
+def test_figure_9_is_judged_by_both_data_sets_of_the_paper_where_they_are():
+    for name in ("small", "paper"):
+        found = [(one.figure, one.judged_by.row) for one in panels(scale_of(name))]
+        assert found == [
+            *((figure, "CIFAR-100") for figure in ("7A", "7B", "7C", "9")),
+            ("9B", "Caltech-101"),
+        ]
+    assert "9B" not in {one.figure for one in panels(scale_of("smoke"))}

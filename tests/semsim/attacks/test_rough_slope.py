@@ -1,0 +1,98 @@
+"""An attack in bfloat16: the same pictures as in float32, and float32 where the slopes part."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from semsim.attacks.gradattack import GradAttack
+from semsim.attacks.invgrad import InvGrad
+from semsim.attacks.observe import observe_gradient
+from semsim.attacks.rough_slope import RoughSlope, slope_of
+from semsim.datasets.symbols import Symbols
+from semsim.defences.none import NoDefence
+from semsim.errors import SettingsError
+from semsim.metrics import functions
+from semsim.targets.lenet import CNN4
+from semsim.targets.model import TargetModel
+
+DATA = Symbols(train_per_class=1, test_per_class=1)("test").pick([0, 1])
+
+
+@pytest.fixture(scope="module")
+def seen():
+    torch.manual_seed(0)
+    model = TargetModel(
+        CNN4(width=8, activation="silu"),
+        DATA.classes,
+        mean=[0.5] * 3,
+        std=[0.25] * 3,
+        size=(32, 32),
+    ).eval()
+    rng = torch.Generator().manual_seed(0)
+    pairs = zip(DATA.images, DATA.labels.tolist(), strict=True)
+    return [
+        observe_gradient(model, image, label, NoDefence(), rng).observation
+        for image, label in pairs
+    ]
+
+
+def psnr(attack, seen) -> torch.Tensor:
+    rngs = [torch.Generator().manual_seed(n) for n in range(len(seen))]
+    found = torch.stack([one.image for one in attack.many(seen, rngs=rngs)])
+    return functions.psnr(found, DATA.images)
+
+
+@pytest.mark.parametrize("attack", [InvGrad, GradAttack])
+def test_pictures_are_as_good_as_in_float32(attack, seen):
+    how = {"steps": 120, "tv": 2e-3, "start": "grey"}
+    exact = psnr(attack(**how), seen)
+    rough = psnr(attack(**how, mixed_precision=True), seen)
+    assert not torch.equal(exact, rough)  # it was really computed otherwise
+    grey = functions.psnr(torch.full_like(DATA.images, 0.5), DATA.images)
+    assert (exact > grey + 1).all()  # they show something, so that there is something to lose
+    assert (exact - rough).abs().max() < 0.5  # dB
+
+
+def test_the_slope_is_that_of_each_image_by_its_own_value():
+    def objective(x):
+        return (x * torch.tensor([1.0, 3.0]).view(-1, 1, 1, 1)).flatten(1).square().sum(1)
+
+    x = torch.rand(2, 3, 4, 4, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    found = RoughSlope(objective)(x)
+    (slope,) = torch.autograd.grad((found * torch.tensor([1.0, 10.0])).sum(), x)
+    exact = slope_of(objective, x, mixed=False)[1] * torch.tensor([1.0, 10.0]).view(-1, 1, 1, 1)
+    torch.testing.assert_close(slope, exact)
+
+
+def weights() -> torch.Tensor:
+    return torch.randn(12, 12, generator=torch.Generator().manual_seed(0))
+
+
+def test_float32_takes_over_where_the_slopes_part():
+    """Linear layers that cancel: their difference is lost in bfloat16, the rest is not."""
+    w, calls = weights(), []
+
+    def objective(x):
+        calls.append(torch.is_autocast_enabled("cpu"))
+        flat = x.flatten(1)
+        gone = (F.linear(flat, 100 * w) - F.linear(flat, 100 * w + 0.01)).square().sum(1)
+        share = 1.0 if len(calls) > 45 else 0.0
+        return (1 - share) * F.linear(flat, w).square().sum(1) + share * gone
+
+    rough, x = RoughSlope(objective), torch.rand(1, 3, 2, 2, requires_grad=True)
+    for _ in range(80):
+        rough(x)
+    assert rough.exact_from in (40, 60)
+    assert calls[0]
+    assert not any(calls[-10:])
+
+
+def test_an_attack_whose_first_step_would_turn_is_refused():
+    w = weights()
+
+    def objective(x):
+        flat = x.flatten(1)
+        return (F.linear(flat, 100 * w) - F.linear(flat, 100 * w + 0.01)).square().sum(1)
+
+    with pytest.raises(SettingsError, match=r"first step: the cosine .* Attack without"):
+        RoughSlope(objective)(torch.rand(1, 3, 2, 2, requires_grad=True))
