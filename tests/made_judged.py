@@ -1,9 +1,26 @@
-"""The toy study of training with all columns that a study exports, and its votes."""
+"""The toy study of training with all columns that a study exports, its votes, and a training."""
 
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 from learning_toy import toy_labels
+
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job
+from semsim.learning import TrainSettings
+from semsim.learning.ablations_run import (
+    JudgedOrder,
+    Material,
+    TrainingJob,
+    Workplace,
+    do_training,
+    queue_judged,
+)
+from semsim.learning.orders import Order
+from semsim.learning.splits import HoldOut
+
+QUICK = TrainSettings(backbone="lenet", lr=0.005, epochs=2, batch_size=8, triplets_per_original=2)
 
 _KEY = ["study", "dataset", "attack", "model", "image_id", "class_name", "votes_per_item"]
 
@@ -40,3 +57,14 @@ def judged_votes(labels: pd.DataFrame) -> pd.DataFrame:
         for person in range(row["n_votes"])
     ]
     return pd.DataFrame(rows)
+
+
+def finished_training(folder: Path, data: Path) -> Job:
+    """The job of a small training that is done; its pictures and its SemSim are in `folder`."""
+    labels = judged_labels(folder, originals=6)
+    order = Order(name="mine", checkpoints=folder, settings=QUICK, study="Toy")
+    place = Workplace(checkpoints=folder, scores=folder / "scores", device="cpu")
+    asked = JudgedOrder(order=order, hold_out=HoldOut())
+    job = queue_judged(asked, Material(labels=labels), place, data / "jobs")
+    jobs.run_as_job(job.folder, partial(do_training, jobs.read_order(job, TrainingJob), job.folder))
+    return job

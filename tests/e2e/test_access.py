@@ -23,6 +23,7 @@ from e2e.rules import (
 )
 from made_campaign import finished_campaign
 from made_federated import finished_comparison
+from made_judged import finished_training
 from made_pictures import fill, looked_at, packed
 from made_splits import finished_sweep
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -81,6 +82,15 @@ def unfolded(*selectors: str) -> Does:
         )
 
     return unfold
+
+
+def chosen(label: str, value: str) -> Does:
+    """Choose from the list that is labelled so."""
+
+    def choose(page: Page) -> None:
+        page.get_by_label(label, exact=True).select_option(value)
+
+    return choose
 
 
 def scores_once_wrong(page: Page) -> None:
@@ -170,6 +180,7 @@ SIGHTS = (
         "/studio/overview",
         Step(".ov-bars"),
         over("#amend", pressed(".ov-protocol > summary", "summary:has-text('Target')"), "Protocol"),
+        over("#given select", chosen("Change a setting", "view"), "a setting"),
         over("details[open] [download]", pressed(".ov-menu summary"), "Export"),
         over("[data-act=delete]", pressed(MENU), "More"),
         over("#rename[open]", pressed("[data-act=rename]"), "Rename"),
@@ -257,8 +268,10 @@ SIGHTS = (
     ),
     *walk(
         "/studio/train",
-        Step("#learn-stock .prose > *"),
-        Step("#learn-trainings p", named("Running and done"), "Running and done"),
+        Step("#learn-curves svg"),
+        over("#learn-result details[open] td", unfolded(), "One training, unfolded"),
+        Step("#learn-stock .prose > *", named("New"), "New"),
+        Step("#learn-trainings td", named("Running and done"), "Running and done"),
         Step("#study-start", named("What it depends on"), "What it depends on"),
     ),
     *walk(
@@ -273,6 +286,7 @@ SIGHTS = (
             "One metric",
         ),
         Step("#cmp-drawn .cmp-ranks", pressed("#cmp-way-ranks"), "Ranks"),
+        Step("#cmp-way-images[aria-current]", pressed("#cmp-way-images"), "Single images"),
         Step("#cmp-drawn .cmp-line", pressed("#cmp-way-originals"), "Originals"),
         Step("#cmp-solid-rules[aria-current]", pressed("#cmp-tab-solid"), "How solid"),
         Step("#cmp-made", pressed("#cmp-tab-files"), "Files"),
@@ -328,12 +342,13 @@ class Begun(NamedTuple):
 
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Begun]:
-    """The product with its built-in studies, a job of each kind of attack, and two imports."""
+    """The product with its built-in studies, what jobs of each kind have left, and two imports."""
     folder = tmp_path_factory.mktemp("access")
     running = Studio(folder / "data", folder / "checkpoints")
     running.start()
     for finished in (finished_campaign, finished_sweep, finished_comparison):
         finished(running.data)
+    finished_training(folder / "judged", running.data)
     whole, bare = fill(folder / "mine"), fill(folder / "bare")
     shutil.rmtree(bare / "originals")
     plan, refused = (looked_at(packed(one), running.data)[1] for one in (whole, bare))

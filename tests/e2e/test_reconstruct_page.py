@@ -1,5 +1,7 @@
 """The page Reconstruct in a real browser: plan, start, watch, look at what came back."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -48,6 +50,8 @@ def test_a_campaign_is_planned_run_and_looked_at(page: Page) -> None:
     expect(page.locator("#rec-sets")).to_contain_text("2 of 2 done")
     expect(page.locator("#rec-strip img")).to_have_count(8)
     expect(page.locator("#rec-status")).to_contain_text("Done, took ")
+    said = re.compile("Before it began, this page said: about .* It took ")
+    expect(page.locator("#rec-strip")).to_contain_text(said)
     page.get_by_role("tab", name="Results").click()
     expect(page.locator("#rec-verdict")).to_contain_text("of 4 pictures")
     expect(page.locator("#rec-result")).to_contain_text("4 ok / 0 failed")
@@ -65,6 +69,24 @@ def test_a_card_fills_the_form(page: Page) -> None:
     expect(page.locator("#rec-outlook")).to_contain_text("14 targets")
     expect(page.get_by_label("CIFAR-100")).to_be_disabled()
     assert page.evaluate("document.documentElement.scrollHeight") <= 1.5 * 768
+
+
+def test_the_weights_that_can_be_chosen_are_those_of_the_model(page: Page) -> None:
+    page.get_by_role("button", name="All 11 models and 13 trainings").click()
+    page.get_by_label("From torchvision", exact=True).check()
+    page.get_by_text("More: how models are trained").click()
+    model, weights = (
+        page.locator(f'[data-item="torchvision"] select[data-setting="{name}"]')
+        for name in ("model", "weights")
+    )
+    choices = weights.locator("option:not([disabled])")
+    expect(choices).to_have_text(["none", "DEFAULT", "IMAGENET1K_V1"])
+    model.select_option("resnet50")
+    expect(choices).to_have_text(["none", "DEFAULT", "IMAGENET1K_V1", "IMAGENET1K_V2"])
+    weights.select_option("IMAGENET1K_V2")
+    model.select_option("shufflenet_v2_x0_5")
+    expect(weights).to_have_value("")  # it has no second ones
+    expect(choices).to_have_text(["none", "DEFAULT", "IMAGENET1K_V1"])
 
 
 def test_the_page_fits_a_phone(phone: Page) -> None:

@@ -6,13 +6,13 @@ from dataclasses import replace
 import gradio as gr
 import pandas as pd
 import pytest
-from made_judged import judged_labels, judged_votes
+from made_judged import QUICK, judged_labels, judged_votes
 
 from semsim.errors import DataError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import JobState
 from semsim.kept.whole import write_json
-from semsim.learning import PRESETS, TrainSettings, advice
+from semsim.learning import PRESETS, advice
 from semsim.learning.ablations_run import (
     JudgedOrder,
     Material,
@@ -28,7 +28,6 @@ from semsim.learning.splits import HoldOut
 from semsim.metrics.provenance import read_training
 from semsim.ui import ScienceContext, StudyChoice, learn, learn_chosen, learn_form
 
-QUICK = TrainSettings(backbone="lenet", lr=0.005, epochs=2, batch_size=8, triplets_per_original=2)
 STUDIES = [StudyChoice("s1", "Demo study", True), StudyChoice("s2", "Nobody voted", False)]
 
 
