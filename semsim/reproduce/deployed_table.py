@@ -294,13 +294,13 @@ def _within_table(found: Deployed, name: str, sign: str, marks: str) -> Table:
     lines: list[list[str]] = []
     above: set[tuple[int, int]] = set()
     for _, part in found.within.groupby("row", sort=False):
-        by = part.set_index("metric")
+        by = {str(one["metric"]): one for _, one in part.iterrows()}
         line = [str(part["row_title"].iloc[0]), str(part["n"].max())]
         for spec in found.specs:
-            if spec.name not in by.index:
+            if spec.name not in by:
                 line.append(NONE)
                 continue
-            one = by.loc[spec.name]
+            one = by[spec.name]
             if one[f"{name}_low"] > 0:
                 above.add((len(lines), len(line)))
             line.append(_cell(one, name))
