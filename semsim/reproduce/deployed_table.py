@@ -294,7 +294,7 @@ def _within_table(found: Deployed, name: str, sign: str, marks: str) -> Table:
     lines: list[list[str]] = []
     above: set[tuple[int, int]] = set()
     for _, part in found.within.groupby("row", sort=False):
-        by = {row["metric"]: row for _, row in part.iterrows()}
+        by = {str(one["metric"]): one for _, one in part.iterrows()}
         line = [str(part["row_title"].iloc[0]), str(part["n"].max())]
         for spec in found.specs:
             if spec.name not in by:
