@@ -187,6 +187,11 @@ def pressed(selector: str, n: int = 0) -> Callable[[Page], None]:
     return lambda page: page.locator(selector).nth(n).click()
 
 
+def named(name: str) -> Callable[[Page], None]:
+    """Press the button that is called so."""
+    return lambda page: page.get_by_role("button", name=name).click()
+
+
 def other(selector: str) -> Callable[[Page], None]:
     """Choose what stands second in a list."""
 
@@ -266,6 +271,9 @@ ACTIONS: tuple[tuple[str, str, Callable[[Page], None], float | None], ...] = (
     ("Results: the tab Agreement", "results", pressed("a[href*='tab=agreement']"), None),
     ("Results: the tab Signal detection", "results", pressed("a[href*='tab=detection']"), None),
     ("Preview: an answer by a key", "preview", lambda page: page.keyboard.press("1"), None),
+    ("Pictures: a set is opened", "pictures", pressed("a[href*='/studio/pictures/set/']"), None),
+    ("Reconstruct: the card of the demo's grid", "reconstruct", named("The demo's grid"), None),
+    ("New study: to its second step", "new", named("2 Question"), None),
     ("Label: from the link to the first picture", "/join/", come_and_see, None),
 )
 
