@@ -1,10 +1,7 @@
 // A new study in four steps: the form is the state, the server says what it would mean.
 
-<<<<<<< HEAD
-import { valueOf } from './fields.js';
-=======
 import { sent } from './asking.js';
->>>>>>> w-audit19
+import { valueOf } from './fields.js';
 import { namedTexts } from './named.js';
 import { rooted } from './root.js';
 
