@@ -104,7 +104,7 @@ KEYS = {
     "demo": (
         demo_keys,
         [
-            "work/judges/9d1bfe3de3ba83df",
+            "work/judges/f74d4e0595b00341",
             "work/jury/08dba8a23febf953.safetensors",
         ],
     ),

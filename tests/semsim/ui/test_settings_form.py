@@ -168,7 +168,7 @@ def test_the_settings_of_a_plug_in_begin_with_its_preset_and_its_own():
     assert (fields["steps"].value, fields["tv"].value) == ("500", "0.02")
     assert fields["restarts"].text.startswith("Independent starts")
     width = {one.name: one.value for one in plugin_settings("architectures", "cnn4:width=8")}
-    assert width == {"width": "8", "activation": "relu"}
+    assert width == {"width": "8", "activation": "relu", "batch_norm": "false"}
     with pytest.raises(SettingsError, match="no list"):
         plugin_settings("models", "cnn4")
 
