@@ -2,13 +2,15 @@
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from distributed import LocalCluster
+import pytest
+from click.testing import Result
+from distributed import Client, LocalCluster
 from safetensors.torch import load_file, save
 
 from semsim.campaign.campaign_job import CampaignOrder, plan_of, queue_campaign
@@ -50,6 +52,36 @@ def one_thread_cluster() -> Iterator[LocalCluster]:
         n_workers=1, threads_per_worker=1, processes=False, protocol="tcp://", **quiet
     ) as cluster:
         yield cluster
+
+
+@contextmanager
+def grid_in_this_process() -> Iterator[None]:
+    """Whatever asks for a grid gets `one_thread_cluster`, in place of what connects to one."""
+    with one_thread_cluster() as cluster, cluster.get_client() as client:
+
+        @contextmanager
+        def connected(*asked: Any, **wanted: Any) -> Iterator[Client]:
+            yield client
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("semsim.grid.machines.connect", connected)
+            yield
+
+
+def carried_out_twice(
+    command: Callable[[], Result], folder: Path
+) -> tuple[Result, tuple[dict[Path, int], ...]]:
+    """Carry out a command that succeeds twice: its first end, and when pieces were written."""
+    with grid_in_this_process():
+        done, first = command(), pieces_written(folder)
+        again, second = command(), pieces_written(folder)
+    assert (done.exit_code, again.exit_code) == (0, 0), done.output + again.output
+    return done, (first, second)
+
+
+def pieces_written(folder: Path) -> dict[Path, int]:
+    """When each finished piece below `folder` was written."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("_pieces/*/*")}
 
 
 def dies_later(name: str, log: str, *, report: Report) -> str:

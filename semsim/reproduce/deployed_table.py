@@ -17,14 +17,13 @@ from semsim.campaign.plan import Plan
 from semsim.campaign.sets import set_folder
 from semsim.errors import DataError
 from semsim.learning.evaluation import evidence_of
-from semsim.metrics import MetricSpec, Resources, find_metric
+from semsim.metrics import MetricSpec, Resources
 from semsim.progress import Report, silent
 from semsim.reporting.notation import NONE, interval, number, reason
 from semsim.reporting.tables import Table
 from semsim.reproduce.deployed_plan import Row, Scale
-from semsim.reproduce.everything_table import CONTROL, GREY, MEAN, METRICS, SAME
-from semsim.reproduce.simulated_votes import SAYS_NOTHING, simulated_votes
-from semsim.scores.scoring import pair_sets_of_labels, score_sets
+from semsim.reproduce.everything_table import CONTROL, GREY, MEAN, SAME, judge_sets
+from semsim.reproduce.simulated_votes import SAYS_NOTHING
 from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.terminal import rows_of
 
@@ -104,15 +103,8 @@ def deployed_of(
     shown = [one.folder for sets in found.values() for one in sets if not one.pairs.empty]
     if not shown:
         raise DataError("Every attack failed on every image, so there is nothing to rank.")
-    seen = simulated_votes("deployed", "recognition", [*shown, *controls], jury)
-    votes = pd.DataFrame(seen.votes)
-    book = score_sets(pair_sets_of_labels(seen.labels), METRICS, resources, data / "scores", report)
-    specs = tuple(
-        spec
-        for spec in (find_metric(name).spec for name in METRICS)
-        if (book.scores["metric"] == spec.name).any()
-    )
-    heard = _Heard(seen.labels, votes, book.scores)
+    judged = judge_sets("deployed", [*shown, *controls], data, jury, resources, report)
+    specs, heard = judged.specs, _Heard(judged.labels, judged.votes, judged.scores)
     rows = [_row(row, found[row.name], scale, heard, specs) for row in scale.rows]
     rows += [_control(name, heard, specs) for name in (GREY, MEAN, SAME)]
     names = [spec.name for spec in specs]
@@ -120,9 +112,9 @@ def deployed_of(
         rows=pd.DataFrame(rows).reindex(columns=[*_FACTS, *names]),
         within=_within(scale, found, heard, specs),
         over=_over(heard, specs),
-        jury=_jury(seen.labels),
+        jury=_jury(judged.labels),
         specs=specs,
-        absent={**book.unavailable, **{name: why for (_, name), why in book.refused.items()}},
+        absent=judged.absent,
     )
 
 

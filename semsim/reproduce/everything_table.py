@@ -105,26 +105,57 @@ def map_of(
     shown = [one.folder for one in found.values() if not one.pairs.empty]
     if not shown:
         raise DataError("Every attack failed on every image, so there is nothing to map.")
-    seen = simulated_votes("everything", "recognition", [*shown, *controls], jury)
-    votes = pd.DataFrame(seen.votes)
-    book = score_sets(pair_sets_of_labels(seen.labels), METRICS, resources, data / "scores", report)
-    specs = tuple(
-        spec
-        for spec in (find_metric(name).spec for name in METRICS)
-        if (book.scores["metric"] == spec.name).any()
-    )
-    means = _means(votes, book.scores)
+    judged = judge_sets("everything", [*shown, *controls], data, jury, resources, report)
+    means = _means(judged.votes, judged.scores)
     rows = [
         _cell(key, found[key], means) if key in found else _row(key, UNFIT, unfit[key])
         for key in worked.scale.cells()
     ]
     rows += [_control(read_set(folder), means) for folder in controls]
-    names = ["people", *(spec.name for spec in specs)]
+    names = ["people", *(spec.name for spec in judged.specs)]
     table = pd.DataFrame(rows).reindex(columns=[*_COLUMNS, *names])
     return Map(
         cells=table.astype(dict.fromkeys(names, float)),
-        agreement=_agreement(seen.labels, votes, book.scores, specs),
-        specs=specs,
+        agreement=_agreement(judged.labels, judged.votes, judged.scores, judged.specs),
+        specs=judged.specs,
+        absent=judged.absent,
+    )
+
+
+class Judged(NamedTuple):
+    """What simulated people and `METRICS` say of the same sets.
+
+    labels, votes, scores: as `evidence_of` takes them. specs: of the metrics that have scores.
+    absent: why others have none.
+    """
+
+    labels: pd.DataFrame
+    votes: pd.DataFrame
+    scores: pd.DataFrame
+    specs: tuple[MetricSpec, ...]
+    absent: Mapping[str, str]
+
+
+def judge_sets(
+    study: str,
+    folders: Sequence[Path],
+    data: Path,
+    jury: Sequence[Path],
+    resources: Resources,
+    report: Report = silent,
+) -> Judged:
+    """Ask the `jury` and every metric of the sets in `folders`; scores are kept in `data`/scores.
+
+    study: what the votes are called. jury: of `data_set_jury`.
+    """
+    seen = simulated_votes(study, "recognition", folders, jury)
+    book = score_sets(pair_sets_of_labels(seen.labels), METRICS, resources, data / "scores", report)
+    specs = (find_metric(name).spec for name in METRICS)
+    return Judged(
+        labels=seen.labels,
+        votes=pd.DataFrame(seen.votes),
+        scores=book.scores,
+        specs=tuple(spec for spec in specs if (book.scores["metric"] == spec.name).any()),
         absent={**book.unavailable, **{name: why for (_, name), why in book.refused.items()}},
     )
 

@@ -1,7 +1,6 @@
 """The map of everything: what it is made of, what cannot be, and its smallest scale whole."""
 
 import json
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from made_campaign import one_thread_cluster
+from made_campaign import carried_out_twice
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -106,23 +105,8 @@ def made(tmp_path_factory):
     """The smallest scale twice, on a cluster in this process."""
     folder = tmp_path_factory.mktemp("map")
     words = ["--preset", "smoke", "--json", "--workers", "1", "--work", str(folder)]
-    with one_thread_cluster() as cluster, cluster.get_client() as client:
-
-        @contextmanager
-        def connected(*asked, **wanted):
-            yield client
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("semsim.grid.machines.connect", connected)
-            done, first = typed(*words), kept(folder)
-            again, second = typed(*words), kept(folder)
-    assert (done.exit_code, again.exit_code) == (0, 0), done.output + again.output
-    return folder / "smoke", done, (first, second)
-
-
-def kept(folder: Path) -> dict[Path, int]:
-    """When each finished piece was written."""
-    return {path: path.stat().st_mtime_ns for path in folder.rglob("_pieces/*/*")}
+    done, written = carried_out_twice(lambda: typed(*words), folder)
+    return folder / "smoke", done, written
 
 
 def test_every_cell_has_a_number_or_a_reason(made):

@@ -1,14 +1,13 @@
 """The SemSim paper's reproduction: plan, cost, studies, and tables from simulated votes."""
 
 import json
-from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import torch
 import typer
-from made_campaign import one_thread_cluster
+from made_campaign import grid_in_this_process
 from PIL import Image
 from study_factory import START, answer_to, joined
 from typer.testing import CliRunner
@@ -37,17 +36,7 @@ from semsim.targets.train_settings import read_training
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A folder with the sets and studies of the smoke scale, made in this process, and the run."""
-
-    @contextmanager
-    def connected(*asked, **wanted):
-        yield client
-
-    with (
-        one_thread_cluster() as found,
-        found.get_client() as client,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        patch.setattr("semsim.grid.machines.connect", connected)
+    with grid_in_this_process():
         folder = tmp_path_factory.mktemp("semsim")
         yield folder, typed(folder, "--json")
 
