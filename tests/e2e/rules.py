@@ -51,7 +51,8 @@ STILL = """() => {
 
 
 # Told: what makes a page wider than its window, words beyond its edge to which nobody can scroll,
-# and captions whose end is beyond the edge of what they can be scrolled in.
+# words that lie over those beside them, and captions whose end is beyond the edge of what they can
+# be scrolled in.
 STICKS_OUT = """() => {
     const told = [], root = document.documentElement;
     const box = (one) => one.getBoundingClientRect();
@@ -75,6 +76,17 @@ STICKS_OUT = """() => {
         if (getComputedStyle(one).visibility == "hidden") continue;
         if (one.closest(".visually-hidden, [aria-hidden=true]")) continue;
         if (!around(texts.currentNode, "auto", "scroll")) tell("words beyond the edge", one);
+    }
+    for (const row of document.body.querySelectorAll("*")) {
+        if (getComputedStyle(row).display !== "flex" || !row.checkVisibility()) continue;
+        const said = [...row.children].filter((one) => one.checkVisibility() && one.textContent.trim());
+        const places = said.map((one) => (words.selectNodeContents(one), box(words)));
+        for (let n = 1; n < said.length; n += 1) {
+            const [one, next] = [places[n - 1], places[n]];
+            const across = Math.min(one.right, next.right) - Math.max(one.left, next.left);
+            const down = Math.min(one.bottom, next.bottom) - Math.max(one.top, next.top);
+            if (across > 2 && down > 2) tell("words over words", said[n]);
+        }
     }
     for (const one of document.querySelectorAll("caption")) {
         const holder = around(one, "auto", "scroll");

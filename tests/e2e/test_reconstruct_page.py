@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 pytestmark = pytest.mark.e2e
 PAGE = "reconstruct"
@@ -87,6 +87,35 @@ def test_the_weights_that_can_be_chosen_are_those_of_the_model(page: Page) -> No
     model.select_option("shufflenet_v2_x0_5")
     expect(weights).to_have_value("")  # it has no second ones
     expect(choices).to_have_text(["none", "DEFAULT", "IMAGENET1K_V1"])
+
+
+def test_settings_that_do_not_come_are_said_to_and_come_when_they_are_opened_again(
+    page: Page,
+) -> None:
+    page.route("**/settings?*", lambda route: route.abort())
+    more = page.get_by_text("More: how models are trained")
+    more.click()
+    said = page.get_by_text("The settings did not come. Open them again.")
+    expect(said).to_be_visible()
+    steps = page.locator('[data-item="symbols"] [data-setting="train_per_class"]')
+    expect(steps).to_have_count(0)
+    more.click()
+    page.unroute("**/settings?*")
+    more.click()
+    expect(steps).to_be_visible()
+
+
+@pytest.mark.parametrize("away", ["no network", "a server that fails"])
+def test_a_data_set_that_cannot_be_asked_for_is_said_to_be(page: Page, away: str) -> None:
+    fails = away == "a server that fails"
+
+    def answer(route: Route) -> None:
+        route.fulfill(status=502, body="<html>Bad gateway</html>") if fails else route.abort()
+
+    page.route("**/fetch/*", answer)
+    page.get_by_role("button", name="Fetch it").first.click()
+    expect(page.get_by_text("The studio does not answer. Try again.")).to_be_visible()
+    expect(page.get_by_role("button", name="Fetch it").first).to_be_enabled()
 
 
 def test_the_page_fits_a_phone(phone: Page) -> None:

@@ -175,6 +175,7 @@
   const toasts = element('div', { id: 'studio-toasts' });
   toasts.setAttribute('role', 'status');
   function tell(text) {
+    for (const one of toasts.children) if (one.textContent === text) return;
     const toast = element('p', { className: 'st-toast', textContent: text });
     toasts.append(toast);
     setTimeout(() => toast.remove(), 6000);
