@@ -79,7 +79,8 @@ STICKS_OUT = """() => {
     }
     for (const row of document.body.querySelectorAll("*")) {
         if (getComputedStyle(row).display !== "flex" || !row.checkVisibility()) continue;
-        const said = [...row.children].filter((one) => one.checkVisibility() && one.textContent.trim());
+        const seen = (one) => one.checkVisibility() && one.textContent.trim();
+        const said = [...row.children].filter(seen);
         const places = said.map((one) => (words.selectNodeContents(one), box(words)));
         for (let n = 1; n < said.length; n += 1) {
             const [one, next] = [places[n - 1], places[n]];

@@ -49,7 +49,7 @@ def in_memory(page: Page, pictures: int) -> None:
 
 
 def digested(page: Page) -> None:
-    """What follows an answer from the network at once, as decoding does, is done two frames later."""
+    """What follows an answer from the network at once is done: two frames later it is."""
     page.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
 
 
