@@ -59,11 +59,11 @@ def reproduce_everything(
             say(line)
         plans = {one.campaign.name: one for one in worked.plans}
         carried_out(plans, data, workers=workers, scheduler=scheduler, device=device)
-        dataset = read_plugin(DATASETS, asked.dataset)
         with TerminalBar("Simulated people") as bar:
             epochs, processes = asked.jury_epochs, workers or cores()
-            jury = data_set_jury(dataset, epochs, data, workers=processes, report=bar)
-        controls = write_controls(worked.images, load(dataset, "train"), data / "controls")
+            jury = data_set_jury(asked.jury, epochs, data, workers=processes, report=bar)
+        train = load(read_plugin(DATASETS, asked.dataset), "train")
+        controls = write_controls(worked.images, train, data / "controls")
         resources = Resources(checkpoints=checkpoints.resolve(), device=pick_device(device))
         with TerminalBar("Judging") as bar:
             found = map_of(worked, data, controls, jury, resources, bar)

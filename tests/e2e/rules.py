@@ -77,17 +77,34 @@ STICKS_OUT = """() => {
         if (one.closest(".visually-hidden, [aria-hidden=true]")) continue;
         if (!around(texts.currentNode, "auto", "scroll")) tell("words beyond the edge", one);
     }
+    const lines = (row, one) => {
+        const inside = document.createTreeWalker(one, NodeFilter.SHOW_TEXT), found = [];
+        while (inside.nextNode()) {
+            const parent = inside.currentNode.parentElement;
+            if (!parent.checkVisibility()) continue;
+            if (parent.closest(".visually-hidden, [aria-hidden=true]")) continue;
+            let edge = innerWidth, above = false;
+            for (let at = parent; at !== row; at = at.parentElement) {
+                const style = getComputedStyle(at);
+                above ||= ["absolute", "fixed", "sticky"].includes(style.position);
+                if (style.overflowX !== "visible") edge = Math.min(edge, box(at).right);
+            }
+            words.selectNodeContents(inside.currentNode);
+            for (const { left, right, top, bottom } of above ? [] : words.getClientRects())
+                found.push({ left, right: Math.min(right, edge), top, bottom });
+        }
+        return found;
+    };
+    const shared = (one, next) =>
+        Math.min(one.right, next.right) - Math.max(one.left, next.left) > 2 &&
+        Math.min(one.bottom, next.bottom) - Math.max(one.top, next.top) > 4;
     for (const row of document.body.querySelectorAll("*")) {
         if (getComputedStyle(row).display !== "flex" || !row.checkVisibility()) continue;
-        const seen = (one) => one.checkVisibility() && one.textContent.trim();
-        const said = [...row.children].filter(seen);
-        const places = said.map((one) => (words.selectNodeContents(one), box(words)));
-        for (let n = 1; n < said.length; n += 1) {
-            const [one, next] = [places[n - 1], places[n]];
-            const across = Math.min(one.right, next.right) - Math.max(one.left, next.left);
-            const down = Math.min(one.bottom, next.bottom) - Math.max(one.top, next.top);
-            if (across > 2 && down > 2) tell("words over words", said[n]);
-        }
+        const shown = [...row.children].filter((one) => one.checkVisibility());
+        const said = shown.map((one) => lines(row, one));
+        for (let n = 1; n < said.length; n += 1)
+            if (said[n - 1].some((one) => said[n].some((next) => shared(one, next))))
+                tell("words over words", row);
     }
     for (const one of document.querySelectorAll("caption")) {
         const holder = around(one, "auto", "scroll");
