@@ -47,11 +47,6 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
             "every vote is a program's; the sets it makes are ready for a study",
         ),
         NotRun(
-            "Small, and so every number of agreement",
-            "half a core-hour by its plan, on a machine that others kept busy; smoke runs in the "
-            "tests",
-        ),
-        NotRun(
             "Noise of 1, whose ε is a few, at small",
             "whether a target of this size learns with it was not tried",
         ),
