@@ -1,9 +1,6 @@
 """`python -m semsim reproduce deployed`: updates, batch norm and DP-SGD, and who agrees there."""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from semsim.campaign.campaign_job import load
 from semsim.datasets import DATASETS
@@ -13,8 +10,17 @@ from semsim.registry import read_plugin
 from semsim.reporting import writing
 from semsim.reproduce.deployed_plan import NOT_COUNTED, costs_of, plans_of, rows_text, scale_of
 from semsim.reproduce.deployed_table import Deployed, deployed_of, tables
-from semsim.reproduce.everything_table import METRICS, write_controls
-from semsim.reproduce.plans import PlanOption, planned_text
+from semsim.reproduce.everything_table import write_controls, write_tables
+from semsim.reproduce.plans import (
+    CheckpointsOption,
+    DeviceOption,
+    MadeOption,
+    PlanOption,
+    SchedulerOption,
+    SizeOption,
+    WorkersOption,
+    planned_text,
+)
 from semsim.reproduce.semsim import carried_out
 from semsim.reproduce.simulated_votes import data_set_jury
 from semsim.terminal import DATA, Json, TerminalBar, rows_of, say, show_told, told_errors
@@ -22,17 +28,13 @@ from semsim.weights import CHECKPOINTS
 
 
 def reproduce_deployed(
-    preset: Annotated[
-        str, typer.Option(help="smoke, small (built-in symbols) or paper (a GPU, CIFAR-100).")
-    ] = "small",
+    preset: SizeOption = "small",
     plan: PlanOption = False,
-    out: Annotated[Path, typer.Option(help="Folder for all that is made; a run goes on there.")] = (
-        DATA / "reproduce/deployed"
-    ),
-    workers: Annotated[int, typer.Option(help="Processes here; 0: one a core.")] = 0,
-    scheduler: Annotated[str, typer.Option(help="Dask scheduler, as tcp://10.0.0.1:8786.")] = "",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    checkpoints: Annotated[Path, typer.Option(help="Folder of weights.")] = CHECKPOINTS,
+    out: MadeOption = DATA / "reproduce/deployed",
+    workers: WorkersOption = 0,
+    scheduler: SchedulerOption = "",
+    device: DeviceOption = "auto",
+    checkpoints: CheckpointsOption = CHECKPOINTS,
     as_json: Json = False,
 ) -> None:
     """Attack what is deployed, and say which metric still agrees with simulated people there.
@@ -69,12 +71,5 @@ def reproduce_deployed(
 def write_deployed(found: Deployed, folder: Path) -> str:
     """Write the tables below `folder`; what deployed.md says."""
     frames = {"rows": found.rows, "within": found.within, "over": found.over}
-    for name, frame in frames.items():
-        (folder / f"{name}.csv").write_text(writing.csv(frame), encoding="utf-8")
-    absent = [
-        f"{name} has no column: {found.absent[name]}" for name in METRICS if name in found.absent
-    ]
-    tabled = (writing.markdown(one) for one in tables(found))
-    text = "\n".join([found.jury.text(), "", *tabled, *absent])
-    (folder / "deployed.md").write_text(text + "\n", encoding="utf-8")
-    return text
+    text = [found.jury.text(), "", *map(writing.markdown, tables(found))]
+    return write_tables("deployed", frames, text, found.absent, folder)

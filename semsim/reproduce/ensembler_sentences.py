@@ -22,7 +22,7 @@ from semsim.split.plan import SplitPlace, attack_name, attacks_on, make_defence
 from semsim.split.sentence_attack import read_sentences
 from semsim.split.sentence_scores import bleu, words_right
 from semsim.split.split_probe import extrapolated, untrained
-from semsim.split.summary import spread_text, standard_error
+from semsim.split.summary import error_words, spread_text, standard_error
 from semsim.split.system import observe
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.split.training import Bench
@@ -238,7 +238,8 @@ def sentence_verdicts(
         if defence != "none" and len(plain):
             other = plain["content"].to_numpy(float)
             gap, error = own.mean() - other.mean(), standard_error(own, other)
-            line += f"; {_word(gap, error)} the undefended system ({gap:+.3f}, error {error:.3f})"
+            told = f"{gap:+.3f}, {error_words(error)}"
+            line += f"; {_word(gap, error)} the undefended system ({told})"
         lines.append(f"{line}.")
     return lines
 

@@ -1,9 +1,6 @@
 """`python -m semsim reproduce everything`: every attack against every defence, as one map."""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from semsim.campaign.campaign_job import load
 from semsim.datasets import DATASETS
@@ -15,7 +12,16 @@ from semsim.reporting.canvas import Drawn, marked_as_simulated
 from semsim.reporting.export import write_picture
 from semsim.reporting.leak_map import leak_map
 from semsim.reproduce.everything_plan import cost_rows, cost_text, scale_of, work_out
-from semsim.reproduce.everything_table import METRICS, Map, map_of, tables, write_controls
+from semsim.reproduce.everything_table import Map, map_of, tables, write_controls, write_tables
+from semsim.reproduce.plans import (
+    CheckpointsOption,
+    DeviceOption,
+    MadeOption,
+    PlanOption,
+    SchedulerOption,
+    SizeOption,
+    WorkersOption,
+)
 from semsim.reproduce.semsim import carried_out
 from semsim.reproduce.simulated_votes import data_set_jury
 from semsim.terminal import DATA, Json, TerminalBar, rows_of, say, show_told, told_errors
@@ -25,19 +31,13 @@ _DPI = 150  # of a picture that a page shows whole
 
 
 def reproduce_everything(
-    preset: Annotated[
-        str, typer.Option(help="smoke, small (built-in symbols) or paper (a GPU, CIFAR-100).")
-    ] = "small",
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Say what it takes on this machine; compute nothing.")
-    ] = False,
-    work: Annotated[
-        Path, typer.Option(help="Folder for all that is made; a run goes on there.")
-    ] = (DATA / "reproduce/everything"),
-    workers: Annotated[int, typer.Option(help="Processes here; 0: one a core.")] = 0,
-    scheduler: Annotated[str, typer.Option(help="Dask scheduler, as tcp://10.0.0.1:8786.")] = "",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    checkpoints: Annotated[Path, typer.Option(help="Folder of weights.")] = CHECKPOINTS,
+    preset: SizeOption = "small",
+    plan: PlanOption = False,
+    out: MadeOption = DATA / "reproduce/everything",
+    workers: WorkersOption = 0,
+    scheduler: SchedulerOption = "",
+    device: DeviceOption = "auto",
+    checkpoints: CheckpointsOption = CHECKPOINTS,
     as_json: Json = False,
 ) -> None:
     """Every attack against every defence, by simulated people and by each metric, as one map.
@@ -48,7 +48,7 @@ def reproduce_everything(
     with told_errors():
         asked = scale_of(preset)
         worked = work_out(asked)
-        data = work / asked.name
+        data = out / asked.name
         data.mkdir(parents=True, exist_ok=True)
         if plan:
             with TerminalBar("Measuring") as bar:
@@ -77,14 +77,9 @@ def write_map(found: Map, n: int, folder: Path) -> str:
 
     n: originals that were attacked in each cell.
     """
-    for name, frame in (("map", found.cells), ("agreement", found.agreement)):
-        (folder / f"{name}.csv").write_text(writing.csv(frame), encoding="utf-8")
     drawn: Drawn = marked_as_simulated(leak_map(found.cells, found.agreement, found.specs, n))
     for ending in ("png", "svg"):
-        write_picture(drawn, folder / f"map.{ending}", "--work", dpi=_DPI)
-    absent = [
-        f"{name} has no column: {found.absent[name]}" for name in METRICS if name in found.absent
-    ]
-    text = "\n".join([*(writing.markdown(one) for one in tables(found)), *absent])
-    (folder / "map.md").write_text(text + "\n", encoding="utf-8")
-    return text
+        write_picture(drawn, folder / f"map.{ending}", "--out", dpi=_DPI)
+    frames = {"map": found.cells, "agreement": found.agreement}
+    text = list(map(writing.markdown, tables(found)))
+    return write_tables("map", frames, text, found.absent, folder)

@@ -14,6 +14,7 @@ from semsim.images import to_uint8
 from semsim.learning.evaluation import evidence_of
 from semsim.metrics import MetricSpec, Resources, find_metric
 from semsim.progress import Report, silent
+from semsim.reporting import writing
 from semsim.reporting.notation import interval, number
 from semsim.reporting.tables import Table
 from semsim.reproduce.everything_plan import Key, Worked
@@ -86,6 +87,25 @@ def write_controls(images: LabelledImages, train: LabelledImages, folder: Path) 
         place = folder / title.replace(" ", "-")
         made.append(write_set(place, run, set_images(images, results)))
     return made
+
+
+def write_tables(
+    name: str,
+    frames: Mapping[str, pd.DataFrame],
+    text: Sequence[str],
+    absent: Mapping[str, str],
+    folder: Path,
+) -> str:
+    """Write `frames` as CSV below `folder`, and `text` as NAME.md, which is returned.
+
+    absent: why metrics have no column, which it says at its end.
+    """
+    for stem, frame in frames.items():
+        (folder / f"{stem}.csv").write_text(writing.csv(frame), encoding="utf-8")
+    missing = [f"{one} has no column: {absent[one]}" for one in METRICS if one in absent]
+    whole = "\n".join([*text, *missing])
+    (folder / f"{name}.md").write_text(whole + "\n", encoding="utf-8")
+    return whole
 
 
 def map_of(

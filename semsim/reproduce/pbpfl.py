@@ -71,8 +71,8 @@ class Preset:
     valued: str = "digit-values"
     images: str = "digits:size=8"  # as they are; 16 × 16 takes four times as long
     image_network: str = "resnet20"
-    image_epochs: int = 2
-    image_lr: float = 0.1
+    image_epochs: int = 12
+    image_lr: float = 0.05
     seeds: int = 3
     costs: str = "resnet56-add"
     side: int = 32

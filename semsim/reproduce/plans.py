@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import torch
@@ -12,6 +13,16 @@ from semsim.terminal import text_table
 
 PlanOption = Annotated[
     bool, typer.Option("--plan", help="Say what it takes on this machine; compute nothing.")
+]
+# Where it is computed.
+WorkersOption = Annotated[int, typer.Option(help="Processes here; 0: one a core.")]
+SchedulerOption = Annotated[str, typer.Option(help="Dask scheduler, as tcp://10.0.0.1:8786.")]
+DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
+CheckpointsOption = Annotated[Path, typer.Option(help="Folder of weights.")]
+# Of what stands in for no paper's table, and so has a folder for all of it.
+MadeOption = Annotated[Path, typer.Option(help="Folder for all that is made; a run goes on there.")]
+SizeOption = Annotated[
+    str, typer.Option(help="smoke, small (built-in symbols) or paper (a GPU, CIFAR-100).")
 ]
 _HOUR, _DAY = 3_600.0, 86_400.0
 

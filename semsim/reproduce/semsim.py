@@ -19,7 +19,14 @@ from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.leave_out import read_materials
 from semsim.registry import read_plugin
 from semsim.reproduce.everything_table import write_controls
-from semsim.reproduce.plans import PlanOption, planned_text
+from semsim.reproduce.plans import (
+    CheckpointsOption,
+    DeviceOption,
+    PlanOption,
+    SchedulerOption,
+    WorkersOption,
+    planned_text,
+)
 from semsim.reproduce.semsim_cost import NOT_COUNTED, costs_of, plan_rows, plan_text
 from semsim.reproduce.semsim_results import results
 from semsim.reproduce.semsim_scales import Part, Scale, in_mixed_precision, scale_of
@@ -61,11 +68,11 @@ def reproduce_semsim(
         ),
     ] = False,
     plan: PlanOption = False,
-    workers: Annotated[int, typer.Option(help="Processes here; 0: one a core.")] = 0,
-    scheduler: Annotated[str, typer.Option(help="Dask scheduler, as tcp://10.0.0.1:8786.")] = "",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    workers: WorkersOption = 0,
+    scheduler: SchedulerOption = "",
+    device: DeviceOption = "auto",
     data_dir: Annotated[Path, typer.Option(help="Data folder.")] = DATA,
-    checkpoints: Annotated[Path, typer.Option(help="Folder of weights.")] = CHECKPOINTS,
+    checkpoints: CheckpointsOption = CHECKPOINTS,
     out: Annotated[Path, typer.Option(help="Folder for studies, tables and figures.")] = (
         DATA / "reproduce/semsim"
     ),

@@ -113,9 +113,14 @@ def verdict(rows: pd.DataFrame, defence: str, against: str, attack: str) -> str:
         signs.append(0 if not abs(gap) > 2 * error else int(np.sign(gap)))
         parts.append(
             f"{name.upper()} {ours.mean():.3f}{unit} against {theirs.mean():.3f}{unit} "
-            f"(difference {gap:+.3f}, standard error {error:.3f})"
+            f"(difference {gap:+.3f}, {error_words(error)})"
         )
     return f"{attack}: {defence} {_words(signs)} {against}: {'; '.join(parts)}."
+
+
+def error_words(error: float) -> str:
+    """A standard error in words, infinite where a side has a single run."""
+    return f"standard error {error:.3f}" if np.isfinite(error) else "one run, so no standard error"
 
 
 def _words(signs: Sequence[int]) -> str:

@@ -82,14 +82,14 @@ def test_controls_are_what_they_are_called(tmp_path):
 
 def test_data_that_is_not_here_is_said_before_anything_is_made(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # where no data lie
-    done = typed("--preset", "paper", "--work", str(tmp_path / "work"))
+    done = typed("--preset", "paper", "--out", str(tmp_path / "work"))
     assert done.exit_code == 2
     assert "cifar100" in done.stderr.lower().replace("-", "")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_plan_has_cells_time_and_disk_and_computes_nothing(tmp_path):
-    done = typed("--preset", "smoke", "--plan", "--json", "--work", str(tmp_path))
+    done = typed("--preset", "smoke", "--plan", "--json", "--out", str(tmp_path))
     assert done.exit_code == 0, done.output
     rows = json.loads(done.stdout)
     assert sum(row["cells"] for row in rows) == 34  # 3 × 8, and 2 × 5 on the second network
@@ -104,7 +104,7 @@ def test_a_plan_has_cells_time_and_disk_and_computes_nothing(tmp_path):
 def made(tmp_path_factory):
     """The smallest scale twice, on a cluster in this process."""
     folder = tmp_path_factory.mktemp("map")
-    words = ["--preset", "smoke", "--json", "--workers", "1", "--work", str(folder)]
+    words = ["--preset", "smoke", "--json", "--workers", "1", "--out", str(folder)]
     done, written = carried_out_twice(lambda: typed(*words), folder)
     return folder / "smoke", done, written
 
