@@ -37,6 +37,25 @@ def pick_device(name: str = "auto") -> torch.device:
     return device
 
 
+def device_name(name: str) -> str:
+    """What a device is, as "NVIDIA H100": a GPU by its maker's name, others as they are called."""
+    import torch
+
+    device = torch.device(name)
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+
+
+def synchronise(name: str) -> None:
+    """Wait until a device has computed all it was given; the CPU has by then."""
+    import torch
+
+    device = torch.device(name)
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    elif device.type == "mps":
+        torch.mps.synchronize()
+
+
 def cores() -> int:
     """Cores of this machine, at least 1."""
     return os.cpu_count() or 1

@@ -1,8 +1,8 @@
 """How long a campaign takes and how much disk it needs, from a few steps measured here.
 
 A probe trains on a few batches and runs each attack for a few iterations, in one thread and by CPU
-time, so that it does not matter what else the machine does meanwhile. What it finds is kept, see
-`semsim.campaign.costs`.
+time, so that it does not matter what else the machine does meanwhile. On a GPU it goes by the
+clock, and nothing else may use it. What it finds is kept, see `semsim.campaign.costs`.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from semsim.campaign.plan import ONE_GRADIENT, Plan, PlannedSet, PlannedTarget, 
 from semsim.campaign.store import PieceStore
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
-from semsim.device import one_thread
+from semsim.device import device_name, one_thread, pick_device, synchronise
 from semsim.errors import StopRequestedError
 from semsim.kept.places import checkout
 from semsim.progress import Progress, Report, silent
@@ -121,14 +121,19 @@ def known_estimate(plan: Plan, data: Path) -> Estimate | None:
     return _estimate(plan, {key: seconds or 0.0 for key, seconds in kept.items()})
 
 
-def measure(plan: Plan, data: Path, load: Load, report: Report = silent) -> Estimate:
-    """Probe what `plan` needs and no earlier probe below `data` has measured."""
-    probes, seconds = _probes(plan), {}
+def measure(
+    plan: Plan, data: Path, load: Load, report: Report = silent, device: str = "cpu"
+) -> Estimate:
+    """Probe what `plan` needs and no earlier probe below `data` has measured.
+
+    device: where it is computed. On another than "cpu" the seconds are its own, by the clock.
+    """
+    probes, seconds = _probes(plan, device), {}
     for done, (key, about) in enumerate(probes.items(), 1):
         with one_thread():
-            seconds[key] = probed(data, key, partial(_probe, plan, about, load))
+            seconds[key] = probed(data, key, partial(_probe, plan, about, load, device))
         report(Progress(done, len(probes), "measuring a few steps"))
-    return _estimate(plan, seconds)
+    return _estimate(plan, seconds, device)
 
 
 def probed(data: Path, key: str, measure: Callable[[], float]) -> float:
@@ -173,29 +178,36 @@ def pace(work: Callable[[Report], object], clock: Callable[[], float] = time.pro
     return watch.seconds()
 
 
-def _probes(plan: Plan) -> dict[str, PlannedTarget | PlannedSet]:
+def _probes(plan: Plan, device: str = "cpu") -> dict[str, PlannedTarget | PlannedSet]:
     """What to measure, by its key; targets that differ in strategy or seed take as long."""
-    trainings: dict[str, PlannedTarget | PlannedSet] = {_epoch_key(t): t for t in plan.targets}
-    return trainings | {_attack_key(planned): planned for planned in plan.sets}
+    probes: dict[str, PlannedTarget | PlannedSet] = {_epoch_key(t, device): t for t in plan.targets}
+    return probes | {_attack_key(planned, device): planned for planned in plan.sets}
 
 
-def _estimate(plan: Plan, seconds: Mapping[str, float]) -> Estimate:
+def _estimate(plan: Plan, seconds: Mapping[str, float], device: str = "cpu") -> Estimate:
+    epochs = {t.key: seconds[_epoch_key(t, device)] for t in plan.targets}
     return Estimate(
-        trainings={t.key: seconds[_epoch_key(t)] * t.plan.train.epochs for t in plan.targets},
-        images={s.folder: seconds[_attack_key(s)] for s in plan.sets},
+        trainings={t.key: epochs[t.key] * t.plan.train.epochs for t in plan.targets},
+        images={s.folder: seconds[_attack_key(s, device)] for s in plan.sets},
     )
 
 
-def _epoch_key(target: PlannedTarget) -> str:
-    return probe_key("CPU of an epoch", *_network(target), target.plan.train.batch_size)
+def _of(device: str) -> str:
+    """Whose seconds they are, as keys say it."""
+    return "CPU" if device == "cpu" else device_name(device)
 
 
-def _attack_key(planned: PlannedSet) -> str:
+def _epoch_key(target: PlannedTarget, device: str) -> str:
+    batch = target.plan.train.batch_size
+    return probe_key(f"{_of(device)} of an epoch", *_network(target), batch)
+
+
+def _attack_key(planned: PlannedSet, device: str) -> str:
     size = len(next(planned.batches()))
     how = [key_settings(ATTACKS, planned.attack), size]
     if planned.shared != ONE_GRADIENT:
         how.append(key_settings(SHARED, planned.shared))
-    return probe_key("CPU of an attack", *_network(planned.target), *how)
+    return probe_key(f"{_of(device)} of an attack", *_network(planned.target), *how)
 
 
 def _network(target: PlannedTarget) -> list[object]:
@@ -203,15 +215,15 @@ def _network(target: PlannedTarget) -> list[object]:
     return [dataset, key_settings(NETWORKS, target.plan.architecture)]
 
 
-def _probe(plan: Plan, about: PlannedTarget | PlannedSet, load: Load) -> float:
+def _probe(plan: Plan, about: PlannedTarget | PlannedSet, load: Load, device: str) -> float:
     from semsim.campaign.cell import attack_images  # with torch, as below
 
     if isinstance(about, PlannedTarget):
         data = load(about.plan.dataset, "train")
-        return epoch_seconds(_architecture(about), data, about.plan.train)
+        return epoch_seconds(_architecture(about), data, about.plan.train, device)
     target, size = about.target, len(next(about.batches()))
     data = load(target.plan.dataset, "train")
-    model = _train_on(_architecture(target), data, target.plan.train, 1)
+    model = _train_on(_architecture(target), data, target.plan.train, 1, device)
     images = plan.images[target.dataset].pick(range(size))
     seeds = list(range(size))
 
@@ -219,16 +231,30 @@ def _probe(plan: Plan, about: PlannedTarget | PlannedSet, load: Load) -> float:
         how = about.attack, seeds, report, about.shared
         return attack_images(model, images, Plugin(name="none"), *how)
 
-    return pace(work) / size
+    return pace(work, clock_of(device)) / size
 
 
-def epoch_seconds(architecture: Any, data: LabelledImages, train: TrainSettings) -> float:
-    """CPU seconds of an epoch of training `architecture` on `data`, from a few batches."""
-    size = train.batch_size
-    _train_on(architecture, data, train, 1)
-    began, batches = time.process_time(), min(_BATCHES, -(-len(data) // size))
-    _train_on(architecture, data, train, batches)
-    return (time.process_time() - began) / batches * (len(data) / size)
+def clock_of(device: str) -> Callable[[], float]:
+    """Tells seconds of what is computed there: of the CPU, or of a GPU once it has nothing to do."""
+    if device == "cpu":
+        return time.process_time
+
+    def clock() -> float:
+        synchronise(device)
+        return time.perf_counter()
+
+    return clock
+
+
+def epoch_seconds(
+    architecture: Any, data: LabelledImages, train: TrainSettings, device: str = "cpu"
+) -> float:
+    """Seconds by `clock_of` of an epoch of training `architecture`, from a few batches of `data`."""
+    size, clock = train.batch_size, clock_of(device)
+    _train_on(architecture, data, train, 1, device)
+    began, batches = clock(), min(_BATCHES, -(-len(data) // size))
+    _train_on(architecture, data, train, batches, device)
+    return (clock() - began) / batches * (len(data) / size)
 
 
 def _architecture(target: PlannedTarget) -> Any:
@@ -236,13 +262,14 @@ def _architecture(target: PlannedTarget) -> Any:
 
 
 def _train_on(
-    architecture: Any, data: LabelledImages, train: TrainSettings, batches: int
+    architecture: Any, data: LabelledImages, train: TrainSettings, batches: int, device: str
 ) -> "TargetModel":
     from semsim.targets.train import train_target
 
     some = data.pick(range(min(len(data), batches * train.batch_size)))
     settings = replace(train, epochs=1, until=1.0)  # test images are not looked at
-    return train_target(architecture, some, build(DEFENCES, "none"), settings)
+    where = pick_device(device)
+    return train_target(architecture, some, build(DEFENCES, "none"), settings, device=where)
 
 
 class _EnoughError(StopRequestedError):

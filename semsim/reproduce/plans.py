@@ -37,13 +37,44 @@ class Share:
     seconds: float
 
 
-def shares_text(shares: Sequence[Share], disk: int, *notes: str) -> str:
+def shares_text(
+    shares: Sequence[Share],
+    disk: int,
+    *notes: str,
+    on_gpu: Sequence[Share] = (),
+    gpu: str = "",
+) -> str:
     """The shares, the longest first, and their sum in core-days, or core-hours below one, and disk.
 
-    notes: sentences on what is not among them.
+    notes: sentences on what is not among them. on_gpu: the same on a GPU, in its own seconds; gpu:
+    what it is called. Without them it says why GPU-hours are not told.
     """
     total = sum(one.seconds for one in shares)
     unit, name = (_DAY, "core-days") if total >= _DAY else (_HOUR, "core-hours")
+    return "\n".join(
+        [
+            _table(shares, unit, name),
+            f"About {total / unit:,.1f} {name}, {disk / 1e9:.2f} GB of disk at most. Measured with "
+            "a few steps, one thread each; divide by the number of workers.",
+            *(_gpu_lines(on_gpu, gpu) if on_gpu else [_no_gpu()]),
+            *notes,
+        ]
+    )
+
+
+def _gpu_lines(shares: Sequence[Share], gpu: str) -> list[str]:
+    hours = sum(one.seconds for one in shares) / _HOUR
+    said = f"About {hours:,.1f} GPU-hours on one {gpu}, measured with a few steps by the clock."
+    return [_table(shares, _HOUR, "GPU-hours"), said]
+
+
+def _no_gpu() -> str:
+    here = "though here is a GPU" if torch.cuda.is_available() else "and here is no GPU to measure"
+    return f"GPU-hours are not told: the probe measures one core, {here}."
+
+
+def _table(shares: Sequence[Share], unit: float, name: str) -> str:
+    total = sum(one.seconds for one in shares)
     rows = [
         [
             *(one.part, one.what, f"{one.count:,}", f"{one.seconds / max(1, one.count):,.1f}"),
@@ -52,22 +83,17 @@ def shares_text(shares: Sequence[Share], disk: int, *notes: str) -> str:
         for one in sorted(shares, key=lambda one: -one.seconds)
     ]
     head = ["row", "what", "how many", "seconds each", name, "share"]
-    gpu = (
-        "GPU-hours are not told: the probe measures one core, and here is no GPU to measure."
-        if not torch.cuda.is_available()
-        else "GPU-hours are not told: the probe measures one core, though here is a GPU."
-    )
-    return "\n".join(
-        [
-            text_table(head, rows),
-            f"About {total / unit:,.1f} {name}, {disk / 1e9:.2f} GB of disk at most. Measured with "
-            "a few steps, one thread each; divide by the number of workers.",
-            gpu,
-            *notes,
-        ]
-    )
+    return text_table(head, rows)
 
 
-def planned_text(name: str, shares: Sequence[Share], disk: int, *notes: str) -> str:
+def planned_text(
+    name: str,
+    shares: Sequence[Share],
+    disk: int,
+    *notes: str,
+    on_gpu: Sequence[Share] = (),
+    gpu: str = "",
+) -> str:
     """`shares_text` of the reproduction called `name`, and what of its paper was not run here."""
-    return f"{shares_text(shares, disk, *notes)}\n\n{not_run_text(name)}"
+    told = shares_text(shares, disk, *notes, on_gpu=on_gpu, gpu=gpu)
+    return f"{told}\n\n{not_run_text(name)}"

@@ -14,6 +14,7 @@ from semsim.campaign.plan import Plan, choose_images
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.vertical import VerticalRun, attack_vertical, target_label, vertical_folder
 from semsim.datasets import DATASETS
+from semsim.device import device_name, pick_device
 from semsim.errors import DataError, SettingsError
 from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.leave_out import read_materials
@@ -24,6 +25,7 @@ from semsim.reproduce.plans import (
     DeviceOption,
     PlanOption,
     SchedulerOption,
+    Share,
     WorkersOption,
     planned_text,
 )
@@ -93,8 +95,14 @@ def reproduce_semsim(
         if plan:
             with TerminalBar("Measuring") as bar:
                 shares, disk = costs_of(asked, folder / "cost", bar)
-            said = planned_text("semsim", shares, disk, NOT_COUNTED)
-            show_told([*planned, *map(vars, shares)], said, as_json)
+            where, on_gpu = str(pick_device(device)), list[Share]()
+            if where != "cpu":
+                with TerminalBar("Measuring the GPU") as bar:
+                    on_gpu, _ = costs_of(asked, folder / "cost", bar, where)
+            gpu = device_name(where)
+            said = planned_text("semsim", shares, disk, NOT_COUNTED, on_gpu=on_gpu, gpu=gpu)
+            on = [{**vars(one), "device": gpu} for one in on_gpu]
+            show_told([*planned, *map(vars, shares), *on], said, as_json)
             return
         check_votes(given)
         sets = reconstructions(asked, data_dir, workers=workers, scheduler=scheduler, device=device)

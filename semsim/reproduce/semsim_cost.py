@@ -66,10 +66,13 @@ def plan_text(scale: Scale) -> str:
     return "\n".join(lines)
 
 
-def costs_of(scale: Scale, folder: Path, report: Report = silent) -> tuple[list[Share], int]:
+def costs_of(
+    scale: Scale, folder: Path, report: Report = silent, device: str = "cpu"
+) -> tuple[list[Share], int]:
     """Where the time of a scale goes and bytes of disk, probed on noise of the data sets' sizes.
 
     folder: keeps what was measured, so that a second time takes none. No data set is needed.
+    device: where it is computed; CAFE is on the CPU alone, and not among the shares of another.
     """
     folder.mkdir(parents=True, exist_ok=True)
     shares: list[Share] = []
@@ -77,11 +80,11 @@ def costs_of(scale: Scale, folder: Path, report: Report = silent) -> tuple[list[
     for number, part in enumerate(scale.parts):
         report(Progress(number, len(scale.parts), f"probing {part.row}"))
         if part.vertical:
-            shares += vertical_shares(part, folder)
+            shares += vertical_shares(part, folder) if device == "cpu" else []
             disk += picture_bytes(3 * part.pixels**2) * part.campaign.images * len(part.vertical)
             continue
         plan = noise_plan(part)
-        estimate = measure(plan, folder, _loading(part))
+        estimate = measure(plan, folder, _loading(part), device=device)
         shares += shares_of(part, plan, estimate)
         disk += cost_of(plan, estimate).disk
     report(Progress(len(scale.parts), len(scale.parts), "probed"))

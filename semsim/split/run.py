@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 
 from semsim.defences.none import NoDefence
-from semsim.device import pick_device
+from semsim.device import pick_device, synchronise
 from semsim.grid.engine import Piece, Standing, compute
 from semsim.images import to_uint8
 from semsim.kept.extras import arrow
@@ -417,8 +417,7 @@ def _milliseconds(system: SplitSystem, image: torch.Tensor) -> tuple[float, floa
 
 def _now(device: torch.device) -> float:
     """Seconds, once the device has done what it was given."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
+    synchronise(str(device))
     return time.perf_counter()
 
 

@@ -31,6 +31,16 @@ def test_what_was_measured_is_known_afterwards(plan, tmp_path):
     )
 
 
+def test_another_device_is_measured_by_the_clock_and_apart_from_the_cpu(plan, tmp_path):
+    here = measure(plan, tmp_path, load)
+    other = measure(plan, tmp_path, load, device="cpu:0")  # a device like any, called otherwise
+    assert other.trainings.keys() == here.trainings.keys()
+    assert other != here
+    assert all(seconds > 0 for seconds in (*other.trainings.values(), *other.images.values()))
+    assert measure(plan, tmp_path, load, device="cpu:0") == other
+    assert known_estimate(plan, tmp_path) == here
+
+
 def test_time_and_disk_follow_the_size(plan, tmp_path):
     trainings = {target.key: 10.0 for target in plan.targets}
     estimate = Estimate(trainings=trainings, images=dict.fromkeys((s.folder for s in plan.sets), 2))

@@ -80,3 +80,13 @@ def test_little_is_told_in_hours_and_much_in_days():
     assert "About 2.0 core-hours, 0.01 GB" in told(7_200)
     assert "About 2.0 core-days, " in told(2 * 86_400)
     assert told(7_200).endswith("Not in it: b.")
+    assert "GPU-hours are not told" in told(7_200)
+
+
+def test_hours_of_a_gpu_stand_beside_those_of_cores():
+    share = Share(part="a", what="train", count=2, seconds=7_200)
+    fast = Share(part="a", what="train", count=2, seconds=360)
+    told = shares_text([share], 5_000_000, on_gpu=[fast], gpu="NVIDIA H100")
+    assert "About 2.0 core-hours" in told
+    assert "About 0.1 GPU-hours on one NVIDIA H100" in told
+    assert "not told" not in told
