@@ -235,7 +235,7 @@ def _probe(plan: Plan, about: PlannedTarget | PlannedSet, load: Load, device: st
 
 
 def clock_of(device: str) -> Callable[[], float]:
-    """Tells seconds of what is computed there: of the CPU, or of a GPU once it has nothing to do."""
+    """Tells seconds of what is computed there: CPU seconds, or a GPU's once it has ended."""
     if device == "cpu":
         return time.process_time
 
@@ -249,7 +249,7 @@ def clock_of(device: str) -> Callable[[], float]:
 def epoch_seconds(
     architecture: Any, data: LabelledImages, train: TrainSettings, device: str = "cpu"
 ) -> float:
-    """Seconds by `clock_of` of an epoch of training `architecture`, from a few batches of `data`."""
+    """Seconds by `clock_of` of an epoch of `architecture`, from a few batches of `data`."""
     size, clock = train.batch_size, clock_of(device)
     _train_on(architecture, data, train, 1, device)
     began, batches = clock(), min(_BATCHES, -(-len(data) // size))

@@ -29,7 +29,7 @@ from semsim.reproduce.plans import (
     WorkersOption,
     planned_text,
 )
-from semsim.reproduce.semsim_cost import NOT_COUNTED, costs_of, plan_rows, plan_text
+from semsim.reproduce.semsim_cost import NOT_COUNTED, NOT_ON_GPU, costs_of, plan_rows, plan_text
 from semsim.reproduce.semsim_results import results
 from semsim.reproduce.semsim_scales import Part, Scale, in_mixed_precision, scale_of
 from semsim.reproduce.semsim_studies import LABELS, next_steps, write_studies
@@ -100,7 +100,8 @@ def reproduce_semsim(
                 with TerminalBar("Measuring the GPU") as bar:
                     on_gpu, _ = costs_of(asked, folder / "cost", bar, where)
             gpu = device_name(where)
-            said = planned_text("semsim", shares, disk, NOT_COUNTED, on_gpu=on_gpu, gpu=gpu)
+            notes = [NOT_COUNTED, *([NOT_ON_GPU] if on_gpu else [])]
+            said = planned_text("semsim", shares, disk, *notes, on_gpu=on_gpu, gpu=gpu)
             on = [{**vars(one), "device": gpu} for one in on_gpu]
             show_told([*planned, *map(vars, shares), *on], said, as_json)
             return

@@ -28,6 +28,7 @@ NOT_COUNTED = (
     "Measured on noise, CAFE on a few images. Not in it: programs that vote, metrics, and SemSim's "
     "own trainings, one a data set and one a point of Figures 7 and 9."
 )
+NOT_ON_GPU = "CAFE is computed on the CPU, and not among the GPU-hours."
 _PROBED = 4  # batches of noise: what a step takes does not depend on what pictures show
 
 
