@@ -107,7 +107,7 @@ def test_a_verdict_has_its_control_beside_it():
     )
     assert none == "none, adaptive: 0.510 of content words, more than guessing (b, 0.200)."
     assert "0.200 of content words, not shown to differ from guessing" in single
-    assert "; less than the undefended system (-0.310, error 0.058)" in single
+    assert "; less than the undefended system (-0.310, standard error 0.058)" in single
     assert "0.600 of content words, not shown to differ from guessing" in ensembler  # one run
     unsaid = "(+0.090, one run, so no standard error)"
     assert f"not shown to differ from the undefended system {unsaid}" in ensembler
