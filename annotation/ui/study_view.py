@@ -79,7 +79,9 @@ def when(then: datetime, now: datetime) -> str:
         return "just now"
     if minutes < 60:
         return f"{minutes} min ago"
-    return f"{then:%Y-%m-%d %H:%M} UTC"
+    if minutes < 24 * 60:
+        return f"{minutes // 60} h ago"
+    return f"{then:%Y-%m-%d}"
 
 
 def exports_of(study_id: str) -> list[dict[str, Any]]:
