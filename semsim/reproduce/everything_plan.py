@@ -188,8 +188,7 @@ _PAPER = replace(
 # DLG's preset of 40 calls would take half of all time: 20 calls of up to 20 steps look at the
 # gradient about as often as InvGrad's 500 steps.
 _FEW = {"": "fast", "dlg": "fast,steps=20", "idlg": "fast,steps=20"}
-# Pictures of the same classes that nobody else has seen: those who learned the targets' own gave
-# originals fewer of their votes.
+# Pictures of the same classes that no target, no judge and no SemSim has learned from.
 _JURY_DATA = "symbols:train_per_class=100,test_per_class=1,seed=7"
 # Networks, what is asked of each, presets of attacks (that of "" for those not named), the jury's
 # epochs and data. Every attack goes with the first network of each scale; others have batch norm.
