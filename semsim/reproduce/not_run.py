@@ -28,11 +28,6 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
             "no pictures of these kinds come with the tools; the other three have stand-ins",
         ),
         NotRun(
-            "Small as a whole",
-            "1.0 core-hour by its plan, before CAFE, programs that vote and SemSim's own "
-            "trainings; begun and not ended, and smoke runs in the tests",
-        ),
-        NotRun(
             "Mixed precision on a GPU",
             "none was at hand; what it changes was measured on the CPU, what it saves was not",
         ),
