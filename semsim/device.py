@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -45,15 +46,15 @@ def device_name(name: str) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
-def synchronise(name: str) -> None:
-    """Wait until a device has computed all it was given; the CPU has by then."""
+def now_on(device: torch.device) -> float:
+    """Seconds by the clock, once `device` has computed all that it was given."""
     import torch
 
-    device = torch.device(name)
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     elif device.type == "mps":
         torch.mps.synchronize()
+    return time.perf_counter()
 
 
 def cores() -> int:

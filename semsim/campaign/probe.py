@@ -22,7 +22,7 @@ from semsim.campaign.plan import ONE_GRADIENT, Plan, PlannedSet, PlannedTarget, 
 from semsim.campaign.store import PieceStore
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
-from semsim.device import device_name, one_thread, pick_device, synchronise
+from semsim.device import device_name, now_on, one_thread, pick_device
 from semsim.errors import StopRequestedError
 from semsim.kept.places import checkout
 from semsim.progress import Progress, Report, silent
@@ -236,14 +236,7 @@ def _probe(plan: Plan, about: PlannedTarget | PlannedSet, load: Load, device: st
 
 def clock_of(device: str) -> Callable[[], float]:
     """Tells seconds of what is computed there: CPU seconds, or a GPU's once it has ended."""
-    if device == "cpu":
-        return time.process_time
-
-    def clock() -> float:
-        synchronise(device)
-        return time.perf_counter()
-
-    return clock
+    return time.process_time if device == "cpu" else partial(now_on, pick_device(device))
 
 
 def epoch_seconds(

@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 
 from semsim.defences.none import NoDefence
-from semsim.device import pick_device, synchronise
+from semsim.device import now_on, pick_device
 from semsim.grid.engine import Piece, Standing, compute
 from semsim.images import to_uint8
 from semsim.kept.extras import arrow
@@ -404,21 +404,15 @@ def _milliseconds(system: SplitSystem, image: torch.Tensor) -> tuple[float, floa
     """Median time of the client's and of the server's part, one image at a time."""
     client, server = [], []
     for _ in range(_TIMED):
-        start = _now(image.device)
+        start = now_on(image.device)
         features = system.send(image)
-        middle = _now(image.device)
+        middle = now_on(image.device)
         answers = [body(features) for body in system.bodies]
-        end = _now(image.device)
+        end = now_on(image.device)
         system.tail(torch.cat(answers, dim=1))
-        client.append(middle - start + _now(image.device) - end)
+        client.append(middle - start + now_on(image.device) - end)
         server.append(end - middle)
     return 1000 * float(np.median(client)), 1000 * float(np.median(server))
-
-
-def _now(device: torch.device) -> float:
-    """Seconds, once the device has done what it was given."""
-    synchronise(str(device))
-    return time.perf_counter()
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
