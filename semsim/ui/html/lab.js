@@ -103,9 +103,10 @@ function offered(place) {
   }
 }
 
-// A card can be taken as soon as the form it fills listens.
+// A button can be pressed as soon as somebody listens, a card as soon as the form it fills does.
 function ready() {
   const listens = (one) => Boolean(one?.closest("[data-bound]"));
+  for (const one of document.querySelectorAll("[data-fetch], [data-open]")) one.disabled = !listens(one);
   for (const card of document.querySelectorAll("[data-card]:not([data-off])")) {
     const { form } = JSON.parse(card.dataset.card);
     card.disabled = !(listens(card) && listens(document.querySelector(`[data-form="${form}"]`)));

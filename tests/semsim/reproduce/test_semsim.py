@@ -193,10 +193,17 @@ def test_it_ends_with_studies_for_people(made):
     assert f"reproduce semsim --preset smoke {places} --votes " in first.output
 
 
-def test_simulated_votes_give_both_tables_and_every_figure_marked_as_such(made):
+@pytest.fixture(scope="module")
+def dry(made):
+    """Where it was made, and what it says with programs' votes."""
     folder, _ = made
     done = typed(folder, "--votes", "simulated")
     assert done.exit_code == 0, done.output
+    return folder, done
+
+
+def test_simulated_votes_give_both_tables_and_every_figure_marked_as_such(dry):
+    folder, done = dry
     marked = "Simulated votes: these numbers say nothing about people."
     assert done.output.count(marked) == 3  # Tables 1 and 2, and SemSim beside its controls
     assert "is not made" not in done.output
@@ -236,9 +243,9 @@ def recognised(row) -> bool:
     return row["place"] < (4, 3, 1, 0)[row["rank"]]
 
 
-def test_votes_of_people_come_back_as_both_tables(made):
+def test_votes_of_people_come_back_as_both_tables(dry):
     """What the command says to type is typed; between, five people answer every question."""
-    folder, _ = made
+    folder, _ = dry
     out, given = folder / "out" / "smoke", []
     for name in ROWS.values():
         asked_of_people(folder, "create", "--file", out / "studies" / f"{name}.yaml")
@@ -310,10 +317,10 @@ def test_a_plan_says_what_it_takes_and_where_that_goes(preset, tmp_path):
         for target in plan.targets:
             seconds = 4 * part.campaign.train.batch_size / part.training
             # of four batches, as the noise has
-            keep_found(folder, epoch_key(target), {"seconds": seconds})
+            keep_found(folder, epoch_key(target, "cpu"), {"seconds": seconds})
             trained += part.campaign.train.epochs if part.table == 1 else 0
         for planned in plan.sets:
-            keep_found(folder, attack_key(planned), {"seconds": 1.0})
+            keep_found(folder, attack_key(planned, "cpu"), {"seconds": 1.0})
             attacked += len(planned.cells)
     done = typed(tmp_path, "--plan", "--json", preset=preset)
     assert done.exit_code == 0, done.output
