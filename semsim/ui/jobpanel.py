@@ -58,12 +58,12 @@ class JobPanel:
 
 def build(elem_id: str = "job") -> JobPanel:
     """Lay a panel out where the caller stands; `elem_id` begins the ids of its parts."""
-    status = gr.HTML(elem_id=f"{elem_id}-status")
+    status = gr.HTML(elem_id=f"{elem_id}-status", elem_classes="job-status")
     with gr.Row():
         small: dict[str, Any] = {"visible": False, "scale": 0, "min_width": 120}
         stop = gr.Button("Cancel", variant="stop", elem_id=f"{elem_id}-stop", **small)
         resume = gr.Button("Resume", elem_id=f"{elem_id}-resume", **small)
-    with gr.Accordion("Log", open=False, visible=False) as details:
+    with gr.Accordion("Log", open=False, visible=False, elem_classes="job-details") as details:
         log = gr.Textbox(
             lines=8, max_lines=20, show_label=False, interactive=False, elem_id=f"{elem_id}-log"
         )
@@ -135,7 +135,12 @@ class Jobs:
         self.root, self.kind = root, kind
         # Another page may have started one: a value outside the first list is allowed.
         self.chosen = gr.Dropdown(
-            [], label=label, allow_custom_value=True, visible=False, elem_id=f"{elem_id}-job"
+            [],
+            label=label,
+            allow_custom_value=True,
+            visible=False,
+            elem_id=f"{elem_id}-job",
+            elem_classes="job-chosen",
         )
         self.panel = build(elem_id)
 
