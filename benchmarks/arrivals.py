@@ -196,7 +196,8 @@ class Crowd:
         self, lines: "Lines", kind: str, method: str, path: str, cookie: str, body: str = ""
     ) -> "Reply":
         start = time.monotonic()
-        reply = await asyncio.wait_for(lines.ask(method, path, cookie, body), PATIENCE)
+        async with asyncio.timeout(PATIENCE):  # wait_for may swallow that somebody is to go
+            reply = await lines.ask(method, path, cookie, body)
         self.intervals[-1].spent[kind].append(1000 * (time.monotonic() - start))
         if reply.status >= 400:
             self.errors[f"{kind}: {reply.status} {reply.content[:80]!r}"] += 1

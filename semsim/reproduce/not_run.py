@@ -89,11 +89,6 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
             "The second and third seed of small",
             "about an hour of one core each; only the table's rows have three, of a run before",
         ),
-        NotRun(
-            "Table 5 on a quiet machine",
-            "the machine at hand was busy; CPU seconds of one thread stand in, beside FedAvg "
-            "against itself",
-        ),
     ),
 }
 
