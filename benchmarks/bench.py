@@ -82,7 +82,7 @@ LEFT_OUT = {
     "arrivals": "needs an empty PostgreSQL of its own",
     "annotation_peer --potato": "needs Potato, in an environment of its own",
     "semsim reproduce ensembler": "an hour of one core",
-    "semsim reproduce pbpfl": "half an hour of one core",
+    "semsim reproduce pbpfl": "three hours of one core",
     "semsim reproduce everything": "more than half an hour of one core, not timed whole yet",
     "semsim reproduce copa": "needs pictures of CIFAR-10",
 }
