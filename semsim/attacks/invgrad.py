@@ -19,7 +19,8 @@ class InvGrad(FirstOrder):
     objective of its own is kept, since the attacker has nothing else to go by. start: "normal"
     noise as published, or "grey", the mean image, which needs fewer steps to look clean.
     label: "known", or "inferred" from the gradient. batch_norm: "eval" uses running statistics,
-    "train" the image's own, as a participant in training mode with one image does.
+    "train" the image's own, as a participant in training mode with one image does. From "grey",
+    which has no variance, rounding then says which way the first steps go, and machines differ.
     curvature: share of `lent_curvature` that ReLUs have in the slope of the distance; 0, as
     published, is the true slope.
     updates: where a client shares the change of its weights, "simulated" goes its local steps with
