@@ -240,7 +240,7 @@ def time_claims(store: Store, made: Study, team: list[Annotator], share: float) 
         start = time.perf_counter()
         study.next_items(store, who, str(number), 4, datetime.now(UTC))
         spent.append(time.perf_counter() - start)
-    free = {"state": "free", "annotator_id": None, "lease_until": None}
+    free = {"state": "free", "annotator_id": None, "lease_until": None, "begun": 0}
     store.write(
         lambda tx: tx.execute(update(SlotRow).where(SlotRow.state == "leased").values(free))
     )

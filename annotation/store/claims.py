@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import bindparam, exists, func, or_, select, update
+from sqlalchemy import bindparam, exists, func, or_, select
 from sqlalchemy.orm import Session
 
+from annotation.design.assignment import Slot
 from annotation.design.exposure import choose
 from annotation.domain import (
     Annotator,
     AnnotatorStatus,
-    SlotState,
     StudyStatus,
     TaskItem,
     VoteStatus,
@@ -27,9 +27,9 @@ from annotation.store.slots import (
     MY_LEASES,
     SLOT,
     extend,
+    hand_out,
     here,
     lock_room,
-    note_lost,
     task_items,
 )
 from annotation.store.specs import WRITTEN, settings_in
@@ -56,17 +56,6 @@ _CLAIMING = (
     .outerjoin(SLOT, MY_LEASES)
     .where(StudyRow.id == bindparam("study"))
     .order_by(SLOT.c.given, SLOT.c.id)
-)
-_GIVE = (
-    update(SLOT)
-    .where(SLOT.c.id == bindparam("slot"))
-    .values(
-        state=SlotState.LEASED,
-        annotator_id=bindparam("holder"),
-        given=bindparam("number"),
-        lease_until=bindparam("until"),
-        tab=bindparam("for_tab"),
-    )
 )
 IN_CASE = 12  # more items to choose from than wanted, as others may take some first
 _BEGUN = exists().where(SlotRow.annotator_id == AnnotatorRow.id)
@@ -144,20 +133,19 @@ def lease(
     here_already = set(items)
     new = [item for item in wanted if item not in here_already]
     free = n - len(items) if quota is None else min(n - len(items), quota - len(by.held))
-    taken = _claim(tx, by, new, free, now, skip_locked=not last_try)
-    if last_try and not items and not taken:
+    given = _room(tx, by, new, free, now, skip_locked=not last_try)
+    if last_try and not items and not given:
         items = [item for item, where in by.held.items() if where != tab][:n]
     if items:
         extend(tx, annotator, tab, items, until)
-    if taken:
-        same = {"holder": annotator.id, "until": until, "for_tab": tab}
-        rows = [{"number": i, "slot": slot} for i, slot in enumerate(taken.values(), by.given + 1)]
-        tx.connection().execute(_GIVE, [same | row for row in rows])
-    items += taken
+    if given:
+        k = by.spec.votes_per_item
+        hand_out(tx, annotator, given, k, now, until=until, tab=tab, after=by.given)
+    items += given
     return task_items(tx, items, until) if items else []
 
 
-def _claim(
+def _room(
     tx: Session,
     by: Claimer,
     wanted: Sequence[str],
@@ -165,7 +153,7 @@ def _claim(
     now: datetime,
     *,
     skip_locked: bool,
-) -> dict[str, int]:
+) -> dict[str, Slot]:
     """Up to `n` of `wanted` that have room and may be shown to whom, each with its slot."""
     annotator, limited = by.annotator, has_limits(by.spec)
     if not limited:  # else what is chosen depends on all there is to choose from
@@ -175,9 +163,7 @@ def _claim(
     room = lock_room(tx, wanted, annotator, now, skip_locked=skip_locked)
     left = [item for item in wanted if item in room]
     chosen = _choose(tx, annotator, left, n) if limited else left[:n]
-    taken = {item: room[item] for item in chosen}
-    note_lost(tx, annotator, taken, now)
-    return {item: slot.id for item, slot in taken.items()}
+    return {item: room[item] for item in chosen}
 
 
 def _choose(tx: Session, annotator: Annotator, items: Sequence[str], n: int) -> list[str]:

@@ -74,6 +74,6 @@ def _open(tx: Session, items: Sequence[str], k: int) -> None:
         ).where(SlotRow.stimulus_id.in_(items), SlotRow.k == 0)
     )
     slots: list[dict[str, Any]] = [
-        {**row, "k": k, "state": SlotState.FREE, "tab": ""} for row in first.mappings()
+        {**row, "k": k, "begun": 1, "state": SlotState.FREE, "tab": ""} for row in first.mappings()
     ]
     tx.execute(insert(SlotRow), slots)

@@ -16,6 +16,7 @@ from sqlalchemy import (
     ColumnElement,
     Integer,
     Select,
+    SelectBase,
     Subquery,
     and_,
     bindparam,
@@ -57,8 +58,13 @@ from annotation.store.tables import SlotRow, VoteRow
 # Spelt out in the SQL: only then do the databases see that the partial indices apply.
 FREE: ColumnElement[str] = literal_column(f"'{SlotState.FREE}'")
 LEASED: ColumnElement[str] = literal_column(f"'{SlotState.LEASED}'")
+_ZERO: ColumnElement[int] = literal_column("0")
+_ONE: ColumnElement[int] = literal_column("1")
+# Items that nobody has had are many, and each annotator's order of them is their own, which no
+# index has: of so many of them the first ones in that order are given out.
+WINDOW = 1000
 # Made once: they cost more than most statements take.
-_FIRST, _OWN, _OTHER = (aliased(SlotRow) for _ in range(3))
+_OWN, _OTHER = (aliased(SlotRow) for _ in range(2))
 _ANSWERED = (VoteStatus.COUNTED, VoteStatus.SURPLUS, VoteStatus.EXCLUDED)
 _HELD = (SlotState.LEASED, SlotState.DONE)
 
@@ -115,7 +121,7 @@ def _open(tx: Session, asker: Asker, n: int, now: datetime, recent: Sequence[str
         where = _allowed(asker, cell)
         if recent:
             where.append(SlotRow.source_id.not_in(recent))
-        query = _in_turn(*where) if where else _IN_TURN
+        query = _in_turn(*where) if where else IN_TURN
         found |= _first(tx, query, {**asker.binds(now), "cell": cell}, n - len(found))
     return list(found)[:n]
 
@@ -132,40 +138,42 @@ def _first(tx: Session, query: Select[str, int], binds: dict[str, Any], n: int) 
         most *= 2  # some came twice
 
 
-def _prepared(*where: ColumnElement[bool]) -> Select[str]:
-    """`n` items of a cell in the order of an annotator; `Asker.binds` and these two are missing."""
-    here = SlotRow.study_id == bindparam("study"), SlotRow.cell == bindparam("cell")
-    factor, offset = (bindparam(name, type_=BigInteger) for name in ("factor", "offset"))
-    query = select(SlotRow.stimulus_id).where(*here, *where)
-    order = (factor * SlotRow.salt + offset) % PRIME
-    return query.order_by(order).limit(bindparam("n", type_=Integer))
-
-
 # Whether somebody has a slot of the item of a slot.
 HOLDS: ColumnElement[bool] = exists().where(
     _OWN.stimulus_id == SlotRow.stimulus_id, _OWN.annotator_id == bindparam("me")
 )
-# Looked up once, in an index: for each item apart it takes twice as long.
-_FRESH_ITEMS = select(_FIRST.stimulus_id).where(
-    _FIRST.study_id == bindparam("study"),
-    _FIRST.cell == bindparam("cell"),
-    _FIRST.k == 0,
-    _FIRST.state == FREE,
+_FACTOR, _OFFSET = (bindparam(name, type_=BigInteger) for name in ("factor", "offset"))
+_N: BindParameter[int] = bindparam("n", type_=Integer)
+_SLOTS = select(SlotRow.stimulus_id, SlotRow.salt).where(
+    SlotRow.study_id == bindparam("study"), SlotRow.cell == bindparam("cell")
 )
-# Made once, as making a statement takes longer than carrying it out. In the order of preference:
-# those whose lease has run out, those others have begun with that have room, those nobody has had.
-INTERRUPTED = _prepared(
+# In the order of preference: those whose lease has run out, those others have begun with that have
+# room, those nobody has had.
+_INTERRUPTED = _SLOTS.where(
     SlotRow.state == LEASED,
     SlotRow.lease_until < bindparam("now"),
     or_(SlotRow.annotator_id == bindparam("me"), ~HOLDS),
 )
-STARTED = _prepared(
-    SlotRow.state == FREE,
-    SlotRow.k.in_(bindparam("ks", expanding=True)),
-    SlotRow.stimulus_id.not_in(_FRESH_ITEMS),
-    ~HOLDS,
-)
-FRESH = _prepared(SlotRow.state == FREE, SlotRow.k == 0)
+_STARTED = _SLOTS.where(SlotRow.state == FREE, SlotRow.begun == _ONE, ~HOLDS)
+_FRESH = _SLOTS.where(SlotRow.state == FREE, SlotRow.k == _ZERO)
+
+
+def _next(slots: SelectBase) -> Select[str]:
+    """The `n` first items of `slots` in the order of an annotator; `Asker.binds` is missing."""
+    one = slots.subquery()
+    return select(one.c.stimulus_id).order_by((_FACTOR * one.c.salt + _OFFSET) % PRIME).limit(_N)
+
+
+def _near(slots: Select[str, int]) -> SelectBase:
+    """Of `slots` the `WINDOW` next from a place of the annotator's own on, in the order of salts.
+
+    An index has them in that order, so that no more are read; their items are as random.
+    """
+    slots = slots.order_by(SlotRow.salt).limit(WINDOW)
+    parts = (
+        slots.where(where).subquery() for where in (SlotRow.salt >= _OFFSET, SlotRow.salt < _OFFSET)
+    )
+    return union_all(*(select(part) for part in parts)).limit(WINDOW)
 
 
 def _in_turn(*where: ColumnElement[bool]) -> Select[str, int]:
@@ -173,16 +181,20 @@ def _in_turn(*where: ColumnElement[bool]) -> Select[str, int]:
 
     What comes later is not looked for where there are enough before it.
     """
+    interrupted, started, fresh = (
+        slots.where(*where) for slots in (_INTERRUPTED, _STARTED, _FRESH)
+    )
     parts = [
         select(part.c.stimulus_id, literal_column(str(place)).label("place"))
-        for place, query in enumerate((INTERRUPTED, STARTED, FRESH))
-        for part in (query.where(*where).subquery(),)
+        for place, slots in enumerate((interrupted, started, _near(fresh)))
+        for part in (_next(slots).subquery(),)
     ]
     found = union_all(*parts).subquery()
-    return select(found.c.stimulus_id, found.c.place).limit(bindparam("n", type_=Integer))
+    return select(found.c.stimulus_id, found.c.place).limit(_N)
 
 
-_IN_TURN = _in_turn()
+# Made once, as making a statement takes longer than carrying it out.
+IN_TURN = _in_turn()
 
 
 def _allowed(asker: Asker, cell: int) -> list[ColumnElement[bool]]:

@@ -100,6 +100,26 @@ _ANSWERED = (
     .values(state=SlotState.DONE, lease_until=None)
     .returning(SLOT.c.id)
 )
+_HAND_OUT = (
+    update(SLOT)
+    .where(SLOT.c.stimulus_id == bindparam("item"), SLOT.c.k == bindparam("place"))
+    .values(
+        state=bindparam("becomes"),
+        annotator_id=bindparam("holder"),
+        given=bindparam("number"),
+        lease_until=bindparam("until"),
+        tab=bindparam("for_tab"),
+        begun=bindparam("mark"),
+    )
+)
+_BEGUN = {
+    "becomes": SlotState.FREE,
+    "holder": None,
+    "number": None,
+    "until": None,
+    "for_tab": "",
+    "mark": 1,
+}
 # A lease is over once its end has passed, so that of a released one lies just before now.
 MOMENT = timedelta(microseconds=1)
 _REFUSED = {  # by the name of the error
@@ -148,23 +168,40 @@ def _by_item(rows: Sequence[Any]) -> dict[str, list[Slot]]:
 
 
 def take(tx: Session, annotator: Annotator, item: str, slot: Slot, now: datetime) -> None:
-    """Give `slot` of an item that is not shown to `annotator` now to them.
+    """Give `slot` of an item that is not shown to `annotator` now to them."""
+    if slot.annotator != annotator.id:
+        votes_per_item = study_row(tx, annotator).votes_per_item
+        hand_out(tx, annotator, {item: slot}, votes_per_item, now, until=now)
 
-    Whoever let it expire is on record as having seen the item.
+
+def hand_out(
+    tx: Session,
+    annotator: Annotator,
+    slots: Mapping[str, Slot],
+    votes_per_item: int,
+    now: datetime,
+    *,
+    until: datetime,
+    tab: str = "",
+    after: int | None = None,
+) -> None:
+    """Give `annotator` these slots, by item; the items are locked.
+
+    after: the number of the last item they were given, None for items that are not shown to them.
+    Whoever let a lease expire is on record as having seen the item, and the last slot of an item
+    whose first one goes says that it is begun.
     """
-    if slot.annotator == annotator.id:
-        return
-    note_lost(tx, annotator, {item: slot}, now)
-    held = {"annotator_id": annotator.id, "lease_until": now, "given": None}
-    set_slot(tx, slot.id, SlotState.LEASED, **held)
-
-
-def note_lost(tx: Session, annotator: Annotator, taken: Mapping[str, Slot], now: datetime) -> None:
-    """Say in events who loses the items `taken` to `annotator`."""
-    for item, slot in taken.items():
+    same = {"becomes": SlotState.LEASED, "holder": annotator.id, "until": until, "for_tab": tab}
+    rows: list[dict[str, Any]] = []
+    for number, (item, slot) in enumerate(slots.items(), 1):
+        given = None if after is None else after + number
+        rows.append({"item": item, "place": slot.k, "number": given, "mark": 0, **same})
+        if slot.k == 0 and slot.state is SlotState.FREE and votes_per_item > 1:
+            rows.append({"item": item, "place": votes_per_item - 1, **_BEGUN})
         if slot.annotator not in (None, annotator.id):
             lost = {"person": slot.annotator, "item": item, "taken_by": annotator.id}
             note(tx, annotator.study_id, LEASE_LOST, now, **lost)
+    tx.connection().execute(_HAND_OUT, rows)
 
 
 def set_slot(tx: Session, slot_id: int, state: SlotState, **values: object) -> None:

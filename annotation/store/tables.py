@@ -8,7 +8,17 @@ at most one slot and one counted vote on an item.
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, Double, ForeignKey, Index, MetaData, String, Text, text
+from sqlalchemy import (
+    CheckConstraint,
+    Double,
+    ForeignKey,
+    Index,
+    MetaData,
+    SmallInteger,
+    String,
+    Text,
+    text,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from annotation.store.types import Json, RowId, UtcDateTime
@@ -169,7 +179,7 @@ class SessionRow(Table):
 
     token_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
     annotator_id: Mapped[str] = mapped_column(ForeignKey("annotator.id"), index=True)
-    created: Mapped[datetime] = mapped_column(UtcDateTime)
+    created: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
 
 
 class PersonalLinkRow(Table):
@@ -202,6 +212,22 @@ class SlotRow(Table):
             sqlite_where=text("state = 'free'"),
             postgresql_where=text("state = 'free'"),
         ),
+        # What is handed out next: items nobody has had, and those others have begun.
+        *(
+            Index(
+                f"ix_slot_{name}",
+                "study_id",
+                "cell",
+                "salt",
+                "stimulus_id",
+                "source_id",
+                "state",
+                column,
+                sqlite_where=text(f"state = 'free' AND {column} = {value}"),
+                postgresql_where=text(f"state = 'free' AND {column} = {value}"),
+            )
+            for name, column, value in (("fresh", "k", 0), ("begun", "begun", 1))
+        ),
         Index(
             "ix_slot_leased",
             "study_id",
@@ -233,6 +259,9 @@ class SlotRow(Table):
     source_id: Mapped[str | None] = mapped_column(ForeignKey("source.id"))  # of the item
     state: Mapped[str] = mapped_column(Word)
     annotator_id: Mapped[str | None] = mapped_column(ForeignKey("annotator.id"))
+    # Of an item's last slot: 1 once its first one is taken. No boolean, which each database spells
+    # differently, so that no partial index would apply.
+    begun: Mapped[int] = mapped_column(SmallInteger, server_default="0")
     given: Mapped[int | None]  # the how many-th item it was for who has it now, from 1
     lease_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
     tab: Mapped[str] = mapped_column(Text)

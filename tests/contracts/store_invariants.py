@@ -133,6 +133,9 @@ def check_slots(study, slots, votes):
     for item in {s.stimulus_id for s in slots}:
         states = [s.state for s in sorted(slots, key=lambda s: s.k) if s.stimulus_id == item]
         assert "free" not in states or set(states[states.index("free") :]) == {"free"}
+        begun = [s.k for s in slots if s.stimulus_id == item and s.state == "free" and s.begun]
+        half = states[0] != "free" and states[-1] == "free"
+        assert begun == ([len(states) - 1] if half else [])
 
 
 def check_extra(study, slots, votes):

@@ -140,6 +140,32 @@ def test_studies_made_before_have_one_cell_and_their_old_order(url):
         assert (slot.cell, slot.source_id, slot.given) == (0, "o", 0)
 
 
+def test_items_that_others_have_begun_are_marked_on_their_last_slot(url):
+    states = (["free"] * 3, ["done", "free", "free"], ["leased", "free"], ["done"] * 2, ["free"])
+    slots = []
+    for n, of_item in enumerate(states):
+        for k, state in enumerate(of_item):
+            who = "NULL" if state == "free" else f"'p{k}'"
+            until = "'2026-01-01'" if state == "leased" else "NULL"
+            here = f"{10 * n + k}, 's', 'i{n}', {k}, {n + 1}, '{state}', {who}, {until}, ''"
+            slots.append(f"({here})")
+    engine = open_engine(url)
+    with writer(engine).begin() as connection:
+        command.upgrade(_config(connection), "0013")
+        for statement in (STUDY, SOURCE):
+            connection.execute(text(statement))
+        for n in range(5):
+            item = ITEM.replace("'i'", f"'i{n}'").replace("'t'", f"'t{n}'")
+            connection.execute(text(item))
+        for n in range(2):
+            connection.execute(text(PERSON.format(n=n)))
+        connection.execute(text(SLOTS + ", ".join(slots)))
+    engine.dispose()
+    with Store(url) as store:
+        rows = store.read(lambda tx: tx.query(SlotRow).filter_by(begun=1).all())
+        assert {(row.stimulus_id, row.k) for row in rows} == {("i1", 2), ("i2", 1)}
+
+
 def test_a_database_with_broken_references_is_left_as_it_was(tmp_path):
     with empty_database("sqlite", tmp_path) as url:
         engine = open_engine(url)
@@ -190,6 +216,15 @@ ITEM = (
 )
 
 
+PERSON = (
+    "INSERT INTO annotator (id, study_id, name, name_key, simulated, status, seat, created,"
+    " last_seen) VALUES ('p{n}', 's', 'p{n}', 'p{n}', '0', 'active', {n}, '2026-01-01',"
+    " '2026-01-01')"
+)
+SLOTS = (
+    "INSERT INTO slot (id, study_id, stimulus_id, k, salt, state, annotator_id, lease_until, tab)"
+    " VALUES "
+)
 ANSWERED = (
     "INSERT INTO annotator (id, study_id, name, name_key, simulated, created, last_seen) VALUES"
     " ('p', 's', 'Anna', 'anna', '0', '2026-01-01', '2026-01-01')",

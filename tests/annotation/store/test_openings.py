@@ -5,10 +5,11 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from contracts.store_invariants import START, make_study
+from contracts.store_invariants import START, check, make_study
 from sqlalchemy import text
 from study_factory import DATABASES
 
+from annotation.design.assignment import PRIME, order_of, rank
 from annotation.domain import Answer, StimulusKind
 from annotation.spec import Task
 from annotation.store import openings
@@ -64,6 +65,27 @@ def test_each_block_shows_every_original_once_and_neighbours_begin_elsewhere(sto
             assert len({source for source, _ in block}) == 6
             assert set(Counter(model for _, model in block).values()) == {2}
     assert not set(orders[0][:6]) & set(orders[1][:6])
+
+
+@in_every_database
+def test_of_very_many_items_the_next_to_a_place_of_ones_own_come_in_ones_own_order(
+    store, tmp_path, monkeypatch
+):
+    study = a_study(store, tmp_path, 12, balanced=False, models="m")
+    monkeypatch.setattr(openings, "WINDOW", 5)
+    monkeypatch.setattr(openings, "IN_TURN", openings._in_turn())
+    salt = store.read(lambda tx: dict(tx.query(SlotRow.stimulus_id, SlotRow.salt).all()))
+    firsts = []
+    for person in joined(store, study, "Anna", "Ben"):
+        own = order_of(study.spec.seed, person.name.casefold())
+        circle = sorted(salt, key=lambda item, own=own: (salt[item] - own.offset) % PRIME)
+        first = store.read(lambda tx, who=person: openings.open_items(tx, who, 4, START))
+        assert first == sorted(circle[:5], key=lambda item, own=own: rank(own, salt[item]))[:4]
+        firsts.append(first)
+    anna, ben = joined(store, study, "Cleo", "Dan")
+    assert firsts[0] != firsts[1]
+    assert len(work(store, anna, 3)) == len(work(store, ben, 3)) == 12
+    check(store, study)
 
 
 def test_nobody_sees_more_of_an_original_than_is_allowed(store, tmp_path):

@@ -109,11 +109,15 @@ def test_somebody_who_is_gone_is_told_so(store, study):
 
 def test_large_numbers_of_slots_use_the_partial_index(store, study, anna):
     """A study has 100,000 slots; choosing the next must not look at all of them."""
-    binds = {"study": study.id, "cell": 0, "factor": 1, "offset": 0, "n": 5}
-    query = openings.FRESH.params(binds)
+    same = {"study": study.id, "cell": 0, "me": anna.id, "now": NOW}
+    query = openings.IN_TURN.params({**same, "factor": 1, "offset": 0, "n": 5})
     sql = str(query.compile(store._engine, compile_kwargs={"literal_binds": True}))
-    plan = store.read(lambda tx: tx.execute(text(f"EXPLAIN QUERY PLAN {sql}")).all())
-    assert "COVERING INDEX ix_slot_free" in str(plan)
+    plan = str(store.read(lambda tx: tx.execute(text(f"EXPLAIN QUERY PLAN {sql}")).all()))
+    assert "INDEX ix_slot_leased" in plan
+    assert "COVERING INDEX ix_slot_begun (study_id=? AND cell=?)" in plan
+    for side in "<>":
+        assert f"COVERING INDEX ix_slot_fresh (study_id=? AND cell=? AND salt{side}?)" in plan
+    assert "SCAN slot" not in plan
 
 
 def test_who_finds_all_items_being_claimed_waits_for_the_outcome(tmp_path):
