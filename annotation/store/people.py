@@ -9,12 +9,12 @@ import hashlib
 import secrets
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, bindparam, delete, func, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from annotation.design import way as phases
 from annotation.design.assignment import slot_for
@@ -68,6 +68,21 @@ _OWNER_AND_STUDY = (
 _HERE = SEEN.where(
     PERSON.c.id == select(SessionRow.annotator_id).where(*_SESSION).scalar_subquery()
 ).returning(*(PERSON.c[field.name] for field in fields(Annotator)))
+_NEXT_SEAT_IS_MINE = (
+    select(StudyRow.id).where(StudyRow.id == bindparam("study")).with_for_update(key_share=True)
+)
+_SEAT = aliased(AnnotatorRow)
+_TAKE_SEAT = (
+    update(AnnotatorRow)
+    .where(AnnotatorRow.id == bindparam("me"))
+    .values(
+        seat=select(func.coalesce(func.max(_SEAT.seat) + 1, 0))
+        .where(_SEAT.study_id == bindparam("study"), _SEAT.seat >= 0)
+        .scalar_subquery()
+    )
+    .returning(AnnotatorRow.seat)
+    .execution_options(synchronize_session="fetch")
+)
 
 
 def annotator_named(
@@ -77,18 +92,13 @@ def annotator_named(
 
     Raises `SignInError` for the pseudonym of somebody who has been erased.
     """
-    return found(tx, study_id, name) or _value(_add(tx, study_id, name, now, simulated))
+    known = found(tx, study_id, name)
+    return known or seated(tx, added(tx, study_id, name, now, simulated=simulated))
 
 
-def found(tx: Session, study_id: str, name: str, *, alone: bool = False) -> Annotator | None:
-    """The annotator of that name, if there is one; raises `SignInError` for an erased person's.
-
-    alone: where there is none, nobody else can take the name before this transaction ends.
-    """
+def found(tx: Session, study_id: str, name: str) -> Annotator | None:
+    """The annotator of that name, if there is one; raises `SignInError` for an erased person's."""
     known = tx.scalar(by_name(study_id, name))
-    if known is None and alone:
-        _lock_seats(tx, study_id)
-        known = tx.scalar(by_name(study_id, name))
     if known is not None and known.status == AnnotatorStatus.ERASED:
         raise SignInError.of("erased")
     return None if known is None else _value(known)
@@ -106,10 +116,14 @@ def by_name(study_id: str, name: str) -> Select[AnnotatorRow]:
     )
 
 
-def _add(tx: Session, study_id: str, name: str, now: datetime, simulated: bool) -> AnnotatorRow:
-    spec = settings_of(_lock_seats(tx, study_id))
-    taken = select(func.max(AnnotatorRow.seat)).where(AnnotatorRow.study_id == study_id)
-    last = tx.scalar(taken)
+def added(
+    tx: Session, study_id: str, name: str, now: datetime, *, simulated: bool = False
+) -> Annotator:
+    """A new annotator, for whom `seated` has to be called before the transaction ends.
+
+    Where another takes the name at the same time, this one is run anew and finds them.
+    """
+    spec = settings_of(tx.get_one(StudyRow, study_id))
     row = AnnotatorRow(
         id=str(uuid.uuid4()),
         study_id=study_id,
@@ -118,7 +132,7 @@ def _add(tx: Session, study_id: str, name: str, now: datetime, simulated: bool) 
         simulated=simulated,
         status=AnnotatorStatus.ACTIVE,
         step=Step.MAIN if simulated else phases.first(spec),
-        seat=0 if last is None else last + 1,
+        seat=-1 - secrets.randbelow(2**31 - 1),  # nobody else's, for now
         check_attempts=0,
         created=now,
         last_seen=now,
@@ -126,13 +140,19 @@ def _add(tx: Session, study_id: str, name: str, now: datetime, simulated: bool) 
     tx.add(row)
     tx.flush()
     note(tx, study_id, JOINED, now, person=row.id, name=name, simulated=simulated)
-    return row
+    return _value(row)
 
 
-def _lock_seats(tx: Session, study_id: str) -> StudyRow:
-    """The study; two who join it at once must get neither the same seat nor the same name."""
-    lock = select(StudyRow).where(StudyRow.id == study_id).with_for_update(key_share=True)
-    return tx.scalars(lock).one()
+def seated(tx: Session, annotator: Annotator) -> Annotator:
+    """`annotator` with the next seat of the study; the last thing that a transaction does.
+
+    From here to its end nobody else is given a seat, so that all they wait for is what it takes to
+    end it.
+    """
+    tx.flush()
+    tx.execute(_NEXT_SEAT_IS_MINE, {"study": annotator.study_id})
+    own = {"study": annotator.study_id, "me": annotator.id}
+    return replace(annotator, seat=tx.execute(_TAKE_SEAT, own).scalar_one())
 
 
 def open_session(tx: Session, annotator: Annotator, now: datetime) -> SignedIn:

@@ -91,23 +91,25 @@ def join(
     `SignInError` for an unusable name, a wrong password, or a study for simulated annotators.
     """
     name = _tidy(name)
-    study = study_by_token(store, token)
+    study, (salt, digest) = store.read(
+        lambda tx: (studies.study_of_token(tx, token), studies.secret_of_token(tx, token))
+    )
     if study.spec.simulated:
         raise SignInError(study.spec.wording("join.simulated"))
-    salt, digest = store.read(lambda tx: studies.secret_of_token(tx, token))
     # Outside of any transaction: a password takes long to check, on purpose.
     if not passwords.matches(password, salt, digest):
         raise SignInError.of("password")
     now = datetime.now(UTC)
 
     def open_session(tx: Any) -> SignedIn:
-        known = people.found(tx, study.id, name, alone=True)
+        known = people.found(tx, study.id, name)
         if known is not None and not _is_theirs(tx, known, external or {}, session):
             raise NameTakenError.of("taken", name=known.name)
-        annotator = known or people.annotator_named(tx, study.id, name, now)
+        annotator = known or people.added(tx, study.id, name, now)
         if external:
             phase_rows.keep_external(tx, annotator, external)
-        return people.open_session(tx, annotator, now)
+        opened = people.open_session(tx, annotator, now)
+        return opened if known else replace(opened, annotator=people.seated(tx, annotator))
 
     return store.write(open_session)
 

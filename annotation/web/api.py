@@ -64,7 +64,7 @@ STATUS_OF = {
 MOST_DISPLAYED = 20  # things said of what a picture looked like
 # Handing items out is most of the work. Whoever asks has items left, whoever has answered waits.
 MOST_CLAIMING = 2
-MOST_JOINING = 100  # from one address, with a password: a lecture that begins together
+MOST_IN_TURN = 100  # from one address, with a password: a lecture that begins together
 LONGEST_MS = 1e11  # three years; of much longer ones there is no mean
 MOST_VERSIONS = 2**31 - 1  # what a database counts to
 
@@ -161,7 +161,7 @@ async def require_same_origin(request: Request) -> None:  # async, as it needs n
 def router(store: Store, images: Shelf, clock: Clock = CLOCK) -> APIRouter:
     """The routes for annotators. `images` is where studies keep their images."""
     api = _Annotators(store=store, images=images)
-    pages = Pages(store=store, attempts=Attempts(store, "join", crowd=MOST_JOINING, clock=clock))
+    pages = Pages(store=store, attempts=Attempts(store, "join", crowd=MOST_IN_TURN, clock=clock))
     routes = APIRouter(route_class=Route, include_in_schema=False)
     for path, get in (
         ("/api/study", api.study),

@@ -5,12 +5,12 @@ Like those in `annotation.web.api`, they reply only after the use case has retur
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Request, Response
 from fastapi.responses import RedirectResponse
-from starlette.concurrency import run_in_threadpool
 
 from annotation import errors
 from annotation.accounts.attempts import Attempts, TooManyError, place_of
@@ -39,6 +39,7 @@ LABEL = "/label"
 BEGIN = "/begin"  # the address of all pages before the labelling
 DONE = "/done"
 ME = "/me"  # in front of the secret of a personal link
+MOST_JOINING = 2  # at a time
 _STOPPED = {AnnotatorStatus.PAUSED: "paused", AnnotatorStatus.EXCLUDED: "ended"}
 _REFUSED = {TooManyError: 429, errors.NameTakenError: 409}  # others: 403
 
@@ -63,6 +64,8 @@ class Pages:
 
     store: Store
     attempts: Attempts
+    # Who waits for a seat holds no thread and no connection, which answers then have.
+    joining: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(MOST_JOINING))
 
     def join_page(self, request: Request, token: str) -> Response:
         about = self._joined(token)
@@ -77,7 +80,7 @@ class Pages:
         return _join_page(about, signed_in_as=name)
 
     async def join(self, request: Request, token: str, form: Fields) -> Response:
-        about = await run_in_threadpool(self._joined, token)
+        about = await to_thread.run_sync(self._joined, token, limiter=self.joining)
         if about is None:
             return _no_such_study()
         recruit = recruit_of(form)
@@ -94,13 +97,14 @@ class Pages:
                     self.store, token, name, password, external=ids, session=before
                 )
             # Whoever was signed in here before; nobody else must go on under their name.
-            study.sign_out(self.store, before)
+            if before:
+                study.sign_out(self.store, before)
             return signed_in
 
         turn = self.attempts.turn(f"{token}\n{address}") if about.protected else nullcontext()
         try:
             async with turn:
-                signed_in = await run_in_threadpool(sign_in)
+                signed_in = await to_thread.run_sync(sign_in, limiter=self.joining)
         except (errors.SignInError, errors.NameTakenError, TooManyError) as error:
             problem, taken = about.spec.wording.told(error), _asks_for_link(error, form)
             status = _REFUSED.get(type(error), 403)
