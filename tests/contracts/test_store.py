@@ -24,7 +24,7 @@ from annotation.errors import NameTakenError
 from annotation.formats.plain import write_parquet
 from annotation.spec import Task
 from annotation.store import Store, reports, studies
-from annotation.store.tables import SlotRow, VoteRow
+from annotation.store.tables import AnnotatorRow, SlotRow, VoteRow
 from annotation.study.exports import export_votes
 from annotation.study.labelling import join, next_items, progress, progress_of, undo, vote
 from annotation.study.participants import list_people
@@ -58,6 +58,16 @@ def test_one_vote_sent_many_times_at_once_is_one_vote(store, tmp_path):
     assert len(receipts) == 8
     assert len(set(receipts)) == 1
     check(store, study, {answer.id})
+
+
+def test_who_joins_at_the_same_moment_gets_a_seat_each_and_none_is_left_out(store, tmp_path):
+    study = make_study(store, tmp_path)
+    names = [f"person {n}" for n in range(12)]
+    told = at_once(*(lambda name=name: join(store, study.token, name) for name in names))
+    assert sorted(one.annotator.seat for one in told) == list(range(12))
+    seats = store.read(lambda tx: dict(tx.query(AnnotatorRow.name, AnnotatorRow.seat).all()))
+    assert seats == {one.annotator.name: one.annotator.seat for one in told}
+    assert join(store, study.token, "one more").annotator.seat == 12
 
 
 def test_one_name_joining_many_times_at_once_is_one_person(store, tmp_path):

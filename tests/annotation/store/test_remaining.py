@@ -93,6 +93,31 @@ def test_of_very_many_items_the_count_is_good_for_a_moment_and_of_few_exact(
     assert left(anna, then) == 4
 
 
+def test_the_more_there_are_the_longer_a_count_is_good_and_one_counts_at_a_time(
+    store, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(progress, "EXACT_BELOW", 8)
+    monkeypatch.setattr(progress, "GOOD_FOR_AN_ITEM", timedelta(seconds=1))
+    study = make_study(store, tmp_path, 20, Task.RECOGNITION, votes_per_item=1, repeat_rate=0.0)
+    anna, ben = (join(store, study.token, name).annotator for name in ("Anna", "Ben"))
+
+    def left(seconds):
+        now = START + timedelta(seconds=seconds)
+        return store.read(lambda tx: progress.so_far(tx, anna, now).progress.left)
+
+    assert left(0) == 20
+    next_items(store, ben, "t", 2, START)
+    assert left(20) == 20  # twenty seconds for twenty items
+    with progress._counting:  # another request of this server is at it
+        assert left(21) == 20
+        assert left(41) == 18  # but not for ever
+    next_items(store, ben, "t", 5, START)
+    assert left(59) == 18
+    assert left(60) == 15
+    assert progress._counting.acquire(blocking=False)
+    progress._counting.release()
+
+
 def test_the_median_time_is_that_of_all_answers(store, tmp_path):
     study = make_study(store, tmp_path, 6, Task.RECOGNITION, votes_per_item=1, repeat_rate=0.0)
     anna = join(store, study.token, "Anna").annotator
