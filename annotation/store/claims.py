@@ -37,8 +37,11 @@ from annotation.store.tables import AnnotatorRow, SlotRow, StudyRow, VoteRow
 
 # Made once, as making a statement takes longer than carrying it out.
 _MINE = SLOT.alias("own")
-_N_GIVEN = select(func.coalesce(func.max(_MINE.c.given), 0)).where(
-    _MINE.c.annotator_id == bindparam("me"), _MINE.c.given.is_not(None)
+_LAST_GIVEN = (
+    select(_MINE.c.given)
+    .where(_MINE.c.annotator_id == bindparam("me"), _MINE.c.given.is_not(None))
+    .order_by(_MINE.c.given.desc())
+    .limit(1)
 )
 _N_COUNTED = select(func.count()).where(
     VoteRow.annotator_id == bindparam("me"), VoteRow.status == VoteStatus.COUNTED
@@ -48,7 +51,7 @@ _CLAIMING = (
         StudyRow.status,
         WRITTEN,
         _N_COUNTED.scalar_subquery(),
-        _N_GIVEN.scalar_subquery(),
+        func.coalesce(_LAST_GIVEN.scalar_subquery(), 0),
         SLOT.c.stimulus_id,
         SLOT.c.tab,
     )
