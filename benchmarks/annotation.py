@@ -472,6 +472,7 @@ class Feed:
 
     def __init__(self) -> None:
         self.held: list[str] = []
+        self._answered: set[str] = set()
         self._below, self._rested = REFILL_BELOW, 0.0
 
     def wanted(self, now: float) -> int:
@@ -482,7 +483,8 @@ class Feed:
 
     def came(self, reply: Mapping[str, Any], n: int, now: float) -> None:
         """Take what was answered to the wish for `n`."""
-        self.held = [item["item"] for item in reply.get("items", [])]
+        items = [item["item"] for item in reply.get("items", [])]
+        self.held = [item for item in items if item not in self._answered]
         more = n < HELD and len(self.held) >= n
         self._below = max(REFILL_BELOW, (HELD if more else len(self.held)) - STEP)
         self._rested = now + REST * random.uniform(0.5, 1.5)
@@ -490,6 +492,7 @@ class Feed:
     def answered(self) -> dict[str, Any]:
         """The vote on the next item, which is not held any more."""
         item = self.held.pop(0)
+        self._answered.add(item)  # what is asked for at this moment may bring it again
         return {"id": str(uuid.uuid4()), "item": item, "answer": NONE, "tab": "t"}
 
 

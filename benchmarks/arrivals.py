@@ -174,14 +174,15 @@ class Crowd:
         form = urlencode({"name": f"person {number}"})
         reply = await self._ask(lines, "join", "POST", f"/join/{self.made.token}", "", form)
         cookie = reply.headers.get("set-cookie", "").split(";")[0]
-        due, given = time.monotonic(), 0
+        due, given, asking = time.monotonic(), 0, asyncio.create_task(asyncio.sleep(0))
         while given < self.options.each:
             await asyncio.sleep(max(0.0, due - time.monotonic()))
             due += self.options.pause * rng.uniform(0.5, 1.5)
-            n = feed.wanted(time.monotonic())
-            if n:
-                reply = await self._ask(lines, "claim", "GET", f"/api/next?tab=t&n={n}", cookie)
-                feed.came(reply.said(), n, time.monotonic())
+            if asking.done():
+                await asking  # raises what it raised
+                asking = asyncio.create_task(self._fill(feed, lines, cookie))
+            if not feed.held:  # else answering goes on meanwhile, as in the page
+                await asking
             self.intervals[-1].asked += 1
             if not feed.held:
                 self.errors["no items"] += 1
@@ -191,6 +192,13 @@ class Crowd:
             given += 1
             if "id" in reply.said():
                 self.receipts.append(reply.said()["id"])
+        asking.cancel()
+
+    async def _fill(self, feed: Feed, lines: "Lines", cookie: str) -> None:
+        n = feed.wanted(time.monotonic())
+        if n:
+            reply = await self._ask(lines, "claim", "GET", f"/api/next?tab=t&n={n}", cookie)
+            feed.came(reply.said(), n, time.monotonic())
 
     async def _ask(
         self, lines: "Lines", kind: str, method: str, path: str, cookie: str, body: str = ""

@@ -19,6 +19,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 
 from annotation import errors
 from annotation.accounts.attempts import CLOCK, Attempts, Clock
+from annotation.design.assignment import AT_HAND
 from annotation.design.way import AT_WORK, place
 from annotation.domain import (
     Annotator,
@@ -62,8 +63,11 @@ STATUS_OF = {
     errors.StoreError: 503,
 }
 MOST_DISPLAYED = 20  # things said of what a picture looked like
-# Handing items out is most of the work. Whoever asks has items left, whoever has answered waits.
+# Handing items out is most of the work, and answers go first. At a time so many who have nothing to
+# answer, and one of those who want more in reserve; while others of these wait, nobody is given
+# more than a reserve of some minutes.
 MOST_CLAIMING = 2
+RESERVE_AMONG_MANY = 2 * AT_HAND
 MOST_IN_TURN = 100  # from one address, with a password: a lecture that begins together
 LONGEST_MS = 1e11  # three years; of much longer ones there is no mean
 MOST_VERSIONS = 2**31 - 1  # what a database counts to
@@ -213,6 +217,7 @@ class _Annotators:
     store: Store
     images: Shelf
     claiming: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(MOST_CLAIMING))
+    reserving: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))
 
     def study(self, request: Request) -> dict[str, Any]:
         return self._about(self._signed_in(request))
@@ -255,9 +260,12 @@ class _Annotators:
         n: Annotated[int, Query(ge=1, le=MOST_ITEMS)] = 10,
         unsent: Annotated[int, Query(ge=0, le=MOST_ITEMS)] = 0,
     ) -> Response:
+        limiter = self.claiming if n <= AT_HAND else self.reserving
+        if limiter is self.reserving and limiter.statistics().tasks_waiting:
+            n = min(n, RESERVE_AMONG_MANY)
         # In its thread also put into JSON: two hundred items would hold up everybody's answers.
         tell = lambda: JSONResponse(self._next(request, tab, n, unsent))  # noqa: E731
-        return await to_thread.run_sync(tell, limiter=self.claiming)
+        return await to_thread.run_sync(tell, limiter=limiter)
 
     def _next(self, request: Request, tab: str, n: int, unsent: int) -> dict[str, Any]:
         now = _now()

@@ -236,6 +236,47 @@ def test_an_answer_does_not_queue_behind_people_who_ask_for_items(
     assert {reply.status_code for reply in asked} == {200}
 
 
+def test_who_has_nothing_to_answer_goes_before_those_who_fill_their_reserve(
+    app, join, make_study, monkeypatch
+):
+    browser, go_on, asked = join(make_study()), threading.Event(), []
+    ahead = studies.ahead
+
+    def look_late(store, by, n, *rest):
+        asked.append(n)
+        if n > 20:
+            go_on.wait(60)
+        return ahead(store, by, n, *rest)
+
+    monkeypatch.setattr(studies, "ahead", look_late)
+
+    async def ask_all():
+        transport, cookies = httpx.ASGITransport(app), dict(browser.cookies)
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://testserver", cookies=cookies
+        ) as client:
+
+            def ask(n):
+                return asyncio.create_task(client.get("/api/next", params={"tab": "t", "n": n}))
+
+            reserves = []
+            for _ in range(4):
+                reserves.append(ask(200))
+                await asyncio.sleep(0.1)  # one after the other
+            try:
+                first = await asyncio.wait_for(asyncio.gather(*(ask(20) for _ in range(5))), 20)
+                waited = [request.done() for request in reserves]
+            finally:
+                go_on.set()
+            return waited, [*first, *await asyncio.gather(*reserves)]
+
+    waited, replies = asyncio.run(ask_all())
+    assert not any(waited)
+    assert {reply.status_code for reply in replies} == {200}
+    # The first two came while nobody else waited.
+    assert asked == [200, *[20] * 5, 200, 40, 40]
+
+
 def test_more_about_the_screen_than_is_kept_costs_nobody_an_answer(join, store, make_study):
     browser = join(make_study())
     display = {f"key {number:02d}": number for number in range(30)}
