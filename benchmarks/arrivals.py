@@ -174,12 +174,13 @@ class Crowd:
         form = urlencode({"name": f"person {number}"})
         reply = await self._ask(lines, "join", "POST", f"/join/{self.made.token}", "", form)
         cookie = reply.headers.get("set-cookie", "").split(";")[0]
-        due, given, asking = time.monotonic(), 0, asyncio.create_task(asyncio.sleep(0))
+        due, given, asking = time.monotonic(), 0, None
         while given < self.options.each:
             await asyncio.sleep(max(0.0, due - time.monotonic()))
             due += self.options.pause * rng.uniform(0.5, 1.5)
-            if asking.done():
-                await asking  # raises what it raised
+            if asking is None or asking.done():
+                if asking is not None:
+                    await asking  # raises what it raised
                 asking = asyncio.create_task(self._fill(feed, lines, cookie))
             if not feed.held:  # else answering goes on meanwhile, as in the page
                 await asking
@@ -192,7 +193,8 @@ class Crowd:
             given += 1
             if "id" in reply.said():
                 self.receipts.append(reply.said()["id"])
-        asking.cancel()
+        if asking is not None:
+            asking.cancel()
 
     async def _fill(self, feed: Feed, lines: "Lines", cookie: str) -> None:
         n = feed.wanted(time.monotonic())
