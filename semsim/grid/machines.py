@@ -53,7 +53,9 @@ def connect(
             yield client
         return
     count = workers or cores()
-    quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": logging.ERROR}
+    # A port of its own: two clusters on one machine would say that a dashboard's is in use.
+    server = {"dashboard": False, "dashboard_address": ":0"}
+    quiet: dict[str, Any] = {"scheduler_kwargs": server, "silence_logs": logging.ERROR}
     with (
         dask.config.set(_fresh()),
         LocalCluster(

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -211,3 +212,13 @@ def test_what_an_earlier_version_kept_of_a_machine_is_computed_again(alone, tmp_
     done = run_plan(plan, tmp_path, alone, CPU)
     assert (done["n_ok"], done["computed"], done["reused"]) == (2, 1, 1)
     assert np.array_equal(store.cells.read(cell.key).result.picture, kept.result.picture)
+
+
+def test_two_clusters_on_one_machine_say_nothing_of_each_other():
+    with warnings.catch_warnings(), connect(workers=1) as one:
+        warnings.simplefilter("error")
+        with connect(workers=1) as other:
+            assert one.submit(abs, -1).result() == other.submit(abs, -1).result() == 1
+            ports = [client.scheduler_info()["services"]["dashboard"] for client in (one, other)]
+    assert len(set(ports)) == 2
+    assert 8787 not in ports
