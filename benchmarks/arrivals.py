@@ -206,8 +206,11 @@ class Crowd:
         self, lines: "Lines", kind: str, method: str, path: str, cookie: str, body: str = ""
     ) -> "Reply":
         start = time.monotonic()
-        async with asyncio.timeout(PATIENCE):  # wait_for may swallow that somebody is to go
-            reply = await lines.ask(method, path, cookie, body)
+        try:
+            async with asyncio.timeout(PATIENCE):  # wait_for may swallow that somebody is to go
+                reply = await lines.ask(method, path, cookie, body)
+        except TimeoutError:
+            raise TimeoutError(f"{kind}: no reply within {PATIENCE:g} s") from None
         self.intervals[-1].spent[kind].append(1000 * (time.monotonic() - start))
         if reply.status >= 400:
             self.errors[f"{kind}: {reply.status} {reply.content[:80]!r}"] += 1

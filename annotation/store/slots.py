@@ -104,7 +104,11 @@ _ANSWERED = (
 )
 _HAND_OUT = (
     update(SLOT)
-    .where(SLOT.c.stimulus_id == bindparam("item"), SLOT.c.k == bindparam("place"))
+    .where(
+        SLOT.c.stimulus_id == bindparam("item"),
+        SLOT.c.k == bindparam("place"),
+        SLOT.c.state != SlotState.DONE,  # an answer keeps its slot, whatever else is wrong
+    )
     .values(
         state=bindparam("becomes"),
         annotator_id=bindparam("holder"),
