@@ -68,6 +68,7 @@ MOST_DISPLAYED = 20  # things said of what a picture looked like
 # more than a reserve of some minutes.
 MOST_CLAIMING = 2
 RESERVE_AMONG_MANY = 2 * AT_HAND
+MOST_WAITING = 4  # for pictures, before nobody else is let in
 MOST_IN_TURN = 100  # from one address, with a password: a lecture that begins together
 LONGEST_MS = 1e11  # three years; of much longer ones there is no mean
 MOST_VERSIONS = 2**31 - 1  # what a database counts to
@@ -165,7 +166,8 @@ async def require_same_origin(request: Request) -> None:  # async, as it needs n
 def router(store: Store, images: Shelf, clock: Clock = CLOCK) -> APIRouter:
     """The routes for annotators. `images` is where studies keep their images."""
     api = _Annotators(store=store, images=images)
-    pages = Pages(store=store, attempts=Attempts(store, "join", crowd=MOST_IN_TURN, clock=clock))
+    attempts = Attempts(store, "join", crowd=MOST_IN_TURN, clock=clock)
+    pages = Pages(store=store, attempts=attempts, crowded=api.is_behind)
     routes = APIRouter(route_class=Route, include_in_schema=False)
     for path, get in (
         ("/api/study", api.study),
@@ -218,6 +220,11 @@ class _Annotators:
     images: Shelf
     claiming: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(MOST_CLAIMING))
     reserving: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))
+
+    def is_behind(self) -> bool:
+        """Whether people who are in wait for pictures, more than are served at once."""
+        lines = self.claiming.statistics(), self.reserving.statistics()
+        return any(line.tasks_waiting > MOST_WAITING for line in lines)
 
     def study(self, request: Request) -> dict[str, Any]:
         return self._about(self._signed_in(request))

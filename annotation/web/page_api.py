@@ -3,12 +3,12 @@
 Like those in `annotation.web.api`, they reply only after the use case has returned.
 """
 
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter, move_on_after, sleep, to_thread
 from fastapi import Depends, Request, Response
 from fastapi.responses import RedirectResponse
 
@@ -40,6 +40,7 @@ BEGIN = "/begin"  # the address of all pages before the labelling
 DONE = "/done"
 ME = "/me"  # in front of the secret of a personal link
 MOST_JOINING = 2  # at a time
+LONGEST_AT_THE_DOOR, LOOK_AGAIN = 5.0, 0.1  # seconds
 _STOPPED = {AnnotatorStatus.PAUSED: "paused", AnnotatorStatus.EXCLUDED: "ended"}
 _REFUSED = {TooManyError: 429, errors.NameTakenError: 409}  # others: 403
 
@@ -64,6 +65,8 @@ class Pages:
 
     store: Store
     attempts: Attempts
+    crowded: Callable[[], bool]  # whether people who are in wait for pictures
+    door: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(MOST_JOINING))
     # Who waits for a seat holds no thread and no connection, which answers then have.
     joining: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(MOST_JOINING))
 
@@ -103,13 +106,22 @@ class Pages:
 
         turn = self.attempts.turn(f"{token}\n{address}") if about.protected else nullcontext()
         try:
-            async with turn:
+            async with turn, self._let_through():
                 signed_in = await to_thread.run_sync(sign_in, limiter=self.joining)
         except (errors.SignInError, errors.NameTakenError, TooManyError) as error:
             problem, taken = about.spec.wording.told(error), _asks_for_link(error, form)
             status = _REFUSED.get(type(error), 403)
             return _join_page(about, recruit, status, name=name, problem=problem, taken=taken)
         return _let_in(request, signed_in)
+
+    @asynccontextmanager
+    async def _let_through(self) -> AsyncIterator[None]:
+        """One's turn to come in, in the order people came; those who are in go first."""
+        async with self.door:
+            with move_on_after(LONGEST_AT_THE_DOOR):
+                while self.crowded():
+                    await sleep(LOOK_AGAIN)
+            yield
 
     def personal_page(self, request: Request, link: str) -> Response:
         """Whoever opens a personal link goes on there; where another is signed in, it is asked."""

@@ -23,6 +23,7 @@ from annotation.study import labelling as studies
 from annotation.study.create import create_study
 from annotation.study.exports import export_labels, export_votes
 from annotation.study.protocols import amend
+from annotation.web import page_api
 from annotation.web.api import researcher_router, router
 
 MODELS = ("resnet20-4", "convnet8")
@@ -275,6 +276,41 @@ def test_who_has_nothing_to_answer_goes_before_those_who_fill_their_reserve(
     assert {reply.status_code for reply in replies} == {200}
     # The first two came while nobody else waited.
     assert asked == [200, *[20] * 5, 200, 40, 40]
+
+
+def test_who_comes_waits_at_the_door_while_many_who_are_in_wait_for_pictures(
+    app, join, make_study, monkeypatch
+):
+    study = make_study()
+    browser, go_on, ahead = join(study), threading.Event(), studies.ahead
+
+    def look_late(*args):
+        go_on.wait(60)
+        return ahead(*args)
+
+    monkeypatch.setattr(studies, "ahead", look_late)
+
+    async def join_while_others_ask(n, longest):
+        monkeypatch.setattr(page_api, "LONGEST_AT_THE_DOOR", longest)
+        here = {"transport": httpx.ASGITransport(app), "base_url": "http://testserver"}
+        async with (
+            httpx.AsyncClient(**here, cookies=dict(browser.cookies)) as client,
+            httpx.AsyncClient(**here) as newcomer,
+        ):
+            ask = {"tab": "t", "n": 1}
+            asking = [asyncio.create_task(client.get("/api/next", params=ask)) for _ in range(n)]
+            await asyncio.sleep(0.2)
+            form = {"name": f"Ben {n} {longest}"}
+            coming = asyncio.create_task(newcomer.post(f"/join/{study.token}", data=form))
+            await asyncio.wait([coming], timeout=2.0)
+            came = coming.done()
+            go_on.set()
+            replies = await asyncio.gather(coming, *asking)
+            go_on.clear()
+            return came, {reply.status_code for reply in replies}
+
+    for n, longest, came in ((6, 60.0, True), (7, 60.0, False), (7, 0.1, True)):
+        assert asyncio.run(join_while_others_ask(n, longest)) == (came, {200, 303})
 
 
 def test_more_about_the_screen_than_is_kept_costs_nobody_an_answer(join, store, make_study):
