@@ -65,10 +65,6 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
     "ensembler": (
         NotRun("ResNet-18 with N = 10 on CIFAR-10, 64 pixels of CelebA-HQ", "they take a GPU"),
         NotRun(
-            "Table 3 at small",
-            "1.8 hours of one core; it runs at smoke in the tests",
-        ),
-        NotRun(
             "The tables on an undefended network from which the published attack gets pictures, as "
             "in the paper",
             "none was found by SSIM among 16 settings of the network they use; VGG16 cut after one "
