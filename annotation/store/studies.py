@@ -237,10 +237,10 @@ def study_of_token(tx: Session, token: str) -> Study:
     return _value(_row_of_token(tx, token))
 
 
-def secret_of_token(tx: Session, token: str) -> tuple[str | None, str | None]:
-    """Salt and hash of the password of the study a join link leads to, (None, None) if open."""
+def joined_by(tx: Session, token: str) -> tuple[Study, str | None, str | None]:
+    """As `study_of_token`, with salt and hash of the study's password; None for an open one's."""
     row = _row_of_token(tx, token)
-    return row.password_salt, row.password_hash
+    return _value(row), row.password_salt, row.password_hash
 
 
 def put_status(tx: Session, study_id: str, status: StudyStatus, now: datetime) -> Study:

@@ -205,7 +205,7 @@ class SlotRow(Table):
             "cell",
             "k",
             "stimulus_id",
-            # The rest so that an annotator's next items are found without touching the table.
+            # The rest so that what is left for somebody is counted without touching the table.
             "salt",
             "source_id",
             "state",

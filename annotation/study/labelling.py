@@ -91,9 +91,7 @@ def join(
     `SignInError` for an unusable name, a wrong password, or a study for simulated annotators.
     """
     name = _tidy(name)
-    study, (salt, digest) = store.read(
-        lambda tx: (studies.study_of_token(tx, token), studies.secret_of_token(tx, token))
-    )
+    study, salt, digest = store.read(lambda tx: studies.joined_by(tx, token))
     if study.spec.simulated:
         raise SignInError(study.spec.wording("join.simulated"))
     # Outside of any transaction: a password takes long to check, on purpose.
