@@ -80,7 +80,6 @@ LEFT_OUT = {
     "dask_hosts": "needs a root who may make network namespaces",
     "annotation --database": "needs a PostgreSQL of its own",
     "arrivals": "needs an empty PostgreSQL of its own",
-    "told_apart": "reads sets that others have made",
     "annotation_peer --potato": "needs Potato, in an environment of its own",
     "semsim reproduce ensembler": "an hour of one core",
     "semsim reproduce pbpfl": "three hours of one core",

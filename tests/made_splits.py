@@ -45,7 +45,7 @@ GUESSES = {"grey_ssim": 0.2, "grey_psnr": 12.0, "mean_ssim": 0.3, "mean_psnr": 1
 def row(defence, clearer, ssim=0.4, psnr=12.0, **changes):
     """A row of a summary: an attack that a server can make; `clearer` of ten pictures."""
     scores = {"defence": defence, "ssim_mean": ssim, "psnr_mean": psnr, "choice": ""}
-    scores |= {"clearer": clearer, "judged": 10}
+    scores |= {"clearer": clearer, "by_shapes": 0, "judged": 10}
     return {**ROW, "attack": "adaptive", **scores, **changes}
 
 

@@ -6,14 +6,12 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import psutil
 import pytest
 
 from benchmarks import bench
 from benchmarks.bench import LEFT_OUT, MINUTES, PLAN, Run, targets
 from benchmarks.measuring import ROOT, judge
-from benchmarks.told_apart import _told_apart
 
 # A benchmark that says what it was called, each time it runs, then does what it was told.
 FAKE = """
@@ -116,11 +114,3 @@ def test_a_verdict_is_read_as_it_is_printed(value, target, said):
     assert judge(value, **target) == said
     line = f"| a page | 0.1 | ≤ 3: met | {said} |"
     assert targets(f"Began\n{line}\n") == [(line, "missed" not in said)]
-
-
-def test_a_negative_tells_its_original_apart_and_a_grey_picture_none():
-    originals = np.random.default_rng(0).standard_normal((12, 64))
-    originals /= np.linalg.norm(originals, axis=1, keepdims=True)
-    assert _told_apart(originals, -originals) == ["12", "12", "1", "3", "1.00", "100%"]
-    n, right, *_ = _told_apart(originals, np.zeros_like(originals))
-    assert (n, right) == ("12", "1")  # the first, as of anybody who always says the same

@@ -51,6 +51,11 @@ COMMANDS = {
         "Score reconstructions against their originals; print a table and write the scores.",
     ),
     "split": Late("split", "app", "Split inference: defences and model inversion."),
+    "verdict": Late(
+        "verdict",
+        "verdict",
+        "Count on how many pictures of reconstruction sets attacks got more than a guess.",
+    ),
     "weights": Late(
         "score",
         "weights",

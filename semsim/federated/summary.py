@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from semsim.federated.arms import ARMS
+from semsim.sets.control import Count
 from semsim.terminal import text_table
 
 NEAR = 0.05  # of SSIM: less is not a difference anybody sees
@@ -92,7 +93,7 @@ def leak_row(score: Mapping[str, Any]) -> list[str]:
     gap = "" if own else f"{score['difference']:+.2f} ± {score['margin']:.2f}"
     return [
         ARMS[score["arm"]].title,
-        f"{score['clearer']} of {score['images']}",
+        Count(score["clearer"], score["by_shapes"], score["images"]).short,
         f"{score['ssim']:.2f} ± {score['ssim_sd']:.2f}",
         _psnr(score["psnr"], score["psnr_sd"]),
         gap,

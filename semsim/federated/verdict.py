@@ -1,8 +1,6 @@
 """How much each arm leaks, in figures and in words."""
 
-import itertools
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +16,7 @@ from semsim.federated.summary import NEAR, decibels
 from semsim.images import read_image, read_images, to_uint8
 from semsim.metrics.pixel import psnr
 from semsim.metrics.structural import ssim
-from semsim.sets.control import clearer, comes_back, count_words
+from semsim.sets.control import Count, judged
 from semsim.sets.reader import read_set
 
 SAME = 1e-6  # gradients closer than this are one gradient with rounding
@@ -45,7 +43,7 @@ class ArmScore:
     after the same treatment.
     difference: of SSIM from the yardstick's, image by image; margin: half its 95 % interval
     (Student's t over images, or over seeds), infinite where there is only one. images, failed,
-    clearer: counts, the last of images that beat the control (`semsim.sets.control`); means are NaN
+    clearer, by_shapes: counts, the last two as in a `Count` (`semsim.sets.control`); means are NaN
     where all failed. verdict: one of `WORDS`.
     """
 
@@ -60,6 +58,7 @@ class ArmScore:
     images: int
     failed: int
     clearer: int
+    by_shapes: int
     gradient_difference: float | None
     verdict: str
 
@@ -112,7 +111,7 @@ def scored(results: Sequence[ArmPictures], originals: Tensor) -> list[ArmScore]:
     if missing:
         raise DataError(f"Verdicts compare with the arm {missing[0]!r}; attack it too.")
     similar = {arm: _each(ssim, result, originals) for arm, result in by_arm.items()}
-    counts = {arm: _clearer(result, originals) for arm, result in by_arm.items()}
+    counts = {arm: _count(result, originals) for arm, result in by_arm.items()}
     return [
         _judged(
             result.arm,
@@ -122,7 +121,6 @@ def scored(results: Sequence[ArmPictures], originals: Tensor) -> list[ArmScore]:
                 psnr=_each(psnr, result, originals),
             ),
             counts,
-            images=len(originals),
             failed=sum(picture is None for picture in result.pictures),
             gradient_difference=result.gradient_difference,
         )
@@ -130,9 +128,9 @@ def scored(results: Sequence[ArmPictures], originals: Tensor) -> list[ArmScore]:
     ]
 
 
-def _clearer(result: ArmPictures, originals: Tensor) -> int:
+def _count(result: ArmPictures, originals: Tensor) -> Count:
     pictures = [None if one is None else to_uint8(one) for one in result.pictures]
-    return sum(clearer(pictures, [to_uint8(one) for one in originals]))
+    return Count.of(judged(pictures, [to_uint8(one) for one in originals]))
 
 
 def over_seeds(runs: Sequence[Sequence[ArmScore]]) -> list[ArmScore]:
@@ -143,17 +141,18 @@ def over_seeds(runs: Sequence[Sequence[ArmScore]]) -> list[ArmScore]:
     """
     if len(runs) == 1:
         return list(runs[0])
-    counts = Counter[str]()
-    for score in itertools.chain(*runs):
-        counts[score.arm] += score.clearer
-    return [_over(list(same), counts) for same in zip(*runs, strict=True)]
+    arms = [list(same) for same in zip(*runs, strict=True)]
+    counts = {
+        same[0].arm: Count(*map(sum, zip(*map(_counted, same), strict=True))) for same in arms
+    }
+    return [_over(same, counts) for same in arms]
 
 
 def sentence(score: ArmScore) -> str:
     """The verdict with its figures."""
     if score.verdict == "failed":
         return f"{ARMS[score.arm].title}: {WORDS['failed']} ({score.failed} of {score.images})."
-    figures = f"{_count(score)}; SSIM {score.ssim:.2f}, PSNR {decibels(score.psnr)} dB"
+    figures = f"{_counted(score).words}; SSIM {score.ssim:.2f}, PSNR {decibels(score.psnr)} dB"
     if score.arm != score.yardstick:
         figures += f"; {_from_server(score)}"
     if score.gradient_difference is not None and score.arm != REFERENCE:
@@ -170,11 +169,11 @@ def summary(scores: Sequence[ArmScore]) -> list[str]:
         if not usable:
             continue
         best = max(usable, key=strength)
-        figures = f"{_count(best)}; SSIM {best.ssim:.2f}, {_from_server(best)}"
+        figures = f"{_counted(best).words}; SSIM {best.ssim:.2f}, {_from_server(best)}"
         if best.verdict == "identical":  # and can treat it as FedAvg's server can
             own = [known[arm] for arm in (REFERENCE, RESCALED) if arm in known]
             most = max([best, *own], key=strength)
-            figures = f"{_count(most)}; SSIM {most.ssim:.2f}"
+            figures = f"{_counted(most).words}; SSIM {most.ssim:.2f}"
         lines.append(f"{party}: {WORDS[best.verdict]} ({figures}).")
     return lines
 
@@ -184,15 +183,15 @@ def strength(score: ArmScore) -> tuple[int, float]:
     return score.clearer, -1.0 if math.isnan(score.ssim) else score.ssim
 
 
-def _count(score: ArmScore) -> str:
-    return count_words(score.clearer, score.images)
+def _counted(score: ArmScore) -> Count:
+    return Count(score.clearer, score.by_shapes, score.images)
 
 
 def _from_server(score: ArmScore) -> str:
     return f"{score.difference:+.2f} ± {score.margin:.2f} from FedAvg's server's"
 
 
-def _over(same: list[ArmScore], counts: Mapping[str, int]) -> ArmScore:
+def _over(same: list[ArmScore], counts: Mapping[str, Count]) -> ArmScore:
     ssims = np.array([score.ssim for score in same])
     gradients = [s.gradient_difference for s in same if s.gradient_difference is not None]
     values = _Values(
@@ -204,7 +203,6 @@ def _over(same: list[ArmScore], counts: Mapping[str, int]) -> ArmScore:
         same[0].arm,
         values,
         counts,
-        images=sum(score.images for score in same),
         failed=sum(score.failed for score in same),
         gradient_difference=max(gradients) if gradients else None,
     )
@@ -222,13 +220,11 @@ class _Values:
 def _judged(
     arm: str,
     values: _Values,
-    counts: Mapping[str, int],
+    counts: Mapping[str, Count],
     *,
-    images: int,
     failed: int,
     gradient_difference: float | None,
 ) -> ArmScore:
-    """counts: of each arm, how many of the images it got back more of than a guess."""
     gaps = values.own - values.reference
     score = ArmScore(
         arm=arm,
@@ -239,25 +235,26 @@ def _judged(
         yardstick=yardstick(arm),
         difference=_mean(gaps),
         margin=_margin(gaps),
-        images=images,
+        images=counts[arm].over,
         failed=failed,
-        clearer=counts[arm],
+        clearer=counts[arm].clearer,
+        by_shapes=counts[arm].by_shapes,
         gradient_difference=gradient_difference,
         verdict="",
     )
     return replace(score, verdict=_verdict(score, counts[yardstick(arm)]))
 
 
-def _verdict(score: ArmScore, reference: int) -> str:
-    """reference: how many of the images its yardstick got back more of than a guess."""
+def _verdict(score: ArmScore, reference: Count) -> str:
+    """reference: of its yardstick."""
     if np.isnan(score.ssim):
         return "failed"
     if score.arm == score.yardstick:
         return "reference"
     if score.gradient_difference is not None and score.gradient_difference <= SAME:
         return "identical"
-    if not comes_back(score.clearer, score.images):
-        if not comes_back(reference, score.images):
+    if not _counted(score).comes_back:
+        if not reference.comes_back:
             return "too weak"
         return "little" if score.clearer else "nothing"
     if score.difference - score.margin > -NEAR:

@@ -1,76 +1,186 @@
 """Whether a picture that came back shows more than a guess, which takes no attack.
 
-The rule of every verdict: a guess is a plain picture, or the mean of the other originals, each in
-the right mean colour. Noise is farther from any picture than the plain one is.
+The rule of every verdict. A picture counts in either of two ways: it is nearer to the original than
+what can be guessed of it, or its shapes tell the original apart from the others, as negatives,
+wrong colours and pictures under noise do, which squared error, PSNR and SSIM take for nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-NEARER = 0.9  # of a guess's error: by luck noise gets a few per cent nearer
+from semsim.images import read_pixels
+from semsim.sets.reader import ReconstructionSet
+
+CLEARLY = 0.9  # of the control's error: by luck noise gets a few per cent nearer
 GUESS = "a guess (a plain picture, or the mean of the others)"
+_RIVALS = 50  # originals that a picture is held against: enough to make luck rare
+_FLAT = 1e-6  # of the strongest mix of channels: weaker ones are rounding
 
 
-@dataclass(frozen=True, kw_only=True)
-class Control:
-    """What can be guessed of originals. total: their sum, None where they differ in size."""
+class Shown(NamedTuple):
+    """What one picture shows.
 
-    originals: tuple[np.ndarray, ...]
-    total: np.ndarray | None
+    nearer: whether it is clearly nearer to the original than every guess. told_apart: whether its
+    shapes fit the original clearly better than they fit any other.
+    """
+
+    nearer: bool
+    told_apart: bool
+
+    @property
+    def clearer(self) -> bool:
+        """Whether it shows more than a guess, in either way."""
+        return self.nearer or self.told_apart
+
+    @property
+    def by_shapes(self) -> bool:
+        """Whether only its shapes do: it is a negative, in wrong colours or under noise."""
+        return self.told_apart and not self.nearer
+
+
+NOTHING = Shown(nearer=False, told_apart=False)  # of an attack that failed
+
+
+class Count(NamedTuple):
+    """Of `over` pictures `clearer` show more than a guess, `by_shapes` of these by shapes alone."""
+
+    clearer: int
+    by_shapes: int
+    over: int
 
     @classmethod
-    def of(cls, originals: Sequence[np.ndarray]) -> "Control":
-        """The control for these originals, (H, W, C) in 0 to 255 each."""
-        alike = len({one.shape for one in originals}) == 1
-        total = np.sum(originals, axis=0, dtype=float) if alike else None
-        return cls(originals=tuple(originals), total=total)
+    def of(cls, shown: Iterable[Shown]) -> "Count":
+        """The count of these pictures."""
+        all_of = list(shown)
+        return cls(sum(s.clearer for s in all_of), sum(s.by_shapes for s in all_of), len(all_of))
 
-    def is_beaten(self, place: int, picture: np.ndarray, attacked: np.ndarray) -> bool:
-        """Whether `picture` is clearly nearer than every guess to what was attacked of an original.
+    @property
+    def comes_back(self) -> bool:
+        """Whether an attack counts as one that gets pictures back: most of them show more."""
+        return 2 * self.clearer > self.over
 
-        picture, attacked: (H, W, C) in 0 to 255; `attacked` may be shifted against the original at
-        `place`. Nearer is by mean squared error, all shifted to the mean colour of `attacked`, so
-        that shapes count where the light of a picture is off, and a lucky colour does not.
+    @property
+    def short(self) -> str:
+        """The count for a table."""
+        shapes = f" ({self.by_shapes} by shapes)" if self.by_shapes else ""
+        return f"{self.clearer} of {self.over}{shapes}"
+
+    @property
+    def words(self) -> str:
+        """The count and what it is held against, to end a sentence."""
+        whole = f"clearer than {GUESS} on {self.clearer} of {self.over} pictures"
+        if not self.by_shapes:
+            return whole
+        return f"{whole}, {self.by_shapes} of them by their shapes alone, in wrong colours or noise"
+
+
+@dataclass(frozen=True)
+class Control:
+    """What can be guessed of originals, (H, W, C) in 0 to 255 each."""
+
+    originals: Sequence[np.ndarray]
+
+    def judge(self, place: int, picture: np.ndarray, attacked: np.ndarray) -> Shown:
+        """What `picture` shows of what was attacked of the original at `place`.
+
+        picture, attacked: (H, W, C) in 0 to 255; `attacked` may be shifted against the original.
+
+        Nearer is by mean squared error, all shifted to the mean colour of `attacked`, so that a
+        lucky colour does not count; a guess is a plain picture, or the mean of the other originals.
+
+        Told apart is by how much of an original's variance the picture explains with each of its
+        channels mixed at will (linear regression, so that the sign does not count): what it leaves
+        of `attacked` is clearly less than what it leaves of each of the first 50 others, and less
+        than all. Chance is one in as many originals as there are.
         """
         truth = _shapes(attacked)
         near = np.square(_shapes(picture) - truth).mean()
         far = min(np.square(guess - truth).mean() for guess in self._guesses(place))
-        return bool(near < NEARER * far)
+        rivals = self._rivals(place, attacked.shape)
+        return Shown(
+            nearer=bool(near < CLEARLY * far), told_apart=_told_apart(picture, attacked, rivals)
+        )
+
+    @cached_property
+    def _total(self) -> np.ndarray | None:
+        """The sum of all, None where they differ in size."""
+        alike = len({one.shape for one in self.originals}) == 1
+        return np.sum(self.originals, axis=0, dtype=float) if alike else None
 
     def _guesses(self, place: int) -> list[np.ndarray]:
         plain, others = np.zeros(1), len(self.originals) - 1
-        if self.total is None or others < 1:
+        if self._total is None or others < 1:
             return [plain]
-        return [plain, _shapes((self.total - self.originals[place]) / others)]
+        return [plain, _shapes((self._total - self.originals[place]) / others)]
+
+    @cached_property
+    def _units(self) -> list[np.ndarray]:
+        """The first originals as `_unit` has them; one more than a picture is held against."""
+        return [_unit(one) for one in self.originals[: _RIVALS + 1]]
+
+    def _rivals(self, place: int, shape: tuple[int, ...]) -> list[np.ndarray]:
+        """Other originals of one shape; the same picture once more is no rival."""
+        own = self.originals[place]
+        others = [
+            unit
+            for one, unit in zip(self.originals, self._units, strict=False)
+            if one.shape == shape and not np.array_equal(one, own)
+        ]
+        return others[:_RIVALS]
 
 
-def clearer(
+def judged(
     pictures: Sequence[np.ndarray | None], originals: Sequence[np.ndarray]
-) -> tuple[bool, ...]:
-    """Of each picture whether it beats the control; one that failed, None, does not.
+) -> tuple[Shown, ...]:
+    """What each picture shows; one that failed, None, shows nothing.
 
     pictures, originals: (H, W, C) in 0 to 255 each, in one order.
     """
-    control = Control.of(originals)
+    control = Control(originals)
     return tuple(
-        picture is not None and control.is_beaten(place, picture, originals[place])
+        NOTHING if picture is None else control.judge(place, picture, originals[place])
         for place, picture in enumerate(pictures)
     )
 
 
-def comes_back(clearer: int, over: int) -> bool:
-    """Whether an attack counts as one that gets pictures back: most of them beat the control."""
-    return 2 * clearer > over
-
-
-def count_words(clearer: int, over: int) -> str:
-    """The control and on how many pictures it was beaten."""
-    return f"clearer than {GUESS} on {clearer} of {over} pictures"
+def judged_set(found: ReconstructionSet) -> tuple[Shown, ...]:
+    """What each row of a set shows; those that failed come last."""
+    rows = found.manifest[found.manifest["original"].notna()]
+    control = Control([read_pixels(found.folder / path) for path in rows["original"]])
+    places = np.flatnonzero(rows["status"] == "ok").tolist()
+    shown = [
+        control.judge(
+            place,
+            read_pixels(Path(row["reconstruction"])),
+            read_pixels(Path(row["attacked"] or row["original"])),
+        )
+        for place, row in zip(places, found.pairs.to_dict("records"), strict=True)
+    ]
+    return (*shown, *[NOTHING] * (len(found.manifest) - len(shown)))
 
 
 def _shapes(picture: np.ndarray) -> np.ndarray:
     """A picture less its mean colour, (H, W, C)."""
     exact = picture.astype(float)
     return exact - exact.mean(axis=(0, 1))
+
+
+def _unit(picture: np.ndarray) -> np.ndarray:
+    """The shapes of a picture, (H · W, C), with a sum of squares of 1; all 0 where it is plain."""
+    shapes = _shapes(picture).reshape(-1, picture.shape[-1])
+    return np.asarray(shapes / max(float(np.linalg.norm(shapes)), 1e-9))
+
+
+def _told_apart(picture: np.ndarray, attacked: np.ndarray, rivals: Sequence[np.ndarray]) -> bool:
+    """rivals: as `_unit` has them; where there are none, nothing can be told apart from them."""
+    if not rivals:
+        return False
+    mixes, strength, _ = np.linalg.svd(_unit(picture), full_matrices=False)
+    mixes = mixes[:, strength > _FLAT * max(strength[0], _FLAT)]
+    own, *others = (1 - np.square(mixes.T @ unit).sum() for unit in [_unit(attacked), *rivals])
+    return bool(own < CLEARLY * min(others))

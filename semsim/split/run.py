@@ -23,7 +23,7 @@ from semsim.metrics import Pairs, Resources, find_metric
 from semsim.metrics.classifier import Classifier, load_classifier, recognised
 from semsim.progress import Progress, Report, silent
 from semsim.registry import plain
-from semsim.sets.control import clearer
+from semsim.sets.control import Count, judged
 from semsim.split import experiment
 from semsim.split.defences import stage_of
 from semsim.split.experiment import Leak
@@ -321,6 +321,7 @@ class Run:
             class_names=self._names(),
         )
         more = {name: float(judge(pairs).values.mean()) for name, judge in self.judges.items()}
+        count = Count.of(judged([*map(to_uint8, leak.images)], self.originals))
         return {
             "attack": arm,
             "body": tool.bodies[0] if tool.bodies and arm.startswith("one-body") else -1,
@@ -330,8 +331,9 @@ class Run:
             "recognised": float(recognised(self.classifier, pairs).mean()),
             "shadow_accuracy": leak.shadow_accuracy,
             "worse_than_grey": float(np.mean(leak.worse_than_grey)),
-            "clearer": sum(clearer([*map(to_uint8, leak.images)], self.originals)),
-            "judged": len(self.originals),
+            "clearer": count.clearer,
+            "by_shapes": count.by_shapes,
+            "judged": count.over,
             **more,
         }
 

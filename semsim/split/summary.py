@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from semsim.sets.control import Count
 from semsim.terminal import text_table
 
 # One row a (network, defence, defence seed, attack, body, attack seed); bodies are places.
@@ -25,8 +26,10 @@ COLUMNS = (
     "shadow_accuracy",
     "worse_than_grey",
     "clearer",
+    "by_shapes",
     "judged",
 )
+_COUNTED = ("clearer", "by_shapes", "judged")  # as in a `Count`
 _KEYS = ["network", "defence", "defence_seed", "attack", "attack_seed"]
 _PICKS = {
     "best SSIM": "ssim",
@@ -50,8 +53,8 @@ def choices(rows: pd.DataFrame) -> pd.DataFrame:
         for choice, column in _PICKS.items():
             if group[column].notna().any():
                 found.append(group.loc[[group[column].idxmax()]].assign(choice=choice))
-        numbers = ["ssim", "psnr", "recognised", "shadow_accuracy", "worse_than_grey", "clearer"]
-        numbers += more_metrics(group)
+        numbers = ["ssim", "psnr", "recognised", "shadow_accuracy", "worse_than_grey"]
+        numbers += [*_COUNTED, *more_metrics(group)]
         mean = group.head(1).assign(choice="mean of N", body=-1)
         found.append(mean.assign(**{name: group[name].mean() for name in numbers}))
     columns = [*rows.columns, "choice"]
@@ -67,8 +70,8 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean and standard deviation over seeds, one row a (network, defence, attack, choice).
 
     Systems that are invalid and were not attacked have one row without scores. `n` counts runs,
-    `clearer` the pictures of all runs that beat the control, see `semsim.sets.control`, and
-    `judged` all of them. sd has n - 1 and is NaN for one run.
+    `clearer`, `by_shapes` and `judged` the pictures of all runs, see `semsim.sets.control.Count`.
+    sd has n - 1 and is NaN for one run.
     """
     lines = []
     for (network, defence), part in rows.groupby(["network", "defence"], sort=False):
@@ -90,7 +93,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
                 scores[f"{name}_mean"] = group[name].mean()
                 scores[f"{name}_sd"] = group[name].std(ddof=1)
             scores["recognised"] = group["recognised"].mean()
-            scores |= {name: group[name].sum() for name in ("clearer", "judged")}
+            scores |= {name: group[name].sum() for name in _COUNTED}
             lines.append({**facts, **scores})
     return pd.DataFrame(lines)
 
@@ -99,7 +102,8 @@ def verdict(rows: pd.DataFrame, defence: str, against: str, attack: str) -> str:
     """In words: does an attack show less of systems with `defence` than of those with `against`?
 
     Differences are of means over seeds; an order is called shown where both SSIM and PSNR differ
-    by more than twice the standard error, made from the spread over all runs.
+    by more than twice the standard error, made from the spread over all runs. The count of pictures
+    that show more than a guess is told beside it, as it sees negatives and wrong colours.
     """
     chosen = choices(rows[rows["attack"] == attack])
     sides = [chosen[(chosen["defence"] == name) & chosen["valid"]] for name in (defence, against)]
@@ -115,6 +119,8 @@ def verdict(rows: pd.DataFrame, defence: str, against: str, attack: str) -> str:
             f"{name.upper()} {ours.mean():.3f}{unit} against {theirs.mean():.3f}{unit} "
             f"(difference {gap:+.3f}, {error_words(error)})"
         )
+    counts = [Count(*(round(side[name].sum()) for name in _COUNTED)).short for side in sides]
+    parts.append(f"clearer than a guess {counts[0]} against {counts[1]}")
     return f"{attack}: {defence} {_words(signs)} {against}: {'; '.join(parts)}."
 
 
@@ -167,10 +173,19 @@ def spread_text(row: dict, name: str, digits: int) -> str:
     return f"{mean:.{digits}f}" + ("" if pd.isna(sd) else f" ± {sd:.{digits}f}")
 
 
+def is_counted(row: Mapping[Any, Any]) -> bool:
+    """Whether pictures were counted for a summary's row: earlier versions did not, or otherwise."""
+    return not pd.isna(row.get("by_shapes"))
+
+
+def count_of(row: Mapping[Any, Any]) -> Count:
+    """How many pictures of all runs show more than a guess, for a row that `is_counted`."""
+    return Count(*(round(row[name]) for name in _COUNTED))
+
+
 def count_text(row: Mapping[Any, Any]) -> str:
     """Pictures clearer than a guess in a summary's row, "–" where they were not counted."""
-    clearer, judged = (row.get(name, np.nan) for name in ("clearer", "judged"))
-    return "–" if pd.isna(judged) else f"{clearer:.0f} of {judged:.0f}"
+    return count_of(row).short if is_counted(row) else "–"
 
 
 def cost_text(cost: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from semsim.federated.summary import (
     decibels,
     training_words,
 )
-from semsim.sets.control import comes_back, count_words
+from semsim.sets.control import Count
 from semsim.ui import lab_cards
 from semsim.ui.curves import Chart, Curve, svg
 from semsim.ui.lab_sets import METHOD as EACH
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _HTML = pieces("federated.html")
 METHOD = f"{EACH} Each party counts by the way of looking that gets most back."
 _OLDER = (
-    "This was judged by an earlier version, which did not count pictures: start the comparison "
+    "This was judged by an earlier version, which counted pictures otherwise: start the comparison "
     "again for a verdict."
 )
 # Of a verdict, what it means for the party.
@@ -124,12 +124,12 @@ def verdict_words(scores: Sequence[Mapping[str, Any]]) -> str:
     Where the attack does not get most pictures back from plain training, nothing is said.
     """
     known = {score["arm"]: score for score in scores}
-    if any("clearer" not in score for score in scores):
+    if any("by_shapes" not in score for score in scores):
         return _OLDER
     plain = max((known[arm] for arm in (REFERENCE, RESCALED) if arm in known), key=_strength)
-    count = plain["clearer"], plain["images"]
-    figures = f"what came back is {count_words(*count)} (SSIM {plain['ssim']:.2f})"
-    if not comes_back(*count):
+    count = Count(plain["clearer"], plain["by_shapes"], plain["images"])
+    figures = f"what came back is {count.words} (SSIM {plain['ssim']:.2f})"
+    if not count.comes_back:
         return (
             f"The attack failed on plain training too: {figures}. Nothing can be said of masks. "
             "Take a stronger attack, or another network."

@@ -7,13 +7,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from PIL import Image
-
 from semsim.errors import DataError
 from semsim.jobs.folders import LIVE, JobState
 from semsim.reporting.writing import png_address
-from semsim.sets.control import Control, comes_back, count_words
+from semsim.sets.control import Count, Shown, judged_set
 from semsim.sets.format import RUN
 from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.ui import pictures_data
@@ -26,12 +23,15 @@ _STATES = (WAITING, RUNNING, DONE, ABSENT)
 _STRIP = 8  # pictures that came back last
 SHOWN = 8  # pictures of a set in a row
 _ROWS = 12  # sets in the line-up
-UNCLEAR = "no clearer than a guess"
+UNCLEAR, BY_SHAPES = "no clearer than a guess", "by its shapes alone"
 METHOD = (
     "Clearer: nearer, in mean squared error and by a tenth at least, to the picture that was "
     "attacked than a plain picture and than the mean of the other originals, all in the right mean "
-    "colour. A failed attack counts as not clearer; pictures come back where more than half are. "
-    "What people recognise takes a study."
+    "colour; or told apart by its shapes alone, as a negative, a picture in wrong colours or one "
+    "under noise can be: with its colours mixed at will it explains the attacked picture better "
+    "than any other original, again by a tenth. By luck that happens to one picture of a set. A "
+    "failed attack counts as not clearer; pictures come back where more than half are. What people "
+    "recognise takes a study."
 )
 
 
@@ -80,23 +80,24 @@ def strip_html(steps: Sequence[Step]) -> str:
 
 def verdict_html(sentence: str, steps: Sequence[Step], method: str) -> str:
     """The answer in words, how it was judged, and set by set what is clearer than a guess."""
-    rows = []
-    for one in steps:
-        if one.state is DONE:
-            clearer = clearer_in(one.folder)
-            rows.append(verdict_row(one.name, one.target, sum(clearer), len(clearer)))
+    rows = [
+        verdict_row(one.name, one.target, Count.of(shown_in(one.folder)))
+        for one in steps
+        if one.state is DONE
+    ]
     return str(_LAB.verdict(sentence, method, rows))
 
 
-def verdict_row(name: str, target: str, clearer: int, over: int) -> tuple[str, str, str, str]:
+def verdict_row(name: str, target: str, count: Count) -> tuple[str, str, str, str]:
     """A set in the table below a verdict: what it is, how good its target, its count, a colour."""
-    kind = "leaked" if comes_back(clearer, over) else "private"
-    return name, target, f"{clearer} of {over}", kind
+    return name, target, count.short, "leaked" if count.comes_back else "private"
 
 
-def clearer_words(clearer: int, over: int) -> str:
-    """On how many of the pictures attacks got more than a guess."""
-    return f"What came back is {count_words(clearer, over)}."
+def chip(shown: Shown) -> tuple[str, str]:
+    """What is said below a picture that came back, "" where it is plain to see, and a colour."""
+    if not shown.clearer:
+        return UNCLEAR, "private"
+    return BY_SHAPES if shown.by_shapes else "", "leaked"
 
 
 def line_up_html(steps: Sequence[Step], figures: Sequence[Sequence[str]] = ()) -> str:
@@ -116,41 +117,25 @@ def line_up_html(steps: Sequence[Step], figures: Sequence[Sequence[str]] = ()) -
     return str(_LAB.line_up(rows, f"{dropped} more" if dropped > 0 else ""))
 
 
-def clearer_in(folder: Path) -> tuple[bool, ...]:
-    """Of each row of a set whether the picture beats the control; those that failed come last."""
-    return _clearer(folder, _stamp(folder))
+def shown_in(folder: Path) -> tuple[Shown, ...]:
+    """What each row of a set shows; those that failed come last."""
+    return _shown(folder, _stamp(folder))
 
 
 @lru_cache(maxsize=256)
-def _clearer(folder: Path, changed: int) -> tuple[bool, ...]:
-    found = _read(folder)
-    rows = found.manifest[found.manifest["original"].notna()]
-    control = Control.of([_pixels(folder / path) for path in rows["original"]])
-    places = np.flatnonzero(rows["status"] == "ok").tolist()
-    seen = [
-        control.is_beaten(
-            place, _pixels(row["reconstruction"]), _pixels(row["attacked"] or row["original"])
-        )
-        for place, row in zip(places, found.pairs.to_dict("records"), strict=True)
-    ]
-    return (*seen, *[False] * (len(found.manifest) - len(seen)))
-
-
-def _pixels(path: str | Path) -> np.ndarray:
-    with Image.open(path) as picture:
-        return np.asarray(picture.convert("RGB"))
+def _shown(folder: Path, changed: int) -> tuple[Shown, ...]:
+    return judged_set(_read(folder))
 
 
 def _pairs(one: Step) -> list[dict[str, Any]]:
     """What the strip shows of a set: those that succeeded."""
-    found, clearer = _read(one.folder), clearer_in(one.folder)
+    found, shown = _read(one.folder), shown_in(one.folder)
     return [
         {
             "original": _address(found, row, "original"),
             "result": _address(found, row, "reconstruction"),
             "words": one.name,
-            "chip": "" if clearer[row] else UNCLEAR,
-            "kind": "private",
+            "chip": chip(shown[row]),
         }
         for row in range(min(len(found.pairs), _STRIP))
     ]

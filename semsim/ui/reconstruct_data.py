@@ -26,7 +26,7 @@ from semsim.campaign.watch import RunFolder
 from semsim.grid.apart import apart
 from semsim.images import to_uint8
 from semsim.jobs.folders import Job
-from semsim.sets.control import Control
+from semsim.sets.control import NOTHING, Control, Shown
 from semsim.targets.chance import target_facts
 from semsim.ui import ScienceContext
 from semsim.words import words_of_test
@@ -51,8 +51,8 @@ class CellView:
 
     share: done of it, 0 to 1. changed: when, for addresses of pictures. worse_than_grey: whether a
     grey image explains the gradient at least as well as the picture. blown_up: whether the solution
-    was farther from grey than any picture. clearer: whether it beats the control,
-    see `semsim.sets.control`.
+    was farther from grey than any picture. shown: whether it
+    shows more than a guess, see `semsim.sets.control`.
     """
 
     key: str
@@ -62,7 +62,7 @@ class CellView:
     changed: int = 0
     worse_than_grey: bool = False
     blown_up: bool = False
-    clearer: bool = False
+    shown: Shown = NOTHING
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,7 @@ class Pictures:
     @cached_property
     def control(self) -> Control:
         """What can be guessed of them."""
-        return Control.of(self.pixels)
+        return Control(self.pixels)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,7 +240,7 @@ def _done(
             changed=at,
             worse_than_grey=found.worse_than_grey,
             blown_up=found.blown_up,
-            clearer=picture is not None and control.is_beaten(place, picture, attacked),
+            shown=NOTHING if picture is None else control.judge(place, picture, attacked),
         )
     view: CellView = known[key]
     return view

@@ -7,9 +7,9 @@ from semsim.campaign.probe import Outlook
 from semsim.grid.sights import STEPS
 from semsim.images import png_of
 from semsim.reporting.writing import png_address
-from semsim.sets.control import comes_back
+from semsim.sets.control import Count
 from semsim.ui import lab_cards
-from semsim.ui.lab_sets import METHOD, UNCLEAR, clearer_words, verdict_row
+from semsim.ui.lab_sets import METHOD, chip, verdict_row
 from semsim.ui.markup import pieces
 from semsim.ui.reconstruct_data import CellState, CellView, Pictures, SetView, UnderAttack
 from semsim.ui.reconstruct_files import address
@@ -74,8 +74,7 @@ def strip_html(views: Sequence[SetView]) -> str:
             "original": address(cell.key, "attacked", cell.changed),
             "result": address(cell.key, "picture", cell.changed),
             "words": view.planned.model,
-            "chip": "" if cell.clearer else UNCLEAR,
-            "kind": "private",
+            "chip": chip(cell.shown),
         }
         for cell, view in newest
     ]
@@ -98,24 +97,21 @@ def pages(images: Mapping[str, Pictures]) -> int:
 
 def verdict_html(views: Sequence[SetView]) -> str:
     """On how many pictures the attacks got more than a guess, in all and by model."""
-    clearer, over = _clearer(views)
-    if not over:
+    if not _count(views).over:
         return ""
-    rows = [
-        verdict_row(view.planned.model, _target_words(view), *_clearer([view])) for view in views
-    ]
-    return str(_LAB.verdict(verdict_words(clearer, over, views), METHOD, rows))
+    rows = [verdict_row(view.planned.model, _target_words(view), _count([view])) for view in views]
+    return str(_LAB.verdict(verdict_words(views), METHOD, rows))
 
 
-def verdict_words(clearer: int, over: int, views: Sequence[SetView]) -> str:
+def verdict_words(views: Sequence[SetView]) -> str:
     """The answer in a sentence, and what follows where the undefended models gave nothing away."""
-    first = clearer_words(clearer, over)
+    first = f"What came back is {_count(views).words}."
     plain = [view for view in views if view.planned.target.plan.defence.name == "none"]
-    mine, of = _clearer(plain)
-    if len(plain) < len(views) and of and not comes_back(mine, of):
+    mine = _count(plain)
+    if len(plain) < len(views) and mine.over and not mine.comes_back:
         return (
-            f"{first} Of the undefended models it is so on {mine} of {of} only: the attacks fail "
-            "there too, and nothing can be said of a defence."
+            f"{first} Of the undefended models it is so on {mine.clearer} of {mine.over} only: the "
+            "attacks fail there too, and nothing can be said of a defence."
         )
     return first
 
@@ -128,9 +124,9 @@ def result_html(result: Mapping[str, Any]) -> str:
     return lab_cards.made_html(_HTML.result(result, broke, undone), result["sets"])
 
 
-def _clearer(views: Iterable[SetView]) -> tuple[int, int]:
-    over = [c for v in views for c in v.cells if c.state in (CellState.OK, CellState.FAILED)]
-    return sum(cell.clearer for cell in over), len(over)
+def _count(views: Iterable[SetView]) -> Count:
+    ended = (CellState.OK, CellState.FAILED)
+    return Count.of(cell.shown for view in views for cell in view.cells if cell.state in ended)
 
 
 def _set_row(view: SetView) -> tuple[Any, ...]:
@@ -170,8 +166,9 @@ def _grid(views: Sequence[SetView], images: Pictures, page: int) -> str:
 
 def _picture(view: SetView, cell: CellView, name: str) -> dict[str, Any]:
     if cell.state is CellState.OK:
+        words, _ = chip(cell.shown)
         flags = {
-            UNCLEAR: not cell.clearer,
+            words: bool(words),
             "worse than grey": cell.worse_than_grey,
             "blew up": cell.blown_up,
         }

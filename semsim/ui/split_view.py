@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from semsim.sets.control import comes_back, count_words
 from semsim.split.plan import ARMS
-from semsim.split.summary import count_text, scored, spread_text
+from semsim.split.summary import count_of, count_text, is_counted, scored, spread_text
 from semsim.ui import lab_cards
 from semsim.ui.markup import pieces
 from semsim.words import counted, listed
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 _HTML = pieces("split.html")
 _OLDER = (
-    "This was judged by an earlier version, which did not count pictures: start the experiment "
+    "This was judged by an earlier version, which counted pictures otherwise: start the experiment "
     "again for a verdict. What was trained and attacked is kept."
 )
 _RUNS = 3  # of an attack on a system, for a verdict
@@ -66,28 +65,26 @@ def verdict_words(summary: Sequence[Mapping[str, Any]]) -> str:
     A defence counts by the strongest attack that a server can make, over all runs. Where no attack
     gets most pictures back from the undefended system, nothing is said of defences.
     """
-    if any("judged" not in row for row in summary if row["attack"]):
+    if not all(is_counted(row) for row in summary if row["attack"]):
         return _OLDER
     best = _strongest(summary)
     plain = {network: row for (network, name), row in best.items() if name == "none"}
     if not plain:
         return "The undefended system was not attacked: nothing can be said of a defence."
-    if failed := [row for row in plain.values() if not _shows(row)]:
+    if failed := [row for row in plain.values() if not count_of(row).comes_back]:
         return (
             f"The attacks failed on the undefended system: what came back is "
-            f"{count_words(*_count(failed[0]))} ({_figures(failed[0])}). Nothing can be said of a "
+            f"{count_of(failed[0]).words} ({_figures(failed[0])}). Nothing can be said of a "
             "defence."
         )
     first = next(iter(plain.values()))
-    parts = [
-        f"Without a defence pictures come back: {count_words(*_count(first))} ({_figures(first)})."
-    ]
+    parts = [f"Without a defence pictures come back: {count_of(first).words} ({_figures(first)})."]
     others = {key: row for key, row in best.items() if key[1] != "none"}
     told = {
         shows: [
             f"{_called(key, plain)} ({count_text(row)}; {_figures(row)})"
             for key, row in others.items()
-            if _shows(row) == shows
+            if count_of(row).comes_back == shows
         ]
         for shows in (False, True)
     }
@@ -117,16 +114,8 @@ def _strongest(summary: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], Ma
 
 
 def _order(row: Mapping[str, Any]) -> tuple[float, float]:
-    return row["clearer"] / max(1, row["judged"]), float(row["psnr_mean"])
-
-
-def _count(row: Mapping[str, Any]) -> tuple[int, int]:
-    """How many pictures of all runs are clearer than a guess, and how many there are."""
-    return round(row["clearer"]), round(row["judged"])
-
-
-def _shows(row: Mapping[str, Any]) -> bool:
-    return comes_back(*_count(row))
+    count = count_of(row)
+    return count.clearer / max(1, count.over), float(row["psnr_mean"])
 
 
 def _figures(row: Mapping[str, Any]) -> str:

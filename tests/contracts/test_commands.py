@@ -249,6 +249,7 @@ READING = {
     ("judge", "apply", "--set", "nowhere", "--judge", "nobody"): 2,
     ("cases", NOWHERE, "--out", "cases.png"): 2,
     ("job", "nowhere"): 2,
+    ("verdict", "nowhere"): 2,
     ("import", "auto", "nowhere", "--name", "x"): 2,
 }
 

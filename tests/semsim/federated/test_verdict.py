@@ -16,7 +16,7 @@ from semsim.federated.verdict import ArmPictures, over_seeds, scored, sentence, 
 from semsim.jobs.folders import read_json
 from semsim.kept.whole import write_json
 from semsim.metrics.structural import ssim
-from semsim.sets.control import count_words
+from semsim.sets.control import Count
 
 ORIGINALS = made_images(3, side=16).images
 NOISE = torch.rand(ORIGINALS.shape, generator=torch.Generator().manual_seed(0))
@@ -114,7 +114,7 @@ def test_a_party_counts_by_its_strongest_attack():
     )
     assert summary(scores) == [
         "An eavesdropper on both links: no protection, at least as much comes back as at FedAvg's "
-        f"server ({count_words(3, 3)}; SSIM 1.00, +0.00 ± 0.00 from FedAvg's server's)."
+        f"server ({Count(3, 0, 3).words}; SSIM 1.00, +0.00 ± 0.00 from FedAvg's server's)."
     ]
 
 
@@ -122,7 +122,7 @@ def test_a_server_with_fedavgs_gradient_counts_by_the_best_attack_on_that():
     results = [result(REFERENCE, 0.5), result(RESCALED, 0.0), result("server-pbpfl", 0.5, 1e-12)]
     (line,) = summary(scored(results, ORIGINALS))
     assert line.startswith("The server: no protection")
-    assert f"({count_words(3, 3)}; SSIM 1.00)" in line
+    assert f"({Count(3, 0, 3).words}; SSIM 1.00)" in line
 
 
 def test_an_attack_that_gets_nothing_anywhere_protects_nobody():
@@ -150,7 +150,7 @@ def test_noise_that_looks_near_by_ssim_gives_no_picture_away():
     assert plain.ssim - ssim(originals, mean).mean() > 0.1
     assert (plain.clearer, plain.images) == (0, 3)
     assert hidden.verdict == "too weak"
-    assert count_words(0, 3) in sentence(plain)
+    assert Count(0, 0, 3).words in sentence(plain)
 
 
 def test_what_comes_back_of_some_pictures_only_is_little():

@@ -21,7 +21,7 @@ from semsim.federated.comparison_job import out_of, queue_comparison
 from semsim.federated.networks import drawn_network
 from semsim.federated.settings import FederatedOrder
 from semsim.jobs import folders as jobs
-from semsim.sets.control import count_words
+from semsim.sets.control import Count
 from semsim.ui import federated, federated_form, federated_view, lab_frame
 from semsim.ui.settings_form import Given, settings_of
 
@@ -147,7 +147,14 @@ def test_without_a_job_the_page_says_so_and_has_the_button(tmp_path: Path) -> No
 
 
 def score(arm: str, clearer: int, verdict: str, ssim: float = 0.4) -> dict[str, object]:
-    return {"arm": arm, "ssim": ssim, "clearer": clearer, "images": 5, "verdict": verdict}
+    return {
+        "arm": arm,
+        "ssim": ssim,
+        "clearer": clearer,
+        "by_shapes": 0,
+        "images": 5,
+        "verdict": verdict,
+    }
 
 
 def test_the_verdict_names_who_is_kept_from_pictures() -> None:
@@ -162,7 +169,7 @@ def test_the_verdict_names_who_is_kept_from_pictures() -> None:
         ]
     )
     first = "Plain training gives pictures away: what came back is"
-    assert words.startswith(f"{first} {count_words(4, 5)} (SSIM 0.40).")
+    assert words.startswith(f"{first} {Count(4, 0, 5).words} (SSIM 0.40).")
     assert "Masks keep most of them from the server (1 of 5) against this attack." in words
     both = "an eavesdropper on both links (4 of 5) and an eavesdropper on the uplink alone (5 of 5)"
     assert f"Masks do not keep them from {both}." in words
@@ -178,7 +185,7 @@ def test_where_plain_training_gives_nothing_away_nothing_is_said_of_masks(
         [score(REFERENCE, clearer, "reference", ssim), score("server-pbpfl", 0, "too weak")]
     )
     assert words.startswith("The attack failed on plain training too")
-    assert count_words(clearer, 5) in words
+    assert Count(clearer, 0, 5).words in words
     assert "Nothing can be said of masks" in words
     assert "keep" not in words
 

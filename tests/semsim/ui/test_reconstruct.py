@@ -33,7 +33,7 @@ from semsim.jobs import folders as jobs
 from semsim.jobs.folders import run_as_job
 from semsim.kept.whole import write_json
 from semsim.reporting.writing import png_address
-from semsim.sets.control import count_words
+from semsim.sets.control import NOTHING, Count, Shown
 from semsim.sets.reader import read_set
 from semsim.ui import (
     federated,
@@ -207,13 +207,15 @@ def test_the_verdict_counts_what_is_clearer_than_a_guess(finished):
         images = kept_plan(made).pictures[view.planned.target.dataset]
         for place, cell in enumerate(view.cells):
             found = store.cells.read(cell.key).result
-            near = images.control.is_beaten(place, found.picture, found.attacked)
-            assert cell.clearer == near
+            shown = images.control.judge(place, found.picture, found.attacked)
+            assert cell.shown == shown
     plain, flipped = views
-    better = replace(flipped, cells=tuple(replace(cell, clearer=True) for cell in flipped.cells))
-    bare = replace(plain, cells=tuple(replace(cell, clearer=False) for cell in plain.cells))
+    better = replace(
+        flipped, cells=tuple(replace(cell, shown=Shown(True, True)) for cell in flipped.cells)
+    )
+    bare = replace(plain, cells=tuple(replace(cell, shown=NOTHING) for cell in plain.cells))
     words = reconstruct_view.verdict_html([bare, better])
-    assert f"{count_words(3, 6)}" in words
+    assert Count(3, 0, 6).words in words
     assert "nothing can be said of a defence" in words
     assert "on 0 of 3 only" in words
     good = replace(plain, cells=better.cells)

@@ -5,7 +5,7 @@ import pytest
 from made_splits import COST, ROW, row, written
 
 from semsim.jobs.folders import JobState
-from semsim.sets.control import count_words
+from semsim.sets.control import NOTHING, Count, Shown
 from semsim.sets.format import RUN
 from semsim.sets.reader import read_set
 from semsim.ui import lab_sets, pictures_data, split_view
@@ -62,11 +62,11 @@ def test_the_strip_shows_the_newest_sets_first_and_all_of_them(tmp_path):
 
 def test_what_is_clearer_than_a_guess_is_counted_set_by_set(tmp_path):
     folder = written(tmp_path)
-    assert lab_sets.clearer_in(folder) == (False, False)  # noise
+    assert lab_sets.shown_in(folder) == (NOTHING, NOTHING)  # noise
     rows = read_set(folder).pairs
     Path(rows["reconstruction"][1]).write_bytes(Path(rows["original"][1]).read_bytes())
     os.utime(folder / RUN, (1, 1))
-    assert lab_sets.clearer_in(folder) == (False, True)
+    assert lab_sets.shown_in(folder) == (NOTHING, Shown(True, True))
     html = lab_sets.verdict_html("Answer.", steps_of(folder), "How.")
     assert '<p class="st-lead">Answer.</p>' in html
     assert "1 of 2</span>" in html
@@ -93,7 +93,7 @@ def test_the_verdict_says_from_what_the_server_still_gets_pictures():
     ]
     words = split_view.verdict_words(rows)
     assert words.startswith(
-        f"Without a defence pictures come back: {count_words(9, 10)} (SSIM 0.40, PSNR 12.0 dB)."
+        f"Without a defence pictures come back: {Count(9, 0, 10).words} (SSIM 0.40, PSNR 12.0 dB)."
     )
     assert "most of them back under ensembler (1 of 10; SSIM 0.20, PSNR 12.0 dB)." in words
     assert "They still come back under single (6 of 10;" in words
@@ -107,7 +107,7 @@ def test_an_attack_that_fails_on_the_undefended_system_says_nothing_of_a_defence
     """However high its SSIM is: it must beat the guesses on most pictures."""
     words = split_view.verdict_words([row("none", clearer, 0.6, 20.0), row("single", 0)])
     assert words.startswith("The attacks failed on the undefended system")
-    assert count_words(clearer, 10) in words
+    assert Count(clearer, 0, 10).words in words
     assert words.endswith("Nothing can be said of a defence.")
     assert "nothing can be said" in split_view.verdict_words([row("single", 9)])
 
@@ -126,6 +126,6 @@ def test_small_pictures_are_judged_without_ssim():
 
 
 def test_what_was_not_counted_yet_has_no_verdict():
-    older = {key: value for key, value in row("none", 9).items() if key != "judged"}
+    older = {key: value for key, value in row("none", 9).items() if key != "by_shapes"}
     assert "judged by an earlier version" in split_view.verdict_words([older])
     assert ">–</td>" in split_view.scores_html([older])

@@ -1,0 +1,45 @@
+"""`python -m semsim verdict`: on how many pictures attacks got more than a guess, of any sets."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from semsim.errors import DataError
+from semsim.sets.control import GUESS, Count, judged_set
+from semsim.sets.reader import read_set, set_folders
+from semsim.terminal import Json, show, text_table, told_errors
+
+_HEAD = ["set", "clearer than a guess", "nearer", "told apart", "comes back"]
+
+
+def verdict(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="FOLDER...", help="Sets, or folders that hold some.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Count on how many pictures of reconstruction sets attacks got more than a guess."""
+    with told_errors():
+        found = set_folders(folders)
+        if not found:
+            raise DataError(f"There is no reconstruction set below {', '.join(map(str, folders))}.")
+        rows = [_row(folder) for folder in found]
+    table = text_table(_HEAD, [_cells(row) for row in rows])
+    show(rows, f"{table}\nA picture is clearer than {GUESS} in either of two ways.", as_json)
+
+
+def _row(folder: Path) -> dict[str, Any]:
+    found = read_set(folder)
+    shown = judged_set(found)
+    count = Count.of(shown)
+    ways = {name: sum(getattr(one, name) for one in shown) for name in ("nearer", "told_apart")}
+    counts = {"pictures": count.over, "clearer": count.clearer, **ways}
+    name = str(found.run.get("name", folder.name))
+    return {"set": name, "folder": str(folder), **counts, "comes_back": count.comes_back}
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    ways = [f"{row[name]}" for name in ("nearer", "told_apart")]
+    whole = f"{row['clearer']} of {row['pictures']}"
+    return [row["set"], whole, *ways, "yes" if row["comes_back"] else "no"]
