@@ -30,7 +30,15 @@ from semsim.split.plan import SplitPlace, SplitPlan, make_dataset
 from semsim.split.run import run_split
 from semsim.split.split_job import queue_split
 from semsim.split.split_probe import told
-from semsim.split.summary import choices, cost_text, spread_text, summary, summary_text, verdict
+from semsim.split.summary import (
+    choices,
+    cost_text,
+    count_text,
+    spread_text,
+    summary,
+    summary_text,
+    verdict,
+)
 from semsim.split.translation import SentencePlan, run_sentences
 from semsim.terminal import DATA, Json, TerminalBar, say, show_told, told_errors
 from semsim.weights import CHECKPOINTS
@@ -184,8 +192,8 @@ def table_lines(rows: pd.DataFrame, number: int) -> list[str]:
     """`table_rows` as Markdown."""
     return [
         "| row | paper: change | SSIM | PSNR "
-        "| here: change | n | SSIM | PSNR | aligned: SSIM | PSNR |",
-        "| --- " * 10 + "|",
+        "| here: change | n | SSIM | PSNR | clearer | aligned: SSIM | PSNR | clearer |",
+        "| --- " * 12 + "|",
         *[_line(row) for row in table_rows(rows, number)],
     ]
 
@@ -228,16 +236,16 @@ def _line(row: Mapping[str, Any]) -> str:
     cells = ["–"] * 3
     if paper is not None:
         cells = [f"{paper['change']:+.2f}", f"{paper['ssim']:.3f}", f"{paper['psnr']:.2f}"]
-    ours = ["not run", "0", "–", "–"]
+    ours = ["not run", "0", "–", "–", "–"]
     if plain is not None:
         change = f"{100 * plain['change']:+.2f}" + ("" if plain["valid"] else " (invalid)")
         ours = [change, str(plain["n"]), *_scores(plain)]
-    stronger = ["–", "–"] if aligned is None else _scores(aligned)
+    stronger = ["–"] * 3 if aligned is None else _scores(aligned)
     return f"| {' | '.join([row['row'], *cells, *ours, *stronger])} |"
 
 
 def _scores(row: dict[Any, Any]) -> list[str]:
-    return [spread_text(row, "ssim", 3), spread_text(row, "psnr", 2)]
+    return [spread_text(row, "ssim", 3), spread_text(row, "psnr", 2), count_text(row)]
 
 
 def _found(table: pd.DataFrame, way: Way) -> dict[Any, Any] | None:

@@ -93,7 +93,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
                 scores[f"{name}_mean"] = group[name].mean()
                 scores[f"{name}_sd"] = group[name].std(ddof=1)
             scores["recognised"] = group["recognised"].mean()
-            scores |= {name: group[name].sum() for name in _COUNTED}
+            scores |= _counted(group)
             lines.append({**facts, **scores})
     return pd.DataFrame(lines)
 
@@ -119,7 +119,7 @@ def verdict(rows: pd.DataFrame, defence: str, against: str, attack: str) -> str:
             f"{name.upper()} {ours.mean():.3f}{unit} against {theirs.mean():.3f}{unit} "
             f"(difference {gap:+.3f}, {error_words(error)})"
         )
-    counts = [Count(*(round(side[name].sum()) for name in _COUNTED)).short for side in sides]
+    counts = [count_text(_counted(side)) for side in sides]
     parts.append(f"clearer than a guess {counts[0]} against {counts[1]}")
     return f"{attack}: {defence} {_words(signs)} {against}: {'; '.join(parts)}."
 
@@ -171,6 +171,11 @@ def spread_text(row: dict, name: str, digits: int) -> str:
     if pd.isna(mean):
         return "–"
     return f"{mean:.{digits}f}" + ("" if pd.isna(sd) else f" ± {sd:.{digits}f}")
+
+
+def _counted(runs: pd.DataFrame) -> dict[str, float]:
+    """Counts over several runs; NaN where none was counted."""
+    return {name: runs[name].sum(min_count=1) for name in _COUNTED if name in runs}
 
 
 def is_counted(row: Mapping[Any, Any]) -> bool:

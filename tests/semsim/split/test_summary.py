@@ -50,7 +50,11 @@ def test_a_system_that_was_not_attacked_is_in_the_table_as_invalid():
 
 
 def runs(defence, values, attack="adaptive"):
-    return [row(defence, attack, s, ssim=v, psnr=40 * v) for s, v in enumerate(values)]
+    counts = {"by_shapes": 1, "judged": 10}
+    return [
+        row(defence, attack, s, ssim=v, psnr=40 * v, clearer=3 + s, **counts)
+        for s, v in enumerate(values)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +68,13 @@ def runs(defence, values, attack="adaptive"):
 )
 def test_an_order_is_called_shown_only_beyond_the_spread(ours, theirs, words):
     table = pd.DataFrame(runs(ENSEMBLER, ours) + runs("single", theirs))
-    assert words in verdict(table, ENSEMBLER, "single", "adaptive")
+    told = verdict(table, ENSEMBLER, "single", "adaptive")
+    assert words in told
+    if len(ours) == 3:
+        count = "12 of 30 (3 by shapes)"
+        assert told.endswith(f"clearer than a guess {count} against {count}.")
+    earlier = verdict(table.drop(columns="by_shapes"), ENSEMBLER, "single", "adaptive")
+    assert earlier.endswith("clearer than a guess – against –.")
 
 
 def test_invalid_runs_are_no_evidence():
@@ -79,7 +89,7 @@ def test_the_paper_s_cells_stand_beside_ours():
     lines = table_lines(pd.DataFrame(rows), 1)
     none = next(line for line in lines if line.startswith("| NONE"))
     assert "+0.00 | 0.436 | 12.27" in none
-    assert "2 | 0.550 ± 0.071 | 22.00 ± 2.83 | 0.900" in none
+    assert "| 2 | 0.550 ± 0.071 | 22.00 ± 2.83 | 7 of 20 (2 by shapes) | 0.900" in none
     assert "| not run |" in next(line for line in lines if line.startswith("| Shredder"))
     told = {one["row"]: one for one in table_rows(pd.DataFrame(rows), 1)}
     assert told["NONE"]["paper"]["ssim"] == 0.4363
