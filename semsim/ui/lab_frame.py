@@ -10,7 +10,7 @@ import gradio as gr
 from semsim.campaign.costs import known
 from semsim.errors import JobError, SemsimError
 from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job
+from semsim.jobs.folders import Job, JobState
 from semsim.ui import ScienceContext, jobpanel, lab
 from semsim.ui.jobpanel import QUIETLY, alert_html, unreadable_html
 from semsim.ui.lab_cards import keep_told, known_time, told_html
@@ -138,13 +138,24 @@ def draw(page: Attacking, job: Job | None, more: int = 0) -> list[Any]:
         empty = str(_LAB.nothing(page.nothing, page.name))
         return [empty, "", empty, "", *[""] * more]
     try:
-        strip, *others = page.draw(job)
-        return [told_html(job, page.as_told) + strip, *others]
+        strip, sets, verdict, *others = page.draw(job)
+        verdict = verdict or str(_LAB.note(_why_open(job)))
+        return [told_html(job, page.as_told) + strip, sets, verdict, *others]
     except JobError as error:
         said = unreadable_html(job, error)
     except SemsimError as error:
         said = alert_html(error)
     return [said, "", "", "", *[""] * more]
+
+
+def _why_open(job: Job) -> str:
+    """Why a job has no answer yet, "" where it has none to give."""
+    state = jobs.state(job)
+    if state in jobs.LIVE:
+        return "The answer stands here when this is done; how far it is stands under Running."
+    if state is JobState.DONE:
+        return ""
+    return "This has not come to its end, so that there is no answer. Running says why."
 
 
 def plan_words(page: Attacking, text: str) -> str:

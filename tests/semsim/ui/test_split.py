@@ -140,7 +140,8 @@ def test_the_newest_experiment_is_shown_and_its_sets_as_they_come(tmp_path):
     assert plan.name == "new"
     page = split.page(context_at(tmp_path))
     strip, sets, *rest = lab_frame.draw(page, job, 1)
-    assert (strip, rest) == ("", ["", "", ""])
+    assert strip == ""
+    assert rest[1:] == ["", ""]
     assert sets.count("<td>waiting</td>") == 1
     assert sets.count("<td>under way</td>") == 1
     folder = split.planned(plan, tmp_path)[0][2]
@@ -148,8 +149,12 @@ def test_the_newest_experiment_is_shown_and_its_sets_as_they_come(tmp_path):
     strip, sets, verdict, _, grid = lab_frame.draw(page, job, 1)
     assert strip.count("<img") == 2 * 2
     assert sets.count("<td>done</td>") == 1
-    assert verdict == ""
+    assert verdict == rest[0]
+    assert "stands here when this is done" in verdict
     assert grid.count("<img") == 2 * 2
+    (job.folder / "stopped.txt").touch()
+    _, _, verdict, *_ = lab_frame.draw(page, job, 1)
+    assert "not come to its end" in verdict
 
 
 def test_what_a_plan_takes_is_told_and_then_measured(tmp_path):
