@@ -19,7 +19,7 @@ from semsim.sets.reader import ReconstructionSet
 CLEARLY = 0.9  # of the control's error: by luck noise gets a few per cent nearer
 GUESS = "a guess (a plain picture, or the mean of the others)"
 _RIVALS = 50  # originals that a picture is held against: enough to make luck rare
-_FLAT = 1e-6  # of the strongest mix of channels: weaker ones are rounding
+_FLAT = 1e-10  # of the variance of the strongest mix of channels: weaker ones are rounding
 
 
 class Shown(NamedTuple):
@@ -101,9 +101,8 @@ class Control:
         truth = _shapes(attacked)
         near = np.square(_shapes(picture) - truth).mean()
         far = min(np.square(guess - truth).mean() for guess in self._guesses(place))
-        rivals = self._rivals(place, attacked.shape)
         return Shown(
-            nearer=bool(near < CLEARLY * far), told_apart=_told_apart(picture, attacked, rivals)
+            nearer=bool(near < CLEARLY * far), told_apart=self._told_apart(place, picture, attacked)
         )
 
     @cached_property
@@ -118,20 +117,30 @@ class Control:
             return [plain]
         return [plain, _shapes((self._total - self.originals[place]) / others)]
 
-    @cached_property
-    def _units(self) -> list[np.ndarray]:
-        """The first originals as `_unit` has them; one more than a picture is held against."""
-        return [_unit(one) for one in self.originals[: _RIVALS + 1]]
+    def _told_apart(self, place: int, picture: np.ndarray, attacked: np.ndarray) -> bool:
+        prints, units = self._rivals.get(attacked.shape, ([], np.zeros((0, 0, 0))))
+        own = _print(self.originals[place])  # the same picture once more is no rival
+        rivals = [n for n, one in enumerate(prints) if one != own][:_RIVALS]
+        if not rivals:
+            return False
+        mixes = _mixes(picture)
+        left = 1 - _explained(mixes, _unit(attacked)[:, None])
+        others = 1 - _explained(mixes, units)[rivals]
+        return bool(left[0] < CLEARLY * others.min())
 
-    def _rivals(self, place: int, shape: tuple[int, ...]) -> list[np.ndarray]:
-        """Other originals of one shape; the same picture once more is no rival."""
-        own = self.originals[place]
-        others = [
-            unit
-            for one, unit in zip(self.originals, self._units, strict=False)
-            if one.shape == shape and not np.array_equal(one, own)
-        ]
-        return others[:_RIVALS]
+    @cached_property
+    def _rivals(self) -> dict[tuple[int, ...], tuple[list[int], np.ndarray]]:
+        """By shape the first originals, one more than a picture is held against.
+
+        Of each what it is known by, and all of them as `_unit` has them, (H · W, n, C).
+        """
+        found: dict[tuple[int, ...], list[np.ndarray]] = {}
+        for one in self.originals[: _RIVALS + 1]:
+            found.setdefault(one.shape, []).append(one)
+        return {
+            shape: ([*map(_print, alike)], np.stack([*map(_unit, alike)], axis=1))
+            for shape, alike in found.items()
+        }
 
 
 def judged(
@@ -176,11 +185,19 @@ def _unit(picture: np.ndarray) -> np.ndarray:
     return np.asarray(shapes / max(float(np.linalg.norm(shapes)), 1e-9))
 
 
-def _told_apart(picture: np.ndarray, attacked: np.ndarray, rivals: Sequence[np.ndarray]) -> bool:
-    """rivals: as `_unit` has them; where there are none, nothing can be told apart from them."""
-    if not rivals:
-        return False
-    mixes, strength, _ = np.linalg.svd(_unit(picture), full_matrices=False)
-    mixes = mixes[:, strength > _FLAT * max(strength[0], _FLAT)]
-    own, *others = (1 - np.square(mixes.T @ unit).sum() for unit in [_unit(attacked), *rivals])
-    return bool(own < CLEARLY * min(others))
+def _mixes(picture: np.ndarray) -> np.ndarray:
+    """Mixes of the channels of a picture, (H · W, k), orthonormal; k ≤ C, 0 where it is plain."""
+    unit = _unit(picture)
+    variance, weights = np.linalg.eigh(unit.T @ unit)
+    used = variance > _FLAT * max(variance[-1], _FLAT)
+    return np.asarray(unit @ (weights[:, used] / np.sqrt(variance[used])))
+
+
+def _explained(mixes: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """Of each picture of (H · W, n, C), the share of its variance that `mixes` explain, (n,)."""
+    return np.asarray(np.square(np.tensordot(mixes, units, axes=(0, 0))).sum(axis=(0, 2)))
+
+
+def _print(picture: np.ndarray) -> int:
+    """What a picture is known by."""
+    return hash((picture.shape, picture.dtype.str, picture.tobytes()))
