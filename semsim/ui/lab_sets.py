@@ -25,13 +25,11 @@ SHOWN = 8  # pictures of a set in a row
 _ROWS = 12  # sets in the line-up
 UNCLEAR, BY_SHAPES = "no clearer than a guess", "by its shapes alone"
 METHOD = (
-    "Clearer: nearer, in mean squared error and by a tenth at least, to the picture that was "
-    "attacked than a plain picture and than the mean of the other originals, all in the right mean "
-    "colour; or told apart by its shapes alone, as a negative, a picture in wrong colours or one "
-    "under noise can be: with its colours mixed at will it explains the attacked picture better "
-    "than any other original, again by a tenth. By luck that happens to one picture of a set. A "
-    "failed attack counts as not clearer; pictures come back where more than half are. What people "
-    "recognise takes a study."
+    "Clearer: clearly nearer to the picture that was attacked than a plain picture and than the "
+    "mean of the other originals; or told apart from the other originals by its shapes alone, as "
+    "negatives and pictures in wrong colours are (by luck, one of a set is). A failed attack "
+    "counts as not clearer; pictures come back where more than half are. What people recognise "
+    "takes a study."
 )
 
 
