@@ -50,6 +50,11 @@ def in_memory(page: Page, pictures: int) -> None:
 
 def digested(page: Page) -> None:
     """What follows an answer from the network at once is done: two frames later it is."""
+    two_frames(page)
+
+
+def two_frames(page: Page) -> None:
+    """What was put in place is painted, so that the clock of answers runs."""
     page.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
 
 
@@ -392,8 +397,7 @@ def test_the_record_says_how_long_and_how_large_the_picture_was_seen(
     expect(picture).to_have_css("width", "54px")
     expect(picture).to_have_css("image-rendering", "pixelated")
     expect(picture).to_have_attribute("alt", "Stimulus 1 of 24")
-    # Two frames after the picture, the clock runs.
-    page.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
+    two_frames(page)
     page.keyboard.press("1")
     saved(page)
     assert 0 <= sent[0]["rt_ms"] < 60_000
@@ -422,7 +426,7 @@ def test_new_settings_are_for_the_next_picture_and_votes_say_which_they_were_sho
     saved(page)
     picture = page.locator(".sl-pictures img")
     page.set_viewport_size({"width": 1200, "height": 700})
-    page.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
+    two_frames(page)
     expect(picture).to_have_css("width", "54px")
     expect(picture).to_have_css("image-rendering", "pixelated")
     page.keyboard.press("1")
@@ -599,9 +603,11 @@ def test_an_original_that_comes_first_is_seen_before_anything_can_be_answered(
         seen.append(shown.get_attribute("alt"))
         page.keyboard.press("1")
         expect(shown).to_have_attribute("alt", seen[-1].replace("original", "reconstruction"))
+        two_frames(page)
         page.keyboard.press(key)
     page.keyboard.press("Backspace")
     expect(page.locator(".sl-was")).to_have_text("You answered “3”. Answer again.", timeout=5000)
+    two_frames(page)
     page.keyboard.press("2")
     saved(page)
     assert [alt.split(", ")[1] for alt in seen] == ["original"] * 2
@@ -642,7 +648,7 @@ def test_pictures_fill_the_screen_in_whole_multiples(
     join(page, server, study)
     for width, height in SCREENS:
         page.set_viewport_size({"width": width, "height": height})
-        page.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
+        two_frames(page)
         boxes = [one.bounding_box() for one in page.locator(".sl-pictures img").all()]
         assert len(boxes) == (2 if task is Task.PAIR else 1)
         for box in boxes:
