@@ -83,10 +83,6 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
             "and other data stand in until then",
         ),
         NotRun("200 epochs", "days of one core; 20 of the table and 12 of the pictures were run"),
-        NotRun(
-            "The second and third seed of small",
-            "about an hour of one core each; only the table's rows have three, of a run before",
-        ),
     ),
 }
 
