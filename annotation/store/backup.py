@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 
 EVERY_SECONDS = 15 * 60
 EVERY_VOTES = 500
+REST = 30  # times as long as the last backup took; before that no number of votes asks for another
 KEEP = 20  # five hours of steady work
 LOOK_SECONDS = 10.0  # how often it is asked whether a backup is due
 STAMP = "%Y%m%dT%H%M%S%fZ"
@@ -184,7 +185,8 @@ def _alone(part: Path) -> Iterator[None]:
 class Schedule:
     """A thread that backs an SQLite database up while a server runs.
 
-    A backup is made `every_seconds`, earlier after `every_votes`, and when the schedule stops.
+    A backup is made `every_seconds`, earlier after `every_votes` unless the last one took so long
+    that more would keep the server busy, see `REST`, and when the schedule stops.
     What goes wrong is logged as an error and tried again when the next one is due.
     """
 
@@ -214,12 +216,18 @@ class Schedule:
         self._back_up()
 
     def _run(self) -> None:
-        since, last = time.monotonic(), self._last_event()
+        since, last, took = time.monotonic(), self._last_event(), 0.0
         while not self._stopping.wait(self._look_seconds):
-            waited, votes = time.monotonic() - since, self._votes_after(last)
-            if waited >= self._every_seconds or votes >= self._every_votes:
+            if self._is_due(time.monotonic() - since, self._votes_after(last), took):
                 since, last = time.monotonic(), self._last_event()
                 self._back_up()
+                took = time.monotonic() - since
+
+    def _is_due(self, waited: float, votes: int, took: float) -> bool:
+        """Seconds and votes since the last backup began, and the seconds it took."""
+        if waited >= self._every_seconds:
+            return True
+        return votes >= self._every_votes and waited >= REST * took
 
     def _back_up(self) -> None:
         try:

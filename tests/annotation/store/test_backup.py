@@ -273,6 +273,24 @@ def test_a_schedule_backs_up_after_so_many_votes_and_at_its_end(store, study, an
     assert [len(vote_ids(path)) for path in backups(folder)] == [3, 5]
 
 
+@pytest.mark.parametrize(
+    ("waited", "votes", "took", "due"),
+    [
+        (10, 499, 0.1, False),
+        (10, 500, 0.1, True),
+        (10, 500, 5.0, False),  # of a large study: the server is for those who answer
+        (149, 5_000, 5.0, False),
+        (150, 500, 5.0, True),
+        (899, 499, 0.1, False),
+        (900, 0, 60.0, True),
+    ],
+)
+def test_votes_ask_for_no_backup_while_the_last_one_was_long(
+    store, tmp_path, waited, votes, took, due
+):
+    assert Schedule(store, tmp_path)._is_due(waited, votes, took) is due
+
+
 def test_a_schedule_backs_up_after_some_time(store, study, anna, database):
     folder = database.parent / "backups"
     schedule = Schedule(store, folder, every_seconds=0.05, look_seconds=0.01)
