@@ -87,13 +87,18 @@ def leak_table(leak: Mapping[str, Any]) -> str:
     return text_table(header, [leak_row(score) for score in leak["scores"]])
 
 
+def count_of(score: Mapping[str, Any]) -> Count:
+    """How many pictures of a score, as `asdict` gives it, show more than a guess."""
+    return Count(score["clearer"], score["by_shapes"], score["images"])
+
+
 def leak_row(score: Mapping[str, Any]) -> list[str]:
     """One line of `leak_table`; a score as `asdict` gives it."""
     own = score["arm"] == score["yardstick"]
     gap = "" if own else f"{score['difference']:+.2f} ± {score['margin']:.2f}"
     return [
         ARMS[score["arm"]].title,
-        Count(score["clearer"], score["by_shapes"], score["images"]).short,
+        count_of(score).short,
         f"{score['ssim']:.2f} ± {score['ssim_sd']:.2f}",
         _psnr(score["psnr"], score["psnr_sd"]),
         gap,

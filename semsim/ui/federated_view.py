@@ -10,11 +10,11 @@ from semsim.federated.summary import (
     COST_COLUMNS,
     COST_TITLES,
     cost_ratios,
+    count_of,
     cpu_seconds,
     decibels,
     training_words,
 )
-from semsim.sets.control import Count
 from semsim.ui import lab_cards
 from semsim.ui.curves import Chart, Curve, svg
 from semsim.ui.lab_sets import METHOD as EACH
@@ -127,7 +127,7 @@ def verdict_words(scores: Sequence[Mapping[str, Any]]) -> str:
     if any("by_shapes" not in score for score in scores):
         return _OLDER
     plain = max((known[arm] for arm in (REFERENCE, RESCALED) if arm in known), key=_strength)
-    count = Count(plain["clearer"], plain["by_shapes"], plain["images"])
+    count = count_of(plain)
     figures = f"what came back is {count.words} (SSIM {plain['ssim']:.2f})"
     if not count.comes_back:
         return (
