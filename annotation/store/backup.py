@@ -225,9 +225,8 @@ class Schedule:
 
     def _is_due(self, waited: float, votes: int, took: float) -> bool:
         """Seconds and votes since the last backup began, and the seconds it took."""
-        if waited >= self._every_seconds:
-            return True
-        return votes >= self._every_votes and waited >= REST * took
+        asked_for = votes >= self._every_votes and waited >= REST * took
+        return asked_for or waited >= self._every_seconds
 
     def _back_up(self) -> None:
         try:
