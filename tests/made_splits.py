@@ -5,6 +5,7 @@ from dataclasses import replace
 import torch
 
 from semsim.jobs.folders import run_as_job
+from semsim.sets.control import RULE
 from semsim.split.experiment import Leak
 from semsim.split.plan import SplitPlace
 from semsim.split.records import write_split_set
@@ -45,7 +46,7 @@ GUESSES = {"grey_ssim": 0.2, "grey_psnr": 12.0, "mean_ssim": 0.3, "mean_psnr": 1
 def row(defence, clearer, ssim=0.4, psnr=12.0, **changes):
     """A row of a summary: an attack that a server can make; `clearer` of ten pictures."""
     scores = {"defence": defence, "ssim_mean": ssim, "psnr_mean": psnr, "choice": ""}
-    scores |= {"clearer": clearer, "by_shapes": 0, "judged": 10}
+    scores |= {"clearer": clearer, "by_shapes": 0, "judged": 10, "rule": RULE}
     return {**ROW, "attack": "adaptive", **scores, **changes}
 
 
@@ -59,7 +60,7 @@ def written(folder, name="single"):
     )
     zeros = torch.zeros(2).numpy()
     leak = Leak(
-        images=torch.rand(2, 3, 8, 8),
+        images=torch.full((2, 3, 8, 8), 0.5),
         ssim=zeros,
         psnr=zeros,
         residuals=zeros,

@@ -2,7 +2,8 @@
 
 The rule of every verdict. A picture counts in either of two ways: it is nearer to the original than
 what can be guessed of it, or its shapes tell the original apart from the others, as negatives,
-wrong colours and pictures under noise do, which squared error, PSNR and SSIM take for nothing.
+wrong colours, outlines and pictures under noise do, which squared error, PSNR and SSIM take for
+nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,13 +13,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from scipy.ndimage import gaussian_gradient_magnitude
 
 from semsim.images import read_pixels
 from semsim.sets.reader import ReconstructionSet
 
+RULE = 3  # with what was counted by another, nothing is to be compared
 CLEARLY = 0.9  # of the control's error: by luck noise gets a few per cent nearer
 GUESS = "a guess (a plain picture, or the mean of the others)"
 _RIVALS = 50  # originals that a picture is held against: enough to make luck rare
+_ENOUGH = 19  # rivals among which the first place alone is luck once in twenty
+_AHEAD = 0.95  # of what is left of the nearest rival, where there are fewer
+_BLUR = 1.0  # pixels, standard deviation, before outlines are taken
 _FLAT = 1e-10  # of the variance of the strongest mix of channels: weaker ones are rounding
 
 
@@ -26,7 +32,7 @@ class Shown(NamedTuple):
     """What one picture shows.
 
     nearer: whether it is clearly nearer to the original than every guess. told_apart: whether its
-    shapes fit the original clearly better than they fit any other.
+    shapes fit the original better than they fit any other.
     """
 
     nearer: bool
@@ -39,7 +45,7 @@ class Shown(NamedTuple):
 
     @property
     def by_shapes(self) -> bool:
-        """Whether only its shapes do: it is a negative, in wrong colours or under noise."""
+        """Whether only its shapes do: a negative, outlines, wrong colours, or under noise."""
         return self.told_apart and not self.nearer
 
 
@@ -93,10 +99,10 @@ class Control:
         Nearer is by mean squared error, all shifted to the mean colour of `attacked`, so that a
         lucky colour does not count; a guess is a plain picture, or the mean of the other originals.
 
-        Told apart is by how much of an original's variance the picture explains with each of its
-        channels mixed at will (linear regression, so that the sign does not count): what it leaves
-        of `attacked` is clearly less than what it leaves of each of the first 50 others, and less
-        than all. Chance is one in as many originals as there are.
+        Told apart is by how well the picture fits `attacked` and each of the first 50 other
+        originals, see `_fits`: it fits `attacked` best. Of fewer than 20 originals luck would often
+        do for that, so there it leaves a twentieth less unexplained than of any other. By luck this
+        happens to one picture in as many as there are originals.
         """
         truth = _shapes(attacked)
         near = np.square(_shapes(picture) - truth).mean()
@@ -118,29 +124,45 @@ class Control:
         return [plain, _shapes((self._total - self.originals[place]) / others)]
 
     def _told_apart(self, place: int, picture: np.ndarray, attacked: np.ndarray) -> bool:
-        prints, units = self._rivals.get(attacked.shape, ([], np.zeros((0, 0, 0))))
+        known = self._rivals.get(attacked.shape)
+        if known is None:
+            return False
         own = _print(self.originals[place])  # the same picture once more is no rival
-        rivals = [n for n, one in enumerate(prints) if one != own][:_RIVALS]
+        rivals = [n for n, one in enumerate(known.prints) if one != own][:_RIVALS]
         if not rivals:
             return False
-        mixes = _mixes(picture)
-        left = 1 - _explained(mixes, _unit(attacked)[:, None])
-        others = 1 - _explained(mixes, units)[rivals]
-        return bool(left[0] < CLEARLY * others.min())
+        fit = float(_fits(picture, _Drawn.of([attacked]))[0])
+        best = float(_fits(picture, known)[rivals].max())
+        if len(rivals) >= _ENOUGH:
+            return fit > best
+        return 1 - fit < _AHEAD * (1 - best)
 
     @cached_property
-    def _rivals(self) -> dict[tuple[int, ...], tuple[list[int], np.ndarray]]:
-        """By shape the first originals, one more than a picture is held against.
-
-        Of each what it is known by, and all of them as `_unit` has them, (H · W, n, C).
-        """
+    def _rivals(self) -> "dict[tuple[int, ...], _Drawn]":
+        """By shape the first originals, one more than a picture is held against."""
         found: dict[tuple[int, ...], list[np.ndarray]] = {}
         for one in self.originals[: _RIVALS + 1]:
             found.setdefault(one.shape, []).append(one)
-        return {
-            shape: ([*map(_print, alike)], np.stack([*map(_unit, alike)], axis=1))
-            for shape, alike in found.items()
-        }
+        return {shape: _Drawn.of(alike) for shape, alike in found.items()}
+
+
+class _Drawn(NamedTuple):
+    """What shapes are held against, of n pictures of one size.
+
+    prints: what each is known by. shapes: (H · W, n, C), as `_unit` has them. outlines: (H · W, n).
+    """
+
+    prints: list[int]
+    shapes: np.ndarray
+    outlines: np.ndarray
+
+    @classmethod
+    def of(cls, pictures: Sequence[np.ndarray]) -> "_Drawn":
+        return cls(
+            [*map(_print, pictures)],
+            np.stack([*map(_unit, pictures)], axis=1),
+            np.stack([*map(_outlines, pictures)], axis=1),
+        )
 
 
 def judged(
@@ -193,9 +215,23 @@ def _mixes(picture: np.ndarray) -> np.ndarray:
     return np.asarray(unit @ (weights[:, used] / np.sqrt(variance[used])))
 
 
-def _explained(mixes: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """Of each picture of (H · W, n, C), the share of its variance that `mixes` explain, (n,)."""
-    return np.asarray(np.square(np.tensordot(mixes, units, axes=(0, 0))).sum(axis=(0, 2)))
+def _outlines(picture: np.ndarray) -> np.ndarray:
+    """The length of the gradient of a slightly blurred picture, (H · W,), as `_unit` has it."""
+    exact = picture.astype(float)
+    steps = [gaussian_gradient_magnitude(channel, _BLUR) for channel in np.moveaxis(exact, -1, 0)]
+    return _unit(np.sqrt(np.square(steps).sum(axis=0))[..., None])[:, 0]
+
+
+def _fits(picture: np.ndarray, drawn: _Drawn) -> np.ndarray:
+    """How well the shapes of a picture fit each of n, 0 to 1, (n,).
+
+    The mean of two shares of variance: of the pixels, each channel explained by the picture's
+    channels mixed at will (linear regression, so that colours and sign do not count); and of the
+    outlines, explained by the picture's, where both are in the same places.
+    """
+    pixels = np.tensordot(_mixes(picture), drawn.shapes, axes=(0, 0))
+    outlines = np.maximum(_outlines(picture) @ drawn.outlines, 0)
+    return np.asarray((np.square(pixels).sum(axis=(0, 2)) + np.square(outlines)) / 2)
 
 
 def _print(picture: np.ndarray) -> int:

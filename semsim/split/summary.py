@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from semsim.sets.control import Count
+from semsim.sets.control import RULE, Count
 from semsim.terminal import text_table
 
 # One row a (network, defence, defence seed, attack, body, attack seed); bodies are places.
@@ -28,6 +28,7 @@ COLUMNS = (
     "clearer",
     "by_shapes",
     "judged",
+    "rule",
 )
 _COUNTED = ("clearer", "by_shapes", "judged")  # as in a `Count`
 _KEYS = ["network", "defence", "defence_seed", "attack", "attack_seed"]
@@ -70,7 +71,8 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean and standard deviation over seeds, one row a (network, defence, attack, choice).
 
     Systems that are invalid and were not attacked have one row without scores. `n` counts runs,
-    `clearer`, `by_shapes` and `judged` the pictures of all runs, see `semsim.sets.control.Count`.
+    `clearer`, `by_shapes` and `judged` the pictures of all runs, see `semsim.sets.control.Count`,
+    where all were counted by its present rule.
     sd has n - 1 and is NaN for one run.
     """
     lines = []
@@ -174,13 +176,15 @@ def spread_text(row: dict, name: str, digits: int) -> str:
 
 
 def _counted(runs: pd.DataFrame) -> dict[str, float]:
-    """Counts over several runs; NaN where none was counted."""
-    return {name: runs[name].sum(min_count=1) for name in _COUNTED if name in runs}
+    """Counts over several runs, and by which rule; nothing where not all are by the present one."""
+    if "rule" not in runs or (runs["rule"] != RULE).any():
+        return {}
+    return {"rule": RULE, **{name: runs[name].sum() for name in _COUNTED}}
 
 
 def is_counted(row: Mapping[Any, Any]) -> bool:
     """Whether pictures were counted for a summary's row: earlier versions did not, or otherwise."""
-    return not pd.isna(row.get("by_shapes"))
+    return row.get("rule") == RULE
 
 
 def count_of(row: Mapping[Any, Any]) -> Count:

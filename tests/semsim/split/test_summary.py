@@ -2,6 +2,7 @@ import pandas as pd
 import pytest
 
 from semsim.reproduce.ensembler import table_lines, table_rows, verdicts
+from semsim.sets.control import RULE
 from semsim.split.summary import COLUMNS, choices, summary, summary_text, verdict
 
 ENSEMBLER = "ensembler:bodies=2,selected=1"
@@ -11,6 +12,7 @@ def row(defence, attack="adaptive", seed=0, **values):
     base = dict.fromkeys(COLUMNS, 0.0)
     base |= {"network": "small", "defence": defence, "attack": attack, "body": -1}
     base |= {"defence_seed": 0, "attack_seed": seed, "accuracy": 0.9, "valid": True}
+    base["rule"] = RULE
     return {**base, **values}
 
 
@@ -73,8 +75,9 @@ def test_an_order_is_called_shown_only_beyond_the_spread(ours, theirs, words):
     if len(ours) == 3:
         count = "12 of 30 (3 by shapes)"
         assert told.endswith(f"clearer than a guess {count} against {count}.")
-    earlier = verdict(table.drop(columns="by_shapes"), ENSEMBLER, "single", "adaptive")
-    assert earlier.endswith("clearer than a guess – against –.")
+    for earlier in (table.drop(columns="rule"), table.assign(rule=RULE - 1)):
+        told = verdict(earlier, ENSEMBLER, "single", "adaptive")
+        assert told.endswith("clearer than a guess – against –.")
 
 
 def test_invalid_runs_are_no_evidence():

@@ -21,7 +21,7 @@ from semsim.federated.comparison_job import out_of, queue_comparison
 from semsim.federated.networks import drawn_network
 from semsim.federated.settings import FederatedOrder
 from semsim.jobs import folders as jobs
-from semsim.sets.control import Count
+from semsim.sets.control import RULE, Count
 from semsim.ui import federated, federated_form, federated_view, lab_frame
 from semsim.ui.settings_form import Given, settings_of
 
@@ -153,6 +153,7 @@ def score(arm: str, clearer: int, verdict: str, ssim: float = 0.4) -> dict[str, 
         "ssim": ssim,
         "clearer": clearer,
         "by_shapes": 0,
+        "rule": RULE,
         "images": 5,
         "verdict": verdict,
     }
@@ -193,4 +194,5 @@ def test_where_plain_training_gives_nothing_away_nothing_is_said_of_masks(
 
 def test_what_was_not_counted_yet_has_no_verdict() -> None:
     older = {"arm": REFERENCE, "ssim": 0.5, "blank_ssim": 0.1, "verdict": "reference"}
-    assert "judged by an earlier version" in federated_view.verdict_words([older])
+    for one in (older, {**score(REFERENCE, 3, "reference"), "rule": RULE - 1}):
+        assert "judged by an earlier version" in federated_view.verdict_words([one])

@@ -5,7 +5,7 @@ import pytest
 from made_splits import COST, ROW, row, written
 
 from semsim.jobs.folders import JobState
-from semsim.sets.control import NOTHING, Count, Shown
+from semsim.sets.control import NOTHING, RULE, Count, Shown
 from semsim.sets.format import RUN
 from semsim.sets.reader import read_set
 from semsim.ui import lab_sets, pictures_data, split_view
@@ -62,7 +62,7 @@ def test_the_strip_shows_the_newest_sets_first_and_all_of_them(tmp_path):
 
 def test_what_is_clearer_than_a_guess_is_counted_set_by_set(tmp_path):
     folder = written(tmp_path)
-    assert lab_sets.shown_in(folder) == (NOTHING, NOTHING)  # noise
+    assert lab_sets.shown_in(folder) == (NOTHING, NOTHING)  # plain
     rows = read_set(folder).pairs
     Path(rows["reconstruction"][1]).write_bytes(Path(rows["original"][1]).read_bytes())
     os.utime(folder / RUN, (1, 1))
@@ -126,6 +126,7 @@ def test_small_pictures_are_judged_without_ssim():
 
 
 def test_what_was_not_counted_yet_has_no_verdict():
-    older = {key: value for key, value in row("none", 9).items() if key != "by_shapes"}
-    assert "judged by an earlier version" in split_view.verdict_words([older])
-    assert ">–</td>" in split_view.scores_html([older])
+    oldest = {key: value for key, value in row("none", 9).items() if key != "rule"}
+    for older in (oldest, {**oldest, "rule": RULE - 1}):
+        assert "judged by an earlier version" in split_view.verdict_words([older])
+        assert ">–</td>" in split_view.scores_html([older])
