@@ -67,8 +67,8 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
         NotRun(
             "The tables whole on an undefended network from which the published attack gets "
             "pictures, as in the paper",
-            "of four defences one training each was run on VGG16 cut after one unit; the network "
-            "of the tables is another, whose pictures it gets in Table 2 only in part",
+            "three of their defences were run on VGG16 cut after one unit; the network of the "
+            "tables is another, whose pictures it gets in Table 2 only in part",
         ),
         NotRun(
             "Table 4 on the paper's own sentences, with its transformer of 512 channels",

@@ -105,7 +105,7 @@ def verdict(rows: pd.DataFrame, defence: str, against: str, attack: str) -> str:
 
     Differences are of means over seeds; an order is called shown where both SSIM and PSNR differ
     by more than twice the standard error, made from the spread over all runs. The count of pictures
-    that show more than a guess is told beside it, as it sees negatives and wrong colours.
+    that show more than a guess is told beside it, as it sees what has the wrong colours.
     """
     chosen = choices(rows[rows["attack"] == attack])
     sides = [chosen[(chosen["defence"] == name) & chosen["valid"]] for name in (defence, against)]
