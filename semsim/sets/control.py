@@ -131,8 +131,9 @@ class Control:
         rivals = [n for n, one in enumerate(known.prints) if one != own][:_RIVALS]
         if not rivals:
             return False
-        fit = float(_fits(picture, _Drawn.of([attacked]))[0])
-        best = float(_fits(picture, known)[rivals].max())
+        drawn = _mixes(picture), _outlines(picture)
+        fit = float(_fits(*drawn, _Drawn.of([attacked]))[0])
+        best = float(_fits(*drawn, known)[rivals].max())
         if len(rivals) >= _ENOUGH:
             return fit > best
         return 1 - fit < _AHEAD * (1 - best)
@@ -222,16 +223,18 @@ def _outlines(picture: np.ndarray) -> np.ndarray:
     return _unit(np.sqrt(np.square(steps).sum(axis=0))[..., None])[:, 0]
 
 
-def _fits(picture: np.ndarray, drawn: _Drawn) -> np.ndarray:
+def _fits(mixes: np.ndarray, outlines: np.ndarray, drawn: _Drawn) -> np.ndarray:
     """How well the shapes of a picture fit each of n, 0 to 1, (n,).
+
+    mixes, outlines: of the picture, as `_mixes` and `_outlines` have them.
 
     The mean of two shares of variance: of the pixels, each channel explained by the picture's
     channels mixed at will (linear regression, so that colours and sign do not count); and of the
     outlines, explained by the picture's, where both are in the same places.
     """
-    pixels = np.tensordot(_mixes(picture), drawn.shapes, axes=(0, 0))
-    outlines = np.maximum(_outlines(picture) @ drawn.outlines, 0)
-    return np.asarray((np.square(pixels).sum(axis=(0, 2)) + np.square(outlines)) / 2)
+    pixels = np.tensordot(mixes, drawn.shapes, axes=(0, 0))
+    alike = np.maximum(outlines @ drawn.outlines, 0)
+    return np.asarray((np.square(pixels).sum(axis=(0, 2)) + np.square(alike)) / 2)
 
 
 def _print(picture: np.ndarray) -> int:

@@ -72,8 +72,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
 
     Systems that are invalid and were not attacked have one row without scores. `n` counts runs,
     `clearer`, `by_shapes` and `judged` the pictures of all runs, see `semsim.sets.control.Count`,
-    where all were counted by its present rule.
-    sd has n - 1 and is NaN for one run.
+    where all were counted by its present rule. sd has n - 1 and is NaN for one run.
     """
     lines = []
     for (network, defence), part in rows.groupby(["network", "defence"], sort=False):
