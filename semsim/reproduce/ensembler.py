@@ -60,6 +60,14 @@ def reproduce_ensembler(
     figure: Annotated[
         int | None, typer.Option(help="Instead of a table a figure of split points: 2 or 3.")
     ] = None,
+    vgg16: Annotated[
+        bool,
+        typer.Option(
+            "--vgg16",
+            help="Table 1 on VGG16 cut after one unit, whose pictures the published attack gets "
+            "where nothing defends them.",
+        ),
+    ] = False,
     images: Annotated[
         Path | None,
         typer.Option(help="Folder of images, <class>/<image>, instead of the preset's."),
@@ -88,12 +96,14 @@ def reproduce_ensembler(
         given: dict[str, Any] = {name: tuple(v) for name, v in seeds.items() if v}
         place = SplitPlace(data=data_dir, checkpoints=CHECKPOINTS, device=device)
         if table == NUMBER and figure is None:
-            if images is not None or size is not None:
-                raise SettingsError("Table 4 is of sentences; leave --images and --size out.")
+            if images is not None or size is not None or vgg16:
+                raise SettingsError(
+                    "Table 4 is of sentences; leave --images, --size and --vgg16 out."
+                )
             translated = replace(plan_of_sentences(preset), **given)
             _translation(translated, place, workers, planned, as_json)
             return
-        plan = replace(_plan(preset, table, figure, images, size), **given)
+        plan = replace(_plan(preset, table, figure, vgg16, images, size), **given)
         if planned:
             shares, disk = costs_of(plan, data_dir, device)
             show_told(list(map(vars, shares)), planned_text("ensembler", shares, disk), as_json)
@@ -259,9 +269,19 @@ def _found(table: pd.DataFrame, way: Way) -> dict[Any, Any] | None:
 
 
 def _plan(
-    preset: str, table: int, figure: int | None, images: Path | None, size: int | None
+    preset: str,
+    table: int,
+    figure: int | None,
+    vgg16: bool,
+    images: Path | None,
+    size: int | None,
 ) -> SplitPlan:
-    plan = plan_of_table(table, preset) if figure is None else plan_of_figure(figure, preset)
+    if figure is None:
+        plan = plan_of_table(table, preset, vgg16)
+    elif vgg16:
+        raise SettingsError("--vgg16 is of Table 1; leave it out of a figure.")
+    else:
+        plan = plan_of_figure(figure, preset)
     if images is not None:
         side = size or (TABLES[table].size if figure is None else _CUT_SIZE)
         return replace(plan, dataset=f"folder:root={images},size={side}")

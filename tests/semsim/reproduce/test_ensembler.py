@@ -24,6 +24,9 @@ from semsim.split.plan import PRESETS, check
         (("--preset", "paper"), "as --images, or put it at cifar10"),
         (("--preset", "paper", "--table", "3"), "as --images, or put it at celeba-hq"),
         (("--preset", "huge"), "small, paper"),
+        (("--vgg16", "--table", "2"), "--vgg16 is of Table 1"),
+        (("--vgg16", "--table", "4"), "leave --images, --size and --vgg16 out"),
+        (("--vgg16", "--figure", "2"), "leave it out of a figure"),
         (("--table", "5"), "--table is one of 1, 2, 3, 4"),
         (("--figure", "4"), "--figure is one of 2, 3"),
         (("--size", "64"), "--size is of the images of --images"),
@@ -57,9 +60,15 @@ def test_what_stands_beside_a_table_or_a_figure_can_be_run(preset):
         if number > 1 or preset != "small":  # which has two of four, as many as two cores can
             assert f"selected={table.selected}" in plan.defences[-1]
         names.add(plan.name)
+    vgg16 = check(plan_of_table(1, preset, vgg16=True))
+    assert "selected=4" in vgg16.defences[-1]
+    assert [text.partition(":")[0] for text in vgg16.defences] == [
+        text.partition(":")[0] for text in plan_of_table(1, preset).defences
+    ]
+    names.add(vgg16.name)
     for number in FIGURES:
         names.add(check(plan_of_figure(number, preset)).name)
-    assert len(names) == len(TABLES) + len(FIGURES)
+    assert len(names) == len(TABLES) + 1 + len(FIGURES)
     with pytest.raises(SettingsError, match="small, paper"):
         plan_of_figure(2, "huge")
 
