@@ -80,9 +80,9 @@ def reproduced(folder, *words):
     return done, json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("table", [1, 3])  # Table 2 has no row or network that these lack
-def test_the_smallest_preset_has_every_row_of_a_table_and_its_pictures(table, tmp_path):
-    done, rows = reproduced(tmp_path, "--table", str(table))
+@pytest.mark.parametrize(("table", "more"), [(1, ()), (1, ("vgg16",)), (2, ()), (3, ())])
+def test_the_smallest_preset_has_every_row_of_a_table_and_its_pictures(table, more, tmp_path):
+    done, rows = reproduced(tmp_path, "--table", str(table), *(f"--{one}" for one in more))
     found = {row["row"]: row for row in rows}
     assert {*TABLES[table].cells, "NONE"} <= set(found)
     for name, row in found.items():
@@ -91,16 +91,20 @@ def test_the_smallest_preset_has_every_row_of_a_table_and_its_pictures(table, tm
     assert found["Single"]["paper"]["ssim"] == TABLES[table].cells["Single"].ssim
     assert found["Ensembler, adaptive"]["aligned"]["n"] == 1
     assert f"The paper's Table {table}: {TABLES[table].data}" in done.stderr
-    picture = tmp_path / "split" / f"ensembler-smoke-table{table}.png"
+    assert ("vgg16:" in done.stderr) == ("vgg16" in more)  # the network that was cut
+    name = "-".join(["ensembler-smoke", f"table{table}", *more])
+    picture = tmp_path / "split" / f"{name}.png"
     assert f"Wrote {picture}" in done.stderr
     width, height = Image.open(picture).size
     assert width > 1000
     assert height > 1000
 
 
-def test_the_smallest_preset_draws_a_figure_of_split_points(tmp_path):
-    _, rows = reproduced(tmp_path, "--figure", "3")
-    assert {row["network"].rpartition(",h=")[2] for row in rows} == {"1,t=1", "2,t=1"}
+@pytest.mark.parametrize(("figure", "network"), [(2, "vgg16"), (3, "resnet18")])
+def test_the_smallest_preset_draws_a_figure_of_split_points(figure, network, tmp_path):
+    _, rows = reproduced(tmp_path, "--figure", str(figure))
+    found = {row["network"].partition(",h=")[::2] for row in rows}
+    assert found == {(f"{network}:width=2", "1,t=1"), (f"{network}:width=2", "2,t=1")}
     for attack in ("adaptive", "adaptive-aligned"):
-        name = f"ensembler-smoke-figure3-{attack}"
+        name = f"ensembler-smoke-figure{figure}-{attack}"
         assert "h=2, t=1" in (tmp_path / "split" / f"{name}.svg").read_text()
