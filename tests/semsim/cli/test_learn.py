@@ -1,6 +1,7 @@
 """`python -m semsim learn …`: judged runs, studies, counts, promotion."""
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -110,6 +111,17 @@ def test_a_study_prints_a_line_a_value(files, tmp_path):
     assert "is done; its result is" in again.output.replace("\n", " ")
 
 
+def assert_left_out(outcome, values, *, models):
+    """Each value was judged by as many models, beside MSE, by a SemSim that never saw it."""
+    assert outcome.exit_code == 0, outcome.output
+    rows = [row for row in json.loads(outcome.stdout) if row["metric"] == "mse"]
+    assert [(row["left_out"], row["n_models"]) for row in rows] == [(v, models) for v in values]
+    assert "Simulated votes: this says nothing about people." in outcome.output
+    told = [line.split()[:2] for line in outcome.output.splitlines() if line]
+    for metric in ("MSE", "SemSim"):
+        assert {one[0] for one in told if one[1:] == [metric]} == {*values}
+
+
 def test_each_architecture_is_left_out_over_the_tables_of_two_studies(files, tables, tmp_path):
     """Halves of one study, as two: commands take as many tables as there are studies."""
     labels = pd.read_parquet(tables / "labels.parquet")
@@ -120,16 +132,26 @@ def test_each_architecture_is_left_out_over_the_tables_of_two_studies(files, tab
     halves = [*("--labels", str(tmp_path / "one.parquet"))]
     halves += ["--labels", str(tmp_path / "two.parquet")]
     outcome = run("leave-out", "architecture", *halves, *asked, "--json")
-    assert outcome.exit_code == 0, outcome.output
-    rows = [row for row in json.loads(outcome.stdout) if row["metric"] == "mse"]
-    assert [row["left_out"] for row in rows] == ["net0", "net1"]
-    assert "Simulated votes: this says nothing about people." in outcome.output
-    told = [line.split()[:2] for line in outcome.output.splitlines() if line[:3] == "net"]
-    assert [name for name, metric in told if metric == "MSE"] == ["net0", "net1"]
-    assert {name for name, metric in told if metric == "SemSim"} == {"net0", "net1"}
+    assert_left_out(outcome, ["net0", "net1"], models=2)
     alone = run("leave-out", "dataset", *halves, *asked)
     assert alone.exit_code == 2
     assert "There is only one dataset in these labels" in alone.output
+
+
+def test_each_data_set_is_left_out_over_two_studies_and_their_votes(files, tmp_path):
+    """Which is what `leave-out` does where nothing else is named."""
+    other = judged_labels(tmp_path / "other", originals=6).assign(study="other", dataset="other")
+    other.to_parquet(tmp_path / "labels.parquet")
+    judged_votes(other).to_parquet(tmp_path / "votes.parquet")
+    second = ["--labels", str(tmp_path / "labels.parquet")]
+    second += ["--votes", str(tmp_path / "votes.parquet")]
+    outcome = run("leave-out", *files, *second, "--json")
+    assert_left_out(outcome, ["other", "textures"], models=4)
+    (job,) = jobs.list_jobs(tmp_path / "data" / "jobs", "learn-leave-out")
+    for row in jobs.result(job)["rows"]:
+        assert row["n_originals"] == 5  # of the other study's six; one is for its curves
+        assert row["held_out"]["n_originals"] == 6
+        assert load_semsim(Path(row["checkpoint"]))
 
 
 def test_counts_train_nothing(files, tables, tmp_path):
