@@ -211,7 +211,8 @@ def _smoke(images: Path | None) -> Scale:
         "CIFAR-100": ("digits:size=16,count=400", "recognition", 10, 16, 312),
         "CelebA": ("faces:people=8,train_per_face=12", "pair", 8, 25, 96),
     }
-    parts = _built_in_parts("smoke", campaign, data, {"DLG": "dlg:fast,steps=1"})
+    attacks = {"DLG": "dlg:fast,steps=1", "GradAttack": "gradattack:fast,steps=20"}
+    parts = _built_in_parts("smoke", campaign, data, attacks)
     cafe = _vertical(parts[0], "cafe:fast,steps=60", "epochs=1,lr=0.01", batch=2)
     return Scale(
         name="smoke",

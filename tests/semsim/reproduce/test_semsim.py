@@ -61,6 +61,7 @@ ROWS = {
     "CIFAR-100": "semsim-smoke-cifar-100",
     "CelebA": "semsim-smoke-celeba",
     "DLG": "semsim-smoke-dlg",
+    "GradAttack": "semsim-smoke-gradattack",
     "CAFE": "semsim-smoke-cafe",
 }
 # Every figure of the paper that a reproduction draws; Figure 3 once for each metric.
