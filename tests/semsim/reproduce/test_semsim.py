@@ -1,6 +1,7 @@
 """The SemSim paper's reproduction: plan, cost, studies, and tables from simulated votes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -22,13 +23,16 @@ from semsim.campaign.costs import keep_found
 from semsim.campaign.probe import _attack_key as attack_key
 from semsim.campaign.probe import _epoch_key as epoch_key
 from semsim.cli.reproduce import app
+from semsim.datasets.digits import Digits
 from semsim.errors import DataError, SettingsError
+from semsim.images import write_png
 from semsim.reproduce import semsim as command
 from semsim.reproduce.plans import Share, shares_text
 from semsim.reproduce.semsim_cost import noise, noise_plan, plan_text, vertical_keys
 from semsim.reproduce.semsim_paper import DATA_SETS, METRICS
 from semsim.reproduce.semsim_scales import in_mixed_precision, scale_of
 from semsim.reproduce.semsim_tables import cells, table_text
+from semsim.sets.reader import read_set
 from semsim.targets.train_settings import TrainSettings as TargetTraining
 from semsim.targets.train_settings import read_training
 
@@ -294,6 +298,64 @@ def let_people_answer(store: Store, images: Path, study) -> None:
                 seen = row["kind"] == "reconstruction" and recognised(row)
                 said = answer_to(item.item, right if seen else wrong, rt_ms=1500.0)
                 vote(store, person, said, START)
+
+
+def class_folders(root: Path) -> Path:
+    """Digits as people keep pictures: <root>/<split>/<class>/<name>.png."""
+    for split in ("train", "test"):
+        found = Digits(count=400)(split)
+        for image, name, label in zip(found.images, found.ids, found.labels, strict=True):
+            path = root / split / found.classes[label] / f"{name}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_png(image, path)
+    return root
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    """Where the smoke scale was run on class folders in bfloat16, and its sets by study.
+
+    Without Figures 7 and 9, which see no more than the votes, and programs that hardly learn:
+    both take longest.
+    """
+    folder = tmp_path_factory.mktemp("own")
+    pictures = class_folders(folder / "pictures")
+    with grid_in_this_process(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "scale_of", lambda *given: replace(scale_of(*given), figures=()))
+        asked = ["--images", str(pictures), "--mixed-precision", "--votes", "simulated"]
+        done = typed(folder, *asked, "--jury-epochs", "1")
+    assert done.exit_code == 0, done.output
+    sets: dict[str, list[dict]] = {}
+    for one in (folder / "data" / "runs").glob("*/*/run.json"):
+        sets.setdefault(one.parts[-3], []).append(read_set(one.parent).run)
+    return folder, sets
+
+
+def test_class_folders_are_attacked_and_judged_in_place_of_the_first_data_set(own):
+    folder, sets = own
+    faces = f"{ROWS['CelebA']}-mixed"
+    assert set(sets) == {faces, *(f"{ROWS[row]}-folder-mixed" for row in ROWS if row != "CelebA")}
+    for name, runs in sets.items():
+        data = "faces" if name == faces else "pictures"
+        assert [run["dataset"]["name"] for run in runs] == [data] * 4
+    table = pd.read_csv(folder / "out" / "smoke" / "tables.csv").set_index("row")
+    assert (table.loc[table["metric"] == "PSNR", "models"] == 4).all()
+    asked = {row: {"faces" if row == "CelebA" else "folder"} for row in ROWS}
+    assert {row: set(table.loc[row, "data"]) for row in ROWS} == asked
+
+
+def test_what_was_computed_in_mixed_precision_says_so(own):
+    _, sets = own
+    trained = [run for runs in sets.values() for run in runs]
+    for run in trained:
+        if "vertical" in run:
+            assert read_training(run["vertical"]["train"], TargetTraining()).mixed_precision
+            continue
+        assert run["target"]["train"]["mixed_precision"] is True
+        attack = run["attack"]
+        mixed = attack["settings"].get("mixed_precision", False)
+        assert mixed == (attack["name"] != "dlg"), attack["name"]
+    assert {run["attack"]["name"] for run in trained} == {"invgrad", "dlg", "gradattack", "cafe"}
 
 
 @pytest.mark.parametrize("preset", ["smoke", "small", "paper"])
