@@ -38,7 +38,9 @@ from semsim.terminal import DATA, Json, TerminalBar, rows_of, say, show_told, to
 from semsim.types import LabelledImages
 
 FIGURES = {"tanh": 1, "leaky-relu": 2}  # activation → the paper's figure
+WRITES = "It writes Tables 1 and 2, their rows, a file a network, and a figure an activation."
 _SIZE = 32
+_DRAWN = 250_000  # bytes that a variant takes in a figure at most, as PNG and SVG
 
 
 def reproduce_copa(
@@ -69,8 +71,8 @@ def reproduce_copa(
             raise SettingsError(f"--seeds is 1 or more; got {seeds}.")
         attacked = varied(pictures_of(images), count)
         if plan:
-            shares = costs_of(attacked, numbers, kinds, seeds)
-            show_told(list(map(vars, shares)), planned_text("copa", shares, 0), as_json)
+            shares, disk = costs_of(attacked, numbers, kinds, seeds)
+            show_told(list(map(vars, shares)), planned_text("copa", shares, disk, WRITES), as_json)
             return
         out.mkdir(parents=True, exist_ok=True)
         first = table_1()
@@ -107,18 +109,23 @@ def reproduce_copa(
 
 def costs_of(
     images: LabelledImages, variants: Sequence[int], activations: Sequence[str], seeds: int
-) -> list[Share]:
-    """Where the time of Table 2 goes, a share a kind of network, from its first image."""
+) -> tuple[list[Share], int]:
+    """Where the time of Table 2 goes, a share a kind of network, from its first image.
+
+    With it bytes of disk at most: of rows, which lie there twice, and figures.
+    """
     one, shares = images.pick([0]), []
+    disk = _DRAWN * len(variants) * len(activations)
     for kind, variant, seed in grid_of(variants, activations, range(1)):
         count = seeds * len(images)
         with one_thread():
             began = time.perf_counter()
-            linear_rows(one, [variant], [kind], [seed])
+            rows = linear_rows(one, [variant], [kind], [seed])
             seconds = count * (time.perf_counter() - began)
         what = f"attack variant {variant}, {kind}"
         shares.append(Share(part="Table 2", what=what, count=count, seconds=seconds))
-    return shares
+        disk += 2 * count * len(rows.to_parquet(index=False))
+    return shares, disk
 
 
 def pictures_of(folder: Path | None) -> LabelledImages:

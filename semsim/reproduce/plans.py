@@ -50,16 +50,26 @@ def shares_text(
     what it is called. Without them it says why GPU-hours are not told.
     """
     total = sum(one.seconds for one in shares)
-    unit, name = (_DAY, "core-days") if total >= _DAY else (_HOUR, "core-hours")
     return "\n".join(
         [
-            _table(shares, unit, name),
-            f"About {total / unit:,.1f} {name}, {disk / 1e9:.2f} GB of disk at most. Measured with "
-            "a few steps, one thread each; divide by the number of workers.",
+            _table(shares, *_unit(total)),
+            f"{sum_text(total, disk)}. Measured with a few steps, one thread each; divide by the "
+            "number of workers.",
             *(_gpu_lines(on_gpu, gpu) if on_gpu else [_no_gpu()]),
             *notes,
         ]
     )
+
+
+def sum_text(seconds: float, disk: int) -> str:
+    """Seconds of one core in core-days, or core-hours below one, and bytes, as half a sentence."""
+    unit, name = _unit(seconds)
+    size = f"{disk / 1e9:.2f} GB" if disk >= 1e9 else f"{disk / 1e6:.1f} MB"
+    return f"About {seconds / unit:,.1f} {name}, {size} of disk at most"
+
+
+def _unit(seconds: float) -> tuple[float, str]:
+    return (_DAY, "core-days") if seconds >= _DAY else (_HOUR, "core-hours")
 
 
 def _gpu_lines(shares: Sequence[Share], gpu: str) -> list[str]:
@@ -95,5 +105,9 @@ def planned_text(
     gpu: str = "",
 ) -> str:
     """`shares_text` of the reproduction called `name`, and what of its paper was not run here."""
-    told = shares_text(shares, disk, *notes, on_gpu=on_gpu, gpu=gpu)
-    return f"{told}\n\n{not_run_text(name)}"
+    return with_not_run(name, shares_text(shares, disk, *notes, on_gpu=on_gpu, gpu=gpu))
+
+
+def with_not_run(name: str, *told: str) -> str:
+    """Lines, then what was not run of the reproduction called `name`."""
+    return "\n".join([*told, "", not_run_text(name)])

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from semsim.cli.reproduce import app
 from semsim.reproduce import REPRODUCTIONS
-from semsim.reproduce.copa import kept_rows, pictures_of
+from semsim.reproduce.copa import costs_of, kept_rows, pictures_of
 from semsim.reproduce.copa_tables import table_2, varied
 
 SMALL = ["copa", "--count", "1", "--seeds", "1", "--variants", "4", "--activations", "tanh"]
@@ -55,6 +55,13 @@ def test_tables_and_the_figure_are_written(first):
     assert list(written["mse"]) == pytest.approx(list(table_2(rows)["mse"]))
     assert Image.open(out / "figure1.png").size[0] > 1000
     assert not (out / "figure2.png").exists()
+
+
+def test_a_plan_says_at_least_the_disk_that_it_then_takes(first):
+    _, out = first
+    _, disk = costs_of(varied(pictures_of(None), 1), [4], ["tanh"], 1)
+    written = sum(one.stat().st_size for one in out.rglob("*") if one.is_file())
+    assert written < disk < 5 * written
 
 
 def test_a_finished_network_is_not_computed_again(first):

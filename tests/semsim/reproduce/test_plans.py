@@ -52,10 +52,12 @@ def test_a_plan_measures_and_computes_nothing_else(name, tmp_path):
     folder = tmp_path / "out"
     done = planned(name, folder)
     assert done.exit_code == 0, done.output
-    assert re.search(r"About [\d,.]+ core-(hours|days), [\d.]+ GB of disk at most", done.output)
+    assert re.search(r"About [\d,.]+ core-(hours|days), [\d.]+ MB of disk at most", done.output)
     for one in NOT_RUN[name]:
         assert f"- {one.what}: {one.why}." in done.output
-    assert not folder.exists()
+    assert "0.0 MB" not in done.output
+    assert name == "everything" or not folder.exists()
+    assert all("probes" in one.parts for one in folder.rglob("*") if one.is_file())
     rows = json.loads(planned(name, folder, "--json").stdout)
     assert all(row["count"] > 0 and row["seconds"] > 0 for row in rows)
 
@@ -77,7 +79,7 @@ def test_little_is_told_in_hours_and_much_in_days():
         share = Share(part="a", what="train", count=2, seconds=seconds)
         return shares_text([share], 5_000_000, "Not in it: b.")
 
-    assert "About 2.0 core-hours, 0.01 GB" in told(7_200)
+    assert "About 2.0 core-hours, 5.0 MB of disk" in told(7_200)
     assert "About 2.0 core-days, " in told(2 * 86_400)
     assert told(7_200).endswith("Not in it: b.")
     assert "GPU-hours are not told" in told(7_200)
