@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from semsim.campaign.plan import Campaign, Plan, check, make_plan
-from semsim.campaign.probe import known_estimate
+from semsim.campaign.probe import Load, known_estimate
 from semsim.campaign.watch import CAMPAIGN, RunFolder
 from semsim.datasets import DATASETS
 from semsim.device import cores
@@ -47,20 +47,20 @@ class CampaignOrder(Place):
     imports: Path | None = None
 
 
-def plan_of(campaign: Campaign) -> Plan:
-    """The plan of `campaign` on the data sets of this machine.
+def load(dataset: Plugin, split: str) -> LabelledImages:
+    """One split of a data set."""
+    images: LabelledImages = build(DATASETS, dataset.name, dataset.settings)(split)
+    return images
+
+
+def plan_of(campaign: Campaign, load: Load = load) -> Plan:
+    """The plan of `campaign` on the data sets of this machine, or on what `load` has instead.
 
     Raises `SettingsError` for what cannot be, `DataError` that says how to get missing data.
     """
     check(campaign)
     tests = {text: load(read_plugin(DATASETS, text), "test") for text in campaign.datasets}
     return make_plan(campaign, tests)
-
-
-def load(dataset: Plugin, split: str) -> LabelledImages:
-    """One split of a data set."""
-    images: LabelledImages = build(DATASETS, dataset.name, dataset.settings)(split)
-    return images
 
 
 def queue_campaign(order: CampaignOrder, root: Path) -> Job:

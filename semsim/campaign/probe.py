@@ -21,6 +21,7 @@ from semsim.campaign.costs import Cost, found_seconds, keep_found, probe_key
 from semsim.campaign.plan import ONE_GRADIENT, Plan, PlannedSet, PlannedTarget, parameters
 from semsim.campaign.store import PieceStore
 from semsim.datasets import DATASETS
+from semsim.datasets.on_disk import present
 from semsim.defences import DEFENCES
 from semsim.device import device_name, now_on, one_thread, pick_device
 from semsim.errors import StopRequestedError
@@ -160,7 +161,7 @@ def begun(module: str, *datasets: str) -> None:
     for text in datasets:
         plugin = read_plugin(DATASETS, text)
         dataset = build(DATASETS, plugin.name, plugin.settings)
-        if getattr(dataset, "present", lambda: True)():
+        if present(dataset):
             dataset("train"), dataset("test")
 
 

@@ -31,6 +31,10 @@ class Folder:
         if self.task not in ("recognition", "pair"):
             raise SettingsError(f"task is 'recognition' or 'pair'; got {self.task!r}.")
 
+    def present(self) -> bool:
+        """Whether there is such a folder."""
+        return bool(self.root) and Path(self.root).is_dir()
+
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test".
 

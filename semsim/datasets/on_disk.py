@@ -62,6 +62,11 @@ class Entry:
     id: str
 
 
+def present(dataset: object) -> bool:
+    """Whether the files of a data set seem to be on this machine; those built in have none."""
+    return bool(getattr(dataset, "present", lambda: True)())
+
+
 def folder_of(root: str) -> Path:
     """The folder that the setting `root` of a data set means."""
     return DATA / "datasets" if root == ROOT else Path(root)

@@ -23,6 +23,7 @@ from semsim.reproduce.plans import (
 )
 from semsim.reproduce.semsim import carried_out
 from semsim.reproduce.simulated_votes import data_set_jury
+from semsim.reproduce.stand_in import source_of
 from semsim.terminal import DATA, Json, TerminalBar, rows_of, say, show_told, told_errors
 from semsim.weights import CHECKPOINTS
 
@@ -44,12 +45,13 @@ def reproduce_deployed(
     """
     with told_errors():
         asked = scale_of(preset)
-        plans = plans_of(asked)
         folder = out / asked.name
+        source = source_of(asked.dataset, plan)
+        plans = plans_of(asked, source.load)
         if plan:
             with TerminalBar("Measuring") as bar:
-                shares, disk = costs_of(asked, plans, folder, bar)
-            said = planned_text("deployed", shares, disk, NOT_COUNTED)
+                shares, disk = costs_of(asked, plans, folder, bar, source.load)
+            said = planned_text("deployed", shares, disk, NOT_COUNTED, *source.notes)
             show_told([vars(one) for one in shares], f"{rows_text(asked, plans)}\n{said}", as_json)
             return
         folder.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 from semsim.campaign.campaign_job import load, plan_of
 from semsim.campaign.plan import Campaign, Plan, PlannedTarget
-from semsim.campaign.probe import Estimate, measure, outlook
+from semsim.campaign.probe import Estimate, Load, measure, outlook
 from semsim.datasets import DATASETS
 from semsim.device import one_thread
 from semsim.errors import SettingsError
@@ -81,9 +81,12 @@ def scale_of(name: str) -> Scale:
     return _SCALES[name]
 
 
-def plans_of(scale: Scale) -> dict[str, Plan]:
-    """The plan of each row, by its name; its sets are called by `set_name`."""
-    return {row.name: _named(plan_of(scale.campaign(row)), row) for row in scale.rows}
+def plans_of(scale: Scale, load: Load = load) -> dict[str, Plan]:
+    """The plan of each row, by its name; its sets are called by `set_name`.
+
+    load: of the attacked pictures. Raises `DataError` where they are not there.
+    """
+    return {row.name: _named(plan_of(scale.campaign(row), load), row) for row in scale.rows}
 
 
 def set_name(row: Row, training: str) -> str:
@@ -211,26 +214,32 @@ def rows_text(scale: Scale, plans: Mapping[str, Plan]) -> str:
 
 
 def costs_of(
-    scale: Scale, plans: Mapping[str, Plan], folder: Path, report: Report = silent
+    scale: Scale,
+    plans: Mapping[str, Plan],
+    folder: Path,
+    report: Report = silent,
+    load: Load = load,
 ) -> tuple[list[Share], int]:
     """Where the time of what is missing below `folder` goes, and bytes of disk of everything.
 
-    Each attack and training is probed on this machine; targets that rows share are told once.
+    load: of the pictures, as for `plans`. Each attack and training is probed on this machine;
+    targets that rows share are told once.
     """
     with TemporaryDirectory() as nowhere:  # asking begins no folder, and measures nothing twice
         place = folder if folder.is_dir() else Path(nowhere)
-        shares, disk = _attacks_and_trainings(scale, plans, place, report)
+        shares, disk = _attacks_and_trainings(scale, plans, place, report, load)
         with one_thread():
-            seconds = jury_seconds(read_plugin(DATASETS, scale.dataset), scale.jury_epochs, place)
+            jury = read_plugin(DATASETS, scale.dataset), scale.jury_epochs
+            seconds = jury_seconds(*jury, place, load)
     missing = [one for one in seconds if one]
-    jury = Share(
+    people = Share(
         part="all rows", what="train simulated people", count=len(missing), seconds=sum(missing)
     )
-    return [one for one in (*shares, jury) if one.count], disk
+    return [one for one in (*shares, people) if one.count], disk
 
 
 def _attacks_and_trainings(
-    scale: Scale, plans: Mapping[str, Plan], folder: Path, report: Report
+    scale: Scale, plans: Mapping[str, Plan], folder: Path, report: Report, load: Load
 ) -> tuple[list[Share], int]:
     shares: list[Share] = []
     disk, known = 0, set[str]()

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from semsim.datasets.folder import Folder
+from semsim.datasets import DATASETS
 from semsim.device import one_thread
 from semsim.errors import SettingsError
 from semsim.jobs.terminal import carry_out
 from semsim.kept.whole import write_text
+from semsim.registry import read_plugin
 from semsim.reporting.canvas import Drawn
 from semsim.reporting.export import write_both
 from semsim.reproduce.ensembler_paper import ROWS, TABLES, Way, plan_of_figure, plan_of_table
@@ -24,6 +25,7 @@ from semsim.reproduce.ensembler_sentences import (
     sentence_text,
 )
 from semsim.reproduce.plans import PlanOption, Share, planned_text
+from semsim.reproduce.stand_in import Source, is_here, source_of
 from semsim.split.cuts import write_cuts
 from semsim.split.defence_pictures import Wanted, pictures
 from semsim.split.plan import SplitPlace, SplitPlan, make_dataset
@@ -105,9 +107,16 @@ def reproduce_ensembler(
             return
         plan = replace(_plan(preset, table, figure, vgg16, images, size), **given)
         if planned:
-            shares, disk = costs_of(plan, data_dir, device)
-            show_told(list(map(vars, shares)), planned_text("ensembler", shares, disk), as_json)
+            source = source_of(plan.dataset, planned)
+            shares, disk = costs_of(plan, data_dir, device, source)
+            said = planned_text("ensembler", shares, disk, *source.notes)
+            show_told(list(map(vars, shares)), said, as_json)
             return
+        if images is None and not is_here(plan.dataset):
+            raise SettingsError(
+                f"The preset {preset} needs pictures: give their folder, with train/ and test/ "
+                f"below it, as --images, or put it at {make_dataset(plan.dataset).root}."
+            )
         job = queue_split(plan, place, workers)
         outcome = carry_out(job, lambda report: run_split(plan, place, report, workers))
         if outcome is None:
@@ -141,10 +150,17 @@ def _translation(
     say(f"Wrote {path}")
 
 
-def costs_of(plan: SplitPlan, data: Path, device: str) -> tuple[list[Share], int]:
-    """Seconds of an experiment, all its systems and attacks together, and bytes of disk."""
+def costs_of(plan: SplitPlan, data: Path, device: str, source: Source) -> tuple[list[Share], int]:
+    """Seconds of an experiment, all its systems and attacks together, and bytes of disk.
+
+    source: of its pictures.
+    """
+    noise = None
+    if source.note:
+        dataset = read_plugin(DATASETS, plan.dataset)
+        noise = source.load(dataset, "train"), source.load(dataset, "test")
     with one_thread():
-        found = told(plan, data, device, measuring=True)
+        found = told(plan, data, device, measuring=True, noise=noise)
     what = f"train, and attack {found.attacks:,} times"
     shares = [Share(part=plan.name, what=what, count=found.systems, seconds=found.seconds or 0.0)]
     return shares, found.disk
@@ -287,10 +303,4 @@ def _plan(
         return replace(plan, dataset=f"folder:root={images},size={side}")
     if size is not None:
         raise SettingsError("--size is of the images of --images; give their folder too.")
-    folder = make_dataset(plan.dataset)
-    if isinstance(folder, Folder) and not Path(folder.root).is_dir():
-        raise SettingsError(
-            f"The preset {preset} needs pictures: give their folder, with train/ and test/ "
-            f"below it, as --images, or put it at {folder.root}."
-        )
     return plan

@@ -21,9 +21,11 @@ from semsim.reproduce.plans import (
     SchedulerOption,
     SizeOption,
     WorkersOption,
+    with_not_run,
 )
 from semsim.reproduce.semsim import carried_out
 from semsim.reproduce.simulated_votes import data_set_jury
+from semsim.reproduce.stand_in import source_of
 from semsim.terminal import DATA, Json, TerminalBar, rows_of, say, show_told, told_errors
 from semsim.weights import CHECKPOINTS
 
@@ -47,13 +49,15 @@ def reproduce_everything(
     """
     with told_errors():
         asked = scale_of(preset)
-        worked = work_out(asked)
+        source = source_of(asked.dataset, plan)
+        worked = work_out(asked, source.load)
         data = out / asked.name
         data.mkdir(parents=True, exist_ok=True)
         if plan:
             with TerminalBar("Measuring") as bar:
-                rows = cost_rows(worked, data, bar)
-            show_told(rows, cost_text(rows, worked), as_json)
+                rows = cost_rows(worked, data, bar, source.load)
+            told = [cost_text(rows, worked), *source.notes]
+            show_told(rows, with_not_run("everything", *told), as_json)
             return
         for line in (line for one in worked.refused for line in one.lines()):
             say(line)

@@ -12,7 +12,7 @@ from semsim.attacks.as_text import read_attack
 from semsim.campaign.campaign_job import load, plan_of
 from semsim.campaign.cell import attack_images
 from semsim.campaign.plan import Campaign, Plan, PlannedSet
-from semsim.campaign.probe import Estimate, measure, outlook
+from semsim.campaign.probe import Estimate, Load, measure, outlook
 from semsim.campaign.sets import set_folder
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
@@ -22,6 +22,7 @@ from semsim.device import one_thread
 from semsim.errors import SettingsError, StopRequestedError
 from semsim.progress import Progress, Report, silent
 from semsim.registry import Plugin, build, read_plugin, short_labels
+from semsim.reproduce.plans import sum_text
 from semsim.reproduce.simulated_votes import jury_seconds
 from semsim.targets import NETWORKS
 from semsim.targets.each_image import check_trainable
@@ -205,12 +206,15 @@ _SCALES: dict[str, tuple[tuple[str, ...], Campaign, Mapping[str, str], int, str]
 }
 
 
-def work_out(scale: Scale) -> Worked:
-    """The plans of a scale, without what does not go together."""
+def work_out(scale: Scale, load: Load = load) -> Worked:
+    """The plans of a scale, without what does not go together. load: of the pictures.
+
+    Raises `DataError` where they are not there.
+    """
     train = load(read_plugin(DATASETS, scale.dataset), "train")
     refused = tuple(Refused.of(campaign, train) for campaign in scale.campaigns)
     pairs = zip(refused, scale.campaigns, strict=True)
-    plans = tuple(plan_of(one.without(campaign)) for one, campaign in pairs)
+    plans = tuple(plan_of(one.without(campaign), load) for one, campaign in pairs)
     return Worked(scale=scale, plans=plans, refused=refused)
 
 
@@ -260,17 +264,21 @@ def _why_untrained(strategy: str, model: TargetModel) -> str:
     return ""
 
 
-def cost_rows(worked: Worked, folder: Path, report: Report = silent) -> list[dict[str, Any]]:
+def cost_rows(
+    worked: Worked, folder: Path, report: Report = silent, load: Load = load
+) -> list[dict[str, Any]]:
     """What is computed, what of it is missing below `folder`, and seconds of one core for that.
 
     A row a network and attack, a row a network's trainings, one for the simulated people; each
-    step is probed here. Trainings are probed without a defence, and as if none ended early.
+    step is probed here. Trainings are probed without a defence, and as if none ended early. load:
+    of the pictures, as for `work_out`; of all that is learned, unless the jury has its own.
     """
     rows: list[dict[str, Any]] = []
     for plan in worked.plans:
         rows += _rows_of(plan, folder, measure(plan, folder, load, report))
     with one_thread():
-        seconds = jury_seconds(worked.scale.jury, worked.scale.jury_epochs, folder)
+        jury = worked.scale.jury, worked.scale.jury_epochs
+        seconds = jury_seconds(*jury, folder, load)
     rows.append(_row("", "(simulated people)", len(seconds), seconds.count(0.0), sum(seconds)))
     return rows
 
@@ -311,8 +319,8 @@ def cost_text(rows: Sequence[Mapping[str, Any]], worked: Worked) -> str:
             f"Scale {worked.scale.name}: {counted(cells, 'cell')} to compute, "
             f"{len(worked.images)} originals each; {len(worked.unfit)} that cannot be.",
             text_table(head, lines),
-            f"About {seconds / 60:,.0f} minutes of one core, {disk / 1e6:,.0f} MB; trainings were "
-            "probed without a defence and to their last epoch, scores not at all.",
+            f"{sum_text(seconds, disk)}; trainings were probed without a defence and to their last "
+            "epoch, scores not at all.",
             *(line for one in worked.refused for line in one.lines()),
         ]
     )

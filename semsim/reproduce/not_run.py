@@ -56,6 +56,26 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
             "no row has them; a campaign takes the first by --share and --strategy",
         ),
     ),
+    "everything": (
+        NotRun("Votes of people", "every vote is a program's"),
+        NotRun(
+            "Paper (CIFAR-100, three networks, 100 originals, each attack at its own budget)",
+            "it takes a GPU",
+        ),
+        NotRun(
+            "A second network, data set or seed at small",
+            "the map is of one of each, an hour of one core",
+        ),
+        NotRun("LPIPS", "its weights do not come with the tools"),
+        NotRun(
+            "CAFE",
+            "it needs rounds of vertical federated learning, not the gradient of a classifier",
+        ),
+        NotRun(
+            "Updates of several steps and batches of a client",
+            "the map is of one gradient; reproduce deployed has them, under InvGrad",
+        ),
+    ),
     "copa": (
         NotRun(
             "The two pictures of Figures 1 and 2 and of Table 2",
@@ -66,6 +86,7 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
             "Search under the paper's own condition for the pull-back, apart",
             "on CNN3 it holds on the same layers as ours, so that nothing differs",
         ),
+        NotRun("Several machines", "it computes on the cores of one; it has no --scheduler"),
     ),
     "ensembler": (
         NotRun("ResNet-18 with N = 10 on CIFAR-10, 64 pixels of CelebA-HQ", "they take a GPU"),
@@ -97,6 +118,11 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
             "What leaks, by today's count of pictures clearer than a guess",
             "it was counted before outlines were; an hour of one core",
         ),
+        NotRun(
+            "Preset paper (all at 200 epochs, InvGrad at its own budget), on a GPU",
+            "it computes on the CPU alone, where it takes days",
+        ),
+        NotRun("Several machines", "it computes on the cores of one; it has no --scheduler"),
     ),
 }
 

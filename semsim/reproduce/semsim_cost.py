@@ -6,8 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from semsim.campaign.costs import probe_key
 from semsim.campaign.plan import Plan, PlannedSet, make_plan
 from semsim.campaign.probe import Estimate, Load, cost_of, measure, picture_bytes, probed
@@ -21,6 +19,7 @@ from semsim.progress import Progress, Report, silent
 from semsim.reproduce.plans import Share
 from semsim.reproduce.semsim_paper import VOTES_PER_IMAGE
 from semsim.reproduce.semsim_scales import Part, Scale
+from semsim.reproduce.stand_in import noise
 from semsim.terminal import text_table
 from semsim.types import LabelledImages
 
@@ -100,11 +99,11 @@ def vertical_shares(part: Part, folder: Path) -> list[Share]:
     training = attack = 0.0
     for run in part.vertical:
         train_key, attack_key = vertical_keys(part, run)
-        learned = noise(part, "train")
+        learned = part_noise(part, "train")
         with one_thread():
             few = probed(folder, train_key, partial(vertical_training_seconds, run, learned))
             training += few * part.training / len(learned)
-            attacked = partial(vertical_attack_seconds, run, noise(part, "test"))
+            attacked = partial(vertical_attack_seconds, run, part_noise(part, "test"))
             attack += probed(folder, attack_key, attacked) * run.images
     runs = len(part.vertical)
     return [
@@ -125,27 +124,19 @@ def vertical_keys(part: Part, run: VerticalRun) -> tuple[str, str]:
 
 
 def _loading(part: Part) -> Load:
-    return lambda dataset, split: noise(part, split)
+    return lambda dataset, split: part_noise(part, split)
 
 
-def noise(part: Part, split: str) -> LabelledImages:
+def part_noise(part: Part, split: str) -> LabelledImages:
     """Noise with the sizes of a part's data set: all attacked images, a few batches to learn."""
     train = part.campaign.train
     count = part.campaign.images if split == "test" else _PROBED * train.batch_size
-    rng = torch.Generator().manual_seed(0)
-    some = torch.rand(min(count, 64), 3, part.pixels, part.pixels, generator=rng)
-    return LabelledImages(
-        dataset=part.row,
-        classes=tuple(str(number) for number in range(part.classes)),
-        ids=tuple(f"{split}-{number}" for number in range(count)),
-        images=some[torch.arange(count) % len(some)],
-        labels=torch.arange(count) % part.classes,
-    )
+    return noise(part.row, split, count, part.classes, part.pixels)
 
 
 def noise_plan(part: Part) -> Plan:
     """The plan of a part on noise."""
-    return make_plan(part.campaign, dict.fromkeys(part.campaign.datasets, noise(part, "test")))
+    return make_plan(part.campaign, dict.fromkeys(part.campaign.datasets, part_noise(part, "test")))
 
 
 def shares_of(part: Part, plan: Plan, estimate: Estimate) -> list[Share]:

@@ -16,20 +16,21 @@ import pandas as pd
 import torch
 
 from semsim.analysis.evidence import IMAGE_KEY, NONE_ANSWER
-from semsim.campaign.probe import pace
-from semsim.datasets import DATASETS
+from semsim.campaign.campaign_job import load
+from semsim.campaign.probe import Load, pace
 from semsim.errors import DataError
 from semsim.grid.engine import Piece, Standing, spread
 from semsim.images import read_images
 from semsim.kept.keys import key_of
 from semsim.learning.ablations_run import Material
 from semsim.progress import Progress, Report, silent
-from semsim.registry import Plugin, build, plain
+from semsim.registry import Plugin, plain
 from semsim.reproduce.semsim_paper import LIST_SIZE
 from semsim.scores.scoring import PAIR_COLUMNS, PairSet, pair_sets_of_folders
 from semsim.targets.chance import target_facts
 from semsim.targets.jurors import JURORS, Verdict, certainty, juror_of, log_probabilities
 from semsim.targets.model import load_target, save_target
+from semsim.types import LabelledImages
 
 SAYS_NOTHING = "Simulated people: these numbers say nothing about people."
 _HELD_OUT = 5  # one of so many training images sets a juror's threshold
@@ -131,11 +132,16 @@ def data_set_jury(
     return paths
 
 
-def jury_seconds(dataset: Plugin, epochs: int, work: Path) -> list[float]:
-    """Seconds that each juror takes to learn, from a second of it; 0 for those that are there."""
+def jury_seconds(dataset: Plugin, epochs: int, work: Path, load: Load = load) -> list[float]:
+    """Seconds that each juror takes to learn, from a second of it; 0 for those that are there.
+
+    load: of the pictures that it learns.
+    """
+    missing = [not path.exists() for path in _jury_paths(dataset, epochs, work)]
+    data = load(dataset, "train") if any(missing) else None
     return [
-        0.0 if path.exists() else pace(partial(_train, place, dataset, epochs, path))
-        for place, path in enumerate(_jury_paths(dataset, epochs, work))
+        0.0 if data is None or not lacks else pace(partial(_learn, place, data, epochs))
+        for place, lacks in enumerate(missing)
     ]
 
 
@@ -146,12 +152,15 @@ def _jury_paths(dataset: Plugin, epochs: int, work: Path) -> list[Path]:
 
 def _train(place: int, dataset: Plugin, epochs: int, path: Path, report: Report) -> None:
     torch.set_num_threads(1)
-    data = build(DATASETS, dataset.name, dataset.settings)("train")
-    held = range(0, len(data), _HELD_OUT)
-    learned = [number for number in range(len(data)) if number % _HELD_OUT]
-    found = juror_of(place, data.pick(learned), data.pick(held), epochs, place, report=report)
+    found = _learn(place, load(dataset, "train"), epochs, report)
     facts = {"juror": JURORS[place].name, "threshold": found.threshold}
     save_target(found.model, path, name=JURORS[place].architecture.name, facts=facts)
+
+
+def _learn(place: int, data: LabelledImages, epochs: int, report: Report) -> Verdict:
+    held = range(0, len(data), _HELD_OUT)
+    learned = [number for number in range(len(data)) if number % _HELD_OUT]
+    return juror_of(place, data.pick(learned), data.pick(held), epochs, place, report=report)
 
 
 def _verdict(path: Path) -> Verdict:

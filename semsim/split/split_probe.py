@@ -83,11 +83,17 @@ class _System(NamedTuple):
     made: SplitSystem
 
 
-def told(plan: SplitPlan, data: Path, device: str, measuring: bool) -> SplitOutlook:
-    """What `plan` takes; measuring: probe where no earlier probe below `data` is known."""
+def told(
+    plan: SplitPlan, data: Path, device: str, measuring: bool, noise: _Data | None = None
+) -> SplitOutlook:
+    """What `plan` takes; measuring: probe where no earlier probe below `data` is known.
+
+    noise: both splits, in the place of a data set that is not here. What it tells is kept under its
+    own name, and not as what `plan` takes.
+    """
     check(plan)
-    dataset = make_dataset(plan.dataset)
-    both = dataset("train"), dataset("test")
+    both = noise or _both(plan.dataset)
+    plan = plan if noise is None else replace(plan, dataset=noise[0].dataset)
     task = task_of(both[0])
     systems = [
         _System(n, d, untrained(make_network(n), d, task))
@@ -110,9 +116,16 @@ def told(plan: SplitPlan, data: Path, device: str, measuring: bool) -> SplitOutl
     with one_thread():
         seconds = seeds * sum(_seconds(plan, data, device, both, one) for one in systems)
         seconds += _recogniser_seconds(plan, data, both[0])
-    cost = Cost(seconds=seconds, alone=starting(data, _WORK, plan.dataset), disk=outlook.disk)
-    keep_cost(without_metrics(plan), data, cost)
+    read = () if noise else (plan.dataset,)
+    cost = Cost(seconds=seconds, alone=starting(data, _WORK, *read), disk=outlook.disk)
+    if noise is None:
+        keep_cost(without_metrics(plan), data, cost)
     return replace(outlook, seconds=cost.seconds + cost.alone)
+
+
+def _both(dataset: str) -> _Data:
+    made = make_dataset(dataset)
+    return made("train"), made("test")
 
 
 def untrained(network: SplitNetwork, defence: str, task: AnyTask) -> SplitSystem:

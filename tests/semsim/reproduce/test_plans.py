@@ -20,10 +20,12 @@ TITLES = {
     "ensembler": "Ensembler",
     "pbpfl": "PBPFL",
     "deployed": "Deployed",
+    "everything": "Everything",
 }
 ASKED = {
     "copa": ("--count", "2", "--seeds", "3", "--variants", "4", "--activations", "tanh"),
     "deployed": ("--preset", "smoke"),
+    "everything": ("--preset", "smoke"),
     "ensembler": ("--preset", "smoke"),
     "pbpfl": ("--preset", "smoke"),
 }
@@ -35,7 +37,7 @@ def planned(name, folder, *words):
 
 
 def test_every_reproduction_says_what_was_not_run():
-    assert set(NOT_RUN) == set(REPRODUCTIONS) - {"everything"} == set(TITLES)  # that has no paper
+    assert set(NOT_RUN) == set(REPRODUCTIONS) == set(TITLES)
     assert all(NOT_RUN.values())
 
 

@@ -28,7 +28,7 @@ from semsim.errors import DataError, SettingsError
 from semsim.images import write_png
 from semsim.reproduce import semsim as command
 from semsim.reproduce.plans import Share, shares_text
-from semsim.reproduce.semsim_cost import noise, noise_plan, plan_text, vertical_keys
+from semsim.reproduce.semsim_cost import noise_plan, part_noise, plan_text, vertical_keys
 from semsim.reproduce.semsim_paper import DATA_SETS, METRICS
 from semsim.reproduce.semsim_scales import in_mixed_precision, scale_of
 from semsim.reproduce.semsim_tables import cells, table_text
@@ -146,11 +146,11 @@ def test_mixed_precision_is_asked_of_all_that_can_have_it_under_other_names(pres
 
 def test_noise_has_the_sizes_of_the_data_set():
     part = scale_of("paper").parts[2]
-    found = noise(part, "test")
+    found = part_noise(part, "test")
     assert found.images.shape == (100, 3, 112, 112)
     assert len(found.classes) == 10
-    assert len(noise(part, "train")) == 4 * 8
-    assert torch.equal(noise(part, "test").images, found.images)
+    assert len(part_noise(part, "train")) == 4 * 8
+    assert torch.equal(part_noise(part, "test").images, found.images)
 
 
 def test_costs_are_summed_and_the_longest_stands_first():
