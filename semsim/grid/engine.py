@@ -103,15 +103,22 @@ def compute(
         run.end()
 
 
-def spread(pieces: Sequence[Piece], keep: Keep, tell: Tell, workers: int) -> None:
-    """`compute` by so many processes that share this machine's cores; one is this process."""
-    if min(workers, len(pieces)) <= 1:
+def spread(
+    pieces: Sequence[Piece], keep: Keep, tell: Tell, workers: int, scheduler: str = ""
+) -> None:
+    """`compute` by so many processes that share this machine's cores; one is this process.
+
+    scheduler: address of a Dask scheduler whose workers do it instead.
+    """
+    if not pieces or (not scheduler and min(workers, len(pieces)) <= 1):
         compute(pieces, keep, tell)
         return
     from semsim.grid.machines import connect, cores_for_each
 
-    with connect("", min(workers, len(pieces))) as client:
-        compute(pieces, keep, tell, client, threads=cores_for_each(workers))
+    needs = pieces[0].work.__module__
+    threads = 1 if scheduler else cores_for_each(workers)
+    with connect(scheduler, min(workers, len(pieces)), needs=needs) as client:
+        compute(pieces, keep, tell, client, threads=threads)
 
 
 def _compute_here(pieces: Iterable[Piece], keep: Keep, tell: Tell, leave: Leave) -> None:

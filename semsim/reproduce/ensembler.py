@@ -24,7 +24,7 @@ from semsim.reproduce.ensembler_sentences import (
     sentence_rows,
     sentence_text,
 )
-from semsim.reproduce.plans import PlanOption, Share, planned_text
+from semsim.reproduce.plans import PlanOption, SchedulerOption, Share, planned_text
 from semsim.reproduce.stand_in import Source, is_here, source_of
 from semsim.split.cuts import write_cuts
 from semsim.split.defence_pictures import Wanted, pictures
@@ -86,12 +86,14 @@ def reproduce_ensembler(
     data_dir: Annotated[Path, typer.Option(help="Data folder.")] = DATA,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     workers: Annotated[int, typer.Option(min=1, help="Processes that train and attack.")] = 1,
+    scheduler: SchedulerOption = "",
     planned: PlanOption = False,
     as_json: Json = False,
 ) -> None:
     """Ensembler, Tables 1 to 4: defences under the paper's attack and an aligned one, pictured.
 
     Writes <data-dir>/split/ensembler-<preset>-<table or figure> as PNG and SVG, Table 4 as text.
+    With --scheduler all machines share the data folder, below the same path.
     """
     with told_errors():
         seeds = {"defence_seeds": defence_seed, "attack_seeds": attack_seed}
@@ -103,7 +105,7 @@ def reproduce_ensembler(
                     "Table 4 is of sentences; leave --images, --size and --vgg16 out."
                 )
             translated = replace(plan_of_sentences(preset), **given)
-            _translation(translated, place, workers, planned, as_json)
+            _translation(translated, place, (workers, scheduler), planned, as_json)
             return
         plan = replace(_plan(preset, table, figure, vgg16, images, size), **given)
         if planned:
@@ -117,8 +119,9 @@ def reproduce_ensembler(
                 f"The preset {preset} needs pictures: give their folder, with train/ and test/ "
                 f"below it, as --images, or put it at {make_dataset(plan.dataset).root}."
             )
-        job = queue_split(plan, place, workers)
-        outcome = carry_out(job, lambda report: run_split(plan, place, report, workers))
+        who = workers, scheduler
+        job = queue_split(plan, place, *who)
+        outcome = carry_out(job, lambda report: run_split(plan, place, report, *who))
         if outcome is None:
             return
         folder = data_dir / "split"
@@ -135,15 +138,15 @@ def reproduce_ensembler(
 
 
 def _translation(
-    plan: SentencePlan, place: SplitPlace, workers: int, planned: bool, as_json: bool
+    plan: SentencePlan, place: SplitPlace, who: tuple[int, str], planned: bool, as_json: bool
 ) -> None:
-    """Table 4, or what it takes."""
+    """Table 4, or what it takes. who: workers and scheduler."""
     if planned:
         shares, disk = sentence_costs(plan, place)
         show_told(list(map(vars, shares)), planned_text("ensembler", shares, disk), as_json)
         return
     with TerminalBar(plan.name, unit="%") as bar:
-        outcome = run_sentences(plan, place.resolved(), bar, workers)
+        outcome = run_sentences(plan, place, bar, *who)
     text, path = sentence_text(outcome), place.data / "split" / f"{plan.name}.md"
     show_told(sentence_rows(outcome), text, as_json)
     write_text(path, f"{text}\n")

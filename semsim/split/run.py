@@ -42,7 +42,7 @@ from semsim.split.plan import (
     without_metrics,
 )
 from semsim.split.records import write_split_set
-from semsim.split.store import SplitStore, key_of
+from semsim.split.store import SplitStore, check_shared, key_of
 from semsim.split.summary import COLUMNS, summary
 from semsim.split.system import SplitSystem, system_accuracy
 from semsim.split.train_settings import ShadowAttack
@@ -85,19 +85,25 @@ class Trained:
 
 
 def run_split(
-    plan: SplitPlan, place: SplitPlace, report: Report = silent, workers: int = 1
+    plan: SplitPlan,
+    place: SplitPlace,
+    report: Report = silent,
+    workers: int = 1,
+    scheduler: str = "",
 ) -> dict[str, Any]:
     """Carry out `plan`; finished pieces are taken from the data folder.
 
-    workers: processes that share systems and attacks; none of these is ever divided.
+    workers: processes that share systems and attacks; none of these is ever divided. scheduler:
+    address of a Dask scheduler whose workers, which have the same data folder, are these instead.
     Returns what a result page needs, ready for JSON: rows, summary, baselines, costs, sets; reused:
     how many pieces were there before, or are of other processes.
-    Raises `SettingsError` for a plan that cannot be, `StopRequestedError` where `report` does.
+    Raises `SettingsError` for a plan that cannot be, `StopRequestedError` where `report` does,
+    `JobError` where workers cannot be reached or keep what they make elsewhere.
     """
     check(plan)
     arrow()  # sets are written at the end of hours
-    if workers > 1:
-        _spread(plan, place, workers, report)
+    if workers > 1 or scheduler:
+        _spread(plan, place.resolved(), workers, scheduler, report)
     run = Run(plan, place)
     systems = run.systems()
     rows: list[dict[str, Any]] = []
@@ -122,7 +128,9 @@ def run_split(
     }
 
 
-def _spread(plan: SplitPlan, place: SplitPlace, workers: int, report: Report) -> None:
+def _spread(
+    plan: SplitPlan, place: SplitPlace, workers: int, scheduler: str, report: Report
+) -> None:
     """Train the systems side by side, then attack them side by side."""
     from semsim.grid.machines import connect, cores_for_each  # takes a second
 
@@ -131,16 +139,18 @@ def _spread(plan: SplitPlan, place: SplitPlace, workers: int, report: Report) ->
     systems = run.systems()
     total = 100 * len(systems)
     needed = dict.fromkeys([(n, "none", seed) for n, _, seed in systems] + systems)
-    with connect("", workers) as client:
+    threads = 1 if scheduler else cores_for_each(workers)
+    with connect(scheduler, workers, needs=__name__) as client:
 
         def do(pieces: Sequence[Piece], start: float, share: float, note: str) -> None:
             def tell(standing: Standing) -> None:
                 reached = round(total * (start + share * standing.done / max(1, len(pieces))))
                 report(Progress(reached, total, f"{note}: {standing.over} of {len(pieces)}"))
 
-            compute(pieces, lambda *_: None, tell, client, threads=cores_for_each(workers))
+            compute(pieces, lambda *_: None, tell, client, threads=threads)
 
         do([_piece(_train, lean, place, one) for one in needed], 0.0, _TRAINING, "systems trained")
+        check_shared(run.store.systems, [run.key(*one) for one in needed])
         attacks = [
             _piece(_attack, lean, place, (system, tool, seed))
             for system in systems
@@ -267,13 +277,17 @@ class Run:
         )
         return {**means, "recogniser": float(recognised(self.classifier, originals).mean())}
 
+    def key(self, network: str, defence: str, seed: int) -> str:
+        """Of a trained system."""
+        parts = [make_network(network), make_defence(defence), self.plan.train]
+        return key_of({"data": self.digests[0], "parts": plain(parts), "seed": seed})
+
     def system(
         self, network: str, defence: str, seed: int, report: Report
     ) -> tuple[SplitSystem, dict[str, Any], str]:
         """The system on the CPU, trained now or before, what is told about it, and its key."""
         net, shield = make_network(network), make_defence(defence)
-        parts = [net, shield, self.plan.train]
-        key = key_of({"data": self.digests[0], "parts": plain(parts), "seed": seed})
+        key = self.key(network, defence, seed)
         bench = Bench(
             network=net,
             data=self.data[0],

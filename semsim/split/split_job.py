@@ -18,14 +18,15 @@ PLAN_FILE = "split.json"
 
 @dataclass(frozen=True, kw_only=True)
 class SplitJob:
-    """An experiment and where it is carried out. workers: processes that share its pieces."""
+    """An experiment and where it is carried out. workers, scheduler: as of `run_split`."""
 
     plan: SplitPlan
     place: SplitPlace
     workers: int = 1
+    scheduler: str = ""
 
 
-def queue_split(plan: SplitPlan, place: SplitPlace, workers: int = 1) -> Job:
+def queue_split(plan: SplitPlan, place: SplitPlace, workers: int = 1, scheduler: str = "") -> Job:
     """The job that will carry out `plan`; not yet started.
 
     Raises `SettingsError` for a plan that cannot be, `JobError` where one of that name is live.
@@ -38,7 +39,7 @@ def queue_split(plan: SplitPlan, place: SplitPlace, workers: int = 1) -> Job:
         root,
         kind=KIND,
         title=f"Split inference {plan.name}",
-        order=SplitJob(plan=plan, place=place.resolved(), workers=workers),
+        order=SplitJob(plan=plan, place=place.resolved(), workers=workers, scheduler=scheduler),
         files={PLAN_FILE: to_record(plan)},  # for --file
     )
 
@@ -48,7 +49,7 @@ def do_split(order: SplitJob, folder: Path, report: Report) -> dict[str, Any]:
     from semsim.split.run import run_split  # with torch, which only a job needs
 
     del folder
-    return run_split(order.plan, order.place, report, order.workers)
+    return run_split(order.plan, order.place, report, order.workers, order.scheduler)
 
 
 def whole_plan(order: SplitJob, outcome: Mapping[str, Any]) -> SplitPlan | None:

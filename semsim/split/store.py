@@ -9,11 +9,13 @@ several may share them.
 """
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from semsim.errors import JobError
 from semsim.kept import keys as kept
 from semsim.kept.pieces import Pieces
 from semsim.split.experiment import Leak
@@ -28,6 +30,16 @@ _ARRAYS = ("ssim", "psnr", "residuals", "grey_residuals")
 def key_of(facts: dict[str, Any]) -> str:
     """A hash of all that decides a piece."""
     return kept.key_of({"version": _VERSION, **facts}, 20)
+
+
+def check_shared(pieces: Pieces[Any], keys: Iterable[str]) -> None:
+    """`JobError` where what workers have made under `keys` is not among `pieces`."""
+    if pieces.missing(keys):
+        raise JobError(
+            f"The workers are done, and what they have made is not in {pieces.folder}. The data "
+            "folder must be one that all machines share, below the same path; or leave --scheduler "
+            "out."
+        )
 
 
 class SplitStore:

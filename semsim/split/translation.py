@@ -33,7 +33,7 @@ from semsim.split.plan import (
 )
 from semsim.split.sentence_attack import counted, guesses, read_sentences
 from semsim.split.sentence_scores import bleu, words_right
-from semsim.split.store import SplitStore, key_of
+from semsim.split.store import SplitStore, check_shared, key_of
 from semsim.split.system import SplitSystem, observe
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.split.training import Bench, read_tensors, write_tensors
@@ -93,15 +93,20 @@ def split_sentences(plan: SentencePlan) -> tuple[Sentences, Sentences]:
 
 
 def run_sentences(
-    plan: SentencePlan, place: SplitPlace, report: Report = silent, workers: int = 1
+    plan: SentencePlan,
+    place: SplitPlace,
+    report: Report = silent,
+    workers: int = 1,
+    scheduler: str = "",
 ) -> dict[str, Any]:
     """Carry out `plan`; finished pieces are taken from the data folder.
 
-    workers: processes that share systems and attacks. Returns, ready for JSON: plan, rows (one an
-    attack on a system, columns of `scores_of` and what was attacked), guesses (of who sees no
-    feature), examples (of the first seeds, a list a sentence).
-    Raises `SettingsError` for a plan that cannot be, `StopRequestedError` where `report` does.
+    workers, scheduler: who does systems and attacks, as of `run_split`. Returns, ready for JSON:
+    plan, rows (one an attack on a system, columns of `scores_of` and what was attacked), guesses
+    (of who sees no feature), examples (of the first seeds, a list a sentence).
+    Raises as `run_split` does.
     """
+    place = place.resolved()
     run = SentenceRun(check_sentences(plan), place)
     systems = [(defence, seed) for seed in plan.defence_seeds for defence in plan.defences]
     needed = dict.fromkeys([("none", seed) for seed in plan.defence_seeds] + systems)
@@ -114,7 +119,7 @@ def run_sentences(
         )
         for one in needed
     ]
-    _do(run.store.systems, train, stage_of(report, 0, 2), workers)
+    _do(run.store.systems, train, stage_of(report, 0, 2), workers, scheduler)
     read = [
         Piece(
             key=run.leak_key(*one, tool, attack_seed),
@@ -125,7 +130,7 @@ def run_sentences(
         for one in systems
         for arm, tool, attack_seed in run.tools(*one)
     ]
-    _do(run.leaks, read, stage_of(report, 1, 2), workers)
+    _do(run.leaks, read, stage_of(report, 1, 2), workers, scheduler)
     rows = [row for one in systems for row in run.rows(*one)]
     return {
         "plan": plain(plan),
@@ -311,7 +316,9 @@ def _read(
     _run(plan, place).read(*system, tool, seed, report)
 
 
-def _do(kept: Pieces[Any], pieces: Sequence[Piece], report: Report, workers: int) -> None:
+def _do(
+    kept: Pieces[Any], pieces: Sequence[Piece], report: Report, workers: int, scheduler: str
+) -> None:
     """Do those pieces that are not kept; the first failure ends it, and what was done stays."""
     missing = [piece for piece in pieces if piece.key not in kept]
     ready, total = len(pieces) - len(missing), max(1, len(pieces))
@@ -319,7 +326,8 @@ def _do(kept: Pieces[Any], pieces: Sequence[Piece], report: Report, workers: int
     def tell(standing: Standing) -> None:
         report(Progress(round(100 * (ready + standing.done)), 100 * total, standing.last))
 
-    spread(missing, lambda *_: None, tell, workers)
+    spread(missing, lambda *_: None, tell, workers, scheduler)
+    check_shared(kept, [piece.key for piece in pieces])
 
 
 def sentence_summary(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:

@@ -32,6 +32,10 @@ from semsim.split.plan import PRESETS, check
         (("--size", "64"), "--size is of the images of --images"),
         (("--images", "nowhere"), "No folder nowhere"),
         (("--workers", "0"), "greater than or equal to 1"),
+        (
+            ("--preset", "smoke", "--table", "4", "--scheduler", "nonsense://x"),
+            "No Dask scheduler answers",
+        ),
     ],
 )
 def test_what_cannot_be_done_says_why(words, says, tmp_path, monkeypatch):

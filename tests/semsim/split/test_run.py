@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from made_campaign import one_thread_cluster
 
 from semsim.errors import JobError, StopRequestedError
 from semsim.images import read_images
@@ -14,6 +15,7 @@ from semsim.sets.reader import read_set
 from semsim.split.plan import SplitPlace, SplitPlan
 from semsim.split.run import run_split
 from semsim.split.split_job import SplitJob, plan_of, queue_split, split_order, whole_plan
+from semsim.split.store import SplitStore, check_shared
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
 
 PLAN = SplitPlan(
@@ -107,6 +109,27 @@ def test_a_finished_experiment_is_not_computed_again(done):
     again = run_split(PLAN, place(folder), told.append)
     assert again["rows"] == outcome["rows"]
     assert [progress.note for progress in told] == ["done"]
+
+
+def test_workers_of_a_scheduler_find_what_this_process_finds(done, tmp_path):
+    told = []
+    with one_thread_cluster() as cluster:
+        address = cluster.scheduler_address
+        spread = run_split(PLAN, place(tmp_path), told.append, scheduler=address)
+    pd.testing.assert_frame_equal(
+        pd.DataFrame(spread["rows"]), pd.DataFrame(done[1]["rows"]), atol=1e-3
+    )
+    # All was there already when it was put together.
+    assert spread["reused"] == done[1]["reused"] + 1 + 2 + 5 * 2
+    assert {"systems trained: 2 of 2", "attacks made: 10 of 10"} <= {p.note for p in told}
+
+
+def test_workers_that_keep_what_they_make_elsewhere_are_told(done, tmp_path):
+    made = SplitStore(done[0]).systems
+    keys = [path.stem for path in made.folder.glob("*.pt")]
+    check_shared(made, keys)
+    with pytest.raises(JobError, match="one that all machines share"):
+        check_shared(SplitStore(tmp_path).systems, keys)
 
 
 def test_two_processes_find_what_one_finds(done, tmp_path):
