@@ -20,6 +20,7 @@ from annotation.study.exports import read_study
 from annotation.study.labelling import next_items, vote
 from semsim.attacks.as_text import read_attack
 from semsim.campaign.costs import keep_found
+from semsim.campaign.probe import Estimate
 from semsim.campaign.probe import _attack_key as attack_key
 from semsim.campaign.probe import _epoch_key as epoch_key
 from semsim.cli.reproduce import app
@@ -27,6 +28,7 @@ from semsim.datasets.digits import Digits
 from semsim.errors import DataError, SettingsError
 from semsim.images import write_png
 from semsim.reproduce import semsim as command
+from semsim.reproduce import semsim_cost
 from semsim.reproduce.plans import Share, shares_text
 from semsim.reproduce.semsim_cost import noise_plan, part_noise, plan_text, vertical_keys
 from semsim.reproduce.semsim_paper import DATA_SETS, METRICS
@@ -151,6 +153,20 @@ def test_noise_has_the_sizes_of_the_data_set():
     assert len(found.classes) == 10
     assert len(part_noise(part, "train")) == 4 * 8
     assert torch.equal(part_noise(part, "test").images, found.images)
+
+
+def test_the_papers_plan_names_every_row_on_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(semsim_cost, "measure", lambda *asked, **how: Estimate())
+    monkeypatch.setattr(semsim_cost, "probed", lambda *asked: 1.0)
+    scale = scale_of("paper")
+    shares, disk = semsim_cost.costs_of(scale, tmp_path)
+    attacked = {(one.part, one.what.split()[0]): 0 for one in shares}
+    for one in shares:
+        attacked[one.part, one.what.split()[0]] += one.count
+    for part in scale.parts:  # what is trained for Table 1 is trained once
+        assert attacked[part.row, "attack"] == 14 * part.campaign.images
+        assert ((part.row, "train") in attacked) == (part.table == 1 or bool(part.vertical))
+        assert f"\n{part.row} " in shares_text(shares, disk)
 
 
 def test_costs_are_summed_and_the_longest_stands_first():
