@@ -15,12 +15,9 @@ python -m benchmarks.learning [--quick | --large] [--threads 2] [--rounds 5] [--
 """
 
 import argparse
-import multiprocessing
-import resource
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -30,7 +27,7 @@ import pandas as pd
 import torch
 from torchvision.transforms import v2
 
-from benchmarks.measuring import begin, judge
+from benchmarks.measuring import apart, begin, judge, peak
 from semsim.datasets.symbols import Symbols
 from semsim.images import read_image, write_png
 from semsim.learning import PRESETS, TrainSettings
@@ -145,14 +142,7 @@ def measure(name: str, labels: pd.DataFrame, settings: TrainSettings, threads: i
     """One contestant in this process, which should be one of its own: its memory is counted."""
     torch.set_num_threads(threads)
     ends = CONTESTANTS[name](labels, settings)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return (ends[-1] - ends[0]) / (len(ends) - 1), peak
-
-
-def apart(name: str, labels: pd.DataFrame, settings: TrainSettings, threads: int) -> Outcome:
-    """`measure` in a fresh process."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(measure, name, labels, settings, threads).result()
+    return (ends[-1] - ends[0]) / (len(ends) - 1), peak()
 
 
 def contest(title: str, rounds: Sequence[dict[str, Outcome]]) -> str:
@@ -160,8 +150,8 @@ def contest(title: str, rounds: Sequence[dict[str, Outcome]]) -> str:
     parts = [f"{title:36}"]
     for name in CONTESTANTS:
         seconds = median(one[name][0] for one in rounds)
-        peak = median(one[name][1] for one in rounds)
-        parts.append(f"{seconds:9.2f} s {peak:7.0f} MiB")
+        memory = median(one[name][1] for one in rounds)
+        parts.append(f"{seconds:9.2f} s {memory:7.0f} MiB")
     ratios = [one["plain loop"][0] / one["semsim"][0] for one in rounds]
     parts.append(f"  ×{median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f})")
     parts.append(f", {judge(median(ratios), least=TIMES_AS_FAST)}")
@@ -197,7 +187,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             labels = study(Path(folder), originals)
             rounds = [
-                {name: apart(name, labels, told, asked.threads) for name in CONTESTANTS}
+                {name: apart(measure, name, labels, told, asked.threads) for name in CONTESTANTS}
                 for _ in range(asked.rounds)
             ]
         print(contest(title, rounds), flush=True)

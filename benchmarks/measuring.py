@@ -1,11 +1,15 @@
 """What every benchmark says beside its figures: what it began with, and whether a target is met."""
 
 import atexit
+import multiprocessing
 import re
 import subprocess
 import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from semsim.device import cores, how_busy
 from semsim.kept.keys import key_of
@@ -37,6 +41,22 @@ def judge(
         ("≤", most, value <= most) if most is not None else ("≥", least, value >= least)
     )
     return f"{sign} {target:,g}{unit and ' '}{unit}: {'met' if met else '**missed**'}"
+
+
+def apart(work: Callable[..., Any], *given: Any) -> Any:
+    """What `work(*given)` returns in a fresh process, whose peak memory is its own."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(work, *given).result()
+
+
+def peak() -> float:
+    """The most memory that this process has held, libraries included, in MiB.
+
+    As the kernel counts it since the program began: what `getrusage` says of a process that was
+    started by a larger one is the larger one's.
+    """
+    said = Path("/proc/self/status").read_text(encoding="ascii")
+    return float(said.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def code() -> str:

@@ -1,9 +1,15 @@
 """What the metrics cost: an image beside other libraries, and a whole study.
 
 python -m benchmarks.metrics [images] [models]
+python -m benchmarks.metrics --only lpips,fid [--pictures 64] [--rounds 3] [--device cpu]
+python -m benchmarks.metrics --only light --pictures 100000 --rounds 1
+
+The last two measure FID and LPIPS beside their packages, with random weights. On a CPU Inception
+takes a day for 100,000 pictures; `light` is FID with one layer in its place, so that what is done
+with the features, and the memory of it, can be measured of as many.
 """
 
-import sys
+import argparse
 import tempfile
 import time
 from collections.abc import Callable
@@ -23,6 +29,8 @@ from skimage.metrics import (
 from torch import Tensor
 
 from benchmarks.measuring import begin, judge
+from benchmarks.metrics_networks import CONTESTS as NETWORKS
+from benchmarks.metrics_networks import networks
 from semsim.images import write_png
 from semsim.metrics import Resources
 from semsim.metrics.pixel import mse, psnr
@@ -134,9 +142,29 @@ def study(folder: Path, models: int) -> pd.DataFrame:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("images", type=int, nargs="?", default=512)
+    parser.add_argument("models", type=int, nargs="?", default=14)
+    parser.add_argument("--only", help=f"some of {','.join(NETWORKS)}, with commas")
+    parser.add_argument("--pictures", type=int, default=64, help="of either side, of --only")
+    parser.add_argument("--rounds", type=int, default=3, help="of --only")
+    parser.add_argument("--device", default="cpu", help="of --only")
+    asked = parser.parse_args()
+    names = [] if asked.only is None else asked.only.split(",")
+    if unknown := set(names) - set(NETWORKS):
+        parser.error(f"--only knows {', '.join(NETWORKS)}; got {', '.join(unknown)}.")
     begin()
-    given = [int(word) for word in sys.argv[1:]]
-    n, models = [*given, *(512, 14)[len(given) :]]
+    if names:
+        with tempfile.TemporaryDirectory() as name:
+            networks(names, asked.pictures, asked.rounds, Path(name), asked.device)
+        return
+    pixels(asked.images, asked.models)
+
+
+def pixels(n: int, models: int) -> None:
+    """The metrics without a network: an image, and a whole study."""
     rng = torch.Generator().manual_seed(0)
     x, y = torch.randint(0, 256, (2, n, 3, SIDE, SIDE), generator=rng).float() / 255
     print(f"{n} pairs of {SIDE}×{SIDE} RGB with {torch.get_num_threads()} threads, an image")
