@@ -67,6 +67,9 @@ PLAN = {
     "learning-large": Run(
         command="benchmarks.learning --large --rounds 1 --threads 1 --judged 0", minutes=8
     ),
+    "scoring": Run(
+        command="benchmarks.learning --scoring 512 --quick --rounds 5 --threads 1", minutes=2
+    ),
     "faults": Run(command="benchmarks.faults", minutes=10),
     "study": Run(command="benchmarks.annotation --seconds 30", minutes=6),
     "memory": Run(command="benchmarks.annotation --items 200 --seconds 600", minutes=12),
@@ -79,6 +82,7 @@ LEFT_OUT = {
     "metrics --only fid": "five minutes of Inception for 64 pictures, whose pace is the same for "
     "both",
     "metrics --only light --pictures 100000": "ten minutes: memory of as many pictures",
+    "learning --scoring 512 --large": "a quarter of an hour, of which the plan has small networks",
     "attacks --only quality": "half an hour, on pictures of CIFAR-100, which do not come with it",
     "attacks --images, --device cuda": "needs those pictures, or a GPU",
     "cards": "writes a table of the product, not a figure: when a card changes",

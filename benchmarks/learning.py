@@ -10,8 +10,13 @@ beside MSE, PSNR and SSIM, the same network before it saw a vote, and the same t
 votes. What is taken to be recognised is a table here (`DAMAGES`). How well a SemSim judges what
 people see is for `benchmarks.question` to say.
 
+With --scoring, instead, such a network scores PAIRS of pictures, in memory and from PNGs on disk,
+beside its bare forward pass of the same pictures. They take turns in one process; each one's peak
+memory is that of a process of its own.
+
 python -m benchmarks.learning [--quick | --large] [--threads 2] [--rounds 5] [--epochs 2]
     [--judged 5]
+python -m benchmarks.learning --scoring 512 [--quick | --large] [--threads 1] [--rounds 5]
 """
 
 import argparse
@@ -21,6 +26,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,7 +43,13 @@ from semsim.learning.controls import ALL, CLASSIC, verdict_of
 from semsim.learning.splits import HoldOut, divide
 from semsim.learning.train import model_settings, train
 from semsim.learning.triplets import require_usable, take_stock
-from semsim.metrics.network import SemSimModel
+from semsim.metrics import Pairs, Resources
+from semsim.metrics.base import PART
+from semsim.metrics.base import judged as judged_parts
+from semsim.metrics.network import SemSimModel, load_semsim, save_semsim
+from semsim.metrics.provenance import Training
+from semsim.metrics.semsim import SemSimDistance
+from semsim.scores.scoring import pair_sets_of_labels, score_sets
 from semsim.terminal import text_table
 
 SIDE = 32
@@ -69,6 +81,9 @@ SETUPS = {
 }
 QUICK = 2  # of the setups
 TIMES_AS_FAST = 1.3  # as the plain loop: the target
+OF_BARE = 1.1  # times the bare forward pass that scoring may take: the target
+MADE = "made"  # the checkpoint of a network that was not trained
+BATCH = 256  # pictures, of a score and of the bare pass
 
 
 def study(folder: Path, originals: int) -> pd.DataFrame:
@@ -169,17 +184,124 @@ def judged(title: str, labels: pd.DataFrame, settings: TrainSettings, folder: Pa
     return "\n".join([f"{title}: {counts}", text_table(HEADS, table_rows(found)), *verdict])
 
 
+Scorer = Callable[[Path, int, int], Callable[[], np.ndarray]]
+
+
+def pictures(n: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """`n` originals and reconstructions, all different, as an 8-bit picture has them."""
+    rng = torch.Generator().manual_seed(0)
+    first, second = torch.randint(0, 256, (2, n, 3, SIDE, SIDE), generator=rng).float() / 255
+    return first, second
+
+
+def bare(folder: Path, n: int, turn: int) -> Callable[[], np.ndarray]:
+    """The network and nothing else; the distances, (n,), are worked out of what it returns."""
+    del turn
+    model, sides = load_semsim(folder / f"{MADE}.safetensors"), pictures(n)
+
+    def work() -> np.ndarray:
+        with torch.inference_mode():
+            first, second = (torch.cat([model(p) for p in side.split(BATCH)]) for side in sides)
+            return torch.linalg.vector_norm(first - second, dim=1).double().numpy()
+
+    return work
+
+
+def in_memory(folder: Path, n: int, turn: int) -> Callable[[], np.ndarray]:
+    """The judge that every score comes from; made anew, as it remembers originals."""
+    del turn
+    metric, (first, second) = SemSimDistance(checkpoint=MADE), pictures(n)
+    scorer = metric.prepare(Resources(checkpoints=folder))
+    pairs = Pairs(originals=first, reconstructions=second)
+    return lambda: judged_parts(scorer, pairs.parts(PART), metric.spec).values
+
+
+def from_disk(folder: Path, n: int, turn: int) -> Callable[[], np.ndarray]:
+    """As a study is scored, loading the network included; scores of a turn are kept apart."""
+    sets = pair_sets_of_labels(pd.read_csv(folder / "labels.csv", dtype=str).iloc[:n])
+    scores = folder / f"scores-{turn}"
+    given = sets, [f"semsim:{MADE}"], Resources(checkpoints=folder), scores
+
+    def work() -> np.ndarray:
+        found = score_sets(*given).scores
+        return found.assign(at=found["image_id"].astype(int)).sort_values("at")["value"].to_numpy()
+
+    return work
+
+
+SCORERS: dict[str, Scorer] = {"bare": bare, "in memory": in_memory, "from disk": from_disk}
+
+
+def scored(who: str, folder: Path, n: int, turn: int, threads: int) -> tuple[np.ndarray, Outcome]:
+    """One scorer in this process: distances, CPU seconds and peak memory in MiB."""
+    torch.set_num_threads(threads)
+    work = SCORERS[who](folder, n, turn)
+    began = time.process_time()
+    values = work()
+    return values, (time.process_time() - began, peak())
+
+
+def write_pairs(folder: Path, n: int) -> None:
+    """The pictures as PNGs and a table of them."""
+    rows = []
+    for number, pair in enumerate(zip(*pictures(n), strict=True)):
+        paths = [folder / side / f"{number}.png" for side in ("originals", "reconstructions")]
+        for image, path in zip(pair, paths, strict=True):
+            write_png(image, path)
+        rows.append(("d", "a", "m", str(number), "c", *map(str, paths)))
+    names = ["dataset", "attack", "model", "image_id", "class_name", "original", "reconstruction"]
+    pd.DataFrame(rows, columns=names).to_csv(folder / "labels.csv", index=False)
+
+
+def scoring(title: str, settings: TrainSettings, n: int, rounds: int, threads: int) -> str:
+    """One line a scorer: how many times the bare pass it takes, the median within a round.
+
+    Ends with an error where a scorer finds other distances than the bare network's.
+    """
+    lines = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        torch.manual_seed(0)
+        model = SemSimModel(model_settings(settings), mean=[0.5] * 3, std=[0.3] * 3)
+        none: dict[str, Any] = {"n_originals": 0, "n_triplets": 0, "created": "", "originals": ()}
+        training = Training(**none, versions={}, settings={}, simulated=True)
+        save_semsim(model, folder / f"{MADE}.safetensors", training)
+        write_pairs(folder, n)
+        alone = {who: apart(scored, who, folder, n, -1, threads) for who in SCORERS}
+        for who, (values, _) in alone.items():
+            if not np.allclose(values, alone["bare"][0], rtol=1e-4):
+                raise SystemExit(f"{title}, {who}: not the distances of the bare network.")
+        times = [
+            {who: scored(who, folder, n, turn, threads)[1][0] for who in SCORERS}
+            for turn in range(rounds)
+        ]
+    for who, (_, (_, memory)) in alone.items():
+        share = median(one[who] / one["bare"] for one in times)
+        told = "" if who == "bare" else f"  ×{share:.3f}, {judge(share, most=OF_BARE)}"
+        seconds = median(one[who] for one in times)
+        lines.append(f"{title:36}{who:12}{seconds:9.3f} s {memory:7.0f} MiB{told}")
+    return "\n".join(lines)
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="the small networks only")
     parser.add_argument("--large", action="store_true", help="the large networks only")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--epochs", type=int, default=2, help="measured, after one that is not")
     parser.add_argument("--judged", type=int, default=5, help="epochs of what is judged; 0: none")
+    parser.add_argument("--scoring", type=int, metavar="PAIRS", help="score them; nothing else")
     asked = parser.parse_args()
     begin()
     setups = dict(list(SETUPS.items())[QUICK * asked.large : QUICK if asked.quick else None])
+    if asked.scoring is not None:
+        print(f"CPU seconds of {asked.scoring} pairs and peak memory, {asked.rounds} rounds")
+        for title, (settings, _) in setups.items():
+            print(scoring(title, settings, asked.scoring, asked.rounds, asked.threads), flush=True)
+        return
     print(f"CPU seconds an epoch and peak memory, {asked.threads} threads, {asked.rounds} rounds")
     print(f"{'':36}{'semsim':>23}{'plain loop':>23}   times as fast")
     for title, (settings, originals) in setups.items():
