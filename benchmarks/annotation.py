@@ -5,7 +5,9 @@ python -m benchmarks.annotation --help
 It fills a study of ITEMS × VOTES slots in steps and times claiming, reports, export and backup;
 then it serves another one with `app.py` and lets ANNOTATORS vote through HTTP at RATE votes a
 second. With --reload they vote a second time while a researcher reloads the page Results of the
-study, half of which is filled beforehand, without a pause. Give a PostgreSQL --database (an empty
+study, half of which is filled beforehand, without a pause. With --joint it does nothing but let all
+of them join and press start in the same second, RUNS times, each time on a study of their own, and
+tells their waits second by second. Give a PostgreSQL --database (an empty
 one or a schema of its own) to measure that.
 """
 
@@ -55,6 +57,8 @@ CLAIMS = 40
 AT_HAND, HELD, STEP, REFILL_BELOW, REST = 20, 200, 20, 12, 5.0
 SAMPLE = 5.0  # seconds between two looks at a server's memory
 START_SECONDS = 180.0  # the server imports torch and gradio
+REST_SECONDS = 300.0  # within which the servers have begun and made what they come with
+JOINT = 150.0  # ms that 95 % may wait at most in the worst second of a joint start
 
 
 def main() -> None:
@@ -67,11 +71,15 @@ def main() -> None:
     parser.add_argument("--servers", type=int, default=1, help="processes that serve them")
     parser.add_argument("--database", help="SQLAlchemy URL; default: an SQLite file made for it")
     parser.add_argument("--reload", action="store_true", help="vote beside a page of results too")
+    parser.add_argument("--joint", type=int, default=0, metavar="RUNS", help="of a joint start")
     options = parser.parse_args()
     begin()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         url = options.database or f"sqlite:///{folder / 'studies.db'}"
+        if options.joint:
+            joint_starts(url, folder, options)
+            return
         with Store(url) as store:
             print(f"{options.items:,} items × {options.votes} votes, {url.split(':')[0]}")
             time_tables(store, folder, options)
@@ -259,12 +267,16 @@ def print_quantiles(what: str, spent: list[float], most: float | None = None) ->
 
 @dataclass
 class Load:
-    """What the annotators saw: seconds each request took, receipts, and what went wrong."""
+    """What the annotators saw: seconds each request took, receipts, and what went wrong.
+
+    waits: kind of request, when it was made, seconds after the start, and the seconds it took.
+    """
 
     votes: list[float] = field(default_factory=list)
     claims: list[float] = field(default_factory=list)
     receipts: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    waits: list[tuple[str, float, float]] = field(default_factory=list)
     cpu: float = 0.0  # seconds that the servers computed, signing in included
 
 
@@ -298,6 +310,60 @@ def time_voting(url: str, folder: Path, options: argparse.Namespace) -> None:
     print_memory(memory)
     if options.reload:
         print_quantiles(f"reloading Results, {len(looks)} times", looks)
+
+
+def joint_starts(url: str, folder: Path, options: argparse.Namespace) -> None:
+    """Everybody joins and starts within the same second; waits by the second they began in."""
+    rng, n = random.Random(0), options.annotators
+    needed = int(2 * options.rate * options.seconds / options.votes) + n
+    items = max(options.items, needed)
+    with Store(url) as store:
+        studies_made = [
+            made_study(store, folder, items, options.votes) for _ in range(options.joint)
+        ]
+    loads = []
+    with served(url, folder, options.servers) as (ports, pids):
+        for made in studies_made:
+            wait_for_rest(pids)
+            moments = [rng.random() for _ in range(n)]
+            loads.append(vote_together(made, ports, pids, options, moments))
+    with Store(url) as store:
+        for made, load in zip(studies_made, loads, strict=True):
+            check(store, made, load)
+    print(f"{n} people in one second, {options.rate:g} votes/s, {len(ports)} servers; runs:")
+    print_seconds([load.waits for load in loads])
+    print(f"  errors: {sum(len(load.errors) for load in loads)}")
+
+
+def print_seconds(runs: list[list[tuple[str, float, float]]]) -> None:
+    """Waits in ms, second by second, and what the worst second of a run is; medians of runs."""
+    tables = [by_second(waits) for waits in runs]
+    print(f"  {'second':>6}{'waits':>8}{'p95 ms':>9}{'worst ms':>10}")
+    for second in sorted(set().union(*tables)):
+        seen = [table[second] for table in tables if second in table]
+        waits, p95, worst = (float(np.median(column)) for column in zip(*seen, strict=True))
+        print(f"  {second:6}{waits:8.0f}{p95:9.1f}{worst:10.1f}")
+    for kind in ("join", "claim", "vote", "all"):
+        worsts = [
+            max(by_second([w for w in waits if kind in (w[0], "all")]).values(), key=lambda s: s[1])
+            for waits in runs
+        ]
+        each = ", ".join(f"{p95:.0f}" for _, p95, _ in worsts)
+        middle = float(np.median([p95 for _, p95, _ in worsts]))
+        longest = max(worst for *_, worst in worsts)
+        told = f"p95 {middle:6.1f} ms, {judge(middle, most=JOINT, unit='ms')}"
+        print(f"  worst second, {kind:6}{told} (runs: {each}; longest there {longest:.0f} ms)")
+
+
+def by_second(waits: list[tuple[str, float, float]]) -> dict[int, tuple[int, float, float]]:
+    """How many there were in each second, their p95 and the longest, in ms."""
+    seconds: dict[int, list[float]] = {}
+    for _, at, spent in waits:
+        seconds.setdefault(int(at // 1), []).append(1000 * spent)
+    return {
+        second: (len(spent), float(np.quantile(spent, 0.95)), max(spent))
+        for second, spent in seconds.items()
+    }
 
 
 @contextmanager
@@ -437,13 +503,33 @@ def cpu_of(pids: list[int]) -> float:
     return sum(one.user + one.system for one in spent)
 
 
+def wait_for_rest(pids: list[int]) -> None:
+    """Until the servers have made the studies they come with and compute nothing any more."""
+    deadline = time.monotonic() + REST_SECONDS
+    while time.monotonic() < deadline:
+        before = cpu_of(pids)
+        time.sleep(3.0)
+        if cpu_of(pids) - before < 0.3:  # a tenth of a core
+            return
+    print("  the servers did not come to rest before")
+
+
 def vote_together(
-    made: Study, ports: list[int], pids: list[int], options: argparse.Namespace
+    made: Study,
+    ports: list[int],
+    pids: list[int],
+    options: argparse.Namespace,
+    moments: list[float] | None = None,
 ) -> Load:
+    """moments: when each of them joins and starts, in seconds; else they have joined before."""
     load, before = Load(), cpu_of(pids)
     # Nobody is as fast as the next, or all would fetch items in the same second.
     paces = np.linspace(0.8, 1.2, options.annotators) * options.rate / options.annotators
-    begin = time.monotonic() + 5.0  # until then everybody signs in
+    begin = time.monotonic() + 5.0  # until then everybody signs in, or waits for the start
+    starts = [number / options.rate for number in range(len(paces))]
+    signs_in = [0.0] * len(paces)
+    if moments is not None:
+        starts, signs_in = moments, [begin + moment for moment in moments]
     threads = [
         threading.Thread(
             target=vote_steadily,
@@ -451,10 +537,11 @@ def vote_together(
                 ports[number % len(ports)],
                 made,
                 f"person {number}",
-                begin + number / options.rate,
+                begin + starts[number],
                 begin + options.seconds,
                 1 / pace,
                 load,
+                signs_in[number],
             ),
         )
         for number, pace in enumerate(paces)
@@ -464,6 +551,7 @@ def vote_together(
     for thread in threads:
         thread.join()
     load.cpu = cpu_of(pids) - before
+    load.waits = [(kind, at - begin, spent) for kind, at, spent in load.waits]
     return load
 
 
@@ -504,19 +592,27 @@ def vote_steadily(
     end: float,
     pause: float,
     load: Load,
+    signs_in: float = 0.0,
 ) -> None:
     """One annotator: a vote each `pause` seconds, items fetched as the page does."""
+    time.sleep(max(0.0, signs_in - time.monotonic()))
+    at = time.monotonic()
     browser, feed = Browser(port, made.token, name), Feed()
+    load.waits.append(("join", at, time.monotonic() - at))
     while begin < end:
         time.sleep(max(0.0, begin - time.monotonic()))
-        n = feed.wanted(time.monotonic())
+        at = time.monotonic()
+        n = feed.wanted(at)
         if n:
             reply, spent = browser.ask("GET", f"/api/next?tab=t&n={n}")
             load.claims.append(spent)
+            load.waits.append(("claim", at, spent))
             feed.came(reply, n, time.monotonic())
         if feed.held:
+            at = time.monotonic()
             reply, spent = browser.ask("POST", "/api/vote", feed.answered())
             load.votes.append(spent)
+            load.waits.append(("vote", at, spent))
             if "id" in reply:
                 load.receipts.append(reply["id"])
             else:

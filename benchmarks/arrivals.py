@@ -47,12 +47,12 @@ from benchmarks.annotation import (
     served,
     tidy,
     timed,
+    wait_for_rest,
 )
 from benchmarks.measuring import begin, judge
 
 TARGETS = {"vote": 100.0, "claim": 150.0, "join": None}  # p95, ms
 PATIENCE = 30.0  # seconds for a reply
-REST_SECONDS = 300.0  # within which the servers have begun and made what they come with
 
 
 def main() -> None:
@@ -93,17 +93,6 @@ def main() -> None:
         print_memory(memory)
         with Store(url) as store:
             tell_exact(store, made, crowd.receipts)
-
-
-def wait_for_rest(pids: list[int]) -> None:
-    """Until the servers have made the studies they come with and compute nothing any more."""
-    deadline = time.monotonic() + REST_SECONDS
-    while time.monotonic() < deadline:
-        before = cpu_of(pids)
-        time.sleep(3.0)
-        if cpu_of(pids) - before < 0.3:  # a tenth of a core
-            return
-    print("  the servers did not come to rest before")
 
 
 # ------------------------------------------------------------------ the people

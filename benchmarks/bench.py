@@ -73,6 +73,7 @@ PLAN = {
     "faults": Run(command="benchmarks.faults", minutes=10),
     "study": Run(command="benchmarks.annotation --seconds 30", minutes=6),
     "memory": Run(command="benchmarks.annotation --items 200 --seconds 600", minutes=12),
+    "joint": Run(command="benchmarks.annotation --joint 3 --items 4000 --seconds 10", minutes=2),
     "peer": Run(command="benchmarks.annotation_peer", minutes=3),
     "crowd": Run(command="benchmarks.crowd", minutes=6),
 }
