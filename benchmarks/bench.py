@@ -74,6 +74,9 @@ PLAN = {
     "study": Run(command="benchmarks.annotation --seconds 30", minutes=6),
     "memory": Run(command="benchmarks.annotation --items 200 --seconds 600", minutes=12),
     "joint": Run(command="benchmarks.annotation --joint 3 --items 4000 --seconds 10", minutes=2),
+    "campaign": Run(
+        command="benchmarks.campaign --images 24 --steps 200 --together 4 --rounds 2", minutes=2
+    ),
     "peer": Run(command="benchmarks.annotation_peer", minutes=3),
     "crowd": Run(command="benchmarks.crowd", minutes=6),
 }
@@ -84,6 +87,8 @@ LEFT_OUT = {
     "both",
     "metrics --only light --pictures 100000": "ten minutes: memory of as many pictures",
     "learning --scoring 512 --large": "a quarter of an hour, of which the plan has small networks",
+    "annotation --joint at full size, with PostgreSQL": "five studies of 112,000 slots to be made",
+    "campaign --images 48": "five minutes, of which the plan has a smaller campaign",
     "attacks --only quality": "half an hour, on pictures of CIFAR-100, which do not come with it",
     "attacks --images, --device cuda": "needs those pictures, or a GPU",
     "cards": "writes a table of the product, not a figure: when a card changes",

@@ -49,13 +49,13 @@ def apart(work: Callable[..., Any], *given: Any) -> Any:
         return pool.submit(work, *given).result()
 
 
-def peak() -> float:
-    """The most memory that this process has held, libraries included, in MiB.
+def peak(pid: int | str = "self") -> float:
+    """The most memory that this or another process has held, libraries included, in MiB.
 
     As the kernel counts it since the program began: what `getrusage` says of a process that was
     started by a larger one is the larger one's.
     """
-    said = Path("/proc/self/status").read_text(encoding="ascii")
+    said = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     return float(said.split("VmHWM:")[1].split()[0]) / 1024
 
 
