@@ -1,35 +1,46 @@
 """What gradient inversion costs beside other code, and how well our own attack sees.
 
 python -m benchmarks.attacks [--quick] [--images FOLDER] [--device cpu]
-    [--only speed|many|quality|tv|trained|curves] [--net NAME] [--seeds 2] [--epochs 12] [--lr 0.02]
+    [--only speed|many|quality|tv|trained|curves|passes] [--net NAME] [--seeds 2]
+    [--epochs 12] [--lr 0.02]
 
 Times are CPU seconds of one thread, or wall seconds on a GPU. All contestants have their turn in
 every round; a ratio is the median over rounds of the ratios within a round, since other programs
 slow all of a round alike. FOLDER holds one folder of images a class; without it the built-in
 symbols are attacked, which are easier than photographs.
+
+`passes` measures a step of InvGrad with the hand-made passes of `second_order` and without them, as
+a network has it that they do not know. Both must find the same slope before they are timed.
 """
 
 import argparse
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import mean, median, stdev
+from unittest.mock import patch
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from benchmarks.attacks_peers import breaching_attack, has_breaching, plain_loop
 from benchmarks.measuring import begin, judge
-from semsim.attacks import Attack, run_many
+from semsim.attacks import Attack, first_order, per_sample, run_many
+from semsim.attacks.first_order import Matching
 from semsim.attacks.invgrad import InvGrad
+from semsim.attacks.labels import label_of
+from semsim.attacks.matching import GradientDistance
+from semsim.attacks.minimise import Descent, descend
 from semsim.attacks.observe import observe_gradient
 from semsim.attacks.prior import Prior
 from semsim.datasets.folder import Folder
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
 from semsim.errors import AttackFailedError
+from semsim.progress import silent
 from semsim.targets.convnet import ConvNet8
 from semsim.targets.lenet import CNN4, LeNet, start_uniform
 from semsim.targets.model import Architecture, TargetModel
@@ -38,6 +49,7 @@ from semsim.targets.train import accuracy, train_target
 from semsim.targets.train_settings import TrainSettings
 from semsim.types import GradientObservation, LabelledImages, Reconstruction
 
+ONLY = ("speed", "many", "quality", "tv", "trained", "curves", "passes")
 TOGETHER = 16
 CLASSES = 100
 MEAN, STD = (0.507, 0.487, 0.441), (0.267, 0.256, 0.276)  # of CIFAR-100, as its papers give them
@@ -76,6 +88,8 @@ QUALITY = {
 }
 # Times as fast as the plain loop, and `breaching`: one image, and many.
 ALONE, MANY = 1.4, {"lenet": 5.0, "cnn4": 4.0, "resnet20": 4.0}
+PASSES = 1.15  # times as fast with the hand-made passes as without: what they must be worth
+ALIKE = 1e-3  # how far the slope may lie from the plain one's, of its length: a few kinks of ReLUs
 TUNED = ("cnn4 relu", "lenet sigmoid")  # nets on which the weight of total variation was chosen
 
 
@@ -161,6 +175,87 @@ def many(images: LabelledImages, rounds: int, device: str) -> None:
             f" {times_as_fast(ratio(times, 'plain loop'), target)}",
             flush=True,
         )
+
+
+Objective = Callable[[Tensor], Tensor]
+
+
+def passes(images: LabelledImages, rounds: int, device: str) -> None:
+    """Milliseconds a step and image with the hand-made passes and without them."""
+    print(f"\n{'':12}{'images':>7}{'with passes':>14}{'without':>14}")
+    without = patch.object(per_sample, "_plan", lambda *_: None)
+    for name, seen, steps in contests(images, device):
+        work = stepper(seen, steps)
+
+        def bare(work: Callable[[], object] = work) -> object:
+            with without:
+                return work()
+
+        with without:
+            plain = value_and_slope(seen)
+        if not (differ := off(value_and_slope(seen), plain)) <= ALIKE:
+            raise SystemExit(f"{name}: the passes are {differ:.1e} off, so nothing is timed.")
+        times = interleaved({"semsim": work, "without": bare}, rounds, device)
+        tell(name, len(seen), steps, times)
+
+
+def contests(
+    images: LabelledImages, device: str
+) -> Iterator[tuple[str, list[GradientObservation], int]]:
+    """A net's name, what was seen of one image or of TOGETHER, and the steps of a timing."""
+    for name, net in SPEED.items():
+        model = net.model(0, device)
+        for count in (1, TOGETHER) if name in MANY else (1,):
+            seen = observed(model, images.pick(range(count)))
+            yield name, seen, net.steps if count == 1 else max(net.steps // 8, 2)
+
+
+def objective_of(seen: Sequence[GradientObservation], matching: Matching) -> Objective:
+    distance = GradientDistance.of(
+        seen, [label_of(one, "known") for one in seen], matching.distance
+    )
+    return first_order._objective(distance, (), matching)
+
+
+def start_of(seen: Sequence[GradientObservation]) -> Tensor:
+    shape = len(seen), *seen[0].shape
+    return torch.randn(shape, generator=rng(0)).to(seen[0].model.mean)
+
+
+def stepper(seen: Sequence[GradientObservation], steps: int) -> Callable[[], object]:
+    """A call that walks so many of InvGrad's steps, and nothing else, on an objective once made."""
+    matching = Matching.of(InvGrad(steps=steps))
+    objective, start = objective_of(seen, matching), start_of(seen)
+    mean, std = seen[0].model.mean, seen[0].model.std
+    return partial(
+        descend,
+        objective,
+        start,
+        descent=Descent(steps=steps, lr=matching.lr, signed=matching.signed),
+        keep=partial(torch.clamp, min=-mean / std, max=(1 - mean) / std),
+        report=silent,
+    )
+
+
+def value_and_slope(seen: Sequence[GradientObservation]) -> tuple[Tensor, Tensor]:
+    """The objective of each image at the start, and its slope by the images."""
+    unknown = start_of(seen).requires_grad_(True)
+    value = objective_of(seen, Matching.of(InvGrad()))(unknown)
+    (slope,) = torch.autograd.grad(value.sum(), unknown)
+    return value.detach(), slope
+
+
+def off(found: tuple[Tensor, Tensor], plain: tuple[Tensor, Tensor]) -> float:
+    """How far values and slopes lie from the plain ones, of their length; the larger."""
+    return max(float((a - b).norm() / b.norm()) for a, b in zip(found, plain, strict=True))
+
+
+def tell(name: str, n: int, steps: int, times: list[dict[str, float]]) -> None:
+    """A line: medians, and the median of the ratios within a round."""
+    each = {who: median(one[who] for one in times) / steps / n * 1e3 for who in times[0]}
+    cells = f"{each['semsim']:11.2f} ms{each['without']:11.2f} ms"
+    told = times_as_fast(ratio(times, "without"), PASSES)
+    print(f"{name:12}{n:7}{cells} {told}", flush=True)
 
 
 # Equal terms first: InvGrad under about as much total variation as `prior`, and from grey as well.
@@ -370,7 +465,7 @@ def main() -> None:
     options.add_argument("--device", default="cpu")
     options.add_argument("--seeds", type=int, default=2, help="nets that share the images")
     options.add_argument("--net", choices=list(QUALITY), help="quality on this net only")
-    options.add_argument("--only", choices=["speed", "many", "quality", "tv", "trained", "curves"])
+    options.add_argument("--only", choices=ONLY)
     options.add_argument("--epochs", type=int, default=12, help="of --only trained and curves")
     options.add_argument("--lr", type=float, default=0.02, help="of --only trained and curves")
     given = options.parse_args()
@@ -390,6 +485,8 @@ def main() -> None:
         few = images.pick(range(4)) if given.quick else images
         nets = {given.net: QUALITY[given.net]} if given.net else QUALITY
         quality(few, nets, given.seeds, given.device, long=not given.quick)
+    if given.only == "passes":
+        passes(images, rounds, given.device)
     if given.only == "trained":
         trained(given.images, TrainSettings(epochs=given.epochs, lr=given.lr))
     if given.only == "curves":
