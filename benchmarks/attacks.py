@@ -1,7 +1,7 @@
 """What gradient inversion costs beside other code, and how well our own attack sees.
 
 python -m benchmarks.attacks [--quick] [--images FOLDER] [--device cpu]
-    [--only speed|many|quality|tv|trained|curves|passes] [--net NAME] [--seeds 2]
+    [--only speed|many|quality|tv|trained|curves|passes|layouts] [--net NAME] [--seeds 2]
     [--epochs 12] [--lr 0.02]
 
 Times are CPU seconds of one thread, or wall seconds on a GPU. All contestants have their turn in
@@ -10,21 +10,25 @@ slow all of a round alike. FOLDER holds one folder of images a class; without it
 symbols are attacked, which are easier than photographs.
 
 `passes` measures a step of InvGrad with the hand-made passes of `second_order` and without them, as
-a network has it that they do not know. Both must find the same slope before they are timed.
+a network has it that they do not know; `layouts` one with weights that lie channels last, and one
+compiled by torch, beside the plain one. Only what finds the plain one's slope is timed.
 """
 
 import argparse
+import copy
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import mean, median, stdev
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch._dynamo.utils import counters
 
 from benchmarks.attacks_peers import breaching_attack, has_breaching, plain_loop
 from benchmarks.measuring import begin, judge
@@ -49,7 +53,7 @@ from semsim.targets.train import accuracy, train_target
 from semsim.targets.train_settings import TrainSettings
 from semsim.types import GradientObservation, LabelledImages, Reconstruction
 
-ONLY = ("speed", "many", "quality", "tv", "trained", "curves", "passes")
+ONLY = ("speed", "many", "quality", "tv", "trained", "curves", "passes", "layouts")
 TOGETHER = 16
 CLASSES = 100
 MEAN, STD = (0.507, 0.487, 0.441), (0.267, 0.256, 0.276)  # of CIFAR-100, as its papers give them
@@ -178,6 +182,11 @@ def many(images: LabelledImages, rounds: int, device: str) -> None:
 
 
 Objective = Callable[[Tensor], Tensor]
+Wrap = Callable[[Objective], Objective]
+
+
+def as_it_is(objective: Objective) -> Objective:
+    return objective
 
 
 def passes(images: LabelledImages, rounds: int, device: str) -> None:
@@ -196,7 +205,41 @@ def passes(images: LabelledImages, rounds: int, device: str) -> None:
         if not (differ := off(value_and_slope(seen), plain)) <= ALIKE:
             raise SystemExit(f"{name}: the passes are {differ:.1e} off, so nothing is timed.")
         times = interleaved({"semsim": work, "without": bare}, rounds, device)
-        tell(name, len(seen), steps, times)
+        tell(name, len(seen), steps, times, PASSES)
+
+
+def layouts(images: LabelledImages, rounds: int, device: str) -> None:
+    """Milliseconds a step and image as it is, with channels last, and compiled by torch.
+
+    What computes something else, or cannot be, is told and not timed.
+    """
+    print(f"\n{'':12}{'images':>7}{'as it is':>14}  others, and times as fast as it is")
+    for name, seen, steps in contests(images, device):
+        last: Any = copy.deepcopy(seen[0].model)
+        last.to(memory_format=torch.channels_last)
+        ways: dict[str, tuple[list[GradientObservation], Wrap]] = {
+            "channels last": ([replace(one, model=last) for one in seen], as_it_is),
+            "compiled": (seen, torch.compile),
+        }
+        works, notes = {"semsim": stepper(seen, steps)}, list[str]()
+        plain = value_and_slope(seen)
+        torch.compiler.reset()
+        counters.clear()
+        for who, (given, wrap) in ways.items():
+            try:
+                differ = off(value_and_slope(given, wrap), plain)
+                work = stepper(given, steps, wrap)
+                work()
+            except Exception as error:  # noqa: BLE001  whatever keeps it from that is told
+                notes.append(f"{who} cannot be: {str(error).strip().splitlines()[0]}")
+                continue
+            if differ <= ALIKE:
+                works[who] = work
+            else:
+                notes.append(f"{who} is {differ:.1e} off, so it is not timed")
+        notes.append(f"compiled with {sum(counters['graph_break'].values())} breaks of the graph")
+        tell(name, len(seen), steps, interleaved(works, rounds, device))
+        print(f"{'':14}{'; '.join(notes)}", flush=True)
 
 
 def contests(
@@ -222,10 +265,14 @@ def start_of(seen: Sequence[GradientObservation]) -> Tensor:
     return torch.randn(shape, generator=rng(0)).to(seen[0].model.mean)
 
 
-def stepper(seen: Sequence[GradientObservation], steps: int) -> Callable[[], object]:
+def stepper(
+    seen: Sequence[GradientObservation],
+    steps: int,
+    wrap: Wrap = as_it_is,
+) -> Callable[[], object]:
     """A call that walks so many of InvGrad's steps, and nothing else, on an objective once made."""
     matching = Matching.of(InvGrad(steps=steps))
-    objective, start = objective_of(seen, matching), start_of(seen)
+    objective, start = wrap(objective_of(seen, matching)), start_of(seen)
     mean, std = seen[0].model.mean, seen[0].model.std
     return partial(
         descend,
@@ -237,10 +284,13 @@ def stepper(seen: Sequence[GradientObservation], steps: int) -> Callable[[], obj
     )
 
 
-def value_and_slope(seen: Sequence[GradientObservation]) -> tuple[Tensor, Tensor]:
+def value_and_slope(
+    seen: Sequence[GradientObservation],
+    wrap: Wrap = as_it_is,
+) -> tuple[Tensor, Tensor]:
     """The objective of each image at the start, and its slope by the images."""
     unknown = start_of(seen).requires_grad_(True)
-    value = objective_of(seen, Matching.of(InvGrad()))(unknown)
+    value = wrap(objective_of(seen, Matching.of(InvGrad())))(unknown)
     (slope,) = torch.autograd.grad(value.sum(), unknown)
     return value.detach(), slope
 
@@ -250,12 +300,18 @@ def off(found: tuple[Tensor, Tensor], plain: tuple[Tensor, Tensor]) -> float:
     return max(float((a - b).norm() / b.norm()) for a, b in zip(found, plain, strict=True))
 
 
-def tell(name: str, n: int, steps: int, times: list[dict[str, float]]) -> None:
-    """A line: medians, and the median of the ratios within a round."""
+def tell(
+    name: str, n: int, steps: int, times: list[dict[str, float]], least: float | None = None
+) -> None:
+    """A line: medians, and the median of the ratios within a round over the first contestant."""
     each = {who: median(one[who] for one in times) / steps / n * 1e3 for who in times[0]}
-    cells = f"{each['semsim']:11.2f} ms{each['without']:11.2f} ms"
-    told = times_as_fast(ratio(times, "without"), PASSES)
-    print(f"{name:12}{n:7}{cells} {told}", flush=True)
+    cells = f"{name:12}{n:7}{each.pop('semsim'):11.2f} ms"
+    for who, spent in each.items():
+        if least is not None:
+            cells += f"{spent:11.2f} ms {times_as_fast(ratio(times, who), least)}"
+        else:
+            cells += f"  {who} {spent:.2f} ms ×{1 / ratio(times, who):.2f}"
+    print(cells, flush=True)
 
 
 # Equal terms first: InvGrad under about as much total variation as `prior`, and from grey as well.
@@ -487,6 +543,8 @@ def main() -> None:
         quality(few, nets, given.seeds, given.device, long=not given.quick)
     if given.only == "passes":
         passes(images, rounds, given.device)
+    if given.only == "layouts":
+        layouts(images, rounds, given.device)
     if given.only == "trained":
         trained(given.images, TrainSettings(epochs=given.epochs, lr=given.lr))
     if given.only == "curves":

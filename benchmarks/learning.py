@@ -12,11 +12,13 @@ people see is for `benchmarks.question` to say.
 
 With --scoring, instead, such a network scores PAIRS of pictures, in memory and from PNGs on disk,
 beside its bare forward pass of the same pictures. They take turns in one process; each one's peak
-memory is that of a process of its own.
+memory is that of a process of its own. With --layouts, a step of its training is measured as it is,
+with weights and pictures that lie channels last, and compiled by torch.
 
 python -m benchmarks.learning [--quick | --large] [--threads 2] [--rounds 5] [--epochs 2]
     [--judged 5]
 python -m benchmarks.learning --scoring 512 [--quick | --large] [--threads 1] [--rounds 5]
+python -m benchmarks.learning --layouts [--quick | --large] [--threads 1] [--rounds 5]
 """
 
 import argparse
@@ -84,6 +86,9 @@ TIMES_AS_FAST = 1.3  # as the plain loop: the target
 OF_BARE = 1.1  # times the bare forward pass that scoring may take: the target
 MADE = "made"  # the checkpoint of a network that was not trained
 BATCH = 256  # pictures, of a score and of the bare pass
+TRIPLETS = 16  # of a step whose layouts are compared
+LAYOUTS = ("as it is", "channels last", "compiled")
+ALIKE = 1e-3  # how far loss and slope may lie from the plain ones, of their length
 
 
 def study(folder: Path, originals: int) -> pd.DataFrame:
@@ -283,6 +288,64 @@ def scoring(title: str, settings: TrainSettings, n: int, rounds: int, threads: i
     return "\n".join(lines)
 
 
+def stepper(settings: TrainSettings, layout: str) -> tuple[Callable[[], float], SemSimModel]:
+    """A training step on made-up triplets, of the same network and pictures whatever the layout."""
+    torch.manual_seed(0)
+    model = SemSimModel(model_settings(settings), mean=[0.5] * 3, std=[0.3] * 3).train()
+    images = torch.cat(pictures(3 * TRIPLETS))[: 3 * TRIPLETS]
+    network: Callable[[torch.Tensor], torch.Tensor] = model
+    if layout == "channels last":
+        model.to(memory_format=torch.channels_last)
+        images = images.contiguous(memory_format=torch.channels_last)
+    elif layout == "compiled":
+        network = torch.compile(model)
+    optimizer = torch.optim.SGD(model.parameters(), settings.lr, settings.momentum, fused=True)
+
+    def step() -> float:
+        original, near, far = network(images).chunk(3)
+        loss = torch.nn.functional.triplet_margin_loss(original, near, far)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step, model
+
+
+def layouts(title: str, settings: TrainSettings, rounds: int, threads: int) -> str:
+    """One line: CPU ms of a step, and times as fast as it is.
+
+    What computes something else in the first step is told and not timed.
+    """
+    torch.set_num_threads(threads)
+    steps = dict[str, Callable[[], float]]()
+    plain = torch.empty(0), torch.empty(0)
+    parts = [f"{title:36}"]
+    for layout in LAYOUTS:
+        step, model = stepper(settings, layout)
+        loss = torch.tensor([step()])
+        slopes = [p.grad.flatten() for p in model.parameters() if p.grad is not None]
+        found = loss, torch.cat(slopes)
+        plain = found if layout == LAYOUTS[0] else plain
+        differ = max(float((a - b).norm() / b.norm()) for a, b in zip(found, plain, strict=True))
+        if differ <= ALIKE:
+            steps[layout] = step
+        else:
+            parts.append(f"  {layout} is {differ:.1e} off")
+    times = list[dict[str, float]]()
+    for _ in range(rounds):
+        times.append({})
+        for layout, step in steps.items():
+            began = time.process_time()
+            step()
+            times[-1][layout] = time.process_time() - began
+    for layout in steps:
+        faster = median(one[LAYOUTS[0]] / one[layout] for one in times)
+        spent = 1000 * median(one[layout] for one in times)
+        parts.append(f"  {layout} {spent:.1f} ms" + f" ×{faster:.2f}" * (layout != LAYOUTS[0]))
+    return "".join(parts)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -294,9 +357,15 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=2, help="measured, after one that is not")
     parser.add_argument("--judged", type=int, default=5, help="epochs of what is judged; 0: none")
     parser.add_argument("--scoring", type=int, metavar="PAIRS", help="score them; nothing else")
+    parser.add_argument("--layouts", action="store_true", help="of a step; nothing else")
     asked = parser.parse_args()
     begin()
     setups = dict(list(SETUPS.items())[QUICK * asked.large : QUICK if asked.quick else None])
+    if asked.layouts:
+        print(f"A training step of {TRIPLETS} triplets, {asked.rounds} rounds")
+        for title, (settings, _) in setups.items():
+            print(layouts(title, settings, asked.rounds, asked.threads), flush=True)
+        return
     if asked.scoring is not None:
         print(f"CPU seconds of {asked.scoring} pairs and peak memory, {asked.rounds} rounds")
         for title, (settings, _) in setups.items():
