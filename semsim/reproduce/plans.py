@@ -8,7 +8,7 @@ from typing import Annotated
 import torch
 import typer
 
-from semsim.reproduce.not_run import not_run_text
+from semsim.reporting.not_run import not_run_text
 from semsim.terminal import text_table
 
 PlanOption = Annotated[

@@ -8,20 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 from semsim.cli.reproduce import app
+from semsim.reporting.not_run import NOT_RUN, SECTIONS
 from semsim.reproduce import REPRODUCTIONS
-from semsim.reproduce.not_run import NOT_RUN
 from semsim.reproduce.plans import Share, shares_text
 
 PAPERS = Path(__file__).parents[3] / "docs" / "papers.md"
-# By reproduction: what its section of the page is called, and what asks for its smallest plan.
-TITLES = {
-    "semsim": "SemSim",
-    "copa": "COPA",
-    "ensembler": "Ensembler",
-    "pbpfl": "PBPFL",
-    "deployed": "Deployed",
-    "everything": "Everything",
-}
+# By reproduction: what asks for its smallest plan.
 ASKED = {
     "copa": ("--count", "2", "--seeds", "3", "--variants", "4", "--activations", "tanh"),
     "deployed": ("--preset", "smoke"),
@@ -37,13 +29,14 @@ def planned(name, folder, *words):
 
 
 def test_every_reproduction_says_what_was_not_run():
-    assert set(NOT_RUN) == set(REPRODUCTIONS) == set(TITLES)
+    assert set(NOT_RUN) == set(REPRODUCTIONS) == set(SECTIONS)
     assert all(NOT_RUN.values())
 
 
-@pytest.mark.parametrize("name", TITLES)
+@pytest.mark.parametrize("name", SECTIONS)
 def test_the_page_ends_each_paper_with_the_same_list(name):
-    (section,) = re.findall(rf"^## {TITLES[name]}: .*?(?=^## )", PAPERS.read_text(), re.M | re.S)
+    head = re.escape(SECTIONS[name])
+    (section,) = re.findall(rf"^## {head}$.*?(?=^## )", PAPERS.read_text(), re.M | re.S)
     _, _, listed = section.partition("\nNot run so far:\n")
     told = [" ".join(one.split()) for one in re.split(r"^- ", listed.strip(), flags=re.M) if one]
     assert told == [f"{one.what}: {one.why}." for one in NOT_RUN[name]]

@@ -1,4 +1,4 @@
-"""What of each paper was not run here, and why: told by `--plan`, and on the page Papers."""
+"""What of each paper was not run here, and why: told by pages, `--plan` and the page Papers."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -10,8 +10,23 @@ class NotRun(NamedTuple):
     what: str
     why: str
 
+    @property
+    def said(self) -> str:
+        """Both in a sentence."""
+        return f"{self.what}: {self.why}."
 
-# By the name of the reproduction. A line goes when its numbers are in benchmarks/README.md.
+
+# By the name of the reproduction: what its section of the page Papers is called.
+SECTIONS: Mapping[str, str] = {
+    "semsim": "SemSim: do metrics agree with people?",
+    "copa": "COPA: which layers give an image away?",
+    "ensembler": "Ensembler: can many bodies on the server hide the image?",
+    "pbpfl": "PBPFL: can a server hide its model from its clients?",
+    "deployed": "Deployed: which metric still agrees with people?",
+    "everything": "Everything: which attack gets past which defence?",
+}
+
+# By the same name. A line goes when its numbers are in benchmarks/README.md.
 NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
     "semsim": (
         NotRun(
@@ -129,5 +144,5 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
 
 def not_run_text(name: str) -> str:
     """The list of one reproduction, a line a part."""
-    lines = [f"- {one.what}: {one.why}." for one in NOT_RUN[name]]
+    lines = [f"- {one.said}" for one in NOT_RUN[name]]
     return "\n".join(["Not run so far:", *lines])
