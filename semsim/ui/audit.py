@@ -35,6 +35,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
             figure, example, layers, tried = (
                 _html(name) for name in ("figure", "example", "layers", "tried")
             )
+    lab.not_run("copa")
 
     drawn = [trouble, verdict, figure, layers, tried, example]
 

@@ -41,6 +41,7 @@ def page(context: ScienceContext) -> Attacking:
         title="Federated",
         intro=_INTRO,
         called="Comparison",
+        papers=("pbpfl",),
         kind=KIND,
         form=federated_form.form_html(),
         cards=lambda: federated_form.cards_html(context.data),

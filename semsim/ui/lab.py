@@ -17,6 +17,7 @@ from semsim.jobs import folders as jobs
 from semsim.judges.judge_card import tested
 from semsim.judges.shelf import judges
 from semsim.kept.places import files_of
+from semsim.reporting.not_run import NOT_RUN, SECTIONS
 from semsim.ui import ScienceContext, plain_words
 from semsim.ui.markup import pieces, rooted
 from semsim.ui.settings_form import plugin_settings
@@ -60,6 +61,13 @@ def words(*terms: str) -> None:
     """A line with words of the glossary, below fields of Gradio, whose names hold no button."""
     if terms:
         gr.HTML(str(_HTML.words(terms)), apply_default_css=False, padding=False)
+
+
+def not_run(*names: str) -> None:
+    """The foot of a page: what of its papers was not run here, folded. names: of reproductions."""
+    papers = [(SECTIONS[name], [one.said for one in NOT_RUN[name]]) for name in names]
+    value = str(_HTML.not_run(papers))
+    gr.HTML(value, elem_classes="lab-foot", apply_default_css=False, padding=False)
 
 
 def bound(elem_id: str, value: str) -> gr.HTML:

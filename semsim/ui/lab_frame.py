@@ -36,18 +36,20 @@ class More:
 class Attacking:
     """A page that attacks. name: of its form; begins the ids of its parts. kind: of its jobs.
 
-    called: what one run of it is. form, cards: HTML, the cards as they are now. told: what the
-    form's order takes, as HTML, from what is known, or measured. measure: every card that can be
-    chosen. order: the form's, whose time is known if any is; shared: see `lab_cards.time_words`.
-    begin: the job of that order, started. as_told: whether a job that is done has done all of its
-    order and nothing else. draw: a value for each of `RUNNING`, of `RESULTS` and of what `more`
-    draws beside them; `nothing` in words where there is no job.
+    called: what one run of it is. papers: what it is about, by the names of reproductions.
+    form, cards: HTML, the cards as they are now. told: what the form's order takes, as HTML, from
+    what is known, or measured. measure: every card that can be chosen. order: the form's, whose
+    time is known if any is; shared: see `lab_cards.time_words`. begin: the job of that order,
+    started. as_told: whether a job that is done has done all of its order and nothing else.
+    draw: a value for each of `RUNNING`, of `RESULTS` and of what `more` draws beside them;
+    `nothing` in words where there is no job.
     """
 
     name: str
     title: str
     intro: str
     called: str
+    papers: Sequence[str]
     kind: str
     form: str
     cards: Callable[[], str]
@@ -88,6 +90,7 @@ def render(context: ScienceContext, page: Attacking) -> Loads:
         with gr.Tab("Results", id=_LOOK, render_children=True):
             drawn += [_html(name, part) for part in RESULTS]
             more = page.more(ran)
+    lab.not_run(*page.papers)
     outputs = ran.follow(
         lambda job: draw(page, job, len(more.drawn)),
         [*drawn, *more.drawn],

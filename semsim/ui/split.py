@@ -38,6 +38,7 @@ def page(context: ScienceContext) -> Attacking:
         title="Split inference",
         intro=_INTRO,
         called="Experiment",
+        papers=("ensembler",),
         kind=KIND,
         form=split_form.form_html(context.checkpoints),
         cards=lambda: split_form.cards_html(context.data),

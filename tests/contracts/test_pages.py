@@ -1,5 +1,6 @@
 """What every page promises, whatever it shows."""
 
+import html
 import re
 from collections import Counter
 from pathlib import Path
@@ -16,12 +17,21 @@ from annotation.store import Store
 from annotation.ui import results_view, study_fields
 from semsim.reporting import report
 from semsim.reporting.glossary import glossary
+from semsim.reporting.not_run import NOT_RUN, SECTIONS
 from semsim.ui import markup
 from semsim.ui.pages import PAGES
 from semsim.ui.settings_form import plugin_settings
 
 ROOT = Path(__file__).parents[2]
 FIELDS = [one for step in study_fields.steps() for one in step.fields]
+
+# By page: the reproductions of the papers it is about.
+PAPERS = {
+    "reconstruct": ("semsim", "deployed"),
+    "audit": ("copa",),
+    "split": ("ensembler",),
+    "federated": ("pbpfl",),
+}
 
 NOBODY = gr.Request(username=None, query_params={}, cookies={}, headers={"host": "127.0.0.1"})
 
@@ -72,8 +82,22 @@ def test_every_page_opens_where_there_is_nothing_to_show(drawn):
         assert len(one.outputs) == 1 or len(told) == len(one.outputs), one.name
 
 
-def terms_in(html):
-    return set(re.findall(r'data-term="([^"{]+)"', html))
+@pytest.mark.parametrize("page", PAPERS)
+def test_a_page_ends_with_what_of_its_papers_was_not_run_folded(drawn, page):
+    *_, foot = [block for block in drawn.blocks.values() if block.page == page and block.visible]
+    assert foot.value.lstrip().startswith('<details class="lab-not-run"><summary>')
+    told = html.unescape(foot.value)
+    parts = [one for name in PAPERS[page] for one in NOT_RUN[name]]
+    assert re.findall("<li>(.*?)</li>", told) == [f"{one.what}: {one.why}." for one in parts]
+    assert re.findall("<h2.*?>(.*?)</h2>", told) == [SECTIONS[name] for name in PAPERS[page]]
+
+
+def test_what_was_not_run_of_a_paper_stands_on_one_page():
+    assert sorted(name for names in PAPERS.values() for name in names) == sorted(SECTIONS)
+
+
+def terms_in(text):
+    return set(re.findall(r'data-term="([^"{]+)"', text))
 
 
 @pytest.fixture(scope="module")
