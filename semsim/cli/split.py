@@ -15,7 +15,7 @@ from semsim.jobs.orders import from_record
 from semsim.split.cuts import grid, write_cuts
 from semsim.split.plan import PRESETS, SplitPlace, SplitPlan
 from semsim.split.split_job import SplitJob, queue_split
-from semsim.split.summary import cost_text, summary_text
+from semsim.split.summary import cost_text, summary_text, unlearned_words
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.terminal import DATA, Json, say
 from semsim.weights import CHECKPOINTS
@@ -171,6 +171,7 @@ def outcome_text(outcome: dict[str, Any]) -> str:
         f"{known['grey_psnr']:.2f} dB, the mean public image {known['mean_ssim']:.3f} and "
         f"{known['mean_psnr']:.2f} dB."
     )
+    lines += filter(None, [unlearned_words(outcome["summary"], known)])
     lines += [cost_text(cost) for cost in outcome["costs"]]
     return "\n".join([*lines, *outcome["sets"]])
 

@@ -39,6 +39,7 @@ from semsim.split.summary import (
     spread_text,
     summary,
     summary_text,
+    unlearned_words,
     verdict,
 )
 from semsim.split.translation import SentencePlan, run_sentences
@@ -185,6 +186,7 @@ def report_text(outcome: Mapping[str, Any], number: int) -> str:
         f"{known['grey_psnr']:.2f} dB; mean public image SSIM {known['mean_ssim']:.3f}, PSNR "
         f"{known['mean_psnr']:.2f} dB.",
         "",
+        *filter(None, [unlearned_words(outcome["summary"], known)]),
         *verdicts(rows),
         "",
         *[cost_text(cost) for cost in outcome["costs"]],

@@ -267,7 +267,7 @@ class Run:
         return {**names, **asdict(cost), "client_ms": head, "server_ms": server}
 
     def baselines(self) -> dict[str, float]:
-        """Mean scores of what an attacker has without any feature."""
+        """Mean scores of what an attacker has without any feature, and the `chance` of a guess."""
         scores = experiment.baselines(self.data, self.plan.images)
         means: dict[str, float] = {name: float(np.mean(values)) for name, values in scores.items()}
         originals = Pairs(
@@ -275,6 +275,7 @@ class Run:
             reconstructions=self.judged.images,
             class_names=self._names(),
         )
+        means["chance"] = 1 / len(self.data[1].classes)
         return {**means, "recogniser": float(recognised(self.classifier, originals).mean())}
 
     def key(self, network: str, defence: str, seed: int) -> str:

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from semsim.sets.control import RULE, Count
+from semsim.sets.control import RULE, Count, by_present_rule
 from semsim.terminal import text_table
+from semsim.words import listed, target_words
 
 # One row a (network, defence, defence seed, attack, body, attack seed); bodies are places.
 COLUMNS = (
@@ -32,6 +33,7 @@ COLUMNS = (
 )
 _COUNTED = ("clearer", "by_shapes", "judged")  # as in a `Count`
 _KEYS = ["network", "defence", "defence_seed", "attack", "attack_seed"]
+_SLIGHT = 0.2
 _PICKS = {
     "best SSIM": "ssim",
     "best PSNR": "psnr",
@@ -145,6 +147,33 @@ def standard_error(first: np.ndarray, second: np.ndarray) -> float:
     return float(np.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second)))
 
 
+def unlearned_words(rows: Sequence[Mapping[Any, Any]], known: Mapping[str, float]) -> str:
+    """A warning where an undefended network names hardly more than a guesser, "" where none does.
+
+    rows: of a summary. known: an experiment's baselines, with the `chance` of a right guess; those
+    of older versions have none, and say nothing. Hardly: Cohen's kappa against a guesser, over
+    classes of equal size, is below 0.2, "slight" by Landis and Koch (1977).
+    """
+    chance = known.get("chance")
+    if chance is None:
+        return ""
+    plain = {row["network"]: row["accuracy"] for row in rows if row["defence"] == "none"}
+    poor = {
+        name: right for name, right in plain.items() if (right - chance) / (1 - chance) < _SLIGHT
+    }
+    told = [
+        f"{'the undefended network' if len(plain) < 2 else name} has "
+        f"{target_words(right, chance, at_chance=None)}"
+        for name, right in poor.items()
+    ]
+    if not told:
+        return ""
+    return (
+        f"Not trained enough to be judged: {listed(told)}. What comes back from features that have "
+        "learned so little says nothing of a network that people would use."
+    )
+
+
 def summary_text(table: pd.DataFrame) -> str:
     """A summary as text, in columns."""
     more = scored(table)
@@ -181,19 +210,14 @@ def _counted(runs: pd.DataFrame) -> dict[str, float]:
     return {"rule": RULE, **{name: runs[name].sum() for name in _COUNTED}}
 
 
-def is_counted(row: Mapping[Any, Any]) -> bool:
-    """Whether pictures were counted for a summary's row: earlier versions did not, or otherwise."""
-    return row.get("rule") == RULE
-
-
 def count_of(row: Mapping[Any, Any]) -> Count:
-    """How many pictures of all runs show more than a guess, for a row that `is_counted`."""
+    """How many pictures of all runs show more than a guess, for a row `by_present_rule`."""
     return Count(*(round(row[name]) for name in _COUNTED))
 
 
 def count_text(row: Mapping[Any, Any]) -> str:
     """Pictures clearer than a guess in a summary's row, "–" where they were not counted."""
-    return count_of(row).short if is_counted(row) else "–"
+    return count_of(row).short if by_present_rule(row) else "–"
 
 
 def cost_text(cost: Mapping[str, Any]) -> str:

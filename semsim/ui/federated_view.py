@@ -15,7 +15,7 @@ from semsim.federated.summary import (
     decibels,
     training_words,
 )
-from semsim.sets.control import RULE
+from semsim.sets.control import by_present_rule
 from semsim.ui import lab_cards
 from semsim.ui.curves import Chart, Curve, svg
 from semsim.ui.lab_sets import METHOD as EACH
@@ -125,7 +125,7 @@ def verdict_words(scores: Sequence[Mapping[str, Any]]) -> str:
     Where the attack does not get most pictures back from plain training, nothing is said.
     """
     known = {score["arm"]: score for score in scores}
-    if any(score.get("rule") != RULE for score in scores):
+    if not all(map(by_present_rule, scores)):
         return _OLDER
     plain = max((known[arm] for arm in (REFERENCE, RESCALED) if arm in known), key=_strength)
     count = count_of(plain)

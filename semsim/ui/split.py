@@ -99,7 +99,7 @@ def draw(context: ScienceContext, job: Job) -> list[Any]:
     if state is not JobState.DONE:
         return [*begun, "", "", lab_sets.line_up_html(steps)]
     result = jobs.result(job)
-    sentence = split_view.verdict_words(result["summary"])
+    sentence = split_view.answer_words(result)
     return [
         *begun,
         lab_sets.verdict_html(sentence, steps, lab_sets.METHOD),

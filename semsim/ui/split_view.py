@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from semsim.sets.control import by_present_rule
 from semsim.split.plan import ARMS
-from semsim.split.summary import count_of, count_text, is_counted, scored, spread_text
+from semsim.split.summary import (
+    count_of,
+    count_text,
+    scored,
+    spread_text,
+    unlearned_words,
+)
 from semsim.ui import lab_cards
 from semsim.ui.markup import pieces
 from semsim.words import counted, listed
@@ -59,13 +66,23 @@ def result_html(result: Mapping[str, Any]) -> str:
     return lab_cards.made_html(inside, result["sets"])
 
 
+def answer_words(result: Mapping[str, Any]) -> str:
+    """The answer of a finished experiment, after a warning where its networks learned too little.
+
+    result: see `semsim.split.run.run_split`.
+    """
+    summary = result["summary"]
+    said = (unlearned_words(summary, result["baselines"]), verdict_words(summary))
+    return " ".join(filter(None, said))
+
+
 def verdict_words(summary: Sequence[Mapping[str, Any]]) -> str:
     """The answer in a sentence: what comes back without a defence, and which defence hides it.
 
     A defence counts by the strongest attack that a server can make, over all runs. Where no attack
     gets most pictures back from the undefended system, nothing is said of defences.
     """
-    if not all(is_counted(row) for row in summary if row["attack"]):
+    if not all(by_present_rule(row) for row in summary if row["attack"]):
         return _OLDER
     best = _strongest(summary)
     plain = {network: row for (network, name), row in best.items() if name == "none"}

@@ -174,4 +174,5 @@ def test_pictures_come_back_where_most_of_them_do():
     assert some.short == "3 of 4 (1 by shapes)"
     words = "clearer than a guess (a plain picture, or the mean of the others) on 3 of 4 pictures"
     assert Count(3, 0, 4).words == words
-    assert some.words == f"{words}, 1 of them by their shapes alone, in wrong colours or noise"
+    shapes = "by their shapes alone, as negatives, in wrong colours or as outlines"
+    assert some.words == f"{words}, 1 of them {shapes}"

@@ -2,7 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
-from made_splits import COST, ROW, row, written
+from made_splits import COST, GUESSES, ROW, row, written
 
 from semsim.jobs.folders import JobState
 from semsim.sets.control import NOTHING, RULE, Count, Shown
@@ -100,6 +100,21 @@ def test_the_verdict_says_from_what_the_server_still_gets_pictures():
     assert "dr-single cannot be judged" in words
     assert "needs 3 runs" not in words
     assert "needs 3 runs" in split_view.verdict_words([row("none", 9, n=2)])
+
+
+@pytest.mark.parametrize(("right", "warned"), [(0.1, True), (0.27, True), (0.29, False)])
+def test_a_network_that_learned_little_is_said_before_the_answer(right, warned):
+    """Kappa of 0.2 against a guesser among ten."""
+    result = {
+        "summary": [row("none", 9) | {"accuracy": right}, row("single", 9) | {"accuracy": 0.0}],
+        "baselines": {**GUESSES, "chance": 0.1},
+    }
+    words = split_view.answer_words(result)
+    answer = split_view.verdict_words(result["summary"])
+    assert words.endswith(answer)
+    assert (words != answer) == warned
+    assert (f"the undefended network has {right:.0%} right (chance 10%)" in words) == warned
+    assert split_view.answer_words({**result, "baselines": GUESSES}) == answer  # of before
 
 
 @pytest.mark.parametrize("clearer", [0, 5])
