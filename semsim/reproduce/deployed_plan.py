@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,6 +18,7 @@ from semsim.reproduce.plans import Share
 from semsim.reproduce.simulated_votes import jury_seconds
 from semsim.targets.train_settings import TrainSettings
 from semsim.terminal import text_table
+from semsim.words import counted
 
 NOT_COUNTED = (
     "Not in it: scores. Trainings are probed without a defence and to their last epoch; those by "
@@ -111,18 +113,25 @@ def _named(plan: Plan, row: Row) -> Plan:
 
 
 def deployed_rows(
-    *, batch: int, lr: float, steps: tuple[int, int], noise: tuple[float, ...]
+    *,
+    batch: int,
+    smaller: int,
+    lr: float,
+    steps: tuple[int, int],
+    longer: str,
+    noise: tuple[float, ...],
 ) -> tuple[Row, ...]:
     """The rows: what papers attack, updates, the same with batch norm, and DP-SGD.
 
-    batch: pictures of a client. lr: of its steps. steps: fewer and more of them. noise: of DP-SGD.
+    batch: pictures of a client. smaller: of one from whom more comes back. lr: of its steps. steps:
+    fewer and more of them. longer: settings of a longer attack. noise: of DP-SGD.
     """
     few, many = steps
 
-    def update(count: int, more: str = "") -> str:
-        return f"update:steps={count},batch={batch},lr={lr}{more}"
+    def update(count: int, more: str = "", pictures: int = batch) -> str:
+        return f"update:steps={count},batch={pictures},lr={lr}{more}"
 
-    on = f"on {batch} pictures"
+    on, on_smaller = f"on {batch} pictures", f"on {counted(smaller, 'picture')}"
     normal = {"network": "batch_norm=true"}
     private = [Row(name="clip", title="DP-SGD, clip 1, no noise", strategy="dp-sgd:noise=0")]
     for level in noise:
@@ -146,6 +155,21 @@ def deployed_rows(
             title=f"{few} steps {on}, momentum 0.9",
             share=update(few, ",momentum=0.9"),
         ),
+        Row(
+            name="step-long", title=f"1 step {on}, attacked longer", share=update(1), attack=longer
+        ),
+        Row(
+            name="smaller-step",
+            title=f"1 step {on_smaller}, attacked longer",
+            share=update(1, pictures=smaller),
+            attack=longer,
+        ),
+        Row(
+            name="smaller-few",
+            title=f"{few} steps {on_smaller}, attacked longer",
+            share=update(few, pictures=smaller),
+            attack=longer,
+        ),
         Row(name="norm-gradient", title="Batch norm fixed, gradient of one picture", **normal),
         Row(
             name="norm-step",
@@ -163,10 +187,13 @@ def deployed_rows(
     )
 
 
+_rows = partial(
+    deployed_rows, batch=8, smaller=2, lr=0.05, steps=(4, 8), noise=(0.003, 0.01, 0.1, 1.0)
+)
 # A seed of its own draws originals that neither the demo's SemSim nor its recogniser has seen.
 _SMALL = Scale(
     name="small",
-    rows=deployed_rows(batch=8, lr=0.05, steps=(4, 8), noise=(0.003, 0.01, 0.1)),
+    rows=_rows(longer="steps=2000"),
     dataset="symbols:seed=2",
     architecture="cnn4:width=16,activation=silu",
     attack="invgrad:fast",
@@ -178,7 +205,9 @@ _SMALL = Scale(
 _SMOKE = replace(
     _SMALL,
     name="smoke",
-    rows=deployed_rows(batch=2, lr=0.05, steps=(2, 3), noise=(0.01,)),
+    rows=deployed_rows(
+        batch=2, smaller=1, lr=0.05, steps=(2, 3), longer="restarts=2", noise=(0.01,)
+    ),
     dataset="symbols:train_per_class=4,test_per_class=1,seed=2",
     architecture="cnn4:width=4,activation=silu",
     attack="invgrad:fast,steps=2",
@@ -190,7 +219,7 @@ _SMOKE = replace(
 _PAPER = replace(
     _SMALL,
     name="paper",
-    rows=deployed_rows(batch=8, lr=0.05, steps=(4, 8), noise=(0.003, 0.01, 0.1, 1.0)),
+    rows=_rows(longer="steps=9600"),
     dataset="cifar100",
     architecture="cnn4:activation=silu",
     attack="invgrad:paper",
