@@ -65,7 +65,10 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
             "whether a target of this size learns with it was not tried",
         ),
         NotRun("LPIPS", "its weights do not come with the tools"),
-        NotRun("Paper (CIFAR-100, 104 originals, InvGrad at its own budget)", "it takes a GPU"),
+        NotRun(
+            "Paper (CIFAR-100, 104 originals, InvGrad at its own budget)",
+            "those pictures do not come with the tools; by its plan about five core-days",
+        ),
         NotRun(
             "DP-SGD on updates of several steps, secure aggregation, compressed updates",
             "no row has them; a campaign takes the first by --share and --strategy",

@@ -38,7 +38,7 @@ def page(context: ScienceContext) -> Attacking:
         title="Reconstruct",
         intro=_INTRO,
         called="Campaign",
-        papers=("semsim", "deployed"),
+        papers=("semsim", "deployed", "everything"),
         kind=KIND,
         form=reconstruct_form.form_html(context.checkpoints),
         cards=lambda: reconstruct_form.cards_html(context.data),
