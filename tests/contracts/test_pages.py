@@ -27,7 +27,7 @@ FIELDS = [one for step in study_fields.steps() for one in step.fields]
 
 # By page: the reproductions of the papers it is about.
 PAPERS = {
-    "reconstruct": ("semsim", "deployed"),
+    "reconstruct": ("semsim", "deployed", "everything"),
     "audit": ("copa",),
     "split": ("ensembler",),
     "federated": ("pbpfl",),
