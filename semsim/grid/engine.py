@@ -116,7 +116,7 @@ def spread(
     from semsim.grid.machines import connect, cores_for_each
 
     needs = pieces[0].work.__module__
-    threads = 1 if scheduler else cores_for_each(workers)
+    threads = cores_for_each(workers, scheduler)
     with connect(scheduler, min(workers, len(pieces)), needs=needs) as client:
         compute(pieces, keep, tell, client, threads=threads)
 

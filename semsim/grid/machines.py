@@ -81,9 +81,12 @@ def _fresh() -> dict[str, str]:
     return settings
 
 
-def cores_for_each(workers: int) -> int:
-    """Threads of each of so many workers that share the cores of this machine."""
-    return max(1, cores() // workers)
+def cores_for_each(workers: int, scheduler: str = "") -> int:
+    """Threads of each of so many workers that share the cores of this machine.
+
+    scheduler: address of a Dask scheduler, whose workers have a thread each.
+    """
+    return 1 if scheduler else max(1, cores() // workers)
 
 
 def check_machines(client: Client, needs: str) -> None:

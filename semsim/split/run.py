@@ -139,7 +139,7 @@ def _spread(
     systems = run.systems()
     total = 100 * len(systems)
     needed = dict.fromkeys([(n, "none", seed) for n, _, seed in systems] + systems)
-    threads = 1 if scheduler else cores_for_each(workers)
+    threads = cores_for_each(workers, scheduler)
     with connect(scheduler, workers, needs=__name__) as client:
 
         def do(pieces: Sequence[Piece], start: float, share: float, note: str) -> None:

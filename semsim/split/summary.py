@@ -205,7 +205,7 @@ def spread_text(row: dict, name: str, digits: int) -> str:
 
 def _counted(runs: pd.DataFrame) -> dict[str, float]:
     """Counts over several runs, and by which rule; nothing where not all are by the present one."""
-    if "rule" not in runs or (runs["rule"] != RULE).any():
+    if not all(map(by_present_rule, runs.to_dict("records"))):
         return {}
     return {"rule": RULE, **{name: runs[name].sum() for name in _COUNTED}}
 
