@@ -17,7 +17,6 @@ compiled by torch, beside the plain one. Only what finds the plain one's slope i
 import argparse
 import copy
 import math
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,6 +31,7 @@ from torch._dynamo.utils import counters
 
 from benchmarks.attacks_peers import breaching_attack, has_breaching, plain_loop
 from benchmarks.measuring import begin, judge
+from benchmarks.turns import ALIKE, interleaved, off, seconds
 from semsim.attacks import Attack, first_order, per_sample, run_many
 from semsim.attacks.first_order import Matching
 from semsim.attacks.invgrad import InvGrad
@@ -93,20 +93,7 @@ QUALITY = {
 # Times as fast as the plain loop, and `breaching`: one image, and many.
 ALONE, MANY = 1.4, {"lenet": 5.0, "cnn4": 4.0, "resnet20": 4.0}
 PASSES = 1.15  # times as fast with the hand-made passes as without: what they must be worth
-ALIKE = 1e-3  # how far the slope may lie from the plain one's, of its length: a few kinks of ReLUs
 TUNED = ("cnn4 relu", "lenet sigmoid")  # nets on which the weight of total variation was chosen
-
-
-def seconds(work: Callable[[], object], device: str) -> float:
-    on_gpu = device != "cpu"
-    clock = time.perf_counter if on_gpu else time.process_time
-    if on_gpu:
-        torch.cuda.synchronize()
-    start = clock()
-    work()
-    if on_gpu:
-        torch.cuda.synchronize()
-    return clock() - start
 
 
 def rng(seed: int) -> torch.Generator:
@@ -118,14 +105,6 @@ def observed(model: TargetModel, images: LabelledImages) -> list[GradientObserva
         observe_gradient(model, image, label % CLASSES, NoDefence(), rng(0)).observation
         for image, label in zip(images.images, images.labels.tolist(), strict=True)
     ]
-
-
-def interleaved(
-    works: Mapping[str, Callable[[], object]], rounds: int, device: str
-) -> list[dict[str, float]]:
-    for work in works.values():
-        work()
-    return [{name: seconds(work, device) for name, work in works.items()} for _ in range(rounds)]
 
 
 def ratio(rounds: list[dict[str, float]], theirs: str) -> float:
@@ -293,11 +272,6 @@ def value_and_slope(
     value = wrap(objective_of(seen, Matching.of(InvGrad())))(unknown)
     (slope,) = torch.autograd.grad(value.sum(), unknown)
     return value.detach(), slope
-
-
-def off(found: tuple[Tensor, Tensor], plain: tuple[Tensor, Tensor]) -> float:
-    """How far values and slopes lie from the plain ones, of their length; the larger."""
-    return max(float((a - b).norm() / b.norm()) for a, b in zip(found, plain, strict=True))
 
 
 def tell(

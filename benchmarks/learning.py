@@ -36,6 +36,7 @@ import torch
 from torchvision.transforms import v2
 
 from benchmarks.measuring import apart, begin, judge, peak
+from benchmarks.turns import ALIKE, interleaved, off
 from semsim.datasets.symbols import Symbols
 from semsim.images import read_image, write_png
 from semsim.learning import PRESETS, TrainSettings
@@ -88,7 +89,6 @@ MADE = "made"  # the checkpoint of a network that was not trained
 BATCH = 256  # pictures, of a score and of the bare pass
 TRIPLETS = 16  # of a step whose layouts are compared
 LAYOUTS = ("as it is", "channels last", "compiled")
-ALIKE = 1e-3  # how far loss and slope may lie from the plain ones, of their length
 
 
 def study(folder: Path, originals: int) -> pd.DataFrame:
@@ -327,18 +327,11 @@ def layouts(title: str, settings: TrainSettings, rounds: int, threads: int) -> s
         slopes = [p.grad.flatten() for p in model.parameters() if p.grad is not None]
         found = loss, torch.cat(slopes)
         plain = found if layout == LAYOUTS[0] else plain
-        differ = max(float((a - b).norm() / b.norm()) for a, b in zip(found, plain, strict=True))
-        if differ <= ALIKE:
+        if (differ := off(found, plain)) <= ALIKE:
             steps[layout] = step
         else:
             parts.append(f"  {layout} is {differ:.1e} off")
-    times = list[dict[str, float]]()
-    for _ in range(rounds):
-        times.append({})
-        for layout, step in steps.items():
-            began = time.process_time()
-            step()
-            times[-1][layout] = time.process_time() - began
+    times = interleaved(steps, rounds, "cpu")
     for layout in steps:
         faster = median(one[LAYOUTS[0]] / one[layout] for one in times)
         spent = 1000 * median(one[layout] for one in times)

@@ -22,8 +22,8 @@ from torch_fidelity import calculate_metrics, register_feature_extractor
 from torch_fidelity.feature_extractor_base import FeatureExtractorBase
 from torchvision.models import alexnet
 
-from benchmarks.attacks import seconds
 from benchmarks.measuring import ROOT, apart, judge, peak
+from benchmarks.turns import seconds
 from semsim.metrics import Resources
 from semsim.metrics.base import PART, Pairs, judged
 from semsim.metrics.inception import INCEPTION, Fid, FrechetJudge
