@@ -108,7 +108,6 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
             "Search under the paper's own condition for the pull-back, apart",
             "on CNN3 it holds on the same layers as ours, so that nothing differs",
         ),
-        NotRun("Several machines", "it computes on the cores of one; it has no --scheduler"),
     ),
     "ensembler": (
         NotRun("ResNet-18 with N = 10 on CIFAR-10, 64 pixels of CelebA-HQ", "they take a GPU"),
@@ -142,7 +141,6 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
             "Preset paper (all at 200 epochs, InvGrad at its own budget), on a GPU",
             "it computes on the CPU alone, where it takes days",
         ),
-        NotRun("Several machines", "it computes on the cores of one; it has no --scheduler"),
     ),
 }
 

@@ -32,7 +32,7 @@ from semsim.reproduce.copa_tables import (
     text_2,
     varied,
 )
-from semsim.reproduce.plans import PlanOption, Share, planned_text
+from semsim.reproduce.plans import PlanOption, SchedulerOption, Share, planned_text
 from semsim.targets.cnn3 import VARIANTS
 from semsim.terminal import DATA, Json, TerminalBar, rows_of, say, show_told, told_errors
 from semsim.types import LabelledImages
@@ -55,6 +55,7 @@ def reproduce_copa(
         str, typer.Option(help="tanh (Figure 1), leaky-relu (Figure 2) or both.")
     ] = "tanh,leaky-relu",
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    scheduler: SchedulerOption = "",
     plan: PlanOption = False,
     out: Annotated[Path, typer.Option(help="Folder for tables and figures.")] = (
         DATA / "reproduce/copa"
@@ -84,7 +85,8 @@ def reproduce_copa(
             "has full (column) rank, as these do or do not with seed 0.\n"
         )
         with TerminalBar(unit="image") as bar:
-            rows = kept_rows(attacked, numbers, kinds, range(seeds), out / "pieces", bar, workers)
+            asked = attacked, numbers, kinds, range(seeds)
+            rows = kept_rows(*asked, out / "pieces", bar, workers, scheduler)
         rows.to_parquet(out / "rows.parquet", index=False)
         second = table_2(rows)
         second.to_csv(out / "table2.csv", index=False)
@@ -159,10 +161,11 @@ def kept_rows(
     folder: Path,
     report: Report = silent,
     workers: int = 1,
+    scheduler: str = "",
 ) -> pd.DataFrame:
     """`linear_rows`, network by network; a finished network is read from `folder`.
 
-    workers: processes, each of which takes networks; with one, all is done here.
+    workers, scheduler: who takes networks, as for `spread`; with one worker all is done here.
     """
     kept = Pieces(folder, ".parquet", read=pd.read_parquet, write=_write_rows)
     mark = f"{_fingerprint(images)}-{Copa.revision}"
@@ -174,7 +177,7 @@ def kept_rows(
         done = len(grid) - len(missing) + standing.done
         report(Progress(round(done * size), len(grid) * size))
 
-    spread(pieces, lambda piece, rows: kept.write(piece.key, rows), tell, workers)
+    spread(pieces, lambda piece, rows: kept.write(piece.key, rows), tell, workers, scheduler)
     return pd.concat([kept.read(key) for key in grid], ignore_index=True)
 
 

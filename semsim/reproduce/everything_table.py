@@ -27,7 +27,11 @@ from semsim.terminal import rows_of
 from semsim.types import LabelledImages
 from semsim.words import counted
 
-METRICS = ("psnr", "ssim", "mse", "lpips-alex", "recogniser", "semsim:demo")
+# Every metric that judges single pictures; the Fréchet distances need more of them in a set.
+METRICS = (
+    *("psnr", "ssim", "mse", "psnr-registered", "ssim-registered", "ssim-uniform", "ms-ssim"),
+    *("lpips-alex", "recogniser", "semsim:demo"),
+)
 OK, FAILED, UNFIT, CONTROL = "ok", "failed", "cannot be", "control"
 GREY, MEAN, SAME = "a grey picture", "the mean training picture", "the original itself"
 # Ranked by the share of votes: few images make majorities coarse. Nothing reads a p here.

@@ -44,7 +44,7 @@ from semsim.reproduce.pbpfl_tables import (
     squared_error_text,
     traffic_text,
 )
-from semsim.reproduce.plans import PlanOption, planned_text
+from semsim.reproduce.plans import PlanOption, SchedulerOption, planned_text
 from semsim.terminal import Json, TerminalBar, show_told, told_errors
 
 BATCH = 32  # of each client, as in the paper
@@ -130,10 +130,14 @@ def reproduce_pbpfl(
         str, typer.Option(help="Retina images: table:path=train.csv,target=diagnosis,images=DIR.")
     ] = "",
     ldc: Annotated[str, typer.Option(help="Skin images in class folders: folder:root=DIR.")] = "",
+    scheduler: SchedulerOption = "",
     plan: PlanOption = False,
     as_json: Json = False,
 ) -> None:
-    """Train FedAvg and PBPFL side by side, count their costs, and attack what leaks."""
+    """Train FedAvg and PBPFL side by side, count their costs, and attack what leaks.
+
+    With --scheduler all machines share --out and the data, below the same paths.
+    """
     if preset not in PRESETS:
         raise typer.BadParameter(f"{preset!r}: choose from {', '.join(PRESETS)}.")
     with told_errors(), TerminalBar(unit="step") as bar:
@@ -149,7 +153,7 @@ def reproduce_pbpfl(
             shares, disk = costs_of(trained, chosen.leak, leak_pieces(chosen.leak, folder), bar)
             rows, text = list(map(vars, shares)), planned_text("pbpfl", shares, disk, NOT_COUNTED)
         else:
-            text = reproduced(chosen, folder, bar, workers)
+            text = reproduced(chosen, folder, bar, workers, scheduler)
             rows = table_rows(chosen, folder) if as_json else []
     show_told(rows, text, as_json)
 
@@ -170,7 +174,9 @@ def with_own(chosen: Preset, table: str = "", valued: str = "", images: str = ""
     return replace(chosen, **named)
 
 
-def reproduced(chosen: Preset, out: Path, report: Report = silent, workers: int = 1) -> str:
+def reproduced(
+    chosen: Preset, out: Path, report: Report = silent, workers: int = 1, scheduler: str = ""
+) -> str:
     """All tables of `chosen` as text, which is also kept as tables.txt in `out`."""
     out.mkdir(parents=True, exist_ok=True)
     _begin(chosen, out)
@@ -179,7 +185,8 @@ def reproduced(chosen: Preset, out: Path, report: Report = silent, workers: int 
     second, fourth = regression(chosen, out), classification(chosen, out)
     valued = valued_images(chosen, out)
     pieces = [*leak_pieces(chosen.leak, out), *second, *fourth, *valued]
-    carry_out_all(sorted(pieces, key=seed_of), workers, report)  # a run cut short has whole seeds
+    # A run cut short has whole seeds.
+    carry_out_all(sorted(pieces, key=seed_of), workers, report, scheduler)
     fifth = jobs.read_json(out / "costs.json")
     parts = [
         _errors_text(second, chosen.table, "bank marketing"),
@@ -312,10 +319,13 @@ def _one_round(chosen: Preset, scheme: str) -> FederatedSettings:
     return under(plain, scheme)
 
 
-def carry_out_all(pieces: Sequence[Piece], workers: int = 1, report: Report = silent) -> None:
+def carry_out_all(
+    pieces: Sequence[Piece], workers: int = 1, report: Report = silent, scheduler: str = ""
+) -> None:
     """Do all pieces that are not done: each writes the path that is its key, last of all.
 
-    The first failure ends the computation; what was done stays.
+    workers, scheduler: as for `spread`. The first failure ends the computation; what was done
+    stays.
     """
     missing = [piece for piece in pieces if not Path(piece.key).exists()]
     ready, total = len(pieces) - len(missing), len(pieces)
@@ -323,7 +333,7 @@ def carry_out_all(pieces: Sequence[Piece], workers: int = 1, report: Report = si
     def tell(standing: Standing) -> None:
         report(Progress(ready + standing.over, total, standing.last))
 
-    spread(missing, lambda *_: None, tell, workers)
+    spread(missing, lambda *_: None, tell, workers, scheduler)
 
 
 def seed_of(piece: Piece) -> int:

@@ -11,6 +11,7 @@ from semsim.cli.reproduce import app
 from semsim.reproduce import REPRODUCTIONS
 from semsim.reproduce.copa import costs_of, kept_rows, pictures_of
 from semsim.reproduce.copa_tables import table_2, varied
+from tests.made_campaign import one_thread_cluster
 
 SMALL = ["copa", "--count", "1", "--seeds", "1", "--variants", "4", "--activations", "tanh"]
 
@@ -83,6 +84,14 @@ def test_several_processes_find_the_same_as_one(first, tmp_path):
     assert list(rows["seed"].unique()) == [0, 1]
 
 
+def test_a_cluster_finds_the_same_as_this_process(first, tmp_path):
+    with one_thread_cluster() as cluster:
+        done = run(*SMALL, "--scheduler", cluster.scheduler_address, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    here, there = (pd.read_parquet(out / "rows.parquet") for out in (first[1], tmp_path))
+    assert list(there["mse"]) == pytest.approx(list(here["mse"]))
+
+
 @pytest.mark.parametrize(
     ("option", "value", "says"),
     [
@@ -92,6 +101,7 @@ def test_several_processes_find_the_same_as_one(first, tmp_path):
         ("--count", "0", "--count is 1 to"),
         ("--workers", "0", "or equal to 1"),
         ("--images", "nowhere", "No folder nowhere"),
+        ("--scheduler", "nonsense://x", "No Dask scheduler answers"),
     ],
 )
 def test_what_cannot_be_done_says_why(option, value, says, tmp_path):

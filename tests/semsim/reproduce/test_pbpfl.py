@@ -28,6 +28,7 @@ from semsim.reproduce.pbpfl import (
 from semsim.reproduce.pbpfl_leak import LeakPlan, leak_pieces, leak_text
 from semsim.reproduce.pbpfl_paper import CLIENTS, TABLE_5
 from semsim.reproduce.pbpfl_tables import AGAIN, cost_figures, costs_text
+from tests.made_campaign import one_thread_cluster
 
 
 def test_all_tables_are_made_and_an_interrupted_run_goes_on(tmp_path: Path):
@@ -181,7 +182,17 @@ def test_work_in_other_processes_finds_the_same(tmp_path: Path):
     plan = replace(PRESETS["smoke"].leak, rounds=(2,), seeds=1)
     carry_out_all(leak_pieces(plan, tmp_path / "here"))
     carry_out_all(leak_pieces(plan, tmp_path / "there"), workers=2)
-    assert leak_text(plan, tmp_path / "here") == leak_text(plan, tmp_path / "there")
+    with one_thread_cluster() as cluster:
+        carry_out_all(leak_pieces(plan, tmp_path / "far"), scheduler=cluster.scheduler_address)
+    texts = {leak_text(plan, tmp_path / place) for place in ("here", "there", "far")}
+    assert len(texts) == 1
+
+
+def test_a_scheduler_that_is_not_there_is_said(tmp_path: Path):
+    words = ["--preset", "smoke", "--scheduler", "nonsense://x", "--out", str(tmp_path)]
+    done = CliRunner().invoke(app, ["pbpfl", *words])
+    assert done.exit_code == 2
+    assert "No Dask scheduler answers" in " ".join(done.output.split())
 
 
 def test_a_failure_is_not_swallowed(tmp_path: Path):
