@@ -110,18 +110,22 @@ def read_plugin(
 ) -> Plugin:
     """The plug-in in `text`: a registry name, then after a colon settings as `key=value,…`.
 
-    presets: settings by name; a word among the settings that has no "=" chooses one of them.
+    presets: settings by name; a word among the settings that has no "=" chooses one of them. Any
+    other such word goes on with the text before it, as a folder's name may have commas.
     Raises `SettingsError` or `UnknownNameError` where there is no such name, setting or preset.
     """
     name, _, rest = text.strip().partition(":")
     plugin = registry[name]
     settings: dict[str, Any] = {}
-    for part in [part.strip() for part in rest.split(",") if part.strip()]:
-        key, equals, value = part.partition("=")
+    last = ""
+    for part in [part for part in rest.split(",") if part.strip()]:
+        key, equals, value = (word.strip() for word in part.partition("="))
         if equals:
-            settings[key.strip()] = _value(plugin, name, key.strip(), value.strip())
+            last, settings[key] = key, _value(plugin, name, key, value)
+        elif isinstance(settings.get(last), str) and key not in (presets or {}):
+            settings[last] += f",{part.rstrip()}"
         else:
-            settings |= _preset(name, part, presets or {})
+            settings |= _preset(name, key, presets or {})
     build(registry, name, settings)
     return Plugin(name=name, settings=settings)
 

@@ -20,11 +20,14 @@ def test_settings_have_the_type_of_their_default():
     assert noise.settings == {"tv": 1.0, "start": "grey"}
     assert isinstance(noise.settings["tv"], float)
     assert read_plugin(DATASETS, "folder:root=12").settings == {"root": "12"}
+    comma = read_plugin(DATASETS, "folder:root=/my, own/faces,size=32")
+    assert comma.settings == {"root": "/my, own/faces", "size": 32}
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        ("cnn-small:width=4,big", "no preset 'big'"),
         ("cnn-small:depth=4", "no setting 'depth'"),
         ("cnn-small:width=wide", "width=wide is no int"),
         ("cnn-small:big", "no preset 'big'"),
