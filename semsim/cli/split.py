@@ -15,7 +15,7 @@ from semsim.jobs.orders import from_record
 from semsim.split.cuts import grid, write_cuts
 from semsim.split.plan import PRESETS, SplitPlace, SplitPlan
 from semsim.split.split_job import SplitJob, queue_split
-from semsim.split.summary import cost_text, summary_text, unlearned_words
+from semsim.split.summary import cost_text, guess_lines, summary_text
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.terminal import DATA, Json, say
 from semsim.weights import CHECKPOINTS
@@ -164,16 +164,9 @@ def study_command(
 
 def outcome_text(outcome: dict[str, Any]) -> str:
     """The table of an experiment, what comes without any feature, what defences cost."""
-    known = outcome["baselines"]
-    lines = [summary_text(pd.DataFrame(outcome["summary"])), ""]
-    lines.append(
-        f"Without any feature: a grey image has SSIM {known['grey_ssim']:.3f} and PSNR "
-        f"{known['grey_psnr']:.2f} dB, the mean public image {known['mean_ssim']:.3f} and "
-        f"{known['mean_psnr']:.2f} dB."
-    )
-    lines += filter(None, [unlearned_words(outcome["summary"], known)])
-    lines += [cost_text(cost) for cost in outcome["costs"]]
-    return "\n".join([*lines, *outcome["sets"]])
+    costs = [cost_text(cost) for cost in outcome["costs"]]
+    table = summary_text(pd.DataFrame(outcome["summary"]))
+    return "\n".join([table, "", *guess_lines(outcome), *costs, *outcome["sets"]])
 
 
 def outcome_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:

@@ -36,10 +36,10 @@ from semsim.split.summary import (
     choices,
     cost_text,
     count_text,
+    guess_lines,
     spread_text,
     summary,
     summary_text,
-    unlearned_words,
     verdict,
 )
 from semsim.split.translation import SentencePlan, run_sentences
@@ -173,7 +173,6 @@ def costs_of(plan: SplitPlan, data: Path, device: str, source: Source) -> tuple[
 def report_text(outcome: Mapping[str, Any], number: int) -> str:
     """Table `number`, baselines, cost and verdict of an experiment, as Markdown."""
     rows, table = pd.DataFrame(outcome["rows"]), TABLES[number]
-    known = outcome["baselines"]
     lines = [
         *table_lines(rows, number),
         "",
@@ -182,11 +181,8 @@ def report_text(outcome: Mapping[str, Any], number: int) -> str:
         f"{', '.join(outcome['plan']['networks'])}; mean ± standard deviation over "
         "defence and attack seeds. Best SSIM and best PSNR are chosen by the originals, which no "
         "attacker can do; the attacker's choice is the body whose shadow classifies best.",
-        f"Without any feature: grey image SSIM {known['grey_ssim']:.3f}, PSNR "
-        f"{known['grey_psnr']:.2f} dB; mean public image SSIM {known['mean_ssim']:.3f}, PSNR "
-        f"{known['mean_psnr']:.2f} dB.",
         "",
-        *filter(None, [unlearned_words(outcome["summary"], known)]),
+        *guess_lines(outcome),
         *verdicts(rows),
         "",
         *[cost_text(cost) for cost in outcome["costs"]],
