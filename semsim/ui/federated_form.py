@@ -76,7 +76,7 @@ def form_html() -> str:
         "More: masks, how data is split, settings of what is chosen",
     )
     row = joined(_LAB.field(one, one.name) for one in settings_of(FIRST_LOOK, _PLAIN))
-    return str(_LAB.plan(_attacks(chosen), joined(side), row, more))
+    return str(_LAB.plan(_attacks(chosen), joined(side), row, more, beside=True))
 
 
 def _attacks(chosen: Mapping[str, Sequence[str]]) -> str:

@@ -146,7 +146,7 @@ def judge_choices(checkpoints: Path) -> list[tuple[str, str]]:
     """No judge first, then each with what it is of and how good it is on spoilt pictures."""
     known = {name: facts for name, facts in judges(checkpoints).items() if facts}
     return [
-        ("", "None: random word lists"),
+        ("", "None: random lists"),
         *((name, f"{name}: {one['dataset']['name']}, {tested(one['degraded'])}")
           for name, one in known.items()),
     ]  # fmt: skip

@@ -70,7 +70,7 @@ def form_html(checkpoints: Path) -> str:
     )
     lists = ("datasets", "split-networks", "split-defences")
     more = _LAB.more(lists, inside, "More: cuts, epochs, metrics")
-    return str(_LAB.plan(_systems(chosen), joined(side), joined(row), more))
+    return str(_LAB.plan(_systems(chosen), joined(side), joined(row), more, beside=True))
 
 
 def _systems(chosen: Mapping[str, Sequence[str]]) -> str:
