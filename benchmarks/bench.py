@@ -59,7 +59,7 @@ PLAN = {
         command="benchmarks.attacks --only trained --epochs 4 --lr 0.05", minutes=5
     ),
     "attacks-curves": Run(
-        command="benchmarks.attacks --only curves --epochs 4 --lr 0.05", minutes=8
+        command="benchmarks.attacks --only curves --epochs 4 --lr 0.05", minutes=10
     ),
     "linear": Run(command="benchmarks.linear --variants 1 2 4", minutes=3),
     "linear-dense": Run(command="benchmarks.linear --variants 3 --rounds 1", minutes=5),
@@ -72,7 +72,7 @@ PLAN = {
     ),
     "faults": Run(command="benchmarks.faults", minutes=10),
     "study": Run(command="benchmarks.annotation --seconds 30", minutes=6),
-    "memory": Run(command="benchmarks.annotation --items 200 --seconds 600", minutes=12),
+    "memory": Run(command="benchmarks.annotation --items 200 --seconds 480", minutes=10),
     "joint": Run(command="benchmarks.annotation --joint 3 --items 4000 --seconds 10", minutes=2),
     "campaign": Run(
         command="benchmarks.campaign --images 24 --steps 200 --together 4 --rounds 2", minutes=2

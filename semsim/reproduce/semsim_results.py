@@ -26,6 +26,7 @@ from semsim.reproduce.semsim_scales import Part, Scale
 from semsim.reproduce.semsim_tables import (
     analysis_of,
     cells,
+    figures_text,
     learned_text,
     study_frame,
     table_text,
@@ -72,6 +73,7 @@ def results(
     said += blind_spots(studies, juries)
     first = scale.parts[0].name
     drawn = _figures(analyses[first]) if first in analyses else {}
+    said += [figures_text(analyses[first], _data(scale.parts[0]))] if first in analyses else []
     lines: list[str] = []
     rows = rows_of(table)
     for panel in _panels(scale):

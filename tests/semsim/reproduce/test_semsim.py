@@ -227,7 +227,7 @@ def dry(made):
 def test_simulated_votes_give_both_tables_and_every_figure_marked_as_such(dry):
     folder, done = dry
     marked = "Simulated votes: these numbers say nothing about people."
-    assert done.output.count(marked) == 3  # Tables 1 and 2, and SemSim beside its controls
+    assert done.output.count(marked) == 4  # Tables 1, 2, controls, and Figures 3, 5 and 6
     assert "is not made" not in done.output
     out = folder / "out" / "smoke"
     table = pd.read_csv(out / "tables.csv")

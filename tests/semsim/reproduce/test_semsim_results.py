@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pandas as pd
+import pytest
 from made_judged import judged_labels, judged_votes
 from PIL import Image
 
@@ -20,6 +21,18 @@ def material(folder, names) -> Material:
         tables.append(labels.assign(study=name, dataset=f"textures-{number}"))
     labels = pd.concat(tables, ignore_index=True)
     return Material(labels=labels, votes=judged_votes(labels))
+
+
+def ordered_share(ranked: pd.DataFrame) -> float:
+    """How often what was recognised stands before what was not, by a loop over a figure."""
+    shares = []
+    for _, own in ranked.groupby("original"):
+        yes, no = (
+            own.loc[own["mark"] == mark, "place"] for mark in ("recognised", "not recognised")
+        )
+        if len(yes) and len(no):
+            shares.append(sum(a < b for a in yes for b in no) / (len(yes) * len(no)))
+    return sum(shares) / len(shares)
 
 
 def test_a_semsim_that_never_saw_a_data_set_stands_beside_the_papers(tmp_path):
@@ -42,6 +55,12 @@ def test_a_semsim_that_never_saw_a_data_set_stands_beside_the_papers(tmp_path):
     assert table.loc[("DLG", "PSNR"), "why"] == "not run"
     for title in ("7A. Label budget.", "7B. Network.", "7C. Loss.", "9. Margin."):
         assert f"Figure {title}" in found.text
+    # Figures 3, 5 and 6 in numbers: those of the table, and of what stands in the drawn figure.
+    ordered = found.text[found.text.index("Figures 3, 5 and 6 in numbers") :]
+    line = next(one for one in ordered.splitlines() if one.startswith("PSNR")).split()
+    ranked = pd.read_csv(tmp_path / "out" / "figures" / "figure5.csv")
+    assert float(line[-3 - 1]) == pytest.approx(ordered_share(ranked), abs=0.005)
+    assert int(line[-1]) == ranked["original"].nunique()
     assert found.text.count("Simulated votes: this says nothing about people.") == 4
     figures = [row for row in found.rows if "figure" in row]
     assert [float(row["value"]) for row in figures if row["figure"] == "9"] == [0.5, 1.0]
