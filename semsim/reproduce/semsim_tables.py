@@ -1,5 +1,6 @@
 """The SemSim paper's Tables 1 and 2 from a study: our |ρ| and |τ| beside the printed ones."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from semsim.reporting.notation import interval, number
 from semsim.reproduce.semsim_paper import METRICS, SAID, TABLE_1, TABLE_2
 from semsim.reproduce.simulated_votes import Jury
 from semsim.scores.scoring import pair_sets_of_labels, score_sets
-from semsim.terminal import text_table
+from semsim.terminal import rows_of, text_table
 
 # The paper's metrics by the names of ours. Its code takes AlexNet for some LPIPS, SqueezeNet for
 # others; its text does not say.
@@ -162,19 +163,25 @@ def figures_text(analysis: Analysis, data: str) -> str:
 
     data: what stands in for the paper's first data set.
     """
-    agreement = analysis.agreement.set_index("metric")
-    within = analysis.auc[analysis.auc["scope"] == "within original"].set_index("metric")
+    rho = {str(one["metric"]): float(one["rho"]) for one in rows_of(analysis.agreement)}
+    within = {
+        str(one["metric"]): one
+        for one in rows_of(analysis.auc)
+        if one["scope"] == "within original"
+    }
+    between = analysis.matrix.astype(float).to_dict()
     lines: list[list[str]] = []
     for spec in analysis.specs:
         others = [one.title for one in analysis.specs if one is not spec]
-        alike = analysis.matrix.loc[spec.title, others].dropna()
-        nearest = ["–", "–"] if alike.empty else [number(alike.min(), 2), number(alike.max(), 2)]
+        alike = [near for one in others if not math.isnan(near := between[spec.title][one])]
         order = ["–"] * 3
-        if spec.name in within.index:
-            one = within.loc[spec.name]
+        if spec.name in within:
+            one = within[spec.name]
             order = [number(one["auc"], 2), interval(one["low"], one["high"])]
             order.append(str(one["n_groups"]))
-        lines.append([spec.title, number(agreement.loc[spec.name, "rho"], 2), *nearest, *order])
+        nearest = (min(alike), max(alike)) if alike else (math.nan, math.nan)
+        figures = rho[spec.name], *nearest
+        lines.append([spec.title, *(number(value, 2) for value in figures), *order])
     simulated = [_SIMULATED] if analysis.evidence.simulated else []
     header = ["metric", "ρ with people", "with metrics, from", "to", "ordered", "95 %", "originals"]
     return "\n".join(

@@ -95,3 +95,14 @@ def test_what_cannot_be_ranked_says_why_and_has_no_number(changed, why):
     row = agreement(replace(FOUND, **changed)).loc["psnr"]
     assert row["undefined"] == why
     assert row[["rho", "tau", "rho_low", "tau_high"]].isna().all()
+
+
+def test_a_ranking_that_hangs_on_one_original_has_no_range():
+    """More than a third of resamples are without that original, and so without a ranking."""
+    said = FOUND.recognised
+    first = FOUND.images["image_id"].eq(FOUND.images["image_id"].iloc[0]).to_numpy()
+    only = replace(FOUND, recognised=said.of(np.where(first[said.image], 1.0, 0.0)))
+    row = agreement(only).loc["psnr"]
+    assert -1 <= row["rho"] <= 1
+    assert "of the resamples have no ranking" in row["interval_undefined"]
+    assert row[["rho_low", "rho_high", "tau_low", "tau_high"]].isna().all()
