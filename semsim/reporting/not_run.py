@@ -64,14 +64,7 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
             "Votes of people",
             "every vote is a program's; the sets it makes are ready for a study",
         ),
-        NotRun(
-            "Noise of 1, whose ε is a few, and 4 steps on a client's two pictures, at small",
-            "both were begun and ended for want of time, half an hour of one core",
-        ),
-        NotRun(
-            "Votes of programs on the rows of a longer attack",
-            "what they bring back was only counted; half an hour of one core",
-        ),
+        NotRun("A second run at small", "the rows are of one seed each, an hour of one core"),
         NotRun("LPIPS", "its weights do not come with the tools"),
         NotRun(
             "Paper (CIFAR-100, 104 originals, InvGrad at its own budget)",

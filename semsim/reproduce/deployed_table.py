@@ -304,7 +304,8 @@ def _within_table(found: Deployed, name: str, sign: str, marks: str) -> Table:
         caption=(
             f"{sign} over the pictures of a row by the share of votes, positive agrees; in "
             "brackets 95 % of resamples of originals; bold where all of that is above 0. "
-            f"Where there is no number it says whose values are all the same. {marks}"
+            "Where there is no number it says whose values are all the same; a dash for brackets: "
+            f"the ranking hangs on too few originals. {marks}"
         ),
         frame=found.within,
         cells=pd.DataFrame(lines, columns=["row", "pictures", *titles]),
