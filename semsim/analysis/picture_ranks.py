@@ -17,7 +17,7 @@ from semsim.metrics.base import MetricSpec
 
 _CELLS = 2**16  # weights of images looked at together: what a core's cache holds
 _FEWEST = 3  # pictures that make a ranking
-_LACKING = 0.05  # of resamples may have no ranking, or the rest do not hold 95 % of anything
+_RANKED = 0.95  # of resamples have a ranking, or they do not hold 95 % of anything
 # One row a metric of images. The ends hold 95 % of resamples of originals.
 PICTURE_COLUMNS = (
     *("metric", "title", "n", "n_originals", "rho", "rho_low", "rho_high"),
@@ -83,11 +83,7 @@ def _row(
         return row
     for name, correlate in _CORRELATIONS:
         draws = over_originals(correlate, values, human, layout, drawn)
-        low, high, why = varied_interval(draws[1:])
-        lacking = float(np.isnan(draws[1:]).mean())
-        if why is None and lacking > _LACKING:
-            low, high = np.nan, np.nan
-            why = f"{lacking:.0%} of the resamples have no ranking: it hangs on too few originals"
+        low, high, why = varied_interval(draws[1:], _RANKED)
         row |= {name: float(draws[0]), f"{name}_low": low, f"{name}_high": high}
         row["interval_undefined"] = why
     return row

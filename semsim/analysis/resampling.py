@@ -9,6 +9,7 @@ from semsim.analysis.layout import Layout
 _ZERO = 1e-12  # equal numbers may differ by rounding
 _LEVEL = (2.5, 97.5)  # per cent: the ends of a 95 % interval
 _FEWEST_DISTINCT = 3
+_HALF = 0.5  # of the resamples, at least, have a number
 FEWEST_BOOTSTRAPPED = 8  # models: with fewer the bootstrap over models covers less than 93 %
 _ORIGINALS, _MODELS, _SHUFFLES, _SPLITS = range(4)  # streams of random numbers, one a purpose
 
@@ -59,14 +60,14 @@ def resample(layout: Layout, bootstraps: int, permutations: int, seed: int) -> R
     return Resamples(originals=originals, models=models, permutations=permutations, seed=seed)
 
 
-def interval(draws: np.ndarray) -> tuple[float, float]:
+def interval(draws: np.ndarray, fewest: float = _HALF) -> tuple[float, float]:
     """The 95 % percentile interval of (B,) resampled statistics; NaN stands for "none".
 
-    Resamples without a number are left out; where they are more than half, there is no interval
-    and both ends are NaN.
+    Resamples without a number are left out; where less than the share `fewest` has one, there is no
+    interval and both ends are NaN.
     """
     numbers = draws[~np.isnan(draws)]
-    if not len(numbers) or 2 * len(numbers) < len(draws):
+    if not len(numbers) or len(numbers) < fewest * len(draws):
         return np.nan, np.nan
     if np.isinf(numbers).any():  # between two infinite values there is nothing to interpolate
         low, high = np.percentile(numbers, _LEVEL, method="closest_observation")
@@ -75,14 +76,15 @@ def interval(draws: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def varied_interval(draws: np.ndarray) -> tuple[float, float, str | None]:
-    """As `interval` of (B,) draws, and why there is none; there is none where all say the same.
+def varied_interval(draws: np.ndarray, fewest: float = _HALF) -> tuple[float, float, str | None]:
+    """As `interval`, and why there is none; there is none where all say the same.
 
     Such draws say that the resamples could not show what chance does, not that it does nothing.
     """
-    low, high = interval(draws)
+    low, high = interval(draws, fewest)
     if np.isnan(low):
-        return low, high, "fewer than half of the resamples give a ranking"
+        share = "half" if fewest == _HALF else f"{100 * fewest:g} %"
+        return low, high, f"fewer than {share} of the resamples give a ranking"
     if high - low <= _ZERO:
         return np.nan, np.nan, "every resample gives the same number"
     return low, high, None

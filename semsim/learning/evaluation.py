@@ -92,7 +92,7 @@ def evaluate(
         "sample": sample,
         "simulated": evidence.simulated,
         **_sizes(analysis),
-        "metrics": [*_metric_rows(analysis), _human_row(analysis)],
+        "metrics": [*metric_rows(analysis), _human_row(analysis)],
         "against": difference_rows(against, controls),
         "absent": absent,
         "loss": read_training(checkpoint).settings.get("loss", ""),
@@ -145,7 +145,7 @@ def _sizes(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def _metric_rows(analysis: Analysis) -> list[dict[str, Any]]:
+def metric_rows(analysis: Analysis) -> list[dict[str, Any]]:
     """One row a metric: ρ and τ over models with intervals, AUC over images with intervals."""
     by_name = {row["metric"]: row for row in analysis.agreement.to_dict("records")}
     rows = []

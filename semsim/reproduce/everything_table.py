@@ -27,7 +27,7 @@ from semsim.terminal import rows_of
 from semsim.types import LabelledImages
 from semsim.words import counted
 
-# Every metric that judges single pictures; the Fréchet distances need more of them in a set.
+# Of single pictures, LPIPS by one of its networks; Fréchet distances need more of them in a set.
 METRICS = (
     *("psnr", "ssim", "mse", "psnr-registered", "ssim-registered", "ssim-uniform", "ms-ssim"),
     *("lpips-alex", "recogniser", "semsim:demo"),

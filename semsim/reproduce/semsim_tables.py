@@ -12,7 +12,7 @@ from semsim.analysis.result import Analysis
 from semsim.analysis.run import analyse
 from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.controls import verdict_of
-from semsim.learning.evaluation import auc_of, evidence_of, semsim_row
+from semsim.learning.evaluation import auc_of, evidence_of, metric_rows, semsim_row
 from semsim.metrics import find_metric
 from semsim.metrics.provenance import CONTROLS
 from semsim.progress import Report, silent
@@ -20,7 +20,7 @@ from semsim.reporting.notation import interval, number
 from semsim.reproduce.semsim_paper import METRICS, SAID, TABLE_1, TABLE_2
 from semsim.reproduce.simulated_votes import Jury
 from semsim.scores.scoring import pair_sets_of_labels, score_sets
-from semsim.terminal import rows_of, text_table
+from semsim.terminal import text_table
 
 # The paper's metrics by the names of ours. Its code takes AlexNet for some LPIPS, SqueezeNet for
 # others; its text does not say.
@@ -163,25 +163,17 @@ def figures_text(analysis: Analysis, data: str) -> str:
 
     data: what stands in for the paper's first data set.
     """
-    rho = {str(one["metric"]): float(one["rho"]) for one in rows_of(analysis.agreement)}
-    within = {
-        str(one["metric"]): one
-        for one in rows_of(analysis.auc)
-        if one["scope"] == "within original"
-    }
     between = analysis.matrix.astype(float).to_dict()
     lines: list[list[str]] = []
-    for spec in analysis.specs:
-        others = [one.title for one in analysis.specs if one is not spec]
-        alike = [near for one in others if not math.isnan(near := between[spec.title][one])]
+    for row in metric_rows(analysis):
+        others = [one.title for one in analysis.specs if one.title != row["title"]]
+        alike = [near for one in others if not math.isnan(near := between[row["title"]][one])]
+        ends = (min(alike), max(alike)) if alike else (math.nan, math.nan)
         order = ["–"] * 3
-        if spec.name in within:
-            one = within[spec.name]
-            order = [number(one["auc"], 2), interval(one["low"], one["high"])]
-            order.append(str(one["n_groups"]))
-        nearest = (min(alike), max(alike)) if alike else (math.nan, math.nan)
-        figures = rho[spec.name], *nearest
-        lines.append([spec.title, *(number(value, 2) for value in figures), *order])
+        if own := row["auc"].get("within original"):
+            order = [number(own["auc"], 2), interval(own["low"], own["high"])]
+            order.append(str(own["n_groups"]))
+        lines.append([row["title"], *(number(one, 2) for one in (row["rho"], *ends)), *order])
     simulated = [_SIMULATED] if analysis.evidence.simulated else []
     header = ["metric", "ρ with people", "with metrics, from", "to", "ordered", "95 %", "originals"]
     return "\n".join(
