@@ -86,6 +86,12 @@ def test_the_papers_data_take_the_place_of_what_stands_in_for_them(tmp_path: Pat
     assert [text.count(f"examples of table:path={path}") for path in tables] == [1, 1]
     assert f"test images of {lesions}" in text
     assert text.count("resnet20 ") >= 5  # two schemes of numbers, three of classes
+    trained = [row for row in table_rows(chosen, tmp_path / "out") if row["table"] in (2, 4)]
+    assert {row["data"] for row in trained} == {chosen.table, retina, lesions}
+    ours = [row for row in trained if row["scheme"] == "PBPFL"]
+    assert len(ours) == len(CLIENTS) * (len(chosen.networks) + 2)
+    assert max(row["gap"] for row in ours) < 1e-9  # of FedAvg's parameters
+    assert min(row["moved"] for row in ours) > 1e-6
     for wrong, words in (
         ({"table": lesions}, "holds images"),
         ({"images": retina}, "no classes"),
