@@ -159,10 +159,6 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
         ),
         NotRun("200 epochs", "days of one core; 20 of the table and 12 of the pictures were run"),
         NotRun(
-            "What leaks, by today's count of pictures clearer than a guess",
-            "it was counted before outlines were; an hour of one core",
-        ),
-        NotRun(
             "Preset paper (all at 200 epochs, InvGrad at its own budget), on a GPU",
             "it computes on the CPU alone, where it takes days",
         ),
