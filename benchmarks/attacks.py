@@ -1,8 +1,8 @@
 """What gradient inversion costs beside other code, and how well our own attack sees.
 
 python -m benchmarks.attacks [--quick] [--images FOLDER] [--device cpu]
-    [--only speed|many|quality|tv|trained|curves|passes|layouts] [--net NAME] [--seeds 2]
-    [--epochs 12] [--lr 0.02]
+    [--only speed|many|at-once|quality|tv|trained|curves|passes|layouts] [--net NAME]
+    [--seeds 2] [--epochs 12] [--lr 0.02]
 
 Times are CPU seconds of one thread, or wall seconds on a GPU. All contestants have their turn in
 every round; a ratio is the median over rounds of the ratios within a round, since other programs
@@ -16,6 +16,7 @@ compiled by torch, beside the plain one. Only what finds the plain one's slope i
 
 import argparse
 import copy
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +33,8 @@ from torch._dynamo.utils import counters
 from benchmarks.attacks_peers import breaching_attack, has_breaching, plain_loop
 from benchmarks.measuring import begin, judge
 from benchmarks.turns import ALIKE, interleaved, off, seconds
-from semsim.attacks import Attack, first_order, per_sample, run_many
+from semsim.attacks import ATTACKS, Attack, first_order, per_sample, run_many
+from semsim.attacks.as_text import read_attack
 from semsim.attacks.first_order import Matching
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.labels import label_of
@@ -45,6 +47,7 @@ from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
 from semsim.errors import AttackFailedError
 from semsim.progress import silent
+from semsim.registry import build
 from semsim.targets.convnet import ConvNet8
 from semsim.targets.lenet import CNN4, LeNet, start_uniform
 from semsim.targets.model import Architecture, TargetModel
@@ -53,7 +56,7 @@ from semsim.targets.train import accuracy, train_target
 from semsim.targets.train_settings import TrainSettings
 from semsim.types import GradientObservation, LabelledImages, Reconstruction
 
-ONLY = ("speed", "many", "quality", "tv", "trained", "curves", "passes", "layouts")
+ONLY = ("speed", "many", "at-once", "quality", "tv", "trained", "curves", "passes", "layouts")
 TOGETHER = 16
 CLASSES = 100
 MEAN, STD = (0.507, 0.487, 0.441), (0.267, 0.256, 0.276)  # of CIFAR-100, as its papers give them
@@ -92,6 +95,9 @@ QUALITY = {
 }
 # Times as fast as the plain loop, and `breaching`: one image, and many.
 ALONE, MANY = 1.4, {"lenet": 5.0, "cnn4": 4.0, "resnet20": 4.0}
+# As many at once as a campaign takes, and attacks long enough that what they begin with is little.
+BATCHES = {"lenet sigmoid": 16, "cnn4 sigmoid": 16, "resnet20-4": 7, "convnet8": 10}
+BATCHED = ("invgrad:steps=4", "dlg:steps=1", "prior:steps=8")
 PASSES = 1.15  # times as fast with the hand-made passes as without: what they must be worth
 TUNED = ("cnn4 relu", "lenet sigmoid")  # nets on which the weight of total variation was chosen
 
@@ -158,6 +164,32 @@ def many(images: LabelledImages, rounds: int, device: str) -> None:
             f" {times_as_fast(ratio(times, 'plain loop'), target)}",
             flush=True,
         )
+
+
+def at_once(images: LabelledImages, rounds: int, device: str) -> None:
+    """Milliseconds an image of several attacked at once, and how many times one by one takes."""
+    print(f"\n{'attack':24}{'net':16}{'images':>8}{'at once':>12}{'one by one':>14}")
+    for (net, count), text in itertools.product(BATCHES.items(), BATCHED):
+        model = (SPEED | QUALITY)[net].model(0, device)
+        seen, plugin = observed(model, images.pick(range(count))), read_attack(text)
+        attack = build(ATTACKS, plugin.name, plugin.settings)
+        works = {
+            "semsim": partial(attacked, attack, [seen]),
+            "one by one": partial(attacked, attack, [[one] for one in seen]),
+        }
+        times = interleaved(works, 1 if count < TOGETHER else rounds, device)
+        best = {who: min(each[who] for each in times) / count * 1e3 for who in works}
+        print(
+            f"{text:24}{net:16}{count:8}{best['semsim']:9.1f} ms{best['one by one']:11.1f} ms"
+            f"  ×{ratio(times, 'one by one'):.2f}",
+            flush=True,
+        )
+
+
+def attacked(attack: Attack, batches: Sequence[Sequence[GradientObservation]]) -> None:
+    """All batches, one after the other."""
+    for seen in batches:
+        run_many(attack, seen, rngs=[rng(i) for i in range(len(seen))])
 
 
 Objective = Callable[[Tensor], Tensor]
@@ -521,10 +553,8 @@ def main() -> None:
         few = images.pick(range(4)) if given.quick else images
         nets = {given.net: QUALITY[given.net]} if given.net else QUALITY
         quality(few, nets, given.seeds, given.device, long=not given.quick)
-    if given.only == "passes":
-        passes(images, rounds, given.device)
-    if given.only == "layouts":
-        layouts(images, rounds, given.device)
+    if tell := {"at-once": at_once, "passes": passes, "layouts": layouts}.get(given.only):
+        tell(images, rounds, given.device)
     if given.only == "trained":
         trained(given.images, TrainSettings(epochs=given.epochs, lr=given.lr))
     if given.only == "curves":

@@ -89,6 +89,7 @@ LEFT_OUT = {
     "annotation --joint at full size, with PostgreSQL": "five studies of 112,000 slots to be made",
     "campaign --images 48": "five minutes, of which the plan has a smaller campaign",
     "attacks --only passes": "five minutes, to decide once whether code is worth its lines",
+    "attacks --only at-once": "ten minutes, most of it two large networks",
     "attacks --only layouts, learning --layouts": "a quarter of an hour, most of it compiling",
     "attacks --only quality": "half an hour, on pictures of CIFAR-100, which do not come with it",
     "attacks --images, --device cuda": "needs those pictures, or a GPU",

@@ -1,12 +1,13 @@
 """Deep Leakage from Gradients, and its improved form with an inferred label.
 
 DLG: Zhu, Liu and Han 2019, arXiv:1906.08935. iDLG: Zhao, Mopuri and Bilen 2020, arXiv:2001.02610.
-Both match gradients in squared Euclidean distance by L-BFGS, one image at a time.
+Both match gradients in squared Euclidean distance by L-BFGS, which every image has for itself.
 """
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import torch
@@ -14,15 +15,14 @@ from torch import Tensor
 
 from semsim.attacks.labels import Label, label_of
 from semsim.attacks.matching import GradientDistance
-from semsim.attacks.minimise import Descended, minimise_by_lbfgs
-from semsim.attacks.together import Found, best_of_starts, only, reconstructions
-from semsim.errors import AttackFailedError
-from semsim.progress import Report, silent
-from semsim.types import GradientObservation, Reconstruction
+from semsim.attacks.minimise import minimise_by_lbfgs
+from semsim.attacks.together import Found, Together, best_of_starts, reconstructions
+from semsim.progress import Report
+from semsim.types import GradientObservation
 
 
 @dataclass(frozen=True, kw_only=True)
-class DLG:
+class DLG(Together):
     """Optimise image and label together (DLG, Algorithm 1).
 
     The unknown label is a vector of logits, one a class, whose softmax is compared with the
@@ -44,49 +44,66 @@ class DLG:
     stop_below: float = 1e-6
     restarts: int = 1
 
-    def __call__(
-        self, seen: GradientObservation, *, rng: torch.Generator, report: Report = silent
-    ) -> Reconstruction:
-        """Reconstruct the image behind `seen`; raises `AttackFailedError` on divergence."""
-        return only(best_of_starts(self.restarts, partial(self._one_start, seen, rng), report))
+    def told_label(self, seen: GradientObservation) -> int:
+        """0, which nothing reads: the label is one of the unknowns."""
+        return 0
+
+    def solve(
+        self,
+        seen: Sequence[GradientObservation],
+        labels: Sequence[int],
+        rngs: Sequence[torch.Generator],
+        report: Report,
+    ) -> list[Found]:
+        return best_of_starts(self.restarts, partial(self._one_start, seen, labels, rngs), report)
 
     def _one_start(
-        self, seen: GradientObservation, rng: torch.Generator, report: Report
+        self,
+        seen: Sequence[GradientObservation],
+        labels: Sequence[int],
+        rngs: Sequence[torch.Generator],
+        report: Report,
     ) -> list[Found]:
-        image = _noise((1, *seen.shape), seen, rng)
-        unknowns, labels = self._labels(seen, rng)
-        mean, std = seen.model.mean, seen.model.std
-        distance = GradientDistance.of([seen], [0], "l2")
+        mean, std = seen[0].model.mean, seen[0].model.std
+        distance = GradientDistance.of(seen, labels, "l2")
+        size = math.prod(seen[0].shape)
+        drawn = [
+            torch.cat([torch.randn(n, generator=rng) for n in (size, self._unknown_of_labels(one))])
+            for one, rng in zip(seen, rngs, strict=True)
+        ]
 
-        def objective() -> Tensor:
-            return replace(distance, labels=labels())(image * std + mean)[0]
+        @lru_cache(maxsize=1)  # the same images ask until one of them ends
+        def some(places: tuple[int, ...]) -> GradientDistance:
+            return distance.some(places)
 
-        try:
-            value = minimise_by_lbfgs(
-                objective,
-                [image, *unknowns],
-                steps=self.steps,
-                lr=self.lr,
-                stop_below=self.stop_below,
-                report=report,
-                shown=lambda unknown: unknown * std + mean,
-            )
-        except AttackFailedError as failure:
-            return [failure]
-        found = labels()
-        told = replace(distance, labels=found if found.dim() == 1 else found.argmax(1))
-        images = (image.detach() * std + mean).clamp(0, 1)
-        ended = Descended(
-            unknown=image, objective=torch.tensor([value], dtype=torch.float64), failures=(None,)
+        def images(unknown: Tensor) -> Tensor:
+            return unknown[:, :size].reshape(-1, *seen[0].shape) * std + mean
+
+        def objective(unknown: Tensor, places: Sequence[int]) -> Tensor:
+            own = some(tuple(places))
+            return replace(own, labels=self._labels(unknown[:, size:], own.labels))(images(unknown))
+
+        ended = minimise_by_lbfgs(
+            objective,
+            torch.stack(drawn).to(mean),
+            steps=self.steps,
+            lr=self.lr,
+            stop_below=self.stop_below,
+            report=report,
+            shown=images,
         )
-        return reconstructions(images, ended, *told.beside_grey(images))
+        found = self._labels(ended.unknown[:, size:], distance.labels)
+        told = replace(distance, labels=found if found.dim() == 1 else found.argmax(1))
+        rebuilt = images(ended.unknown).clamp(0, 1)
+        return reconstructions(rebuilt, ended, *told.beside_grey(rebuilt))
 
-    def _labels(
-        self, seen: GradientObservation, rng: torch.Generator
-    ) -> tuple[list[Tensor], Callable[[], Tensor]]:
-        """What is unknown about the label, and the label that follows from it."""
-        logits = _noise((1, len(seen.gradients[-1])), seen, rng)
-        return [logits], lambda: logits.softmax(dim=1)
+    def _unknown_of_labels(self, seen: GradientObservation) -> int:
+        """How many numbers of a label are unknown."""
+        return len(seen.gradients[-1])
+
+    def _labels(self, unknown: Tensor, told: Tensor) -> Tensor:
+        """The labels that follow from what is unknown about them, (N, numbers)."""
+        return unknown.softmax(dim=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,12 +115,11 @@ class IDLG(DLG):
 
     label: Label = "inferred"
 
-    def _labels(
-        self, seen: GradientObservation, rng: torch.Generator
-    ) -> tuple[list[Tensor], Callable[[], Tensor]]:
-        label = torch.tensor([label_of(seen, self.label)], device=seen.model.mean.device)
-        return [], lambda: label
+    def told_label(self, seen: GradientObservation) -> int:
+        return label_of(seen, self.label)
 
+    def _unknown_of_labels(self, seen: GradientObservation) -> int:
+        return 0
 
-def _noise(shape: tuple[int, ...], seen: GradientObservation, rng: torch.Generator) -> Tensor:
-    return torch.randn(shape, generator=rng).to(seen.model.mean).requires_grad_(True)
+    def _labels(self, unknown: Tensor, told: Tensor) -> Tensor:
+        return told

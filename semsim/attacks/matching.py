@@ -123,6 +123,8 @@ class GradientDistance:
 
     def some(self, places: Sequence[int]) -> Self:
         """That from the gradients at `places` alone."""
+        if list(places) == list(range(len(self.labels))):
+            return self
         index = torch.tensor(list(places), device=self.labels.device)
         gradients = tuple(gradient[index] for gradient in self.gradients)
         return replace(self, gradients=gradients, labels=self.labels[index])

@@ -1,19 +1,21 @@
-"""Optimisers of attacks: first-order descent on many images at once, and L-BFGS on one."""
+"""Optimisers of attacks, on many images at once: first-order descent, and L-BFGS."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from semsim.errors import AttackFailedError
+from semsim.attacks.lockstep import Evaluate, Evaluated, in_lockstep
 from semsim.images import to_uint8
 from semsim.progress import Look, Progress, Report, placed
 
 REPORT_EVERY = 20
+_INNER, _HISTORY = 20, 100  # of L-BFGS: iterations a step, and what it remembers
 _SOON = (1, 2, 5)  # steps that are told of too: twenty of a large network take minutes
 
 
@@ -86,51 +88,74 @@ def descend(
                 unknown.copy_(keep(unknown))
         if step in _SOON or step % REPORT_EVERY == 0 or step == descent.steps:
             look = look_at(unknown, shown, step / descent.steps)
-            report(Progress(step, descent.steps, values={"objective": _mean(values)}, look=look))
+            report(Progress(step, descent.steps, values={"objective": mean_of(values)}, look=look))
     return Descended(unknown=unknown.detach(), objective=values, failures=tuple(failures))
 
 
 def minimise_by_lbfgs(
-    objective: Callable[[], Tensor],
-    unknowns: list[Tensor],
+    objective: Callable[[Tensor, Sequence[int]], Tensor],
+    start: Tensor,
     *,
     steps: int,
     lr: float,
     stop_below: float,
     report: Report,
     shown: Callable[[Tensor], Tensor] | None = None,
-) -> float:
+) -> Descended:
     """Torch's L-BFGS without line search, 20 inner iterations a step, as DLG and iDLG use it.
 
-    objective: the value at the present `unknowns`, a tensor of shape (). unknowns: leaves of any
-    shape that want a gradient; they are changed in place. Ends early once the objective is below
-    `stop_below`. shown: of `descend`, for the first of the unknowns.
-    Returns the objective at the end; raises `AttackFailedError` where it is no longer finite.
+    objective: unknowns of some images, (M, D), and which images, to their values, (M,).
+    start: (N, D). An image ends early once its objective is below `stop_below`, and fails where it
+    is no longer finite. shown: of `descend`.
     """
-    optimiser = torch.optim.LBFGS(unknowns, lr=lr, max_iter=20, history_size=100)
+    rounds = 0
+
+    def told(places: Sequence[int], points: Sequence[Tensor], values: Sequence[float]) -> None:
+        nonlocal rounds
+        rounds += 1
+        done = min(rounds // _INNER, steps - 1)
+        if done and not rounds % _INNER:
+            look = look_at(points[0], shown, done / steps) if places[0] == 0 else None
+            value = mean_of(torch.tensor(values))
+            report(Progress(done, steps, values={"objective": value}, look=look))
+
+    walks = [partial(_one_by_lbfgs, one, steps, lr, stop_below) for one in start.split(1)]
+    found = joined(in_lockstep(walks, objective, told))
+    report(
+        Progress(
+            steps,
+            steps,
+            values={"objective": mean_of(found.objective)},
+            look=look_at(found.unknown, shown, 1.0),
+        )
+    )
+    return found
+
+
+def _one_by_lbfgs(
+    start: Tensor, steps: int, lr: float, stop_below: float, evaluate: Evaluate
+) -> Descended:
+    unknown = start.clone().requires_grad_(True)
+    optimiser = torch.optim.LBFGS([unknown], lr=lr, max_iter=_INNER, history_size=_HISTORY)
+    here = Evaluated(math.nan, unknown)
+    reached, failure = torch.full_like(unknown, math.nan), None
 
     def closure() -> float:
-        value = objective()
-        gradients = torch.autograd.grad(value, unknowns)
-        for unknown, gradient in zip(unknowns, gradients, strict=True):
-            unknown.grad = gradient
-        return value.item()
+        nonlocal here, reached
+        if not torch.equal(unknown, reached):  # a step begins where the last one ended
+            here, reached = evaluate(unknown), unknown.detach().clone()
+        unknown.grad = here.slope
+        return here.value
 
-    value = float("nan")
     for step in range(1, steps + 1):
         optimiser.step(closure)
-        value = objective().item()
-        if not math.isfinite(value):
-            raise AttackFailedError(f"The objective became {value} at step {step} of {steps}.")
-        ended = value < stop_below
-        done = steps if ended else step
-        look = look_at(unknowns[0], shown, done / steps)
-        report(Progress(done, steps, values={"objective": value}, look=look))
-        if ended:
+        closure()
+        if not math.isfinite(here.value):
+            failure = f"The objective became {here.value} at step {step} of {steps}."
+        if failure or here.value < stop_below:
             break
-    for unknown in unknowns:
-        unknown.grad = None
-    return value
+    value = torch.tensor([here.value], dtype=torch.float64)
+    return Descended(unknown=unknown.detach(), objective=value, failures=(failure,))
 
 
 def look_at(unknown: Tensor, shown: Callable[[Tensor], Tensor] | None, share: float) -> Look | None:
@@ -192,6 +217,16 @@ def _like(mask: Tensor, values: Tensor) -> Tensor:
     return mask.view(-1, *[1] * (values.dim() - 1))
 
 
-def _mean(values: Tensor) -> float:
+def joined(ended: Sequence[Descended]) -> Descended:
+    """Descents of some images each, as one of all of them."""
+    return Descended(
+        unknown=torch.cat([one.unknown for one in ended]),
+        objective=torch.cat([one.objective for one in ended]),
+        failures=tuple(failure for one in ended for failure in one.failures),
+    )
+
+
+def mean_of(values: Tensor) -> float:
+    """The mean of those that are finite; NaN where none is."""
     finite = values[torch.isfinite(values)]
     return float(finite.mean()) if len(finite) else float("nan")

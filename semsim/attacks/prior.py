@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -13,8 +13,17 @@ from semsim.attacks.batch_norm import BatchNorm
 from semsim.attacks.image_basis import ImageBasis, image_basis
 from semsim.attacks.labels import Label
 from semsim.attacks.local_steps import UpdateDistance, Updates
+from semsim.attacks.lockstep import Evaluate, in_lockstep
 from semsim.attacks.matching import Apart, GradientDistance, total_variation_of_each
-from semsim.attacks.minimise import Descended, Descent, descend, in_turn, look_at, one_of
+from semsim.attacks.minimise import (
+    Descended,
+    Descent,
+    descend,
+    joined,
+    look_at,
+    mean_of,
+    one_of,
+)
 from semsim.attacks.together import Found, Together, best, best_of_starts, reconstructions
 from semsim.attacks.translation import STILL, Move, estimate_move, moved
 from semsim.progress import Progress, Report, placed
@@ -178,8 +187,7 @@ class Prior(Together):
         )
 
     def _iterations(self, problem: "_Problem") -> int:
-        each = 2 * self.steps if problem.kinked else self.steps * len(problem.moves)
-        return each * self.restarts
+        return (2 if problem.kinked else 1) * self.steps * self.restarts
 
     def _move(self, found: Found) -> Move:
         if not isinstance(found, Reconstruction):
@@ -255,61 +263,66 @@ def _on_the_edge(images: Tensor) -> Tensor:
 
 
 def _solve_by_lbfgs(problem: _Problem, start: Tensor, *, steps: int, report: Report) -> Descended:
-    """L-BFGS with a strong Wolfe line search (Nocedal and Wright 2006, §7.2), image after image.
+    """L-BFGS with a strong Wolfe line search (Nocedal and Wright 2006, §7.2).
 
     start: (N, C, H, W) coefficients. steps: iterations at most of an image, or of those that share
-    a distance, of 1 to 1.25 evaluations each. Search directions and line search differ from image
-    to image, so a batch would not help.
+    a distance, of 1 to 1.25 evaluations each.
     """
-    ended: list[Descended] = []
-    groups = problem.distance.groups()
-    for places in groups:
-        told = in_turn(report, len(ended), len(groups))
-        alone = problem.some(places, [problem.moves[place] for place in places])
-        ended.append(_one_by_lbfgs(alone, start[places], steps, told))
-    return Descended(
-        unknown=torch.cat([one.unknown for one in ended]),
-        objective=torch.cat([one.objective for one in ended]),
-        failures=tuple(failure for one in ended for failure in one.failures),
-    )
+    groups, rounds = problem.distance.groups(), 0
+
+    @lru_cache(maxsize=1)  # the same ask until one of them ends
+    def some(walks: tuple[int, ...]) -> tuple[_Problem, list[int]]:
+        own = [groups[walk] for walk in walks]
+        places = [place for group in own for place in group]
+        firsts = [places.index(group[0]) for group in own]
+        return problem.some(places, [problem.moves[place] for place in places]), firsts
+
+    def objective(coefficients: Tensor, walks: Sequence[int]) -> Tensor:
+        own, firsts = some(tuple(walks))
+        return own.distance(own.images(coefficients))[firsts]
+
+    def tell(done: int, values: Tensor, coefficients: Tensor | None) -> None:
+        look = None
+        if coefficients is not None:
+            look = look_at(coefficients, problem.basis.image, done / max(1, steps))
+        report(Progress(done, steps, values={"objective": mean_of(values)}, look=look))
+
+    def told(walks: Sequence[int], points: Sequence[Tensor], values: Sequence[float]) -> None:
+        nonlocal rounds
+        rounds += 1
+        tell(min(rounds, steps - 1), torch.tensor(values), None if walks[0] else points[0])
+
+    walks = [partial(_one_by_lbfgs, start[places], steps) for places in groups]
+    ended = joined(in_lockstep(walks, objective, told))
+    tell(steps, ended.objective, ended.unknown)
+    return ended
 
 
-def _one_by_lbfgs(problem: _Problem, start: Tensor, steps: int, report: Report) -> Descended:
+def _one_by_lbfgs(start: Tensor, steps: int, evaluate: Evaluate) -> Descended:
     unknown = start.clone().requires_grad_(True)
-    evaluations = steps + steps // 4
     optimiser = torch.optim.LBFGS(
         [unknown],
         lr=1,
         max_iter=steps,
-        max_eval=evaluations,
+        max_eval=steps + steps // 4,
         history_size=_HISTORY,
         tolerance_grad=0,
         tolerance_change=0,
         line_search_fn="strong_wolfe",
     )
-    value, done = math.nan, 0
-
-    def tell(reached: int) -> None:
-        look = look_at(unknown, problem.basis.image, reached / max(1, steps))
-        report(Progress(reached, steps, values={"objective": value}, look=look))
+    done = 0
 
     def closure() -> float:
-        nonlocal value, done
-        distance = problem.distance(problem.images(unknown))[0]
-        (unknown.grad,) = torch.autograd.grad(_SCALE * distance, unknown)
-        value, done = float(distance.detach()), done + 1
-        tell(min(done, steps - 1))
-        return _SCALE * value
+        nonlocal done
+        found, done = evaluate(unknown), done + 1
+        unknown.grad = _SCALE * found.slope
+        return _SCALE * found.value
 
-    left = not _stepped(optimiser, closure)
-    with torch.no_grad():
-        unknown.grad = None
-    value = math.nan if left else float(problem.distance(problem.images(unknown.detach()))[0])
-    tell(steps)
+    value = evaluate(unknown).value if _stepped(optimiser, closure) else math.nan
     failure = None if math.isfinite(value) else f"The objective became {value} after {done} steps."
     return Descended(
         unknown=unknown.detach(),
-        objective=torch.tensor([value]).expand(len(start)),
+        objective=torch.full((len(start),), value, dtype=torch.float64),
         failures=(failure,) * len(start),
     )
 

@@ -33,6 +33,10 @@ class Together:
     ) -> list[Found]:
         """A reconstruction, or why there is none, for each observation, of which `labels` tell."""
 
+    def told_label(self, seen: GradientObservation) -> int:
+        """The class index that `solve` is told; raises `AttackFailedError` where there is none."""
+        return label_of(seen, self.label)
+
     def check(self, seen: GradientObservation) -> None:
         """Raise `AttackFailedError` unless the observation has what the attack works with."""
 
@@ -59,7 +63,7 @@ class Together:
         labels: dict[int, int] = {}
         for place, one in enumerate(seen):
             try:
-                label = label_of(one, self.label)
+                label = self.told_label(one)
                 self.check(one)
                 labels[place] = label
             except AttackFailedError as failure:

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from semsim.attacks.minimise import Descent, descend, minimise_by_lbfgs, one_of
-from semsim.errors import AttackFailedError
 from semsim.progress import Progress, silent
 
 TARGETS = torch.tensor([[-0.5, 0.0, 0.25], [0.1, 0.2, -0.9]])
@@ -79,32 +78,76 @@ def test_parts_are_told_as_one_whole():
     assert {p.total for p in told} == {6}
 
 
-def lbfgs(objective, unknown, steps=10, stop_below=0.0, report=silent):
+VALLEYS = torch.tensor([[1.0, 100.0], [1.0, 10.0], [2.0, 1.0]])  # of Rosenbrock's function
+
+
+def rosenbrock(unknown, places):
+    low, steep = VALLEYS[list(places)].T.to(unknown)
+    x, y = unknown.T
+    return (low - x).square() + steep * (y - x.square()).square()
+
+
+def lbfgs(objective, start, steps=10, stop_below=0.0, lr=1.0, report=silent):
     return minimise_by_lbfgs(
-        lambda: objective(unknown),
-        [unknown],
-        steps=steps,
-        lr=1.0,
-        stop_below=stop_below,
-        report=report,
+        objective, start, steps=steps, lr=lr, stop_below=stop_below, report=report
     )
 
 
-def test_lbfgs_finds_a_minimum_and_leaves_no_gradient_behind():
-    unknown = torch.full((3,), 0.9, requires_grad=True)
-    assert lbfgs(lambda x: (x - TARGETS[0]).square().sum(), unknown) < 1e-8
-    assert torch.allclose(unknown, TARGETS[0], atol=1e-4)
-    assert unknown.grad is None
+def torchs_own(place, start, steps, lr, stop_below=0.0):
+    """Torch's optimiser on one unknown alone, and how often it asked."""
+    unknown, asked = start[place : place + 1].clone().requires_grad_(True), []
+    optimiser = torch.optim.LBFGS([unknown], lr=lr, max_iter=20, history_size=100)
+
+    def closure():
+        asked.append(1)
+        optimiser.zero_grad()
+        value = rosenbrock(unknown, [place])[0]
+        value.backward()
+        return value
+
+    for _ in range(steps):
+        optimiser.step(closure)
+        if rosenbrock(unknown, [place])[0] < stop_below:
+            break
+    return unknown.detach(), len(asked)
+
+
+@pytest.mark.parametrize("stop_below", [0.0, 1e-3])
+def test_lbfgs_on_many_goes_for_each_as_torchs_own_and_asks_for_all_at_once(stop_below):
+    start = torch.tensor([[-1.2, 1.0], [0.5, 2.0], [3.0, -1.0]], dtype=torch.float64)
+    sizes = []
+
+    def objective(unknown, places):
+        sizes.append(len(unknown))
+        return rosenbrock(unknown, places)
+
+    found = lbfgs(objective, start, steps=6, lr=0.3, stop_below=stop_below)
+    own = [torchs_own(place, start, 6, 0.3, stop_below) for place in range(3)]
+    assert torch.equal(found.unknown, torch.cat([unknown for unknown, _ in own]))
+    assert found.objective.tolist() == rosenbrock(found.unknown, range(3)).tolist()
+    assert found.failures == (None, None, None)
+    # Where a step begins is where the last one ended, so that each asks no more than alone.
+    assert sizes[0] == 3
+    assert len(sizes) <= max(asked for _, asked in own) + 1
+    assert stop_below == 0.0 or sizes[-1] < 3
 
 
 def test_lbfgs_stops_early_when_told_to_and_says_that_it_is_done():
-    told = []
-    unknown = torch.full((3,), 0.9, requires_grad=True)
-    lbfgs(lambda x: x.square().sum(), unknown, steps=50, stop_below=1e-3, report=told.append)
+    told, start = [], torch.full((1, 3), 0.9)
+    found = lbfgs(
+        lambda x, _: x.square().sum(1), start, steps=50, stop_below=1e-3, report=told.append
+    )
+    assert found.objective.item() < 1e-3
     assert len(told) < 50
     assert (told[-1].done, told[-1].total) == (50, 50)
 
 
-def test_lbfgs_that_diverges_is_a_failure():
-    with pytest.raises(AttackFailedError, match="step 1 of 10"):
-        lbfgs(lambda x: x.sum() * math.nan, torch.ones(3, requires_grad=True))
+def test_one_that_diverges_under_lbfgs_fails_alone():
+    def second_breaks(unknown, places):
+        broken = torch.tensor([math.nan if place == 1 else 1.0 for place in places])
+        return (unknown - 0.25).square().sum(1) * broken
+
+    found = lbfgs(second_breaks, torch.full((3, 3), 0.9))
+    assert found.failures == (None, "The objective became nan at step 1 of 10.", None)
+    assert torch.allclose(found.unknown[[0, 2]], torch.full((2, 3), 0.25), atol=1e-4)
+    assert not found.unknown.requires_grad

@@ -107,7 +107,7 @@ def test_batches_hold_each_cell_once():
     (first, second) = plan(quick).sets
     assert [len(batch) for batch in first.batches()] == [2, 2, 1]
     assert tuple(cell for batch in second.batches() for cell in batch) == second.cells
-    (slow, _) = plan(toy_campaign(attacks=("dlg",), images=3)).sets
+    (slow, _) = plan(toy_campaign(attacks=("rgap",), images=3)).sets
     assert [len(batch) for batch in slow.batches()] == [1, 1, 1]  # it takes one at a time
     (large, _) = plan(toy_campaign(architectures=("resnet20-4",))).sets
     # Its gradients, one an image, would not fit beside each other.

@@ -1,0 +1,100 @@
+"""Optimisers that go each its own way, while what they ask for is computed for all at once.
+
+L-BFGS decides for every unknown alone: what it remembers, how far it steps, when it ends. So each
+image has torch's own optimiser, in a thread of its own, and all that wait for their objective get
+it from one pass over a batch, as every attack that works on many images takes it.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import NamedTuple, TypeVar
+
+import torch
+from torch import Tensor
+
+T = TypeVar("T")
+
+
+class Evaluated(NamedTuple):
+    """An objective at a point, and its slope there, of the point's shape."""
+
+    value: float
+    slope: Tensor
+
+
+Evaluate = Callable[[Tensor], Evaluated]
+Walk = Callable[[Evaluate], T]
+
+
+class _StoppedError(Exception):
+    """The others of a lockstep have ended by an error."""
+
+
+def in_lockstep(
+    walks: Sequence[Walk[T]],
+    objective: Callable[[Tensor, Sequence[int]], Tensor],
+    told: Callable[[Sequence[int], Sequence[Tensor], Sequence[float]], None],
+) -> list[T]:
+    """What each walk returns; each goes as it would alone, up to the rounding of batches.
+
+    walks: each evaluates points, (n, …), as often as it likes; n is one, or its number of images.
+    objective: the points of some walks, joined, and which walks these are, to one value a walk,
+    which depends on its own points only. told: after each evaluation, in the caller's thread: which
+    walks, their points and values. What `objective` or `told` raises ends all walks.
+    """
+
+    def answer(places: Sequence[int], points: Sequence[Tensor]) -> list[Evaluated]:
+        batch = torch.cat(list(points)).requires_grad_(True)
+        values = objective(batch, places)
+        (slopes,) = torch.autograd.grad(values.sum(), batch)
+        found: list[float] = values.detach().tolist()
+        told(places, points, found)
+        return list(map(Evaluated, found, slopes.split([len(point) for point in points])))
+
+    if len(walks) == 1:
+        return [walks[0](lambda point: answer([0], [point.detach()])[0])]
+    return _threaded(walks, answer)
+
+
+def _threaded(
+    walks: Sequence[Walk[T]],
+    answer: Callable[[Sequence[int], Sequence[Tensor]], list[Evaluated]],
+) -> list[T]:
+    asked: SimpleQueue[tuple[int, Tensor | None]] = SimpleQueue()  # None: this walk has ended
+    replies: list[SimpleQueue[Evaluated | None]] = [SimpleQueue() for _ in walks]
+
+    def walked(place: int) -> T:
+        def evaluate(point: Tensor) -> Evaluated:
+            asked.put((place, point.detach()))
+            reply = replies[place].get()
+            if reply is None:
+                raise _StoppedError
+            return reply
+
+        try:
+            return walks[place](evaluate)
+        finally:
+            asked.put((place, None))
+
+    with ThreadPoolExecutor(len(walks)) as pool:
+        running = [pool.submit(walked, place) for place in range(len(walks))]
+        try:
+            going = len(walks)
+            while going:
+                waiting: dict[int, Tensor] = {}
+                while len(waiting) < going:
+                    place, point = asked.get()
+                    if point is None:
+                        going -= 1
+                    else:
+                        waiting[place] = point
+                places = sorted(waiting)
+                if places:
+                    found = answer(places, [waiting[place] for place in places])
+                    for place, one in zip(places, found, strict=True):
+                        replies[place].put(one)
+        finally:  # after an error nobody may wait for ever
+            for reply in replies:
+                reply.put(None)
+    return [one.result() for one in running]
