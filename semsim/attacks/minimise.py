@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from semsim.attacks.lockstep import Evaluate, Evaluated, in_lockstep
+from semsim.attacks.lockstep import Evaluate, Evaluated, Walk, in_lockstep
 from semsim.images import to_uint8
 from semsim.progress import Look, Progress, Report, placed
 
@@ -88,7 +88,7 @@ def descend(
                 unknown.copy_(keep(unknown))
         if step in _SOON or step % REPORT_EVERY == 0 or step == descent.steps:
             look = look_at(unknown, shown, step / descent.steps)
-            report(Progress(step, descent.steps, values={"objective": mean_of(values)}, look=look))
+            report(Progress(step, descent.steps, values={"objective": _mean(values)}, look=look))
     return Descended(unknown=unknown.detach(), objective=values, failures=tuple(failures))
 
 
@@ -108,27 +108,40 @@ def minimise_by_lbfgs(
     start: (N, D). An image ends early once its objective is below `stop_below`, and fails where it
     is no longer finite. shown: of `descend`.
     """
+    walks = [partial(_one_by_lbfgs, one, steps, lr, stop_below) for one in start.split(1)]
+    return walk_together(walks, objective, steps=steps, each=_INNER, report=report, shown=shown)
+
+
+def walk_together(
+    walks: Sequence[Walk[Descended]],
+    objective: Callable[[Tensor, Sequence[int]], Tensor],
+    *,
+    steps: int,
+    each: int,
+    report: Report,
+    shown: Callable[[Tensor], Tensor] | None,
+) -> Descended:
+    """`in_lockstep` of walks that take `each` evaluations a step, told of after every step."""
     rounds = 0
+
+    def tell(done: int, values: Tensor, unknown: Tensor | None) -> None:
+        look = None if unknown is None else look_at(unknown, shown, done / max(1, steps))
+        report(Progress(done, steps, values={"objective": _mean(values)}, look=look))
 
     def told(places: Sequence[int], points: Sequence[Tensor], values: Sequence[float]) -> None:
         nonlocal rounds
         rounds += 1
-        done = min(rounds // _INNER, steps - 1)
-        if done and not rounds % _INNER:
-            look = look_at(points[0], shown, done / steps) if places[0] == 0 else None
-            value = mean_of(torch.tensor(values))
-            report(Progress(done, steps, values={"objective": value}, look=look))
+        done = min(rounds // each, steps - 1)
+        if done > 0 and not rounds % each:
+            tell(done, torch.tensor(values), None if places[0] else points[0])
 
-    walks = [partial(_one_by_lbfgs, one, steps, lr, stop_below) for one in start.split(1)]
-    found = joined(in_lockstep(walks, objective, told))
-    report(
-        Progress(
-            steps,
-            steps,
-            values={"objective": mean_of(found.objective)},
-            look=look_at(found.unknown, shown, 1.0),
-        )
+    ended = in_lockstep(walks, objective, told)
+    found = Descended(
+        unknown=torch.cat([one.unknown for one in ended]),
+        objective=torch.cat([one.objective for one in ended]),
+        failures=tuple(failure for one in ended for failure in one.failures),
     )
+    tell(steps, found.objective, found.unknown)
     return found
 
 
@@ -217,16 +230,6 @@ def _like(mask: Tensor, values: Tensor) -> Tensor:
     return mask.view(-1, *[1] * (values.dim() - 1))
 
 
-def joined(ended: Sequence[Descended]) -> Descended:
-    """Descents of some images each, as one of all of them."""
-    return Descended(
-        unknown=torch.cat([one.unknown for one in ended]),
-        objective=torch.cat([one.objective for one in ended]),
-        failures=tuple(failure for one in ended for failure in one.failures),
-    )
-
-
-def mean_of(values: Tensor) -> float:
-    """The mean of those that are finite; NaN where none is."""
+def _mean(values: Tensor) -> float:
     finite = values[torch.isfinite(values)]
     return float(finite.mean()) if len(finite) else float("nan")

@@ -13,17 +13,9 @@ from semsim.attacks.batch_norm import BatchNorm
 from semsim.attacks.image_basis import ImageBasis, image_basis
 from semsim.attacks.labels import Label
 from semsim.attacks.local_steps import UpdateDistance, Updates
-from semsim.attacks.lockstep import Evaluate, in_lockstep
+from semsim.attacks.lockstep import Evaluate
 from semsim.attacks.matching import Apart, GradientDistance, total_variation_of_each
-from semsim.attacks.minimise import (
-    Descended,
-    Descent,
-    descend,
-    joined,
-    look_at,
-    mean_of,
-    one_of,
-)
+from semsim.attacks.minimise import Descended, Descent, descend, one_of, walk_together
 from semsim.attacks.together import Found, Together, best, best_of_starts, reconstructions
 from semsim.attacks.translation import STILL, Move, estimate_move, moved
 from semsim.progress import Progress, Report, placed
@@ -268,7 +260,7 @@ def _solve_by_lbfgs(problem: _Problem, start: Tensor, *, steps: int, report: Rep
     start: (N, C, H, W) coefficients. steps: iterations at most of an image, or of those that share
     a distance, of 1 to 1.25 evaluations each.
     """
-    groups, rounds = problem.distance.groups(), 0
+    groups = problem.distance.groups()
 
     @lru_cache(maxsize=1)  # the same ask until one of them ends
     def some(walks: tuple[int, ...]) -> tuple[_Problem, list[int]]:
@@ -281,21 +273,14 @@ def _solve_by_lbfgs(problem: _Problem, start: Tensor, *, steps: int, report: Rep
         own, firsts = some(tuple(walks))
         return own.distance(own.images(coefficients))[firsts]
 
-    def tell(done: int, values: Tensor, coefficients: Tensor | None) -> None:
-        look = None
-        if coefficients is not None:
-            look = look_at(coefficients, problem.basis.image, done / max(1, steps))
-        report(Progress(done, steps, values={"objective": mean_of(values)}, look=look))
-
-    def told(walks: Sequence[int], points: Sequence[Tensor], values: Sequence[float]) -> None:
-        nonlocal rounds
-        rounds += 1
-        tell(min(rounds, steps - 1), torch.tensor(values), None if walks[0] else points[0])
-
-    walks = [partial(_one_by_lbfgs, start[places], steps) for places in groups]
-    ended = joined(in_lockstep(walks, objective, told))
-    tell(steps, ended.objective, ended.unknown)
-    return ended
+    return walk_together(
+        [partial(_one_by_lbfgs, start[places], steps) for places in groups],
+        objective,
+        steps=steps,
+        each=1,
+        report=report,
+        shown=problem.basis.image,
+    )
 
 
 def _one_by_lbfgs(start: Tensor, steps: int, evaluate: Evaluate) -> Descended:
