@@ -43,10 +43,6 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
             "no pictures of these kinds come with the tools; the other three have stand-ins",
         ),
         NotRun(
-            "Figures 3, 5 and 6 at small, in numbers",
-            "its tables were made before the command gave these, two to three hours of one core",
-        ),
-        NotRun(
             "SemSim as a ResNet50 with the paper's settings, in Figure 7B as well",
             "small has a ResNet18 of 30 epochs in batches of 16, and compares it with a LeNet",
         ),
