@@ -6,6 +6,7 @@ clock, and nothing else may use it. What it finds is kept, see `semsim.campaign.
 """
 
 import contextlib
+import logging
 import subprocess
 import sys
 import time
@@ -33,8 +34,11 @@ from semsim.targets.train_settings import TrainSettings
 from semsim.types import LabelledImages
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from semsim.targets.model import TargetModel
 
+_SETTLED = 16  # images whose statistics batch norm takes
 _BATCHES = 3  # of training, after one that is not measured
 _LONG_ENOUGH = 1.0  # seconds of attack that tell its pace
 _FILE = 4096  # bytes a file takes at least
@@ -47,6 +51,7 @@ print(time.process_time())
 _PICTURES = 6  # original, attacked and reconstruction, each in the store and in the set
 
 Load = Callable[[Plugin, str], LabelledImages]
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,14 +230,40 @@ def _probe(plan: Plan, about: PlannedTarget | PlannedSet, load: Load, device: st
     target, size = about.target, len(next(about.batches()))
     data = load(target.plan.dataset, "train")
     model = _train_on(_architecture(target), data, target.plan.train, 1, device)
+    settle(model, data.images[:_SETTLED])
     images = plan.images[target.dataset].pick(range(size))
     seeds = list(range(size))
 
     def work(report: Report) -> object:
         how = about.attack, seeds, report, about.shared
-        return attack_images(model, images, Plugin(name="none"), *how)
+        found = attack_images(model, images, Plugin(name="none"), *how)
+        if all(one.error for one in found):
+            label = f"{about.attack.name} on {target.plan.architecture.name}"
+            log.warning("The probe of %s failed, so that its time is too short.", label)
+        return found
 
     return pace(work, clock_of(device)) / size
+
+
+def settle(model: "TargetModel", images: "Tensor") -> None:
+    """Give batch norm the statistics that images, (N, 3, H, W), now have in `model`.
+
+    The running ones are far from them after one batch, and answers of a deep network overflow: an
+    attack on it fails at once, which would tell a pace.
+    """
+    import torch
+
+    from semsim.attacks.batch_norm import batch_norm_layers
+
+    before = [(layer, layer.momentum) for layer in batch_norm_layers(model)]
+    for layer, _ in before:
+        layer.momentum = 1.0
+        layer.train()
+    with torch.no_grad():
+        model(images.to(model.mean))
+    for layer, momentum in before:
+        layer.momentum = momentum
+        layer.eval()
 
 
 def clock_of(device: str) -> Callable[[], float]:

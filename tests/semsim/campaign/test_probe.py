@@ -1,11 +1,24 @@
-import pytest
-from made_campaign import toy_campaign
+from types import SimpleNamespace
 
+import pytest
+import torch
+from made_campaign import toy_campaign
+from torch import nn
+
+from semsim.attacks.batch_norm import batch_norm_layers
 from semsim.campaign.campaign_job import load, plan_of
-from semsim.campaign.probe import Estimate, known_estimate, measure, outlook, pace, starting
+from semsim.campaign.probe import Estimate, known_estimate, measure, outlook, pace, settle, starting
 from semsim.errors import DataError
 from semsim.progress import Progress
+from semsim.targets.model import TargetModel
 from semsim.targets.train_settings import TrainSettings
+
+
+class BatchNormed:
+    """An architecture of a convolution and batch norm."""
+
+    def build(self, channels, size):
+        return nn.Sequential(nn.Conv2d(channels, 4, 3), nn.BatchNorm2d(4), nn.Flatten()), 144
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +78,40 @@ def test_a_pace_tells_all_of_a_work_and_what_comes_before_it():
 
     assert pace(work, lambda: clock[0]) == pytest.approx(3 + 100 * 0.5)
     assert len(steps) < 10
+
+
+def test_an_attack_is_paced_on_a_network_whose_answers_are_finite():
+    """After one batch a deep network's running statistics are not those of what it computes."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = TargetModel(
+            BatchNormed(), ["a", "b"], mean=[0.5] * 3, std=[0.25] * 3, size=(8, 8)
+        ).eval()
+    images = torch.rand(6, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    norm = batch_norm_layers(model)[0]
+    norm.running_mean.fill_(1e8)
+    assert model(images).abs().max() > 1e6
+    settle(model, images)
+    assert model(images).abs().max() < 100
+    assert not any(module.training for module in model.modules())
+    assert norm.momentum == 0.1
+    before = norm.running_var.clone()
+    model(2 * images)
+    assert torch.equal(norm.running_var, before)
+
+
+def test_a_probe_that_fails_says_so(plan, tmp_path, monkeypatch, caplog):
+    def fails(model, images, *_):
+        return [
+            SimpleNamespace(error="The objective became nan at step 1 of 2.") for _ in images.ids
+        ]
+
+    measure(plan, tmp_path / "well", load)
+    assert "probe" not in caplog.text
+    monkeypatch.setattr("semsim.campaign.cell.attack_images", fails)
+    measure(plan, tmp_path / "badly", load)
+    (said,) = [one.getMessage() for one in caplog.records]
+    assert said == "The probe of invgrad on cnn-small failed, so that its time is too short."
 
 
 def test_the_start_of_a_process_is_measured_once(tmp_path):
