@@ -41,7 +41,8 @@ def in_lockstep(
     walks: each evaluates points, (n, …), as often as it likes; n is one, or its number of images.
     objective: the points of some walks, joined, and which walks these are, to one value a walk,
     which depends on its own points only. told: after each evaluation, in the caller's thread: which
-    walks, their points and values. What `objective` or `told` raises ends all walks.
+    walks, their points and values. What `objective` or `told` raises ends all walks, each by a
+    `_StoppedError` that only it sees.
     """
 
     def answer(places: Sequence[int], points: Sequence[Tensor]) -> list[Evaluated]:

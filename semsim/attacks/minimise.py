@@ -121,7 +121,11 @@ def walk_together(
     report: Report,
     shown: Callable[[Tensor], Tensor] | None,
 ) -> Descended:
-    """`in_lockstep` of walks that take `each` evaluations a step, told of after every step."""
+    """`in_lockstep` of walks that take `each` evaluations a step, told of after every step.
+
+    walks: in the order of their images. objective: of `in_lockstep`, (M, …) to one value a walk.
+    shown: of `descend`, of a walk's points.
+    """
     rounds = 0
 
     def tell(done: int, values: Tensor, unknown: Tensor | None) -> None:
