@@ -11,7 +11,7 @@ from typing import Any
 _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 LONGEST_ANSWER = 200  # letters of what a browser may answer
 _SHOWN = 40  # letters of a name in a message
-_UNUSABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # in a name
+_UNUSABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # in a name
 DEEPEST = 20  # lists and objects in each other
 UNFIT = "Expected a text without control characters and halves of characters"
 

@@ -29,6 +29,7 @@ from annotation.errors import StudyError
 from annotation.spec import StudySpec
 
 CLEAR_SHARE = 5  # one in so many practice items is an original: what a clear picture looks like
+MOST_AHEAD = 400  # items that somebody holds at most, among which their trials lie already
 NOTHING = ""  # model, attack and class of a picture that has none
 
 
@@ -295,7 +296,20 @@ def rate_of(spec: StudySpec, kind: TrialKind) -> float:
     return rates.get(kind, 0.0)
 
 
-def place(spec: StudySpec, kind: TrialKind, seat: int, ordinal: int) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Since:
+    """From where trials of a kind are counted: after how many votes, and with which ordinal."""
+
+    votes: int = 0
+    ordinal: int = 0
+
+
+BEGINNING = Since()
+
+
+def place(
+    spec: StudySpec, kind: TrialKind, seat: int, ordinal: int, since: Since = BEGINNING
+) -> int:
     """After how many counted votes the annotator of a seat is shown a trial, counted from 0.
 
     There is one trial in each block of 1 / rate votes, at a place in it drawn for the seat, so
@@ -303,23 +317,83 @@ def place(spec: StudySpec, kind: TrialKind, seat: int, ordinal: int) -> int:
     there is a vote `spec.repeat_lag` other votes back.
     """
     inside = random.Random(f"trial/{spec.seed}/{kind}/{seat}/{ordinal}").random()
-    return _start(spec, kind) + int((ordinal + inside) / rate_of(spec, kind))
+    start = max(_start(spec, kind), since.votes)
+    return start + int((ordinal - since.ordinal + inside) / rate_of(spec, kind))
 
 
-def due(spec: StudySpec, kind: TrialKind, seat: int, n_votes: int) -> int:
-    """How many trials of a kind have their `place` before `n_votes`: those with lower ordinals."""
-    rate = rate_of(spec, kind)
-    if not rate or n_votes <= _start(spec, kind):
-        return 0
+def due(spec: StudySpec, kind: TrialKind, seat: int, n_votes: int, since: Since = BEGINNING) -> int:
+    """The ordinal of the first trial of a kind whose `place` is not before `n_votes`.
+
+    Counted from the beginning, so many trials have their place before.
+    """
+    rate, start = rate_of(spec, kind), max(_start(spec, kind), since.votes)
+    if not rate or n_votes <= start:
+        return since.ordinal
     # Whole blocks are over; only the trial of the last one has a place to look at.
-    number = max(0, int((n_votes - _start(spec, kind)) * rate) - 1)
-    while place(spec, kind, seat, number) < n_votes:
+    number = since.ordinal + max(0, int((n_votes - start) * rate) - 1)
+    while place(spec, kind, seat, number, since) < n_votes:
         number += 1
     return number
 
 
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """When the annotator of a seat is shown trials of a kind, whatever has been amended.
+
+    parts: settings that were in force one after the other, each from where it counts.
+    """
+
+    kind: TrialKind
+    seat: int
+    parts: tuple[tuple[StudySpec, Since], ...]
+
+    def place(self, ordinal: int) -> int:
+        """As `place`, by the settings that a trial was made under; 0 where these have none."""
+        spec, since = next(part for part in reversed(self.parts) if part[1].ordinal <= ordinal)
+        if not rate_of(spec, self.kind):
+            return 0
+        return place(spec, self.kind, self.seat, ordinal, since)
+
+    def due(self, n_votes: int) -> int:
+        """As `due`, by the settings in force."""
+        spec, since = self.parts[-1]
+        return due(spec, self.kind, self.seat, n_votes, since)
+
+
+def schedule(kind: TrialKind, seat: int, versions: Sequence[tuple[StudySpec, int]]) -> Schedule:
+    """The schedule under `versions` of the settings, of which there is at least one.
+
+    versions: each with how many votes the annotator had given when it came into force. From a
+    change of rate or lag on trials are counted anew, with ordinals that none has that was made
+    before.
+    """
+    parts = [(versions[0][0], BEGINNING)]
+    for spec, votes in versions[1:]:
+        before, since = parts[-1]
+        if rhythm(spec, kind) != rhythm(before, kind):
+            free = due(before, kind, seat, max(votes, since.votes) + MOST_AHEAD, since)
+            parts.append((spec, Since(votes=votes, ordinal=free)))
+    return Schedule(kind=kind, seat=seat, parts=tuple(parts))
+
+
+def rhythm(spec: StudySpec, kind: TrialKind) -> tuple[float, int]:
+    """What decides the places of trials of a kind: how many a vote, and after how many votes."""
+    return rate_of(spec, kind), _start(spec, kind)
+
+
 def _start(spec: StudySpec, kind: TrialKind) -> int:
     return spec.repeat_lag + 1 if kind is TrialKind.REPEAT else 0
+
+
+def expected(spec: StudySpec, n_votes: float, n_gold: int) -> float:
+    """About how many answers that never count somebody gives beside `n_votes` that do.
+
+    n_gold: how many gold items there are, of which each comes once.
+    """
+    kinds = (TrialKind.CATCH, TrialKind.GOLD, TrialKind.REPEAT)
+    of = {kind: rate_of(spec, kind) * max(0.0, n_votes - _start(spec, kind)) for kind in kinds}
+    of[TrialKind.GOLD] = min(of[TrialKind.GOLD], n_gold)
+    return spec.practice + sum(of.values())
 
 
 def drawn(spec: StudySpec, seat: int, ordinal: int, n_items: int) -> int | None:

@@ -84,8 +84,9 @@ def _front_matter(data: StudyData) -> str:
             *(["simulated"] if simulated else []),
         ],
     }
-    # JSON is YAML, and quotes what a study may be called.
-    lines = [f"{name}: {json.dumps(value)}" for name, value in facts.items()]
+    # JSON is YAML, and quotes what a study may be called; of halves of letters YAML knows nothing.
+    told = {name: json.dumps(value, ensure_ascii=False) for name, value in facts.items()}
+    lines = [f"{name}: {value}" for name, value in told.items()]
     return "\n".join(("---", *lines, "---"))
 
 

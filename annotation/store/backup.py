@@ -148,14 +148,16 @@ def _require(path: Path) -> None:
 
 
 def _set_aside(database: Path, now: datetime) -> Path | None:
-    if not database.exists():
-        return None
-    _refuse_if_used(database)
+    there = database.exists()
+    if there:
+        _refuse_if_used(database)
     kept = database.with_name(f"{database.stem}-replaced-{now.astimezone(UTC):{STAMP}}.db")
-    for ending in ("-wal", "-shm", ""):  # the first two only if the database is damaged
+    # The first two are there if the database is damaged, or gone: SQLite would put what they hold
+    # into whatever lies beside them.
+    for ending in ("-wal", "-shm", ""):
         with suppress(FileNotFoundError):
             move(Path(f"{database}{ending}"), Path(f"{kept}{ending}"))
-    return kept
+    return kept if there else None
 
 
 def _refuse_if_used(database: Path) -> None:

@@ -49,6 +49,7 @@ _N_COUNTED = select(func.count()).where(
 _CLAIMING = (
     select(
         StudyRow.status,
+        StudyRow.version,
         WRITTEN,
         _N_COUNTED.scalar_subquery(),
         func.coalesce(_LAST_GIVEN.scalar_subquery(), 0),
@@ -81,13 +82,14 @@ AT_WORK = (
 class Claimer:
     """Somebody who claims items, as they are until this transaction ends.
 
-    serves: whether they are given items that count, at this step of a study that runs. votes: how
-    many of theirs count. given: the number of the last item they were given. held: the items they
-    hold, in the order they were given, each with its tab.
+    version: of `spec`. serves: whether they are given items that count, at this step of a study
+    that runs. votes: how many of theirs count. given: the number of the last item they were given.
+    held: the items they hold, in the order they were given, each with its tab.
     """
 
     annotator: Annotator
     spec: StudySpec
+    version: int
     serves: bool
     votes: int
     given: int
@@ -101,10 +103,11 @@ def claimer(tx: Session, annotator: Annotator, now: datetime) -> Claimer:
     rows = tx.connection().execute(_CLAIMING, binds).all()
     if not rows:
         raise NotFoundError(NO_STUDY.format(annotator.study_id))
-    status, written, votes, given, *_ = rows[0]
+    status, version, written, votes, given, *_ = rows[0]
     return Claimer(
         annotator=me,
         spec=settings_in(written, annotator.study_id),
+        version=version,
         serves=status == StudyStatus.RUNNING and serves(me.status, me.step),
         votes=votes,
         given=given,

@@ -41,6 +41,7 @@ LOCK = 726_002  # any number but that of `migrate.LOCK`, the same in every proce
 PATIENCE = 600.0  # seconds; making the built-in studies takes far less
 # Of this schema: one database may hold several sets of tables.
 _POSTGRESQL = text("SELECT pg_advisory_xact_lock(:lock, hashtext(current_schema()))")
+_VACUUM = "VACUUM FULL annotator, event, slot, trial, vote"
 BATCH = 5_000  # rows at once: databases limit how many values a statement may have
 CANNOT_HOLD = "The database cannot hold what was sent"
 DAMAGED = "The database holds a value that nobody can read"
@@ -195,17 +196,20 @@ def author(tx: Session) -> dict[str, str]:
 def scrub(engine: Engine) -> None:
     """Write the tables that hold people's words anew, without traces of what rows held before.
 
-    Raises `StoreError` if others are too busy for it.
+    Raises `StoreError` if others are too busy for it, which says what does it later.
     """
+    by_hand = f"`{_VACUUM}` in psql"
     try:
         if engine.dialect.name == "sqlite":
+            by_hand = f"`sqlite3 {engine.url.database} VACUUM` while the server is stopped"
             _scrub_sqlite(engine)
             return
         with engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
-            connection.exec_driver_sql("VACUUM FULL annotator, event, slot, trial, vote")
+            connection.exec_driver_sql(_VACUUM)
     except (sqlite3.OperationalError, OperationalError) as error:
         raise StoreError(
-            f"Traces may be left in the files of the database: {error}. Do the same again."
+            f"Traces may be left in the files of the database: {error}. They go when anybody is "
+            f"erased or a study deleted after this, or by {by_hand}."
         ) from error
 
 

@@ -30,7 +30,7 @@ from annotation.domain import (
 from annotation.errors import ConflictError, NotFoundError, SignInError
 from annotation.store import extra
 from annotation.store.engine import batches
-from annotation.store.events import VOTED, note
+from annotation.store.events import CHECKED, VOTED, note
 from annotation.store.slots import MOMENT, PERSON, SEEN, lock_slots, set_slot, take, touched
 from annotation.store.specs import settings_of
 from annotation.store.tables import (
@@ -290,7 +290,7 @@ def erase(
     """Call somebody `pseudonym` from now on and end their sessions; erasing again is fine.
 
     What their browser called its tabs goes, too. Unless `keep_votes`, none of their votes counts
-    and what they answered is blanked, in the votes and in the events.
+    and what they answered is blanked, in the votes and in the events, those of the check too.
     `annotation.store.Store.scrub` takes care of the files. Raises `NotFoundError` for the name,
     `ConflictError` for votes to keep of somebody who refused that.
     """
@@ -307,7 +307,7 @@ def erase(
     _blank_events(tx, person, JOINED)
     _blank_tabs(tx, person)
     if not keep_votes:
-        _blank_events(tx, person, VOTED)
+        _blank_events(tx, person, VOTED, CHECKED)
         _blank_votes(tx, person)
     for table in (SessionRow, PersonalLinkRow):
         tx.execute(delete(table).where(table.annotator_id == person.id))
@@ -318,22 +318,22 @@ def erase(
     return _value(person)
 
 
-def _blank_events(tx: Session, person: AnnotatorRow, kind: str) -> None:
-    told = update(EventRow).where(EventRow.annotator_id == person.id, EventRow.kind == kind)
+def _blank_events(tx: Session, person: AnnotatorRow, *kinds: str) -> None:
+    told = update(EventRow).where(EventRow.annotator_id == person.id, EventRow.kind.in_(kinds))
     tx.execute(told.values(data={}))
 
 
 def _blank_tabs(tx: Session, person: AnnotatorRow) -> None:
     # The browser made them up, so nobody knows what they say.
     _lock_items(tx, select(SlotRow.stimulus_id).where(SlotRow.annotator_id == person.id))
-    for table in (SlotRow, TrialRow):
+    for table in (SlotRow, TrialRow, VoteRow):
         tx.execute(update(table).where(table.annotator_id == person.id).values(tab=""))
 
 
 def _blank_votes(tx: Session, person: AnnotatorRow) -> None:
     given = update(VoteRow).where(VoteRow.annotator_id == person.id)
     nothing = {"reason": None, "rt_ms": None, "client_ts": None, "recognised": False}
-    tx.execute(given.values(answer="", display={}, views=[], tab="", **nothing))
+    tx.execute(given.values(answer="", display={}, views=[], **nothing))
 
 
 def locked(tx: Session, study_id: str, name: str) -> AnnotatorRow:

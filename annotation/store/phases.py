@@ -17,18 +17,18 @@ from annotation.domain import (
     AnnotatorStatus,
     Step,
     StimulusKind,
+    StudyStatus,
     TrialKind,
 )
 from annotation.errors import ConflictError, NotFoundError
 from annotation.spec import StudySpec
-from annotation.store.events import note
+from annotation.store.events import CHECKED, note
 from annotation.store.people import by_name, locked
 from annotation.store.slots import require_active, touch
 from annotation.store.specs import settings_of
 from annotation.store.tables import AnnotatorRow, EventRow, StimulusRow, StudyRow, TrialRow
 
 MOVED = "step"
-CHECKED = "check"
 _CODE_SIGNS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # none that is taken for another
 _CODE_LENGTH = 10
 
@@ -38,16 +38,17 @@ def belongs(tx: Session, annotator: Annotator, progress: AnnotatorProgress | Non
 
     Steps that the study has left out since they came to them are passed over. progress: how far
     somebody is who has asked for items, by which practice and the main step end, or go on after
-    all.
+    all where the study runs.
     """
     person = tx.get_one(AnnotatorRow, annotator.id)
-    spec, step = _spec(tx, person), Step(person.step)
+    study = tx.get_one(StudyRow, person.study_id)
+    spec, step = settings_of(study), Step(person.step)
     if progress is not None:
         if step is Step.PRACTICE and _practised(tx, person):
             return phases.after(spec, step)
         if step is Step.MAIN and not (progress.left or progress.waiting):
             return Step.DONE
-        if step is Step.DONE and progress.left:
+        if step is Step.DONE and progress.left and study.status == StudyStatus.RUNNING:
             return Step.MAIN
     return phases.current(spec, step)
 
@@ -178,11 +179,14 @@ def _practice_of(person: str) -> Sequence[Any]:
 
 
 def completion_code(tx: Session, study_id: str, name: str) -> str | None:
-    """What somebody was told at the end, None unless they are done; raises `NotFoundError`."""
+    """What somebody was told at the end, None before; raises `NotFoundError`.
+
+    Whoever goes on after the end keeps it.
+    """
     person = tx.scalar(by_name(study_id, name))
     if person is None:
         raise NotFoundError(f"Nobody in this study is called {name!r}.")
-    if person.step != Step.DONE:
+    if person.step != Step.DONE and person.completion_code is None:
         return None
     return _spec(tx, person).completion_code or person.completion_code
 

@@ -27,6 +27,7 @@ from annotation.store.askers import HELD, Asker, asker_with, study_row
 from annotation.store.claims import AT_WORK
 from annotation.store.openings import NOT_THEIRS, WITH_FREE_SLOT, left_for
 from annotation.store.reports import median_rt_ms
+from annotation.store.schedules import MIXED
 from annotation.store.tables import TrialRow, VoteRow
 
 _GIVEN = (
@@ -46,7 +47,7 @@ _SHOWN = union_all(
         _HELD.c.n.label("n"),
     ),
     select(TrialRow.kind, TrialRow.ordinal, TrialRow.state, literal_column("1")).where(
-        TrialRow.annotator_id == bindparam("me"), TrialRow.kind.in_(trials.MIXED)
+        TrialRow.annotator_id == bindparam("me"), TrialRow.kind.in_(MIXED)
     ),
 ).subquery()
 

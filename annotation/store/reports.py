@@ -133,6 +133,7 @@ def _annotator_row(
     paused_by_itself: bool,
 ) -> AnnotatorRow:
     said = votes is not None and votes.answered > 0 and study.kind.has_none
+    told = person.step == Step.DONE or person.completion_code is not None
     code = study.spec.completion_code or person.completion_code
     return AnnotatorRow(
         name=person.name,
@@ -144,7 +145,7 @@ def _annotator_row(
         status=AnnotatorStatus(person.status),
         excluded=votes.excluded if votes else 0,
         step=Step(person.step),
-        completion_code=code if person.step == Step.DONE else None,
+        completion_code=code if told else None,
         keep_votes=person.keep_votes,
         catch_answered=caught.answered,
         catch_failed=caught.failed,
@@ -191,10 +192,15 @@ def image_of(tx: Session, annotator: Annotator, token: str) -> Kept:
     return Kept(study.images, shown if token == shown_token else original)
 
 
-def last_event(tx: Session, study_id: str) -> int:
-    """The number of the last thing that happened in a study, 0 if nothing has."""
-    last = select(func.max(EventRow.id)).where(EventRow.study_id == study_id)
-    return tx.scalar(last) or 0
+def events_so_far(tx: Session, study_id: str) -> tuple[int, int]:
+    """The number of the last thing that happened in a study, and how many have; 0 if nothing has.
+
+    Together they change with everything that happens. The number alone does not: of two things
+    that happen at the same time the one with the lower number may be there later.
+    """
+    so_far = select(func.max(EventRow.id), func.count()).where(EventRow.study_id == study_id)
+    last, n = tx.execute(so_far).one()
+    return last or 0, n
 
 
 def voted(tx: Session) -> list[str]:

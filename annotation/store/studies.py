@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import insert, literal, select, text
+from sqlalchemy import func, insert, literal, select, text
 from sqlalchemy.orm import Session
 
 from annotation.design import jury
@@ -25,7 +25,7 @@ from annotation.domain import (
     StudyStatus,
     TargetTest,
 )
-from annotation.errors import ConflictError, NotFoundError
+from annotation.errors import ConflictError, NotFoundError, StudyError
 from annotation.spec import StudySpec, Task
 from annotation.store import passwords
 from annotation.store.engine import author, batches
@@ -42,6 +42,11 @@ from annotation.store.tables import (
 )
 
 DELETED = "deleted"  # status of a row that is all that is left of a study
+# Items that a rate is of, which are chosen when a study is made.
+_MADE_ONCE = {
+    "catch_rate": (StimulusKind.CATCH, "catch trials"),
+    "gold_rate": (StimulusKind.GOLD, "gold items"),
+}
 
 
 def add_study(tx: Session, plan: StudyPlan, images: Path, now: datetime) -> Study:
@@ -232,6 +237,30 @@ def asking_about(
     return [(name, digest) for name, digest in tx.execute(chosen)]
 
 
+def one_of_each(tx: Session, study_id: str) -> list[tuple[str, str, str, str]]:
+    """(model, attack, image, SHA-256 of the picture) of one reconstruction of each model."""
+    here = (
+        StimulusRow.study_id == study_id,
+        StimulusRow.kind == StimulusKind.RECONSTRUCTION,
+    )
+    image = func.min(StimulusRow.shown_image_id).label("image")
+    first = select(StimulusRow.model, image).where(*here).group_by(StimulusRow.model).subquery()
+    chosen = (
+        select(
+            StimulusRow.model,
+            StimulusRow.attack,
+            StimulusRow.shown_image_id,
+            StimulusRow.sha256,
+        )
+        .join(
+            first,
+            (first.c.model == StimulusRow.model) & (first.c.image == StimulusRow.shown_image_id),
+        )
+        .where(*here)
+    )
+    return [(model, attack, one, digest) for model, attack, one, digest in tx.execute(chosen)]
+
+
 def study_of_token(tx: Session, token: str) -> Study:
     """The study a join link leads to; raises `NotFoundError`."""
     return _value(_row_of_token(tx, token))
@@ -270,7 +299,8 @@ def amend(
 ) -> Study:
     """The study with the settings that `change` makes of those it has, as a new version.
 
-    Raises `NotFoundError`, `ConflictError` if the study is closed, and what `change` raises.
+    Raises `NotFoundError`, `ConflictError` if the study is closed, what `change` raises, and
+    `StudyError` for more items of a kind that the study was made without.
     """
     row = tx.scalar(select(StudyRow).where(StudyRow.id == study_id).with_for_update(key_share=True))
     if row is None or row.status == DELETED:
@@ -279,6 +309,7 @@ def amend(
         raise ConflictError("The study is closed; its settings can no longer change.")
     before = settings_of(row)
     after = change(before)
+    _refuse_without_items(tx, study_id, before, after)
     spec = asdict(after)
     del spec["password"]
     row.spec, row.version = spec, row.version + 1
@@ -300,6 +331,18 @@ def amend(
     }
     note(tx, study_id, "amended", now, version=row.version, why=why, changed=changed)
     return _value(row)
+
+
+def _refuse_without_items(tx: Session, study_id: str, before: StudySpec, after: StudySpec) -> None:
+    for name, (kind, called) in _MADE_ONCE.items():
+        if getattr(after, name) <= getattr(before, name):
+            continue
+        of_kind = (StimulusRow.study_id == study_id, StimulusRow.kind == kind)
+        if tx.scalar(select(StimulusRow.id).where(*of_kind).limit(1)) is None:
+            raise StudyError(
+                f"{name} cannot be raised: this study has no {called}, which are made with a study "
+                f"or never. Make a new study with a {name} above 0."
+            )
 
 
 def _sha256_of_version(first: str, spec: dict[str, Any]) -> str:

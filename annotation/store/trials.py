@@ -6,7 +6,7 @@ fields, names and addresses of the same form, made while slots are reserved.
 """
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -28,6 +28,7 @@ from sqlalchemy.orm import Session
 
 from annotation.design import quality
 from annotation.design.exposure import Candidate, fits
+from annotation.design.quality import Schedule
 from annotation.domain import (
     Annotator,
     AnnotatorProgress,
@@ -53,6 +54,7 @@ from annotation.store.askers import (
 )
 from annotation.store.claims import Claimer
 from annotation.store.openings import LEASED
+from annotation.store.schedules import MIXED, schedules_of
 from annotation.store.slots import MY_LEASES, SHOWN, SLOT, classes_in, touch
 from annotation.store.specs import settings_of
 from annotation.store.tables import (
@@ -67,8 +69,6 @@ from annotation.store.tables import (
 )
 
 OPEN, DONE = "open", "done"
-# In this order where several are due at the same place.
-MIXED = (TrialKind.CATCH, TrialKind.GOLD, TrialKind.REPEAT)
 _REPEATABLE = (StimulusKind.RECONSTRUCTION, StimulusKind.DECOY)
 # Made once, as making a statement takes longer than most take.
 _TRIAL = Table.metadata.tables["trial"]
@@ -127,22 +127,17 @@ def due(
     if not items and not by.serves:
         return []
     annotator, spec, votes = by.annotator, by.spec, by.votes
-    wanted = [
-        (kind, ordinal)
-        for kind in MIXED
-        for ordinal in range(
-            quality.due(spec, kind, annotator.seat, votes),
-            quality.due(spec, kind, annotator.seat, votes + len(items)),
-        )
-    ]
+    schedules = schedules_of(tx, annotator, spec, by.version)
     connection = tx.connection()
     known = connection.execute(_KNOWN, {"me": annotator.id}).all()
     there = {(trial.kind, trial.ordinal) for trial in known}
-    maker = _Maker(tx=tx, spec=spec, annotator=annotator, tab=tab, now=now, known=known)
-    for kind, ordinal in wanted:
-        if (kind, ordinal) not in there:
-            index = _index(spec, annotator.seat, kind, ordinal, votes, items)
-            maker.draw(kind, ordinal, items, index)
+    maker = _Maker(
+        tx=tx, spec=spec, annotator=annotator, tab=tab, now=now, known=known, schedules=schedules
+    )
+    for kind, schedule in schedules.items():
+        for ordinal in range(schedule.due(votes), schedule.due(votes + len(items))):
+            if (kind, ordinal) not in there:
+                maker.draw(kind, ordinal, items, _index(schedule, ordinal, votes, items))
     waiting: list[Any] = [*(trial for trial in known if trial.state == OPEN), *maker.made]
     if not waiting:
         return list(items)
@@ -152,8 +147,7 @@ def due(
     if moved:
         connection.execute(_MOVE, {"moved": moved, "for_tab": tab})
     places = [
-        _index(spec, annotator.seat, TrialKind(trial.kind), trial.ordinal, votes, items)
-        for trial in given
+        _index(schedules[TrialKind(trial.kind)], trial.ordinal, votes, items) for trial in given
     ]
     until = now + timedelta(seconds=spec.lease_seconds)
     return _mixed(items, places, task_items(tx, given, until))[:n]
@@ -164,13 +158,9 @@ def _tabs_at_work(tx: Session, by: Claimer, now: datetime) -> set[str]:
     return set(tx.connection().scalars(_TABS, {"me": by.annotator.id, "now": now}))
 
 
-def _index(
-    spec: StudySpec, seat: int, kind: TrialKind, ordinal: int, votes: int, items: Sequence[TaskItem]
-) -> int:
+def _index(schedule: Schedule, ordinal: int, votes: int, items: Sequence[TaskItem]) -> int:
     """Before which of `items` a trial belongs, for somebody who has given so many votes."""
-    if not quality.rate_of(spec, kind):  # switched off since
-        return 0
-    return min(max(quality.place(spec, kind, seat, ordinal) - votes, 0), len(items))
+    return min(max(schedule.place(ordinal) - votes, 0), len(items))
 
 
 def _mixed(
@@ -213,21 +203,30 @@ def with_trials(
     found: kind, ordinal and state of their trials but for practice. Those whose place is over
     without an item that kept the limits come no more.
     """
-    spec, seat = asker.spec, asker.annotator.seat
+    spec = asker.spec
     if not any(quality.rate_of(spec, kind) for kind in MIXED):
         return progress
     finished = sum(state == DONE for *_, state in found)
     left = len(found) - finished
-    for kind in MIXED:
-        now = quality.due(spec, kind, seat, progress.done)
-        end = quality.due(spec, kind, seat, progress.done + progress.left)
+    version = study_row(tx, asker.annotator).version
+    for kind, schedule in schedules_of(tx, asker.annotator, spec, version).items():
+        now, end = schedule.due(progress.done), schedule.due(progress.done + progress.left)
         shown = [ordinal for one, ordinal, _ in found if one == kind]
         to_come = end - now - sum(now <= ordinal < end for ordinal in shown)
-        if kind is TrialKind.GOLD and to_come:
-            gold = _stimuli_of(tx, asker.annotator.study_id, StimulusKind.GOLD)
-            to_come = min(to_come, len(gold) - len(shown))
-        left += to_come
+        left += _possible(tx, asker.annotator.study_id, kind, to_come, len(shown))
     return replace(progress, trials_done=finished, trials_left=left)
+
+
+def _possible(tx: Session, study_id: str, kind: TrialKind, n: int, n_shown: int) -> int:
+    """How many of `n` trials there are items for, after so many of their kind.
+
+    Catch items come again, gold items do not.
+    """
+    if kind is TrialKind.GOLD and n:
+        return min(n, len(_stimuli_of(tx, study_id, StimulusKind.GOLD)) - n_shown)
+    if kind is TrialKind.CATCH and n and not n_shown:
+        return n if _stimuli_of(tx, study_id, StimulusKind.CATCH) else 0
+    return n
 
 
 def image_of(tx: Session, annotator: Annotator, token: str) -> Kept:
@@ -281,6 +280,7 @@ class _Maker:
     tab: str
     now: datetime
     known: Sequence[Row[Any]] = ()
+    schedules: Mapping[TrialKind, Schedule] = field(default_factory=dict)
     made: list[TrialRow] = field(default_factory=list)
 
     def draw(self, kind: TrialKind, ordinal: int, items: Sequence[TaskItem], index: int) -> None:
@@ -345,7 +345,7 @@ class _Maker:
         What waits for an answer in the tab will have been answered by then, in the order it was
         given.
         """
-        place = quality.place(self.spec, TrialKind.REPEAT, self.annotator.seat, ordinal)
+        place = self.schedules[TrialKind.REPEAT].place(ordinal)
         before = self._answered[: max(0, place - self.spec.repeat_lag)]
         ordered = sorted(before, key=lambda row: (row.model, row.image_id, row.kind))
         return [

@@ -63,7 +63,7 @@ _QUESTION = (
     .select_from(StimulusRow)
     .join(SourceRow, SourceRow.id == StimulusRow.source_id)
     .join(StudyRow, StudyRow.id == StimulusRow.study_id)
-    .outerjoin(CandidateListRow, CandidateListRow.source_id == SourceRow.id)
+    .outerjoin(CandidateListRow, CandidateListRow.id == StimulusRow.list_id)
     .outerjoin(VoteRow, VoteRow.id == bindparam("vote"))
     .where(StimulusRow.id == bindparam("item"), StimulusRow.study_id == bindparam("study"))
     .with_for_update(key_share=True, of=StimulusRow)
@@ -143,7 +143,7 @@ def _record_on_trial(
     true_class, classes, expected = tx.execute(
         select(SourceRow.class_name, CandidateListRow.classes, StimulusRow.expected)
         .join(StimulusRow, StimulusRow.source_id == SourceRow.id)
-        .outerjoin(CandidateListRow, CandidateListRow.source_id == SourceRow.id)
+        .outerjoin(CandidateListRow, CandidateListRow.id == StimulusRow.list_id)
         .where(StimulusRow.id == trial.stimulus_id)
     ).one()
     spec = settings_of(study)

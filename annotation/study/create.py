@@ -20,7 +20,7 @@ from annotation.design.quality import Gold
 from annotation.design.study_plan import Original, Reconstruction, StudyPlan, plan_study
 from annotation.domain import Study
 from annotation.errors import StudyError
-from annotation.spec import StudySpec
+from annotation.spec import HeadlineRule, StudySpec
 from annotation.store import Store, studies
 from annotation.study.gold import read_gold
 from annotation.study.manifests import read_manifest
@@ -323,11 +323,24 @@ _NOT_SIMULATED = (
     "answer (without --simulated)."
 )
 
+_NO_FURTHER_VOTE = (
+    "A further vote goes to items that are split on the true class, while the human score "
+    f"{HeadlineRule.AS_ORIGINAL_NAMED.value} goes by what people call the originals. Leave the "
+    "further vote out (extra_vote), or take another human score."
+)
+
+
+def problems_of(spec: StudySpec) -> list[str]:
+    """Why no new study can have these settings, which studies made before may have."""
+    by_names = spec.headline is HeadlineRule.AS_ORIGINAL_NAMED
+    return [_NO_FURTHER_VOTE] if by_names and spec.extra_vote else []
+
 
 def _problems_of_task(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]:
     if spec.simulated and not spec.kind.simulated:
         return [_NOT_SIMULATED]
-    problems = [
+    problems = problems_of(spec)
+    problems += [
         f"{folder.folder} {problem}"
         for folder in folders
         for problem in (*spec.kind.problems(folder.classes), *_unnamed(spec, folder.classes))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.design.assignment import share
+from annotation.design.quality import MOST_AHEAD
 from annotation.domain import (
     Annotator,
     AnnotatorProgress,
@@ -45,7 +46,7 @@ from annotation.store import phases as phase_rows
 from annotation.store import progress as rows
 
 LONGEST_NAME = 80
-MOST_ITEMS = 400  # a browser never needs more at once: 200, and as many answers under way
+MOST_ITEMS = MOST_AHEAD  # a browser never needs more at once: 200, and as many answers under way
 MOST_TRIES = 20  # each lost one means that others got items
 
 
@@ -53,7 +54,7 @@ list_studies = reading(studies.all_studies)
 get_study = reading(studies.study_of)
 study_by_token = reading(studies.study_of_token)
 progress = reading(reports.study_progress)
-last_event = reading(reports.last_event)
+events_so_far = reading(reports.events_so_far)
 voted = reading(reports.voted)
 some_pictures = reading(reports.some_pictures)
 usual_rt_ms = reading(reports.usual_rt_ms)

@@ -8,7 +8,7 @@ import secrets
 from datetime import datetime
 
 from annotation.domain import Annotator, AnnotatorRow
-from annotation.errors import NotFoundError
+from annotation.errors import NotFoundError, StoreError
 from annotation.images import Shelf, here
 from annotation.store import Store, people, phases, reports, writing
 from annotation.study import exports
@@ -37,13 +37,19 @@ def erase(store: Store, study_id: str, name: str, now: datetime, *, keep_votes: 
     backups and tables taken out before still hold it. Erasing under the pseudonym again is fine,
     also to remove votes that were kept. Raises `NotFoundError` for the name, `ConflictError` for
     votes to keep of somebody who did not agree to that, `StoreError` if the files could not be
-    cleaned.
+    cleaned, which says under which pseudonym erasing again does it.
     """
     pseudonym = f"erased-{secrets.token_hex(4)}"
     erased = store.write(
         lambda tx: people.erase(tx, study_id, name, pseudonym, now, keep_votes=keep_votes)
     )
-    store.scrub()
+    try:
+        store.scrub()
+    except StoreError as error:
+        raise StoreError(
+            f"The name is gone from all tables, where {erased.name} stands instead. {error} Erase "
+            f"{erased.name} to try again."
+        ) from error
     return erased
 
 

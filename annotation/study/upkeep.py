@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from annotation.domain import Study
-from annotation.errors import StudyError
+from annotation.errors import StoreError, StudyError
 from annotation.store import Store, backup, removal, studies
 from annotation.store.engine import sqlite_file
 from annotation.texts import flaw
@@ -33,7 +33,8 @@ def delete(store: Store, study_id: str, typed: str, backups: Path) -> Path | Non
     A backup of the database comes first, in the folder `backups`, where none of later pushes it
     out; its path is returned, None for databases that have tools of their own for that. Pictures
     stay in the folder of images, where other studies may show them and the backup looks for them.
-    Raises `StudyError` for another name, and `NotFoundError`.
+    Raises `StudyError` for another name, `NotFoundError`, and `StoreError` if the study is deleted
+    but the files could not be cleaned.
     """
     study = store.read(lambda tx: studies.study_of(tx, study_id))
     if typed.strip() != study.name.strip():
@@ -42,5 +43,8 @@ def delete(store: Store, study_id: str, typed: str, backups: Path) -> Path | Non
     if file is not None:
         made = backup.back_up(Path(file), backups / f"before-deleting-{study.id}-{now:{STAMP}}.db")
     store.write(lambda tx: removal.delete_study(tx, study_id, now))
-    store.scrub()
+    try:
+        store.scrub()
+    except StoreError as error:
+        raise StoreError(f"The study is deleted. {error}") from error
     return made

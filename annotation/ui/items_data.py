@@ -15,12 +15,14 @@ from annotation.formats.study_data import StudyData
 from annotation.images import Shelf, here
 from annotation.store import Store
 from annotation.study.exports import read_study
-from annotation.study.labelling import last_event
+from annotation.study.labelling import events_so_far
+from annotation.votes.aggregate import goes_by_names, recognising
 
 RECOGNISED, UNRECOGNISED, OPEN, NONE = "recognised", "not recognised", "undecided", "no vote"
 VERDICTS = (RECOGNISED, UNRECOGNISED, OPEN, NONE)
 KEPT = 4  # studies whose tables stay in memory
 MOST_ANSWERS = 3  # that a row of the table tells
+State = tuple[int, int]  # of `events_so_far`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,15 +60,16 @@ def items_table(data: StudyData) -> pd.DataFrame:
     """One row an item, in the order of model and picture.
 
     Columns: item, kind, model, attack, image_id, class_name; original, shown: SHA-256 of pictures;
-    n_votes, n_recognised of counted votes; verdict; split; answers: how often each was given, the
-    commonest first.
+    n_votes, n_recognised of counted votes, as the headline has it; verdict; split; answers: how
+    often each was given, the commonest first.
     """
     table = data.stimuli.drop(columns="candidates").copy()
     for column in ("original", "shown"):
         table[column] = [Path(one).stem for one in table[column]]
-    votes = data.counted.groupby("item")
+    counted = data.counted
+    votes = counted.assign(recognising=recognising(counted)).groupby("item")
     table["n_votes"] = table["item"].map(votes.size()).fillna(0).astype(int)
-    recognised = table["item"].map(votes["recognised"].sum()).fillna(0).astype(int)
+    recognised = table["item"].map(votes["recognising"].sum()).fillna(0).astype(int)
     table["n_recognised"] = recognised
     table["split"] = (recognised > 0) & (recognised < table["n_votes"])
     decided = data.labels.set_index("item")["recognisable"]
@@ -108,7 +111,10 @@ def narrowed(table: pd.DataFrame, votes: pd.DataFrame, filters: Filters) -> pd.D
 
 def votes_of(data: StudyData, item: str) -> list[dict[str, Any]]:
     """Everything said of an item, the first answer first; what is not known is None."""
-    rows = data.votes[data.votes["item"] == item].astype(object)
+    rows = data.votes[data.votes["item"] == item]
+    if goes_by_names(rows):
+        rows = rows.assign(recognised=recognising(rows))
+    rows = rows.astype(object)
     known = rows.where(rows.notna(), None)
     return [{str(name): value for name, value in one.items()} for one in known.to_dict("records")]
 
@@ -118,12 +124,12 @@ class Kept:
 
     def __init__(self, store: Store, images: Shelf) -> None:
         self._store, self._images = store, images
-        self._known: OrderedDict[str, tuple[int, StudyData, pd.DataFrame]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[State, StudyData, pd.DataFrame]] = OrderedDict()
         self._lock = Lock()
 
     def of(self, study: str) -> tuple[StudyData, pd.DataFrame]:
         """A study and `items_table` of it; raises `NotFoundError`."""
-        now = last_event(self._store, study)
+        now = events_so_far(self._store, study)
         with self._lock:
             known = self._known.get(study)
         if known is None or known[0] != now:

@@ -16,6 +16,7 @@ from annotation.errors import AnnotationError, NotFoundError, StudyError
 from annotation.images import strip
 from annotation.study.create import keep_study
 from annotation.study.labelling import get_study
+from annotation.study.set_users import sets_of
 from annotation.study.sets import SetFolder
 from annotation.study.setting_texts import as_text
 from annotation.study.study_file import StudyFile, of_mapping, read_text, written
@@ -176,13 +177,10 @@ class _New:
 
     def _as_draft(self, study: Study) -> tuple[dict[str, Any], str]:
         """The draft that a copy of a study begins as, and what of it is not there any more."""
-        known = self._known()
-        draft, gone = file_of(study, known)
+        draft, lacking = file_of(self.context, study)
         named = {**draft.settings, "name": f"{study.name} (copy)"}
-        some = f"{', '.join(gone[:5])}{' …' if len(gone) > 5 else ''}"
-        lacking = f" Not on this machine any more: {some}." if gone else ""
         said = f"Filled in from {study.name}.{lacking} It is a new study: no vote is copied."
-        return _as_json(replace(draft, settings=named), known), said
+        return _as_json(replace(draft, settings=named), self._known()), said
 
 
 def known_sets(context: StudyContext) -> dict[str, Path]:
@@ -190,15 +188,24 @@ def known_sets(context: StudyContext) -> dict[str, Path]:
     return {_name(folder): folder for _, folder in context.find_sets()}
 
 
-def file_of(study: Study, known: new_study.Known) -> tuple[StudyFile, list[str]]:
-    """The file that makes a study again, and the target models of which no set is here any more."""
-    sets: dict[str, str] = {}
-    for name, folder in known.items():
-        one = _read(folder)
-        if one and one.dataset == study.dataset and one.model in study.models:
-            sets.setdefault(one.model, name)
-    gone = [model for model in study.models if model not in sets]
-    return StudyFile(settings=vars(study.spec), sets=tuple(sets.values())), gone
+def file_of(context: StudyContext, study: Study) -> tuple[StudyFile, str]:
+    """The file that makes a study again, and what is to be said of the sets that it lacks.
+
+    These are of target models of which no set is here any more, or several may be the one.
+    """
+    read = {name: _read(folder) for name, folder in known_sets(context).items()}
+    known = {name: one for name, one in read.items() if one is not None}
+    found = sets_of(context.store, context.images, study, known)
+    gone = [model for model, names in found.items() if not names]
+    several = [model for model, names in found.items() if len(names) > 1]
+    said = f" Not on this machine any more: {_some(gone)}." if gone else ""
+    said += f" Choose the set, as several may be it: {_some(several)}." if several else ""
+    sets = tuple(names[0] for names in found.values() if len(names) == 1)
+    return StudyFile(settings=vars(study.spec), sets=sets), said
+
+
+def _some(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
 
 
 def _as_json(draft: StudyFile, known: new_study.Known) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from annotation.design.feasibility import SECONDS_PER_VOTE, Load, feasibility, load_before
 from annotation.design.list_facts import RANDOM_LISTS, list_facts
-from annotation.design.quality import set_aside
+from annotation.design.quality import expected, set_aside
 from annotation.design.study_plan import (
     Original,
     PlannedItem,
@@ -25,7 +25,7 @@ from annotation.domain import StimulusKind
 from annotation.errors import StudyError
 from annotation.spec import Distractors, StudySpec
 from annotation.store import Store
-from annotation.study.create import Examination, examine, problems_between
+from annotation.study.create import Examination, examine, problems_between, problems_of
 from annotation.study.labelling import usual_rt_ms
 from annotation.study.sets import SetFolder, read_set
 from annotation.study.setting_texts import as_text
@@ -122,7 +122,9 @@ def look(store: Store, draft: StudyFile, known: Known) -> Look:
     if spec is None or not folders:
         return Look(problems=problems, said=_of_sets(folders), folders=folders)
     if between := problems_between(spec, folders):
-        problems["pictures"] = between
+        own = problems_of(spec)
+        parts = {"question": own, "pictures": [one for one in between if one not in own]}
+        problems |= {step: lines for step, lines in parts.items() if lines}
         return Look(problems=problems, said=_of_sets(folders), folders=folders)
     try:
         plan = _plan(spec, folders)
@@ -172,14 +174,17 @@ def _told(store: Store, draft: StudyFile, plan: StudyPlan, folders: Sequence[Set
     looked = usual_rt_ms(store, spec.task)
     seconds = SECONDS_PER_VOTE if looked is None else looked / 1000 + BETWEEN
     votes = load.n_items * spec.votes_per_item
+    more = round(n * expected(spec, votes / max(1, n), _n_gold(draft)))
+    besides = f" and about {counted(more, 'answer')} that never count" if more else ""
+    needed = (votes + more) * seconds
     work = (
         f"{counted(load.n_items, 'item')} × {counted(spec.votes_per_item, 'vote')} = "
-        f"{counted(votes, 'vote')}: about {duration(votes * seconds)} in all, "
-        f"{duration(votes * seconds / max(1, n))} for each of {counted(n, 'person', 'people')}, "
+        f"{counted(votes, 'vote')}{besides}: about {duration(needed)} in all, "
+        f"{duration(needed / max(1, n))} for each of {counted(n, 'person', 'people')}, "
         f"at {seconds:.2g} seconds a vote"
         f"{'' if looked is None else ', the median of the studies of this task so far'}."
     )
-    paid = votes * seconds / 3600 * (draft.wage or 0)
+    paid = needed / 3600 * (draft.wage or 0)
     cost = [f"At {draft.wage:g} an hour that costs about {paid:,.2f}."] if draft.wage else []
     enough = found.annotators_enough is not None and n >= found.annotators_enough
     people = [work, *cost, f"{found.people}.", found.risk]
@@ -191,6 +196,11 @@ def _told(store: Store, draft: StudyFile, plan: StudyPlan, folders: Sequence[Set
         "review": review(plan, draft),
     }
     return Look(problems={}, said=said, enough=enough, plan=plan, folders=folders)
+
+
+def _n_gold(draft: StudyFile) -> int:
+    """How many gold items a draft has: the rows below the first."""
+    return max(0, len(draft.gold.strip().splitlines()) - 1)
 
 
 def _load(plan: StudyPlan) -> Load:

@@ -19,7 +19,7 @@ from annotation.study.study_file import written
 from annotation.tasks.wording import USUAL
 from annotation.texts import counted
 from annotation.ui import StudyContext, study_view
-from annotation.ui.new_pages import file_of, known_sets
+from annotation.ui.new_pages import file_of
 from annotation.ui.study_fields import Field, steps
 from annotation.web.api import Route
 from annotation.web.downloads import file_name
@@ -79,9 +79,11 @@ class _Overview:
     def file(self, study: str) -> Response:
         about = labelling.get_study(self.context.store, study)
         name = f"{file_name(about.name)}.yaml"
-        kept, _ = file_of(about, known_sets(self.context))
+        kept, lacking = file_of(self.context, about)
+        said = " ".join(lacking.split())
+        text = written(kept) + (f"# {said}\n" if said else "")
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(written(kept), media_type="application/yaml", headers=headers)
+        return Response(text, media_type="application/yaml", headers=headers)
 
     def status(self, request: Request, study: str, asked: Asked) -> dict[str, Any]:
         wanted = str(asked.get("status", ""))

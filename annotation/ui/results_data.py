@@ -18,7 +18,7 @@ from annotation.errors import StoreError
 from annotation.store import Store
 from annotation.study import imported
 from annotation.study.exports import read_collected
-from annotation.study.labelling import get_study, last_event
+from annotation.study.labelling import events_so_far, get_study
 from annotation.votes.agreement import (
     Coding,
     agreement_table,
@@ -44,6 +44,7 @@ KEPT = 8  # studies whose results stay in memory
 FEW = 5000  # votes wanted: up to so many, computing takes less than starting a process does
 EXAMPLES = 4  # pictures of a kind
 POLITE = 10  # so much a process gives way to the server (os.nice)
+State = tuple[int, int]  # of `events_so_far`, or of an import and 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,12 +219,12 @@ class ResultsCache:
     def __init__(self, store: Store, science: Science) -> None:
         self._store, self._science = store, science
         self._lock = threading.Lock()
-        self._known: OrderedDict[str, tuple[int, Results]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[State, Results]] = OrderedDict()
 
     def get(self, study_id: str) -> Results:
         """The results as they are now, also of votes that were imported; raises `NotFoundError`."""
         with self._lock:
-            seen, known = self._known.get(study_id, (-1, None))
+            seen, known = self._known.get(study_id, ((-1, 0), None))
             look = self._of_import if study_id.startswith(imported.PREFIX) else self._of_study
             self._known[study_id] = look(study_id, seen, known)
             self._known.move_to_end(study_id)
@@ -231,19 +232,22 @@ class ResultsCache:
                 self._known.popitem(last=False)
             return self._known[study_id][1]
 
-    def _of_study(self, study_id: str, seen: int, known: Results | None) -> tuple[int, Results]:
-        event = last_event(self._store, study_id)
-        if known is not None and seen == event:
+    def _of_study(self, study_id: str, seen: State, known: Results | None) -> tuple[State, Results]:
+        now = events_so_far(self._store, study_id)
+        if known is not None and seen == now:
             return seen, known
-        # Votes that come after `event` was read may be in it; then the next look is anew.
+        # Votes that come after `now` was read may be in it; then the next look is anew.
         study = get_study(self._store, study_id)
         if study.n_items * study.spec.votes_per_item <= FEW:
-            return event, read_results(self._store, study_id, self._science)
-        return event, _apart(self._store.url, study_id, self._science)
+            return now, read_results(self._store, study_id, self._science)
+        return now, _apart(self._store.url, study_id, self._science)
 
-    def _of_import(self, study_id: str, seen: int, known: Results | None) -> tuple[int, Results]:
+    def _of_import(
+        self, study_id: str, seen: State, known: Results | None
+    ) -> tuple[State, Results]:
         found = imported.find(self._science, study_id)
-        if known is not None and seen == found.state:
+        now = (found.state, 0)
+        if known is not None and seen == now:
             return seen, known
         study = imported.study_of(study_id, found)
-        return found.state, results_of(study, found.votes, self._science)
+        return now, results_of(study, found.votes, self._science)

@@ -4,6 +4,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from annotation.domain import Study
+from annotation.spec import HeadlineRule
 from annotation.ui.results_data import Results
 from annotation.ui.results_view import DASH, grid, number, percent, section, why
 from annotation.votes.agreement import Coding
@@ -185,6 +186,8 @@ def unsettled(results: Results) -> str:
         ("All votes there, split evenly: no majority", f"{counts['split']:,}"),
         ("Given one vote more because they were split", f"{counts['extra']:,}"),
     ]
+    if results.study.spec.headline is HeadlineRule.AS_ORIGINAL_NAMED:
+        rows.insert(0, ("No name for its original that most agree on", f"{counts['unnamed']:,}"))
     if results.study.kind.lists:
         rows.append(("With a tie for the most frequent answer", f"{counts['answer_tie']:,}"))
     note = "Nothing is decided by chance: such items stay undecided, and rates leave them out."

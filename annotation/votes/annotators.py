@@ -5,6 +5,7 @@ import pandas as pd
 import scipy
 
 from annotation.tasks.kind import NONE, Kind
+from annotation.votes.aggregate import recognising
 from annotation.votes.agreement import Coding, Pairs
 from annotation.votes.ballots import Ballots, ratio
 from annotation.votes.quality import EVERYBODY, Check
@@ -35,11 +36,12 @@ _DECIMALS = 12
 def annotator_table(ballots: Ballots, kind: Kind, pairs: Pairs) -> pd.DataFrame:
     """One row an annotator, by name, with the columns `ANNOTATOR_COLUMNS`.
 
-    Agreement and κ are of recognised or not: a majority is more than half of the others' votes on
-    an item; items on which the others are tied, or nobody else voted, do not count. `tau_without`
-    is Kendall's τ-b between the models ranked by mean response with and without the annotator, and
-    `largest_change` how far any model's mean response moves. NaN where there is nothing to compute
-    from; `reason` says why. `pairs` are those of `Coding.RECOGNISED`.
+    Agreement and κ are of recognised or not, agreement as the headline has it: a majority is more
+    than half of the others' votes on an item; items on which the others are tied, or nobody else
+    voted, or the headline says nothing, do not count. `tau_without` is Kendall's τ-b between the
+    models ranked by mean response with and without the annotator, and `largest_change` how far any
+    model's mean response moves. NaN where there is nothing to compute from; `reason` says why.
+    `pairs` are those of `Coding.RECOGNISED`.
     """
     votes = ballots.votes
     groups = votes.groupby(ballots.annotator)
@@ -84,10 +86,11 @@ def with_trials(people: pd.DataFrame, checks: pd.DataFrame, repeats: pd.DataFram
 
 def _with_the_others(ballots: Ballots) -> tuple[np.ndarray, np.ndarray]:
     """(A,) on how many items each annotator is compared with a majority; the share in line."""
-    own = ballots.votes["recognised"].to_numpy().astype(int)
+    said = recognising(ballots.votes)
+    own = np.nan_to_num(said)
     others = np.bincount(ballots.item)[ballots.item] - 1
     yes = np.bincount(ballots.item, own)[ballots.item] - own
-    decided = 2 * yes != others
+    decided = ~np.isnan(said) & (2 * yes != others)
     in_line = decided & ((2 * yes > others) == (own == 1))
     people = len(ballots.annotators)
     compared = np.bincount(ballots.annotator, decided, people)
@@ -105,32 +108,36 @@ def _mean_kappas(pairs: Pairs, people: int) -> np.ndarray:
 def mean_responses(ballots: Ballots) -> tuple[np.ndarray, np.ndarray]:
     """(M,) with everybody and (A, M) without each annotator, models by name.
 
-    A model's mean response is the mean over its items of the share of votes that recognised it;
-    NaN for a model without votes.
+    A model's mean response is the mean over its items of the share of votes that recognised it, as
+    `aggregate.recognising` has it, which leaves out those it says nothing of; NaN for a model
+    without others.
     """
-    own = ballots.votes["recognised"].to_numpy().astype(float)
-    n, yes = np.bincount(ballots.item), np.bincount(ballots.item, own)
-    names, people = model_names(ballots.votes), len(ballots.annotators)
-    model = pd.factorize(names, sort=True)[0]
-    n_models = int(model.max(initial=-1)) + 1
-    of_item = model[ballots.first]
+    said = recognising(ballots.votes)
+    known = ~np.isnan(said)
+    own, item = said[known], pd.factorize(ballots.item[known])[0]
+    n, yes = np.bincount(item), np.bincount(item, own)
+    models, people = pd.factorize(model_names(ballots.votes), sort=True)[0], len(ballots.annotators)
+    n_models, model = int(models.max(initial=-1)) + 1, models[known]
+    of_item = model[np.unique(item, return_index=True)[1]]
     total = np.bincount(of_item, yes / n, n_models)
     items = np.bincount(of_item, minlength=n_models)
     # What each vote's absence does to its item: another share, or no votes at all.
-    rest = n[ballots.item] - 1
-    share = np.divide(yes[ballots.item] - own, rest, out=np.zeros(len(own)), where=rest > 0)
-    change = share - (yes / n)[ballots.item]
-    cell = ballots.annotator * n_models + model
+    rest = n[item] - 1
+    share = np.divide(yes[item] - own, rest, out=np.zeros(len(own)), where=rest > 0)
+    change = share - (yes / n)[item]
+    cell = ballots.annotator[known] * n_models + model
     moved = np.bincount(cell, change, people * n_models).reshape(people, n_models)
     lost = np.bincount(cell, rest == 0, people * n_models).reshape(people, n_models)
     # Rounded, so that models with equal shares are equal however their sums were made.
     without = np.round(ratio(total + moved, items - lost), _DECIMALS)
-    return np.round(total / items, _DECIMALS), without
+    return np.round(ratio(total, items), _DECIMALS), without
 
 
 def _effect(everybody: np.ndarray, rest: np.ndarray) -> tuple[float, float, str]:
     """Kendall's τ between two sets of mean responses, their largest difference, why not."""
     both = ~np.isnan(rest)
+    if len(everybody) and np.isnan(everybody).all():
+        return np.nan, np.nan, "no original has a name yet"
     if not both.any():
         return np.nan, np.nan, "nobody else has voted"
     change = float(np.abs(rest - everybody)[both].max())

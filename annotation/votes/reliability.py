@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from annotation.tasks.kind import Kind
+from annotation.votes.aggregate import ORIGINAL_ANSWER, goes_by_names
 from annotation.votes.ballots import NO_VOTES, Ballots
 
 # What fits the model of Dawid and Skene, from the other half of the product: of (V,) items,
@@ -101,10 +102,13 @@ def reliability(ballots: Ballots, items: pd.DataFrame, kind: Kind, fit: Fit) -> 
         columns=list(RELIABILITY_COLUMNS),
     )
     compared = items.assign(
-        majority=items["recognisable"], one_coin=coin.labels().to_numpy(), posterior=_surest(coin)
+        majority=items["recognisable"],
+        one_coin=coin.labels().to_numpy(),
+        posterior=_surest(coin),
+        right=_right(ballots),
     )
     compared = compared[compared["majority"].notna() & compared["one_coin"].notna()]
-    named = zip(compared["class_name"], compared["one_coin"], strict=True)
+    named = zip(compared["right"], compared["one_coin"], strict=True)
     said = np.array([kind.recognised(*one) for one in named], dtype=bool)
     contrary = said != compared["majority"].astype("bool")
     found = compared.loc[contrary, list(DISAGREEMENT_COLUMNS)]
@@ -120,6 +124,12 @@ def reliability(ballots: Ballots, items: pd.DataFrame, kind: Kind, fit: Fit) -> 
             if model.reason
         },
     )
+
+
+def _right(ballots: Ballots) -> np.ndarray:
+    """(I,) what an answer is compared with: the class of each item, or its original's name."""
+    first = ballots.votes.iloc[ballots.first]
+    return first[ORIGINAL_ANSWER if goes_by_names(first) else "class_name"].to_numpy()
 
 
 def _full_if_small(ballots: Ballots, fit: Fit, coin: Model) -> Model:
@@ -146,11 +156,14 @@ def _surest(model: Model) -> np.ndarray:
 def open_questions(items: pd.DataFrame, votes_per_item: int) -> dict[str, int]:
     """How many items are not settled, and why; `items` is a `summaries.summary_table`.
 
-    Too few: fewer votes than asked for and no majority yet. Split: all votes are there and as many
-    recognise it as do not. Extra: one vote more was given because the others were split.
+    Unnamed: what people call its original decides, and no majority calls it anything. Too few:
+    fewer votes than asked for and no majority yet. Split: all votes are there and as many recognise
+    it as do not. Extra: one vote more was given because the others were split.
     """
-    undecided = items["undecided"].astype("bool")
+    unnamed = items["mean_response"].isna()
+    undecided = items["undecided"].astype("bool") & ~unnamed
     return {
+        "unnamed": int(unnamed.sum()),
         "too_few": int((undecided & items["too_few_votes"]).sum()),
         "split": int((undecided & ~items["too_few_votes"]).sum()),
         "extra": int((items["n_votes"] > votes_per_item).sum()),

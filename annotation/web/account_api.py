@@ -48,6 +48,7 @@ HOME = "/studio/"
 # Wrong passwords of one address under all names together; what it asks for costs much.
 ADDRESS_FREE, ADDRESS_LONGEST, ADDRESS_CROWD = 20, 2.0, 20
 ADDRESS_KNOWN_SECONDS = 180 * 24 * 3600.0  # from the last time somebody signed in from it
+KNOWN_FREE = 50  # wrong passwords of an account from such an address before the first wait
 # Where one may be sent after signing in: pages behind it, on this server.
 log = logging.getLogger(__name__)
 _OWN = re.compile(r"/(studio|admin|account)([/?][\w/?=&%.+,:@~-]*)?", re.ASCII)
@@ -132,11 +133,9 @@ class _Accounts:
             return session
 
         try:
-            if await run_in_threadpool(self.tries.is_known, name, address):
+            known = await run_in_threadpool(self.tries.is_known, name, address)
+            async with self.tries.turn(name, address, known=known):
                 session = await run_in_threadpool(sign_in)
-            else:
-                async with self.tries.turn(name, address):
-                    session = await run_in_threadpool(sign_in)
         except (SignInError, TooManyError) as error:
             status = 429 if isinstance(error, TooManyError) else 403
             log.warning("A sign-in was refused with %d.", status)  # whose is nobody's business
@@ -288,11 +287,20 @@ class _Tries:
             crowd=ADDRESS_CROWD,
             clock=clock,
         )
+        self._known = Attempts(store, "known", free=KNOWN_FREE, clock=clock)
 
     @asynccontextmanager
-    async def turn(self, name: str, address: str) -> AsyncIterator[None]:
-        """One try; raises `TooManyError` where too many are under way."""
-        async with self._names.turn(_key(name, address)), self._addresses.turn(address):
+    async def turn(self, name: str, address: str, *, known: bool = False) -> AsyncIterator[None]:
+        """One try; raises `TooManyError` where too many are under way.
+
+        known: from an address that `is_known`, which waits later and for nobody else's tries.
+        """
+        key = _key(name, address)
+        if known:
+            async with self._known.turn(key):
+                yield
+            return
+        async with self._names.turn(key), self._addresses.turn(address):
             yield
 
     def is_known(self, name: str, address: str) -> bool:

@@ -277,7 +277,8 @@ class _Annotators:
     def _next(self, request: Request, tab: str, n: int, unsent: int) -> dict[str, Any]:
         now = _now()
         ahead = study.ahead(self.store, _caller(request), n, now, unsent)
-        if ahead.annotator.step is Step.DONE and ahead.progress.left:
+        takes_part = ahead.annotator.status is AnnotatorStatus.ACTIVE
+        if ahead.annotator.step is Step.DONE and takes_part and ahead.progress.left:
             again = phases.settle(self.store, ahead.annotator, ahead.progress)
             ahead = study.ahead(self.store, again, n, now, unsent)
         annotator, progress = ahead.annotator, ahead.progress
@@ -294,7 +295,7 @@ class _Annotators:
         }
         if state in ("finished", "elsewhere"):
             annotator = phases.settle(self.store, annotator, progress)
-        return {**reply, **self._code(annotator)}
+        return reply if items else {**reply, **self._code(annotator)}
 
     def release(self, request: Request, body: HeartbeatBody) -> dict[str, Any]:
         annotator = self._signed_in(request)
@@ -309,11 +310,9 @@ class _Annotators:
         return {**_progress(progress), "done": done, "left": total - done, "total": total}
 
     def _code(self, annotator: Annotator) -> dict[str, Any]:
-        """What somebody who is done can show for it."""
-        if annotator.step is not Step.DONE:
-            return {}
+        """What somebody who is done, or has been, can show for it."""
         code = phases.completion_code_of(self.store, annotator.study_id, annotator.name)
-        return {"code": code, "done_page": rooted(DONE)}
+        return {"code": code, "done_page": rooted(DONE)} if code else {}
 
     def vote(self, request: Request, body: VoteBody) -> dict[str, Any]:
         answer = Answer(**{**body.model_dump(), "id": str(body.id)})

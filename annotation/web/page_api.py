@@ -183,14 +183,14 @@ class Pages:
         return RedirectResponse(rooted(BEGIN), 303)
 
     def done(self, request: Request) -> Response:
-        """The last page, for those who are done only."""
+        """The last page, for those who are done or were told a code before."""
         annotator = self._signed_in(request)
         if annotator is None:
             return RedirectResponse(rooted(SIGNED_OUT), 303)
-        if annotator.step is not Step.DONE:
-            return RedirectResponse(rooted(_place_of(annotator)), 303)
         about = study.get_study(self.store, annotator.study_id)
         code = phases.completion_code_of(self.store, about.id, annotator.name)
+        if annotator.step is not Step.DONE and code is None:
+            return RedirectResponse(rooted(_place_of(annotator)), 303)
         goes_to = code_address(about.spec.completion_url, code or "")
         return _step_page("thanks.html", about, code=code or "", goes_to=goes_to)
 

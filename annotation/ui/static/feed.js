@@ -61,7 +61,7 @@ export class Feed {
     this.onSignedOut = onSignedOut;
     this.state = "loading";
     this.trouble = ""; // the name of the text that says what is wrong
-    this.completion = null; // {code, page} once all is done
+    this.completion = null; // {code, page} once all was done
     this.broken = new Set();
   }
 

@@ -7,16 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.design.quality import (
+    MOST_AHEAD,
     Gold,
     Material,
     check_expected,
     counted,
     drawn,
     due,
+    expected,
     gold_order,
     place,
     quality_items,
     repeated,
+    schedule,
     set_aside,
 )
 from annotation.design.study_plan import Original, Reconstruction, plan_study
@@ -232,6 +235,14 @@ def test_due_is_the_number_of_places_before(kind, rate, seat, votes):
     assert due(of, kind, seat, votes) == sum(where < votes for where in places)
 
 
+@given(kinds, rates, st.integers(0, 400), st.integers(0, 60))
+def test_about_as_many_answers_are_expected_as_come(kind, rate, votes, lag):
+    none = {"catch_rate": 0.0, "gold_rate": 0.0, "repeat_rate": 0.0}
+    of = spec(set_aside=1, practice=3, repeat_lag=lag, **{**none, f"{kind}_rate": rate})
+    assert abs(expected(of, votes, 10_000) - 3 - due(of, kind, 0, votes)) <= 1
+    assert expected(of, votes, 0) == 3 or kind is not TrialKind.GOLD
+
+
 def test_no_trials_at_rate_zero_and_places_of_their_own_for_everybody():
     assert due(spec(repeat_rate=0), TrialKind.REPEAT, 0, 1000) == 0
     assert due(spec(), TrialKind.PRACTICE, 0, 1000) == 0
@@ -239,6 +250,40 @@ def test_no_trials_at_rate_zero_and_places_of_their_own_for_everybody():
     firsts = [place(of, TrialKind.CATCH, seat, 0) for seat in range(40)]
     assert len(set(firsts)) > 10
     assert set(firsts) <= set(range(20))
+
+
+@pytest.mark.parametrize(("before", "after"), [(0.5, 0.1), (0.1, 0.5), (0.0, 0.1)])
+def test_after_an_amendment_trials_are_counted_from_there_under_new_numbers(before, after):
+    first, second = (spec(set_aside=1, catch_rate=rate) for rate in (before, after))
+    amended = schedule(TrialKind.CATCH, 3, [(first, 0), (second, 100)])
+    start, block = amended.due(100), round(1 / after)
+    assert start >= due(first, TrialKind.CATCH, 3, 100 + MOST_AHEAD)
+    assert [amended.due(100 + n * block) - start for n in range(9)] == list(range(9))
+    for n in range(9):
+        assert n * block <= amended.place(start + n) - 100 < (n + 1) * block
+    if start:  # one that was made before stays where it was
+        assert amended.place(start - 1) == place(first, TrialKind.CATCH, 3, start - 1)
+    again = schedule(TrialKind.CATCH, 3, [(first, 0), (second, 100), (first, 150)])
+    assert again.due(150) >= amended.due(150 + MOST_AHEAD)
+    off = schedule(TrialKind.CATCH, 3, [(second, 0), (spec(set_aside=1), 100)])
+    assert off.due(100) == off.due(10_000)
+
+
+def test_after_a_longer_lag_repeats_go_on_at_once_where_there_are_votes_enough():
+    short, long = (spec(repeat_rate=0.1, repeat_lag=lag) for lag in (10, 50))
+    amended = schedule(TrialKind.REPEAT, 0, [(short, 0), (long, 100)])
+    assert amended.due(110) - amended.due(100) == 1
+    early = schedule(TrialKind.REPEAT, 0, [(short, 0), (long, 20)])
+    assert early.due(51) == early.due(20)
+    assert early.due(61) == early.due(20) + 1
+
+
+def test_what_changes_no_rate_changes_no_place():
+    of = spec(set_aside=1, catch_rate=0.2, repeat_rate=0.1)
+    later = spec(set_aside=1, catch_rate=0.2, repeat_rate=0.3, title="T")
+    found = schedule(TrialKind.CATCH, 4, [(of, 0), (later, 30)])
+    for votes in range(90):
+        assert found.due(votes) == due(of, TrialKind.CATCH, 4, votes)
 
 
 def test_all_items_come_before_any_comes_again_and_gold_comes_once():

@@ -62,6 +62,12 @@ def test_the_card_starts_with_front_matter(make_study, answer, out):
     assert "simulated" not in front["tags"]
 
 
+def test_a_name_of_any_letters_is_read_as_it_is(data, out):
+    named = replace(data, study=replace(data.study, name="Größe 😀 \u2192"))
+    write_hugging_face(named, out)
+    assert front_matter(out)[0]["pretty_name"] == "Größe 😀 \u2192"
+
+
 def test_the_card_says_the_licence_that_was_given(data, out):
     write_hugging_face(replace(data, licence="cc-by-4.0"), out)
     assert front_matter(out)[0]["license"] == "cc-by-4.0"

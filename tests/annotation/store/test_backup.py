@@ -138,6 +138,25 @@ def test_a_damaged_database_can_be_replaced(store, study, anna, database, copy):
     assert vote_ids(database) == set(ids)
 
 
+def test_what_a_database_that_is_gone_left_behind_gets_into_no_backup(
+    store, study, anna, database, copy
+):
+    ids = label(store, anna, 1)
+    back_up(database, copy)
+    label(store, anna, 2)
+    beside = {end: database.with_name(f"{database.name}{end}") for end in ("-wal", "-shm")}
+    left = {end: path.read_bytes() for end, path in beside.items()}
+    store.close()
+    database.unlink()
+    for end, path in beside.items():
+        path.write_bytes(left[end])
+    assert restore(copy, database, NOW) is None
+    assert not any(path.exists() for path in beside.values())
+    assert vote_ids(database) == set(ids)
+    kept = database.with_name("studies-replaced-20260101T120000000000Z.db-wal")
+    assert kept.read_bytes() == left["-wal"]
+
+
 # ------------------------------------------------------------------ what is refused
 
 

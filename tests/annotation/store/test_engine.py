@@ -1,6 +1,7 @@
 """Databases are opened safely; what is lost in a race is tried again."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -16,6 +17,7 @@ from study_factory import DATABASES, fresh_database
 
 from annotation.errors import StoreError, UnfitError
 from annotation.store import Store
+from annotation.store import engine as engines
 from annotation.store.engine import ATTEMPTS, open_engine, run
 from annotation.store.tables import SessionRow, StudyRow, VoteRow
 from annotation.study.labelling import get_study, list_studies
@@ -256,3 +258,14 @@ def test_settings_that_somebody_damaged_are_named(damage, store, study):
     for look in (list_studies, partial(get_study, study_id=study.id)):
         with pytest.raises(StoreError, match="restore a backup"):
             look(store)
+
+
+def test_files_that_cannot_be_cleaned_now_are_said_to_be_cleaned_later_or_by_hand(
+    store, monkeypatch
+):
+    def read_all_the_time(opened):
+        raise sqlite3.OperationalError("somebody was reading all the time")
+
+    monkeypatch.setattr(engines, "_scrub_sqlite", read_all_the_time)
+    with pytest.raises(StoreError, match=r"somebody was reading.*`sqlite3 \S+\.db VACUUM`"):
+        store.scrub()

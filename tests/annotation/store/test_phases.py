@@ -8,7 +8,7 @@ import pytest
 from study_factory import DATABASES, fresh_database, write_set
 
 from annotation.design import check
-from annotation.domain import AnnotatorProgress, Step
+from annotation.domain import AnnotatorProgress, Step, StudyStatus
 from annotation.errors import ConflictError, NotAllowedError, NotFoundError
 from annotation.spec import StudySpec, Task
 from annotation.store import Store, phases
@@ -16,6 +16,7 @@ from annotation.store.people import annotator_named
 from annotation.store.tables import AnnotatorRow, EventRow, StudyRow
 from annotation.study import participants as people
 from annotation.study.create import create_study
+from annotation.study.labelling import set_status
 from annotation.tasks.recognition import Recognition
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -146,9 +147,18 @@ def test_a_code_is_told_to_who_is_done_and_stays_the_same(store, anna):
     store.write(lambda tx: phases.settle(tx, anna, NOW, NOTHING_LEFT))
     code = store.read(told)
     assert store.write(lambda tx: phases.settle(tx, anna, NOW, ONE_LEFT)).step is Step.MAIN
-    assert store.read(told) is None
+    assert store.read(told) == code
     store.write(lambda tx: phases.settle(tx, anna, NOW, NOTHING_LEFT))
     assert store.read(told) == code
+
+
+@pytest.mark.parametrize("status", [StudyStatus.PAUSED, StudyStatus.CLOSED])
+def test_who_is_done_goes_on_only_where_the_study_runs(store, anna, status):
+    put(store, anna, Step.DONE)
+    set_status(store, anna.study_id, status)
+    assert store.write(lambda tx: phases.settle(tx, anna, NOW, ONE_LEFT)).step is Step.DONE
+    set_status(store, anna.study_id, StudyStatus.RUNNING)
+    assert store.write(lambda tx: phases.settle(tx, anna, NOW, ONE_LEFT)).step is Step.MAIN
 
 
 def test_everybody_has_another_code(store, make_study):

@@ -11,7 +11,14 @@ from annotation.design import quality
 from annotation.domain import Answer, Step, StudyStatus, TrialKind, VoteStatus
 from annotation.errors import AnswerError, ConflictError, NotAllowedError, NotFoundError
 from annotation.spec import StudySpec, Task
-from annotation.store.tables import AnnotatorRow, SlotRow, StimulusRow, TrialRow, VoteRow
+from annotation.store.tables import (
+    AnnotatorRow,
+    SlotRow,
+    StimulusRow,
+    StudyRow,
+    TrialRow,
+    VoteRow,
+)
 from annotation.study import participants as people
 from annotation.study.create import create_study
 from annotation.study.exports import export_labels, export_votes
@@ -27,6 +34,7 @@ from annotation.study.labelling import (
     who,
 )
 from annotation.study.participants import erase
+from annotation.study.protocols import amend
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LABELS = ("Cat", "Cat", "cow", "cow", "star", "star", "sun", "sun")
@@ -101,6 +109,42 @@ def test_catch_trials_come_at_their_places_and_never_count(store, make, images):
     where = [n for n, item in zip(votes, shown, strict=False) if item.item in hidden]
     assert where == [quality.place(study.spec, TrialKind.CATCH, anna.seat, n) for n in range(4)]
     assert export_labels(store, study.id, images)["n_votes"].tolist() == [1] * 8
+
+
+@BOTH
+@pytest.mark.parametrize("n", [1, 50], ids=["one by one", "all held"])
+def test_after_an_amendment_trials_go_on_at_the_new_rate(store, make, n):
+    study = make(set_aside=4, catch_rate=0.5, votes_per_item=1)
+    anna, at = signed_in(store, study, "Anna"), datetime.now(UTC)
+    while progress(store, study.id).annotators[0].done < 4:
+        (item,) = next_items(store, anna, "t", 1, at)
+        say(store, anna, item.item, at=at)
+    before = trial_ids(store)
+    assert len(before) == 2  # one for two votes
+    amend(store, study.id, {"catch_rate": 0.25}, "so many catch nobody")
+    assert progress_of(store, anna).trials_left == 1
+    later = datetime.now(UTC) + timedelta(days=1)
+    while items := next_items(store, anna, "t", n, later):
+        again = next_items(store, anna, "t", n, later)
+        assert {one.item for one in again} == {one.item for one in items}
+        for item in items:
+            say(store, anna, item.item, at=later)
+    assert len(trial_ids(store) - before) == 1
+    assert progress(store, study.id).coverage == [0, 8]
+    assert progress_of(store, anna).trials_done == 3
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_catch_trials_of_which_there_are_no_items_are_not_promised(store, make, made):
+    study = make(set_aside=4, catch_rate=0.5 if made else 0.0, votes_per_item=1)
+
+    def as_an_earlier_version_let_it_be_amended(tx):
+        row = tx.get_one(StudyRow, study.id)
+        row.spec = {**row.spec, "catch_rate": 0.5}
+
+    store.write(as_an_earlier_version_let_it_be_amended)
+    anna = signed_in(store, study, "Anna")
+    assert progress_of(store, anna).trials_left == (4 if made else 0)
 
 
 def test_slots_are_only_of_items_that_count(store, make):

@@ -4,8 +4,10 @@ import uuid
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from study_factory import answer_to, joined
 
 from annotation.domain import Answer
+from annotation.errors import AnswerError
 from annotation.store import voting
 from annotation.store.tables import EventRow, SlotRow, VoteRow
 from annotation.study.labelling import join, next_items, undo, vote
@@ -83,3 +85,21 @@ def test_an_undone_surplus_vote_frees_nothing(store, anna, answer):
     states = {row.id: row.status for row in everything(store, VoteRow)}
     assert states == {answer.id: "counted", extra.id: "superseded"}
     assert [s.state for s in everything(store, SlotRow)].count("done") == 1
+
+
+def test_an_answer_is_one_of_the_list_of_its_own_item(store, make_study):
+    lists = {"lists": "item", "list_size": 4, "label_originals": True, "votes_per_item": 1}
+    study = make_study(**lists, set_aside=2, catch_rate=0.5)
+    (anna,) = joined(store, study, "Anna")
+    while items := next_items(store, anna, "tab", 20, NOW):
+        words = {word for item in items for word in item.candidates}
+        for item in items:
+            elsewhere = sorted(words - set(item.candidates))
+            if elsewhere:
+                with pytest.raises(AnswerError, match="is not offered"):
+                    vote(store, anna, answer_to(item.item, elsewhere[0]), NOW)
+            vote(store, anna, answer_to(item.item, item.candidates[-1]), NOW)
+    given = [row.status for row in everything(store, VoteRow)]
+    assert given.count("counted") == 4 + 2  # of two models, and the originals
+    assert given.count("quality") > 0
+    assert set(given) == {"counted", "quality"}

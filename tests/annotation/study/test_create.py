@@ -116,6 +116,13 @@ def test_the_classifier_on_the_original_chooses_the_distractors(store, tmp_path,
     assert row.true_rank is None
 
 
+def test_no_further_vote_where_the_names_of_originals_decide(store, tmp_path, images):
+    names = {"label_originals": True, "headline": "as-original-named"}
+    spec = replace(SPEC, extra_vote=True, **names)
+    (problem,) = problems(store, [write_set(tmp_path / "a")], images, spec)
+    assert "Leave the further vote out (extra_vote)" in problem
+
+
 def test_lists_drawn_at_random_are_noted_with_what_they_tell(tmp_path):
     found = examine(SPEC, [write_set(tmp_path / "a")], [])
     assert "drawn at random" in found.notes[0]

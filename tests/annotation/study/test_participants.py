@@ -4,9 +4,12 @@ import uuid
 from datetime import UTC, datetime
 
 import pytest
+from study_factory import answer_to, questions_for
 
 from annotation.domain import AnnotatorStatus, Answer, Step
-from annotation.errors import ConflictError, NotFoundError
+from annotation.errors import ConflictError, NotFoundError, StoreError
+from annotation.store import Store
+from annotation.store.tables import EventRow, VoteRow
 from annotation.study import participants as people
 from annotation.study.exports import export_labels, export_votes
 from annotation.study.labelling import join, next_items, progress, vote
@@ -89,3 +92,43 @@ def test_votes_of_somebody_who_refused_that_are_not_kept(store, make_study):
     assert row_of(store, study, "Anna").status is AnnotatorStatus.ACTIVE
     people.erase(store, study.id, "Anna", NOW, keep_votes=False)
     people.erase(store, study.id, "Ben", NOW, keep_votes=True)
+
+
+def test_traces_that_stayed_in_the_files_go_by_erasing_the_pseudonym(
+    store, study, anna, monkeypatch
+):
+    def busy(self):
+        raise StoreError("Traces may be left.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "scrub", busy)
+        with pytest.raises(StoreError, match=r"Traces may be left\. Erase erased-") as caught:
+            people.erase(store, study.id, "Anna", NOW, keep_votes=True)
+    (row,) = people.list_people(store, study.id)
+    assert f"Erase {row.name} to try again." in str(caught.value)
+    assert people.erase(store, study.id, row.name, NOW, keep_votes=True).name == row.name
+
+
+@pytest.mark.parametrize("keep_votes", [True, False])
+def test_what_a_browser_called_its_tab_goes_from_votes_too(store, study, anna, ben, keep_votes):
+    for person in (anna, ben):
+        for item in next_items(store, person, "t", 2, NOW):
+            vote(store, person, answer_to(item.item, tab=f"tab of {person.name}"), NOW)
+    people.erase(store, study.id, "Anna", NOW, keep_votes=keep_votes)
+    tabs = store.read(lambda tx: [row.tab for row in tx.query(VoteRow)])
+    assert sorted(tabs) == ["", "", "tab of Ben", "tab of Ben"]
+
+
+@pytest.mark.parametrize("keep_votes", [True, False])
+def test_what_was_answered_to_the_questions_goes_with_the_votes(store, make_study, keep_votes):
+    study = make_study(check=True)
+    anna = join(store, study.token, "Anna").annotator
+    advance(store, anna, Step.INSTRUCTIONS, {})
+    wrong = {
+        one.name: next(name for name, _ in one.options if name != one.right)
+        for one in questions_for(store, anna)
+    }
+    advance(store, anna, Step.CHECK, {"attempt": "0", **wrong})
+    people.erase(store, study.id, "Anna", NOW, keep_votes=keep_votes)
+    (event,) = store.read(lambda tx: tx.query(EventRow).filter_by(kind="check").all())
+    assert bool(event.data) is keep_votes

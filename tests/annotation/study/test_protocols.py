@@ -87,6 +87,22 @@ def test_changes_that_make_no_sense_are_refused(store, study, changes, why, said
     assert len(protocol_versions(store, study.id)) == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "what"), [("catch_rate", "no catch trials"), ("gold_rate", "no gold items")]
+)
+def test_items_that_a_study_was_made_without_cannot_come_later(store, make_study, name, what):
+    study = make_study(set_aside=2)
+    with pytest.raises(StudyError, match=f"{what}.*Make a new study with a {name} above 0"):
+        amend(store, study.id, {name: 0.1}, "why")
+    assert get_study(store, study.id).version == 1
+
+
+def test_the_rate_of_items_that_are_there_may_go_to_nothing_and_back(store, make_study):
+    study = make_study(set_aside=2, catch_rate=0.1)
+    for rate in (0.0, 0.2):
+        assert amend(store, study.id, {"catch_rate": rate}, "why").spec.catch_rate == rate
+
+
 def test_a_closed_study_stays_as_it_is(store, study):
     set_status(store, study.id, StudyStatus.CLOSED)
     with pytest.raises(ConflictError, match="closed"):

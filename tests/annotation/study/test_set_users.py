@@ -6,7 +6,8 @@ import pytest
 from study_factory import picture, save_png, small_study, write_set
 
 from annotation.images import path_of
-from annotation.study.set_users import users_of
+from annotation.study.set_users import sets_of, users_of
+from annotation.study.sets import read_set
 
 
 @pytest.fixture
@@ -36,6 +37,19 @@ def test_a_study_whose_own_copy_is_gone_still_counts(store, tmp_path, study):
         path.unlink()
     assert path_of(images, "x").parent == images
     assert users_of(store, images, tmp_path / "sets/convnet8") == ["Asked"]
+
+
+def test_a_study_is_made_of_the_set_that_shows_what_it_shows(store, tmp_path, study):
+    images, other = tmp_path / "images", write_set(tmp_path / "other", model="convnet8", noise=90)
+    known = {"its own": read_set(tmp_path / "sets/convnet8"), "another": read_set(other)}
+    found = sets_of(store, images, study, known)
+    assert found == {"resnet20-4": [], "convnet8": ["its own"]}
+    (tmp_path / "sets/convnet8/reconstructions/image-000.png").unlink()
+    assert sets_of(store, images, study, known)["convnet8"] == []
+    for path in images.glob("*.png"):
+        path.unlink()
+    whole = {**known, "its own": read_set(tmp_path / "sets/resnet20-4"), "third": known["another"]}
+    assert sets_of(store, images, study, whole)["convnet8"] == ["another", "third"]
 
 
 def test_nobody_asks_about_what_cannot_be_read_or_has_another_name(store, tmp_path, study):

@@ -30,6 +30,14 @@ def test_a_simulated_study_is_filled_and_marked(store, make_study, images):
     assert all(row.simulated for row in progress(store, study.id).annotators)
 
 
+def test_a_simulated_study_with_a_list_for_each_item_is_filled(store, make_study):
+    study = make_study(simulated=True, lists="item", list_size=4, label_originals=True)
+    simulate(store, study.id, 5)
+    votes = export_votes(store, study.id)
+    assert votes.groupby("annotator").size().to_list() == [8 + 4] * 5
+    assert (votes["status"] == "counted").all()
+
+
 def test_each_juror_has_a_threshold_of_its_own(store, make_study):
     study = make_study(simulated=True)
     simulate(store, study.id)

@@ -7,7 +7,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.exc import DatabaseError
 from study_factory import DATABASES, answer_all, joined
 
-from annotation.errors import NotFoundError, StudyError
+from annotation.errors import NotFoundError, StoreError, StudyError
 from annotation.store import Store
 from annotation.store.tables import EventRow, StudyRow, Table
 from annotation.study import protocols, upkeep
@@ -84,6 +84,18 @@ def test_the_backup_has_what_was_deleted(store, study, anna, tmp_path):
     assert made is not None
     with Store(f"sqlite:///{made}") as before:
         assert len(export_votes(before, study.id)) == 8
+
+
+def test_a_study_is_deleted_also_where_the_files_cannot_be_cleaned(
+    store, study, tmp_path, monkeypatch
+):
+    def busy(self):
+        raise StoreError("Traces may be left.")
+
+    monkeypatch.setattr(Store, "scrub", busy)
+    with pytest.raises(StoreError, match=r"The study is deleted\. Traces may be left\."):
+        upkeep.delete(store, study.id, study.name, tmp_path / "backups")
+    assert list_studies(store) == []
 
 
 def test_the_name_has_to_be_typed(store, study, tmp_path):

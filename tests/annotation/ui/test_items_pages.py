@@ -51,6 +51,19 @@ def test_every_filter_narrows(answered):
     assert len(narrowed_by(answered, by="Nobody")) == 0
 
 
+def test_where_names_of_originals_decide_rows_go_by_them(store, images, make_study):
+    names = {"label_originals": True, "headline": "as-original-named"}
+    study = make_study(votes_per_item=3, **names)
+    for person in joined(store, study, "Anna", "Ben", "Cleo"):
+        while answer_all(store, person, "cow"):
+            pass
+    table = items_table(read_study(store, study.id, images))
+    shown = table[table["kind"] == "reconstruction"]
+    assert set(shown["verdict"]) == {"recognised"}
+    assert shown["n_recognised"].tolist() == [3] * 8
+    assert not shown["split"].any()
+
+
 def test_without_votes_nothing_is_decided(store, study, images):
     table = items_table(read_study(store, study.id, images))
     assert set(table["verdict"]) == {"no vote"}

@@ -2,6 +2,9 @@
 
 import io
 import json
+from dataclasses import replace
+from pathlib import Path
+from shutil import copytree
 
 import pytest
 from fastapi import FastAPI
@@ -107,6 +110,17 @@ def test_a_study_in_the_making_is_said_in_sentences(client, draft):
         assert client.get(address.replace("reconstruction", "run.json")).status_code == 404
 
 
+def test_what_never_counts_takes_time_and_money_too(client, draft):
+    trials = {"set_aside": "1", "catch_rate": "0.5", "practice": "2"}
+    said = " ".join(look(client, {**draft, **trials})["said"]["people"])
+    # Of six items with five votes each; half as many catch trials, and ten that are practice.
+    assert "30 votes and about 25 answers that never count: about" in said
+    assert "At 12 an hour that costs about 0.55." in said
+    gold = {"gold_rate": "0.5", "gold": "model\timage_id\tanswer\none\timage-000\tCat"}
+    said = " ".join(look(client, {**draft, **gold})["said"]["people"])
+    assert "40 votes and about 5 answers that never count: about" in said
+
+
 def test_that_lists_are_random_or_the_likeliest_is_said_by_the_question(
     client, draft, context, monkeypatch
 ):
@@ -205,6 +219,28 @@ def test_a_study_is_duplicated_into_a_draft(client, draft):
         "4",
     )
     assert "Filled in from Made &lt;/script&gt;." in text
+
+
+def test_a_duplicate_begins_with_the_very_sets_that_the_study_was_made_of(
+    client, draft, context, tmp_path
+):
+    study = get_study(context.store, client.post("/studio/new/create", json=draft).json()["study"])
+    elsewhere = tmp_path / "elsewhere"
+    again = write_set(elsewhere / "again", model="one", noise=90)
+    otherwise = write_set(elsewhere / "otherwise", model="two")
+    write_run(otherwise, model="two", attack={"name": "gradinversion"})
+
+    def file_of(*folders):
+        sets = [(folder.name, folder) for folder in folders]
+        file, said = new_pages.file_of(replace(context, find_sets=lambda: sets), study)
+        return [Path(name).name for name in file.sets], said
+
+    here = [folder for _, folder in context.find_sets()]
+    assert file_of(again, otherwise, *here) == (["one", "two"], "")
+    assert file_of(otherwise, *here[:1]) == (["one"], " Not on this machine any more: two.")
+    copy = Path(copytree(here[0], elsewhere / "copy"))
+    said = " Choose the set, as several may be it: one."
+    assert file_of(copy, again, *here) == (["two"], said)
 
 
 def test_a_file_says_all_that_is_not_as_usual_also_where_the_form_begins_otherwise(client, draft):

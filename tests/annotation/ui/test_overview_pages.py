@@ -1,6 +1,7 @@
 """The overview of a study and what can be done there, without a browser."""
 
 import re
+import shutil
 from dataclasses import replace
 from html import unescape
 
@@ -23,11 +24,15 @@ from annotation.ui.study_fields import steps
 from annotation.web.downloads import DOWNLOADS
 
 
-@pytest.fixture
-def client(context):
+def client_of(context):
     app = FastAPI()
     app.include_router(overview_pages.router(context, lambda request: "eva"))
     return TestClient(app)
+
+
+@pytest.fixture
+def client(context):
+    return client_of(context)
 
 
 def overview(client, study):
@@ -213,6 +218,18 @@ def test_the_file_names_the_sets_that_are_still_here(client, context, images):
     study = create_study(context.store, spec, sets, images)
     file = read_text(client.get(f"/studio/overview/{study.id}/file").text)
     assert file.sets == tuple(map(str, sets))
+
+
+def test_the_file_says_which_set_it_cannot_name(client, context, images, tmp_path):
+    sets = [folder for _, folder in context.find_sets()]
+    study = create_study(context.store, StudySpec(name="Two", task=Task.RECOGNITION), sets, images)
+    shutil.copytree(sets[0], tmp_path / "again")
+    found = [*context.find_sets(), ("again", tmp_path / "again")]
+    twice = client_of(replace(context, find_sets=lambda: found))
+    text = twice.get(f"/studio/overview/{study.id}/file").text
+    assert text.splitlines()[-1].startswith("# ")
+    assert "several may be it" in text
+    assert read_text(text).sets == tuple(map(str, sets[1:]))
 
 
 def test_a_simulated_study_has_no_link(client, make_study):

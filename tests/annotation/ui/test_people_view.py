@@ -55,8 +55,8 @@ def test_what_can_be_done_depends_on_where_somebody_stands():
     assert may[AnnotatorStatus.ACTIVE] == ("pause", "exclude", "link", "erase")
     assert may[AnnotatorStatus.PAUSED] == ("resume", "exclude", "link", "erase")
     assert may[AnnotatorStatus.EXCLUDED] == ("include", "link", "erase")
-    assert may[AnnotatorStatus.ERASED] == ("erase",)  # of kept votes
-    assert people_view.may(replace(ADA, status=AnnotatorStatus.ERASED, done=0)) == ()
+    assert may[AnnotatorStatus.ERASED] == ("erase",)  # of kept votes, or of traces in the files
+    assert people_view.may(replace(ADA, status=AnnotatorStatus.ERASED, done=0)) == ("erase",)
     assert "let-in" in people_view.may(replace(ADA, step=Step.FAILED))
 
 

@@ -12,9 +12,17 @@ from study_factory import write_set
 from annotation.domain import Answer, StudyStatus
 from annotation.errors import NotFoundError, StoreError
 from annotation.spec import StudySpec, Task
+from annotation.store.tables import EventRow
 from annotation.study.create import create_study
 from annotation.study.exports import export_votes
-from annotation.study.labelling import join, last_event, next_items, set_status, undo, vote
+from annotation.study.labelling import (
+    events_so_far,
+    join,
+    next_items,
+    set_status,
+    undo,
+    vote,
+)
 from annotation.tasks.kind import NONE
 from annotation.ui import results_data
 from annotation.ui.results_data import ResultsCache, results_of
@@ -139,10 +147,19 @@ def test_an_unknown_study_is_refused(store):
         ResultsCache(store, SCIENCE).get("nowhere")
 
 
-def test_the_last_event_grows_with_its_own_study_only(store, make_study):
+def test_what_has_happened_grows_with_its_own_study_only(store, make_study):
     study, other = make_study(), make_study(name="other")
-    before, others = last_event(store, study.id), last_event(store, other.id)
+    before, others = events_so_far(store, study.id), events_so_far(store, other.id)
     answer_all(store, study, "Anna", lambda *_: NONE, most=1)
-    assert last_event(store, study.id) > before
-    assert last_event(store, other.id) == others
-    assert last_event(store, "nowhere") == 0
+    assert events_so_far(store, study.id) > before
+    assert events_so_far(store, other.id) == others
+    assert events_so_far(store, "nowhere") == (0, 0)
+
+
+def test_what_comes_late_under_a_lower_number_is_seen(store, make_study):
+    study, cache = make_study(), ResultsCache(store, SCIENCE)
+    note = {"study_id": study.id, "kind": "noted", "at": datetime.now(UTC), "data": {}}
+    for number in (1002, 1001):
+        before = cache.get(study.id)
+        store.write(lambda tx, number=number: tx.add(EventRow(id=number, **note)))
+        assert cache.get(study.id) is not before

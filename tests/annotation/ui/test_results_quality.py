@@ -142,6 +142,15 @@ def test_models_and_what_is_not_settled():
     )
 
 
+def test_items_without_a_name_for_their_original_have_a_row_where_that_decides():
+    by_names = study(label_originals=True, headline="as-original-named")
+    counts = {**PLAIN.open_questions, "unnamed": 7}
+    found = replace(PLAIN, study=by_names, open_questions=counts)
+    text = str(Page(results_quality.unsettled(found)))
+    assert "No name for its original that most agree on 7" in text
+    assert "No name" not in results_quality.unsettled(PLAIN)
+
+
 def test_every_text_from_people_is_escaped():
     rows = [
         {**row, "annotator": NASTY, "model": NASTY, "image_id": f"{NASTY}{row['image_id']}"}

@@ -71,6 +71,18 @@ def test_leaving_out_who_turned_the_ranking_shows():
     assert found.loc["p2", "largest_change"] == pytest.approx((1 / 3 + 1 / 3 + 2 / 3) / 3 - 0.5 / 3)
 
 
+def test_where_names_of_originals_decide_annotators_are_compared_by_them():
+    answers = {"a/1": "cdd", "a/2": "cdd", "b/1": "ddc", "b/2": "ddc", "b/3": "dcc"}
+    more = votes_of({**answers, "b/4": "ccc"})
+    names = more["image_id"].map({"1": "cat", "2": "cat", "3": "cat"})  # 4 has none
+    named = {"headline": "as-original-named", "original_answer": names}
+    by_names = people(more.assign(recognised=False, **named))
+    by_class = people(votes_of(answers))
+    for column in ("n_compared", "agreement", "tau_without", "largest_change"):
+        expected = by_class[column].tolist()
+        assert by_names[column].tolist() == pytest.approx(expected, nan_ok=True)
+
+
 @pytest.mark.parametrize(
     ("answers", "words"),
     [

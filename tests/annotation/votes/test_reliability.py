@@ -83,7 +83,23 @@ def test_open_questions_are_counted_by_their_reason():
     made = ballots(votes, bootstraps=5)
     counts = open_questions(summary_table(made, 4), 4)
     # 1 and 4 lack votes, 2 is split two to two, 3 has a fifth vote, 5 is decided already.
-    assert counts == {"too_few": 2, "split": 1, "extra": 1, "answer_tie": 2}
+    assert counts == {"unnamed": 0, "too_few": 2, "split": 1, "extra": 1, "answer_tie": 2}
+
+
+def test_items_whose_original_has_no_name_are_counted_as_such():
+    votes = votes_of({"m/1": "cccc", "m/2": "cd", "m/3": "ccdd"})
+    names = votes["image_id"].map({"3": "cat"})
+    by_names = votes.assign(headline="as-original-named", original_answer=names)
+    counts = open_questions(summary_table(ballots(by_names, bootstraps=5), 4), 4)
+    assert (counts["unnamed"], counts["too_few"], counts["split"]) == (2, 0, 1)
+
+
+def test_the_one_coin_model_is_compared_with_the_name_of_the_original_where_that_decides():
+    votes = votes_of({"m/1": "ddd", "m/2": "ddd", "m/3": "ccc", "m/4": "ccc"})
+    by_names = votes.assign(headline="as-original-named", original_answer=votes["answer"])
+    shown = found(by_names, k=3)
+    assert shown.n_compared == 4
+    assert len(shown.disagreements) == 0
 
 
 def test_a_full_model_that_is_too_large_is_left_out_and_said_so(monkeypatch):

@@ -269,19 +269,56 @@ def test_a_study_may_have_one_code_for_all(join, store, make_study):
     assert completion_code_of(store, study.id, "Ada") == "C1A2B3"
 
 
-def test_somebody_done_goes_on_when_there_is_more_again(join, store, make_study):
+@pytest.fixture
+def done(join, make_study):
+    """A study, the browser of Ada, who is done, and her code; Ben has answered one item of all."""
     study = make_study(votes_per_item=1)
     ben = join(study, "Ben")
     first = ben.get("/api/next?tab=t&n=1").json()["items"][0]
     body = {"id": "00000000-0000-4000-8000-000000000001", "item": first["item"]}
     ben.post("/api/vote", json={**body, "answer": "none", "tab": "t"})
     ada = join(study)
-    code = answer_all(ada)["code"]
+    return study, ada, answer_all(ada)["code"]
+
+
+def codes_told(store, study):
+    return {one.name: one.completion_code for one in studies.progress(store, study.id).annotators}
+
+
+def test_somebody_done_goes_on_when_there_is_more_again_and_keeps_the_code(store, done):
+    study, ada, code = done
     exclude(store, study.id, "Ben", NOW)
     assert len(ada.get("/api/next?tab=t").json()["items"]) == 1
     assert person(store).step == Step.MAIN
-    assert ada.get("/done").headers["location"] == "/label"
+    assert code in ada.get("/done").text
+    assert codes_told(store, study) == {"Ada": code, "Ben": None}
+    studies.set_status(store, study.id, StudyStatus.PAUSED)
+    reply = ada.get("/api/next?tab=t").json()
+    assert (reply["state"], reply["code"], reply["done_page"]) == ("paused", code, "/done")
+    studies.set_status(store, study.id, StudyStatus.RUNNING)
     assert answer_all(ada)["code"] == code
+
+
+@pytest.mark.parametrize("status", [StudyStatus.PAUSED, StudyStatus.CLOSED])
+def test_somebody_done_stays_so_when_there_is_more_in_a_study_that_does_not_run(
+    store, done, status
+):
+    study, ada, code = done
+    studies.set_status(store, study.id, status)
+    exclude(store, study.id, "Ben", NOW)
+    reply = ada.get("/api/next?tab=t").json()
+    assert (reply["items"], reply["state"], reply["code"]) == ([], status.value, code)
+    assert person(store).step == Step.DONE
+
+
+def test_somebody_excluded_after_the_end_is_told_so(store, done):
+    study, ada, code = done
+    for name in ("Ben", "Ada"):  # so that there is more again
+        exclude(store, study.id, name, NOW)
+    reply = ada.get("/api/next?tab=t")
+    assert (reply.status_code, reply.json()["state"]) == (200, "you-stopped")
+    assert reply.json()["code"] == code
+    assert person(store).step == Step.DONE
 
 
 def test_a_recruit_is_asked_for_nothing_but_to_start(app, store, make_study):
