@@ -6,30 +6,37 @@ with the clean original pixel by pixel, a perfect reconstruction of it then look
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from semsim.errors import SettingsError
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, check_side
 from semsim.metrics.pixel import exact_chunks, psnr_scores
+from semsim.metrics.windows import (
+    GAUSSIAN,
+    Crop,
+    mean_over_places,
+    mean_ssim,
+    moments,
+    places_first,
+    ssim_in_place,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-_WINDOW, _SIGMA = 11, 1.5  # of SSIM, as Wang et al. have it
+_TOGETHER = 1 << 21  # numbers of the images whose best places are looked at together
 _CHUNK = 1 << 18  # numbers compared at once: with fewer, threads wait for each other's calls
-_LANES = 16  # numbers that a processor takes at once, or a multiple of it
-_BAND = 10  # rows of the window's matrix at once: fewer are less zeros, and more calls
-_C1, _C2 = 0.01**2, 0.03**2
+_MARGIN = 1e-4  # of SSIM, several times what single precision is off by on the flattest images
+_FEW = 24  # registrations up to which overlaps are cut out, each with moments of its own
 
-T = TypeVar("T")
-Crop = tuple[slice, slice]  # rows and columns
+Registration = tuple[int, Crop, Crop]  # whether mirrored, what meets of the one and of the other
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +96,7 @@ class SsimRegistered:
             title=f"SSIM ({_words(self.shift, self.flip)})",
             higher_means_more_leakage=True,
             per_image=True,
-            smallest_side=max(_WINDOW + self.shift, 2 * self.shift),
+            smallest_side=max(GAUSSIAN.side + self.shift, 2 * self.shift),
         )
 
     def files(self, resources: Resources) -> tuple[Path, ...]:
@@ -116,15 +123,8 @@ def psnr_registered(
     parts = exact_chunks(originals, reconstructions, _CHUNK)
     metric = PsnrRegistered(shift=shift, flip=flip)
     check_side(originals, metric.spec, "half of a shifted image must still overlap")
-
-    def likeness(a: np.ndarray, b: np.ndarray, at: Crop, by: Crop) -> np.ndarray:
-        difference = a[at] - b[by]
-        difference *= difference
-        return -_mean(difference)
-
-    best = _best(lambda images: images, likeness, parts, shift, flip)
     with np.errstate(divide="ignore"):  # of identical images
-        return -10 * np.log10(-best)
+        return -10 * np.log10(np.concatenate([_least_mse(a, b, shift, flip) for a, b in parts]))
 
 
 def ssim_registered(
@@ -135,158 +135,102 @@ def ssim_registered(
     originals, reconstructions: as for `semsim.metrics.structural.ssim`, with sides of 11 + `shift`
     pixels or more. Returns (N,) float64 in [-1, 1]. Raises as `psnr_registered`.
     """
-    parts = exact_chunks(originals, reconstructions, _CHUNK)
+    parts = exact_chunks(originals, reconstructions, _TOGETHER)
     metric = SsimRegistered(shift=shift, flip=flip)
-    check_side(originals, metric.spec, f"its window is {_WINDOW} wide and it shifts")
-    return _best(_moments, _mean_ssim, parts, shift, flip)
+    check_side(originals, metric.spec, f"its window is {GAUSSIAN.side} wide and it shifts")
+    return np.concatenate([_best_ssim(a, b, shift, flip) for a, b in parts])
 
 
-def gaussian_ssim(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """SSIM of images (n, C, H, W) in [0, 1] where they are, (n,), with the Gaussian window."""
-    return _best(_moments, _mean_ssim, iter([(a, b)]), shift=0, flip=False)
+def _least_mse(a: np.ndarray, b: np.ndarray, shift: int, flip: bool) -> np.ndarray:
+    """The least mean squared error over all registrations, (n, C, H, W) twice to (n,)."""
+    first, sides = places_first(a), _sides(b, flip)
+    found = []
+    for mirrored, at, by in _registrations(a, shift, flip):
+        difference = first[at] - sides[mirrored][by]
+        difference *= difference
+        found.append(_of_images(mean_over_places(difference), a))
+    return np.asarray(np.min(found, axis=0))
 
 
-@dataclass(frozen=True)
-class _Moments:
-    """Images (H, W, m) and what lies under the window at each of its (H - 10, W - 10) places.
+def _best_ssim(a: np.ndarray, b: np.ndarray, shift: int, flip: bool) -> np.ndarray:
+    """The highest SSIM over all registrations, (n, C, H, W) twice to (n,).
 
-    Shifting an image shifts these with it, so they are computed once for all shifts. power and
-    variance: the mean squared and the variance, each with half of its constant.
+    All registrations are compared in single precision, in half the time; those that may be the
+    best are looked at again in double: all of an image where these are many, as of a grey one.
     """
-
-    images: np.ndarray
-    mean: np.ndarray
-    power: np.ndarray
-    variance: np.ndarray
-
-
-def _moments(images: np.ndarray) -> _Moments:
-    mean = _blur(images)
-    square = np.square(mean)
-    return _Moments(
-        images=images,
-        mean=mean,
-        power=square + _C1 / 2,
-        variance=_blur(np.square(images)) - square + _C2 / 2,
-    )
-
-
-def _mean_ssim(a: _Moments, b: _Moments, at: Crop, by: Crop) -> np.ndarray:
-    """Equation 13 of Wang et al. 2004 at each place of the window within the overlap, averaged.
-
-    In place as far as it goes: what is held at once stays in the processor's cache.
-    """
-    places_a, places_b = _places(at), _places(by)
-    means = a.mean[places_a] * b.mean[places_b]
-    found = _blur(a.images[at] * b.images[by])
-    found -= means  # the covariance
-    found += _C2 / 2
-    means += _C1 / 2
-    found *= means
-    below = a.power[places_a] + b.power[places_b]
-    below *= a.variance[places_a] + b.variance[places_b]
-    found /= below
-    return 4 * _mean(found)
+    rough = _ssim_of_each(a, b, shift, flip, np.float32)
+    near = rough >= rough.max(axis=0) - _MARGIN
+    many = near.sum(axis=0) > _FEW
+    best = np.full(len(a), -np.inf)
+    if many.any():
+        best[many] = _ssim_of_each(a[many], b[many], shift, flip, np.float64).max(axis=0)
+    # Of overlaps of one size.
+    alike: dict[tuple[int, int], list[tuple[int, Registration]]] = defaultdict(list)
+    for registration, images in zip(_registrations(a, shift, flip), near & ~many, strict=True):
+        rows, columns = registration[1]
+        size = rows.stop - rows.start, columns.stop - columns.start
+        alike[size] += [(image, registration) for image in np.flatnonzero(images).tolist()]
+    for wanted in alike.values():
+        for part in _parts(len(wanted), a):
+            some = wanted[part]
+            pairs = [_cut(a[image], b[image], registration) for image, registration in some]
+            first, second = (np.stack(side) for side in zip(*pairs, strict=True))
+            found = ssim_in_place(first, second, GAUSSIAN)
+            np.maximum.at(best, [image for image, _ in some], found)
+    return best
 
 
-def _mean(values: np.ndarray) -> np.ndarray:
-    """Over the places, (h, w, m) to (m,)."""
-    return np.asarray(values.reshape(-1, values.shape[2]).mean(axis=0))
-
-
-def _best(
-    measure: Callable[[np.ndarray], T],
-    likeness: Callable[[T, T, Crop, Crop], np.ndarray],
-    chunks: Iterator[tuple[np.ndarray, np.ndarray]],
-    shift: int,
-    flip: bool,
+def _ssim_of_each(
+    a: np.ndarray, b: np.ndarray, shift: int, flip: bool, kind: type[np.floating]
 ) -> np.ndarray:
-    """The highest likeness of each pair over all shifts and, with `flip`, mirrored ones too.
-
-    measure: of images as `_places_first` has them. likeness: of what was measured of two, an image
-    and channel each.
-    """
-    parts = []
-    for first, second in chunks:
-        n, channels, height, width = first.shape
-        original, b = measure(_places_first(first)), _places_first(second)
-        mirrored = np.ascontiguousarray(b[:, ::-1])
-        found = [
-            likeness(original, candidate, at, by)[: n * channels].reshape(n, channels).mean(axis=1)
-            for candidate in map(measure, (b, mirrored) if flip else (b,))
-            for at, by in _overlaps(height, width, shift)
+    """SSIM of each registration and pair, (R, n), from (n, C, H, W) twice, computed in `kind`."""
+    found = []
+    for part in _parts(len(a), a):
+        sides = [places_first(a[part]), *_sides(b[part], flip)]
+        first, *others = (moments(side, GAUSSIAN).astype(kind) for side in sides)
+        scores = [
+            _of_images(mean_ssim(first, others[mirrored], at, by, GAUSSIAN), a[part])
+            for mirrored, at, by in _registrations(a, shift, flip)
         ]
-        parts.append(np.max(found, axis=0))
-    return np.concatenate(parts)
+        found.append(np.array(scores))
+    return np.concatenate(found, axis=1)
 
 
-def _places_first(images: np.ndarray) -> np.ndarray:
-    """(n, C, H, W) as (H, W, m), so that what two shifted ones share lies in long runs of memory.
-
-    m is n · C, and black images up to a multiple of `_LANES`, so that a processor computes each
-    image in the same way and its score does not depend on its neighbours.
-    """
-    n, channels, height, width = images.shape
-    found = np.zeros((height, width, -(-n * channels // _LANES) * _LANES))
-    found[..., : n * channels] = images.transpose(2, 3, 0, 1).reshape(height, width, -1)
-    return found
+def _parts(n: int, images: np.ndarray) -> list[slice]:
+    """`n` of such images, (…, C, H, W), in parts of about `_CHUNK` numbers."""
+    size = max(1, _CHUNK // images[0].size)
+    return [slice(start, start + size) for start in range(0, n, size)]
 
 
-def _overlaps(height: int, width: int, shift: int) -> Iterator[tuple[Crop, Crop]]:
-    """The rows and columns of two images that meet, for every shift of the second."""
-    for dy, dx in product(range(-shift, shift + 1), repeat=2):
-        yield (
-            (_met(height, -dy), _met(width, -dx)),
-            (_met(height, dy), _met(width, dx)),
-        )
+def _sides(images: np.ndarray, flip: bool) -> list[np.ndarray]:
+    """Images (n, C, H, W) as `places_first` makes them and, with `flip`, mirrored ones too."""
+    found = places_first(images)
+    return [found, np.ascontiguousarray(found[:, ::-1])] if flip else [found]
+
+
+def _of_images(values: np.ndarray, images: np.ndarray) -> np.ndarray:
+    """The mean over channels, from (m,) as `places_first` lays images (n, C, H, W), to (n,)."""
+    n, channels = images.shape[:2]
+    return np.asarray(values[: n * channels].reshape(n, channels).mean(axis=1))
+
+
+def _cut(a: np.ndarray, b: np.ndarray, registration: Registration) -> tuple[np.ndarray, np.ndarray]:
+    """What meets of two images (C, H, W)."""
+    mirrored, at, by = registration
+    return a[:, *at], (b[..., ::-1] if mirrored else b)[:, *by]
+
+
+def _registrations(images: np.ndarray, shift: int, flip: bool) -> Iterator[Registration]:
+    """Every shift of the second of two images (…, H, W), and of the same mirrored."""
+    height, width = images.shape[-2:]
+    for mirrored in range(1 + flip):
+        for dy, dx in product(range(-shift, shift + 1), repeat=2):
+            at = _met(height, -dy), _met(width, -dx)
+            yield mirrored, at, (_met(height, dy), _met(width, dx))
 
 
 def _met(length: int, offset: int) -> slice:
     return slice(max(0, offset), length + min(0, offset))
-
-
-def _places(crop: Crop) -> Crop:
-    """Where the window can lie within `crop`."""
-    rows, columns = (slice(part.start, part.stop - _WINDOW + 1) for part in crop)
-    return rows, columns
-
-
-def _blur(images: np.ndarray) -> np.ndarray:
-    """The weighted mean under the Gaussian window, (H, W, m) to (H - 10, W - 10, m)."""
-    return _down(_down(images).swapaxes(0, 1)).swapaxes(0, 1)
-
-
-def _down(images: np.ndarray) -> np.ndarray:
-    """The weighted mean along the first axis, (H, W, m) to (H - 10, W, m).
-
-    As many products of small matrices, which no library spreads over threads: callers do that.
-    """
-    height, width, m = images.shape
-    found = np.empty((width, height - _WINDOW + 1, m))
-    columns = images.swapaxes(0, 1)
-    for start, weights in _bands(height):
-        rows, under = weights.shape
-        np.matmul(weights, columns[:, start : start + under], out=found[:, start : start + rows])
-    return found.swapaxes(0, 1)
-
-
-@cache
-def _bands(length: int) -> tuple[tuple[int, np.ndarray], ...]:
-    """Some rows at a time of the (length - 10, length) matrix that holds the window in each row.
-
-    Where they begin, and their part of the matrix that is not zero.
-    """
-    weights = np.exp(-0.5 * ((np.arange(_WINDOW) - _WINDOW // 2) / _SIGMA) ** 2)
-    weights /= weights.sum()
-    places = length - _WINDOW + 1
-    found = []
-    for start in range(0, places, _BAND):
-        rows = min(_BAND, places - start)
-        band = np.zeros((rows, rows + _WINDOW - 1))
-        for row in range(rows):
-            band[row, row : row + _WINDOW] = weights
-        found.append((start, band))
-    return tuple(found)
 
 
 def _check_shift(shift: int) -> None:

@@ -1,24 +1,22 @@
-"""Structural similarity, image by image: the Gaussian window here, others by scikit-image."""
+"""Structural similarity, image by image, with the Gaussian window or a uniform one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import skimage
 
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, check_side
 from semsim.metrics.pixel import exact_chunks
-from semsim.metrics.registered import gaussian_ssim
+from semsim.metrics.windows import GAUSSIAN, UNIFORM, ssim_in_place
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Window = Literal["gaussian", "uniform"]
-_SIDES: dict[Window, int] = {"gaussian": 11, "uniform": 7}
+_WINDOWS = {"gaussian": GAUSSIAN, "uniform": UNIFORM}
 _NAMES: dict[Window, tuple[str, str]] = {
     "gaussian": ("ssim", "SSIM"),
     "uniform": ("ssim-uniform", "SSIM (uniform window)"),
@@ -42,7 +40,7 @@ class Ssim:
             title=title,
             higher_means_more_leakage=True,
             per_image=True,
-            smallest_side=_SIDES[self.window],
+            smallest_side=_WINDOWS[self.window].side,
         )
 
     def files(self, resources: Resources) -> tuple[Path, ...]:
@@ -64,18 +62,6 @@ def ssim(originals: Tensor, reconstructions: Tensor, window: Window = "gaussian"
     Wang, Bovik, Sheikh and Simoncelli 2004, "Image quality assessment", equation 13.
     """
     parts = exact_chunks(originals, reconstructions)
-    check_side(originals, Ssim(window=window).spec, f"its window is {_SIDES[window]} wide")
-    if window == "gaussian":
-        return np.concatenate([gaussian_ssim(a, b) for a, b in parts])
-    score = partial(
-        skimage.metrics.structural_similarity,
-        win_size=_SIDES[window],  # the setting of the SemSim authors' code
-        data_range=1.0,
-        channel_axis=-1,
-    )
-    values = [
-        score(x, y)
-        for a, b in parts
-        for x, y in zip(np.moveaxis(a, 1, 3), np.moveaxis(b, 1, 3), strict=True)
-    ]
-    return np.array(values, dtype=np.float64)
+    found = _WINDOWS[window]
+    check_side(originals, Ssim(window=window).spec, f"its window is {found.side} wide")
+    return np.concatenate([ssim_in_place(a, b, found) for a, b in parts])

@@ -54,7 +54,7 @@ def test_bytes_and_floats_in_colour_and_grey_equal_scikit_image(name, dtype, cha
     if name == "mse":
         expected = [value / top**2 for value in expected]  # ours is of [0, 1] for bytes too
     tensors = (torch.from_numpy(x).permute(0, 3, 1, 2) for x in (first, second))
-    assert ours(*tensors) == pytest.approx(expected, abs=1e-6)
+    assert ours(*tensors) == pytest.approx(expected, abs=1e-10)
 
 
 def test_psnr_of_bytes_that_differ_by_one_grey_level_equals_scikit_image_to_the_last_digit():
@@ -103,8 +103,8 @@ def test_registered_metrics_equal_the_best_of_scikit_image_in_a_loop(shift, flip
             )
         )
     x, y = (torch.from_numpy(i).permute(0, 3, 1, 2) for i in (first, second))
-    assert psnr_registered(x, y, shift, flip) == pytest.approx(expected["psnr"], abs=1e-6)
-    assert ssim_registered(x, y, shift, flip) == pytest.approx(expected["ssim"], abs=1e-6)
+    assert psnr_registered(x, y, shift, flip) == pytest.approx(expected["psnr"], abs=1e-10)
+    assert ssim_registered(x, y, shift, flip) == pytest.approx(expected["ssim"], abs=1e-12)
 
 
 def ms_ssim_by_hand(a, b):

@@ -62,6 +62,62 @@ def test_a_score_does_not_depend_on_where_the_work_is_cut():
         assert registered(*many[:, 97:99], 1, True) == pytest.approx(together[97:99], abs=1e-12)
 
 
+def as_bytes(images):
+    return torch.round(images * 255) / 255
+
+
+def pairs_near_a_tie():
+    """Pairs of which single precision tells least: flat and bright, grey, white, hardly moved."""
+    rng = torch.Generator().manual_seed(5)
+    noise = torch.rand(12, 3, 20, 20, generator=rng)
+    wide = torch.nn.functional.interpolate(noise[:3, :, :4, :4], 20, mode="bilinear")
+    flat = as_bytes(0.97 + 0.01 * noise[3:6])
+    first = [wide, flat, noise[6:8], torch.ones(1, 3, 20, 20), noise[8:10]]
+    second = [
+        shifted_by_rolling(as_bytes(wide), 1),
+        as_bytes(0.97 + 0.01 * noise[9:12]),
+        torch.full((2, 3, 20, 20), 0.5),
+        torch.ones(1, 3, 20, 20),
+        shifted_by_rolling(noise[8:10], -2),
+    ]
+    return torch.cat(first), torch.cat(second)
+
+
+def shifted_by_rolling(images, by):
+    return images.roll((by, -by), (2, 3))
+
+
+def test_ssim_is_the_best_of_all_overlaps_where_they_are_all_but_equal():
+    x, y = pairs_near_a_tie()
+    sides = [range(max(0, -d), 20 - max(0, d)) for d in (-2, -1, 0, 1, 2)]
+    every = []
+    for mirrored in (y, y.flip(-1)):
+        for rows, theirs in zip(sides, sides[::-1], strict=True):
+            for columns, their_columns in zip(sides, sides[::-1], strict=True):
+                a = x[..., list(rows), :][..., list(columns)]
+                b = mirrored[..., list(theirs), :][..., list(their_columns)]
+                every.append(ssim(a, b))
+    found = ssim_registered(x, y, 2, True)
+    assert found == pytest.approx(np.max(every, axis=0), abs=1e-12)
+    # Of some pictures all overlaps may be the best, of others one: both ways were gone.
+    close = (np.array(every) > np.max(every, axis=0) - 1e-4).sum(axis=0)
+    assert close.max() == 50
+    assert close.min() == 1
+
+
+def test_large_flat_pictures_are_told_apart_in_single_precision_too():
+    """Sums over many places round more; so does what is all but one grey."""
+    x = torch.full((2, 1, 160, 160), 0.98)
+    x[:, :, 70:90, 60:100] = 0.3
+    x[1] += 0.004 * torch.rand(1, 160, 160, generator=torch.Generator().manual_seed(6))
+    y = x.clamp(0, 1).roll((1, -1), (2, 3))
+    x = x.clamp(0, 1)
+    whole, moved = slice(0, 160), [slice(1, 160), slice(0, 159)]
+    assert ssim(x[..., whole, :], y).max() < 0.999
+    best = ssim(x[:, :, moved[1]][..., moved[0]], y[:, :, moved[0]][..., moved[1]])
+    assert ssim_registered(x, y, 2, True) == pytest.approx(best, abs=1e-12)
+
+
 def test_the_title_says_what_was_searched():
     assert PsnrRegistered().spec.title == "PSNR (best within ±4 px and flip)"
     assert SsimRegistered(shift=2, flip=False).spec.title == "SSIM (best within ±2 px)"
