@@ -173,7 +173,8 @@ def _agreement(spec, n):
         "rho_images_high": 0.72, "tau_images_low": 0.4, "tau_images_high": 0.5,
         "models_undefined": None, "images_undefined": None,
         "loo_rho_min": 0.6, "loo_rho_max": 0.75, "loo_tau_min": 0.4, "loo_tau_max": 0.55,
-        "loo_model_min": "resnet/0", "loo_model_max": "resnet/1", "undefined": None,
+        "loo_model_min": "resnet/0", "loo_model_max": "resnet/1", "loo_undefined": None,
+        "undefined": None,
     }
     # fmt: on
     if spec.name == "mse":

@@ -1,5 +1,6 @@
 """A small study made up for tests: images on disk and the table of labels that belongs to them."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -79,3 +80,16 @@ def make_votes(labels: pd.DataFrame) -> pd.DataFrame:
     ]
     columns = [*_VOTE_COLUMNS, "kind", "annotator", "answer", "recognised", "status", "headline"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def write_import(folder, tables, headline="majority"):
+    """Imported labels as the importers leave them; tables: data frames by name."""
+    folder.mkdir(parents=True)
+    record = {
+        **{"format": "semsim-import/1", "name": "Their labels", "source": "a test"},
+        **{"kind": "table", "headline": headline, "simulated": False},
+        **{"counts": {}, "unread": []},
+    }
+    (folder / "import.json").write_text(json.dumps(record))
+    for name, table in tables.items():
+        table.to_parquet(folder / f"{name}.parquet", index=False)

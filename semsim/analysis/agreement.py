@@ -128,8 +128,9 @@ def _all_orders(n: int) -> np.ndarray:
 def leave_one_out(x: np.ndarray, y: np.ndarray, labels: list[str]) -> dict[str, Any]:
     """The range of ρ and τ when each of n models in turn is left out, and whose absence makes it.
 
-    x, y: (n,). The models named are those whose absence makes ρ smallest and largest. Empty below
-    four models, and where no ranking is left.
+    x, y: (n,). The models named are those whose absence makes ρ smallest and largest, and those
+    without which there is no ranking, since all others have one value. Empty below four models, and
+    where no ranking is left.
     """
     n = len(x)
     if n < 4:
@@ -143,4 +144,5 @@ def leave_one_out(x: np.ndarray, y: np.ndarray, labels: list[str]) -> dict[str, 
         **{"loo_tau_min": float(np.nanmin(tau)), "loo_tau_max": float(np.nanmax(tau))},
         "loo_model_min": labels[int(np.nanargmin(rho))],
         "loo_model_max": labels[int(np.nanargmax(rho))],
+        "loo_undefined": ", ".join(labels[one] for one in np.flatnonzero(np.isnan(rho))) or None,
     }

@@ -18,7 +18,8 @@ MODEL_COLUMNS = (
 )
 # One row a metric, the one that agrees best first. 95 % intervals over models: `bw` Bonett-Wright
 # and `score`, which tables, figures and the terminal print, and `models`, a bootstrap. `images` is
-# no such interval but the range of 95 % of the resamples of originals. `loo` leaves one model out.
+# no such interval but the range of 95 % of the resamples of originals. `loo` leaves one model out;
+# `loo_undefined` names those without which there is no ranking.
 # `p_kind` is "exact" or "Monte Carlo". `left_out` counts resamples without a ranking. Each kind
 # has a column that says why it has no ends: `interval_undefined` for `bw` and `score`.
 AGREEMENT_COLUMNS = (
@@ -27,7 +28,7 @@ AGREEMENT_COLUMNS = (
     *("rho_models_low", "rho_models_high"),
     *("tau_models_low", "tau_models_high", "rho_images_low", "rho_images_high"),
     *("tau_images_low", "tau_images_high", "loo_rho_min", "loo_rho_max", "loo_tau_min"),
-    *("loo_tau_max", "loo_model_min", "loo_model_max"),
+    *("loo_tau_max", "loo_model_min", "loo_model_max", "loo_undefined"),
     *("left_out_models", "left_out_images", "models_undefined", "images_undefined", "undefined"),
 )
 # One row a metric and backbone left out.

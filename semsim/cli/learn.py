@@ -12,7 +12,14 @@ from semsim.datasets import DATASETS
 from semsim.errors import SettingsError
 from semsim.jobs.folders import read_job
 from semsim.learning import PRESETS, TrainSettings
-from semsim.learning.ablations import STUDIES, StudyPlan, default_values, read_values, summary
+from semsim.learning.ablations import (
+    STUDIES,
+    StudyPlan,
+    default_values,
+    read_values,
+    study_table,
+    summary,
+)
 from semsim.learning.ablations_run import (
     JudgedOrder,
     Workplace,
@@ -22,14 +29,14 @@ from semsim.learning.ablations_run import (
 from semsim.learning.advice import expectation, preset_for
 from semsim.learning.card import HEADS, NOT_STATED, card_paths, table_rows
 from semsim.learning.card_promoted import doubt, promote
-from semsim.learning.controls import ABSENT, ALL, CHOICES, CLASSIC, verdict_of
+from semsim.learning.controls import ABSENT, ALL, CHOICES, verdict_of
 from semsim.learning.evaluation import BASELINES, auc_of
 from semsim.learning.initial import absolute
 from semsim.learning.leave_out import LeaveOut, queue_leave_out, read_materials
 from semsim.learning.orders import Order
 from semsim.learning.pretrain import PretrainSettings, goodness_of_start, pretrain, save_start
 from semsim.learning.splits import Counts, HoldOut, count, parse_hold_out
-from semsim.metrics.provenance import CONTROLS, SHUFFLED, START
+from semsim.metrics.provenance import SHUFFLED, START
 from semsim.registry import build, read_plugin
 from semsim.terminal import DATA, Json, TerminalBar, say, show_told, text_table, told_errors
 from semsim.weights import CHECKPOINTS
@@ -146,15 +153,16 @@ def study_command(
     """Vary one thing and judge each training: label budget, network, loss or margin."""
     with told_errors():
         material = read_materials(labels, votes or ())
-        given = (
-            default_values(what, material.labels) if values is None else read_values(what, values)
-        )
+        every, held = tuple(range(seeds)), parse_hold_out(hold_out, share)
+        settings = replace(read_settings(preset), device=device)
         plan = StudyPlan(
             what=what,
-            values=given,
-            seeds=tuple(range(seeds)),
-            settings=replace(read_settings(preset), device=device),
-            hold_out=parse_hold_out(hold_out, share),
+            values=default_values(what, material.labels, settings, held, every)
+            if values is None
+            else read_values(what, values),
+            seeds=every,
+            settings=settings,
+            hold_out=held,
             controls=controls,
         )
         place = _place(checkpoints, data_dir, metrics, device)
@@ -360,18 +368,9 @@ def _judged_lines(outcome: dict[str, Any]) -> list[str]:
 def study_text(outcome: dict[str, Any]) -> str:
     """What a study found, as text: a line a value, over all seeds."""
     kind = STUDIES[outcome["what"]]
-    table = summary(outcome["rows"])
-    heads = [kind.axis, "seeds", "originals", "SemSim AUC", "lowest", "highest", "ρ"]
-    columns = ["value", "seeds", "n_originals", "auc", "auc_lowest", "auc_highest", "rho"]
-    others = [*CONTROLS, *CLASSIC]
-    rows = [
-        [str(v) if not isinstance(v, float) else ("–" if v != v else f"{v:.3g}") for v in row]
-        for row in table[[*columns, *others]].to_numpy().tolist()
-    ]
     title = f"{kind.title} (Fig. {kind.figure}), image-level AUC on held-out images, mean of seeds"
     simulated = ["Simulated votes: this says nothing about people."] if outcome["simulated"] else []
-    heads += ["its start", "shuffled", "MSE", "PSNR", "SSIM"]
-    return "\n".join([title, *simulated, text_table(heads, rows)])
+    return "\n".join([title, *simulated, text_table(*study_table(outcome))])
 
 
 def study_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:

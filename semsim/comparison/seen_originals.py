@@ -10,7 +10,7 @@ from semsim.analysis.result import Analysis
 from semsim.errors import DataError, WeightsError
 from semsim.learning.card_promoted import promoted
 from semsim.learning.orders import checkpoint_path
-from semsim.metrics.provenance import original_keys, read_training
+from semsim.metrics.provenance import checkpoint_of, original_keys, read_training
 from semsim.words import counted
 
 
@@ -63,8 +63,10 @@ def left_out_remark(
     keys = set(original_keys(listed))
     left, n_originals = len(keys - seen), len(keys)
     sets = any(not spec.per_image for spec in analysis.specs)
+    learned = {checkpoint_of(spec.name) for spec in analysis.specs} - {"", name}
     return [
         f"Only the {left} of {counted(n_originals, 'original')} count that SemSim ({name}) did "
-        "not learn from, so that all metrics are judged on equal terms."
+        "not learn from, so that it is on equal terms with metrics that learned from no votes."
+        + (" Another SemSim may have learned from some of these." if learned else "")
         + (" Metrics of sets have their values from all originals." if sets else "")
     ]

@@ -1,12 +1,11 @@
 """Asking for a federated comparison: the job it becomes, and where its results go."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from semsim.federated.arms import ARMS
 from semsim.federated.settings import FederatedOrder
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
@@ -65,16 +64,6 @@ def comparison_order(job: Job) -> FederatedJob:
     if job.argv:
         return from_record(FederatedJob, jobs.read_json(job.folder / _FACTS))
     return jobs.read_order(job, FederatedJob)
-
-
-def out_of(job: Job) -> Path:
-    """Where the results of a comparison's job are; `SemsimError` where its folder does not say."""
-    return comparison_order(job).out
-
-
-def arms_done(out: Path, arms: Sequence[str] = tuple(ARMS)) -> list[str]:
-    """The arms whose sets are complete, in the order of `arms`."""
-    return [arm for arm in arms if (out / "sets" / arm / "run.json").exists()]
 
 
 def _free(root: Path, order: FederatedOrder) -> Path:

@@ -95,16 +95,31 @@ def count_of(score: Mapping[str, Any]) -> Count:
 def leak_row(score: Mapping[str, Any]) -> list[str]:
     """One line of `leak_table`; a score as `asdict` gives it."""
     own = score["arm"] == score["yardstick"]
-    gap = "" if own else f"{score['difference']:+.2f} ± {score['margin']:.2f}"
+    gap = "" if own else with_spread(f"{score['difference']:+.2f}", score["margin"], 2)
     return [
         ARMS[score["arm"]].title,
         count_of(score).short,
-        f"{score['ssim']:.2f} ± {score['ssim_sd']:.2f}",
+        with_spread(f"{score['ssim']:.2f}", score["ssim_sd"], 2),
         _psnr(score["psnr"], score["psnr_sd"]),
         gap,
         f"{score['failed']} of {score['images']}",
         score["verdict"],
     ]
+
+
+def strength(score: Mapping[str, Any]) -> tuple[int, float]:
+    """By which attacks are put in order: the pictures they get back, then their mean SSIM.
+
+    score: as `asdict` gives it; SSIM may be None or NaN.
+    """
+    ssim = score["ssim"]
+    return score["clearer"], -1.0 if ssim is None or ssim != ssim else ssim
+
+
+def with_spread(value: str, spread: float | None, digits: int) -> str:
+    """A figure and its spread; the figure alone where a spread is not known, as of one picture."""
+    known = spread is not None and math.isfinite(spread)
+    return f"{value} ± {spread:.{digits}f}" if known else value
 
 
 def decibels(psnr: float) -> str:
@@ -113,7 +128,7 @@ def decibels(psnr: float) -> str:
 
 
 def _psnr(mean: float, sd: float) -> str:
-    return decibels(mean) if math.isinf(mean) else f"{decibels(mean)} ± {sd:.1f}"
+    return decibels(mean) if math.isinf(mean) else with_spread(decibels(mean), sd, 1)
 
 
 def _end(name: str, curve: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from semsim.errors import DataError
 from semsim.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED, yardstick
-from semsim.federated.summary import NEAR, decibels
+from semsim.federated.summary import NEAR, count_of, decibels, strength, with_spread
 from semsim.images import read_image, read_images, to_uint8
 from semsim.metrics.pixel import psnr
 from semsim.metrics.structural import ssim
@@ -169,27 +169,26 @@ def summary(scores: Sequence[ArmScore]) -> list[str]:
         usable = [known[arm] for arm in arms if arm in known and known[arm].verdict != "failed"]
         if not usable:
             continue
-        best = max(usable, key=strength)
+        best = max(usable, key=_strength)
         figures = f"{_counted(best).words}; SSIM {best.ssim:.2f}, {_from_server(best)}"
         if best.verdict == "identical":  # and can treat it as FedAvg's server can
             own = [known[arm] for arm in (REFERENCE, RESCALED) if arm in known]
-            most = max([best, *own], key=strength)
+            most = max([best, *own], key=_strength)
             figures = f"{_counted(most).words}; SSIM {most.ssim:.2f}"
         lines.append(f"{party}: {WORDS[best.verdict]} ({figures}).")
     return lines
 
 
-def strength(score: ArmScore) -> tuple[int, float]:
-    """By which attacks are put in order: the pictures they get back, then their mean SSIM."""
-    return score.clearer, -1.0 if math.isnan(score.ssim) else score.ssim
+def _from_server(score: ArmScore) -> str:
+    return f"{with_spread(f'{score.difference:+.2f}', score.margin, 2)} from FedAvg's server's"
 
 
 def _counted(score: ArmScore) -> Count:
-    return Count(score.clearer, score.by_shapes, score.images)
+    return count_of(vars(score))
 
 
-def _from_server(score: ArmScore) -> str:
-    return f"{score.difference:+.2f} ± {score.margin:.2f} from FedAvg's server's"
+def _strength(score: ArmScore) -> tuple[int, float]:
+    return strength(vars(score))
 
 
 def _over(same: list[ArmScore], counts: Mapping[str, Count]) -> ArmScore:
@@ -285,7 +284,7 @@ def _mean(values: np.ndarray) -> float:
 
 def _sd(values: np.ndarray) -> float:
     good = values[np.isfinite(values)]
-    return float(good.std(ddof=1)) if len(good) > 1 else 0.0
+    return float(good.std(ddof=1)) if len(good) > 1 else math.nan
 
 
 def _margin(values: np.ndarray) -> float:

@@ -13,14 +13,15 @@ import pandas as pd
 from semsim.errors import DataError, SettingsError
 from semsim.learning.controls import CLASSIC, check_controls
 from semsim.learning.evaluation import auc_of, semsim_row
-from semsim.learning.settings import TrainSettings
-from semsim.learning.splits import HoldOut
+from semsim.learning.settings import MIXED, TrainSettings
+from semsim.learning.splits import HoldOut, divide
 from semsim.learning.triplets import learnable, take_stock
-from semsim.metrics.provenance import CONTROLS, START
+from semsim.metrics.provenance import CONTROLS, SHUFFLED, START
 from semsim.registry import Registry
 
 ALL = "all"  # of the label budget: every original there is
 _BUDGETS = (50, 100, 200, 300, 400, 500)
+_LEAST = 2  # originals of a budget: one has none beside it that could be kept for validation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +74,8 @@ class StudyPlan:
     what: of `STUDIES`. values: what is varied. settings: of every training but for that.
     A seed decides the training and the choice of test originals, so that all values of one seed
     are judged by the same images. controls: of `semsim.learning.controls.CHOICES`; plans of older
-    versions have the start alone. Raises `SettingsError` for no value, no seed or one twice.
+    versions have the start alone. Raises `SettingsError` for no value, no seed or one twice, and
+    for a loss or margin that cannot be varied with all else as it is.
     """
 
     what: str
@@ -91,9 +93,20 @@ class StudyPlan:
                 raise SettingsError(f"{name} must be given, each once; got {given!r}.")
         for value in self.values:
             if kind.setting:
-                replace(self.settings, **{kind.setting: value})
+                varied = replace(self.settings, **{kind.setting: value})
+                _check_varied(kind, self.settings, varied)
             elif value != ALL and not (isinstance(value, int) and value >= 1):
                 raise SettingsError(f"A budget is a number of originals or all; got {value!r}.")
+
+
+def _check_varied(kind: Kind, settings: TrainSettings, varied: TrainSettings) -> None:
+    """`SettingsError` where one thing cannot be varied with all else as it is."""
+    mixed = MIXED in (settings.loss, varied.loss)
+    if mixed and (kind.setting == "margin" or settings.loss != varied.loss):
+        raise SettingsError(
+            f"The loss {MIXED} has no margin and learns in one epoch, so the {kind.axis} cannot be "
+            "varied with all else as it is. Take another preset, such as small."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,14 +140,28 @@ def arms(plan: StudyPlan) -> tuple[Arm, ...]:
     )
 
 
-def default_values(what: str, labels: pd.DataFrame) -> tuple[Any, ...]:
-    """The values a study takes where none are given; budgets only up to what `labels` have."""
+def default_values(
+    what: str,
+    labels: pd.DataFrame,
+    settings: TrainSettings,
+    hold_out: HoldOut | None = None,
+    seeds: Sequence[int] = (0,),
+) -> tuple[Any, ...]:
+    """The values a study takes where none are given; budgets only up to what every seed can learn.
+
+    labels: of all, or where there is no `hold_out` of what is learned from. Raises `DataError`
+    where nothing can be learned, or as `divide`.
+    """
     kind = STUDIES[what]
     if kind.setting:
         return kind.values
-    usable = len(take_stock(labels).usable)
+    tables = [labels]
+    if hold_out is not None:
+        tables = [divide(labels, replace(hold_out, seed=seed)).train for seed in seeds]
+    stocks = [learnable(take_stock(table), settings.ordering) for table in tables]
+    usable = min(map(len, stocks))
     steps = [n for n in _BUDGETS if n < usable]
-    return (*(steps or [n for n in (usable // 4, usable // 2) if n]), ALL)
+    return (*(steps or [n for n in (usable // 4, usable // 2) if n >= _LEAST]), ALL)
 
 
 def usual_values(what: str) -> tuple[str, ...]:
@@ -191,6 +218,28 @@ def summary(rows: Sequence[Mapping[str, Any]], scope: str = "pooled") -> pd.Data
     found.insert(0, "seeds", grouped.size())
     found["auc_lowest"], found["auc_highest"] = grouped["auc"].min(), grouped["auc"].max()
     return found.reset_index()
+
+
+def study_table(outcome: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """The heads and lines of a `summary` as people read it: a line a value, "–" for no number.
+
+    outcome: as `run_study` returns it.
+    """
+    table = summary(outcome["rows"])
+    heads = {
+        **{"value": STUDIES[outcome["what"]].axis, "seeds": "trainings"},
+        **{"n_originals": "originals", "auc": "SemSim AUC", "auc_lowest": "lowest"},
+        **{"auc_highest": "highest", "rho": "ρ", START: "its start", SHUFFLED: "shuffled votes"},
+        **{"mse": "MSE", "psnr": "PSNR", "ssim": "SSIM"},
+    }
+    lines = [[_text(cell) for cell in line] for line in table[list(heads)].to_numpy().tolist()]
+    return list(heads.values()), lines
+
+
+def _text(cell: Any) -> str:
+    if isinstance(cell, float):
+        return "–" if np.isnan(cell) else f"{cell:.3g}"
+    return str(cell)
 
 
 def _facts(row: Mapping[str, Any], scope: str) -> dict[str, Any]:

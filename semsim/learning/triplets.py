@@ -5,6 +5,7 @@ A triplet never mixes two originals; the labels of a classification task could n
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,12 @@ import pandas as pd
 
 from semsim.analysis.human import votes_needed
 from semsim.errors import DataError
+from semsim.images import read_pixels
+from semsim.weights import sha256_of
 from semsim.words import counted
 
 COLUMNS = ("dataset", "image_id", "original", "reconstruction", "recognisable")
+_SAME = 0.01  # mean squared error, which is 20 dB, up to which two files hold one picture
 VOTE_COLUMNS = ("n_votes", "n_recognised")  # needed where votes order the triplets
 
 # Nearer, farther, and how much it matters, in (0, 1].
@@ -256,12 +260,33 @@ def _judged(dataset: str, image_id: str, rows: pd.DataFrame) -> JudgedOriginal:
     return JudgedOriginal(
         dataset=dataset,
         image_id=image_id,
-        image=Path(str(rows["original"].iloc[0])),
+        image=_original(dataset, image_id, rows),
         recognisable=_paths(rows[verdict.fillna(False)]),
         unrecognisable=_paths(rows[~verdict.fillna(True)]),
         undecided=int(verdict.isna().sum()),
         shares=_ordered_shares(rows),
     )
+
+
+def _original(dataset: str, image_id: str, rows: pd.DataFrame) -> Path:
+    """The picture that all `rows` are reconstructions of; `DataError` where they are of several."""
+    paths = [Path(path) for path in dict.fromkeys(rows["original"].astype(str))]
+    if len(paths) > 1:  # often copies of one, each beside its own reconstruction
+        known = list({sha256_of(path): path for path in paths if path.is_file()}.values())
+        for first, other in pairwise(known):
+            if not _show_the_same(first, other):
+                raise DataError(
+                    f"Two pictures are both {image_id!r} of the data set {dataset!r}: {first} and "
+                    f"{other}. What people said of one would be learned of the other; bring the "
+                    "sets in again, each with a data set's name of its own."
+                )
+    return paths[0]
+
+
+def _show_the_same(first: Path, other: Path) -> bool:
+    """Whether two files hold one picture, perhaps compressed again."""
+    a, b = (read_pixels(path) / 255 for path in (first, other))
+    return a.shape == b.shape and bool(np.square(a - b).mean() < _SAME)
 
 
 def typed(labels: pd.DataFrame) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from semsim.reporting.notation import target_text
 
 # What people and a metric say of a reconstruction.
 BOTH, NEITHER = "both say it leaks", "both say it does not"
+_ROUNDING = 1e-9  # of a mean rating, in [0, 1]
 METRIC_ONLY, PEOPLE_ONLY = "the metric alone says it leaks", "people alone recognise it"
 
 
@@ -87,14 +88,17 @@ def gallery(
 def disagreements(analysis: Analysis, spec: MetricSpec) -> dict[str, pd.DataFrame]:
     """The images that a metric of images and people judge differently, by who sees a leak.
 
-    The metric calls leaked what `called_leaked` says. Rows of the table of disagreement with the
-    `gap`, the widest first.
+    The metric calls leaked what `called_leaked` says; where that follows from ranks, only what it
+    ranks above people, or below them, is told. Rows of the table of disagreement with the `gap`,
+    the widest first.
     """
-    gaps, line = _gaps(analysis, spec), analysis.evidence.threshold
-    leaked = called_leaked(gaps, spec, line)
+    gaps = _gaps(analysis, spec)
+    leaks, private = _recognised(analysis, gaps)
+    leaked = called_leaked(gaps, spec, int(leaks.sum()))
+    above, below = (spec.yes_or_no | way for way in (gaps["gap"] > 0, gaps["gap"] < 0))
     found = {
-        METRIC_ONLY: gaps[leaked & (gaps["gap"] > 0) & (gaps["human"] < line)].assign(way=-1),
-        PEOPLE_ONLY: gaps[~leaked & (gaps["gap"] < 0) & (gaps["human"] > line)].assign(way=1),
+        METRIC_ONLY: gaps[leaked & private & above].assign(way=-1),
+        PEOPLE_ONLY: gaps[~leaked & leaks & below].assign(way=1),
     }
     return {
         who: rows.assign(order=rows["gap"] * rows["way"])
@@ -104,18 +108,30 @@ def disagreements(analysis: Analysis, spec: MetricSpec) -> dict[str, pd.DataFram
     }
 
 
-def called_leaked(gaps: pd.DataFrame, spec: MetricSpec, line: float) -> pd.Series:
+def called_leaked(gaps: pd.DataFrame, spec: MetricSpec, recognised: int) -> pd.Series:
     """Whether the metric calls each of N images leaked, (N,) bool; a number alone does not say it.
 
-    gaps: rows of the table of disagreement. line: people recognise what is above it. A metric that
-    says yes or no is taken at its word; of any other, as many images as people recognise are taken
-    for leaked, those it puts first. Of equal values all are, or none: whichever is nearer.
+    gaps: rows of the table of disagreement. recognised: how many of them people recognise. A metric
+    that says yes or no is taken at its word; of any other, as many images as people recognise are
+    taken for leaked, those it puts first. Of equal values all are, or none: whichever is nearer.
     """
     if spec.yes_or_no:
         return (gaps["value"] > 1 / 2) == spec.higher_means_more_leakage
     n = len(gaps)
     rank = 1 + gaps["metric_share"] * max(1, n - 1)
-    return rank > n - int((gaps["human"] > line).sum()) + 1 / 2
+    return rank > n - recognised + 1 / 2
+
+
+def _recognised(analysis: Analysis, gaps: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """Which images people recognise, and which not, (N,) bool each; votes split evenly are neither.
+
+    A mean rating is recognised from the threshold on, a share of votes only above a half.
+    """
+    line, human = analysis.evidence.threshold, gaps["human"]
+    if analysis.evidence.ratings is None:
+        return human > line, human < line
+    reached = human >= line - _ROUNDING
+    return reached, ~reached
 
 
 def entries(analysis: Analysis, rows: pd.DataFrame) -> tuple[Entry, ...]:
@@ -131,10 +147,9 @@ def four_cases(analysis: Analysis, spec: MetricSpec) -> dict[str, Entry]:
     better than guessing show what others leak only where there is nothing else. A way that does
     not occur is left out.
     """
-    gaps, line = _gaps(analysis, spec), analysis.evidence.threshold
+    gaps = _gaps(analysis, spec)
     low, high = (gaps[["metric_share", "human_share"]].agg(how, axis=1) for how in ("min", "max"))
-    leaks = gaps["human"] > line
-    private = gaps["human"] < line
+    leaks, private = _recognised(analysis, gaps)
     guesses = _guesses(analysis, gaps["row"])
     middle = 0.5  # of the metric's ranking of all images
     ways = {

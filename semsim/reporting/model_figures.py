@@ -82,7 +82,8 @@ def stability(analysis: Analysis, spec: MetricSpec) -> Drawn:
         caption=(
             "Rank 1 leaks most. Models are in the order people put them in. Lines: the range that "
             f"holds 95 % of the ranks in {analysis.settings.bootstraps} cluster bootstraps over "
-            "originals: models whose lines overlap cannot be told apart by these images. "
+            "originals: models whose lines do not overlap are told apart by these images; of "
+            "others the lines say nothing. "
             f"{_SHORTENED}"
         ),
         frame=frame.drop(columns="order"),

@@ -15,6 +15,7 @@ from semsim.reporting.notation import (
     NONE,
     number,
     p_value,
+    reason,
     target_text,
     undefined_text,
     with_interval,
@@ -165,8 +166,8 @@ def _agreement(analysis: Analysis) -> Table:
         "p of τ": lambda row: _p(row, "p_tau"),
         "ρ, images resampled": lambda row: _resampled(row, "rho"),
         "τ, images resampled": lambda row: _resampled(row, "tau"),
-        "ρ, one model left out": lambda row: _range(row, "loo_rho_min", "loo_rho_max"),
-        "τ, one model left out": lambda row: _range(row, "loo_tau_min", "loo_tau_max"),
+        "ρ, one model left out": lambda row: _one_left_out(row, "rho"),
+        "τ, one model left out": lambda row: _one_left_out(row, "tau"),
     }
     shown = _cells(frame, cells)
     best = _best(frame, shown, {"|ρ|": "rho", "|τ|": "tau"})
@@ -200,6 +201,12 @@ def _range(row: pd.Series, low: str, high: str) -> str:
 def _resampled(row: pd.Series, statistic: str) -> str:
     said = undefined_text(row["images_undefined"])
     return said or _range(row, f"{statistic}_images_low", f"{statistic}_images_high")
+
+
+def _one_left_out(row: pd.Series, statistic: str) -> str:
+    told = _range(row, f"loo_{statistic}_min", f"loo_{statistic}_max")
+    without = reason(row["loo_undefined"])
+    return told if without is None else f"{told}; none without {without}"
 
 
 def _estimate(row: pd.Series, value: str, bounds: str) -> str:

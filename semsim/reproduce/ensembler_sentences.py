@@ -8,7 +8,6 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 import torch
 
@@ -22,7 +21,7 @@ from semsim.split.plan import SplitPlace, attack_name, attacks_on, make_defence
 from semsim.split.sentence_attack import read_sentences
 from semsim.split.sentence_scores import bleu, words_right
 from semsim.split.split_probe import extrapolated, untrained
-from semsim.split.summary import error_words, spread_text, standard_error
+from semsim.split.summary import margin, margin_words, of_systems, spread_text
 from semsim.split.system import observe
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.split.training import Bench
@@ -224,28 +223,27 @@ def sentence_verdicts(
 ) -> list[str]:
     """What was read against guessing, and behind each defence against none, in words.
 
-    By content words; more or less is said where the difference is above twice its standard error.
+    By content words; more or less is said where the difference is above its `margin` over systems.
     """
     table = pd.DataFrame(rows)
     best = max(guesses, key=lambda name: guesses[name]["content"])
     guess, lines = guesses[best]["content"], []
     for (defence, attack), part in table.groupby(["defence", "attack"], sort=False):
-        own = part["content"].to_numpy(float)
-        error = own.std(ddof=1) / np.sqrt(len(own)) if len(own) > 1 else np.inf
-        against = f"{_word(own.mean() - guess, error)} guessing ({best}, {guess:.3f})"
+        own = of_systems(part, "content")
+        against = f"{_word(own.mean() - guess, margin(own))} guessing ({best}, {guess:.3f})"
         line = f"{defence}, {attack}: {own.mean():.3f} of content words, {against}"
         plain = table[(table["defence"] == "none") & (table["attack"] == attack)]
         if defence != "none" and len(plain):
-            other = plain["content"].to_numpy(float)
-            gap, error = own.mean() - other.mean(), standard_error(own, other)
-            told = f"{gap:+.3f}, {error_words(error)}"
-            line += f"; {_word(gap, error)} the undefended system ({told})"
+            other = of_systems(plain, "content")
+            gap, beyond = own.mean() - other.mean(), margin(own, other)
+            told = f"{gap:+.3f}{margin_words(beyond)}"
+            line += f"; {_word(gap, beyond)} the undefended system ({told})"
         lines.append(f"{line}.")
     return lines
 
 
-def _word(gap: float, error: float) -> str:
-    if not abs(gap) > 2 * error:
+def _word(gap: float, beyond: float) -> str:
+    if not abs(gap) > beyond:
         return "not shown to differ from"
     return "more than" if gap > 0 else "less than"
 

@@ -227,7 +227,7 @@ def _varied(
     train = divide(every.labels, held).train
     plan = StudyPlan(
         what=panel.what,
-        values=panel.values or default_values(panel.what, train),
+        values=panel.values or default_values(panel.what, train, scale.semsim),
         settings=scale.semsim,
         hold_out=held,
         controls=ALL,

@@ -176,19 +176,28 @@ class Decoder(nn.Module):
         return images.sigmoid()
 
 
-def moments(features: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and standard deviation over inputs, by channel and position; each (C, …)."""
-    return features.mean(dim=0), features.std(dim=0)
+Moments = tuple[Tensor, Tensor | None]
 
 
-def misalignment(features: Tensor, target: tuple[Tensor, Tensor], scale: Tensor) -> Tensor:
+def moments(features: Tensor) -> Moments:
+    """Mean and standard deviation over inputs, by channel and position; each (C, …).
+
+    One input, as the last of a data set may come in a batch of its own, has no deviation: None.
+    """
+    return features.mean(dim=0), features.std(dim=0) if len(features) > 1 else None
+
+
+def misalignment(features: Tensor, target: Moments, scale: Tensor) -> Tensor:
     """How far mean and deviation of `features` are from `target`, in units of `scale`, a variance.
 
-    features: (N, C, …). target: mean and deviation, each (C, …). scale: a scalar, as is what is
-    returned. The mean takes in a fixed noise of the client whole.
+    features: (N, C, …). target: of `moments`; deviations count where both are known. scale: a
+    scalar, as is what is returned. The mean takes in a fixed noise of the client whole.
     """
     mean, std = moments(features)
-    return (F.mse_loss(mean, target[0]) + F.mse_loss(std, target[1])) / scale
+    off = F.mse_loss(mean, target[0])
+    if std is not None and target[1] is not None:
+        off = off + F.mse_loss(std, target[1])
+    return off / scale
 
 
 def grey_errors(head: nn.Module, features: Tensor, size: tuple[int, int]) -> Tensor:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy
 
 from semsim.sets.control import RULE, Count, by_present_rule
 from semsim.terminal import text_table
@@ -104,9 +105,9 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
 def verdict(rows: pd.DataFrame, defence: str, against: str, attack: str) -> str:
     """In words: does an attack show less of systems with `defence` than of those with `against`?
 
-    Differences are of means over seeds; an order is called shown where both SSIM and PSNR differ
-    by more than twice the standard error, made from the spread over all runs. The count of pictures
-    that show more than a guess is told beside it, as it sees what has the wrong colours.
+    Differences are of means over trained systems, each the mean over the attacks on it; an order is
+    called shown where both SSIM and PSNR differ by more than `margin`. The count of pictures that
+    show more than a guess is told beside it, as it sees what has the wrong colours.
     """
     chosen = choices(rows[rows["attack"] == attack])
     sides = [chosen[(chosen["defence"] == name) & chosen["valid"]] for name in (defence, against)]
@@ -115,21 +116,32 @@ def verdict(rows: pd.DataFrame, defence: str, against: str, attack: str) -> str:
         return f"{attack}: no valid run of {missing}; nothing can be said."
     parts, signs = [], []
     for name, unit in (("ssim", ""), ("psnr", " dB")):
-        ours, theirs = (side[name].to_numpy(float) for side in sides)
-        gap, error = float(ours.mean() - theirs.mean()), standard_error(ours, theirs)
-        signs.append(0 if not abs(gap) > 2 * error else int(np.sign(gap)))
+        ours, theirs = (of_systems(side, name) for side in sides)
+        gap, beyond = float(ours.mean() - theirs.mean()), margin(ours, theirs)
+        signs.append(0 if not abs(gap) > beyond else int(np.sign(gap)))
         parts.append(
             f"{name.upper()} {ours.mean():.3f}{unit} against {theirs.mean():.3f}{unit} "
-            f"(difference {gap:+.3f}, {error_words(error)})"
+            f"(difference {gap:+.3f}{margin_words(beyond)})"
         )
     counts = [count_text(_counted(side)) for side in sides]
     parts.append(f"clearer than a guess {counts[0]} against {counts[1]}")
     return f"{attack}: {defence} {_words(signs)} {against}: {'; '.join(parts)}."
 
 
-def error_words(error: float) -> str:
-    """A standard error in words, infinite where a side has a single run."""
-    return f"standard error {error:.3f}" if np.isfinite(error) else "one run, so no standard error"
+def of_systems(runs: pd.DataFrame, name: str) -> np.ndarray:
+    """The mean of a column over the attacks on each trained system, (systems,).
+
+    Attacks on one system share its weights and its noise, so that only systems are independent.
+    """
+    by = [key for key in ("network", "defence_seed") if key in runs]
+    return runs.groupby(by, sort=False)[name].mean().to_numpy(float)
+
+
+def margin_words(beyond: float) -> str:
+    """A `margin` in words, infinite where a side has a single system."""
+    if np.isnan(beyond):  # as of an infinite PSNR
+        return ", no interval"
+    return f" ± {beyond:.3f}" if np.isfinite(beyond) else ", one system, so no interval"
 
 
 def _words(signs: Sequence[int]) -> str:
@@ -140,11 +152,18 @@ def _words(signs: Sequence[int]) -> str:
     return "is not shown to differ from"
 
 
-def standard_error(first: np.ndarray, second: np.ndarray) -> float:
-    """Of the difference of two means, of (n,) and (m,) runs; infinite below two runs each."""
-    if min(len(first), len(second)) < 2:
+def margin(*sides: np.ndarray) -> float:
+    """Half of the 95 % interval of a mean, or of the difference of two, over (n,) systems a side.
+
+    By Welch's t, with Satterthwaite's degrees of freedom; infinite below two systems a side.
+    """
+    if min(map(len, sides)) < 2:
         return float("inf")
-    return float(np.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second)))
+    parts = np.array([side.var(ddof=1) / len(side) for side in sides])
+    if not parts.any():
+        return 0.0
+    free = parts.sum() ** 2 / sum(parts**2 / np.array([len(side) - 1 for side in sides]))
+    return float(scipy.stats.t.ppf(0.975, free) * np.sqrt(parts.sum()))
 
 
 def unlearned_words(rows: Sequence[Mapping[Any, Any]], known: Mapping[str, float]) -> str:

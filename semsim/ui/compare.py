@@ -90,7 +90,7 @@ def body(context: ScienceContext, asked: Asked, *, newcomer: bool = False) -> st
     except SemsimError as error:
         return compare_view.trouble(str(error))
     status = compare_view.scoring(job)
-    if not comparison.n_votes:
+    if not comparison.n_votes and not comparison.has_ranking:
         return compare_view.no_votes(comparison, status)
     shown, asked = _answered(context, comparison, asked)
     if not shown.analysis.specs:

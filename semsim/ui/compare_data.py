@@ -361,16 +361,6 @@ def is_import(study_id: str) -> bool:
     return study_id.startswith(_IMPORT)
 
 
-def image_choices(images: pd.DataFrame) -> list[tuple[str, str]]:
-    """(what the list shows, dataset and id) of every original of a study, in order."""
-    keys = ["dataset", "image_id", "class_name"]
-    originals = images[keys].astype(str).drop_duplicates().sort_values(keys)
-    return [
-        (f"{image_id} · {class_name}", f"{dataset}\n{image_id}")
-        for dataset, image_id, class_name in originals.to_numpy()
-    ]
-
-
 def model_choices(analysis: Analysis) -> list[tuple[str, str]]:
     """(name, key) of every model."""
     return [(row["label"], model_key(row)) for _, row in analysis.models.iterrows()]

@@ -9,6 +9,7 @@ import pandas as pd
 
 from semsim.analysis.human import title_of
 from semsim.errors import SemsimError
+from semsim.metrics.provenance import is_control
 from semsim.reporting import tables
 from semsim.reporting.inline import Mark, axis_of, line
 from semsim.reporting.notation import interval, number, p_value, reason
@@ -17,7 +18,9 @@ from semsim.ui import ScienceContext
 from semsim.ui.compare_asked import Asked
 from semsim.ui.compare_data import REFERENCES, Comparison, held, opened, studies_of
 from semsim.ui.compare_view import HTML
-from semsim.words import counted
+from semsim.words import counted, listed
+
+_SLACK = 1e-9  # between values of ρ that are one but for rounding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +51,7 @@ def _rules(context: ScienceContext, comparison: Comparison, asked: Asked) -> str
     rules = [str(rule) for rule in dict.fromkeys(analysis.rules["rule"])]
     table = table.reindex(index=list(analysis.agreement["metric"]), columns=rules)
     names = {rule: title_of(analysis.evidence, rule) for rule in rules}
-    said = _same_best({names[rule]: table[rule] for rule in rules}, _titles(comparison), "rule")
+    said = same_best({names[rule]: table[rule] for rule in rules}, _titles(comparison), "rule")
     return _numbers(table.rename(columns=names), comparison, said, names[comparison.view.rule])
 
 
@@ -68,7 +71,7 @@ def _reference(context: ScienceContext, comparison: Comparison, asked: Asked) ->
             return str(HTML.no_reference(asked, REFERENCES[reference], reference))
     table = pd.DataFrame(columns).sort_values("clean", ascending=False)
     names = {name: REFERENCES[name] for name in columns}
-    said = _same_best({names[one]: table[one] for one in names}, _titles(comparison), "reference")
+    said = same_best({names[one]: table[one] for one in names}, _titles(comparison), "reference")
     return _numbers(
         table.rename(columns=names), comparison, said, names.get(comparison.view.reference)
     )
@@ -96,16 +99,33 @@ def _influence(context: ScienceContext, comparison: Comparison, asked: Asked) ->
                 *without,
             ]
         )
-    best = table.iloc[0]
-    said = (
-        f"Leave out any one model, and ρ of {best['title']} stays between "
-        f"{number(best['loo_rho_min'], 2)} and {number(best['loo_rho_max'], 2)}; "
-        f"{best['loo_model_min']} carries most of it."
-    )
     heads = ["Metric", _axis_words(axis), "one left out", "least without"]
-    return str(
-        HTML.numbers(Grid(said=said, heads=[*heads, *(f"without {n}" for n in left)], rows=rows))
-    )
+    heads += [f"without {name}" for name in left]
+    return str(HTML.numbers(Grid(said=without_one(_first(table)), heads=heads, rows=rows)))
+
+
+def without_one(row: pd.Series) -> str:
+    """What the ranking by a metric is when one model is left out, in a sentence.
+
+    row: of the table of agreement, of a metric that has a range there.
+    """
+    low, high = (number(row[f"loo_rho_{end}"], 2) for end in ("min", "max"))
+    hangs_on = reason(row["loo_undefined"])
+    if hangs_on is not None:
+        return (
+            f"Without {hangs_on} there is no ranking to compare {row['title']} with, since all "
+            f"other models have one value; without another one ρ is {low} to {high}."
+        )
+    told = f"Leave out any one model, and ρ of {row['title']} stays between {low} and {high}"
+    if row["loo_rho_min"] < row["rho"] - _SLACK:
+        return f"{told}; it is least without {row['loo_model_min']}."
+    return f"{told}: no model carries it."
+
+
+def _first(table: pd.DataFrame) -> pd.Series:
+    """The row of the metric that agrees best; of a control only where there is nothing else."""
+    own = table[~table["metric"].map(is_control)]
+    return (table if own.empty else own).iloc[0]
 
 
 def _differences(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
@@ -154,7 +174,7 @@ def _images(context: ScienceContext, comparison: Comparison, asked: Asked) -> st
         ]
         for _, row in pooled.iterrows()
     ]
-    best = pooled.iloc[0]
+    best = _first(pooled)
     said = (
         f"Of two pictures, one recognised and one not, {best['title']} tells which is which in "
         f"{best['auc']:.0%} of pairs; a coin does in 50%."
@@ -219,19 +239,29 @@ def _numbers(table: pd.DataFrame, comparison: Comparison, said: str, marked: str
     )
 
 
-def _same_best(columns: dict[str, pd.Series], titles: dict[str, str], what: str) -> str:
-    """Whether the same metric agrees best in every column, in a sentence."""
-    best = {
-        name: titles.get(str(rho.idxmax()), str(rho.idxmax()))
-        for name, rho in columns.items()
-        if rho.notna().any()
-    }
-    if not best:
+def same_best(columns: dict[str, pd.Series], titles: dict[str, str], what: str) -> str:
+    """Whether the same metric agrees best in every column, controls aside, in a sentence.
+
+    columns: ρ of each metric, by its name, under each choice. titles: of metrics. what: is chosen.
+    """
+    best: dict[str, list[str]] = {}
+    for name, rho in columns.items():
+        ranked = rho[[not is_control(str(metric)) for metric in rho.index]].dropna()
+        leading = ranked.index[ranked >= ranked.max() - _SLACK]
+        best[name] = [titles.get(str(metric), str(metric)) for metric in leading]
+    known = {name: titles for name, titles in best.items() if titles}
+    if not known:
         return "No metric can be ranked yet."
-    if len(set(best.values())) == 1:
-        return f"Whichever {what} is chosen, {next(iter(best.values()))} agrees best."
-    told = "; ".join(f"{name}: {title}" for name, title in best.items())
-    return f"The best metric depends on the {what}. {told}."
+    first, *others = known.values()
+    always = [title for title in first if all(title in other for other in others)]
+    if always:
+        agree = "agrees" if len(always) == 1 else "agree"
+        said = f"Whichever {what} is chosen, {listed(always)} {agree} best."
+    else:
+        told = "; ".join(f"{name}: {listed(titles)}" for name, titles in known.items())
+        said = f"The best metric depends on the {what}. {told}."
+    unranked = [name for name in best if name not in known]
+    return f"{said} Nothing can be ranked by {listed(unranked)}." if unranked else said
 
 
 def _titles(comparison: Comparison) -> dict[str, str]:

@@ -13,6 +13,7 @@ from semsim.federated.summary import (
     count_of,
     cpu_seconds,
     decibels,
+    strength,
     training_words,
 )
 from semsim.sets.control import by_present_rule
@@ -127,7 +128,7 @@ def verdict_words(scores: Sequence[Mapping[str, Any]]) -> str:
     known = {score["arm"]: score for score in scores}
     if not all(map(by_present_rule, scores)):
         return _OLDER
-    plain = max((known[arm] for arm in (REFERENCE, RESCALED) if arm in known), key=_strength)
+    plain = max((known[arm] for arm in (REFERENCE, RESCALED) if arm in known), key=strength)
     count = count_of(plain)
     figures = f"what came back is {count.words} (SSIM {plain['ssim']:.2f})"
     if not count.comes_back:
@@ -139,18 +140,12 @@ def verdict_words(scores: Sequence[Mapping[str, Any]]) -> str:
     for party, arms in PARTIES.items():
         judged = [known[arm] for arm in arms if arm in known]
         if judged:
-            best = max(judged, key=_strength)
+            best = max(judged, key=strength)
             told = f"{party[0].lower()}{party[1:]} ({best['clearer']} of {best['images']})"
             found.setdefault(_STANDING[best["verdict"]], []).append(told)
     parts = [f"Plain training gives pictures away: {figures}."]
     parts += [words.format(listed(found[key])) for key, words in _SAID.items() if key in found]
     return " ".join(parts)
-
-
-def _strength(score: Mapping[str, Any]) -> tuple[int, float]:
-    """For an order in which the attack that gets most back comes last."""
-    ssim = score["ssim"]
-    return score["clearer"], -1.0 if ssim is None or ssim != ssim else ssim
 
 
 def figures(score: Mapping[str, Any] | None) -> tuple[str, ...]:

@@ -6,10 +6,8 @@ job at a time lays the panel out with `build`, ties it to a component that holds
 second browser and a restarted server show the same.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -229,15 +227,6 @@ def find(root: Path, job_id: str | None) -> Job | None:
         return jobs.open_job(root, job_id)
     except JobError:  # a page left open outlives a folder that somebody deleted
         return None
-
-
-@contextmanager
-def errors_shown() -> Iterator[None]:
-    """Show what goes wrong inside as a toast; for queued events only, see `alert_html`."""
-    try:
-        yield
-    except SemsimError as error:
-        raise gr.Error(escape(str(error)), duration=None, print_exception=False) from error
 
 
 def alert_html(error: SemsimError) -> str:

@@ -17,6 +17,7 @@ from semsim.learning.ablations import (
     StudyPlan,
     default_values,
     read_values,
+    study_table,
     summary,
     usual_values,
 )
@@ -110,14 +111,16 @@ def start_study(
     material = material_of(context, studies)
     if not seeds or seeds < 1:
         raise SettingsError(f"Trainings of each must be at least 1; got {seeds!r}.")
+    every, hold_out = tuple(range(int(seeds))), parse_hold_out(held or "original", share)
+    settings = replace(PRESETS[preset], device=str(context.device))
     plan = StudyPlan(
         what=what,
         values=read_values(what, ",".join(chosen))
         if chosen
-        else default_values(what, material.labels),
-        seeds=tuple(range(int(seeds))),
-        settings=replace(PRESETS[preset], device=str(context.device)),
-        hold_out=parse_hold_out(held or "original", share),
+        else default_values(what, material.labels, settings, hold_out, every),
+        seeds=every,
+        settings=settings,
+        hold_out=hold_out,
         controls=controls.ALL,
     )
     place = Workplace(
@@ -158,20 +161,7 @@ def study_chart(found: Mapping[str, Any]) -> Chart:
 
 def study_html(found: Mapping[str, Any]) -> str:
     """What a study found, as a table: a row a value, means over seeds."""
-    kind, table = STUDIES[found["what"]], summary(found["rows"])
-    heads = (
-        *(kind.axis, "trainings", "originals", "SemSim AUC", "lowest", "highest"),
-        *("its start", "shuffled votes", "MSE", "SSIM"),
+    heads, rows = study_table(found)
+    return pieces("learn_studies.html").found(
+        STUDIES[found["what"]], heads, rows, found["simulated"]
     )
-    columns = [
-        *("value", "seeds", "n_originals", "auc", "auc_lowest", "auc_highest"),
-        *("start", "shuffled", "mse", "ssim"),
-    ]
-    rows = [[_text(cell) for cell in row] for row in table[columns].to_numpy().tolist()]
-    return pieces("learn_studies.html").found(kind, heads, rows, found["simulated"])
-
-
-def _text(cell: Any) -> str:
-    if isinstance(cell, float):
-        return "–" if cell != cell else f"{cell:.3g}"
-    return str(cell)

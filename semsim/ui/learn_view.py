@@ -197,8 +197,9 @@ def _validation(result: Mapping[str, Any]) -> list[str]:
     results = result["results"]
     if "validation_accuracy" not in results and "held_out" in result:
         return []
-    accuracy = results.get("validation_accuracy")
-    return [_HTML.validation(accuracy, round(results.get("n_held_out", 0)))]
+    accuracy, kept = results.get("validation_accuracy"), round(results.get("n_held_out", 0))
+    chose = result.get("settings", {}).get("patience", 0) > 0
+    return [_HTML.validation(accuracy, kept, chose)]
 
 
 def _weights(results: Mapping[str, float]) -> list[str]:

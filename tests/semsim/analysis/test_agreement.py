@@ -182,3 +182,5 @@ def test_three_models_have_no_range():
 def test_a_ranking_that_hangs_on_one_model_keeps_the_others():
     found = leave_one_out(np.array([1.0, 1, 1, 2]), np.array([1.0, 2, 3, 4]), list("abcd"))
     assert not np.isnan([found["loo_rho_min"], found["loo_rho_max"]]).any()
+    assert found["loo_undefined"] == "d"
+    assert leave_one_out(SIX, SPOILT, list("abcdef"))["loo_undefined"] is None

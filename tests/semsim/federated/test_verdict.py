@@ -86,6 +86,22 @@ def test_an_exact_picture_has_an_infinite_psnr_and_is_shown_so(tmp_path):
     assert leak_row(asdict(score))[3] == f"{score.psnr:.1f} ± 0.0"
 
 
+def test_of_one_picture_no_spread_is_told():
+    scores = scored(
+        [
+            replace(found, pictures=found.pictures[:1])
+            for found in (result(REFERENCE, 0.3), result("uplink", 0.5))
+        ],
+        ORIGINALS[:1],
+    )
+    for score in scores:
+        assert math.isnan(score.ssim_sd)
+        told = " ".join([*leak_row(asdict(score)), sentence(score)])
+        assert "±" not in told
+        assert "nan" not in told
+        assert "inf" not in told
+
+
 def test_without_its_yardstick_an_arm_has_no_verdict():
     with pytest.raises(DataError, match=RESCALED):
         scored([result(REFERENCE, 0.0), result("links-canonical", 0.0)], ORIGINALS)

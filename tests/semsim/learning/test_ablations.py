@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 from learning_toy import toy_labels
 
@@ -18,7 +19,8 @@ from semsim.learning.ablations import (
     summary,
     within_budget,
 )
-from semsim.learning.splits import HoldOut
+from semsim.learning.splits import HoldOut, divide
+from semsim.learning.triplets import take_stock
 
 SMALL = PRESETS["small"]
 
@@ -63,15 +65,41 @@ def test_budgets_are_arms_of_the_same_settings():
 
 def test_values_at_first_are_the_papers_as_far_as_there_are_originals(tmp_path):
     labels = toy_labels(tmp_path, originals=8, of_each_kind=1)
-    assert default_values("budget", labels) == (2, 4, ALL)
-    assert default_values("backbone", labels) == ("lenet", "resnet18", "resnet50")
-    assert default_values("loss", labels) == ("triplet", "contrastive")
-    assert 1.0 in default_values("margin", labels)
+    assert default_values("budget", labels, SMALL) == (2, 4, ALL)
+    assert default_values("backbone", labels, SMALL) == ("lenet", "resnet18", "resnet50")
+    assert default_values("loss", labels, SMALL) == ("triplet", "contrastive")
+    assert 1.0 in default_values("margin", labels, SMALL)
+
+
+def test_budgets_at_first_are_those_that_every_seed_can_learn_from(tmp_path):
+    labels = toy_labels(tmp_path, originals=8, of_each_kind=1).assign(attack="a", model="m")
+    hold_out = HoldOut(fraction=0.5)
+    # Of the four on the training side a budget of one is too few to keep any for validation.
+    assert default_values("budget", labels, SMALL, hold_out, (0, 1)) == (2, ALL)
+    many = pd.concat([labels.assign(dataset=f"d{n}") for n in range(7)], ignore_index=True)
+    assert len(take_stock(many).usable) == 56
+    chosen = default_values("budget", many, SMALL, HoldOut(fraction=0.25), (0, 1, 2))
+    assert chosen == (10, 21, ALL)  # 42 are learned from, fewer than the first usual budget
+    for seed in (0, 1, 2):
+        learned = divide(many, HoldOut(fraction=0.25, seed=seed)).train
+        assert len(within_budget(learned, 21, seed, SMALL))
+
+
+@pytest.mark.parametrize("what", ["margin", "loss"])
+def test_what_the_mixed_loss_does_not_have_is_not_varied_with_it(what):
+    with pytest.raises(SettingsError, match="has no margin and learns in one epoch"):
+        StudyPlan(
+            what=what,
+            values=default_values(what, pd.DataFrame(), PRESETS["mixed"]),
+            settings=PRESETS["mixed"],
+        )
+    with pytest.raises(SettingsError, match="epochs must be 1 where the loss is mixed"):
+        plan("loss", ("triplet", "mixed"))
 
 
 @pytest.mark.parametrize("what", STUDIES)
 def test_a_plan_is_read_as_it_was_written(what, labels):
-    made = plan(what, default_values(what, labels))
+    made = plan(what, default_values(what, labels, SMALL))
     assert from_record(StudyPlan, json.loads(json.dumps(to_record(made)))) == made
 
 

@@ -3,10 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from semsim.errors import DataError
+from semsim.images import write_png
 from semsim.learning.triplets import (
     ImageIndex,
     is_simulated,
@@ -107,6 +110,21 @@ def test_different_seeds_split_differently():
 def test_two_data_sets_may_use_the_same_id():
     both = study({("symbols", "7"): [True], ("faces", "7"): [False]})
     assert take_stock(both).usable == ()
+
+
+def test_one_name_for_two_pictures_is_refused_and_copies_of_one_are_not(tmp_path):
+    coarse = torch.rand(2, 3, 4, 4, generator=torch.Generator().manual_seed(0))
+    pictures = torch.nn.functional.interpolate(coarse, 16, mode="bilinear")
+    for name, shown in (("a", 0), ("copy", 0), ("b", 1)):
+        write_png(pictures[shown], tmp_path / f"{name}.png")
+    Image.open(tmp_path / "a.png").save(tmp_path / "compressed.jpg", quality=95)
+    table = study({("unknown", "0001"): [True, False]})
+    for other in ("copy.png", "compressed.jpg"):
+        table["original"] = [str(tmp_path / name) for name in ("a.png", other)]
+        assert take_stock(table).usable[0].image == tmp_path / "a.png"
+    table["original"] = [str(tmp_path / name) for name in ("a.png", "b.png")]
+    with pytest.raises(DataError, match=r"'0001' of the data set 'unknown'.*name of its own"):
+        take_stock(table)
 
 
 def test_nothing_usable_says_what_is_needed():

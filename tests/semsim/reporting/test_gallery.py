@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from made_analysis import SPECS, TESTED, made_analysis, with_targets
 
+from semsim.analysis.evidence import Ratings
 from semsim.reporting.gallery import (
     BOTH,
     METRIC_ONLY,
@@ -51,11 +52,11 @@ def test_one_original_does_not_fill_the_gallery():
 def test_a_metric_calls_leaked_as_many_as_people_recognise():
     share = np.linspace(0, 1, 6)
     gaps = pd.DataFrame({"metric_share": share, "human": [0.2, 0.2, 0.2, 0.8, 0.2, 0.8]})
-    found = called_leaked(gaps, MSE, 0.5)
+    found = called_leaked(gaps, MSE, 2)
     assert found.tolist() == [False, False, False, False, True, True]  # two, as people do
     tied = gaps.assign(metric_share=[0.2, 0.2, 0.2, 0.2, 0.9, 0.9])
-    assert called_leaked(tied, MSE, 0.5).tolist() == [False] * 4 + [True] * 2
-    assert not called_leaked(gaps.assign(metric_share=0.5), MSE, 0.5).any()
+    assert called_leaked(tied, MSE, 2).tolist() == [False] * 4 + [True] * 2
+    assert not called_leaked(gaps.assign(metric_share=0.5), MSE, 2).any()
 
 
 @pytest.mark.parametrize("higher", [True, False])
@@ -74,6 +75,34 @@ def test_a_metric_that_says_yes_or_no_is_taken_at_its_word(analysis, higher):
     found = gallery(replace(analysis, disagreement=table), spec, most=24, per_original=24)
     assert not found.people_only
     assert sorted(entry.row for entry in found.metric_only) == [2, 6, 10, 14, 18, 22]
+
+
+def test_a_yes_or_no_that_errs_is_told_whatever_the_ranks_say(analysis):
+    """Of equal answers the rank is that of their middle, which may be above people's."""
+    spec = replace(PSNR, yes_or_no=True)
+    table = analysis.disagreement[analysis.disagreement["metric"] == PSNR.name]
+    recognised, said = np.arange(24) < 16, np.arange(24) % 8 == 0
+    table = table.assign(
+        human=np.where(recognised, 0.6, 0.4),
+        human_share=np.where(recognised, 0.3, 0.9),
+        value=said.astype(float),
+        metric_share=np.where(said, 0.8, 0.4),
+    )
+    found = gallery(replace(analysis, disagreement=table), spec, most=24, per_original=24)
+    assert sorted(entry.row for entry in found.people_only) == [row for row in range(16) if row % 8]
+    assert [entry.row for entry in found.metric_only] == [16]
+
+
+def test_a_mean_rating_at_the_threshold_is_recognised(analysis):
+    ratings = Ratings(values=np.full((24, 5), 3.0), levels=5.0, threshold=3.0)
+    table = analysis.disagreement.assign(human=0.5, human_share=0.9, metric_share=0.1, gap=-0.8)
+    rated = replace(
+        analysis, disagreement=table, evidence=replace(analysis.evidence, ratings=ratings)
+    )
+    assert rated.evidence.threshold == 0.5
+    assert PEOPLE_ONLY in four_cases(rated, PSNR)
+    assert METRIC_ONLY not in four_cases(rated, PSNR)
+    assert PEOPLE_ONLY not in four_cases(replace(analysis, disagreement=table), PSNR)
 
 
 def test_images_both_agree_on_or_nobody_judged_are_in_neither(analysis):

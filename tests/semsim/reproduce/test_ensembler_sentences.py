@@ -95,7 +95,7 @@ def test_a_plan_says_what_it_takes_and_computes_nothing(tmp_path):
 
 
 def row(defence, content, seed, attack="adaptive"):
-    return {"defence": defence, "attack": attack, "content": content, "attack_seed": seed}
+    return {"defence": defence, "attack": attack, "content": content, "defence_seed": seed}
 
 
 def test_a_verdict_has_its_control_beside_it():
@@ -107,7 +107,7 @@ def test_a_verdict_has_its_control_beside_it():
     )
     assert none == "none, adaptive: 0.510 of content words, more than guessing (b, 0.200)."
     assert "0.200 of content words, not shown to differ from guessing" in single
-    assert "; less than the undefended system (-0.310, standard error 0.058)" in single
-    assert "0.600 of content words, not shown to differ from guessing" in ensembler  # one run
-    unsaid = "(+0.090, one run, so no standard error)"
+    assert "; less than the undefended system (-0.310 ± 0.2" in single
+    assert "0.600 of content words, not shown to differ from guessing" in ensembler  # one system
+    unsaid = "(+0.090, one system, so no interval)"
     assert f"not shown to differ from the undefended system {unsaid}" in ensembler

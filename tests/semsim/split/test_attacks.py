@@ -85,6 +85,16 @@ def test_misalignment_is_what_one_works_out_by_hand():
     assert misalignment(own, target, torch.tensor(2.0)).item() == pytest.approx((9 + 1) / 2)
 
 
+def test_one_input_has_no_deviation_to_align():
+    one = torch.tensor([3.0]).view(1, 1, 1, 1)
+    target = moments(torch.tensor([0.0, 2.0]).view(2, 1, 1, 1))
+    assert misalignment(one, target, torch.tensor(2.0)).item() == pytest.approx((3 - 1) ** 2 / 2)
+    alone = moments(one)
+    assert alone[1] is None
+    many = torch.tensor([0.0, 2.0]).view(2, 1, 1, 1)
+    assert misalignment(many, alone, torch.tensor(2.0)).item() == pytest.approx((1 - 3) ** 2 / 2)
+
+
 def test_alignment_draws_the_shadow_to_what_was_sent(bench, digits):
     system = Undefended()(replace(bench, settings=replace(bench.settings, epochs=8)))
     rng = torch.Generator().manual_seed(5)

@@ -51,10 +51,11 @@ def test_a_system_that_was_not_attacked_is_in_the_table_as_invalid():
     assert "0.500  20.00" in text
 
 
-def runs(defence, values, attack="adaptive"):
+def runs(defence, values, attack="adaptive", of="defence_seed"):
+    """A run a value, each on a system of its own, or with of="attack_seed" all on one."""
     counts = {"by_shapes": 1, "judged": 10}
     return [
-        row(defence, attack, s, ssim=v, psnr=40 * v, clearer=3 + s, **counts)
+        row(defence, attack, ssim=v, psnr=40 * v, clearer=3 + s, **counts, **{of: s})
         for s, v in enumerate(values)
     ]
 
@@ -78,6 +79,19 @@ def test_an_order_is_called_shown_only_beyond_the_spread(ours, theirs, words):
     for earlier in (table.drop(columns="rule"), table.assign(rule=RULE - 1)):
         told = verdict(earlier, ENSEMBLER, "single", "adaptive")
         assert told.endswith("clearer than a guess – against –.")
+
+
+def test_attacks_on_one_system_are_no_spread_over_systems():
+    sides = (ENSEMBLER, (0.1, 0.11, 0.12)), ("single", (0.5, 0.51, 0.52))
+    table = pd.DataFrame([one for side in sides for one in runs(*side, of="attack_seed")])
+    told = verdict(table, ENSEMBLER, "single", "adaptive")
+    assert "is not shown to differ from" in told
+    assert "(difference -0.400, one system, so no interval)" in told
+    again = table.assign(defence_seed=1, ssim=table["ssim"] + 0.02, psnr=table["psnr"] + 0.5)
+    two = verdict(pd.concat([table, again]), ENSEMBLER, "single", "adaptive")
+    assert "shows less than" in two
+    # Two systems a side, 0.02 apart: a standard error of 0.01 √2, times t of 2 degrees, 4.30.
+    assert "(difference -0.400 ± 0.061)" in two
 
 
 def test_invalid_runs_are_no_evidence():

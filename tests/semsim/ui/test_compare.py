@@ -7,11 +7,12 @@ from dataclasses import replace
 from html import unescape
 from urllib.parse import parse_qsl, urlsplit
 
+import numpy as np
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from made_analysis import TESTED, known_of
-from made_study import MODELS
+from made_study import MODELS, make_labels, make_votes, write_import
 from made_weights import make_semsim
 from scipy import stats
 
@@ -325,6 +326,35 @@ def test_what_was_never_scored_is_scored_by_a_press(client):
     drawn = part(client, "panel", tab="solid", shown="reference")
     link = re.search(r'href="([^"]+)" data-part="body" data-set="reference=attacked"', drawn)[1]
     assert asked_in(dict(parse_qsl(urlsplit(unescape(link)).query))).reference == "attacked"
+
+
+def test_labels_that_came_without_votes_are_compared(made_context, tmp_path):
+    context = made_context(n_images=2)
+    labels = make_labels(tmp_path / "others", n_images=4, simulated=False)
+    votes, models = make_votes(labels), labels["model"].astype("category").cat.codes
+    labels = labels.assign(
+        n_votes=0,
+        n_recognised=0,
+        mean_response=np.nan,
+        headline="released",
+        **{"human:released": (labels["image_id"].astype(int) > models).astype("boolean")},
+    )
+    scores = labels[["dataset", "attack", "model", "image_id"]].assign(
+        metric="psnr", value=np.linspace(30, 10, len(labels))
+    )
+    bare = labels.drop(columns=["original", "reconstruction"])
+    tables = {"labels": bare, "scores": scores, "votes": votes.iloc[:0]}
+    write_import(context.data / "imports" / "theirs", tables, "released")
+    client = client_of(context)
+    drawn = part(client, "body", study="import:theirs")
+    assert "needs its first votes" not in drawn
+    assert "PSNR" in drawn
+    assert "released (protocol)" in drawn
+    answer = part(client, "panel", study="import:theirs", tab="answer")
+    assert "cmp-two" in answer  # metrics beside the models they rank
+    told = part(client, "panel", study="import:theirs", tab="disagreements")
+    assert "labels and no votes" in told
+    assert "here they agree" not in told
 
 
 def test_several_studies_stand_in_one_table(made_context):

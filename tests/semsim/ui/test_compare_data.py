@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from made_study import MODELS, make_labels, make_votes
+from made_study import MODELS, make_labels, make_votes, write_import
 from made_weights import make_classifier, make_semsim
 from scipy import stats
 
@@ -22,7 +22,6 @@ from semsim.ui.compare_data import (
     find_study,
     fresh,
     held,
-    image_choices,
     model_choices,
     opened,
     rows_of_model,
@@ -124,13 +123,8 @@ def test_the_attacked_image_is_a_reference_of_its_own(made_context):
     assert all(spec.name.endswith("@attacked") for spec in attacked.specs)
 
 
-def test_lists_name_every_original_and_model_once(made_context):
+def test_lists_name_every_model_once(made_context):
     found = fresh(made_context(models=MODELS[:4], n_images=3), VIEW)
-    assert image_choices(found.images) == [
-        ("000 · cat", "symbols\n000"),
-        ("001 · cow", "symbols\n001"),
-        ("002 · mouse", "symbols\n002"),
-    ]
     choices = dict(model_choices(found.analysis))
     assert choices["resnet/none"] == "symbols\ninvgrad\nresnet/none"
     assert len(choices) == 4
@@ -304,17 +298,6 @@ def test_a_metric_of_ones_own_stands_on_compare_as_foreign(made_context, tmp_pat
     scores.drop(columns="leaks").to_parquet(folder / "scores.parquet")
     with pytest.raises(DataError, match="higher or lower mine leaks"):
         fresh(context, View(study="import:theirs"))
-
-
-def write_import(folder, tables: dict[str, pd.DataFrame]) -> None:
-    """Imported labels as the importers leave them."""
-    folder.mkdir(parents=True)
-    (folder / "import.json").write_text(
-        '{"format": "semsim-import/1", "name": "Their labels", "source": "a test", '
-        '"kind": "table", "headline": "majority", "simulated": false, "counts": {}, "unread": []}'
-    )
-    for name, table in tables.items():
-        table.to_parquet(folder / f"{name}.parquet", index=False)
 
 
 def test_the_judge_of_the_lists_is_no_metric_of_the_same_study(made_context):

@@ -17,7 +17,7 @@ from semsim.federated import NETWORKS
 from semsim.federated.arms import REFERENCE, RESCALED
 from semsim.federated.attacks import has_linear_start
 from semsim.federated.comparison import carry_out, load
-from semsim.federated.comparison_job import out_of, queue_comparison
+from semsim.federated.comparison_job import comparison_order, queue_comparison
 from semsim.federated.networks import drawn_network
 from semsim.federated.settings import FederatedOrder
 from semsim.jobs import folders as jobs
@@ -124,7 +124,7 @@ def test_a_finished_comparison_is_drawn(tmp_path: Path) -> None:
     assert (strip, rest[1:]) == ("", ["", "", ""])
     assert "stands here when this is done" in rest[0]
     assert (sets.count("<td>under way</td>"), sets.count("<td>waiting</td>")) == (1, 2)
-    jobs.run_as_job(job.folder, lambda report: carry_out(TINY, out_of(job), report))
+    jobs.run_as_job(job.folder, lambda report: carry_out(TINY, comparison_order(job).out, report))
     strip, sets, verdict, result, grid, training = lab_frame.draw(page, job, 2)
     assert sets.count("<td>done</td>") == 3
     assert "eavesdropper on the uplink alone: no protection" in result

@@ -143,6 +143,12 @@ def test_a_result_says_how_good_it_is_where_it_is_and_what_next():
     assert '<a href="compare?study=s1&amp;semsim=mine">Use it in Compare</a>' in html
 
 
+def test_originals_that_chose_the_epoch_are_no_test():
+    html = result_html({**RESULT, "settings": {"patience": 10}}, DEMO)
+    assert "5 originals by which its last epoch was chosen, so that this is no test, the" in html
+    assert "it never saw" not in html
+
+
 def test_a_training_on_several_studies_links_to_each():
     html = result_html(RESULT, {"s1": "The <demo>", "s2": "More"})
     assert '<a href="compare?study=s1&amp;semsim=mine">The &lt;demo&gt;</a>' in html

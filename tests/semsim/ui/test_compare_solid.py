@@ -1,0 +1,62 @@
+"""What the tab How solid says in sentences, of tables by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from semsim.analysis.agreement import leave_one_out
+from semsim.ui.compare_solid import same_best, without_one
+
+TITLES = {"a": "A", "b": "B", "semsim:x": "SemSim (x)", "semsim:x.start": "its start"}
+
+
+def under(**columns):
+    """ρ of A and B, under each name."""
+    return {
+        name: rho if isinstance(rho, pd.Series) else pd.Series(rho, ["a", "b"], dtype=float)
+        for name, rho in columns.items()
+    }
+
+
+CONTROLLED = pd.Series({"a": 0.5, "semsim:x.start": 0.9})
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (under(one=[0.9, 0.8], two=[0.7, 0.6]), "rule is chosen, A agrees best."),
+        (under(one=[0.9, 0.8], two=[0.6, 0.7]), "depends on the rule. one: A; two: B."),
+        # Tied under one of them, it is the best under both.
+        (under(one=[0.9, 0.9], two=[0.9, 0.95]), "rule is chosen, B agrees best."),
+        (under(one=[1, 1], two=[1, 1]), "rule is chosen, A and B agree best."),
+        # A control is no candidate.
+        (under(one=CONTROLLED, two=CONTROLLED), "rule is chosen, A agrees best."),
+        (
+            under(one=[0.9, 0.8], two=[np.nan, np.nan]),
+            "A agrees best. Nothing can be ranked by two.",
+        ),
+        (under(one=[np.nan, np.nan]), "No metric can be ranked yet."),
+    ],
+)
+def test_the_best_metric_is_named_under_ties_controls_and_what_has_no_ranking(columns, said):
+    assert said in same_best(columns, TITLES, "rule")
+
+
+def row(people, metric):
+    people, metric = np.array(people, float), np.array(metric, float)
+    rho = pd.Series(people).corr(pd.Series(metric), method="spearman")
+    facts = leave_one_out(people, metric, list("abcdef")[: len(people)])
+    return pd.Series({"title": "PSNR", "rho": rho, **facts})
+
+
+def test_a_ranking_that_hangs_on_one_model_says_so():
+    told = without_one(row([1, 1, 1, 2], [1, 2, 3, 4]))
+    assert told.startswith("Without d there is no ranking to compare PSNR with")
+    assert told.endswith("without another one ρ is 0.87 to 0.87.")
+
+
+def test_no_model_carries_a_perfect_ranking_and_the_one_that_does_is_named():
+    assert without_one(row([1, 2, 3, 4], [1, 2, 3, 4])).endswith(
+        "stays between 1.00 and 1.00: no model carries it."
+    )
+    assert without_one(row([1, 2, 3, 4, 9], [2, 1, 4, 3, 9])).endswith("it is least without e.")
